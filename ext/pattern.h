@@ -1,0 +1,44 @@
+/*
+ * Path patterns: `*` `?` `[a-z]` `[!a]`, `**` (any number of folders, none included), `{a,b}` and
+ * `{000..127}`.
+ *
+ * Matching is by bytes, but `?` and a bracket stand for one UTF-8 character. A name that begins with a dot
+ * matches only a pattern part that begins with a dot. `**` counts only as a whole part, walks no symbolic
+ * links, and enters no dot folders; links that a part names or matches are followed, as in a shell.
+ */
+#ifndef NPYEXT_PATTERN_H
+#define NPYEXT_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../src/npyx.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Paths in the order in which they are to be read. The texts live in the arena. */
+typedef struct npyext_paths {
+    npyx_arena arena; /* holds the texts */
+    const char **paths;
+    size_t npaths;
+    size_t capacity_npaths;
+} npyext_paths;
+
+/* Zero-initialise with arena.host set. */
+npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error);
+void npyext_paths_clear(npyext_paths *paths);
+
+/* Whether the text has any of the characters that make a pattern. */
+bool npyext_pattern_is_pattern(const char *text);
+
+/* Whether one part of a path matches one part of a pattern without braces. Linear in their product. */
+bool npyext_pattern_matches(const char *part, const char *name);
+
+/* Appends the regular files (links to them included) that match, sorted by bytes, each once. No match is no
+ * error, nor is a folder that cannot be read or that vanishes. Polls the host. NPYX_INVALID for braces that
+ * make more than a million patterns and for unbalanced ones; NPYX_TOOBIG for more than 16 million matches. */
+npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

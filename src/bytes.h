@@ -1,0 +1,62 @@
+/*
+ * Unaligned loads and stores of either byte order, and arithmetic that tells when it overflows.
+ *
+ * File data begin at any offset (a stored .npz member is not aligned), so nothing here assumes alignment; and
+ * nothing assumes the host's byte order. Compilers turn each load into one instruction.
+ */
+#ifndef NPYX_BYTES_H
+#define NPYX_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define NPYX_HOST_IS_BIG_ENDIAN 1
+#else
+#define NPYX_HOST_IS_BIG_ENDIAN 0
+#endif
+
+static inline uint16_t npyx_load_u16(const void *bytes, bool big_endian) {
+    uint16_t word;
+    memcpy(&word, bytes, sizeof word);
+    return big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap16(word);
+}
+
+static inline uint32_t npyx_load_u32(const void *bytes, bool big_endian) {
+    uint32_t word;
+    memcpy(&word, bytes, sizeof word);
+    return big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap32(word);
+}
+
+static inline uint64_t npyx_load_u64(const void *bytes, bool big_endian) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap64(word);
+}
+
+static inline float npyx_load_f32(const void *bytes, bool big_endian) {
+    uint32_t word = npyx_load_u32(bytes, big_endian);
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+static inline double npyx_load_f64(const void *bytes, bool big_endian) {
+    uint64_t word = npyx_load_u64(bytes, big_endian);
+    double value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+/* Each returns false, and leaves *result undefined, when the exact result does not fit in an int64_t. */
+static inline bool npyx_add_i64(int64_t a, int64_t b, int64_t *result) {
+    return !__builtin_add_overflow(a, b, result);
+}
+
+static inline bool npyx_multiply_i64(int64_t a, int64_t b, int64_t *result) {
+    return !__builtin_mul_overflow(a, b, result);
+}
+
+#endif

@@ -1,0 +1,166 @@
+#include "host.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "utf8.h"
+
+void *npyx_alloc(npyx_host *host, size_t nbytes) {
+    return host->resize(host->ctx, NULL, nbytes == 0 ? 1 : nbytes);
+}
+
+void *npyx_alloc_zeroed(npyx_host *host, size_t nbytes) {
+    void *block = npyx_alloc(host, nbytes);
+    if (block != NULL)
+        memset(block, 0, nbytes);
+    return block;
+}
+
+void npyx_free(npyx_host *host, void *block) {
+    if (block != NULL)
+        host->resize(host->ctx, block, 0);
+}
+
+npyx_status npyx_poll(npyx_host *host, npyx_error *error) {
+    if (host->interrupted == NULL || !host->interrupted(host->ctx))
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+}
+
+enum { ARENA_BLOCK_NBYTES = 1000, ARENA_ALIGNMENT = _Alignof(max_align_t) };
+
+typedef struct npyx_arena_block {
+    struct npyx_arena_block *older;
+    size_t used_nbytes;
+    size_t capacity_nbytes;
+    _Alignas(max_align_t) unsigned char bytes[];
+} npyx_arena_block;
+
+void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes) {
+    size_t rounded_nbytes = (nbytes + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
+    if (rounded_nbytes < nbytes)
+        return NULL;
+    npyx_arena_block *block = arena->newest;
+    if (block == NULL || block->capacity_nbytes - block->used_nbytes < rounded_nbytes) {
+        size_t capacity_nbytes = rounded_nbytes > ARENA_BLOCK_NBYTES ? rounded_nbytes : ARENA_BLOCK_NBYTES;
+        block = npyx_alloc(arena->host, sizeof *block + capacity_nbytes);
+        if (block == NULL)
+            return NULL;
+        *block = (npyx_arena_block){.older = arena->newest, .capacity_nbytes = capacity_nbytes};
+        arena->newest = block;
+    }
+    void *result = block->bytes + block->used_nbytes;
+    block->used_nbytes += rounded_nbytes;
+    return result;
+}
+
+char *npyx_arena_copy(npyx_arena *arena, const char *bytes, size_t nbytes) {
+    char *copy = npyx_arena_alloc(arena, nbytes + 1);
+    if (copy != NULL) {
+        memcpy(copy, bytes, nbytes);
+        copy[nbytes] = '\0';
+    }
+    return copy;
+}
+
+void npyx_arena_clear(npyx_arena *arena) {
+    while (arena->newest != NULL) {
+        npyx_arena_block *block = arena->newest;
+        arena->newest = block->older;
+        npyx_free(arena->host, block);
+    }
+}
+
+bool npyx_buffer_grow(npyx_buffer *buffer, size_t nbytes) {
+    if (buffer->status != NPYX_OK)
+        return false;
+    size_t wanted_nbytes = buffer->nbytes + nbytes;
+    if (wanted_nbytes < nbytes || (buffer->limit_nbytes != 0 && wanted_nbytes > buffer->limit_nbytes)) {
+        buffer->status = NPYX_TOOBIG;
+        return false;
+    }
+    if (wanted_nbytes <= buffer->capacity_nbytes)
+        return true;
+    size_t capacity_nbytes = buffer->capacity_nbytes < 64 ? 64 : buffer->capacity_nbytes;
+    while (capacity_nbytes < wanted_nbytes)
+        capacity_nbytes = capacity_nbytes > SIZE_MAX / 2 ? wanted_nbytes : capacity_nbytes * 2;
+    char *bytes = buffer->host->resize(buffer->host->ctx, buffer->bytes, capacity_nbytes);
+    if (bytes == NULL) {
+        buffer->status = NPYX_NOMEM;
+        return false;
+    }
+    buffer->bytes = bytes;
+    buffer->capacity_nbytes = capacity_nbytes;
+    return true;
+}
+
+void npyx_buffer_append(npyx_buffer *buffer, const void *bytes, size_t nbytes) {
+    if (nbytes == 0 || !npyx_buffer_reserve(buffer, nbytes))
+        return;
+    memcpy(buffer->bytes + buffer->nbytes, bytes, nbytes);
+    buffer->nbytes += nbytes;
+}
+
+void npyx_buffer_append_text(npyx_buffer *buffer, const char *text) {
+    npyx_buffer_append(buffer, text, strlen(text));
+}
+
+void npyx_buffer_printf(npyx_buffer *buffer, const char *format, ...) {
+    char text[256]; /* numbers and short words only: longer texts are appended */
+    va_list arguments;
+    va_start(arguments, format);
+    int nbytes = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (nbytes > 0)
+        npyx_buffer_append(buffer, text, (size_t)nbytes < sizeof text ? (size_t)nbytes : sizeof text - 1);
+}
+
+void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes) {
+    static const char hex[] = "0123456789abcdef";
+    npyx_buffer_append_char(buffer, '"');
+    for (size_t i = 0; i < nbytes;) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') {
+            char escape[2] = {'\\', (char)c};
+            npyx_buffer_append(buffer, escape, sizeof escape);
+        } else if (c < 0x20) {
+            char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+            npyx_buffer_append(buffer, escape, sizeof escape);
+        } else if (c < 0x80) {
+            npyx_buffer_append_char(buffer, (char)c);
+        } else {
+            size_t character_nbytes = npyx_utf8_character(text + i, nbytes - i);
+            if (character_nbytes == 0) {
+                npyx_buffer_append(buffer, NPYX_UTF8_REPLACEMENT, 3);
+            } else {
+                npyx_buffer_append(buffer, text + i, character_nbytes);
+                i += character_nbytes - 1;
+            }
+        }
+        i++;
+    }
+    npyx_buffer_append_char(buffer, '"');
+}
+
+void npyx_buffer_reset(npyx_buffer *buffer) {
+    buffer->nbytes = 0;
+    buffer->status = NPYX_OK;
+}
+
+void npyx_buffer_clear(npyx_buffer *buffer) {
+    npyx_free(buffer->host, buffer->bytes);
+    buffer->bytes = NULL;
+    buffer->nbytes = buffer->capacity_nbytes = 0;
+    buffer->status = NPYX_OK;
+}
+
+npyx_status npyx_buffer_check(const npyx_buffer *buffer, npyx_error *error) {
+    switch (buffer->status) {
+    case NPYX_OK: return NPYX_OK;
+    case NPYX_TOOBIG:
+        return npyx_fail(error, NPYX_TOOBIG, -1, "the value is longer than SQLite's limit of %zu bytes",
+                         buffer->limit_nbytes);
+    default: return npyx_fail_nomem(error);
+    }
+}

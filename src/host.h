@@ -1,0 +1,95 @@
+/*
+ * What the codec asks of the program around it: memory, a word on whether to stop, and a place to count.
+ *
+ * Every allocation goes through the host, so that SQLite's memory limit and fault injection reach the codec.
+ * A host outlives everything that was made with it. Nothing here is shared between threads.
+ */
+#ifndef NPYX_HOST_H
+#define NPYX_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "status.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Running totals, for tests and users who ask what a query cost. */
+typedef struct npyx_counters {
+    int64_t bytes_read;     /* by pread, from files */
+    int64_t read_calls;     /* preads */
+    int64_t bytes_inflated; /* that zlib produced */
+    int64_t files_opened;
+    int64_t cache_hits;    /* an open file was found again */
+    int64_t files_skipped; /* by on_error = 'skip' */
+} npyx_counters;
+
+typedef struct npyx_host {
+    void *ctx; /* handed to both calls */
+    /* realloc's contract; nbytes 0 frees the block and returns NULL. */
+    void *(*resize)(void *ctx, void *block, size_t nbytes);
+    /* True when work should stop. Called often: must be cheap. NULL: never. */
+    bool (*interrupted)(void *ctx);
+    npyx_counters counters;
+} npyx_host;
+
+/* A block of nbytes (1 when 0), or NULL. npyx_free takes NULL. */
+void *npyx_alloc(npyx_host *host, size_t nbytes);
+void *npyx_alloc_zeroed(npyx_host *host, size_t nbytes);
+void npyx_free(npyx_host *host, void *block);
+
+/* NPYX_INTERRUPTED when the host wants to stop. To be called once a block in every loop that can run long. */
+npyx_status npyx_poll(npyx_host *host, npyx_error *error);
+
+/* Memory that is given back all at once. Zero-initialise with the host set; clear keeps nothing. */
+typedef struct npyx_arena {
+    npyx_host *host;
+    struct npyx_arena_block *newest;
+} npyx_arena;
+
+/* nbytes aligned for any type, alive until the arena is cleared; NULL when memory is out. */
+void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes);
+/* A copy of bytes with a NUL after it. */
+char *npyx_arena_copy(npyx_arena *arena, const char *bytes, size_t nbytes);
+void npyx_arena_clear(npyx_arena *arena);
+
+/*
+ * Bytes that grow. A failed append leaves the contents as they were and the reason in status, after which
+ * appends do nothing: a writer appends freely and looks at status once, at the end.
+ */
+typedef struct npyx_buffer {
+    npyx_host *host;
+    char *bytes;
+    size_t nbytes;
+    size_t capacity_nbytes;
+    size_t limit_nbytes; /* an append past it makes status NPYX_TOOBIG; 0 means no limit but memory */
+    npyx_status status;  /* NPYX_OK, NPYX_NOMEM or NPYX_TOOBIG */
+} npyx_buffer;
+
+/* Room for nbytes more behind the contents; false (and status set) when there is none. */
+bool npyx_buffer_grow(npyx_buffer *buffer, size_t nbytes);
+void npyx_buffer_append(npyx_buffer *buffer, const void *bytes, size_t nbytes);
+void npyx_buffer_append_text(npyx_buffer *buffer, const char *text);
+void npyx_buffer_printf(npyx_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A JSON string literal, quotes included, of UTF-8 text; invalid bytes become U+FFFD. */
+void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes);
+/* Empties it, keeps its memory, forgets an error. */
+void npyx_buffer_reset(npyx_buffer *buffer);
+/* Gives its memory back. */
+void npyx_buffer_clear(npyx_buffer *buffer);
+/* The buffer's status as an error value. */
+npyx_status npyx_buffer_check(const npyx_buffer *buffer, npyx_error *error);
+
+static inline bool npyx_buffer_reserve(npyx_buffer *buffer, size_t nbytes) {
+    return buffer->capacity_nbytes - buffer->nbytes >= nbytes || npyx_buffer_grow(buffer, nbytes);
+}
+
+static inline void npyx_buffer_append_char(npyx_buffer *buffer, char c) {
+    if (npyx_buffer_reserve(buffer, 1))
+        buffer->bytes[buffer->nbytes++] = c;
+}
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Status codes and the error value of the codec.
+ *
+ * Every function that can fail returns an npyx_status and takes an npyx_error to fill in. The error is made
+ * where the fault is known, with the byte offset at which it was seen, and handed up unchanged; it owns
+ * nothing and needs no release.
+ */
+#ifndef NPYX_STATUS_H
+#define NPYX_STATUS_H
+
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+typedef enum npyx_status {
+    NPYX_OK = 0,
+    NPYX_DONE,        /* past the last entry; an answer, not a fault: no error is filled in */
+    NPYX_NOMEM,       /* the host's allocator gave nothing */
+    NPYX_INTERRUPTED, /* the host asked to stop */
+    NPYX_IO,          /* the operating system failed or refused; the file changed while it was read */
+    NPYX_TOOBIG,      /* a result passes the limit that the host set */
+    NPYX_CORRUPT,     /* the bytes break the rules of their format */
+    NPYX_UNSUPPORTED, /* legal, but not something that this codec reads (object arrays, bzip2) */
+    NPYX_NOT_FOUND,   /* no such file or array */
+    NPYX_INVALID      /* an argument makes no sense for this array */
+} npyx_status;
+
+enum { NPYX_MESSAGE_NBYTES = 480 };
+
+typedef struct npyx_error {
+    npyx_status status;
+    int64_t off;                       /* byte offset of the fault in its file or member; -1 when none applies */
+    char message[NPYX_MESSAGE_NBYTES]; /* UTF-8, NUL-terminated, without path or name: the caller knows those */
+} npyx_error;
+
+/* Fills in *error from a printf format (cut at the message's size) and returns status.
+ * error may be NULL, for callers that only ask whether something works. */
+npyx_status npyx_fail(npyx_error *error, npyx_status status, int64_t off, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The error of an allocation that failed. */
+npyx_status npyx_fail_nomem(npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,70 @@
+#include "utf8.h"
+
+#include <string.h>
+
+size_t npyx_utf8_character(const char *text, size_t nbytes) {
+    const unsigned char *c = (const unsigned char *)text;
+    if (nbytes == 0)
+        return 0;
+    if (c[0] < 0x80)
+        return 1;
+    size_t length = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
+    if (c[0] < 0xc2 || c[0] > 0xf4 || nbytes < length)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    /* The second byte rules out overlong forms, surrogates and numbers above U+10FFFF. */
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf0 && c[1] < 0x90) ||
+        (c[0] == 0xf4 && c[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+bool npyx_utf8_is_valid(const char *text, size_t nbytes) {
+    size_t i = 0;
+    while (i < nbytes) {
+        uint64_t word;
+        while (nbytes - i >= sizeof word) { /* eight ASCII bytes at a time */
+            memcpy(&word, text + i, sizeof word);
+            if (word & 0x8080808080808080u)
+                break;
+            i += sizeof word;
+        }
+        if (i == nbytes)
+            break;
+        size_t length = npyx_utf8_character(text + i, nbytes - i);
+        if (length == 0)
+            return false;
+        i += length;
+    }
+    return true;
+}
+
+size_t npyx_utf8_encode(uint32_t code_point, char *out) {
+    if (code_point < 0x80) {
+        out[0] = (char)code_point;
+        return 1;
+    }
+    if (code_point < 0x800) {
+        out[0] = (char)(0xc0 | (code_point >> 6));
+        out[1] = (char)(0x80 | (code_point & 0x3f));
+        return 2;
+    }
+    if (code_point < 0x10000) {
+        if (code_point >= 0xd800 && code_point < 0xe000)
+            code_point = 0xfffd;
+        out[0] = (char)(0xe0 | (code_point >> 12));
+        out[1] = (char)(0x80 | ((code_point >> 6) & 0x3f));
+        out[2] = (char)(0x80 | (code_point & 0x3f));
+        return 3;
+    }
+    if (code_point > 0x10ffff)
+        return 0;
+    out[0] = (char)(0xf0 | (code_point >> 18));
+    out[1] = (char)(0x80 | ((code_point >> 12) & 0x3f));
+    out[2] = (char)(0x80 | ((code_point >> 6) & 0x3f));
+    out[3] = (char)(0x80 | (code_point & 0x3f));
+    return 4;
+}

@@ -1,0 +1,23 @@
+/* UTF-8, as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+#ifndef NPYX_UTF8_H
+#define NPYX_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* U+FFFD, which stands for what cannot be shown. */
+#define NPYX_UTF8_REPLACEMENT "\xef\xbf\xbd"
+
+/* The length of the well-formed character at the start of text (1 to 4), or 0 when there is none. */
+size_t npyx_utf8_character(const char *text, size_t nbytes);
+bool npyx_utf8_is_valid(const char *text, size_t nbytes);
+/* Writes a code point (a surrogate as U+FFFD) to out, which has room for 4; returns the bytes written, 0 for a
+ * number above U+10FFFF. */
+size_t npyx_utf8_encode(uint32_t code_point, char *out);
+
+#pragma GCC visibility pop
+
+#endif
