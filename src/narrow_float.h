@@ -1,6 +1,6 @@
 /*
- * Floating-point formats that C has no type for, as bits: IEEE 754 binary16, bfloat16, the two float8 kinds of
- * ml_dtypes (OCP OFP8), and the 80-bit extended format of x87.
+ * Floating-point formats that C has no type for, as bits: IEEE 754 binary16, bfloat16, the two float8 kinds
+ * of ml_dtypes (OCP OFP8), and the 80-bit extended format of x87.
  */
 #ifndef NPYX_NARROW_FLOAT_H
 #define NPYX_NARROW_FLOAT_H

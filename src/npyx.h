@@ -4,12 +4,20 @@
 #ifndef NPYX_H
 #define NPYX_H
 
+#include "archive.h"
+#include "array.h"
 #include "bytes.h"
 #include "datetime.h"
+#include "dtype.h"
+#include "element.h"
 #include "host.h"
+#include "literal.h"
 #include "narrow_float.h"
 #include "number_text.h"
+#include "reader.h"
+#include "source.h"
 #include "status.h"
 #include "utf8.h"
+#include "view.h"
 
 #endif

@@ -2,8 +2,8 @@
  * Numbers as decimal text, without regard to the host's locale.
  *
  * Floats are printed as Python's repr prints them: the shortest digits that read back as the same value of
- * their own width, positional for exponents from -4 to 15 (`0.0001`, `1e-05`, `1e+16`), always with a point or
- * an exponent, so that SQLite's JSON takes them for REAL.
+ * their own width, positional for exponents from -4 to 15 (`0.0001`, `1e-05`, `1e+16`), always with a point
+ * or an exponent, so that SQLite's JSON takes them for REAL.
  */
 #ifndef NPYX_NUMBER_TEXT_H
 #define NPYX_NUMBER_TEXT_H

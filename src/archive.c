@@ -1,0 +1,185 @@
+#include "archive.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "header_npy.h"
+#include "header_ten.h"
+
+/* ---- .npy: an archive of one ---- */
+
+static npyx_status npy_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error) {
+    (void)archive;
+    (void)error;
+    if (index != 0)
+        return NPYX_DONE;
+    *entry = (npyx_entry){.name = ""};
+    return NPYX_OK;
+}
+
+static npyx_status npy_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
+                                npyx_error *error) {
+    (void)index;
+    uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
+    size_t head_nbytes = 0;
+    *is_array = true;
+    npyx_status status = npyx_source_read(archive->source, 0, head, sizeof head, &head_nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_header_npy_read(archive->source, head, head_nbytes, array, error);
+    if (status == NPYX_OK)
+        status = npyx_array_check_nbytes(array, archive->source->nbytes, error);
+    return status;
+}
+
+static npyx_status npy_locate(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error) {
+    (void)archive;
+    (void)index;
+    (void)error;
+    *payload_off = 0;
+    return NPYX_OK;
+}
+
+static npyx_status npy_open(npyx_archive *archive, int64_t index, npyx_source **payload, npyx_error *error) {
+    (void)index;
+    return npyx_source_open_range(archive->source, 0, archive->source->nbytes, false, 0, payload, error);
+}
+
+static void npy_close(npyx_archive *archive) {
+    npyx_host *host = archive->source->host;
+    npyx_source_close(archive->source);
+    npyx_free(host, archive);
+}
+
+static const npyx_archive_ops npy_ops = {npy_entry, npy_describe, npy_locate, npy_open, npy_close};
+
+static npyx_status npy_open_archive(npyx_source *source, npyx_archive **archive, npyx_error *error) {
+    npyx_archive *npy = npyx_alloc(source->host, sizeof *npy);
+    if (npy == NULL)
+        return npyx_fail_nomem(error);
+    *npy = (npyx_archive){.ops = &npy_ops, .format = NPYX_FORMAT_NPY, .source = source};
+    *archive = npy;
+    return NPYX_OK;
+}
+
+/* ---- any format ---- */
+
+static bool is_zip_magic(const uint8_t *head, size_t nbytes) {
+    return nbytes >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
+}
+
+static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_archive **archive,
+                                 npyx_error *error) {
+    uint8_t head[16];
+    size_t nbytes = 0;
+    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
+    if (status != NPYX_OK)
+        return status;
+    if (npyx_header_npy_has_magic(head, nbytes))
+        return npy_open_archive(source, archive, error);
+    if (is_zip_magic(head, nbytes))
+        return npyx_archive_npz_open(source, archive, error);
+    if (npyx_header_ten_has_magic(head, nbytes) || (nbytes == 0 && allow_empty))
+        return npyx_archive_ten_open(source, archive, error);
+    if (nbytes == 0)
+        return npyx_fail(error, NPYX_CORRUPT, 0, "is empty (0 bytes), so not a .npy, .npz or .ten file");
+    bool is_zip = false;
+    status = npyx_archive_npz_probe(source, &is_zip, error);
+    if (status != NPYX_OK)
+        return status;
+    if (is_zip)
+        return npyx_archive_npz_open(source, archive, error);
+    return npyx_fail(error, NPYX_CORRUPT, 0,
+                     "is not a .npy, .npz or .ten file (none begins with the bytes %02X %02X %02X %02X)", head[0],
+                     nbytes > 1 ? head[1] : 0, nbytes > 2 ? head[2] : 0, nbytes > 3 ? head[3] : 0);
+}
+
+npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive, npyx_error *error) {
+    npyx_status status = open_by_magic(source, allow_empty, archive, error);
+    if (status != NPYX_OK)
+        npyx_source_close(source);
+    return status;
+}
+
+void npyx_archive_close(npyx_archive *archive) {
+    if (archive != NULL)
+        archive->ops->close(archive);
+}
+
+npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error) {
+    return index < 0 ? NPYX_DONE : archive->ops->entry(archive, index, entry, error);
+}
+
+npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
+                                  npyx_error *error) {
+    return archive->ops->describe(archive, index, array, is_array, error);
+}
+
+npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error) {
+    return archive->ops->locate(archive, index, payload_off, error);
+}
+
+npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx_source **payload,
+                                      npyx_error *error) {
+    return archive->ops->open(archive, index, payload, error);
+}
+
+/* Appends ` 'name'` to a list of names for a message, or `, ...` once where it would grow too long. */
+static size_t list_name(char *list, size_t capacity_nbytes, size_t nbytes, const npyx_entry *entry) {
+    int written = snprintf(list + nbytes, capacity_nbytes - nbytes, "%s'%.*s'", nbytes == 0 ? "" : ", ",
+                           (int)(entry->name_nbytes < 100 ? entry->name_nbytes : 100), entry->name);
+    if (written > 0 && (size_t)written < capacity_nbytes - nbytes)
+        return nbytes + (size_t)written;
+    snprintf(list + nbytes, capacity_nbytes - nbytes, ", ...");
+    return capacity_nbytes; /* full */
+}
+
+static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_t name_nbytes,
+                                  npyx_error *error) {
+    enum { LIST_NBYTES = 300 };
+    char list[LIST_NBYTES + 8];
+    size_t nbytes = 0;
+    npyx_entry entry;
+    list[0] = '\0';
+    for (int64_t i = 0; nbytes < LIST_NBYTES && npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++)
+        nbytes = list_name(list, LIST_NBYTES, nbytes, &entry);
+    if (list[0] == '\0')
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': the file holds none",
+                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+    return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s' (there are %s)",
+                     (int)(name_nbytes < 100 ? name_nbytes : 100), name, list);
+}
+
+static bool is_same(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
+    return a_nbytes == b_nbytes && memcmp(a, b, a_nbytes) == 0;
+}
+
+npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
+                              npyx_error *error) {
+    int64_t exact = -1, stripped = -1, nfound = 0;
+    npyx_entry entry;
+    npyx_status status = NPYX_OK;
+    for (int64_t i = 0; status == NPYX_OK; i++) {
+        status = npyx_archive_entry(archive, i, &entry, error);
+        if (status != NPYX_OK)
+            break;
+        if (is_same(entry.name, entry.name_nbytes, name, name_nbytes)) {
+            stripped = i;
+            nfound++;
+        }
+        if (entry.zip != NULL && is_same(entry.zip->filename, entry.zip->filename_nbytes, name, name_nbytes))
+            exact = i;
+    }
+    if (status != NPYX_DONE)
+        return status;
+    if (archive->format == NPYX_FORMAT_TEN && nfound > 1)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "%d arrays have the name '%.*s'; choose one by its idx, as in member => 0", (int)nfound,
+                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+    *index = exact >= 0 ? exact : stripped;
+    return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);
+}
+
+const char *npyx_format_name(npyx_format format) {
+    static const char *const names[] = {"npy", "npz", "ten"};
+    return names[format];
+}

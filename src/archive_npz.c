@@ -1,0 +1,216 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "archive.h"
+#include "bytes.h"
+#include "header_npy.h"
+#include "zip_directory.h"
+
+enum { LOCAL_HEADER_NBYTES = 30 };
+
+typedef struct npz_archive {
+    npyx_archive base;
+    npyx_zip_directory directory;
+    npyx_status directory_status; /* what is wrong behind the last record that could be read */
+    npyx_error directory_error;
+    npyx_zip_entry zip; /* of the entry last asked for */
+} npz_archive;
+
+static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zip_record **record,
+                              npyx_error *error) {
+    if (index < archive->directory.nrecords) {
+        *record = &archive->directory.records[index];
+        return NPYX_OK;
+    }
+    if (archive->directory_status == NPYX_OK)
+        return NPYX_DONE;
+    if (error != NULL)
+        *error = archive->directory_error;
+    return archive->directory_status;
+}
+
+/* np.load shows an array under its file name without `.npy`. */
+static size_t array_name_nbytes(const npyx_zip_record *record) {
+    size_t nbytes = record->filename_nbytes;
+    bool is_npy = nbytes >= 4 && memcmp(record->filename + nbytes - 4, ".npy", 4) == 0;
+    return is_npy ? nbytes - 4 : nbytes;
+}
+
+static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
+    npz_archive *archive = (npz_archive *)base;
+    const npyx_zip_record *record = NULL;
+    npyx_status status = npz_record(archive, index, &record, error);
+    if (status != NPYX_OK)
+        return status;
+    archive->zip = (npyx_zip_entry){
+        .filename = record->filename,
+        .filename_nbytes = record->filename_nbytes,
+        .method = record->method,
+        .is_encrypted = (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION)) != 0,
+        .crc32 = record->crc32,
+        .compressed_nbytes = record->compressed_nbytes,
+        .nbytes = record->nbytes,
+        .dos_time = record->dos_time,
+    };
+    *entry = (npyx_entry){.name = record->filename,
+                          .name_nbytes = array_name_nbytes(record),
+                          .header_off = record->header_off,
+                          .zip = &archive->zip};
+    return NPYX_OK;
+}
+
+/* Zip lets sizes, names and flags of the local header differ from the directory's, and writers of streams leave
+ * them 0: the directory's are trusted, the local header gives only its own length. */
+static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
+    const npyx_zip_record *record = NULL;
+    npyx_status status = npz_record((npz_archive *)base, index, &record, error);
+    if (status != NPYX_OK)
+        return status;
+    if (record->status != NPYX_OK)
+        return npyx_fail(error, NPYX_CORRUPT, -1,
+                         "the zip directory contradicts itself (sizes or offset beyond 2^63, or no zip64 field)");
+    uint8_t local[LOCAL_HEADER_NBYTES];
+    size_t nbytes = 0;
+    status = npyx_source_read(base->source, record->header_off, local, sizeof local, &nbytes, error);
+    if (status != NPYX_OK)
+        return status;
+    if (nbytes < sizeof local || memcmp(local, "PK\3\4", 4) != 0)
+        return npyx_fail(error, NPYX_CORRUPT, record->header_off,
+                         "no zip local header at byte %" PRId64 ", where the directory says it is",
+                         record->header_off);
+    *payload_off = record->header_off + LOCAL_HEADER_NBYTES + npyx_load_u16(local + 26, false) +
+                   npyx_load_u16(local + 28, false);
+    return NPYX_OK;
+}
+
+static npyx_status check_readable(const npyx_zip_record *record, npyx_error *error) {
+    if (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION))
+        return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off, "is encrypted, which is not read");
+    if (record->flags & NPYX_ZIP_PATCHED)
+        return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off,
+                         "is compressed patched data (zip flag bit 5), which is not read");
+    if (record->method == NPYX_ZIP_STORED || record->method == NPYX_ZIP_DEFLATE)
+        return NPYX_OK;
+    const char *method = npyx_zip_method_name(record->method);
+    return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off,
+                     "is compressed by %s (zip method %d); stored and deflate are read",
+                     method == NULL ? "an unknown method" : method, record->method);
+}
+
+static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_crc, npyx_source **payload,
+                                npyx_error *error) {
+    const npyx_zip_record *record = NULL;
+    int64_t payload_off = 0;
+    npyx_status status = npz_record(archive, index, &record, error);
+    if (status == NPYX_OK)
+        status = check_readable(record, error);
+    if (status == NPYX_OK)
+        status = npz_locate(&archive->base, index, &payload_off, error);
+    if (status != NPYX_OK)
+        return status;
+    /* All local data lie before the directory; a size that reaches into it is a lie. */
+    int64_t room_nbytes = archive->directory.start_off - payload_off;
+    if (record->compressed_nbytes > room_nbytes)
+        return npyx_fail(error, NPYX_CORRUPT, payload_off,
+                         "data is truncated (the zip directory says %" PRId64 " bytes, file has %" PRId64
+                         " from byte %" PRId64 ")",
+                         record->compressed_nbytes, room_nbytes < 0 ? 0 : room_nbytes, payload_off);
+    bool is_stored = record->method == NPYX_ZIP_STORED;
+    if (is_stored && record->nbytes != record->compressed_nbytes)
+        return npyx_fail(error, NPYX_CORRUPT, record->header_off,
+                         "is stored, but the zip directory gives it two sizes (%" PRId64 " and %" PRId64 ")",
+                         record->compressed_nbytes, record->nbytes);
+    npyx_source *range = NULL;
+    status = npyx_source_open_range(archive->base.source, payload_off, record->compressed_nbytes,
+                                    is_stored && check_crc, record->crc32, &range, error);
+    if (status != NPYX_OK || is_stored) {
+        *payload = range;
+        return status;
+    }
+    return npyx_source_open_inflate(range, record->nbytes, check_crc, record->crc32, payload, error);
+}
+
+static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
+    return open_payload((npz_archive *)base, index, true, payload, error);
+}
+
+static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *array, bool *is_array,
+                                npyx_error *error) {
+    uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
+    size_t head_nbytes = 0;
+    npyx_source *payload = NULL;
+    *is_array = false;
+    npyx_status status = open_payload((npz_archive *)base, index, false, &payload, error);
+    if (status == NPYX_OK)
+        status = npyx_source_read(payload, 0, head, sizeof head, &head_nbytes, error);
+    if (status == NPYX_OK && npyx_header_npy_has_magic(head, head_nbytes)) {
+        *is_array = true;
+        status = npyx_header_npy_read(payload, head, head_nbytes, array, error);
+        if (status == NPYX_OK)
+            status = npyx_array_check_nbytes(array, payload->nbytes, error);
+    }
+    npyx_source_close(payload);
+    return status;
+}
+
+static void npz_close(npyx_archive *base) {
+    npyx_host *host = base->source->host;
+    npyx_zip_directory_clear(&((npz_archive *)base)->directory);
+    npyx_source_close(base->source);
+    npyx_free(host, base);
+}
+
+static const npyx_archive_ops npz_ops = {npz_entry, npz_describe, npz_locate, npz_open, npz_close};
+
+npyx_status npyx_archive_npz_open(npyx_source *source, npyx_archive **archive, npyx_error *error) {
+    npz_archive *npz = npyx_alloc_zeroed(source->host, sizeof *npz);
+    if (npz == NULL)
+        return npyx_fail_nomem(error);
+    npz->base = (npyx_archive){.ops = &npz_ops, .format = NPYX_FORMAT_NPZ, .source = source};
+    npz->directory.names.host = source->host;
+    npyx_status status = npyx_zip_directory_read(source, &npz->directory, &npz->directory_error);
+    if (status == NPYX_OK || (status == NPYX_CORRUPT && npz->directory.nrecords > 0)) {
+        npz->directory_status = status; /* the entries before the fault can still be read */
+        *archive = &npz->base;
+        return NPYX_OK;
+    }
+    if (error != NULL)
+        *error = npz->directory_error;
+    npyx_zip_directory_clear(&npz->directory);
+    npyx_free(source->host, npz);
+    return status;
+}
+
+npyx_status npyx_archive_npz_probe(npyx_source *source, bool *is_zip, npyx_error *error) {
+    int64_t end_off;
+    bool is_empty;
+    npyx_status status = npyx_zip_find_end(source, &end_off, &is_empty, error);
+    *is_zip = status == NPYX_OK;
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+const char *npyx_zip_method_name(int method) {
+    static const struct {
+        int method;
+        const char *name;
+    } names[] = {{0, "stored"},     {1, "shrink"}, {2, "reduce1"}, {3, "reduce2"}, {4, "reduce3"},
+                 {5, "reduce4"},    {6, "implode"}, {8, "deflate"}, {9, "deflate64"}, {10, "dcl_implode"},
+                 {12, "bzip2"},     {14, "lzma"},  {18, "terse"},  {19, "lz77"},   {93, "zstd"},
+                 {95, "xz"},        {97, "wavpack"}, {98, "ppmd"}, {99, "aes"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].method == method)
+            return names[i].name;
+    }
+    return NULL;
+}
+
+bool npyx_dos_time_text(uint32_t dos_time, char *out) {
+    unsigned date = dos_time >> 16, time = dos_time & 0xffff;
+    unsigned month = (date >> 5) & 15, day = date & 31;
+    if (month < 1 || month > 12 || day < 1)
+        return false;
+    snprintf(out, NPYX_DOS_TIME_NBYTES, "%04u-%02u-%02u %02u:%02u:%02u", 1980 + (date >> 9) % 128, month, day,
+             (time >> 11) % 32, (time >> 5) % 64, (time & 31) * 2);
+    return true;
+}

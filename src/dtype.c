@@ -1,0 +1,128 @@
+#include "dtype.h"
+
+#include <inttypes.h>
+
+#include "bytes.h"
+
+const npyx_type_info npyx_types[NPYX_NTYPES] = {
+    /* name, kind, itemsize, swap_nbytes, is_sized_name, descr_code */
+    [NPYX_BOOL] = {"bool", 'b', 1, 1, false, NULL},
+    [NPYX_I1] = {"int", 'i', 1, 1, true, NULL},
+    [NPYX_I2] = {"int", 'i', 2, 2, true, NULL},
+    [NPYX_I4] = {"int", 'i', 4, 4, true, NULL},
+    [NPYX_I8] = {"int", 'i', 8, 8, true, NULL},
+    [NPYX_U1] = {"uint", 'u', 1, 1, true, NULL},
+    [NPYX_U2] = {"uint", 'u', 2, 2, true, NULL},
+    [NPYX_U4] = {"uint", 'u', 4, 4, true, NULL},
+    [NPYX_U8] = {"uint", 'u', 8, 8, true, NULL},
+    [NPYX_F2] = {"float", 'f', 2, 2, true, NULL},
+    [NPYX_F4] = {"float", 'f', 4, 4, true, NULL},
+    [NPYX_F8] = {"float", 'f', 8, 8, true, NULL},
+    [NPYX_F12] = {"float", 'f', 12, 12, true, NULL},
+    [NPYX_F16] = {"float", 'f', 16, 16, true, NULL},
+    /* ml_dtypes saves the next three under codes that say nothing of what they are */
+    [NPYX_BFLOAT16] = {"bfloat16", 'V', 2, 2, false, "V2"},
+    [NPYX_E4M3FN] = {"float8_e4m3fn", 'V', 1, 1, false, "V1"},
+    [NPYX_E5M2] = {"float8_e5m2", 'f', 1, 1, false, "f1"},
+    [NPYX_C8] = {"complex", 'c', 8, 4, true, NULL},
+    [NPYX_C16] = {"complex", 'c', 16, 8, true, NULL},
+    [NPYX_C24] = {"complex", 'c', 24, 12, true, NULL},
+    [NPYX_C32] = {"complex", 'c', 32, 16, true, NULL},
+    [NPYX_DATETIME] = {"datetime64", 'M', 8, 8, false, NULL},
+    [NPYX_TIMEDELTA] = {"timedelta64", 'm', 8, 8, false, NULL},
+    [NPYX_BYTES] = {"bytes", 'S', 0, 1, true, NULL},
+    [NPYX_TEXT] = {"str", 'U', 0, 4, true, NULL},
+    [NPYX_VOID] = {"void", 'V', 0, 1, true, NULL},
+    [NPYX_STRUCT] = {"void", 'V', 0, 1, true, NULL},
+    [NPYX_OBJECT] = {"object", 'O', 8, 1, false, "O"},
+};
+
+static void append_unit(const npyx_dtype *dtype, npyx_buffer *buffer) {
+    if (dtype->unit == NPYX_UNIT_GENERIC)
+        return;
+    npyx_buffer_append_char(buffer, '[');
+    if (dtype->multiple != 1)
+        npyx_buffer_printf(buffer, "%" PRId32, dtype->multiple);
+    npyx_buffer_append_text(buffer, npyx_unit_name(dtype->unit));
+    npyx_buffer_append_char(buffer, ']');
+}
+
+void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer) {
+    const npyx_type_info *info = &npyx_types[dtype->type];
+    npyx_buffer_append_text(buffer, info->name);
+    if (info->is_sized_name && dtype->itemsize > 0)
+        npyx_buffer_printf(buffer, "%" PRId64, dtype->itemsize * 8);
+    append_unit(dtype, buffer);
+}
+
+char npyx_dtype_byteorder(const npyx_dtype *dtype) {
+    if (npyx_types[dtype->type].swap_nbytes == 1)
+        return '|';
+    return dtype->is_big_endian ? '>' : '<';
+}
+
+static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
+    const npyx_type_info *info = &npyx_types[dtype->type];
+    npyx_buffer_append_char(buffer, npyx_dtype_byteorder(dtype));
+    if (info->descr_code != NULL) {
+        npyx_buffer_append_text(buffer, info->descr_code);
+    } else {
+        int64_t size = dtype->type == NPYX_TEXT ? dtype->itemsize / 4 : dtype->itemsize;
+        npyx_buffer_printf(buffer, "%c%" PRId64, info->kind, size);
+        append_unit(dtype, buffer);
+    }
+}
+
+/* Python's repr of a str: single quotes unless the text has those and no double ones. */
+static void append_repr(const char *text, size_t nbytes, npyx_buffer *buffer) {
+    bool has_single = memchr(text, '\'', nbytes) != NULL;
+    char quote = has_single && memchr(text, '"', nbytes) == NULL ? '"' : '\'';
+    npyx_buffer_append_char(buffer, quote);
+    for (size_t i = 0; i < nbytes; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == (unsigned char)quote || c == '\\')
+            npyx_buffer_append_char(buffer, '\\');
+        if (c == '\n' || c == '\r' || c == '\t')
+            npyx_buffer_append_text(buffer, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
+        else if (c < 0x20 || c == 0x7f)
+            npyx_buffer_printf(buffer, "\\x%02x", c);
+        else
+            npyx_buffer_append_char(buffer, (char)c);
+    }
+    npyx_buffer_append_char(buffer, quote);
+}
+
+static void append_field_shape(const npyx_field *field, npyx_buffer *buffer) {
+    npyx_buffer_append_text(buffer, ", (");
+    for (int i = 0; i < field->ndim; i++)
+        npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ", %" PRId64, field->shape[i]);
+    npyx_buffer_append_text(buffer, field->ndim == 1 ? ",)" : ")");
+}
+
+void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer) {
+    if (dtype->type != NPYX_STRUCT) {
+        append_code(dtype, buffer);
+        return;
+    }
+    npyx_buffer_append_char(buffer, '[');
+    for (int i = 0; i < dtype->nfields; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        npyx_buffer_append_text(buffer, i == 0 ? "(" : ", (");
+        if (field->title != NULL) {
+            npyx_buffer_append_char(buffer, '(');
+            append_repr(field->title, field->title_nbytes, buffer);
+            npyx_buffer_append_text(buffer, ", ");
+        }
+        append_repr(field->name, field->name_nbytes, buffer);
+        npyx_buffer_append_text(buffer, field->title != NULL ? "), " : ", ");
+        if (field->dtype->type != NPYX_STRUCT)
+            npyx_buffer_append_char(buffer, '\'');
+        npyx_dtype_append_descr(field->dtype, buffer);
+        if (field->dtype->type != NPYX_STRUCT)
+            npyx_buffer_append_char(buffer, '\'');
+        if (field->ndim > 0)
+            append_field_shape(field, buffer);
+        npyx_buffer_append_char(buffer, ')');
+    }
+    npyx_buffer_append_char(buffer, ']');
+}

@@ -1,0 +1,111 @@
+/*
+ * Data types: the one table of what an item can be, and the tree that a structured one makes.
+ *
+ * A dtype lives in the arena that it was parsed into, and never changes. Sizes are in bytes, offsets from the
+ * start of the item.
+ */
+#ifndef NPYX_DTYPE_H
+#define NPYX_DTYPE_H
+
+#include "datetime.h"
+#include "host.h"
+#include "literal.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum npyx_type {
+    NPYX_BOOL,
+    NPYX_I1,
+    NPYX_I2,
+    NPYX_I4,
+    NPYX_I8,
+    NPYX_U1,
+    NPYX_U2,
+    NPYX_U4,
+    NPYX_U8,
+    NPYX_F2,
+    NPYX_F4,
+    NPYX_F8,
+    NPYX_F12, /* x87 extended precision in 12 bytes (i386) */
+    NPYX_F16, /* the same in 16 (x86-64); the binary128 that aarch64 saves under this name is not told apart */
+    NPYX_BFLOAT16,
+    NPYX_E4M3FN,
+    NPYX_E5M2,
+    NPYX_C8,
+    NPYX_C16,
+    NPYX_C24,
+    NPYX_C32,
+    NPYX_DATETIME,
+    NPYX_TIMEDELTA,
+    NPYX_BYTES,
+    NPYX_TEXT,
+    NPYX_VOID,
+    NPYX_STRUCT,
+    NPYX_OBJECT,
+    NPYX_NTYPES
+} npyx_type;
+
+/* What is the same for every dtype of a type. */
+typedef struct npyx_type_info {
+    const char *name;       /* NumPy's dtype.name without size or unit */
+    char kind;              /* NumPy's dtype.kind */
+    uint8_t itemsize;       /* 0: each dtype has its own */
+    uint8_t swap_nbytes;    /* the unit in which bytes are swapped between byte orders; 1: never */
+    bool is_sized_name;     /* dtype.name ends in the size in bits */
+    const char *descr_code; /* how a header spells it, without byte order; NULL: kind and size */
+} npyx_type_info;
+
+extern const npyx_type_info npyx_types[NPYX_NTYPES];
+
+typedef struct npyx_dtype npyx_dtype;
+
+typedef struct npyx_field {
+    const char *name; /* UTF-8 */
+    size_t name_nbytes;
+    const char *title; /* NULL: none */
+    size_t title_nbytes;
+    const npyx_dtype *dtype; /* of one item of the subarray */
+    int64_t off;
+    int ndim; /* of the subarray; 0: none */
+    const int64_t *shape;
+    int64_t nelem;   /* the product of shape; 1 without a subarray */
+    bool is_padding; /* a nameless void between fields: not shown */
+} npyx_field;
+
+struct npyx_dtype {
+    npyx_type type;
+    bool is_big_endian;
+    bool has_objects; /* an object type, however deep */
+    npyx_unit unit;   /* of dates */
+    int32_t multiple; /* of the unit */
+    int64_t itemsize;
+    int nfields;
+    const npyx_field *fields;
+};
+
+/* Item sizes are C ints in NumPy. */
+#define NPYX_MAX_ITEMSIZE INT32_MAX
+
+/* Reads the value of a header's `descr`. The offsets in errors are the literal's. NPYX_CORRUPT or NPYX_NOMEM. */
+npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *literal, const npyx_dtype **dtype,
+                                    npyx_error *error);
+
+/* Reads a dtype as a user spells it: `float32`, `f4`, `<f4`, `bfloat16`, a header's own literal or JSON.
+ * NPYX_INVALID or NPYX_NOMEM. */
+npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nbytes, const npyx_dtype **dtype,
+                                 npyx_error *error);
+
+/* Appends NumPy's dtype.name: `float64`, `str96`, `datetime64[ns]`, `void128`. */
+void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer);
+
+/* Appends what numpy.lib.format.dtype_to_descr gives, a string without its quotes: `<f8`, `[('x', '<f4')]`. */
+void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer);
+
+/* '<' or '>' for types of several bytes with an order, '|' for all others. */
+char npyx_dtype_byteorder(const npyx_dtype *dtype);
+
+static inline char npyx_dtype_kind(const npyx_dtype *dtype) { return npyx_types[dtype->type].kind; }
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,426 @@
+#include <inttypes.h>
+
+#include "bytes.h"
+#include "dtype.h"
+
+/* The longest piece of a spelling that a message repeats. */
+enum { SHOWN_NBYTES = 60 };
+
+/* NumPy's names and single characters, as on 64-bit Linux (`l` and `p` are 8 bytes). */
+static const struct {
+    const char *name;
+    npyx_type type;
+    uint8_t itemsize; /* of types whose dtypes have their own */
+} spellings[] = {
+    {"?", NPYX_BOOL, 0},
+    {"bool", NPYX_BOOL, 0},
+    {"bool_", NPYX_BOOL, 0},
+    {"bool8", NPYX_BOOL, 0},
+    {"b", NPYX_I1, 0},
+    {"byte", NPYX_I1, 0},
+    {"int8", NPYX_I1, 0},
+    {"B", NPYX_U1, 0},
+    {"ubyte", NPYX_U1, 0},
+    {"uint8", NPYX_U1, 0},
+    {"h", NPYX_I2, 0},
+    {"short", NPYX_I2, 0},
+    {"int16", NPYX_I2, 0},
+    {"H", NPYX_U2, 0},
+    {"ushort", NPYX_U2, 0},
+    {"uint16", NPYX_U2, 0},
+    {"i", NPYX_I4, 0},
+    {"intc", NPYX_I4, 0},
+    {"int32", NPYX_I4, 0},
+    {"I", NPYX_U4, 0},
+    {"uintc", NPYX_U4, 0},
+    {"uint32", NPYX_U4, 0},
+    {"l", NPYX_I8, 0},
+    {"q", NPYX_I8, 0},
+    {"p", NPYX_I8, 0},
+    {"int", NPYX_I8, 0},
+    {"int_", NPYX_I8, 0},
+    {"int64", NPYX_I8, 0},
+    {"intp", NPYX_I8, 0},
+    {"long", NPYX_I8, 0},
+    {"longlong", NPYX_I8, 0},
+    {"L", NPYX_U8, 0},
+    {"Q", NPYX_U8, 0},
+    {"P", NPYX_U8, 0},
+    {"uint", NPYX_U8, 0},
+    {"uint64", NPYX_U8, 0},
+    {"uintp", NPYX_U8, 0},
+    {"ulong", NPYX_U8, 0},
+    {"ulonglong", NPYX_U8, 0},
+    {"e", NPYX_F2, 0},
+    {"half", NPYX_F2, 0},
+    {"float16", NPYX_F2, 0},
+    {"f", NPYX_F4, 0},
+    {"single", NPYX_F4, 0},
+    {"float32", NPYX_F4, 0},
+    {"d", NPYX_F8, 0},
+    {"double", NPYX_F8, 0},
+    {"float", NPYX_F8, 0},
+    {"float_", NPYX_F8, 0},
+    {"float64", NPYX_F8, 0},
+    {"float96", NPYX_F12, 0},
+    {"g", NPYX_F16, 0},
+    {"longdouble", NPYX_F16, 0},
+    {"longfloat", NPYX_F16, 0},
+    {"float128", NPYX_F16, 0},
+    {"bfloat16", NPYX_BFLOAT16, 0},
+    {"float8_e4m3fn", NPYX_E4M3FN, 0},
+    {"float8_e5m2", NPYX_E5M2, 0},
+    {"F", NPYX_C8, 0},
+    {"csingle", NPYX_C8, 0},
+    {"complex64", NPYX_C8, 0},
+    {"D", NPYX_C16, 0},
+    {"cdouble", NPYX_C16, 0},
+    {"complex", NPYX_C16, 0},
+    {"complex_", NPYX_C16, 0},
+    {"complex128", NPYX_C16, 0},
+    {"complex192", NPYX_C24, 0},
+    {"G", NPYX_C32, 0},
+    {"clongdouble", NPYX_C32, 0},
+    {"complex256", NPYX_C32, 0},
+    {"M", NPYX_DATETIME, 0},
+    {"datetime64", NPYX_DATETIME, 0},
+    {"m", NPYX_TIMEDELTA, 0},
+    {"timedelta64", NPYX_TIMEDELTA, 0},
+    {"S", NPYX_BYTES, 0},
+    {"a", NPYX_BYTES, 0},
+    {"c", NPYX_BYTES, 1},
+    {"bytes", NPYX_BYTES, 0},
+    {"bytes_", NPYX_BYTES, 0},
+    {"U", NPYX_TEXT, 0},
+    {"str", NPYX_TEXT, 0},
+    {"str_", NPYX_TEXT, 0},
+    {"unicode", NPYX_TEXT, 0},
+    {"V", NPYX_VOID, 0},
+    {"void", NPYX_VOID, 0},
+    {"O", NPYX_OBJECT, 0},
+    {"object", NPYX_OBJECT, 0},
+    {"object_", NPYX_OBJECT, 0},
+};
+
+typedef struct context {
+    npyx_arena *arena;
+    npyx_error *error;
+    size_t off; /* where the text in hand begins, for errors */
+} context;
+
+static npyx_status fail_spelling(const context *c, const char *text, size_t nbytes, const char *why) {
+    return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)c->off, "`%.*s` is not a dtype (%s)",
+                     (int)(nbytes < SHOWN_NBYTES ? nbytes : SHOWN_NBYTES), text, why);
+}
+
+/* Digits only, leading zeros allowed; false when there are none, others, or the number passes 2^31 - 1. */
+static bool parse_size(const char *text, size_t nbytes, int64_t *size) {
+    *size = 0;
+    for (size_t i = 0; i < nbytes; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        *size = *size * 10 + (text[i] - '0');
+        if (*size > NPYX_MAX_ITEMSIZE)
+            return false;
+    }
+    return nbytes > 0;
+}
+
+/* The type of a kind character with a size: `f8`, `S5`, `M8`. False when there is none. */
+static bool find_sized(char kind, int64_t size, npyx_dtype *dtype) {
+    if (kind == 'a') /* what Numeric called S */
+        kind = 'S';
+    if (kind == 'O') { /* the size of a pointer on the machine that saved it */
+        dtype->type = NPYX_OBJECT;
+        return size == 4 || size == 8;
+    }
+    if (kind == 'f' && size == 1) { /* ml_dtypes spells float8_e5m2 so, which no NumPy type is */
+        dtype->type = NPYX_E5M2;
+        return true;
+    }
+    for (int type = 0; type < NPYX_NTYPES; type++) {
+        const npyx_type_info *info = &npyx_types[type];
+        if (info->kind != kind || info->descr_code != NULL)
+            continue;
+        dtype->type = (npyx_type)type;
+        if (info->itemsize == 0) {
+            dtype->itemsize = kind == 'U' ? size * 4 : size;
+            return dtype->itemsize <= NPYX_MAX_ITEMSIZE;
+        }
+        if (info->itemsize == size)
+            return true;
+    }
+    return false;
+}
+
+static bool find_named(const char *text, size_t nbytes, npyx_dtype *dtype) {
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        if (strlen(spellings[i].name) == nbytes && memcmp(spellings[i].name, text, nbytes) == 0) {
+            dtype->type = spellings[i].type;
+            dtype->itemsize = spellings[i].itemsize;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads `[ns]` at the end of a date type, and leaves *nbytes before it. */
+static npyx_status parse_unit(const context *c, const char *text, size_t *nbytes, npyx_dtype *dtype) {
+    const char *open = memchr(text, '[', *nbytes);
+    dtype->multiple = 1;
+    if (open == NULL)
+        return NPYX_OK;
+    size_t before_nbytes = (size_t)(open - text);
+    size_t unit_nbytes = *nbytes - before_nbytes;
+    if (unit_nbytes < 2 || text[*nbytes - 1] != ']' ||
+        !npyx_unit_parse(open + 1, unit_nbytes - 2, &dtype->unit, &dtype->multiple))
+        return fail_spelling(c, text, *nbytes, "what stands in brackets is no unit of time");
+    *nbytes = before_nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status dtype_from_code(const context *c, const char *text, size_t nbytes, npyx_dtype *dtype) {
+    size_t whole_nbytes = nbytes;
+    const char *whole = text;
+    *dtype = (npyx_dtype){.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN};
+    if (memchr(text, '\0', nbytes) != NULL)
+        return fail_spelling(c, text, nbytes, "it holds a NUL byte");
+    if (nbytes > 0 && strchr("<>=|", text[0]) != NULL) {
+        /* = and | mean the host's own order, as no order at all does */
+        dtype->is_big_endian = text[0] == '>' || (text[0] != '<' && NPYX_HOST_IS_BIG_ENDIAN);
+        text++;
+        nbytes--;
+    }
+    bool has_unit = memchr(text, '[', nbytes) != NULL;
+    npyx_status status = parse_unit(c, text, &nbytes, dtype);
+    if (status != NPYX_OK)
+        return status;
+    if (nbytes == 0)
+        return fail_spelling(c, whole, whole_nbytes, "it names no type");
+    int64_t size = 0;
+    bool is_sized = nbytes > 1 && text[1] >= '0' && text[1] <= '9';
+    if (is_sized && !parse_size(text + 1, nbytes - 1, &size))
+        return fail_spelling(c, whole, whole_nbytes, "its size is no number up to 2147483647");
+    if (!(is_sized ? find_sized(text[0], size, dtype) : find_named(text, nbytes, dtype)))
+        return fail_spelling(c, whole, whole_nbytes, is_sized ? "there is none of that size" : "no such type");
+    const npyx_type_info *info = &npyx_types[dtype->type];
+    if (has_unit && info->kind != 'M' && info->kind != 'm')
+        return fail_spelling(c, whole, whole_nbytes, "only datetime64 and timedelta64 have a unit");
+    if (info->itemsize != 0)
+        dtype->itemsize = info->itemsize;
+    if (info->swap_nbytes == 1)
+        dtype->is_big_endian = false;
+    dtype->has_objects = dtype->type == NPYX_OBJECT;
+    return NPYX_OK;
+}
+
+/* A field's format with the subarray shape that came with it. */
+typedef struct shaped_dtype {
+    const npyx_dtype *dtype;
+    int ndim;
+    int64_t *shape;
+    int64_t nelem;
+} shaped_dtype;
+
+static npyx_status parse_format(const context *c, const npyx_literal *literal, shaped_dtype *shaped);
+
+static npyx_status fail_literal(const context *c, const npyx_literal *literal, const char *what) {
+    return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)literal->off, "%s (found %s)", what,
+                     npyx_literal_kind_name(literal->kind));
+}
+
+/* Puts the dimensions of a subarray before those that its base has already. */
+static npyx_status add_shape(const context *c, const npyx_literal *shape, shaped_dtype *shaped) {
+    bool is_int = shape->kind == NPYX_LITERAL_INT;
+    if (!is_int && shape->kind != NPYX_LITERAL_TUPLE && shape->kind != NPYX_LITERAL_LIST)
+        return fail_literal(c, shape, "the shape of a field is neither an int nor a tuple of ints");
+    if (is_int && shape->integer == 1) /* (type, 1) is the type itself in NumPy */
+        return NPYX_OK;
+    int64_t ndim = shaped->ndim + (is_int ? 1 : shape->nitems);
+    if (ndim > 64)
+        return fail_literal(c, shape, "the shape of a field has more than 64 dimensions");
+    int64_t *dims = npyx_arena_alloc(c->arena, sizeof *dims * (size_t)(ndim == 0 ? 1 : ndim));
+    if (dims == NULL)
+        return npyx_fail_nomem(c->error);
+    int at = 0;
+    for (const npyx_literal *dim = is_int ? shape : shape->first; dim != NULL; dim = is_int ? NULL : dim->next) {
+        if (dim->kind != NPYX_LITERAL_INT || dim->integer < 0 || dim->integer > NPYX_MAX_ITEMSIZE)
+            return fail_literal(c, dim, "a dimension of a field is no int from 0 to 2147483647");
+        dims[at++] = dim->integer;
+        if (!npyx_multiply_i64(shaped->nelem, dim->integer, &shaped->nelem) ||
+            shaped->nelem > NPYX_MAX_ITEMSIZE)
+            return fail_literal(c, shape, "a subarray passes 2147483647 bytes");
+    }
+    if (shaped->ndim > 0)
+        memcpy(dims + at, shaped->shape, sizeof *dims * (size_t)shaped->ndim);
+    shaped->shape = dims;
+    shaped->ndim = (int)ndim;
+    if (shaped->nelem * shaped->dtype->itemsize > NPYX_MAX_ITEMSIZE)
+        return fail_literal(c, shape, "a subarray passes 2147483647 bytes");
+    return NPYX_OK;
+}
+
+static bool is_text(const npyx_literal *literal) { return literal->kind == NPYX_LITERAL_TEXT; }
+
+static bool is_sequence(const npyx_literal *literal) {
+    return literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
+}
+
+static bool has_same_text(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
+    return a_nbytes == b_nbytes && memcmp(a, b, a_nbytes) == 0;
+}
+
+/* `name` or `(title, name)`. */
+static npyx_status parse_field_name(const context *c, const npyx_literal *name, npyx_field *field) {
+    if (is_sequence(name) && name->nitems == 2) {
+        const npyx_literal *title = name->first;
+        name = title->next;
+        if (!is_text(title))
+            return fail_literal(c, title, "the title of a field is not a string");
+        field->title = title->text;
+        field->title_nbytes = title->text_nbytes;
+    }
+    if (!is_text(name))
+        return fail_literal(c, name, "the name of a field is not a string");
+    field->name = name->text;
+    field->name_nbytes = name->text_nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status parse_field(const context *c, const npyx_literal *literal, npyx_field *field) {
+    if (!is_sequence(literal) || literal->nitems < 2 || literal->nitems > 3)
+        return fail_literal(c, literal, "a field is no tuple of name, format and perhaps shape");
+    npyx_status status = parse_field_name(c, literal->first, field);
+    if (status != NPYX_OK)
+        return status;
+    const npyx_literal *format = literal->first->next;
+    shaped_dtype shaped = {.nelem = 1};
+    status = parse_format(c, format, &shaped);
+    if (status == NPYX_OK && format->next != NULL)
+        status = add_shape(c, format->next, &shaped);
+    if (status != NPYX_OK)
+        return status;
+    field->dtype = shaped.dtype;
+    field->ndim = shaped.ndim;
+    field->shape = shaped.shape;
+    field->nelem = shaped.nelem;
+    /* numpy.lib.format.descr_to_dtype: what has the type void and no name is padding, subarrays included */
+    field->is_padding =
+        field->name_nbytes == 0 && field->title == NULL && (field->dtype->type == NPYX_VOID || field->ndim > 0);
+    return NPYX_OK;
+}
+
+/* NumPy keeps names and titles in one dictionary: none may stand twice. Compares through a small hash table so
+ * that a header of many fields costs no square. */
+static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
+    size_t capacity = 8;
+    while (capacity < (size_t)dtype->nfields * 4)
+        capacity *= 2;
+    typedef struct {
+        const char *text;
+        size_t nbytes;
+    } name;
+    name *table = npyx_alloc_zeroed(c->arena->host, capacity * sizeof *table);
+    if (table == NULL)
+        return npyx_fail_nomem(c->error);
+    npyx_status status = NPYX_OK;
+    for (int i = 0; i < dtype->nfields * 2 && status == NPYX_OK; i++) {
+        const npyx_field *field = &dtype->fields[i / 2];
+        name added = {field->name, field->name_nbytes};
+        if (i % 2 == 1)
+            added = (name){field->title, field->title_nbytes};
+        if (field->is_padding || added.text == NULL)
+            continue;
+        uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+        for (size_t k = 0; k < added.nbytes; k++)
+            hash = (hash ^ (unsigned char)added.text[k]) * 0x100000001b3u;
+        size_t slot = (size_t)(hash ^ (hash >> 32)) & (capacity - 1);
+        while (table[slot].text != NULL &&
+               !has_same_text(table[slot].text, table[slot].nbytes, added.text, added.nbytes))
+            slot = (slot + 1) & (capacity - 1);
+        if (table[slot].text != NULL)
+            status = npyx_fail(c->error, NPYX_CORRUPT, (int64_t)literal->off,
+                               "two fields have the name or title `%.*s`",
+                               (int)(added.nbytes < SHOWN_NBYTES ? added.nbytes : SHOWN_NBYTES), added.text);
+        table[slot] = added;
+    }
+    npyx_free(c->arena->host, table);
+    return status;
+}
+
+static npyx_status parse_struct(const context *c, const npyx_literal *literal, npyx_dtype *dtype) {
+    *dtype = (npyx_dtype){.type = NPYX_STRUCT, .nfields = (int)literal->nitems};
+    npyx_field *fields = npyx_arena_alloc(c->arena, sizeof *fields * (size_t)(dtype->nfields + 1));
+    if (fields == NULL)
+        return npyx_fail_nomem(c->error);
+    dtype->fields = fields;
+    npyx_field *field = fields;
+    for (const npyx_literal *item = literal->first; item != NULL; item = item->next, field++) {
+        *field = (npyx_field){.off = dtype->itemsize};
+        npyx_status status = parse_field(c, item, field);
+        if (status != NPYX_OK)
+            return status;
+        dtype->itemsize += field->dtype->itemsize * field->nelem;
+        if (dtype->itemsize > NPYX_MAX_ITEMSIZE)
+            return fail_literal(c, item, "an item passes 2147483647 bytes");
+        dtype->has_objects = dtype->has_objects || field->dtype->has_objects;
+    }
+    return check_names(c, dtype, literal);
+}
+
+static npyx_status parse_format(const context *c, const npyx_literal *literal, shaped_dtype *shaped) {
+    if (literal->kind == NPYX_LITERAL_TUPLE) {
+        if (literal->nitems != 2)
+            return fail_literal(c, literal, "a format in parentheses is not a pair of type and shape");
+        npyx_status status = parse_format(c, literal->first, shaped);
+        return status == NPYX_OK ? add_shape(c, literal->first->next, shaped) : status;
+    }
+    npyx_dtype *dtype = npyx_arena_alloc(c->arena, sizeof *dtype);
+    if (dtype == NULL)
+        return npyx_fail_nomem(c->error);
+    shaped->dtype = dtype;
+    if (literal->kind == NPYX_LITERAL_LIST)
+        return parse_struct(c, literal, dtype);
+    if (literal->kind != NPYX_LITERAL_TEXT)
+        return fail_literal(c, literal, "a dtype is neither a string nor a list of fields");
+    context at_text = *c;
+    at_text.off = literal->off;
+    return dtype_from_code(&at_text, literal->text, literal->text_nbytes, dtype);
+}
+
+npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *literal, const npyx_dtype **dtype,
+                                    npyx_error *error) {
+    context c = {.arena = arena, .error = error};
+    shaped_dtype shaped = {.nelem = 1};
+    npyx_status status = parse_format(&c, literal, &shaped);
+    if (status == NPYX_OK && shaped.ndim > 0)
+        status = fail_literal(&c, literal, "the dtype of an array is a subarray");
+    *dtype = shaped.dtype;
+    return status;
+}
+
+npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nbytes, const npyx_dtype **dtype,
+                                 npyx_error *error) {
+    npyx_status status;
+    if (nbytes > 0 && strchr("[('\"", text[0]) != NULL) {
+        const npyx_literal *literal = NULL;
+        status = npyx_literal_parse(arena, text, nbytes, false, &literal, error);
+        if (status == NPYX_OK)
+            status = npyx_dtype_from_literal(arena, literal, dtype, error);
+    } else {
+        npyx_dtype *made = npyx_arena_alloc(arena, sizeof *made);
+        if (made == NULL)
+            return npyx_fail_nomem(error);
+        context c = {.arena = arena, .error = error};
+        status = dtype_from_code(&c, text, nbytes, made);
+        *dtype = made;
+    }
+    if (status == NPYX_CORRUPT) { /* the fault is the user's, not a file's */
+        status = NPYX_INVALID;
+        if (error != NULL) {
+            error->status = status;
+            error->off = -1;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,257 @@
+#include "reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FIRST_BLOCK_NBYTES = 1 << 14,
+    MAX_BLOCK_NBYTES = 1 << 20,
+    FIRST_PANEL_NBYTES = 1 << 16,
+    MAX_PANEL_NBYTES = 1 << 23,
+    /* an inflating source starts anew for every panel: fewer and larger ones */
+    FORWARD_PANEL_NBYTES = 1 << 24,
+    WINDOW_NBYTES = 1 << 20,
+    PAGE_NBYTES = 4096,
+    /* reading this much more is as cheap as a call to the system */
+    GAP_NBYTES = 4096
+};
+
+void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view, int64_t max_row_nbytes) {
+    *reader = (npyx_reader){.source = source, .view = *view, .max_row_nbytes = max_row_nbytes};
+    reader->nrows = npyx_view_nrows(view);
+    reader->row_nelem = npyx_view_row_nelem(view);
+    reader->row_nbytes = reader->row_nelem * view->dtype->itemsize;
+    reader->is_contiguous = npyx_view_is_contiguous(view);
+    reader->block_nbytes = reader->is_contiguous ? FIRST_BLOCK_NBYTES
+                           : source->is_forward  ? FORWARD_PANEL_NBYTES
+                                                 : FIRST_PANEL_NBYTES;
+}
+
+void npyx_reader_clear(npyx_reader *reader) {
+    if (reader->source == NULL)
+        return;
+    npyx_free(reader->source->host, reader->buffer);
+    npyx_free(reader->source->host, reader->window);
+    *reader = (npyx_reader){0};
+}
+
+/* Room for nbytes at an address that is congruent to file_off modulo a page: the kernel copies to any other
+ * several times slower. */
+static uint8_t *aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t file_off, npyx_error *error) {
+    size_t wanted_nbytes = nbytes + PAGE_NBYTES;
+    if (reader->buffer_nbytes < wanted_nbytes) {
+        npyx_free(reader->source->host, reader->buffer);
+        reader->buffer = npyx_alloc(reader->source->host, wanted_nbytes);
+        reader->buffer_nbytes = reader->buffer == NULL ? 0 : wanted_nbytes;
+        if (reader->buffer == NULL) {
+            npyx_fail_nomem(error);
+            return NULL;
+        }
+    }
+    size_t shift = ((size_t)file_off - (size_t)(uintptr_t)reader->buffer) & (PAGE_NBYTES - 1);
+    return reader->buffer + shift;
+}
+
+static npyx_status fill_contiguous(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
+    int64_t off = reader->view.off + row * reader->row_nbytes;
+    size_t nbytes = (size_t)(nrows * reader->row_nbytes);
+    uint8_t *scratch = aligned_buffer(reader, nbytes, reader->source->file_off + off, error);
+    if (scratch == NULL)
+        return NPYX_NOMEM;
+    return npyx_source_window(reader->source, off, nbytes, scratch, &reader->rows, error);
+}
+
+/* A box of items to be copied from the file to C order. */
+typedef struct box {
+    int64_t shape[NPYX_MAX_NDIM];
+    int64_t off;  /* of its item 0, 0, ... in the source */
+    uint8_t *out; /* where that item goes */
+} box;
+
+typedef struct gatherer {
+    npyx_reader *reader;
+    int ndim;
+    const int64_t *strides;
+    int64_t out_strides[NPYX_MAX_NDIM];
+    npyx_error *error;
+} gatherer;
+
+static void copy_run(uint8_t *out, int64_t out_stride, const uint8_t *in, int64_t in_stride, int64_t nelem,
+                     int64_t itemsize) {
+    switch (itemsize) { /* a copy of constant size is one or two moves */
+    case 1:
+        for (int64_t i = 0; i < nelem; i++)
+            out[i * out_stride] = in[i * in_stride];
+        return;
+    case 2:
+        for (int64_t i = 0; i < nelem; i++)
+            memcpy(out + i * out_stride, in + i * in_stride, 2);
+        return;
+    case 4:
+        for (int64_t i = 0; i < nelem; i++)
+            memcpy(out + i * out_stride, in + i * in_stride, 4);
+        return;
+    case 8:
+        for (int64_t i = 0; i < nelem; i++)
+            memcpy(out + i * out_stride, in + i * in_stride, 8);
+        return;
+    case 16:
+        for (int64_t i = 0; i < nelem; i++)
+            memcpy(out + i * out_stride, in + i * in_stride, 16);
+        return;
+    default:
+        for (int64_t i = 0; i < nelem; i++)
+            memcpy(out + i * out_stride, in + i * in_stride, (size_t)itemsize);
+    }
+}
+
+/* Copies a box whose item 0, 0, ... is at in, all of it in memory. */
+static void copy_box(const gatherer *g, const box *b, const uint8_t *in) {
+    int inner = 0; /* the longest axis makes the longest runs */
+    for (int axis = 1; axis < g->ndim; axis++) {
+        if (b->shape[axis] >= b->shape[inner])
+            inner = axis;
+    }
+    int64_t at[NPYX_MAX_NDIM] = {0};
+    uint8_t *out = b->out;
+    for (;;) {
+        copy_run(out, g->out_strides[inner], in, g->strides[inner], b->shape[inner],
+                 g->reader->view.dtype->itemsize);
+        int axis = g->ndim - 1;
+        for (; axis >= 0; axis--) {
+            if (axis == inner)
+                continue;
+            in += g->strides[axis];
+            out += g->out_strides[axis];
+            if (++at[axis] < b->shape[axis])
+                break;
+            in -= g->strides[axis] * b->shape[axis];
+            out -= g->out_strides[axis] * b->shape[axis];
+            at[axis] = 0;
+        }
+        if (axis < 0)
+            return;
+    }
+}
+
+/* From the lowest byte of a box to its highest; *low_off is where the lowest lies from its item 0, 0, ... */
+static int64_t box_span(const gatherer *g, const box *b, int64_t *low_off) {
+    int64_t low = 0, high = g->reader->view.dtype->itemsize;
+    for (int axis = 0; axis < g->ndim; axis++) {
+        int64_t extent = (b->shape[axis] - 1) * g->strides[axis];
+        if (extent < 0)
+            low += extent;
+        else
+            high += extent;
+    }
+    *low_off = low;
+    return high - low;
+}
+
+static int widest_axis(const gatherer *g, const box *b) {
+    int widest = -1;
+    for (int axis = 0; axis < g->ndim; axis++) {
+        if (b->shape[axis] > 1 && (widest < 0 || llabs(g->strides[axis]) > llabs(g->strides[widest])))
+            widest = axis;
+    }
+    return widest;
+}
+
+static npyx_status gather_window(const gatherer *g, const box *b, int64_t low_off, int64_t span,
+                                 npyx_error *error) {
+    npyx_reader *reader = g->reader;
+    const uint8_t *bytes = NULL;
+    uint8_t *scratch = reader->window;
+    if (span > WINDOW_NBYTES) /* one item larger than the window goes straight to its place */
+        scratch = b->out;
+    npyx_status status =
+        npyx_source_window(reader->source, b->off + low_off, (size_t)span, scratch, &bytes, error);
+    if (status == NPYX_OK && bytes != b->out)
+        copy_box(g, b, bytes - low_off);
+    return status;
+}
+
+/* Reads a box in as few windows as its gaps allow, from low offsets to high ones. Recurses once an axis. */
+static npyx_status gather_box(const gatherer *g, const box *b) {
+    int64_t low_off;
+    int64_t span = box_span(g, b, &low_off);
+    int axis = widest_axis(g, b);
+    if (axis < 0)
+        return gather_window(g, b, low_off, span, g->error);
+    box part = *b;
+    part.shape[axis] = 1;
+    int64_t stride = llabs(g->strides[axis]);
+    int64_t inner_span = box_span(g, &part, &low_off);
+    int64_t nparts = 1;
+    if (stride - inner_span <= GAP_NBYTES && inner_span < WINDOW_NBYTES)
+        nparts = stride == 0 ? b->shape[axis] : (WINDOW_NBYTES - inner_span) / stride + 1;
+    if (nparts >= b->shape[axis]) {
+        box_span(g, b, &low_off);
+        return gather_window(g, b, low_off, span, g->error);
+    }
+    npyx_status status = npyx_poll(g->reader->source->host, g->error);
+    for (int64_t done = 0; done < b->shape[axis] && status == NPYX_OK; done += part.shape[axis]) {
+        int64_t left = b->shape[axis] - done;
+        part.shape[axis] = nparts < left ? nparts : left;
+        int64_t first = g->strides[axis] < 0 ? left - part.shape[axis] : done;
+        part.off = b->off + first * g->strides[axis];
+        part.out = b->out + first * g->out_strides[axis];
+        status = gather_box(g, &part);
+    }
+    return status;
+}
+
+static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
+    if (reader->window == NULL) {
+        reader->window = npyx_alloc(reader->source->host, WINDOW_NBYTES);
+        if (reader->window == NULL)
+            return npyx_fail_nomem(error);
+    }
+    uint8_t *out = aligned_buffer(reader, (size_t)(nrows * reader->row_nbytes), 0, error);
+    if (out == NULL)
+        return NPYX_NOMEM;
+    const npyx_view *view = &reader->view;
+    gatherer g = {.reader = reader, .ndim = view->ndim, .strides = view->strides, .error = error};
+    box b = {.off = view->off + row * view->strides[0], .out = out};
+    memcpy(b.shape, view->shape, sizeof b.shape[0] * (size_t)view->ndim);
+    b.shape[0] = nrows;
+    int64_t out_stride = view->dtype->itemsize;
+    for (int axis = view->ndim - 1; axis >= 0; axis--) {
+        g.out_strides[axis] = out_stride;
+        out_stride *= view->shape[axis];
+    }
+    reader->rows = out;
+    return gather_box(&g, &b);
+}
+
+npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, npyx_error *error) {
+    npyx_status status = npyx_poll(reader->source->host, error);
+    if (status != NPYX_OK)
+        return status;
+    reader->first_row = row;
+    reader->nrows_read = reader->nrows - row;
+    if (reader->row_nbytes == 0) { /* no bytes to read, however many rows are claimed */
+        reader->rows = (const uint8_t *)"";
+        return NPYX_OK;
+    }
+    if (reader->row_nbytes > reader->max_row_nbytes)
+        return npyx_fail(error, NPYX_TOOBIG, -1,
+                         "one row has %" PRId64 " bytes, more than SQLite's limit of %" PRId64 " for a value",
+                         reader->row_nbytes, reader->max_row_nbytes);
+    int64_t nrows = reader->block_nbytes / reader->row_nbytes;
+    if (nrows < reader->nrows_read)
+        reader->nrows_read = nrows < 1 ? 1 : nrows;
+    status = reader->is_contiguous ? fill_contiguous(reader, row, reader->nrows_read, error)
+                                   : fill_panel(reader, row, reader->nrows_read, error);
+    if (status != NPYX_OK) {
+        reader->nrows_read = 0;
+        return status;
+    }
+    int64_t max_nbytes = reader->is_contiguous ? MAX_BLOCK_NBYTES : MAX_PANEL_NBYTES;
+    int64_t growth = reader->is_contiguous ? 2 : 4;
+    if (reader->block_nbytes < max_nbytes)
+        reader->block_nbytes =
+            reader->block_nbytes * growth < max_nbytes ? reader->block_nbytes * growth : max_nbytes;
+    return NPYX_OK;
+}

@@ -1,0 +1,46 @@
+#include "source.h"
+
+#include <inttypes.h>
+
+npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
+                             npyx_error *error) {
+    *read_nbytes = 0;
+    if (off < 0 || off >= source->nbytes || nbytes == 0)
+        return NPYX_OK;
+    uint64_t present_nbytes = (uint64_t)(source->nbytes - off);
+    if (nbytes > present_nbytes)
+        nbytes = (size_t)present_nbytes;
+    return source->ops->read(source, off, bytes, nbytes, read_nbytes, error);
+}
+
+static npyx_status fail_truncated(const npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
+    return npyx_fail(error, NPYX_CORRUPT, off, "data is truncated (%zu bytes wanted at byte %" PRId64 " of %" PRId64 ")",
+                     nbytes, off, source->nbytes);
+}
+
+npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                                     npyx_error *error) {
+    size_t read_nbytes = 0;
+    npyx_status status = npyx_source_read(source, off, bytes, nbytes, &read_nbytes, error);
+    if (status == NPYX_OK && read_nbytes < nbytes)
+        status = fail_truncated(source, off, nbytes, error);
+    return status;
+}
+
+npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
+                               const uint8_t **bytes, npyx_error *error) {
+    if (source->ops->borrow != NULL) {
+        if (off < 0 || off > source->nbytes || nbytes > (uint64_t)(source->nbytes - off))
+            return fail_truncated(source, off, nbytes, error);
+        npyx_status status = source->ops->borrow(source, off, nbytes, bytes, error);
+        if (status != NPYX_OK || *bytes != NULL)
+            return status;
+    }
+    *bytes = scratch;
+    return npyx_source_read_exactly(source, off, scratch, nbytes, error);
+}
+
+void npyx_source_close(npyx_source *source) {
+    if (source != NULL)
+        source->ops->close(source);
+}

@@ -1,0 +1,106 @@
+#include <inttypes.h>
+#include <zlib.h>
+
+#include "source.h"
+
+/* A first read that begins this near to the start is a forward pass whose header was read before. */
+enum { CATCH_UP_NBYTES = 1 << 16 };
+
+typedef struct range_source {
+    npyx_source base;
+    npyx_source *parent;
+    int64_t off; /* in the parent */
+    bool check_crc;
+    uint32_t expected_crc;
+    uint32_t crc;
+    int64_t crc_nbytes; /* how much of the range, from its start, is in crc */
+} range_source;
+
+static npyx_status range_check_end(range_source *range, npyx_error *error) {
+    if (range->crc_nbytes < range->base.nbytes || range->crc == range->expected_crc)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_CORRUPT, range->base.file_off,
+                     "the entry's bytes are damaged (CRC-32 is %08" PRIx32 ", the directory says %08" PRIx32 ")",
+                     range->crc, range->expected_crc);
+}
+
+static void range_extend_crc(range_source *range, int64_t off, const uint8_t *bytes, size_t nbytes) {
+    int64_t known_nbytes = range->crc_nbytes - off;
+    if (known_nbytes < 0 || known_nbytes >= (int64_t)nbytes)
+        return;
+    range->crc = (uint32_t)crc32_z(range->crc, bytes + known_nbytes, nbytes - (size_t)known_nbytes);
+    range->crc_nbytes = off + (int64_t)nbytes;
+}
+
+static npyx_status range_catch_up(range_source *range, int64_t off, npyx_error *error) {
+    uint8_t bytes[512];
+    while (range->crc_nbytes < off) {
+        int64_t missing_nbytes = off - range->crc_nbytes;
+        size_t nbytes = missing_nbytes < (int64_t)sizeof bytes ? (size_t)missing_nbytes : sizeof bytes;
+        const uint8_t *window = NULL;
+        npyx_status status = npyx_source_window(range->parent, range->off + range->crc_nbytes, nbytes, bytes,
+                                                &window, error);
+        if (status != NPYX_OK)
+            return status;
+        range_extend_crc(range, range->crc_nbytes, window, nbytes);
+    }
+    return NPYX_OK;
+}
+
+/* Called with every piece of the range that a reader sees. */
+static npyx_status range_note(range_source *range, int64_t off, const uint8_t *bytes, size_t nbytes,
+                              npyx_error *error) {
+    if (!range->check_crc)
+        return NPYX_OK;
+    if (range->crc_nbytes == 0 && off > 0 && off <= CATCH_UP_NBYTES) {
+        npyx_status status = range_catch_up(range, off, error);
+        if (status != NPYX_OK)
+            return status;
+    }
+    range_extend_crc(range, off, bytes, nbytes);
+    return range_check_end(range, error);
+}
+
+static npyx_status range_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
+                              npyx_error *error) {
+    range_source *range = (range_source *)source;
+    npyx_status status =
+        npyx_source_read(range->parent, range->off + off, bytes, nbytes, read_nbytes, error);
+    return status == NPYX_OK ? range_note(range, off, bytes, *read_nbytes, error) : status;
+}
+
+static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
+                                npyx_error *error) {
+    range_source *range = (range_source *)source;
+    *bytes = NULL;
+    if (range->parent->ops->borrow == NULL)
+        return NPYX_OK;
+    npyx_status status = npyx_source_window(range->parent, range->off + off, nbytes, NULL, bytes, error);
+    return status == NPYX_OK ? range_note(range, off, *bytes, nbytes, error) : status;
+}
+
+static void range_close(npyx_source *source) { npyx_free(source->host, source); }
+
+static const npyx_source_ops range_ops = {range_read, range_borrow, range_close};
+
+npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
+                                   uint32_t crc32, npyx_source **source, npyx_error *error) {
+    if (off < 0 || nbytes < 0 || off > parent->nbytes || nbytes > parent->nbytes - off)
+        return npyx_fail(error, NPYX_CORRUPT, off,
+                         "data is truncated (%" PRId64 " bytes wanted at byte %" PRId64 " of %" PRId64 ")",
+                         nbytes, off, parent->nbytes);
+    range_source *range = npyx_alloc_zeroed(parent->host, sizeof *range);
+    if (range == NULL)
+        return npyx_fail_nomem(error);
+    range->base = (npyx_source){.ops = &range_ops,
+                                .host = parent->host,
+                                .nbytes = nbytes,
+                                .file_off = parent->file_off + off,
+                                .is_forward = parent->is_forward};
+    range->parent = parent;
+    range->off = off;
+    range->check_crc = check_crc;
+    range->expected_crc = crc32;
+    *source = &range->base;
+    return NPYX_OK;
+}

@@ -1,0 +1,44 @@
+#include "view.h"
+
+#include <string.h>
+
+void npyx_view_strides(const npyx_array *array, int64_t *strides) {
+    /* Dimensions of 0 count as 1, as in NumPy: the products then fit, because npyx_array_measure saw them. */
+    int64_t stride = array->dtype->itemsize;
+    for (int i = 0; i < array->ndim; i++) {
+        int axis = array->fortran_order ? i : array->ndim - 1 - i;
+        strides[axis] = stride;
+        if (array->shape[axis] != 0)
+            stride *= array->shape[axis];
+    }
+}
+
+void npyx_view_of_array(const npyx_array *array, npyx_view *view) {
+    view->dtype = array->dtype;
+    view->ndim = array->ndim;
+    view->off = array->data_off;
+    memcpy(view->shape, array->shape, sizeof view->shape[0] * (size_t)array->ndim);
+    npyx_view_strides(array, view->strides);
+}
+
+int64_t npyx_view_row_nelem(const npyx_view *view) {
+    int64_t nelem = 1;
+    for (int axis = 1; axis < view->ndim; axis++) {
+        if (view->shape[axis] == 0)
+            return 0;
+        nelem *= view->shape[axis];
+    }
+    return nelem;
+}
+
+bool npyx_view_is_contiguous(const npyx_view *view) {
+    int64_t expected = view->dtype->itemsize;
+    for (int axis = view->ndim - 1; axis >= 0; axis--) {
+        if (view->shape[axis] == 0)
+            return true;
+        if (view->shape[axis] != 1 && view->strides[axis] != expected)
+            return false;
+        expected *= view->shape[axis];
+    }
+    return true;
+}

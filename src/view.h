@@ -1,0 +1,34 @@
+/*
+ * A view: which items of an array, in which order. Strides and offsets in bytes; no I/O.
+ */
+#ifndef NPYX_VIEW_H
+#define NPYX_VIEW_H
+
+#include "array.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct npyx_view {
+    const npyx_dtype *dtype; /* borrowed from the array */
+    int ndim;
+    int64_t shape[NPYX_MAX_NDIM];
+    int64_t strides[NPYX_MAX_NDIM];
+    int64_t off; /* of the first item, from the start of the source that holds the array */
+} npyx_view;
+
+/* The strides of a whole array in its own order, as ndarray.strides. strides has room for array->ndim. */
+void npyx_view_strides(const npyx_array *array, int64_t *strides);
+
+/* The whole array. */
+void npyx_view_of_array(const npyx_array *array, npyx_view *view);
+
+/* Entries along the first axis (1 for a 0-d view), and items in each. */
+static inline int64_t npyx_view_nrows(const npyx_view *view) { return view->ndim == 0 ? 1 : view->shape[0]; }
+int64_t npyx_view_row_nelem(const npyx_view *view);
+
+/* Whether the items lie in C order without gaps. */
+bool npyx_view_is_contiguous(const npyx_view *view);
+
+#pragma GCC visibility pop
+
+#endif
