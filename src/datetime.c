@@ -29,8 +29,7 @@ static bool unit_find(const char *name, size_t nbytes, npyx_unit *unit) {
 
 /* How many of a finer unit a divisor may split: the table of NumPy's convert_datetime_divisor_to_multiple, in
  * which a year is 12 months, 52 weeks or 365 days, and a month 4 weeks or 30 days. The first row that the
- * divisor divides is taken. (For a week that no row fits NumPy answers 0 years; here that too is an error.)
- */
+ * divisor divides is taken. (A week that no row fits becomes 0 years in NumPy; here that too is an error.) */
 static const struct {
     npyx_unit unit;
     npyx_unit finer_unit;
@@ -68,8 +67,7 @@ static bool unit_divide(npyx_unit *unit, int32_t *multiple, int32_t divisor) {
     return false;
 }
 
-/* Reads the digits at text[*start] and moves *start behind them; false for 0 and for what passes INT32_MAX.
- */
+/* Reads the digits at text[*start] and moves *start behind them; false for 0 and above INT32_MAX. */
 static bool count_read(const char *text, size_t nbytes, size_t *start, int32_t *count) {
     int64_t number = 0;
     size_t i = *start;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "bytes.h"
+#include "utf8.h"
 
 enum {
     CHUNK_NBYTES = 16,            /* magic and count */
@@ -87,8 +88,15 @@ static void parse_info(const uint8_t *info, npyx_ten_array *ten) {
         end--;
     while (first < end && info[first] == 0)
         first++;
-    ten->info_nbytes = end - first;
-    memcpy(ten->info, info + first, ten->info_nbytes);
+    char *out = ten->info;
+    while (first < end) {
+        const char *at = (const char *)info + first;
+        size_t nbytes = npyx_utf8_character(at, end - first);
+        memcpy(out, nbytes == 0 ? NPYX_UTF8_REPLACEMENT : at, nbytes == 0 ? 3 : nbytes);
+        out += nbytes == 0 ? 3 : nbytes;
+        first += nbytes == 0 ? 1 : nbytes;
+    }
+    ten->info_nbytes = (size_t)(out - ten->info);
 }
 
 /* Words are 64-bit: dtype code, info, rank, dimensions; more of them are tolerated. */

@@ -16,7 +16,7 @@ typedef struct npyx_ten_array {
     int64_t header_off; /* of the header chunk's magic */
     int64_t data_off;
     int64_t next_off; /* of the next array's header chunk; at or beyond the end of the file behind the last */
-    char info[8];     /* NULs stripped from both ends */
+    char info[24];    /* NULs stripped from both ends; UTF-8, a byte that is none as U+FFFD */
     size_t info_nbytes;
 } npyx_ten_array;
 

@@ -28,13 +28,13 @@ npyx_status npyx_poll(npyx_host *host, npyx_error *error) {
     return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
 }
 
-enum { ARENA_BLOCK_NBYTES = 1000, ARENA_ALIGNMENT = _Alignof(max_align_t) };
+enum { ARENA_BLOCK_NBYTES = 1000, ARENA_ALIGNMENT = 8 };
 
 typedef struct npyx_arena_block {
     struct npyx_arena_block *older;
     size_t used_nbytes;
     size_t capacity_nbytes;
-    _Alignas(max_align_t) unsigned char bytes[];
+    _Alignas(ARENA_ALIGNMENT) unsigned char bytes[];
 } npyx_arena_block;
 
 void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes) {

@@ -27,7 +27,8 @@ typedef struct npyx_counters {
 
 typedef struct npyx_host {
     void *ctx; /* handed to both calls */
-    /* realloc's contract; nbytes 0 frees the block and returns NULL. */
+    /* realloc's contract, but blocks need be aligned to 8 bytes only, as SQLite's are; nbytes 0 frees the block
+     * and returns NULL. */
     void *(*resize)(void *ctx, void *block, size_t nbytes);
     /* True when work should stop. Called often: must be cheap. NULL: never. */
     bool (*interrupted)(void *ctx);
@@ -48,7 +49,7 @@ typedef struct npyx_arena {
     struct npyx_arena_block *newest;
 } npyx_arena;
 
-/* nbytes aligned for any type, alive until the arena is cleared; NULL when memory is out. */
+/* nbytes aligned to 8 bytes, alive until the arena is cleared; NULL when memory is out. */
 void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes);
 /* A copy of bytes with a NUL after it. */
 char *npyx_arena_copy(npyx_arena *arena, const char *bytes, size_t nbytes);

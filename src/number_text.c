@@ -40,13 +40,13 @@ static inline npyx_wide wide_multiply_add(uint64_t a, uint64_t b, uint64_t adden
     return result;
 }
 
-/* Both are exact for every exponent that a double leads to. */
-static inline int log2_of_power_of_ten(int exponent) { /* floor(log2(10^exponent)) */
+/* floor(log2(10^exponent)), exact for every exponent that a double leads to. */
+static inline int log2_of_power_of_ten(int exponent) {
     return (exponent * 1741647) >> 19;
 }
 
-static inline int log10_of_power_of_two(int exponent,
-                                        bool three_quarters) { /* floor(log10([3/4] 2^exponent)) */
+/* floor(log10(2^exponent)), or of three quarters of it; exact for every exponent of a double. */
+static inline int log10_of_power_of_two(int exponent, bool three_quarters) {
     return (exponent * 1262611 - (three_quarters ? 524031 : 0)) >> 22;
 }
 
@@ -59,8 +59,8 @@ static inline npyx_wide power_of_ten(int exponent) {
     npyx_wide low = wide_multiply(base[2], five);
     npyx_wide middle = wide_multiply_add(base[1], five, low.high);
     npyx_wide high = wide_multiply_add(base[0], five, middle.high);
-    unsigned shift =
-        2 - (unsigned)(high.high >> 62); /* the product's highest bit is the 254th or the 255th */
+    /* The product's highest bit is the 254th or the 255th. */
+    unsigned shift = 2 - (unsigned)(high.high >> 62);
     npyx_wide power = {.high = (high.high << shift) | (high.low >> (64 - shift)),
                        .low = (high.low << shift) | (middle.low >> (64 - shift))};
     power.low++;
@@ -71,9 +71,9 @@ static inline npyx_wide power_of_ten(int exponent) {
 /* The integer part of power * factor / 2^128, made odd when a fraction is cut off, so that it compares with
  * even numbers as the exact product does.
  *
- * For no double is the exact fraction in (1 - 2^-66, 1), so that the excess of power (less than 2^-68 here)
- * never carries; and only for 8887055249355788 * 2^664 is it in (0, 2^-64), where it looks like none, but
- * there the integer part is odd anyway. */
+ * For no double, and no point halfway between two, is the exact fraction in (1 - 2^-66, 1), so that the
+ * excess of power (less than 2^-68 here) never carries; and only for 8887055249355788 * 2^664 is it in (0,
+ * 2^-64), where it looks like none, but there the integer part is odd anyway. */
 static inline uint64_t round_to_odd(npyx_wide power, uint64_t factor) {
     npyx_wide product = wide_multiply_add(power.high, factor, wide_multiply(power.low, factor).high);
     return product.high | (product.low != 0);
@@ -182,6 +182,11 @@ static inline void digits_write_with_point(const npyx_digits *digits, unsigned b
     }
 }
 
+static inline size_t literal_write(const char *text, size_t nbytes, char *out) {
+    memcpy(out, text, nbytes);
+    return nbytes;
+}
+
 /* d.ddde-dd, with two digits of exponent at least. */
 static inline size_t scientific_write(const npyx_digits *digits, int exponent, char *out) {
     digits_write_with_point(digits, 1, out);
@@ -206,7 +211,7 @@ static inline size_t decimal_write(npyx_decimal decimal, char *out) {
     if (point < -3 || point > 16)
         return scientific_write(&digits, point - 1, out);
     if (point <= 0) {
-        memcpy(out, "0.000", 5);
+        literal_write("0.000", 5, out);
         unsigned start = 2 + (unsigned)-point;
         digits_write(&digits, out + start);
         return start + digits.count;
@@ -223,8 +228,7 @@ static inline size_t magnitude_write(uint64_t significand, int exponent, bool be
     if (exponent <= 0 && exponent > -53 && (significand & (((uint64_t)1 << -exponent) - 1)) == 0) {
         /* An integer below 2^53 whose neighbours are no integers: its own digits are the shortest. */
         size_t nbytes = npyx_text_u64(significand >> -exponent, out);
-        memcpy(out + nbytes, ".0", 2);
-        return nbytes + 2;
+        return nbytes + literal_write(".0", 2, out + nbytes);
     }
     return decimal_write(shortest_decimal(significand, exponent, below_is_closer), out);
 }
@@ -248,8 +252,7 @@ size_t npyx_text_f64(double value, char *out) {
     }
     if (significand != 0)
         return sign_nbytes + magnitude_write(significand, -1074, false, out);
-    memcpy(out, "0.0", 3);
-    return sign_nbytes + 3;
+    return sign_nbytes + literal_write("0.0", 3, out);
 }
 
 static inline size_t narrow_write(float value, int precision_nbits, int min_exponent, char *out) {
@@ -262,8 +265,7 @@ static inline size_t narrow_write(float value, int precision_nbits, int min_expo
     if (biased_exponent != 0) {
         significand |= 0x800000;
     } else if (significand == 0) {
-        memcpy(out, "0.0", 3);
-        return sign_nbytes + 3;
+        return sign_nbytes + literal_write("0.0", 3, out);
     } else {
         biased_exponent = 1;
     }

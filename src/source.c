@@ -44,3 +44,21 @@ void npyx_source_close(npyx_source *source) {
     if (source != NULL)
         source->ops->close(source);
 }
+
+npyx_status npyx_source_drain(npyx_source *source, npyx_error *error) {
+    enum { DRAIN_NBYTES = 1 << 18 };
+    uint8_t *scratch = npyx_alloc(source->host, DRAIN_NBYTES);
+    if (scratch == NULL)
+        return npyx_fail_nomem(error);
+    npyx_status status = NPYX_OK;
+    for (int64_t off = 0; off < source->nbytes && status == NPYX_OK; off += DRAIN_NBYTES) {
+        int64_t left_nbytes = source->nbytes - off;
+        const uint8_t *bytes = NULL;
+        status = npyx_source_window(source, off, left_nbytes < DRAIN_NBYTES ? (size_t)left_nbytes : DRAIN_NBYTES,
+                                    scratch, &bytes, error);
+        if (status == NPYX_OK)
+            status = npyx_poll(source->host, error);
+    }
+    npyx_free(source->host, scratch);
+    return status;
+}

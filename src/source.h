@@ -49,6 +49,9 @@ npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *byt
 npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
                                const uint8_t **bytes, npyx_error *error);
 
+/* Reads the source to its end, for the checks that stand there. */
+npyx_status npyx_source_drain(npyx_source *source, npyx_error *error);
+
 /* Takes NULL. */
 void npyx_source_close(npyx_source *source);
 

@@ -57,8 +57,8 @@ static long stream_seek(voidpf opaque, voidpf file, ZPOS64_T off, int origin) {
     stream *s = file;
     (void)opaque;
     int64_t base = origin == ZLIB_FILEFUNC_SEEK_SET ? 0 : origin == ZLIB_FILEFUNC_SEEK_CUR ? s->off : s->nbytes;
-    int64_t target;
-    if (off > INT64_MAX || !npyx_add_i64(base, (int64_t)off, &target))
+    int64_t target; /* minizip goes back from where it is by negative numbers in an unsigned type */
+    if (!npyx_add_i64(base, (int64_t)off, &target) || target < 0)
         return -1;
     s->off = target;
     if (origin == ZLIB_FILEFUNC_SEEK_SET)

@@ -1,0 +1,191 @@
+#include "bridge.h"
+
+#include <string.h>
+#include <time.h>
+
+/* Interrupts are noticed within a tenth of a second; asking this often costs half a percent. */
+static const int64_t PROBE_INTERVAL_NS = 10 * 1000 * 1000;
+
+static void *resize(void *ctx, void *block, size_t nbytes) {
+    (void)ctx;
+    if (nbytes == 0) {
+        sqlite3_free(block);
+        return NULL;
+    }
+    return sqlite3_realloc64(block, nbytes);
+}
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+        return 0;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Runs a statement of about 2,000 virtual machine steps: it ends with SQLITE_INTERRUPT after sqlite3_interrupt,
+ * on every version, and it is long enough for a progress handler to be called and to say stop. It is not kept:
+ * a prepared statement would make sqlite3_close fail. */
+static bool is_stopped(sqlite3 *db) {
+#if SQLITE_VERSION_NUMBER >= 3041000
+    if (sqlite3_libversion_number() >= 3041000 && sqlite3_is_interrupted(db))
+        return true;
+#endif
+    static const char probe[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200) "
+                                "SELECT max(i) FROM n";
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, probe, -1, &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    sqlite3_finalize(statement);
+    return code == SQLITE_INTERRUPT; /* other failures (an authorizer's no) say nothing about stopping */
+}
+
+static bool interrupted(void *ctx) {
+    npyext_connection *connection = ctx;
+    int64_t now = now_ns();
+    if (now < connection->probe_at_ns)
+        return false;
+    bool stopped = is_stopped(connection->db);
+    connection->probe_at_ns = stopped ? 0 : now_ns() + PROBE_INTERVAL_NS;
+    return stopped;
+}
+
+npyext_connection *npyext_connection_new(sqlite3 *db) {
+    npyext_connection *connection = sqlite3_malloc(sizeof *connection);
+    if (connection == NULL)
+        return NULL;
+    *connection = (npyext_connection){
+        .db = db, .nreferences = 1, .host = {.ctx = connection, .resize = resize, .interrupted = interrupted}};
+    return connection;
+}
+
+void npyext_connection_release(void *released) {
+    npyext_connection *connection = released;
+    if (--connection->nreferences == 0)
+        sqlite3_free(connection);
+}
+
+void npyext_connection_begin(npyext_connection *connection) {
+    connection->probe_at_ns = now_ns() + PROBE_INTERVAL_NS;
+}
+
+int npyext_code(npyx_status status) {
+    switch (status) {
+    case NPYX_OK:
+    case NPYX_DONE: return SQLITE_OK;
+    case NPYX_NOMEM: return SQLITE_NOMEM;
+    case NPYX_INTERRUPTED: return SQLITE_INTERRUPT;
+    case NPYX_TOOBIG: return SQLITE_TOOBIG;
+    case NPYX_IO: return SQLITE_IOERR;
+    default: return SQLITE_ERROR;
+    }
+}
+
+/* A message is one line, whatever stands in a name. */
+static void blank_controls(char *text) {
+    for (; text != NULL && *text != '\0'; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+    }
+}
+
+char *npyext_error_text(npyext_place place, const npyx_error *error) {
+    const char *name = place.entry == NULL ? "" : place.entry->name;
+    int name_nbytes = place.entry == NULL ? 0 : (int)place.entry->name_nbytes;
+    const char *path = place.path == NULL ? "" : place.path;
+    char *text = sqlite3_mprintf("npyext: %s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes, name,
+                                 *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
+    blank_controls(text);
+    return text;
+}
+
+int npyext_report(sqlite3_vtab *vtab, npyext_place place, const npyx_error *error) {
+    int code = npyext_code(error->status);
+    sqlite3_free(vtab->zErrMsg);
+    vtab->zErrMsg = code == SQLITE_NOMEM ? NULL : npyext_error_text(place, error);
+    return code;
+}
+
+npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error) {
+    *argument = (npyext_argument){.type = sqlite3_value_type(value)};
+    switch (argument->type) {
+    case SQLITE_INTEGER: argument->integer = sqlite3_value_int64(value); return NPYX_OK;
+    case SQLITE_FLOAT: argument->real = sqlite3_value_double(value); return NPYX_OK;
+    case SQLITE_NULL: return NPYX_OK;
+    default: break;
+    }
+    bool is_text = argument->type == SQLITE_TEXT;
+    const void *bytes = is_text ? (const void *)sqlite3_value_text(value) : sqlite3_value_blob(value);
+    argument->nbytes = (size_t)sqlite3_value_bytes(value);
+    if (bytes == NULL && (is_text || argument->nbytes > 0))
+        return npyx_fail_nomem(error);
+    if (!is_text && sqlite3_value_frombind(value)) {
+        argument->bytes = bytes == NULL ? "" : bytes;
+        return NPYX_OK;
+    }
+    argument->owned = sqlite3_malloc64(argument->nbytes + 1);
+    if (argument->owned == NULL)
+        return npyx_fail_nomem(error);
+    if (argument->nbytes > 0)
+        memcpy(argument->owned, bytes, argument->nbytes);
+    argument->owned[argument->nbytes] = '\0';
+    argument->bytes = argument->owned;
+    return NPYX_OK;
+}
+
+void npyext_argument_clear(npyext_argument *argument) {
+    sqlite3_free(argument->owned);
+    *argument = (npyext_argument){0};
+}
+
+bool npyext_argument_is_given(const npyext_argument *argument) {
+    return argument->type != 0 && !(argument->type == SQLITE_TEXT && argument->nbytes == 0);
+}
+
+void npyext_result_argument(sqlite3_context *context, const npyext_argument *argument) {
+    switch (argument->type) {
+    case SQLITE_INTEGER: sqlite3_result_int64(context, argument->integer); break;
+    case SQLITE_FLOAT: sqlite3_result_double(context, argument->real); break;
+    case SQLITE_TEXT: npyext_result_text(context, argument->bytes, argument->nbytes); break;
+    case SQLITE_BLOB:
+        sqlite3_result_blob64(context, argument->bytes, argument->nbytes, SQLITE_TRANSIENT);
+        break;
+    default: sqlite3_result_null(context);
+    }
+}
+
+void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes) {
+    sqlite3_result_text64(context, nbytes == 0 ? "" : text, nbytes, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes) {
+    npyext_result_text(context, text, nbytes);
+    sqlite3_result_subtype(context, 'J'); /* what json.c marks its own results with */
+}
+
+void npyext_result_value(sqlite3_context *context, const npyx_value *value) {
+    switch (value->kind) {
+    case NPYX_VALUE_INTEGER: sqlite3_result_int64(context, value->integer); break;
+    case NPYX_VALUE_REAL: sqlite3_result_double(context, value->real); break;
+    case NPYX_VALUE_TEXT: npyext_result_text(context, value->bytes, value->nbytes); break;
+    case NPYX_VALUE_JSON: npyext_result_json(context, value->bytes, value->nbytes); break;
+    case NPYX_VALUE_BLOB:
+        sqlite3_result_blob64(context, value->nbytes == 0 ? "" : value->bytes, value->nbytes, SQLITE_TRANSIENT);
+        break;
+    default: sqlite3_result_null(context);
+    }
+}
+
+int npyext_result_error(sqlite3_context *context, npyext_place place, const npyx_error *error) {
+    int code = npyext_code(error->status);
+    if (code == SQLITE_NOMEM) {
+        sqlite3_result_error_nomem(context);
+        return code;
+    }
+    char *text = npyext_error_text(place, error);
+    sqlite3_result_error(context, text == NULL ? "npyext: out of memory" : text, -1);
+    sqlite3_result_error_code(context, code);
+    sqlite3_free(text);
+    return code;
+}
+

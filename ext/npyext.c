@@ -1,0 +1,81 @@
+/* The entry point, and the one table of what it registers with which flags. */
+#include <sqlite3ext.h>
+
+#pragma GCC visibility push(hidden)
+SQLITE_EXTENSION_INIT1
+#pragma GCC visibility pop
+
+#include "functions.h"
+#include "introspection.h"
+
+/* Table functions: each opens files, and so is SQLITE_DIRECTONLY (set in npyext_connect). */
+static const npyext_function *const table_functions[] = {
+    &npyext_npy_meta,
+    &npyext_npz_members,
+    &npyext_ten_arrays,
+    &npyext_npy_rows,
+};
+
+/* Scalar functions: none reaches the disk by a name it is given, so all are innocuous. */
+static const struct {
+    const char *name;
+    int argc;
+    int flags;
+    void (*function)(sqlite3_context *, int, sqlite3_value **);
+} scalar_functions[] = {
+    {"npyext_version", 0, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, npyext_version_function},
+    {"npyext_debug", 0, SQLITE_INNOCUOUS, npyext_debug_function},
+    {"npyext_counters", 0, SQLITE_INNOCUOUS, npyext_counters_function},
+};
+
+/* A second load would replace functions that its own SELECT load_extension(...) keeps busy. */
+static bool is_loaded(sqlite3 *db) {
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, "SELECT npyext_version()", -1, &statement, NULL);
+    sqlite3_finalize(statement);
+    return code == SQLITE_OK;
+}
+
+static int register_table_functions(sqlite3 *db, npyext_connection *connection) {
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < sizeof table_functions / sizeof table_functions[0] && code == SQLITE_OK; i++) {
+        npyext_registration *registration = npyext_registration_new(connection, table_functions[i]);
+        if (registration == NULL)
+            return SQLITE_NOMEM;
+        code = sqlite3_create_module_v2(db, table_functions[i]->name, table_functions[i]->module, registration,
+                                        npyext_registration_free);
+    }
+    return code;
+}
+
+static int register_scalar_functions(sqlite3 *db, npyext_connection *connection) {
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < sizeof scalar_functions / sizeof scalar_functions[0] && code == SQLITE_OK; i++) {
+        connection->nreferences++; /* given back by the destructor, which a failure runs too */
+        code = sqlite3_create_function_v2(db, scalar_functions[i].name, scalar_functions[i].argc,
+                                          SQLITE_UTF8 | scalar_functions[i].flags, connection,
+                                          scalar_functions[i].function, NULL, NULL, npyext_connection_release);
+    }
+    return code;
+}
+
+__attribute__((visibility("default"))) int sqlite3_npyext_init(sqlite3 *db, char **message,
+                                                               const sqlite3_api_routines *api);
+
+int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+    SQLITE_EXTENSION_INIT2(api);
+    if (sqlite3_libversion_number() < 3037000) {
+        *message = sqlite3_mprintf("npyext needs SQLite 3.37 or newer; this is %s", sqlite3_libversion());
+        return SQLITE_ERROR;
+    }
+    if (is_loaded(db))
+        return SQLITE_OK;
+    npyext_connection *connection = npyext_connection_new(db);
+    if (connection == NULL)
+        return SQLITE_NOMEM;
+    int code = register_table_functions(db, connection);
+    if (code == SQLITE_OK)
+        code = register_scalar_functions(db, connection);
+    npyext_connection_release(connection);
+    return code;
+}

@@ -1,0 +1,207 @@
+/* npz_members(source): one row per zip entry, from the central directory unless a column needs more. */
+#include <stdio.h>
+#include <string.h>
+
+#include "functions.h"
+#include "survey.h"
+
+enum {
+    PATH,
+    IDX,
+    NAME,
+    FILENAME,
+    IS_ARRAY,
+    DTYPE,
+    DESCR,
+    SHAPE,
+    NDIM,
+    SIZE,
+    FORTRAN_ORDER,
+    METHOD,
+    COMPRESSED_SIZE,
+    UNCOMPRESSED_SIZE,
+    RATIO,
+    CRC32,
+    DATA_OFFSET,
+    MODIFIED,
+    ENCRYPTED,
+    ERROR,
+    SOURCE,
+    ON_ERROR,
+    CRC_OK,
+    ARRAY_KEY,
+    NCOLUMNS
+};
+
+static const npyext_column columns[NCOLUMNS] = {
+    [PATH] = NPYEXT_OUTPUT("path TEXT", 0),
+    [IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
+    [NAME] = NPYEXT_OUTPUT("name TEXT", 0),
+    [FILENAME] = NPYEXT_OUTPUT("filename TEXT", 0),
+    [IS_ARRAY] = NPYEXT_OUTPUT("is_array INTEGER", NPYEXT_NEEDS_HEADER),
+    [DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
+    [DESCR] = NPYEXT_OUTPUT("descr TEXT", NPYEXT_NEEDS_HEADER),
+    [SHAPE] = NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER),
+    [NDIM] = NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER),
+    [SIZE] = NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER),
+    [FORTRAN_ORDER] = NPYEXT_OUTPUT("fortran_order INTEGER", NPYEXT_NEEDS_HEADER),
+    [METHOD] = NPYEXT_OUTPUT("method TEXT", 0),
+    [COMPRESSED_SIZE] = NPYEXT_OUTPUT("compressed_size INTEGER", 0),
+    [UNCOMPRESSED_SIZE] = NPYEXT_OUTPUT("uncompressed_size INTEGER", 0),
+    [RATIO] = NPYEXT_OUTPUT("ratio REAL", 0),
+    [CRC32] = NPYEXT_OUTPUT("crc32 INTEGER", 0),
+    [DATA_OFFSET] = NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_PLACE),
+    [MODIFIED] = NPYEXT_OUTPUT("modified TEXT", 0),
+    [ENCRYPTED] = NPYEXT_OUTPUT("encrypted INTEGER", 0),
+    [ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
+    [SOURCE] = NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
+    [ON_ERROR] = NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
+    [CRC_OK] = NPYEXT_HIDDEN("crc_ok INTEGER", NPYEXT_NEEDS_CRC),
+    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+};
+
+/* An entry that cannot be read (encrypted, bzip2) is no fault in a listing: what it holds stays unknown. */
+static npyx_status visit(npyext_survey *survey, npyx_error *error) {
+    npyext_scan *scan = &survey->scan;
+    survey->is_array = false;
+    if (scan->archive->format != NPYX_FORMAT_NPZ)
+        return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not an .npz; npy_meta lists it",
+                         npyx_format_name(scan->archive->format));
+    if (!(scan->needs & NPYEXT_NEEDS_HEADER))
+        return NPYX_OK;
+    npyx_status status =
+        npyx_archive_describe(scan->archive, scan->index, &survey->array, &survey->is_array, error);
+    return status == NPYX_UNSUPPORTED ? NPYX_OK : status;
+}
+
+static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    return npyext_survey_open(vtab, visit, false, cursor);
+}
+
+static bool is_readable(const npyx_zip_entry *zip) {
+    return !zip->is_encrypted && (zip->method == 0 || zip->method == 8);
+}
+
+static void result_method(sqlite3_context *context, int method) {
+    char number[24];
+    const char *name = npyx_zip_method_name(method);
+    if (name == NULL) {
+        snprintf(number, sizeof number, "method %d", method);
+        name = number;
+    }
+    npyext_result_text(context, name, strlen(name));
+}
+
+/* Reads the entry to its end, where its CRC-32 is checked. NULL when it cannot be read. */
+static int result_crc_ok(sqlite3_context *context, const npyext_survey *survey) {
+    const npyext_scan *scan = &survey->scan;
+    npyx_source *payload = NULL;
+    npyx_error error;
+    npyext_connection_begin(scan->connection);
+    npyx_status status = npyx_archive_open_payload(scan->archive, scan->index, &payload, &error);
+    if (status == NPYX_OK)
+        status = npyx_source_drain(payload, &error);
+    npyx_source_close(payload);
+    if (status == NPYX_OK || status == NPYX_CORRUPT)
+        sqlite3_result_int(context, status == NPYX_OK);
+    else if (status != NPYX_UNSUPPORTED)
+        return npyext_result_error(context, npyext_scan_place(scan), &error);
+    return SQLITE_OK;
+}
+
+static int result_data_offset(sqlite3_context *context, const npyext_survey *survey) {
+    int64_t payload_off = 0;
+    npyx_error error;
+    npyx_status status =
+        npyx_archive_locate(survey->scan.archive, survey->scan.index, &payload_off, &error);
+    if (status == NPYX_OK)
+        sqlite3_result_int64(context, payload_off);
+    else if (!survey->has_error) /* otherwise the row says it */
+        return npyext_result_error(context, npyext_scan_place(&survey->scan), &error);
+    return SQLITE_OK;
+}
+
+/* What the directory says of the entry at hand. */
+static int column_of_entry(npyext_survey *survey, sqlite3_context *context, int column) {
+    const npyx_zip_entry *zip = survey->scan.entry.zip;
+    switch (column) {
+    case FILENAME: npyext_result_text(context, zip->filename, zip->filename_nbytes); break;
+    case IS_ARRAY:
+        if (is_readable(zip) && !survey->has_error)
+            sqlite3_result_int(context, survey->is_array);
+        break;
+    case METHOD: result_method(context, zip->method); break;
+    case COMPRESSED_SIZE: sqlite3_result_int64(context, zip->compressed_nbytes); break;
+    case UNCOMPRESSED_SIZE: sqlite3_result_int64(context, zip->nbytes); break;
+    case RATIO:
+        if (zip->nbytes > 0)
+            sqlite3_result_double(context, (double)zip->compressed_nbytes / (double)zip->nbytes);
+        break;
+    case CRC32: sqlite3_result_int64(context, zip->crc32); break;
+    case DATA_OFFSET: return result_data_offset(context, survey);
+    case MODIFIED: {
+        char text[NPYX_DOS_TIME_NBYTES];
+        if (npyx_dos_time_text(zip->dos_time, text))
+            npyext_result_text(context, text, strlen(text));
+        break;
+    }
+    case ENCRYPTED: sqlite3_result_int(context, zip->is_encrypted); break;
+    case CRC_OK: return result_crc_ok(context, survey);
+    default: break;
+    }
+    return SQLITE_OK;
+}
+
+static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    npyext_survey *survey = (npyext_survey *)cursor;
+    const npyx_array *array = &survey->array;
+    if (npyext_result_common(context, &survey->scan, column))
+        return SQLITE_OK;
+    switch (column) {
+    case PATH: npyext_result_path(context, &survey->scan); return SQLITE_OK;
+    case NAME: npyext_result_name(context, &survey->scan); return SQLITE_OK;
+    case IDX:
+        if (survey->scan.has_entry)
+            sqlite3_result_int64(context, survey->scan.index);
+        return SQLITE_OK;
+    case ERROR: npyext_survey_result_error(context, survey); return SQLITE_OK;
+    case DTYPE: npyext_survey_result_dtype(context, survey); return SQLITE_OK;
+    case DESCR: npyext_survey_result_descr(context, survey); return SQLITE_OK;
+    case SHAPE: npyext_survey_result_shape(context, survey); return SQLITE_OK;
+    case NDIM:
+    case SIZE:
+    case FORTRAN_ORDER:
+        if (array->is_known)
+            sqlite3_result_int64(context, column == NDIM   ? array->ndim
+                                          : column == SIZE ? array->nelem
+                                                           : array->fortran_order);
+        return SQLITE_OK;
+    default:
+        return survey->scan.has_entry && survey->scan.entry.zip != NULL
+                   ? column_of_entry(survey, context, column)
+                   : SQLITE_OK;
+    }
+}
+
+static const sqlite3_module module = {
+    .iVersion = 1,
+    .xConnect = npyext_connect,
+    .xBestIndex = npyext_best_index,
+    .xDisconnect = npyext_disconnect,
+    .xOpen = open_cursor,
+    .xClose = npyext_survey_close,
+    .xFilter = npyext_survey_filter,
+    .xNext = npyext_survey_next,
+    .xEof = npyext_survey_eof,
+    .xColumn = column,
+};
+
+const npyext_function npyext_npz_members = {
+    .name = "npz_members",
+    .columns = columns,
+    .ncolumns = NCOLUMNS,
+    .key = "array_key",
+    .has_error_column = true,
+    .estimated_nrows = 100,
+    .module = &module,
+};

@@ -1,0 +1,104 @@
+#include "opener.h"
+
+#include <string.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+void npyext_files_clear(npyext_files *files) {
+    npyext_paths_clear(&files->paths);
+    files->content = NULL;
+    files->is_many = false;
+}
+
+size_t npyext_files_count(const npyext_files *files) { return files->content != NULL ? 1 : files->paths.npaths; }
+
+const char *npyext_files_path(const npyext_files *files, size_t index) {
+    return files->content != NULL ? NULL : files->paths.paths[index];
+}
+
+static bool exists(const char *path) { return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0; }
+
+/* A path that exists as written is never a pattern. */
+static npyx_status add_path_or_pattern(npyext_files *files, const char *text, size_t nbytes, npyx_error *error) {
+    if (strlen(text) != nbytes)
+        return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
+    if (!npyext_pattern_is_pattern(text) || exists(text))
+        return npyext_paths_append(&files->paths, text, nbytes, error);
+    files->is_many = true;
+    return npyext_pattern_expand(text, &files->paths, error);
+}
+
+/* NPYX_DONE unless the text is a JSON array of strings. SQLite's own JSON functions parse it. */
+static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
+                                 size_t nbytes, npyx_error *error) {
+    static const char *const queries[] = {
+        "SELECT json_valid(?1) AND json_type(?1) = 'array'",
+        "SELECT NOT EXISTS (SELECT 1 FROM json_each(?1) WHERE type <> 'text')",
+        "SELECT value FROM json_each(?1)",
+    };
+    npyx_status status = NPYX_OK;
+    for (int i = 0; i < 3 && status == NPYX_OK; i++) {
+        sqlite3_stmt *statement = NULL;
+        if (sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL) != SQLITE_OK)
+            return NPYX_DONE; /* an SQLite without JSON: a text is a path */
+        sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
+        int code = sqlite3_step(statement);
+        if (i < 2 && (code != SQLITE_ROW || !sqlite3_column_int(statement, 0)))
+            status = NPYX_DONE;
+        for (; i == 2 && code == SQLITE_ROW && status == NPYX_OK; code = sqlite3_step(statement)) {
+            const char *path = (const char *)sqlite3_column_text(statement, 0);
+            if (path == NULL)
+                status = npyx_fail_nomem(error);
+            else
+                status = add_path_or_pattern(files, path, (size_t)sqlite3_column_bytes(statement, 0), error);
+        }
+        if (code == SQLITE_NOMEM || code == SQLITE_INTERRUPT)
+            status = code == SQLITE_NOMEM ? npyx_fail_nomem(error)
+                                          : npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+        sqlite3_finalize(statement);
+    }
+    if (status == NPYX_OK)
+        files->is_many = true;
+    return status;
+}
+
+npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
+                                 npyext_files *files, npyx_error *error) {
+    if (source->type == SQLITE_BLOB) {
+        files->content = source;
+        return NPYX_OK;
+    }
+    if (source->type != SQLITE_TEXT)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "the source is a number; give a path, a pattern, a JSON array of them, or a BLOB");
+    const char *text = source->bytes;
+    size_t blank_nbytes = strspn(text, " \t\r\n");
+    if (text[blank_nbytes] == '[' && !exists(text)) {
+        npyx_status status = add_json_list(connection, files, text, source->nbytes, error);
+        if (status != NPYX_DONE)
+            return status;
+    }
+    return add_path_or_pattern(files, text, source->nbytes, error);
+}
+
+static bool ends_in_ten(const char *path) {
+    size_t nbytes = strlen(path);
+    return nbytes >= 4 && memcmp(path + nbytes - 4, ".ten", 4) == 0;
+}
+
+npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,
+                              npyx_archive **archive, npyext_file_facts *facts, npyx_error *error) {
+    npyx_source *source = NULL;
+    *facts = (npyext_file_facts){0};
+    if (files->content != NULL) {
+        npyx_status status = npyx_source_open_memory(&connection->host, files->content->bytes,
+                                                     files->content->nbytes, &source, error);
+        return status == NPYX_OK ? npyx_archive_open(source, false, archive, error) : status;
+    }
+    const char *path = files->paths.paths[index];
+    npyx_status status = npyx_source_open_file(&connection->host, path, &source, &facts->info, error);
+    if (status != NPYX_OK)
+        return status;
+    facts->is_file = true;
+    return npyx_archive_open(source, ends_in_ten(path), archive, error);
+}

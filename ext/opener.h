@@ -1,0 +1,40 @@
+/*
+ * The opener: from an SQL value to open archives.
+ */
+#ifndef NPYEXT_OPENER_H
+#define NPYEXT_OPENER_H
+
+#include "bridge.h"
+#include "pattern.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What a source argument stands for. */
+typedef struct npyext_files {
+    npyext_paths paths;             /* of a TEXT source */
+    const npyext_argument *content; /* of a BLOB source, borrowed; NULL otherwise */
+    bool is_many;                   /* a pattern or a list: more than one file was meant */
+} npyext_files;
+
+/* Finds the files of a source. files is zero but for paths.arena.host; clear it on failure too. */
+npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
+                                 npyext_files *files, npyx_error *error);
+void npyext_files_clear(npyext_files *files);
+
+/* Files in it; a BLOB is one. */
+size_t npyext_files_count(const npyext_files *files);
+/* The path of file number index; NULL for a BLOB. */
+const char *npyext_files_path(const npyext_files *files, size_t index);
+
+/* What the file system says; all false for a BLOB. */
+typedef struct npyext_file_facts {
+    bool is_file;
+    npyx_file_info info;
+} npyext_file_facts;
+
+npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,
+                              npyx_archive **archive, npyext_file_facts *facts, npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

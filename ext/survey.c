@@ -1,0 +1,166 @@
+#include "survey.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int npyext_survey_open(sqlite3_vtab *vtab, npyext_survey_visit visit, bool lists_empty,
+                       sqlite3_vtab_cursor **cursor) {
+    npyext_survey *survey = sqlite3_malloc(sizeof *survey);
+    if (survey == NULL)
+        return SQLITE_NOMEM;
+    npyext_connection *connection = ((npyext_vtab *)vtab)->connection;
+    memset(survey, 0, sizeof *survey);
+    survey->visit = visit;
+    survey->lists_empty = lists_empty;
+    survey->is_eof = true;
+    survey->text.host = &connection->host;
+    npyx_array_init(&survey->array, &connection->host);
+    *cursor = &survey->base;
+    return SQLITE_OK;
+}
+
+int npyext_survey_close(sqlite3_vtab_cursor *cursor) {
+    npyext_survey *survey = (npyext_survey *)cursor;
+    npyext_scan_clear(&survey->scan);
+    npyx_array_clear(&survey->array);
+    npyx_buffer_clear(&survey->text);
+    sqlite3_free(survey);
+    return SQLITE_OK;
+}
+
+/* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
+static bool becomes_row(npyext_survey *survey, int *code) {
+    npyext_scan *scan = &survey->scan;
+    npyx_status status = survey->error.status;
+    *code = SQLITE_OK;
+    /* what ails the host is no fault of a file */
+    bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
+    if (scan->on_error == NPYEXT_RAISE || is_host_fault) {
+        *code = npyext_report(survey->base.pVtab, npyext_scan_place(scan), &survey->error);
+        return false;
+    }
+    if (scan->on_error == NPYEXT_SKIP) {
+        scan->connection->host.counters.files_skipped++;
+        return false;
+    }
+    survey->has_error = true;
+    return true;
+}
+
+/* Opens the next file. *found: it is to be listed, or its failure is a row. */
+static int next_file(npyext_survey *survey, bool *found) {
+    int code = SQLITE_OK;
+    survey->nrows_of_file = 0;
+    npyx_status status = npyext_scan_next_file(&survey->scan, &survey->error);
+    if (status == NPYX_DONE)
+        survey->is_eof = true;
+    else if (status != NPYX_OK)
+        *found = becomes_row(survey, &code);
+    return code;
+}
+
+/* Goes to the next entry of the open file that makes a row. */
+static int next_entry(npyext_survey *survey, bool *found) {
+    npyext_scan *scan = &survey->scan;
+    int code = SQLITE_OK;
+    npyx_status status = npyext_scan_next_entry(scan, &survey->error);
+    if (status == NPYX_OK) {
+        status = survey->visit(survey, &survey->error);
+        if (status == NPYX_DONE)
+            return SQLITE_OK;
+        survey->nrows_of_file++;
+        *found = status == NPYX_OK || becomes_row(survey, &code);
+        return code;
+    }
+    if (status == NPYX_DONE)
+        *found = survey->nrows_of_file == 0 && survey->lists_empty;
+    else /* a damaged directory: there is no way past it */
+        *found = becomes_row(survey, &code);
+    scan->index = -1;
+    /* the file is closed by the next call: its row still shows its format */
+    scan->next_index = INT64_MAX;
+    return code;
+}
+
+int npyext_survey_next(sqlite3_vtab_cursor *cursor) {
+    npyext_survey *survey = (npyext_survey *)cursor;
+    npyext_scan *scan = &survey->scan;
+    int code = SQLITE_OK;
+    bool found = false;
+    npyext_connection_begin(scan->connection);
+    survey->has_error = false;
+    while (!found && !survey->is_eof && code == SQLITE_OK) {
+        npyx_array_clear(&survey->array);
+        if (scan->archive == NULL || scan->next_index == INT64_MAX)
+            code = next_file(survey, &found);
+        else
+            code = next_entry(survey, &found);
+        if (code == SQLITE_OK && npyx_poll(&scan->connection->host, &survey->error) != NPYX_OK)
+            code = npyext_report(cursor->pVtab, npyext_scan_place(scan), &survey->error);
+    }
+    return code;
+}
+
+int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int plan, const char *sentence, int argc,
+                         sqlite3_value **argv) {
+    (void)sentence;
+    npyext_survey *survey = (npyext_survey *)cursor;
+    npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
+    npyext_connection_begin(vtab->connection);
+    survey->is_eof = false;
+    npyx_status status = npyext_scan_begin(&survey->scan, vtab, plan, argc, argv, &survey->error);
+    if (status != NPYX_OK)
+        return npyext_report(cursor->pVtab, npyext_scan_place(&survey->scan), &survey->error);
+    return npyext_survey_next(cursor);
+}
+
+int npyext_survey_eof(sqlite3_vtab_cursor *cursor) { return ((npyext_survey *)cursor)->is_eof; }
+
+void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey) {
+    if (!survey->has_error)
+        return;
+    char *text = npyext_error_text(npyext_scan_place(&survey->scan), &survey->error);
+    if (text == NULL)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_text(context, text, -1, sqlite3_free);
+}
+
+int npyext_survey_result_json_text(sqlite3_context *context, npyext_survey *survey) {
+    npyx_error error;
+    if (npyx_buffer_check(&survey->text, &error) != NPYX_OK)
+        return npyext_result_error(context, npyext_scan_place(&survey->scan), &error);
+    npyext_result_json(context, survey->text.bytes, survey->text.nbytes);
+    return SQLITE_OK;
+}
+
+void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n) {
+    npyx_buffer_append_char(buffer, '[');
+    for (int i = 0; i < n; i++)
+        npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ",%" PRId64, integers[i]);
+    npyx_buffer_append_char(buffer, ']');
+}
+
+void npyext_survey_result_shape(sqlite3_context *context, npyext_survey *survey) {
+    if (!survey->array.is_known)
+        return;
+    npyx_buffer_reset(&survey->text);
+    npyext_append_json_integers(&survey->text, survey->array.shape, survey->array.ndim);
+    npyext_survey_result_json_text(context, survey);
+}
+
+void npyext_survey_result_dtype(sqlite3_context *context, npyext_survey *survey) {
+    if (!survey->array.is_known)
+        return;
+    npyx_buffer_reset(&survey->text);
+    npyx_dtype_append_name(survey->array.dtype, &survey->text);
+    if (survey->text.status != NPYX_OK)
+        sqlite3_result_error_nomem(context);
+    else
+        npyext_result_text(context, survey->text.bytes, survey->text.nbytes);
+}
+
+void npyext_survey_result_descr(sqlite3_context *context, const npyext_survey *survey) {
+    if (survey->array.is_known)
+        npyext_result_text(context, survey->array.descr, survey->array.descr_nbytes);
+}

@@ -1,0 +1,55 @@
+/*
+ * A survey: the rows of the functions that list what is in files (npy_meta, npz_members, ten_arrays), one an
+ * entry, with a row for what went wrong where on_error says so.
+ */
+#ifndef NPYEXT_SURVEY_H
+#define NPYEXT_SURVEY_H
+
+#include "scan.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct npyext_survey npyext_survey;
+
+/* Looks at the entry at hand: NPYX_OK makes it a row, NPYX_DONE passes it over, an error is the row's. */
+typedef npyx_status (*npyext_survey_visit)(npyext_survey *survey, npyx_error *error);
+
+struct npyext_survey {
+    sqlite3_vtab_cursor base;
+    npyext_scan scan;
+    bool is_eof;
+    npyext_survey_visit visit;
+    bool lists_empty; /* a file without rows of its own gives one with no entry */
+    int64_t nrows_of_file;
+    bool has_error;
+    npyx_error error;  /* of the row at hand */
+    npyx_array array;  /* of the entry at hand; is_known tells whether it was described */
+    bool is_array;     /* what npyx_archive_describe found */
+    npyx_buffer text;  /* for xColumn */
+};
+
+/* xOpen's work. The connection is the vtab's. */
+int npyext_survey_open(sqlite3_vtab *vtab, npyext_survey_visit visit, bool lists_empty,
+                       sqlite3_vtab_cursor **cursor);
+
+/* The other methods of such a cursor. */
+int npyext_survey_close(sqlite3_vtab_cursor *cursor);
+int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int plan, const char *sentence, int argc,
+                         sqlite3_value **argv);
+int npyext_survey_next(sqlite3_vtab_cursor *cursor);
+int npyext_survey_eof(sqlite3_vtab_cursor *cursor);
+
+/* The survey's columns that are the same in several functions. Each answers NULL when there is nothing to say. */
+void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey);
+void npyext_survey_result_shape(sqlite3_context *context, npyext_survey *survey);
+void npyext_survey_result_dtype(sqlite3_context *context, npyext_survey *survey);
+void npyext_survey_result_descr(sqlite3_context *context, const npyext_survey *survey);
+/* The finished text buffer as JSON or as text, or its failure. */
+int npyext_survey_result_json_text(sqlite3_context *context, npyext_survey *survey);
+
+/* Appends integers as a JSON array. */
+void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,104 @@
+/* ten_arrays(source): one row per array of a .ten file, skipping over the data. */
+#include "functions.h"
+#include "survey.h"
+
+enum {
+    PATH,
+    IDX,
+    NAME,
+    DTYPE,
+    SHAPE,
+    NDIM,
+    SIZE,
+    NBYTES,
+    HEADER_OFFSET,
+    DATA_OFFSET,
+    ERROR,
+    SOURCE,
+    ON_ERROR,
+    ARRAY_KEY,
+    NCOLUMNS
+};
+
+static const npyext_column columns[NCOLUMNS] = {
+    [PATH] = NPYEXT_OUTPUT("path TEXT", 0),
+    [IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
+    [NAME] = NPYEXT_OUTPUT("name TEXT", 0),
+    [DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
+    [SHAPE] = NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER),
+    [NDIM] = NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER),
+    [SIZE] = NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER),
+    [NBYTES] = NPYEXT_OUTPUT("nbytes INTEGER", NPYEXT_NEEDS_HEADER),
+    [HEADER_OFFSET] = NPYEXT_OUTPUT("header_offset INTEGER", 0),
+    [DATA_OFFSET] = NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER),
+    [ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER),
+    [SOURCE] = NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
+    [ON_ERROR] = NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
+    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+};
+
+static npyx_status visit(npyext_survey *survey, npyx_error *error) {
+    npyext_scan *scan = &survey->scan;
+    if (scan->archive->format != NPYX_FORMAT_TEN)
+        return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not a .ten; npy_meta lists it",
+                         npyx_format_name(scan->archive->format));
+    return npyx_archive_describe(scan->archive, scan->index, &survey->array, &survey->is_array, error);
+}
+
+static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    return npyext_survey_open(vtab, visit, false, cursor);
+}
+
+static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    npyext_survey *survey = (npyext_survey *)cursor;
+    const npyext_scan *scan = &survey->scan;
+    const npyx_array *array = &survey->array;
+    if (npyext_result_common(context, scan, column))
+        return SQLITE_OK;
+    switch (column) {
+    case PATH: npyext_result_path(context, scan); return SQLITE_OK;
+    case NAME: npyext_result_name(context, scan); return SQLITE_OK;
+    case IDX:
+        if (scan->has_entry)
+            sqlite3_result_int64(context, scan->index);
+        return SQLITE_OK;
+    case ERROR: npyext_survey_result_error(context, survey); return SQLITE_OK;
+    case DTYPE: npyext_survey_result_dtype(context, survey); return SQLITE_OK;
+    case SHAPE: npyext_survey_result_shape(context, survey); return SQLITE_OK;
+    default: break;
+    }
+    if (!array->is_known)
+        return SQLITE_OK;
+    switch (column) {
+    case NDIM: sqlite3_result_int(context, array->ndim); break;
+    case SIZE: sqlite3_result_int64(context, array->nelem); break;
+    case NBYTES: sqlite3_result_int64(context, array->nbytes); break;
+    case HEADER_OFFSET: sqlite3_result_int64(context, scan->entry.header_off); break;
+    case DATA_OFFSET: sqlite3_result_int64(context, array->data_off); break;
+    default: break;
+    }
+    return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+    .iVersion = 1,
+    .xConnect = npyext_connect,
+    .xBestIndex = npyext_best_index,
+    .xDisconnect = npyext_disconnect,
+    .xOpen = open_cursor,
+    .xClose = npyext_survey_close,
+    .xFilter = npyext_survey_filter,
+    .xNext = npyext_survey_next,
+    .xEof = npyext_survey_eof,
+    .xColumn = column,
+};
+
+const npyext_function npyext_ten_arrays = {
+    .name = "ten_arrays",
+    .columns = columns,
+    .ncolumns = NCOLUMNS,
+    .key = "array_key",
+    .has_error_column = true,
+    .estimated_nrows = 100,
+    .module = &module,
+};

@@ -1,0 +1,7 @@
+/* The version, in this one place. */
+#ifndef NPYEXT_VERSION_H
+#define NPYEXT_VERSION_H
+
+#define NPYEXT_VERSION "0.1.0"
+
+#endif
