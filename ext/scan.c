@@ -148,7 +148,13 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
 }
 
 npyext_place npyext_scan_place(const npyext_scan *scan) {
-    return (npyext_place){.path = scan->path, .entry = scan->has_entry ? &scan->entry : NULL};
+    const char *path = scan->path;
+    const npyext_argument *source = &scan->arguments[NPYEXT_SOURCE];
+    if (path == NULL && source->type == SQLITE_TEXT) /* no file yet: the fault lies in the call */
+        path = source->bytes;
+    else if (path == NULL && source->type == SQLITE_BLOB)
+        path = "BLOB";
+    return (npyext_place){.path = path, .entry = scan->has_entry ? &scan->entry : NULL};
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word) {

@@ -1,0 +1,139 @@
+# npyext: builds the extension, runs the tests and the measurements. `make help` lists the targets.
+#
+# CC, CFLAGS, LDFLAGS, WERROR (-Werror), SQLITE3 (the shell) and PYTHON can be given on the command line:
+#     make CC=clang WERROR=-Werror
+
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+CFLAGS  = -O2 -g
+LDFLAGS =
+WERROR  =
+SQLITE3 = sqlite3
+# Debian's own Python: the one that its numpy, pytest and apsw packages belong to.
+PYTHON  = /usr/bin/python3
+export CC SQLITE3 PYTHON
+
+warnings  = -Wall -Wextra -Wconversion $(WERROR)
+base      = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(warnings)
+sanitizer = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+libraries = -lz -lminizip
+
+flags_release = $(CFLAGS)
+flags_asan    = -O1 -g $(sanitizer)
+
+extension_release = npyext.so
+extension_asan    = .build/asan/npyext.so
+
+codec := $(sort $(wildcard src/*.c))
+sql   := $(sort $(wildcard ext/*.c))
+# Code of ext/ that knows no SQLite and is tested without it.
+plain := $(wildcard ext/pattern.c)
+units := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
+
+.PHONY: all
+all: npyext.so ## Build ./npyext.so (the default)
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "%-16s %s\n", $$1, $$2 }' Makefile
+
+# The rules of one flavour: objects with their dependencies, the extension, the unit test programs. The file
+# `flags` changes when compiler or flags do, and with it everything made by them.
+define flavour
+.build/$(1)/flags: always
+	@mkdir -p $$(@D)
+	@echo '$$(CC) $$(base) $$(flags_$(1)) $$(LDFLAGS)' > $$@.new
+	@if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@; fi
+
+.build/$(1)/%.o: %.c .build/$(1)/flags
+	@mkdir -p $$(@D)
+	$$(CC) $$(base) $$(flags_$(1)) -MMD -MP -c -o $$@ $$<
+
+$$(extension_$(1)): $$(codec:%.c=.build/$(1)/%.o) $$(sql:%.c=.build/$(1)/%.o)
+	$$(CC) $$(flags_$(1)) -shared $$(LDFLAGS) -o $$@ $$^ $$(libraries)
+
+.build/$(1)/libnpyx.a: $$(codec:%.c=.build/$(1)/%.o) $$(plain:%.c=.build/$(1)/%.o)
+	@rm -f $$@
+	ar rcs $$@ $$^
+
+.build/$(1)/unit/%: .build/$(1)/tests/unit/%.o .build/$(1)/libnpyx.a
+	@mkdir -p $$(@D)
+	$$(CC) $$(flags_$(1)) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(libraries) -lm
+
+.PHONY: units-$(1)
+units-$(1): $$(units:%=.build/$(1)/unit/%)
+
+.PRECIOUS: .build/$(1)/%.o
+-include $$(patsubst %.c,.build/$(1)/%.d,$$(codec) $$(sql) $$(units:%=tests/unit/%.c))
+endef
+$(eval $(call flavour,release))
+$(eval $(call flavour,asan))
+
+.PHONY: always
+always:
+
+# Packages are installed before make looks for compilers and headers, hence a second make; on every core, unless
+# the first one was told how many.
+again = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc || echo 1))
+# The suite prints `N passed, N failed` last; tests/conftest.py does that.
+suite = $(PYTHON) -B -m pytest -c tests/pytest.ini
+
+.PHONY: demo
+demo: ## Install what is missing, build, and show the extension on a small folder of runs
+	@sh tests/install-packages.sh demo
+	@echo 'Building ./npyext.so'
+	@$(again) -s npyext.so
+	@sh tests/demo/run.sh
+
+.PHONY: check
+check: ## Install what is missing, build, and run every test
+	@sh tests/install-packages.sh check
+	@$(again) npyext.so units-release
+	@$(suite) tests
+
+.PHONY: check-unit
+check-unit: units-release ## Unit tests of the codec, without SQLite
+	@$(suite) tests/test_unit.py
+
+.PHONY: check-sql
+check-sql: npyext.so ## The functions in SQL: stored output of tests/sql and the documents, and through Python
+	@$(suite) $(filter-out tests/test_unit.py tests/test_corpus.py tests/test_numpy%,$(wildcard tests/test_*.py))
+
+.PHONY: update-sql
+update-sql: npyext.so ## Store the output of tests/sql as it is now; read the difference before you commit it
+	@UPDATE=1 $(suite) tests/test_sql.py
+
+.PHONY: check-numpy
+check-numpy: npyext.so ## Differential tests against NumPy
+	@$(suite) $(wildcard tests/test_numpy*.py)
+
+.PHONY: check-corpus
+check-corpus: npyext.so ## The corpus of good, malformed and real files (NPYEXT_CORPUS, or ../shared/corpus)
+	@$(suite) tests/test_corpus.py
+
+.PHONY: check-sanitized
+check-sanitized: .build/asan/npyext.so units-asan ## Every test again, under AddressSanitizer and UBSan
+	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+	    $(suite) tests
+
+.PHONY: bench
+bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
+	@$(PYTHON) -B tests/bench/bench.py
+
+.PHONY: lint
+lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes what
+	@sh tests/lint.sh
+
+.PHONY: format
+format: ## Lay the C files out as .clang-format says
+	clang-format -i $(wildcard src/*.[ch] ext/*.[ch] tests/unit/*.[ch])
+
+.PHONY: deps
+deps: ## Install what any of these targets needs
+	@sh tests/install-packages.sh demo check lint
+
+.PHONY: clean
+clean: ## Remove what was built, the data of `make bench` too
+	rm -rf .build npyext.so

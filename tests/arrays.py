@@ -1,0 +1,317 @@
+"""Random dtypes and arrays, and the bytes of the files that hold them.
+
+Everything is made in memory from a seeded generator; a test writes to its own tmp_path what it wants to read by name.
+"""
+
+import io
+import math
+import os
+import struct
+import time
+import warnings
+import zipfile
+from typing import NamedTuple
+
+import numpy as np
+
+from formats import npy, ten
+
+INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
+FLOATS = ["f2", "f4", "f8", "f16"]
+COMPLEX = ["c8", "c16", "c32"]
+UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"]
+MULTIPLES = ["2Y", "3M", "2W", "7D", "6h", "15m", "25s", "10ms", "100us", "10ns", "1000as"]
+DATES = [kind + unit for kind in ("M8", "m8") for unit in [""] + [f"[{u}]" for u in UNITS + MULTIPLES]]
+TEXTS = ["S1", "S7", "U1", "U5", "V1", "V6"]
+ITEM_SIZE_ZERO = ["S0", "U0", "V0", []]
+SCALARS = ["?"] + INTEGERS + FLOATS + COMPLEX + DATES + TEXTS
+
+# What the codes of a .ten header name; in a file of either byte order the code has no prefix.
+TEN_CODES = [t for t in INTEGERS + FLOATS if t != "f16"]
+
+# Years that NumPy itself counts without overflow in every coarse unit and multiple.
+COARSE_DATE_LIMIT = 2**40
+FULL_RANGE_UNITS = {"h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"}
+
+
+def seeded_generator():
+    """A random generator whose seed stands in the test's output, so that a failure can be had again."""
+    seed = int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**32)
+    print(f"NPYEXT_SEED={seed}")
+    return np.random.default_rng(seed)
+
+
+def both_byte_orders(dtype):
+    """The dtype in little- and in big-endian, or once when it has no order."""
+    little, big = np.dtype(dtype).newbyteorder("<"), np.dtype(dtype).newbyteorder(">")
+    return [little] if little == big else [little, big]
+
+
+# --- random items ------------------------------------------------------------------------------------------
+
+
+def _bits(rng, dtype, count):
+    return np.frombuffer(rng.bytes(count * dtype.itemsize), dtype).copy()
+
+
+def _random_bools(rng, dtype, count):
+    # A byte other than 0 and 1 is true as well.
+    return rng.choice(np.array([0, 1, 1, 0, 2, 255], "u1"), count).view("?")
+
+
+def _random_integers(rng, dtype, count):
+    items = _bits(rng, dtype, count)
+    info = np.iinfo(dtype)
+    edges = np.array([info.min, info.max, 0, 1, info.max // 2, info.max // 2 + 1], dtype)
+    return np.where(rng.random(count) < 0.3, rng.choice(edges, count), items)
+
+
+def _random_floats(rng, dtype, count):
+    info = np.finfo(dtype)
+    edges = np.array(
+        [
+            0.0,
+            -0.0,
+            1,
+            -1.5,
+            0.1,
+            1e-4,
+            9.5e-5,
+            1e-5,
+            np.inf,
+            -np.inf,
+            np.nan,
+            info.max,
+            info.min,
+            info.tiny,
+            info.smallest_subnormal,
+            65504,
+            2048,
+        ],
+        dtype,
+    )
+    if info.max > 1e17:
+        edges = np.concatenate([edges, np.array([1e15, 9999999999999998, 1e16, 123456789012345680, 1e22], dtype)])
+    decimals = np.round(rng.normal(0, 100, count), 2).astype(dtype)
+    kind = rng.random(count)
+    items = np.where(kind < 0.3, rng.choice(edges, count), decimals)
+    # Assignment by mask keeps NaN payloads, which arithmetic need not.
+    raw = kind > 0.6
+    items[raw] = _bits(rng, dtype, int(raw.sum()))
+    return items
+
+
+def _random_complex(rng, dtype, count):
+    return _random_floats(rng, np.dtype(f"f{dtype.itemsize // 2}"), 2 * count).view(dtype)
+
+
+def _random_dates(rng, dtype, count):
+    items = rng.integers(-(2**63) + 1, 2**63 - 1, count, endpoint=True)
+    near = rng.integers(-100000, 100000, count)
+    items = np.where(rng.random(count) < 0.5, items >> rng.integers(0, 40, count), near)
+    unit, multiple = np.datetime_data(dtype)
+    if dtype.kind == "M" and (unit not in FULL_RANGE_UNITS | {"generic"} or multiple != 1):
+        items %= COARSE_DATE_LIMIT
+        items *= rng.choice([-1, 1], count)
+    items[rng.random(count) < 0.1] = np.iinfo("i8").min
+    return items.view(dtype)
+
+
+def _random_bytes(rng, dtype, count):
+    words = ["", "a", "caf\u00e9", "\u4e2d", "\U0001f600", 'q"\\/', "a\0b", "\t\n\x01\x7f"]
+
+    def item():
+        if rng.random() < 0.4:
+            return rng.bytes(dtype.itemsize)
+        # A word that the item size cuts inside a character is not UTF-8 any more.
+        return str(rng.choice(words)).encode()[: dtype.itemsize]
+
+    return np.frombuffer(b"".join(item().ljust(dtype.itemsize, b"\0") for _ in range(count)), dtype).copy()
+
+
+def _random_text(rng, dtype, count):
+    characters = np.array(
+        [0, 0x0A, 0x22, 0x5C, 0x41, 0x7F, 0xE9, 0x3BC, 0x4E2D, 0xD800, 0xDFFF, 0xFFFF, 0x1F600, 0x10FFFF], "u4"
+    )
+    width = dtype.itemsize // 4
+    points = rng.choice(characters, (count, width))
+    points[np.arange(width) >= rng.integers(0, width, (count, 1), endpoint=True)] = 0
+    return np.frombuffer(points.tobytes(), dtype).copy()
+
+
+_MAKERS = {
+    "b": _random_bools,
+    "i": _random_integers,
+    "u": _random_integers,
+    "f": _random_floats,
+    "c": _random_complex,
+    "M": _random_dates,
+    "m": _random_dates,
+    "S": _random_bytes,
+    "V": _random_bytes,
+    "U": _random_text,
+}
+
+
+def _fill(rng, array):
+    """Fills an array of any dtype in place, structured ones field by field."""
+    dtype = array.dtype
+    if dtype.names is not None:
+        for name in dtype.names:
+            _fill(rng, array[name])
+    elif array.size and dtype.itemsize:
+        little = dtype.newbyteorder("<")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # 1e22 does not fit every float
+            array[...] = _MAKERS[dtype.kind](rng, little, array.size).reshape(array.shape)
+
+
+def random_array(rng, dtype, shape, order="C"):
+    """An array of random items, special values and padding bytes included."""
+    dtype = np.dtype(dtype)
+    count = math.prod(shape)
+    array = np.ndarray(shape, dtype, bytearray(rng.bytes(count * dtype.itemsize)) or bytearray(1), order=order)
+    _fill(rng, array)
+    return array
+
+
+def random_shape(rng, rank, may_be_empty=True):
+    """Up to 5 along each axis; about one in six of the higher ranks is empty."""
+    shape = [int(n) for n in rng.integers(1, 6, rank)]
+    if rank and may_be_empty and rng.random() < 1 / 6:
+        shape[rng.integers(rank)] = 0
+    return tuple(shape)
+
+
+def random_structured_dtype(rng, depth=2):
+    """Fields of any kind, nested, with subarrays, titles and now and then C alignment."""
+    names = ["a", "x y", "B", "\u00e9", "\u540d", "it's", 'q"', "_", "size", "value", "a.b", "\U0001f600"]
+    chosen = rng.choice(len(names), int(rng.integers(1, 5)), replace=False)
+    fields = []
+    for i in chosen:
+        title = (f"title of {names[i]}", names[i]) if rng.random() < 0.2 else names[i]
+        if depth and rng.random() < 0.25:
+            base = random_structured_dtype(rng, depth - 1)
+        else:
+            base = np.dtype(str(rng.choice(SCALARS))).newbyteorder(str(rng.choice(["<", ">"])))
+        shapes = [(), (), (), (2,), (1,), (2, 3), (0,)]
+        shape = shapes[rng.integers(len(shapes))]
+        fields.append((title, base, shape) if shape else (title, base))
+    return np.dtype(fields, align=bool(rng.random() < 0.3))
+
+
+# --- files -------------------------------------------------------------------------------------------------
+
+
+def npy_text_bytes(header, data=b"", version=(1, 0)):
+    """A .npy around a header given as text, whatever it says."""
+    encoded = header.encode("utf-8" if version == (3, 0) else "latin1")
+    length = struct.pack("<H" if version == (1, 0) else "<I", len(encoded))
+    return b"\x93NUMPY" + bytes(version) + length + encoded + data
+
+
+def npy_bytes(array, version=None):
+    """What NumPy writes for the array, in the version asked for or the first that can hold its header."""
+    out = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # NumPy warns of versions that NumPy 1.8 cannot read
+        np.lib.format.write_array(out, np.asanyarray(array), version)
+    return out.getvalue()
+
+
+def object_npy_bytes(shape=(3,)):
+    """An array of Python objects: a pickle behind a .npy header."""
+    array = np.empty(shape, object)
+    array.fill(None)
+    return npy_bytes(array)
+
+
+def write_sparse_npy(path, shape, descr="<f8", fortran_order=False):
+    """An array of zeros of any size that takes no room on the disk."""
+    header = npy(descr, shape, b"", fortran_order)
+    with open(path, "wb") as out:
+        out.write(header)
+        out.truncate(len(header) + math.prod(shape) * np.dtype(descr).itemsize)
+
+
+class _Unseekable(io.BytesIO):
+    """A pipe, as far as zipfile can tell: it then writes sizes in a data descriptor behind each member."""
+
+    def seekable(self):
+        return False
+
+    def tell(self):
+        raise io.UnsupportedOperation("tell")
+
+    def seek(self, *_):
+        raise io.UnsupportedOperation("seek")
+
+
+NPZ_VARIANTS = ["stored", "deflate", "zip64", "streamed", "streamed deflate"]
+
+
+def zip_bytes(entries, variant="stored"):
+    """A zip of (file name or ZipInfo, contents) pairs, in one of NPZ_VARIANTS."""
+    out = _Unseekable() if variant.startswith("streamed") else io.BytesIO()
+    method = zipfile.ZIP_DEFLATED if variant.endswith("deflate") else zipfile.ZIP_STORED
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # duplicate names are wanted
+        with zipfile.ZipFile(out, "w", method) as archive:
+            for name, contents in entries:
+                if variant == "zip64":
+                    with archive.open(name, "w", force_zip64=True) as member:
+                        member.write(contents)
+                else:
+                    archive.writestr(name, contents)
+    return out.getvalue()
+
+
+def npz_bytes(members, variant="stored"):
+    """An .npz of {name: array}."""
+    return zip_bytes([(f"{name}.npy", npy_bytes(array)) for name, array in members.items()], variant)
+
+
+def ten_bytes(arrays, order="<", infos=()):
+    """A .ten of the arrays, as a machine of that byte order writes it."""
+    stored = [array.astype(array.dtype.newbyteorder(order)) for array in arrays]
+    infos = [*infos, *[""] * (len(arrays) - len(infos))]
+    return ten([(a.dtype.str[1:], info, a.shape, a.tobytes()) for a, info in zip(stored, infos)], order)
+
+
+def mixed_entries():
+    return [
+        ("readme.txt", b"hello"),
+        ("a.npy", npy_bytes(np.zeros((2, 3), ">f4", order="F"))),
+        ("d/", b""),
+        ("d/b", npy_bytes(np.arange(4))),
+        ("fake.npy", b"no array"),
+    ]
+
+
+class Container(NamedTuple):
+    label: str
+    contents: bytes
+    arguments: tuple  # what follows the source in npy_rows(source, ...)
+
+
+def npy_containers(array):
+    """The array in every version of .npy that can hold its header."""
+    for version in [(1, 0), (2, 0), (3, 0)]:
+        try:
+            contents = npy_bytes(array, version)
+        except (UnicodeEncodeError, ValueError):
+            continue  # a field name beyond latin1 needs version 3
+        yield Container(f"npy {version[0]}.0", contents, ())
+
+
+def containers(array):
+    """The array in every container, version and variant that can hold it."""
+    yield from npy_containers(array)
+    contents = npy_bytes(array)
+    other = npy_bytes(np.arange(3))
+    for variant in NPZ_VARIANTS:
+        entries = [("other.npy", other), ("it.npy", contents), ("last.npy", other)]
+        yield Container(f"npz {variant}", zip_bytes(entries, variant), ("it",))
+    if array.dtype.str[1:] in TEN_CODES:
+        for order, label in (("<", "little"), (">", "big")):
+            yield Container(f"ten {label}", ten_bytes([np.arange(3), array], order), (1,))

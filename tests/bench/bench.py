@@ -1,0 +1,269 @@
+"""The speed contract: each row's work done by its peer and by us, in turn, in one run; the least times are compared.
+
+    bench.py [ROW...]       all rows, or those named; all of them are also written to RESULTS.md
+
+Nothing here fails: a row that cannot be measured says why.
+"""
+
+import glob
+import json
+import os
+import platform
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+from typing import Callable, NamedTuple, Optional
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import numpy as np  # noqa: E402
+
+import data  # noqa: E402
+import shell  # noqa: E402
+
+FOLDER = os.path.join(shell.ROOT, ".build", "bench")
+SHELL = os.environ.get("SQLITE3", "sqlite3")
+TURNS = 7
+# vec_npy_each was dropped later.
+PEER_PACKAGE = "sqlite-vec-linux-x64@0.1.6"
+
+
+class Unmeasured(Exception):
+    """Why a row has no figures."""
+
+
+# --- what is measured, and how ----------------------------------------------------------------------------------------
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def run_shell(text, loads=()):
+    """The shell's output for a script."""
+    command = [SHELL, "-batch", "-init", "/dev/null", ":memory:"]
+    text = "".join(f".load {load}\n" for load in (f"'{shell.EXTENSION}'", *loads)) + text
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=FOLDER)
+    output, _ = child.communicate(text.encode())
+    output = output.decode("utf-8", "replace")
+    if re.search(r"^(?:Error|Runtime error|Parse error)", output, re.M):
+        raise Unmeasured(output.strip().splitlines()[-1])
+    return output
+
+
+def timed_in_shell(peer_sql, our_sql, loads=()):
+    """Milliseconds of both statements, run in turn in one process of the shell, which is warm after the first turn."""
+    turns = f"{peer_sql};\n{our_sql};\n" * (TURNS + 1)
+    output = run_shell(".timer on\n" + turns, loads)
+    times = [1000 * float(seconds) for seconds in re.findall(r"^Run Time: real ([\d.]+)", output, re.M)][2:]
+    if len(times) != 2 * TURNS:
+        raise Unmeasured(f"{len(times)} times of {2 * TURNS}")
+    answers = {line for line in output.splitlines() if line and not line.startswith("Run Time")}
+    print("   ", "; ".join(sorted(answers)))
+    return min(times[::2]), min(times[1::2])
+
+
+def timed_in_python(peer, ours, turns=TURNS):
+    """Milliseconds of two calls, in turn in this process, after one of each that is not counted."""
+    times = [[], []]
+    print("   ", peer(), ours())
+    for _ in range(turns):
+        for call, counted in zip((peer, ours), times):
+            start = time.perf_counter()
+            call()
+            counted.append(1000 * (time.perf_counter() - start))
+    return min(times[0]), min(times[1])
+
+
+def query(sql, *parameters):
+    """A function that runs a query on a connection of its own and returns its first row."""
+    connection = shell.connect()
+    return lambda: connection.execute(sql, parameters).fetchone()
+
+
+def peak_of_shell(sql):
+    """Bytes of resident memory that the shell came to need. The kernel's own figure of the process, asked for at the
+    end: what getrusage says of a child counts the memory of its parent before exec, too."""
+    output = run_shell(f"{sql};\n.system grep VmHWM /proc/$PPID/status\n")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", output)[1]) << 10
+
+
+def peak_memory(scans):
+    """The shell's own peak and its worst one over the scans, in MiB."""
+    own = peak_of_shell("SELECT sum(value), count(*) FROM generate_series(1, 100000)")
+    peaks = {name: peak_of_shell(sql) - own for name, sql in scans.items()}
+    print("   ", ", ".join(f"{name} {peak / 2**20:.1f} MiB" for name, peak in peaks.items()))
+    return own / 2**20, max(peaks.values()) / 2**20
+
+
+# --- the rows ---------------------------------------------------------------------------------------------------------
+
+
+def row_1():
+    return timed_in_shell(
+        "SELECT sum(value), count(*) FROM generate_series(1, 10000000)",
+        "SELECT sum(value), count(*) FROM npy_rows('values.npy')",
+    )
+
+
+def row_5():
+    pattern = path("many/**/*.npy")
+
+    def peer():
+        from numpy.lib import format as npy
+
+        total = 0
+        for name in glob.glob(pattern, recursive=True):
+            with open(name, "rb") as file:
+                npy.read_magic(file)
+                shape, _, dtype = npy.read_array_header_1_0(file)
+            total += len(name) + len(dtype.name) + len(shape)
+        return total
+
+    return timed_in_python(
+        peer, query("SELECT sum(length(path) + length(dtype) + length(shape)) FROM npy_meta(?)", pattern)
+    )
+
+
+def row_6():
+    name = path("archive.npz")
+
+    def peer():
+        with np.load(name) as archive:
+            return sum(len(key) + len(archive[key].shape) for key in archive.files)
+
+    return timed_in_python(
+        peer, query("SELECT sum(length(name) + length(dtype) + length(shape)) FROM npy_meta(?)", name), turns=3
+    )
+
+
+def row_10():
+    return timed_in_shell(
+        "SELECT sum(length(vector)) FROM vec_npy_each(vec_npy_file('vectors.npy'))",
+        "SELECT sum(length(data)) FROM npy_rows('vectors.npy')",
+        loads=[f"'{peer_extension()}' sqlite3_vec_numpy_init"],
+    )
+
+
+def peer_extension():
+    """sqlite-vec's loadable file, installed by npm into .build/bench."""
+    folder = path("peer")
+    found = glob.glob(os.path.join(folder, "node_modules", "sqlite-vec-*", "vec0.so"))
+    if not found:
+        os.makedirs(folder, exist_ok=True)
+        command = ["npm", "install", "--silent", "--no-save", "--prefix", folder, PEER_PACKAGE]
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=300)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise Unmeasured(f"npm cannot install {PEER_PACKAGE}") from error
+        found = glob.glob(os.path.join(folder, "node_modules", "sqlite-vec-*", "vec0.so"))
+    if not found:
+        raise Unmeasured(f"{PEER_PACKAGE} holds no vec0.so for this machine")
+    return found[0]
+
+
+def row_13():
+    return peak_memory({
+        "400 MB": "SELECT sum(value), count(*) FROM npy_rows('large.npy')",
+        "512 MB of vectors": "SELECT sum(length(data)) FROM npy_rows('vectors.npy')",
+        "JSON": "SELECT sum(length(value)) FROM npy_rows('vectors.npy') WHERE row < 100000",
+        "Fortran order": "SELECT sum(length(data)) FROM npy_rows('fortran.npy')",
+        "10,000 files": "SELECT count(dtype) FROM npy_meta('many/**/*.npy')",
+    })
+
+
+def row_13_deflated():
+    return peak_memory({
+        "160 MB": "SELECT sum(value), count(*) FROM npy_rows('deflated.npz')",
+        "200 members": "SELECT sum(length(data)) FROM npy_rows('archive.npz')",
+    })
+
+
+def row_14():
+    connection = shell.connect()
+    connection.execute("SELECT value FROM npy_rows(?) LIMIT 10", (path("large.npy"),)).fetchall()
+    (counters,) = connection.execute("SELECT npyext_counters()").fetchone()
+    return None, json.loads(counters)["bytes_read"] / 1024
+
+
+class Row(NamedTuple):
+    number: str
+    work: str
+    against: str
+    limit: float
+    measure: Callable  # returns the peer's figure (None when there is none) and ours
+    files: list
+    unit: str = "ms"
+    is_ratio: bool = True
+
+    def judged(self, peer: Optional[float], ours: float) -> float:
+        """The figure that the limit is for."""
+        return ours / peer if self.is_ratio else ours
+
+
+ROWS = [
+    Row("1", "sum and count of 10M float64 through npy_rows", "generate_series", 1.0, row_1, ["values.npy"]),
+    Row("5", "npy_meta over 10,000 files", "NumPy's header reader in a loop", 0.085, row_5, ["many"]),
+    Row("6", "names, shapes, dtypes of a deflated .npz of 200 × 1 MB", "NumPy, z[k] for every k", 0.004, row_6, ["archive.npz"]),
+    Row("10", "sum(length(data)) over 1M × 128 float32", "sqlite-vec's vec_npy_each", 1.0, row_10, ["vectors.npy"]),
+    Row("13", "peak memory of scans above sqlite3's own", "sqlite3", 16, row_13,
+        ["large.npy", "vectors.npy", "fortran.npy", "many"], "MiB", False),
+    Row("13d", "the same of deflated members", "sqlite3", 32, row_13_deflated, ["deflated.npz", "archive.npz"], "MiB", False),
+    Row("14", "bytes read for LIMIT 10 of 400 MB", "–", 64, row_14, ["large.npy"], "KiB", False),
+]
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+def figure(value):
+    return "–" if value is None else f"{value:.4g}" if value < 1000 else f"{value:.0f}"
+
+
+def measured(row):
+    """The row's cells."""
+    start = [row.number, row.work, row.against]
+    print(f"{row.number}: {row.work}", flush=True)
+    try:
+        data.make(FOLDER, row.files)
+        peer, ours = row.measure()
+    except (Unmeasured, sqlite3.Error, OSError, ValueError, KeyError) as error:
+        return [*start, "–", "–", "–", f"not measured: {error}"]
+    judged = row.judged(peer, ours)
+    verdict = "holds" if judged <= row.limit else "does not hold"
+    unit = lambda value: "–" if value is None else f"{figure(value)} {row.unit}"
+    limit = figure(row.limit) if row.is_ratio else f"{figure(row.limit)} {row.unit}"
+    return [*start, unit(peer), unit(ours), figure(judged) if row.is_ratio else "–", f"{limit}: {verdict}"]
+
+
+def report(table):
+    heads = ["#", "work", "against", "peer", "ours", "ratio", "limit"]
+    lines = ["| " + " | ".join(cells) + " |" for cells in [heads, ["---"] * len(heads), *table]]
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
+    versions = f"SQLite {sqlite3.sqlite_version}, NumPy {np.__version__}, Python {platform.python_version()}"
+    return "\n".join([
+        "# The speed contract, measured",
+        "",
+        f"By `make bench` on {machine}, with {versions}; files in the page cache; the least of {TURNS} turns",
+        "(3 for row 6), ours and the peer's in turn.",
+        "",
+        *lines,
+        "",
+    ])
+
+
+def main(wanted):
+    rows = [row for row in ROWS if not wanted or row.number in wanted]
+    text = report([measured(row) for row in rows])
+    print()
+    print(text)
+    if not wanted:
+        with open(os.path.join(HERE, "RESULTS.md"), "w") as file:
+            file.write(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

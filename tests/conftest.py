@@ -1,0 +1,58 @@
+"""What every test shares: the extension under test, connections and shells that have it loaded, the last line.
+
+Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR=asan says that the build under test
+is the sanitized one; SQLITE3 names the shell.
+"""
+
+import os
+import sqlite3
+
+import pytest
+
+import shell
+
+
+@pytest.fixture(scope="session")
+def extension():
+    return shell.EXTENSION
+
+
+@pytest.fixture
+def connect():
+    """connect(database=':memory:') -> a connection with the extension loaded; all are closed after the test."""
+    opened = []
+
+    def connect(database=":memory:"):
+        opened.append(shell.connect(database))
+        return opened[-1]
+
+    yield connect
+    for connection in opened:
+        connection.close()
+
+
+def pytest_report_header(config):
+    return f"{os.path.relpath(shell.EXTENSION, shell.ROOT)}, SQLite {sqlite3.sqlite_version}"
+
+
+def pytest_unconfigure(config):
+    """The last line of a run. What is neither passed nor failed (errors, skips) counts as failed: nothing here is
+    allowed to be left out."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return
+    count = lambda outcome: len(reporter.stats.get(outcome, ()))
+    passed = count("passed")
+    failed = sum(count(outcome) for outcome in ("failed", "error", "skipped", "xfailed", "xpassed"))
+    print(f"{passed} passed, {failed} failed", flush=True)
+
+
+def pytest_sessionfinish(session, exitstatus):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if exitstatus == 0 and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = 1
+
+
+def pytest_collection_modifyitems(items):
+    """A parameter list that is empty (no documents, no corpus) makes no test, rather than one that is skipped."""
+    items[:] = [item for item in items if not getattr(getattr(item, "callspec", None), "id", "").startswith("NOTSET")]

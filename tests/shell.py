@@ -1,0 +1,62 @@
+"""The sqlite3 shell and Python's sqlite3 module, each with the extension loaded."""
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(TESTS)
+FLAVOUR = os.environ.get("NPYEXT_FLAVOUR", "release")
+SANITIZED = FLAVOUR == "asan"
+BUILD = os.path.join(ROOT, ".build", FLAVOUR)
+EXTENSION = os.path.abspath(
+    os.environ.get("NPYEXT_SO") or os.path.join(BUILD if SANITIZED else ROOT, "npyext.so")
+)
+# A test that waits longer than this for a process has found one that hangs.
+PATIENCE = 600 if SANITIZED else 120
+
+
+def connect(database=":memory:"):
+    connection = sqlite3.connect(database, isolation_level=None)
+    connection.enable_load_extension(True)
+    connection.load_extension(EXTENSION)
+    return connection
+
+
+def environment(folder):
+    """For processes other than Python, which is the only one that leaks by itself; no start-up files are read."""
+    values = dict(os.environ, HOME=str(folder), LC_ALL="C.UTF-8", TZ="UTC")
+    if SANITIZED:
+        # An exit code that no program under test has of its own.
+        values.update(ASAN_OPTIONS="detect_leaks=1:exitcode=99", UBSAN_OPTIONS="exitcode=99:print_stacktrace=1")
+    return values
+
+
+def stable_errors(text):
+    """Spell the shell's messages alike, whatever its version: `Error near line N: message (code)`."""
+    text = re.sub(r"^(?:Runtime |Parse )?[Ee]rror:? near line (\d+): ?(?:in prepare, |stepping, )?", r"Error near line \1: ", text, flags=re.M)
+    text = re.sub(r"^(Error near line .*) \(1\)$", r"\1", text, flags=re.M)
+    # The excerpt of the statement that newer shells show below a parse error.
+    return re.sub(r"^  .*\n +(?:\^--- )?error here(?: ---\^)?\n", "", text, flags=re.M)
+
+
+def run(sql, folder, *options):
+    """The shell's standard output and error, in order, for SQL read in a folder; exit codes are the shell's habit
+    and told by the messages, but a signal is a failure."""
+    command = ["stdbuf", "-o0", os.environ.get("SQLITE3", "sqlite3"), "-batch", *options]
+    command += ["-cmd", f".load '{EXTENSION}'", ":memory:"]
+    assert shutil.which(command[2]), f"there is no {command[2]}"
+    done = subprocess.run(
+        command,
+        input=sql.encode(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        env=environment(folder),
+        timeout=PATIENCE,
+    )
+    text = done.stdout.decode("utf-8", "backslashreplace")
+    assert done.returncode in (0, 1), f"the shell ended with {done.returncode}:\n{text}"
+    return stable_errors(text)

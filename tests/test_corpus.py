@@ -1,0 +1,318 @@
+"""The corpus: good files with expected values, malformed files, and files of public projects.
+
+It is no part of the repository: NPYEXT_CORPUS names its folder, ../shared/corpus otherwise, and where that is not
+there nothing here becomes a test. Its README explains the fields used below.
+"""
+
+import ast
+import csv
+import functools
+import hashlib
+import json
+import os
+import re
+import resource
+import sqlite3
+
+import numpy as np
+import pytest
+
+import children
+import shell
+from expected import assert_same_rows
+
+CORPUS = os.environ.get("NPYEXT_CORPUS") or os.path.join(shell.ROOT, "..", "shared", "corpus")
+SECONDS = 120 if shell.SANITIZED else 20
+# What a malformed file may cost that is legal and only large.
+LIMIT_SECONDS = 2 * (10 if shell.SANITIZED else 1)
+LIMIT_BYTES = 64 << 20
+
+# Good files that are refused, and a word of why (docs/formats.md): NumPy refuses the first two as well, and no zlib
+# reads the others.
+REFUSED = {
+    "npz/prefix_data.npz": "not a",
+    "npz/gaps.npz": "not a",
+    "npz/bzip2.npz": "bzip2",
+    "npz/lzma.npz": "lzma",
+    "npz/ppmd.npz": "ppmd",
+    "npz/encrypted_zipcrypto.npz": "encrypted",
+    "npy/dtype_U1_out_of_range.npy": "110000",
+}
+
+
+def corpus_path(*parts):
+    return os.path.join(CORPUS, *parts)
+
+
+def contents(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def table(*parts):
+    path = corpus_path(*parts)
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+@functools.lru_cache(maxsize=None)
+def good_entries():
+    path = corpus_path("expected.json")
+    return {entry["file"]: entry for entry in json.loads(contents(path))["entries"]} if os.path.exists(path) else {}
+
+
+@functools.lru_cache(maxsize=None)
+def bad_entries():
+    return {entry["file"]: entry for entry in table("bad", "bad.tsv")}
+
+
+@functools.lru_cache(maxsize=None)
+def real_entries():
+    entries = {}
+    for row in table("real.tsv"):
+        entries.setdefault(row["path"], []).append(row)
+    return entries
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def metadata(db, source):
+    """{idx: row of npy_meta as a dict}."""
+    cursor = db.execute("SELECT * FROM npy_meta(?)", (source,))
+    names = [column[0] for column in cursor.description]
+    rows = [dict(zip(names, row)) for row in cursor]
+    assert all(row["error"] is None for row in rows), [row["error"] for row in rows]
+    return {row["idx"]: row for row in rows}
+
+
+def rows_of(db, source, idx):
+    return db.execute("SELECT row, value, data FROM npy_rows(?, ?) ORDER BY row", (source, idx)).fetchall()
+
+
+def error_of(db, source, *statements):
+    """The message of the first statement that fails, or None."""
+    for statement in statements:
+        try:
+            db.execute(statement, (source,)).fetchall()
+        except sqlite3.Error as error:
+            return str(error)
+    return None
+
+
+def assert_same_descr(got, want):
+    """want is the header's: a string or a list of fields; got its text, spelled in any way for a list."""
+    if isinstance(want, str):
+        assert got == want, f"descr {got!r}, expected {want!r}"
+    else:
+        assert ast.literal_eval(got) == want, f"descr {got!r}, expected {want!r}"
+
+
+# --- good files ------------------------------------------------------------------------------------------------------
+
+
+def is_object(want):
+    return "object array" in want.get("expect", "") or "Object arrays" in want.get("error", "")
+
+
+def header_descr(want):
+    """The descr as the header spells it, or as NumPy does where no header is given."""
+    try:
+        return ast.literal_eval(want["header"].strip())["descr"]
+    except (KeyError, SyntaxError):
+        return ast.literal_eval(want["descr"])
+
+
+def assert_same_metadata(row, want):
+    assert json.loads(row["shape"]) == want["shape"], row["shape"]
+    for name in ("itemsize", "size", "nbytes"):
+        if name in want:
+            assert row[name] == want[name], f"{name} {row[name]}, expected {want[name]}"
+    if "fortran_order" in want:
+        assert bool(row["fortran_order"]) == want["fortran_order"], "fortran_order"
+    if "short" in want:
+        assert row["dtype"] == np.dtype(want["short"]).name and row["name"] == want["info"], row
+    else:
+        assert_same_descr(row["descr"], header_descr(want))
+    if "data_offset" in want:
+        assert row["data_offset"] == want["data_offset"], "data_offset"
+    assert row["ndim"] == len(want["shape"]) and row["has_objects"] == 0, row
+
+
+def array_of(entry, want, data):
+    """The array as NumPy has it: loaded where NumPy 1.24 loads it, built from `data` where it does not."""
+    path = corpus_path(entry["file"])
+    if entry["kind"] == "npy" and entry["numpy_1_24"] == entry["numpy_default_limits"] == "ok":
+        return np.load(path)
+    if entry["kind"] == "npz":
+        with np.load(path) as archive:
+            return archive[want["name"]]
+    dtype = want.get("dtype_str") or ast.literal_eval(want["descr"])
+    return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).reshape(want["shape"])
+
+
+def check_array(db, entry, source, row, want, idx):
+    if is_object(want):
+        assert row["has_objects"] == 1, "has_objects"
+        message = error_of(db, source, f"SELECT value FROM npy_rows(?, {idx})")
+        assert message and "object" in message, f"reading objects: {message}"
+        return
+    assert_same_metadata(row, want)
+    rows = rows_of(db, source, idx)
+    data = b"".join(row[2] for row in rows)
+    if "sha256_c_le" in want and want["dtype_str"][1:] not in ("f16", "c32"):
+        assert hashlib.sha256(data).hexdigest() == want["sha256_c_le"], "data differ"
+    if len(want["shape"]) <= 32:
+        assert_same_rows(rows, array_of(entry, want, data), entry["file"])
+    else:
+        offset = want["data_offset"]
+        assert data == contents(corpus_path(entry["file"]))[offset : offset + len(data)], "data differ"
+        assert flat([json.loads(value) for _, value, _ in rows]) == list(data), "values differ"
+
+
+def flat(value):
+    return [item for part in value for item in flat(part)] if isinstance(value, list) else [value]
+
+
+def wanted_arrays(entry):
+    """{idx: expectations} of a file's arrays."""
+    if entry["kind"] == "npy":
+        return {0: entry}
+    if entry["kind"] == "ten":
+        return {array["index"]: array for array in entry["arrays"]}
+    return {idx: member for idx, member in enumerate(entry["members"]) if not member.get("non_npy")}
+
+
+def check_zip_directory(db, entry, source):
+    methods = {0: "stored", 8: "deflate", 12: "bzip2", 14: "lzma", 98: "ppmd"}
+    got = db.execute(
+        "SELECT idx, filename, method, compressed_size, uncompressed_size, crc32, encrypted FROM npz_members(?)",
+        (source,),
+    ).fetchall()
+    want = [
+        (idx, m["name"], methods[m["method"]], m["csize"], m["usize"], m["crc"], m["flags"] & 1)
+        for idx, m in enumerate(entry["members"])
+    ]
+    assert got == want, f"npz_members: {got}, expected {want}"
+
+
+def check_good(file):
+    entry, db = good_entries()[file], shell.connect()
+    path = corpus_path(file)
+    for source in (path, contents(path)):
+        refused = REFUSED.get(file)
+        if refused:
+            message = error_of(db, source, "SELECT value FROM npy_rows(?)")
+            assert message and refused in message.lower(), f"expected to be refused ({refused}): {message}"
+            if refused == "not a":
+                continue
+        if entry["kind"] == "npz":
+            check_zip_directory(db, entry, source)
+        if refused:
+            continue
+        got, want = metadata(db, source), wanted_arrays(entry)
+        assert set(got) == (set(want) or {None}), f"arrays {sorted(got)}, expected {sorted(want)}"
+        for idx in want:
+            check_array(db, entry, source, got[idx], want[idx], idx)
+
+
+# --- malformed files -------------------------------------------------------------------------------------------------
+
+# More rows than any test needs of a file that honestly claims 10^12.
+FIRST_ROWS = 10000
+
+
+def read_all(path, as_blob):
+    """What reading the metadata and the values costs and says: (message or None, seconds, bytes)."""
+    db = shell.connect()
+    source = contents(path) if as_blob else path
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    message = error_of(db, source, "SELECT * FROM npy_meta(?)", f"SELECT *, data FROM npy_rows(?) LIMIT {FIRST_ROWS}")
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return message, seconds, (after.ru_maxrss - before.ru_maxrss) << 10
+
+
+def check_bad(file):
+    entry = bad_entries()[file]
+    for as_blob in (False, True):
+        message, seconds, nbytes = read_all(corpus_path("bad", file), as_blob)
+        if entry["class"] in ("must-reject", "should-reject"):
+            assert message, f"accepted: {entry['reason']}"
+        if message is not None:
+            assert re.match(r"npyext: .+", message) and "\n" not in message, f"{message!r}: {entry['reason']}"
+        if entry["class"] == "limit":
+            assert seconds <= LIMIT_SECONDS, f"took {seconds:.1f} s"
+            # The sanitizer's own bookkeeping is many times that.
+            assert shell.SANITIZED or nbytes <= LIMIT_BYTES, f"took {nbytes >> 20} MiB"
+
+
+# --- files of public projects ----------------------------------------------------------------------------------------
+
+
+def check_real(file):
+    db, path = shell.connect(), corpus_path("real", file)
+    for source in (path, contents(path)):
+        rows = metadata(db, source)
+        by_name = {row["name"]: row for row in rows.values()}
+        assert len(by_name) == len(rows) == len(real_entries()[file]), f"{len(rows)} arrays"
+        for want in real_entries()[file]:
+            check_real_array(db, path, source, by_name[real_name(want)], want)
+
+
+def real_name(want):
+    if want["ver"] == "ten":
+        return re.search(r"info='(.*)'", want["member"])[1]
+    name = want["member"].split(" ")[0]
+    return name[:-4] if name.endswith(".npy") else name
+
+
+def check_real_array(db, path, source, row, want):
+    if want["loads"] == "0":
+        assert row["has_objects"] == 1, "has_objects"
+        message = error_of(db, source, f"SELECT value FROM npy_rows(?, {row['idx']})")
+        assert message and "object" in message, f"reading objects: {message}"
+        return
+    shape = ast.literal_eval(want["shape"])
+    assert json.loads(row["shape"]) == list(shape), row["shape"]
+    assert row["fortran_order"] == (want["order"] == "F"), "fortran_order"
+    if want["ver"] != "ten":
+        assert_same_descr(row["descr"], ast.literal_eval(want["descr"]) if want["descr"][0] == "[" else want["descr"])
+    rows = rows_of(db, source, row["idx"])
+    if want["ver"] == "ten":
+        start = row["data_offset"]
+        array = np.frombuffer(contents(path)[start : start + row["nbytes"]], want["descr"]).reshape(shape)
+    else:
+        array = np.load(path)
+        array = array[row["name"]] if want["member"] else array
+    assert_same_rows(rows, array, row["name"])
+
+
+# --- tests -----------------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=None)
+def outcomes(check, files):
+    return children.run(check, files, SECONDS)
+
+
+def judge(check, entries, file):
+    outcome = outcomes(check, tuple(entries()))[file]
+    assert outcome is None, outcome
+
+
+@pytest.mark.parametrize("file", good_entries())
+def test_good(file):
+    judge(check_good, good_entries, file)
+
+
+@pytest.mark.parametrize("file", bad_entries())
+def test_bad(file):
+    judge(check_bad, bad_entries, file)
+
+
+@pytest.mark.parametrize("file", real_entries())
+def test_real(file):
+    judge(check_real, real_entries, file)

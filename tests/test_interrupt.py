@@ -1,0 +1,166 @@
+"""sqlite3_interrupt and progress handlers stop the loops inside the extension, which then goes on working."""
+
+import functools
+import json
+import os
+import sqlite3
+import struct
+import threading
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+from arrays import npy_bytes, write_sparse_npy
+from formats import npy
+
+# Each of the tasks below would take longer than this several times over.
+SOON = 5.0
+
+
+@functools.cache
+def endless_npz():
+    """A deflated member of 32 GB of zeros in 32 MB. Its crc is wrong, which nobody lives to see."""
+    blocks, block_nbytes = 1000, 32 << 20
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    head = packer.compress(npy("<f8", (blocks * block_nbytes // 8,), b"")) + packer.flush(zlib.Z_FULL_FLUSH)
+    # After a full flush a block refers to nothing before it, so it can be repeated.
+    block = packer.compress(bytes(block_nbytes)) + packer.flush(zlib.Z_FULL_FLUSH)
+    stream = head + block * blocks + packer.flush(zlib.Z_FINISH)
+    size = 128 + blocks * block_nbytes
+    zip64 = struct.pack("<HHQQ", 1, 16, size, len(stream))
+    common = struct.pack("<HHHHHIIIHH", 45, 0, 8, 0, 0x21, 0, 0xFFFFFFFF, 0xFFFFFFFF, len(b"a.npy"), len(zip64))
+    local = b"PK\3\4" + common + b"a.npy" + zip64 + stream
+    central = b"PK\1\2" + struct.pack("<H", 45) + common + struct.pack("<HHHII", 0, 0, 0, 0, 0) + b"a.npy" + zip64
+    return local + central + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0)
+
+
+def write(name, contents):
+    with open(name, "wb") as out:
+        out.write(contents)
+
+
+# Each task fills the current folder and returns a statement with its source.
+
+
+def rows():
+    """Every step is SQLite's own, and short."""
+    write_sparse_npy("x", (1_000_000_000,))
+    return "SELECT count(value) FROM npy_rows(?)", "x"
+
+
+def one_wide_row():
+    """One step builds the JSON of 100 million numbers."""
+    write_sparse_npy("x", (1, 100_000_000))
+    return "SELECT length(value) FROM npy_rows(?)", "x"
+
+
+def walk():
+    """One step walks a tree again and again and finds nothing."""
+    for i in range(400):
+        os.makedirs(f"tree/{i}/a/b")
+    return "SELECT count(*) FROM npy_meta(?)", json.dumps(["tree/**/*.npy"] * 20_000)
+
+
+def skipped_files():
+    """One step opens a million files that are no arrays."""
+    write("x", b"no array")
+    return "SELECT count(*) FROM npy_meta(?, 'skip')", json.dumps(["x"] * 1_000_000)
+
+
+def empty_arrays():
+    """One step opens a million arrays of no rows."""
+    write("x", npy_bytes(np.zeros(0)))
+    return "SELECT count(*) FROM npy_rows(?)", json.dumps(["x"] * 1_000_000)
+
+
+def far_ahead():
+    """One step inflates gigabytes to reach its row."""
+    write("x", endless_npz())
+    return "SELECT value FROM npy_rows(?) WHERE row = 4000000000", "x"
+
+
+def crc():
+    """One step inflates a member to its end."""
+    write("x", endless_npz())
+    return "SELECT crc_ok FROM npz_members(?)", "x"
+
+
+TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
+
+
+def open_files(folder):
+    """What this process holds open below the folder."""
+    links = []
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            links.append(os.readlink(f"/proc/self/fd/{fd}"))
+        except FileNotFoundError:
+            pass  # the descriptor of the listing itself
+    return [link for link in links if link.startswith(str(folder))]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def assert_stopped(db, task, folder, start):
+    """Runs the task; it ends as interrupted and soon, and what follows works."""
+    sql, source = task()
+    start()
+    begin = time.monotonic()
+    with pytest.raises(sqlite3.OperationalError) as raised:
+        db.execute(sql, (source,)).fetchall()
+    seconds = time.monotonic() - begin
+    assert raised.value.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT, str(raised.value)
+    assert seconds < SOON
+    db.set_progress_handler(None, 0)
+    again = npy_bytes(np.arange(5))
+    assert db.execute("SELECT sum(value) FROM npy_rows(?)", (again,)).fetchone() == (10,)
+    write("again.npy", again)
+    assert db.execute("SELECT shape FROM npy_meta('ag*.npy')").fetchone() == ("[5]",)
+    db.close()
+    assert open_files(folder) == []
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.__name__)
+def test_interrupt(connect, folder, task):
+    db = connect()
+    timer = threading.Timer(0.3, db.interrupt)
+    assert_stopped(db, task, folder, timer.start)
+    timer.join()
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.__name__)
+def test_progress_handler(connect, folder, task):
+    db, calls = connect(), []
+
+    def limited():
+        calls.append(None)
+        return len(calls) >= 20
+
+    assert_stopped(db, task, folder, lambda: db.set_progress_handler(limited, 1000))
+    assert len(calls) >= 20
+
+
+def test_a_handler_that_lets_pass_changes_nothing(connect, folder):
+    write("z.npy", npy_bytes(np.arange(300_000)))
+    db, calls = connect(), []
+    db.set_progress_handler(lambda: calls.append(None), 1000)
+    assert db.execute("SELECT sum(value) FROM npy_rows('z.npy')").fetchone() == (sum(range(300_000)),)
+    assert calls
+
+
+def test_an_interrupt_ends_one_statement_of_two(connect, folder):
+    """A cursor that was read halfway ends too, as SQLite documents, and the next statement is not touched."""
+    write_sparse_npy("x.npy", (10_000_000,))
+    db = connect()
+    cursor = db.execute("SELECT row FROM npy_rows('x.npy')")
+    assert cursor.fetchone() == (0,)
+    db.interrupt()
+    with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        cursor.fetchall()
+    assert db.execute("SELECT row FROM npy_rows('x.npy') LIMIT 2").fetchall() == [(0,), (1,)]

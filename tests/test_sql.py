@@ -1,0 +1,41 @@
+"""Every tests/sql/NAME.sql is run by the sqlite3 shell in a folder of files (make_files.py) and its output compared
+with NAME.out. UPDATE=1 (`make update-sql`) stores the output instead. The demo is one of them."""
+
+import glob
+import os
+
+import pytest
+
+import make_files
+import shell
+
+SQL = os.path.join(shell.TESTS, "sql")
+DEMO = os.path.join(shell.ROOT, "sql", "demo.sql")
+
+
+def scripts():
+    """The scripts by name, each with the file of its expected output."""
+    found = {os.path.basename(path)[:-4]: path for path in glob.glob(os.path.join(SQL, "*.sql"))}
+    cases = {name: (path, path[:-4] + ".out") for name, path in found.items()}
+    cases["demo"] = (DEMO, os.path.join(shell.TESTS, "demo", "demo.out"))
+    return dict(sorted(cases.items()))
+
+
+@pytest.mark.parametrize("name", scripts())
+def test_sql(name, tmp_path):
+    script, expected = scripts()[name]
+    make_files.make(tmp_path)
+    with open(script) as file:
+        got = shell.run(file.read(), tmp_path)
+    if os.environ.get("UPDATE"):
+        with open(expected, "w") as file:
+            file.write(got)
+    assert os.path.exists(expected), f"no {expected}; `make update-sql` writes it. Output:\n{got}"
+    with open(expected) as file:
+        want = file.read()
+    assert got.splitlines() == want.splitlines()
+
+
+def test_every_output_has_its_sql():
+    outputs = {os.path.basename(path)[:-4] for path in glob.glob(os.path.join(SQL, "*.out"))}
+    assert outputs <= set(scripts())
