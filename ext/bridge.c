@@ -76,8 +76,9 @@ int npyext_code(npyx_status status) {
     case NPYX_NOMEM: return SQLITE_NOMEM;
     case NPYX_INTERRUPTED: return SQLITE_INTERRUPT;
     case NPYX_TOOBIG: return SQLITE_TOOBIG;
-    case NPYX_IO: return SQLITE_IOERR;
-    default: return SQLITE_ERROR;
+    default: /* NPYX_IO too: SQLite takes SQLITE_IOERR for a fault of its own files, and rolls the caller's open
+              * transaction back */
+        return SQLITE_ERROR;
     }
 }
 

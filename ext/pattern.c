@@ -419,7 +419,7 @@ static unsigned char look_up_type(int folder, const char *path, int flags) {
     struct stat status;
     if (fstatat(folder, path, &status, flags) != 0)
         return DT_UNKNOWN;
-    return IFTODT(status.st_mode);
+    return (unsigned char)IFTODT(status.st_mode);
 }
 
 /* Adds walk.path, which names a file that matches. */
@@ -648,10 +648,10 @@ static npyx_status merge_runs(walk *walk, const sort_item *runs, size_t nfirst, 
 /* Sorts the matches of this call and drops repetitions. Not by qsort, which takes memory past the host and
  * cannot be interrupted. */
 static npyx_status sort_matches(walk *walk, npyx_error *error) {
-    const char **matches = walk->paths->paths + walk->first_path;
     size_t nmatches = walk->paths->npaths - walk->first_path;
     if (nmatches < 2)
         return NPYX_OK;
+    const char **matches = walk->paths->paths + walk->first_path;
     sort_item *items = npyx_alloc(walk->paths->arena.host, 2 * nmatches * sizeof *items);
     if (items == NULL)
         return npyx_fail_nomem(error);
