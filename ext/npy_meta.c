@@ -218,7 +218,10 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int col
         return SQLITE_OK;
     switch (column) {
     case PATH: npyext_result_path(context, scan); break;
-    case NAME: npyext_result_name(context, scan); break;
+    case NAME:
+        if (scan->has_entry)
+            npyext_result_name(context, scan);
+        break;
     case IDX:
         if (scan->has_entry)
             sqlite3_result_int64(context, scan->index);
@@ -232,12 +235,12 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int col
             sqlite3_result_text(context, npyx_zip_method_name(scan->entry.zip->method), -1, SQLITE_STATIC);
         break;
     case FILE_SIZE:
-        if (scan->facts.is_file)
-            sqlite3_result_int64(context, scan->facts.info.nbytes);
+        if (scan->facts.is_known)
+            sqlite3_result_int64(context, scan->facts.nbytes);
         break;
     case MTIME:
         if (scan->facts.is_file)
-            sqlite3_result_int64(context, scan->facts.info.mtime_seconds);
+            sqlite3_result_int64(context, scan->facts.mtime_seconds);
         break;
     case ERROR: npyext_survey_result_error(context, survey); break;
     case PARTS: return result_parts(context, survey);

@@ -232,6 +232,8 @@ static int result_decoded(sqlite3_context *context, rows_cursor *rows) {
         status = npyx_element_value(view->dtype, rows->items, &rows->scratch, &value, &error);
     } else {
         npyx_buffer_reset(&rows->scratch);
+        if (rows->reader.row_nelem > (int64_t)rows->scratch.limit_nbytes / 2) /* a digit and a comma each at least */
+            rows->scratch.status = NPYX_TOOBIG;
         status = npyx_element_append_json(view->dtype, view->ndim - 1, view->shape + 1, rows->items, &rows->scratch,
                                           &error);
         if (status == NPYX_OK)
@@ -312,6 +314,7 @@ const npyext_function npyext_npy_rows = {
     .columns = columns,
     .ncolumns = NCOLUMNS,
     .key = "array_key, row",
+    .takes_member = true,
     .has_error_column = false,
     .estimated_nrows = 1000000,
     .module = &module,

@@ -159,7 +159,10 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int col
         return SQLITE_OK;
     switch (column) {
     case PATH: npyext_result_path(context, &survey->scan); return SQLITE_OK;
-    case NAME: npyext_result_name(context, &survey->scan); return SQLITE_OK;
+    case NAME:
+        if (survey->scan.has_entry)
+            npyext_result_name(context, &survey->scan);
+        return SQLITE_OK;
     case IDX:
         if (survey->scan.has_entry)
             sqlite3_result_int64(context, survey->scan.index);

@@ -91,14 +91,17 @@ npyx_status npyext_files_open(npyext_connection *connection, const npyext_files 
     npyx_source *source = NULL;
     *facts = (npyext_file_facts){0};
     if (files->content != NULL) {
+        *facts = (npyext_file_facts){.is_known = true, .nbytes = (int64_t)files->content->nbytes};
         npyx_status status = npyx_source_open_memory(&connection->host, files->content->bytes,
                                                      files->content->nbytes, &source, error);
         return status == NPYX_OK ? npyx_archive_open(source, false, archive, error) : status;
     }
     const char *path = files->paths.paths[index];
-    npyx_status status = npyx_source_open_file(&connection->host, path, &source, &facts->info, error);
+    npyx_file_info info;
+    npyx_status status = npyx_source_open_file(&connection->host, path, &source, &info, error);
     if (status != NPYX_OK)
         return status;
-    facts->is_file = true;
+    *facts = (npyext_file_facts){
+        .is_known = true, .nbytes = info.nbytes, .is_file = true, .mtime_seconds = info.mtime_seconds};
     return npyx_archive_open(source, ends_in_ten(path), archive, error);
 }

@@ -26,10 +26,12 @@ size_t npyext_files_count(const npyext_files *files);
 /* The path of file number index; NULL for a BLOB. */
 const char *npyext_files_path(const npyext_files *files, size_t index);
 
-/* What the file system says; all false for a BLOB. */
+/* What is known of a file without reading it. */
 typedef struct npyext_file_facts {
-    bool is_file;
-    npyx_file_info info;
+    bool is_known; /* it could be opened; nbytes is set */
+    int64_t nbytes;
+    bool is_file; /* not a BLOB; mtime_seconds is set */
+    int64_t mtime_seconds;
 } npyext_file_facts;
 
 npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,

@@ -44,7 +44,9 @@ void npyext_paths_clear(npyext_paths *paths) {
 }
 
 bool npyext_pattern_is_pattern(const char *text) {
-    return strpbrk(text, "*?[{") != NULL;
+    const char *bracket = strchr(text, '[');
+    bool has_class = bracket != NULL && strchr(bracket + 1, ']') != NULL; /* an unclosed [ is a character */
+    return has_class || strpbrk(text, "*?{") != NULL;
 }
 
 /* Reads one character and steps over it. A byte outside UTF-8 counts as a character of its own, numbered

@@ -133,7 +133,12 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     info->idxNum = plan;
     info->idxStr = sentence(function, plan);
     info->needToFreeIdxStr = 1;
-    info->estimatedCost = has_source ? (double)function->estimated_nrows : 1e300;
-    info->estimatedRows = has_source ? function->estimated_nrows : INT64_MAX / 2;
+    int64_t estimated_nrows = function->estimated_nrows;
+    /* All arrays of an archive are more than one; and where WHERE names members in an OR, it takes this to make
+     * SQLite ask for each of them, as it must: an argument that is not given equals nothing. */
+    if (function->takes_member && !(plan & (1 << NPYEXT_MEMBER)))
+        estimated_nrows *= 10;
+    info->estimatedCost = has_source ? (double)estimated_nrows : 1e300;
+    info->estimatedRows = has_source ? estimated_nrows : INT64_MAX / 2;
     return info->idxStr == NULL ? SQLITE_NOMEM : SQLITE_OK;
 }

@@ -62,6 +62,7 @@ typedef struct npyext_function {
     const npyext_column *columns;
     int ncolumns;
     const char *key;       /* the PRIMARY KEY's columns */
+    bool takes_member;     /* the argument chooses one array of many */
     bool has_error_column; /* on_error = 'row' is possible, and the default for many files */
     int64_t estimated_nrows;
     const sqlite3_module *module;

@@ -70,11 +70,15 @@ static npyx_status parse_shape(const npyx_literal *shape, npyx_array *array, npy
                          "shape has %" PRId64 " dimensions (at most %d are read)", shape->nitems, NPYX_MAX_NDIM);
     for (const npyx_literal *dim = shape->first; dim != NULL; dim = dim->next) {
         if (dim->kind != NPYX_LITERAL_INT)
-            return npyx_fail(error, NPYX_CORRUPT, (int64_t)dim->off, "a dimension is not an int (found %s)",
+            return npyx_fail(error, NPYX_CORRUPT, (int64_t)dim->off,
+                             "the shape has a dimension that is not an int (found %s)",
                              npyx_literal_kind_name(dim->kind));
-        if (dim->integer < 0 || dim->is_too_big)
-            return npyx_fail(error, NPYX_CORRUPT, (int64_t)dim->off, "a dimension is %s",
-                             dim->integer < 0 ? "negative" : "larger than 2^63 - 1");
+        if (dim->is_too_big)
+            return npyx_fail(error, NPYX_CORRUPT, (int64_t)dim->off,
+                             "the shape has a dimension beyond 64-bit integers");
+        if (dim->integer < 0)
+            return npyx_fail(error, NPYX_CORRUPT, (int64_t)dim->off,
+                             "the shape has a negative dimension (%" PRId64 ")", dim->integer);
         array->shape[array->ndim++] = dim->integer;
     }
     return NPYX_OK;
@@ -113,7 +117,8 @@ static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_a
             shape = key->next;
         else
             return npyx_fail(error, NPYX_CORRUPT, (int64_t)key->off,
-                             "the header has a key other than descr, fortran_order and shape");
+                             "the header has a key `%.*s` beside descr, fortran_order and shape",
+                             (int)(key->text_nbytes < 40 ? key->text_nbytes : 40), key->text_nbytes ? key->text : "");
     }
     if (descr == NULL || fortran_order == NULL || shape == NULL)
         return npyx_fail(error, NPYX_CORRUPT, (int64_t)dict->off, "the header has no key `%s`",
@@ -166,8 +171,10 @@ npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_
         return npyx_header_npy_parse(head, header_nbytes, array, error);
     if ((int64_t)header_nbytes > source->nbytes) /* checked before anything of that size is allocated */
         return npyx_fail(error, NPYX_CORRUPT, source->nbytes,
-                         "the header is truncated (its length says %zu bytes, the file has %" PRId64 ")",
-                         header_nbytes, source->nbytes);
+                         "the header is truncated (its length says %zu bytes, file has %" PRId64
+                         " from byte %zu)",
+                         header_nbytes - prefix_nbytes(head), source->nbytes - (int64_t)prefix_nbytes(head),
+                         prefix_nbytes(head));
     uint8_t *bytes = npyx_alloc(source->host, header_nbytes);
     if (bytes == NULL)
         return npyx_fail_nomem(error);

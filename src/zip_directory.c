@@ -26,6 +26,7 @@ typedef struct stream {
     int64_t nbytes;
     int64_t off;
     int64_t sought_off; /* the last place that minizip went to from the start */
+    int64_t hidden_nbytes; /* at the start of the source, served as zeros: see hide_data */
     int64_t block_off;
     size_t block_nbytes;
     uint8_t block[BLOCK_NBYTES];
@@ -70,6 +71,12 @@ static uLong stream_read(voidpf opaque, voidpf file, void *bytes, uLong nbytes) 
     stream *s = file;
     (void)opaque;
     uLong done_nbytes = 0;
+    if (s->off < s->hidden_nbytes) {
+        int64_t hidden_nbytes = s->hidden_nbytes - s->off;
+        done_nbytes = hidden_nbytes < (int64_t)nbytes ? (uLong)hidden_nbytes : nbytes;
+        memset(bytes, 0, done_nbytes);
+        s->off += (int64_t)done_nbytes;
+    }
     while (done_nbytes < nbytes && s->off < s->nbytes) {
         if (s->off < s->block_off || s->off >= s->block_off + (int64_t)s->block_nbytes) {
             s->block_off = s->off & ~(int64_t)(BLOCK_NBYTES - 1);
@@ -330,6 +337,20 @@ static npyx_status next_record(walk *w) {
     return code == UNZ_OK ? NPYX_OK : fail_directory(w, "a record ends early", w->next_off);
 }
 
+/* minizip looks for zip64's locator in all of the last 64 KiB, which are data, and would take any bytes like it.
+ * It stands right before the end record or nowhere (APPNOTE 4.3.15): when it is not there, what lies before is
+ * neither read nor shown while minizip searches. */
+static npyx_status hide_data(stream *s, int64_t end_off) {
+    enum { LOCATOR_NBYTES = 20 };
+    char magic[4] = {0};
+    size_t nbytes = 0;
+    npyx_status status =
+        npyx_source_read(s->source, end_off - LOCATOR_NBYTES, magic, sizeof magic, &nbytes, s->error);
+    if (memcmp(magic, "PK\6\7", sizeof magic) != 0)
+        s->hidden_nbytes = end_off;
+    return status;
+}
+
 npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *directory, npyx_error *error) {
     int64_t end_off = 0;
     bool is_empty = false;
@@ -353,8 +374,11 @@ npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *dir
                                      .zerror_file = stream_error,
                                      .opaque = s};
     walk w = {.directory = directory, .stream = s, .error = error};
-    w.zip = unzOpen2_64("", &functions);
-    if (w.zip == NULL || unzGoToFirstFile(w.zip) != UNZ_OK)
+    status = hide_data(s, end_off);
+    if (status == NPYX_OK)
+        w.zip = unzOpen2_64("", &functions);
+    s->hidden_nbytes = 0;
+    if (status == NPYX_OK && (w.zip == NULL || unzGoToFirstFile(w.zip) != UNZ_OK))
         status = fail_directory(&w, "minizip finds no first record; the end record is", end_off);
     while (status == NPYX_OK) {
         status = read_record(&w);
