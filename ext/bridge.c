@@ -22,9 +22,9 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Runs a statement of about 2,000 virtual machine steps: it ends with SQLITE_INTERRUPT after sqlite3_interrupt,
- * on every version, and it is long enough for a progress handler to be called and to say stop. It is not kept:
- * a prepared statement would make sqlite3_close fail. */
+/* Runs a statement of about 2,000 virtual machine steps: it ends with SQLITE_INTERRUPT after
+ * sqlite3_interrupt, on every version, and it is long enough for a progress handler to be called and to say
+ * stop. It is not kept: a prepared statement would make sqlite3_close fail. */
 static bool is_stopped(sqlite3 *db) {
 #if SQLITE_VERSION_NUMBER >= 3041000
     if (sqlite3_libversion_number() >= 3041000 && sqlite3_is_interrupted(db))
@@ -54,15 +54,17 @@ npyext_connection *npyext_connection_new(sqlite3 *db) {
     npyext_connection *connection = sqlite3_malloc(sizeof *connection);
     if (connection == NULL)
         return NULL;
-    *connection = (npyext_connection){
-        .db = db, .nreferences = 1, .host = {.ctx = connection, .resize = resize, .interrupted = interrupted}};
+    *connection =
+        (npyext_connection){.db = db,
+                            .nreferences = 1,
+                            .host = {.ctx = connection, .resize = resize, .interrupted = interrupted}};
     return connection;
 }
 
-void npyext_connection_release(void *released) {
-    npyext_connection *connection = released;
-    if (--connection->nreferences == 0)
-        sqlite3_free(connection);
+void npyext_connection_release(void *connection) {
+    npyext_connection *released = connection;
+    if (--released->nreferences == 0)
+        sqlite3_free(released);
 }
 
 void npyext_connection_begin(npyext_connection *connection) {
@@ -76,8 +78,8 @@ int npyext_code(npyx_status status) {
     case NPYX_NOMEM: return SQLITE_NOMEM;
     case NPYX_INTERRUPTED: return SQLITE_INTERRUPT;
     case NPYX_TOOBIG: return SQLITE_TOOBIG;
-    default: /* NPYX_IO too: SQLite takes SQLITE_IOERR for a fault of its own files, and rolls the caller's open
-              * transaction back */
+    default: /* NPYX_IO too: SQLite takes SQLITE_IOERR for a fault of its own files, and rolls the caller's
+              * open transaction back */
         return SQLITE_ERROR;
     }
 }
@@ -171,7 +173,8 @@ void npyext_result_value(sqlite3_context *context, const npyx_value *value) {
     case NPYX_VALUE_TEXT: npyext_result_text(context, value->bytes, value->nbytes); break;
     case NPYX_VALUE_JSON: npyext_result_json(context, value->bytes, value->nbytes); break;
     case NPYX_VALUE_BLOB:
-        sqlite3_result_blob64(context, value->nbytes == 0 ? "" : value->bytes, value->nbytes, SQLITE_TRANSIENT);
+        sqlite3_result_blob64(context, value->nbytes == 0 ? "" : value->bytes, value->nbytes,
+                              SQLITE_TRANSIENT);
         break;
     default: sqlite3_result_null(context);
     }
@@ -189,4 +192,3 @@ int npyext_result_error(sqlite3_context *context, npyext_place place, const npyx
     sqlite3_free(text);
     return code;
 }
-

@@ -1,8 +1,8 @@
 /*
  * The bridge between SQLite and the codec: memory, interruption, errors, values.
  *
- * This is the one place where a codec status becomes an SQLite code and message, and where SQLite's values are
- * copied in and results handed out.
+ * This is the one place where a codec status becomes an SQLite code and message, and where SQLite's values
+ * are copied in and results handed out.
  */
 #ifndef NPYEXT_BRIDGE_H
 #define NPYEXT_BRIDGE_H
@@ -28,8 +28,8 @@ npyext_connection *npyext_connection_new(sqlite3 *db);
 /* Shaped as a destructor of sqlite3_create_module_v2 and sqlite3_create_function_v2. */
 void npyext_connection_release(void *connection);
 
-/* To be called where SQLite's virtual machine hands control over for what may take long: it has itself just looked
- * for interrupts, so the codec's polls need not for the next 10 ms. */
+/* To be called where SQLite's virtual machine hands control over for what may take long: it has itself just
+ * looked for interrupts, so the codec's polls need not for the next 10 ms. */
 void npyext_connection_begin(npyext_connection *connection);
 
 /* The SQLite result code of a status. */
@@ -41,7 +41,8 @@ typedef struct npyext_place {
     const npyx_entry *entry; /* its name is shown when it has one */
 } npyext_place;
 
-/* Sets vtab's message to `npyext: path:name: what is wrong` and returns the code. error is one that failed. */
+/* Sets vtab's message to `npyext: path:name: what is wrong` and returns the code. error is one that failed.
+ */
 int npyext_report(sqlite3_vtab *vtab, npyext_place place, const npyx_error *error);
 
 /* The same text, to be freed with sqlite3_free; NULL when memory is out. */
@@ -57,8 +58,8 @@ typedef struct npyext_argument {
     char *owned; /* what to free: NULL for a bound BLOB, which is used in place */
 } npyext_argument;
 
-/* A BLOB bound to a parameter stays where it is until its statement is reset, which closes the cursor before: it
- * is not copied. */
+/* A BLOB bound to a parameter stays where it is until its statement is reset, which closes the cursor before:
+ * it is not copied. */
 npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error);
 void npyext_argument_clear(npyext_argument *argument);
 /* Left out, or an empty text. */

@@ -32,12 +32,13 @@ static void result_printed_json(sqlite3_context *context, char *text) {
 void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     (void)argc;
     (void)argv;
-    result_printed_json(context,
-                        sqlite3_mprintf("{\"version\":\"%s\",\"sqlite\":\"%s\",\"sqlite_built_against\":\"%s\","
-                                        "\"zlib\":\"%s\",\"compiler\":\"%s\",\"entry_point\":\"%s\","
-                                        "\"views_allowed\":%s}",
-                                        NPYEXT_VERSION, sqlite3_libversion(), SQLITE_VERSION, zlibVersion(), COMPILER,
-                                        "sqlite3_npyext_init", npyext_policy_allows_views() ? "true" : "false"));
+    result_printed_json(
+        context,
+        sqlite3_mprintf("{\"version\":\"%s\",\"sqlite\":\"%s\",\"sqlite_built_against\":\"%s\","
+                        "\"zlib\":\"%s\",\"compiler\":\"%s\",\"entry_point\":\"%s\","
+                        "\"views_allowed\":%s}",
+                        NPYEXT_VERSION, sqlite3_libversion(), SQLITE_VERSION, zlibVersion(), COMPILER,
+                        "sqlite3_npyext_init", npyext_policy_allows_views() ? "true" : "false"));
 }
 
 void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv) {

@@ -88,7 +88,8 @@ static void result_data_offset(sqlite3_context *context, npyext_survey *survey) 
     npyx_error error;
     if (!survey->array.is_known || !is_plain)
         return;
-    if (scan->entry.zip != NULL && npyx_archive_locate(scan->archive, scan->index, &payload_off, &error) != NPYX_OK)
+    if (scan->entry.zip != NULL &&
+        npyx_archive_locate(scan->archive, scan->index, &payload_off, &error) != NPYX_OK)
         npyext_result_error(context, npyext_scan_place(scan), &error);
     else
         sqlite3_result_int64(context, payload_off + survey->array.data_off);

@@ -43,7 +43,8 @@ typedef struct rows_cursor {
     sqlite3_vtab_cursor base;
     /* what xNext, xEof and xColumn touch for every row */
     bool is_eof;
-    npyx_type plain_type; /* of one-dimensional items in the host's byte order; NPYX_NTYPES: decode by dtype */
+    npyx_type
+        plain_type; /* of one-dimensional items in the host's byte order; NPYX_NTYPES: decode by dtype */
     int64_t row;
     int64_t block_end_row; /* the row behind the block at hand */
     const uint8_t *items;  /* of the row at hand; NULL when no column needs them */
@@ -91,7 +92,8 @@ static int rows_close(sqlite3_vtab_cursor *cursor) {
 /* The types that xColumn decodes in a line. */
 static npyx_type plain_type(const npyx_view *view) {
     const npyx_dtype *dtype = view->dtype;
-    bool is_native = dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
+    bool is_native =
+        dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
     return view->ndim <= 1 && is_native ? dtype->type : NPYX_NTYPES;
 }
 
@@ -202,7 +204,9 @@ static int rows_next(sqlite3_vtab_cursor *cursor) {
     return advance(rows);
 }
 
-static int rows_eof(sqlite3_vtab_cursor *cursor) { return ((rows_cursor *)cursor)->is_eof; }
+static int rows_eof(sqlite3_vtab_cursor *cursor) {
+    return ((rows_cursor *)cursor)->is_eof;
+}
 
 static int rows_filter(sqlite3_vtab_cursor *cursor, int plan, const char *sentence, int argc,
                        sqlite3_value **argv) {
@@ -232,10 +236,11 @@ static int result_decoded(sqlite3_context *context, rows_cursor *rows) {
         status = npyx_element_value(view->dtype, rows->items, &rows->scratch, &value, &error);
     } else {
         npyx_buffer_reset(&rows->scratch);
-        if (rows->reader.row_nelem > (int64_t)rows->scratch.limit_nbytes / 2) /* a digit and a comma each at least */
+        if (rows->reader.row_nelem >
+            (int64_t)rows->scratch.limit_nbytes / 2) /* a digit and a comma each at least */
             rows->scratch.status = NPYX_TOOBIG;
-        status = npyx_element_append_json(view->dtype, view->ndim - 1, view->shape + 1, rows->items, &rows->scratch,
-                                          &error);
+        status = npyx_element_append_json(view->dtype, view->ndim - 1, view->shape + 1, rows->items,
+                                          &rows->scratch, &error);
         if (status == NPYX_OK)
             status = npyx_buffer_check(&rows->scratch, &error);
         value = (npyx_value){

@@ -42,8 +42,8 @@ static int register_table_functions(sqlite3 *db, npyext_connection *connection) 
         npyext_registration *registration = npyext_registration_new(connection, table_functions[i]);
         if (registration == NULL)
             return SQLITE_NOMEM;
-        code = sqlite3_create_module_v2(db, table_functions[i]->name, table_functions[i]->module, registration,
-                                        npyext_registration_free);
+        code = sqlite3_create_module_v2(db, table_functions[i]->name, table_functions[i]->module,
+                                        registration, npyext_registration_free);
     }
     return code;
 }
@@ -52,9 +52,9 @@ static int register_scalar_functions(sqlite3 *db, npyext_connection *connection)
     int code = SQLITE_OK;
     for (size_t i = 0; i < sizeof scalar_functions / sizeof scalar_functions[0] && code == SQLITE_OK; i++) {
         connection->nreferences++; /* given back by the destructor, which a failure runs too */
-        code = sqlite3_create_function_v2(db, scalar_functions[i].name, scalar_functions[i].argc,
-                                          SQLITE_UTF8 | scalar_functions[i].flags, connection,
-                                          scalar_functions[i].function, NULL, NULL, npyext_connection_release);
+        code = sqlite3_create_function_v2(
+            db, scalar_functions[i].name, scalar_functions[i].argc, SQLITE_UTF8 | scalar_functions[i].flags,
+            connection, scalar_functions[i].function, NULL, NULL, npyext_connection_release);
     }
     return code;
 }

@@ -112,8 +112,7 @@ static int result_crc_ok(sqlite3_context *context, const npyext_survey *survey) 
 static int result_data_offset(sqlite3_context *context, const npyext_survey *survey) {
     int64_t payload_off = 0;
     npyx_error error;
-    npyx_status status =
-        npyx_archive_locate(survey->scan.archive, survey->scan.index, &payload_off, &error);
+    npyx_status status = npyx_archive_locate(survey->scan.archive, survey->scan.index, &payload_off, &error);
     if (status == NPYX_OK)
         sqlite3_result_int64(context, payload_off);
     else if (!survey->has_error) /* otherwise the row says it */

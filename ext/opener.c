@@ -10,16 +10,21 @@ void npyext_files_clear(npyext_files *files) {
     files->is_many = false;
 }
 
-size_t npyext_files_count(const npyext_files *files) { return files->content != NULL ? 1 : files->paths.npaths; }
+size_t npyext_files_count(const npyext_files *files) {
+    return files->content != NULL ? 1 : files->paths.npaths;
+}
 
 const char *npyext_files_path(const npyext_files *files, size_t index) {
     return files->content != NULL ? NULL : files->paths.paths[index];
 }
 
-static bool exists(const char *path) { return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0; }
+static bool exists(const char *path) {
+    return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
 
 /* A path that exists as written is never a pattern. */
-static npyx_status add_path_or_pattern(npyext_files *files, const char *text, size_t nbytes, npyx_error *error) {
+static npyx_status add_path_or_pattern(npyext_files *files, const char *text, size_t nbytes,
+                                       npyx_error *error) {
     if (strlen(text) != nbytes)
         return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
     if (!npyext_pattern_is_pattern(text) || exists(text))

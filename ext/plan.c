@@ -17,13 +17,14 @@ npyext_registration *npyext_registration_new(npyext_connection *connection, cons
     return registration;
 }
 
-void npyext_registration_free(void *freed) {
-    npyext_registration *registration = freed;
-    npyext_connection_release(registration->connection);
-    sqlite3_free(registration);
+void npyext_registration_free(void *registration) {
+    npyext_registration *freed = registration;
+    npyext_connection_release(freed->connection);
+    sqlite3_free(freed);
 }
 
-/* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to array. */
+/* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to array.
+ */
 static char *schema_text(sqlite3 *db, const npyext_function *function) {
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_str_appendall(text, "CREATE TABLE x(");
@@ -34,13 +35,13 @@ static char *schema_text(sqlite3 *db, const npyext_function *function) {
     return sqlite3_str_finish(text);
 }
 
-int npyext_connect(sqlite3 *db, void *registered, int argc, const char *const *argv, sqlite3_vtab **vtab,
+int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const *argv, sqlite3_vtab **vtab,
                    char **message) {
     (void)argc;
     (void)argv;
     (void)message;
-    const npyext_registration *registration = registered;
-    char *schema = schema_text(db, registration->function);
+    const npyext_registration *registered = registration;
+    char *schema = schema_text(db, registered->function);
     if (schema == NULL)
         return SQLITE_NOMEM;
     int code = sqlite3_declare_vtab(db, schema);
@@ -52,7 +53,7 @@ int npyext_connect(sqlite3 *db, void *registered, int argc, const char *const *a
     npyext_vtab *made = sqlite3_malloc(sizeof *made);
     if (made == NULL)
         return SQLITE_NOMEM;
-    *made = (npyext_vtab){.connection = registration->connection, .function = registration->function};
+    *made = (npyext_vtab){.connection = registered->connection, .function = registered->function};
     *vtab = &made->base;
     return SQLITE_OK;
 }
@@ -134,8 +135,8 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     info->idxStr = sentence(function, plan);
     info->needToFreeIdxStr = 1;
     int64_t estimated_nrows = function->estimated_nrows;
-    /* All arrays of an archive are more than one; and where WHERE names members in an OR, it takes this to make
-     * SQLite ask for each of them, as it must: an argument that is not given equals nothing. */
+    /* All arrays of an archive are more than one; and where WHERE names members in an OR, it takes this to
+     * make SQLite ask for each of them, as it must: an argument that is not given equals nothing. */
     if (function->takes_member && !(plan & (1 << NPYEXT_MEMBER)))
         estimated_nrows *= 10;
     info->estimatedCost = has_source ? (double)estimated_nrows : 1e300;

@@ -2,7 +2,8 @@
  * The planner: what xBestIndex promises and xFilter does, declared once.
  *
  * A table function is a constant npyext_function: its columns, in the order of its CREATE TABLE, say which
- * argument they are or what must be read for them. From that follow the schema, the plan, and what a scan reads.
+ * argument they are or what must be read for them. From that follow the schema, the plan, and what a scan
+ * reads.
  *
  * idxNum is the sum of the bits below; xFilter's argv holds the given arguments in the order of their roles.
  * idxStr is the plan as a sentence, for EXPLAIN QUERY PLAN alone.
@@ -50,12 +51,15 @@ typedef struct npyext_column {
 } npyext_column;
 
 /* Column literals: an output, a hidden output, an argument. */
-#define NPYEXT_OUTPUT(text, needed) {.declaration = (text), .needs = (needed)}
-#define NPYEXT_HIDDEN(text, needed) {.declaration = (text), .is_hidden = true, .needs = (needed)}
-#define NPYEXT_ARGUMENT(text, of_role)                                                                           \
-    {.declaration = (text), .is_hidden = true, .is_argument = true, .role = (of_role)}
+#define NPYEXT_OUTPUT(text, needed)                                                                          \
+    { .declaration = (text), .needs = (needed) }
+#define NPYEXT_HIDDEN(text, needed)                                                                          \
+    { .declaration = (text), .is_hidden = true, .needs = (needed) }
+#define NPYEXT_ARGUMENT(text, of_role)                                                                       \
+    { .declaration = (text), .is_hidden = true, .is_argument = true, .role = (of_role) }
 /* The last column of every function: never NULL, so that it can be a key. */
-#define NPYEXT_ARRAY_KEY {.declaration = "array_key INTEGER", .is_hidden = true}
+#define NPYEXT_ARRAY_KEY                                                                                     \
+    { .declaration = "array_key INTEGER", .is_hidden = true }
 
 typedef struct npyext_function {
     const char *name;

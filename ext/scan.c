@@ -75,8 +75,8 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int plan, in
     if (has_null)
         return NPYX_OK;
     if (!npyext_argument_is_given(&scan->arguments[NPYEXT_SOURCE]))
-        return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')", scan->function->name,
-                         scan->function->name);
+        return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')",
+                         scan->function->name, scan->function->name);
     npyx_status status = check_member(&scan->arguments[NPYEXT_MEMBER], error);
     if (status == NPYX_OK)
         status = check_unbuilt(scan, error);

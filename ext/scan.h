@@ -31,7 +31,8 @@ typedef struct npyext_scan {
     npyx_entry entry;
 } npyext_scan;
 
-/* A scan of zeros begins anew with the arguments of an xFilter call. A NULL among them leaves it without files. */
+/* A scan of zeros begins anew with the arguments of an xFilter call. A NULL among them leaves it without
+ * files. */
 npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int plan, int argc, sqlite3_value **argv,
                               npyx_error *error);
 /* Gives everything back; a scan of zeros is taken too. */

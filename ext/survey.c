@@ -114,7 +114,9 @@ int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int plan, const char *sent
     return npyext_survey_next(cursor);
 }
 
-int npyext_survey_eof(sqlite3_vtab_cursor *cursor) { return ((npyext_survey *)cursor)->is_eof; }
+int npyext_survey_eof(sqlite3_vtab_cursor *cursor) {
+    return ((npyext_survey *)cursor)->is_eof;
+}
 
 void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey) {
     if (!survey->has_error)

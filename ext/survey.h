@@ -22,10 +22,10 @@ struct npyext_survey {
     bool lists_empty; /* a file without rows of its own gives one with no entry */
     int64_t nrows_of_file;
     bool has_error;
-    npyx_error error;  /* of the row at hand */
-    npyx_array array;  /* of the entry at hand; is_known tells whether it was described */
-    bool is_array;     /* what npyx_archive_describe found */
-    npyx_buffer text;  /* for xColumn */
+    npyx_error error; /* of the row at hand */
+    npyx_array array; /* of the entry at hand; is_known tells whether it was described */
+    bool is_array;    /* what npyx_archive_describe found */
+    npyx_buffer text; /* for xColumn */
 };
 
 /* xOpen's work. The connection is the vtab's. */
@@ -39,7 +39,8 @@ int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int plan, const char *sent
 int npyext_survey_next(sqlite3_vtab_cursor *cursor);
 int npyext_survey_eof(sqlite3_vtab_cursor *cursor);
 
-/* The survey's columns that are the same in several functions. Each answers NULL when there is nothing to say. */
+/* The survey's columns that are the same in several functions. Each answers NULL when there is nothing to
+ * say. */
 void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey);
 void npyext_survey_result_shape(sqlite3_context *context, npyext_survey *survey);
 void npyext_survey_result_dtype(sqlite3_context *context, npyext_survey *survey);

@@ -1,8 +1,8 @@
 -- A tour: four training runs, their files in runs/, and the log that somebody kept of them.
 .mode column
 
--- Every array of every run, wherever it is stored.
-SELECT path, name, dtype, shape FROM npy_meta('runs/**/*.np[yz]');
+-- Every array of two of the runs, in whatever file of NumPy's it lies.
+SELECT path, name, dtype, shape FROM npy_meta('runs/{r1,r4}/**/*.np[yz]');
 
 -- What the archives hold and how well it was compressed; no array data are read.
 SELECT path, name, method, compressed_size, uncompressed_size FROM npz_members('runs/r[34]/*.npz');
@@ -11,7 +11,7 @@ SELECT path, name, method, compressed_size, uncompressed_size FROM npz_members('
 SELECT path, name, dtype, shape FROM ten_arrays('runs/{r1,r2}/batch.ten');
 
 -- A slice: three epochs of one run, read from where they lie.
-SELECT row AS epoch, value AS loss FROM npy_rows('runs/r1/loss.npy') WHERE row BETWEEN 2 AND 4;
+SELECT row AS epoch, round(value, 3) AS loss FROM npy_rows('runs/r1/loss.npy') WHERE row BETWEEN 2 AND 4;
 
 -- The rows of a matrix, and one member of an archive.
 SELECT row, value FROM npy_rows('runs/r2/confusion.npy');

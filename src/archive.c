@@ -89,11 +89,12 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
     if (is_zip)
         return npyx_archive_npz_open(source, archive, error);
     return npyx_fail(error, NPYX_CORRUPT, 0,
-                     "is not a .npy, .npz or .ten file (none begins with the bytes %02X %02X %02X %02X)", head[0],
-                     nbytes > 1 ? head[1] : 0, nbytes > 2 ? head[2] : 0, nbytes > 3 ? head[3] : 0);
+                     "is not a .npy, .npz or .ten file (none begins with the bytes %02X %02X %02X %02X)",
+                     head[0], nbytes > 1 ? head[1] : 0, nbytes > 2 ? head[2] : 0, nbytes > 3 ? head[3] : 0);
 }
 
-npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive, npyx_error *error) {
+npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
+                              npyx_error *error) {
     npyx_status status = open_by_magic(source, allow_empty, archive, error);
     if (status != NPYX_OK)
         npyx_source_close(source);
@@ -114,7 +115,8 @@ npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_arr
     return archive->ops->describe(archive, index, array, is_array, error);
 }
 
-npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error) {
+npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,
+                                npyx_error *error) {
     return archive->ops->locate(archive, index, payload_off, error);
 }
 
@@ -173,8 +175,8 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
         return status;
     if (archive->format == NPYX_FORMAT_TEN && nfound > 1)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "%d arrays have the name '%.*s'; choose one by its idx, as in member => 0", (int)nfound,
-                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+                         "%d arrays have the name '%.*s'; choose one by its idx, as in member => 0",
+                         (int)nfound, (int)(name_nbytes < 100 ? name_nbytes : 100), name);
     *index = exact >= 0 ? exact : stripped;
     return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);
 }

@@ -1,8 +1,8 @@
 /*
  * What holds arrays: a .npy (one), an .npz (a zip of .npy files) or a .ten (chunks), behind one interface.
  *
- * Entries are numbered from 0 in the order of the file; of an .npz every zip entry counts, array or not. Headers
- * and directories are read when they are asked for, data never.
+ * Entries are numbered from 0 in the order of the file; of an .npz every zip entry counts, array or not.
+ * Headers and directories are read when they are asked for, data never.
  */
 #ifndef NPYX_ARCHIVE_H
 #define NPYX_ARCHIVE_H
@@ -54,30 +54,34 @@ struct npyx_archive {
 
 /* Tells the format by the first bytes of source, which belongs to the archive from here on (closed on failure
  * too). allow_empty takes a source without bytes for a .ten of no arrays. */
-npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive, npyx_error *error);
+npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
+                              npyx_error *error);
 
 /* Takes NULL. Sources opened from the archive are to be closed first. */
 void npyx_archive_close(npyx_archive *archive);
 
-/* Entry number index; NPYX_DONE when there are not so many. An error says that the directory is damaged here. */
+/* Entry number index; NPYX_DONE when there are not so many. An error says that the directory is damaged here.
+ */
 npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error);
 
-/* The entry that a name chooses: of an .npz an exact file name before one without `.npy`, and the last of equal
- * ones, as NumPy does; of a .ten the only one of that name (NPYX_INVALID when there are several).
+/* The entry that a name chooses: of an .npz an exact file name before one without `.npy`, and the last of
+ * equal ones, as NumPy does; of a .ten the only one of that name (NPYX_INVALID when there are several).
  * NPYX_NOT_FOUND lists the names. */
 npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
                               npyx_error *error);
 
-/* Reads the array's header into *array (initialised). *is_array is false for an entry that is no array, and for
- * one that cannot be read (its error says why). When only the data behind a sound header are missing, the error
- * says so and array->is_known is true. */
+/* Reads the array's header into *array (initialised). *is_array is false for an entry that is no array, and
+ * for one that cannot be read (its error says why). When only the data behind a sound header are missing, the
+ * error says so and array->is_known is true. */
 npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
                                   npyx_error *error);
 
 /* Where the bytes of the entry begin in the file (of a .npz entry as stored, deflated or not). */
-npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error);
+npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,
+                                npyx_error *error);
 
-/* The entry's bytes, header included, inflated: array.data_off counts from their start. Closed by the caller. */
+/* The entry's bytes, header included, inflated: array.data_off counts from their start. Closed by the caller.
+ */
 npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx_source **payload,
                                       npyx_error *error);
 

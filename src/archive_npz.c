@@ -60,16 +60,17 @@ static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entr
     return NPYX_OK;
 }
 
-/* Zip lets sizes, names and flags of the local header differ from the directory's, and writers of streams leave
- * them 0: the directory's are trusted, the local header gives only its own length. */
+/* Zip lets sizes, names and flags of the local header differ from the directory's, and writers of streams
+ * leave them 0: the directory's are trusted, the local header gives only its own length. */
 static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
     const npyx_zip_record *record = NULL;
     npyx_status status = npz_record((npz_archive *)base, index, &record, error);
     if (status != NPYX_OK)
         return status;
     if (record->status != NPYX_OK)
-        return npyx_fail(error, NPYX_CORRUPT, -1,
-                         "the zip directory contradicts itself (sizes or offset beyond 2^63, or no zip64 field)");
+        return npyx_fail(
+            error, NPYX_CORRUPT, -1,
+            "the zip directory contradicts itself (sizes or offset beyond 2^63, or no zip64 field)");
     uint8_t local[LOCAL_HEADER_NBYTES];
     size_t nbytes = 0;
     status = npyx_source_read(base->source, record->header_off, local, sizeof local, &nbytes, error);
@@ -194,10 +195,10 @@ const char *npyx_zip_method_name(int method) {
     static const struct {
         int method;
         const char *name;
-    } names[] = {{0, "stored"},     {1, "shrink"}, {2, "reduce1"}, {3, "reduce2"}, {4, "reduce3"},
-                 {5, "reduce4"},    {6, "implode"}, {8, "deflate"}, {9, "deflate64"}, {10, "dcl_implode"},
-                 {12, "bzip2"},     {14, "lzma"},  {18, "terse"},  {19, "lz77"},   {93, "zstd"},
-                 {95, "xz"},        {97, "wavpack"}, {98, "ppmd"}, {99, "aes"}};
+    } names[] = {{0, "stored"},  {1, "shrink"},   {2, "reduce1"}, {3, "reduce2"},   {4, "reduce3"},
+                 {5, "reduce4"}, {6, "implode"},  {8, "deflate"}, {9, "deflate64"}, {10, "dcl_implode"},
+                 {12, "bzip2"},  {14, "lzma"},    {18, "terse"},  {19, "lz77"},     {93, "zstd"},
+                 {95, "xz"},     {97, "wavpack"}, {98, "ppmd"},   {99, "aes"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (names[i].method == method)
             return names[i].name;

@@ -34,8 +34,8 @@ npyx_status npyx_array_measure(npyx_array *array, npyx_error *error) {
     int64_t nbytes;
     if (!npyx_multiply_i64(product, array->dtype->itemsize, &nbytes))
         return npyx_fail(error, NPYX_CORRUPT, -1,
-                         "the shape needs more than 2^63 - 1 bytes (%" PRId64 " items of %" PRId64 ")", product,
-                         array->dtype->itemsize);
+                         "the shape needs more than 2^63 - 1 bytes (%" PRId64 " items of %" PRId64 ")",
+                         product, array->dtype->itemsize);
     array->nelem = is_empty ? 0 : product;
     array->nbytes = is_empty ? 0 : nbytes;
     array->is_known = true;
@@ -47,7 +47,8 @@ npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nby
     if (array->nbytes <= data_nbytes || array->dtype->has_objects)
         return NPYX_OK;
     return npyx_fail(error, NPYX_CORRUPT, array->data_off,
-                     "data is truncated (header says %" PRId64 " bytes, file has %" PRId64 " from byte %" PRId64 ")",
+                     "data is truncated (header says %" PRId64 " bytes, file has %" PRId64
+                     " from byte %" PRId64 ")",
                      array->nbytes, data_nbytes < 0 ? 0 : data_nbytes, array->data_off);
 }
 

@@ -31,12 +31,12 @@ typedef struct npyx_array {
 void npyx_array_init(npyx_array *array, npyx_host *host);
 void npyx_array_clear(npyx_array *array);
 
-/* Sets nelem, nbytes and is_known from shape and dtype. NPYX_CORRUPT when a product passes 2^63 - 1, dimensions of 0 left
- * out of it, as NumPy has it. */
+/* Sets nelem, nbytes and is_known from shape and dtype. NPYX_CORRUPT when a product passes 2^63 - 1,
+ * dimensions of 0 left out of it, as NumPy has it. */
 npyx_status npyx_array_measure(npyx_array *array, npyx_error *error);
 
-/* NPYX_CORRUPT unless present_nbytes, the length of what holds the array, reaches to its last item. An array of
- * objects is one pickle, whose length no header tells: it passes. */
+/* NPYX_CORRUPT unless present_nbytes, the length of what holds the array, reaches to its last item. An array
+ * of objects is one pickle, whose length no header tells: it passes. */
 npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error);
 
 /* NPYX_UNSUPPORTED for arrays of objects, whose values are a pickle. */

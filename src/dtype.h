@@ -27,7 +27,8 @@ typedef enum npyx_type {
     NPYX_F4,
     NPYX_F8,
     NPYX_F12, /* x87 extended precision in 12 bytes (i386) */
-    NPYX_F16, /* the same in 16 (x86-64); the binary128 that aarch64 saves under this name is not told apart */
+    NPYX_F16, /* the same in 16 (x86-64); the binary128 that aarch64 saves under this name is not told apart
+               */
     NPYX_BFLOAT16,
     NPYX_E4M3FN,
     NPYX_E5M2,
@@ -86,7 +87,8 @@ struct npyx_dtype {
 /* Item sizes are C ints in NumPy. */
 #define NPYX_MAX_ITEMSIZE INT32_MAX
 
-/* Reads the value of a header's `descr`. The offsets in errors are the literal's. NPYX_CORRUPT or NPYX_NOMEM. */
+/* Reads the value of a header's `descr`. The offsets in errors are the literal's. NPYX_CORRUPT or NPYX_NOMEM.
+ */
 npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *literal, const npyx_dtype **dtype,
                                     npyx_error *error);
 
@@ -98,13 +100,16 @@ npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nby
 /* Appends NumPy's dtype.name: `float64`, `str96`, `datetime64[ns]`, `void128`. */
 void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer);
 
-/* Appends what numpy.lib.format.dtype_to_descr gives, a string without its quotes: `<f8`, `[('x', '<f4')]`. */
+/* Appends what numpy.lib.format.dtype_to_descr gives, a string without its quotes: `<f8`, `[('x', '<f4')]`.
+ */
 void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer);
 
 /* '<' or '>' for types of several bytes with an order, '|' for all others. */
 char npyx_dtype_byteorder(const npyx_dtype *dtype);
 
-static inline char npyx_dtype_kind(const npyx_dtype *dtype) { return npyx_types[dtype->type].kind; }
+static inline char npyx_dtype_kind(const npyx_dtype *dtype) {
+    return npyx_types[dtype->type].kind;
+}
 
 #pragma GCC visibility pop
 

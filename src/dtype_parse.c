@@ -202,7 +202,8 @@ static npyx_status dtype_from_code(const context *c, const char *text, size_t nb
     if (is_sized && !parse_size(text + 1, nbytes - 1, &size))
         return fail_spelling(c, whole, whole_nbytes, "its size is no number up to 2147483647");
     if (!(is_sized ? find_sized(text[0], size, dtype) : find_named(text, nbytes, dtype)))
-        return fail_spelling(c, whole, whole_nbytes, is_sized ? "there is none of that size" : "no such type");
+        return fail_spelling(c, whole, whole_nbytes,
+                             is_sized ? "there is none of that size" : "no such type");
     const npyx_type_info *info = &npyx_types[dtype->type];
     if (has_unit && info->kind != 'M' && info->kind != 'm')
         return fail_spelling(c, whole, whole_nbytes, "only datetime64 and timedelta64 have a unit");
@@ -243,7 +244,8 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, shaped
     if (dims == NULL)
         return npyx_fail_nomem(c->error);
     int at = 0;
-    for (const npyx_literal *dim = is_int ? shape : shape->first; dim != NULL; dim = is_int ? NULL : dim->next) {
+    for (const npyx_literal *dim = is_int ? shape : shape->first; dim != NULL;
+         dim = is_int ? NULL : dim->next) {
         if (dim->kind != NPYX_LITERAL_INT || dim->integer < 0 || dim->integer > NPYX_MAX_ITEMSIZE)
             return fail_literal(c, dim, "a dimension of a field is no int from 0 to 2147483647");
         dims[at++] = dim->integer;
@@ -260,7 +262,9 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, shaped
     return NPYX_OK;
 }
 
-static bool is_text(const npyx_literal *literal) { return literal->kind == NPYX_LITERAL_TEXT; }
+static bool is_text(const npyx_literal *literal) {
+    return literal->kind == NPYX_LITERAL_TEXT;
+}
 
 static bool is_sequence(const npyx_literal *literal) {
     return literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
@@ -305,13 +309,13 @@ static npyx_status parse_field(const context *c, const npyx_literal *literal, np
     field->shape = shaped.shape;
     field->nelem = shaped.nelem;
     /* numpy.lib.format.descr_to_dtype: what has the type void and no name is padding, subarrays included */
-    field->is_padding =
-        field->name_nbytes == 0 && field->title == NULL && (field->dtype->type == NPYX_VOID || field->ndim > 0);
+    field->is_padding = field->name_nbytes == 0 && field->title == NULL &&
+                        (field->dtype->type == NPYX_VOID || field->ndim > 0);
     return NPYX_OK;
 }
 
-/* NumPy keeps names and titles in one dictionary: none may stand twice. Compares through a small hash table so
- * that a header of many fields costs no square. */
+/* NumPy keeps names and titles in one dictionary: none may stand twice. Compares through a small hash table
+ * so that a header of many fields costs no square. */
 static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
     size_t capacity = 8;
     while (capacity < (size_t)dtype->nfields * 4)

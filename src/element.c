@@ -28,7 +28,8 @@ static void set_bytes(npyx_value *value, npyx_value_kind kind, const void *bytes
 static double load_x87(const uint8_t *item, int64_t itemsize, bool is_big_endian) {
     /* big-endian: the bytes of the little-endian item in reverse */
     if (is_big_endian)
-        return npyx_x87_to_f64(npyx_load_u64(item + itemsize - 8, true), npyx_load_u16(item + itemsize - 10, true));
+        return npyx_x87_to_f64(npyx_load_u64(item + itemsize - 8, true),
+                               npyx_load_u16(item + itemsize - 10, true));
     return npyx_x87_to_f64(npyx_load_u64(item, false), npyx_load_u16(item + 8, false));
 }
 
@@ -83,7 +84,8 @@ static npyx_status append_text(const npyx_dtype *dtype, const uint8_t *item, npy
         size_t nbytes = npyx_utf8_encode(code_point, out->bytes + out->nbytes);
         if (nbytes == 0)
             return npyx_fail(error, NPYX_CORRUPT, -1,
-                             "a text holds the number 0x%" PRIX32 ", which is no Unicode character", code_point);
+                             "a text holds the number 0x%" PRIX32 ", which is no Unicode character",
+                             code_point);
         out->nbytes += nbytes;
     }
     return NPYX_OK;
@@ -130,7 +132,8 @@ npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npy
     case 'M':
     case 'm': return datetime_value(dtype, item, scratch, value, error);
     case 'c': return json_value(dtype, item, scratch, value, error);
-    case 'O': return npyx_fail(error, NPYX_UNSUPPORTED, -1, "a Python object, which is a pickle, is never read");
+    case 'O':
+        return npyx_fail(error, NPYX_UNSUPPORTED, -1, "a Python object, which is a pickle, is never read");
     case 'U':
         status = append_text(dtype, item, scratch, error);
         if (status == NPYX_OK)

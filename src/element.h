@@ -1,8 +1,8 @@
 /*
  * Items to values and to JSON.
  *
- * The mapping is the types table of docs/reference.md. Items are given as they lie in the file: any alignment,
- * the dtype's byte order.
+ * The mapping is the types table of docs/reference.md. Items are given as they lie in the file: any
+ * alignment, the dtype's byte order.
  */
 #ifndef NPYX_ELEMENT_H
 #define NPYX_ELEMENT_H
@@ -30,13 +30,13 @@ typedef struct npyx_value {
 } npyx_value;
 
 /* The value of one item. scratch is reset and may be written; *value lives as long as item and scratch stay
- * untouched. NPYX_CORRUPT for an item that no value stands for (a code point above U+10FFFF, a date beyond the
- * calendar), NPYX_UNSUPPORTED for objects. */
+ * untouched. NPYX_CORRUPT for an item that no value stands for (a code point above U+10FFFF, a date beyond
+ * the calendar), NPYX_UNSUPPORTED for objects. */
 npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                npyx_value *value, npyx_error *error);
 
-/* Appends an array of the given shape, whose items lie in C order, as nested JSON lists; ndim 0 appends one item.
- * Look at out->status behind it. */
+/* Appends an array of the given shape, whose items lie in C order, as nested JSON lists; ndim 0 appends one
+ * item. Look at out->status behind it. */
 npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                      const uint8_t *items, npyx_buffer *out, npyx_error *error);
 

@@ -11,10 +11,7 @@ enum { RUN_NELEM = 64 };
 
 /* JSON has no infinities, but 9e999 overflows to one in every reader of doubles, SQLite's included. */
 static size_t append_special(double value, char *out) {
-    const char *text = isnan(value) ? "null" : value > 0 ? "9e999" : "-9e999";
-    size_t nbytes = strlen(text);
-    memcpy(out, text, nbytes);
-    return nbytes;
+    return (size_t)(stpcpy(out, isnan(value) ? "null" : value > 0 ? "9e999" : "-9e999") - out);
 }
 
 static size_t text_f64(double value, char *out) {
@@ -31,19 +28,16 @@ static size_t text_narrow(float value, int precision_nbits, int min_exponent, ch
 }
 
 /* Writes nelem items with what text makes of them and commas between; room for all is there. */
-#define WRITE_RUN(text)                                                                                          \
-    for (int64_t i = 0; i < nelem; i++, item += itemsize) {                                                      \
-        if (i > 0)                                                                                               \
-            *out++ = ',';                                                                                        \
-        out += (text);                                                                                           \
-    }                                                                                                            \
+#define WRITE_RUN(text)                                                                                      \
+    for (int64_t i = 0; i < nelem; i++, item += itemsize) {                                                  \
+        if (i > 0)                                                                                           \
+            *out++ = ',';                                                                                    \
+        out += (text);                                                                                       \
+    }                                                                                                        \
     break
 
 static size_t text_bool(const uint8_t *item, char *out) {
-    const char *text = *item != 0 ? "true" : "false";
-    size_t nbytes = strlen(text);
-    memcpy(out, text, nbytes);
-    return nbytes;
+    return (size_t)(stpcpy(out, *item != 0 ? "true" : "false") - out);
 }
 
 /* Above 2^63 - 1 a string, which SQLite's JSON does not round. */
@@ -144,7 +138,8 @@ static npyx_status append_struct(const npyx_dtype *dtype, const uint8_t *item, n
         is_first = false;
         npyx_buffer_append_json(out, field->name, field->name_nbytes);
         npyx_buffer_append_char(out, ':');
-        status = npyx_element_append_json(field->dtype, field->ndim, field->shape, item + field->off, out, error);
+        status =
+            npyx_element_append_json(field->dtype, field->ndim, field->shape, item + field->off, out, error);
     }
     npyx_buffer_append_char(out, '}');
     return status;
@@ -185,7 +180,8 @@ static npyx_status append_items(const npyx_dtype *dtype, const uint8_t *item, in
         if (!npyx_buffer_reserve(out, (size_t)run_nelem * (NPYX_NUMBER_TEXT_NBYTES + 1)))
             return NPYX_OK; /* the buffer remembers why, and the caller asks it */
         if (numbers)
-            out->nbytes = (size_t)(write_numbers(dtype, item, run_nelem, out->bytes + out->nbytes) - out->bytes);
+            out->nbytes =
+                (size_t)(write_numbers(dtype, item, run_nelem, out->bytes + out->nbytes) - out->bytes);
         else
             status = append_item(dtype, item, out, error);
         item += run_nelem * dtype->itemsize;
@@ -210,7 +206,8 @@ npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const in
         for (int64_t i = 0; i < shape[0] && status == NPYX_OK && out->status == NPYX_OK; i++) {
             if (i > 0)
                 npyx_buffer_append_char(out, ',');
-            status = npyx_element_append_json(dtype, ndim - 1, shape + 1, items + i * inner_nbytes, out, error);
+            status =
+                npyx_element_append_json(dtype, ndim - 1, shape + 1, items + i * inner_nbytes, out, error);
             if ((i & 0xffff) == 0 && status == NPYX_OK)
                 status = npyx_poll(out->host, error);
         }

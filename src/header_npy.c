@@ -11,7 +11,9 @@ bool npyx_header_npy_has_magic(const void *bytes, size_t nbytes) {
     return nbytes >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
 }
 
-static size_t prefix_nbytes(const uint8_t *bytes) { return bytes[6] == 1 ? 10 : 12; }
+static size_t prefix_nbytes(const uint8_t *bytes) {
+    return bytes[6] == 1 ? 10 : 12;
+}
 
 npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t *header_nbytes,
                                     npyx_error *error) {
@@ -22,7 +24,8 @@ npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t 
                          "the header is truncated (the file ends at byte %zu, before the version)", nbytes);
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
         return npyx_fail(error, NPYX_CORRUPT, 6,
-                         "unknown .npy version %d.%d at byte 6 (known are 1.0, 2.0 and 3.0)", bytes[6], bytes[7]);
+                         "unknown .npy version %d.%d at byte 6 (known are 1.0, 2.0 and 3.0)", bytes[6],
+                         bytes[7]);
     if (nbytes < prefix_nbytes(bytes))
         return npyx_fail(error, NPYX_CORRUPT, (int64_t)nbytes,
                          "the header is truncated (the file ends at byte %zu, inside of the header's length)",
@@ -67,7 +70,8 @@ static npyx_status parse_shape(const npyx_literal *shape, npyx_array *array, npy
                          npyx_literal_kind_name(shape->kind));
     if (shape->nitems > NPYX_MAX_NDIM)
         return npyx_fail(error, NPYX_CORRUPT, (int64_t)shape->off,
-                         "shape has %" PRId64 " dimensions (at most %d are read)", shape->nitems, NPYX_MAX_NDIM);
+                         "shape has %" PRId64 " dimensions (at most %d are read)", shape->nitems,
+                         NPYX_MAX_NDIM);
     for (const npyx_literal *dim = shape->first; dim != NULL; dim = dim->next) {
         if (dim->kind != NPYX_LITERAL_INT)
             return npyx_fail(error, NPYX_CORRUPT, (int64_t)dim->off,
@@ -103,7 +107,8 @@ static bool key_is(const npyx_literal *key, const char *name) {
            memcmp(key->text, name, key->text_nbytes) == 0;
 }
 
-static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_array *array, npyx_error *error) {
+static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_array *array,
+                              npyx_error *error) {
     const npyx_literal *descr = NULL, *fortran_order = NULL, *shape = NULL;
     if (dict->kind != NPYX_LITERAL_DICT)
         return npyx_fail(error, NPYX_CORRUPT, (int64_t)dict->off, "the header is not a dict (found %s)",
@@ -118,7 +123,8 @@ static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_a
         else
             return npyx_fail(error, NPYX_CORRUPT, (int64_t)key->off,
                              "the header has a key `%.*s` beside descr, fortran_order and shape",
-                             (int)(key->text_nbytes < 40 ? key->text_nbytes : 40), key->text_nbytes ? key->text : "");
+                             (int)(key->text_nbytes < 40 ? key->text_nbytes : 40),
+                             key->text_nbytes ? key->text : "");
     }
     if (descr == NULL || fortran_order == NULL || shape == NULL)
         return npyx_fail(error, NPYX_CORRUPT, (int64_t)dict->off, "the header has no key `%s`",
@@ -126,7 +132,8 @@ static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_a
                          : fortran_order == NULL ? "fortran_order"
                                                  : "shape");
     if (fortran_order->kind != NPYX_LITERAL_BOOL)
-        return npyx_fail(error, NPYX_CORRUPT, (int64_t)fortran_order->off, "fortran_order is not a bool (found %s)",
+        return npyx_fail(error, NPYX_CORRUPT, (int64_t)fortran_order->off,
+                         "fortran_order is not a bool (found %s)",
                          npyx_literal_kind_name(fortran_order->kind));
     array->fortran_order = fortran_order->truth;
     npyx_status status = parse_shape(shape, array, error);
@@ -155,14 +162,14 @@ npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, np
         /* what counted from the dict counts from the file, and says so */
         npyx_error inner = *error;
         inner.off += (int64_t)text_off;
-        npyx_fail(error, status, inner.off, "bad header: %.*s at byte %" PRId64, NPYX_MESSAGE_NBYTES - 60,
+        npyx_error_set(error, status, inner.off, "bad header: %.*s at byte %" PRId64, NPYX_MESSAGE_NBYTES - 60,
                   inner.message, inner.off);
     }
     return status;
 }
 
-npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_t head_nbytes, npyx_array *array,
-                                 npyx_error *error) {
+npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                 npyx_array *array, npyx_error *error) {
     size_t header_nbytes = 0;
     npyx_status status = npyx_header_npy_measure(head, head_nbytes, &header_nbytes, error);
     if (status != NPYX_OK)

@@ -6,10 +6,10 @@
 #include "utf8.h"
 
 enum {
-    CHUNK_NBYTES = 16,            /* magic and count */
-    HEADER_WORDS_NBYTES = 24,     /* dtype code, info, rank */
+    CHUNK_NBYTES = 16,        /* magic and count */
+    HEADER_WORDS_NBYTES = 24, /* dtype code, info, rank */
     HEADER_MAX_NBYTES = HEADER_WORDS_NBYTES + 8 * NPYX_MAX_NDIM,
-    PLAUSIBLE_NBYTES = 96         /* the reference writes at most nine dimensions */
+    PLAUSIBLE_NBYTES = 96 /* the reference writes at most nine dimensions */
 };
 
 static const char magic[8] = "~TenBin~";
@@ -28,19 +28,20 @@ bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes) {
 
 /* Checks magic and count of the chunk at off, of which at least CHUNK_NBYTES are in bytes. */
 static npyx_status check_chunk(const npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
-                               bool is_big_endian, const char *what, int64_t *payload_nbytes, npyx_error *error) {
+                               bool is_big_endian, const char *what, int64_t *payload_nbytes,
+                               npyx_error *error) {
     if (nbytes < CHUNK_NBYTES)
         return npyx_fail(error, NPYX_CORRUPT, off,
-                         "the %s chunk is truncated (the file ends %zu bytes into it, at byte %" PRId64 ")", what,
-                         nbytes, off + (int64_t)nbytes);
+                         "the %s chunk is truncated (the file ends %zu bytes into it, at byte %" PRId64 ")",
+                         what, nbytes, off + (int64_t)nbytes);
     if (!npyx_header_ten_has_magic(bytes, nbytes))
         return npyx_fail(error, NPYX_CORRUPT, off, "no ~TenBin~ where the %s chunk begins (byte %" PRId64 ")",
                          what, off);
     uint64_t count = npyx_load_u64(bytes + 8, is_big_endian);
     uint64_t left_nbytes = (uint64_t)(source->nbytes - off) - CHUNK_NBYTES;
     if (count > INT64_MAX)
-        return npyx_fail(error, NPYX_CORRUPT, off + 8, "the %s chunk has a negative byte count (byte %" PRId64 ")",
-                         what, off + 8);
+        return npyx_fail(error, NPYX_CORRUPT, off + 8,
+                         "the %s chunk has a negative byte count (byte %" PRId64 ")", what, off + 8);
     if (count > left_nbytes)
         return npyx_fail(error, NPYX_CORRUPT, off + 8,
                          "data is truncated (the %s chunk says %" PRIu64 " bytes, file has %" PRIu64
@@ -104,8 +105,8 @@ static npyx_status parse_words(const uint8_t *words, int64_t nbytes, int64_t off
                                npyx_array *array, npyx_ten_array *ten, npyx_error *error) {
     if (nbytes < HEADER_WORDS_NBYTES)
         return npyx_fail(error, NPYX_CORRUPT, off,
-                         "the header chunk at byte %" PRId64 " has %" PRId64 " bytes (24 and 8 a dimension)", off,
-                         nbytes);
+                         "the header chunk at byte %" PRId64 " has %" PRId64 " bytes (24 and 8 a dimension)",
+                         off, nbytes);
     int64_t stored_ndim = (nbytes - HEADER_WORDS_NBYTES) / 8;
     uint64_t ndim = npyx_load_u64(words + 16, is_big_endian);
     if (ndim > (uint64_t)stored_ndim || ndim > NPYX_MAX_NDIM)
@@ -147,15 +148,16 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
     }
     ten->header_off = off;
     if (status == NPYX_OK)
-        status = parse_words(bytes + CHUNK_NBYTES, header_nbytes, off + CHUNK_NBYTES, is_big_endian, array, ten,
-                             error);
+        status = parse_words(bytes + CHUNK_NBYTES, header_nbytes, off + CHUNK_NBYTES, is_big_endian, array,
+                             ten, error);
     if (status != NPYX_OK)
         return status;
 
     int64_t data_chunk_off = chunk_end(off, header_nbytes);
     if (data_chunk_off >= source->nbytes)
         return npyx_fail(error, NPYX_CORRUPT, off,
-                         "the header at byte %" PRId64 " has no data behind it (file ends at byte %" PRId64 ")",
+                         "the header at byte %" PRId64 " has no data behind it (file ends at byte %" PRId64
+                         ")",
                          off, source->nbytes);
     const uint8_t *data_chunk = bytes + (data_chunk_off - off);
     size_t data_chunk_nbytes = CHUNK_NBYTES;

@@ -1,6 +1,6 @@
 /*
- * The chunks of a .ten file (WebDataset's tenbin): `~TenBin~`, a byte count, a payload, padding of the payload to
- * 64 bytes. An array is a header chunk and a data chunk.
+ * The chunks of a .ten file (WebDataset's tenbin): `~TenBin~`, a byte count, a payload, padding of the
+ * payload to 64 bytes. An array is a header chunk and a data chunk.
  */
 #ifndef NPYX_HEADER_TEN_H
 #define NPYX_HEADER_TEN_H
@@ -20,12 +20,12 @@ typedef struct npyx_ten_array {
     size_t info_nbytes;
 } npyx_ten_array;
 
-/* Whether the file whose first bytes these are was written by a big-endian host: the format says nothing, so by
- * the one byte order that makes the first count plausible. */
+/* Whether the file whose first bytes these are was written by a big-endian host: the format says nothing, so
+ * by the one byte order that makes the first count plausible. */
 bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes);
 
-/* Reads the two chunk headers at off, which lies inside of the source, and describes the array (initialised; to
- * be cleared on failure too). The data themselves are skipped, but their presence is checked. */
+/* Reads the two chunk headers at off, which lies inside of the source, and describes the array (initialised;
+ * to be cleared on failure too). The data themselves are skipped, but their presence is checked. */
 npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_endian, npyx_array *array,
                                  npyx_ten_array *ten, npyx_error *error);
 

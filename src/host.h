@@ -27,8 +27,8 @@ typedef struct npyx_counters {
 
 typedef struct npyx_host {
     void *ctx; /* handed to both calls */
-    /* realloc's contract, but blocks need be aligned to 8 bytes only, as SQLite's are; nbytes 0 frees the block
-     * and returns NULL. */
+    /* realloc's contract, but blocks need be aligned to 8 bytes only, as SQLite's are; nbytes 0 frees the
+     * block and returns NULL. */
     void *(*resize)(void *ctx, void *block, size_t nbytes);
     /* True when work should stop. Called often: must be cheap. NULL: never. */
     bool (*interrupted)(void *ctx);

@@ -26,7 +26,9 @@ static int peek(const parser *p, size_t ahead) {
     return p->nbytes - p->off > ahead ? (unsigned char)p->text[p->off + ahead] : -1;
 }
 
-static bool is_digit(int c) { return c >= '0' && c <= '9'; }
+static bool is_digit(int c) {
+    return c >= '0' && c <= '9';
+}
 
 static bool is_name_character(int c) {
     return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
@@ -228,8 +230,8 @@ static npyx_status parse_quoted(parser *p, bool is_raw, bool is_bytes, char **ou
     }
 }
 
-/* The length of the prefix (`r`, `b`, `u`, `rb`, ...) before a quote at the current offset, or -1 when no string
- * begins here. */
+/* The length of the prefix (`r`, `b`, `u`, `rb`, ...) before a quote at the current offset, or -1 when no
+ * string begins here. */
 static int string_prefix(const parser *p, bool *is_raw, bool *is_bytes) {
     *is_raw = *is_bytes = false;
     for (int i = 0; i < 3; i++) {
@@ -256,7 +258,8 @@ static char *string_room(parser *p) {
 
 static npyx_status parse_string(parser *p, npyx_literal **literal) {
     bool is_raw, is_bytes, first_is_bytes;
-    int prefix_nbytes = string_prefix(p, &is_raw, &first_is_bytes);
+    int prefix_nbytes;
+    string_prefix(p, &is_raw, &first_is_bytes);
     npyx_status status = new_literal(p, first_is_bytes ? NPYX_LITERAL_BYTES : NPYX_LITERAL_TEXT, literal);
     char *out = string_room(p);
     if (status != NPYX_OK || out == NULL)
@@ -290,7 +293,8 @@ static npyx_status parse_items(parser *p, npyx_literal *parent, char closing, bo
             return NPYX_OK;
         }
         if (parent->nitems > 0 && !had_comma)
-            return fail(p, peek(p, 0) == -1 ? "a bracket is not closed" : "a comma or a closing bracket is missing");
+            return fail(p, peek(p, 0) == -1 ? "a bracket is not closed"
+                                            : "a comma or a closing bracket is missing");
         for (int part = 0; part < (is_dict ? 2 : 1); part++) {
             npyx_status status = parse_value(p, tail);
             if (status != NPYX_OK)

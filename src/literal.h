@@ -29,7 +29,7 @@ typedef enum npyx_literal_kind {
 typedef struct npyx_literal {
     npyx_literal_kind kind;
     bool truth;
-    bool is_too_big;  /* an int beyond int64_t; integer is then INT64_MAX or INT64_MIN */
+    bool is_too_big; /* an int beyond int64_t; integer is then INT64_MAX or INT64_MIN */
     int64_t integer;
     const char *text; /* of TEXT and BYTES: unescaped, UTF-8 for TEXT, NUL-terminated */
     size_t text_nbytes;
@@ -40,8 +40,8 @@ typedef struct npyx_literal {
     size_t end_off;
 } npyx_literal;
 
-/* Parses UTF-8 text that holds one literal and nothing else. allow_long takes Python 2's `2L`. The offset in an
- * error counts from the start of text. NPYX_CORRUPT or NPYX_NOMEM. */
+/* Parses UTF-8 text that holds one literal and nothing else. allow_long takes Python 2's `2L`. The offset in
+ * an error counts from the start of text. NPYX_CORRUPT or NPYX_NOMEM. */
 npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbytes, bool allow_long,
                                const npyx_literal **literal, npyx_error *error);
 

@@ -1,5 +1,6 @@
 /*
- * npyx: a codec for .npy, .npz and .ten files. This header is all of it; docs/architecture.md shows the floors.
+ * npyx: a codec for .npy, .npz and .ten files. This header is all of it; docs/architecture.md shows the
+ * floors.
  */
 #ifndef NPYX_H
 #define NPYX_H

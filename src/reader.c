@@ -17,7 +17,8 @@ enum {
     GAP_NBYTES = 4096
 };
 
-void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view, int64_t max_row_nbytes) {
+void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
+                      int64_t max_row_nbytes) {
     *reader = (npyx_reader){.source = source, .view = *view, .max_row_nbytes = max_row_nbytes};
     reader->nrows = npyx_view_nrows(view);
     reader->row_nelem = npyx_view_row_nelem(view);
@@ -36,29 +37,30 @@ void npyx_reader_clear(npyx_reader *reader) {
     *reader = (npyx_reader){0};
 }
 
-/* Room for nbytes at an address that is congruent to file_off modulo a page: the kernel copies to any other
- * several times slower. */
-static uint8_t *aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t file_off, npyx_error *error) {
+/* Makes *bytes room for nbytes at an address that is congruent to file_off modulo a page: the kernel copies to any
+ * other several times slower. */
+static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t file_off, uint8_t **bytes,
+                                  npyx_error *error) {
     size_t wanted_nbytes = nbytes + PAGE_NBYTES;
     if (reader->buffer_nbytes < wanted_nbytes) {
         npyx_free(reader->source->host, reader->buffer);
         reader->buffer = npyx_alloc(reader->source->host, wanted_nbytes);
         reader->buffer_nbytes = reader->buffer == NULL ? 0 : wanted_nbytes;
-        if (reader->buffer == NULL) {
-            npyx_fail_nomem(error);
-            return NULL;
-        }
+        if (reader->buffer == NULL)
+            return npyx_fail_nomem(error);
     }
     size_t shift = ((size_t)file_off - (size_t)(uintptr_t)reader->buffer) & (PAGE_NBYTES - 1);
-    return reader->buffer + shift;
+    *bytes = reader->buffer + shift;
+    return NPYX_OK;
 }
 
 static npyx_status fill_contiguous(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
     int64_t off = reader->view.off + row * reader->row_nbytes;
     size_t nbytes = (size_t)(nrows * reader->row_nbytes);
-    uint8_t *scratch = aligned_buffer(reader, nbytes, reader->source->file_off + off, error);
-    if (scratch == NULL)
-        return NPYX_NOMEM;
+    uint8_t *scratch = NULL;
+    npyx_status status = aligned_buffer(reader, nbytes, reader->source->file_off + off, &scratch, error);
+    if (status != NPYX_OK)
+        return status;
     return npyx_source_window(reader->source, off, nbytes, scratch, &reader->rows, error);
 }
 
@@ -208,9 +210,10 @@ static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, n
         if (reader->window == NULL)
             return npyx_fail_nomem(error);
     }
-    uint8_t *out = aligned_buffer(reader, (size_t)(nrows * reader->row_nbytes), 0, error);
-    if (out == NULL)
-        return NPYX_NOMEM;
+    uint8_t *out = NULL;
+    npyx_status status = aligned_buffer(reader, (size_t)(nrows * reader->row_nbytes), 0, &out, error);
+    if (status != NPYX_OK)
+        return status;
     const npyx_view *view = &reader->view;
     gatherer g = {.reader = reader, .ndim = view->ndim, .strides = view->strides, .error = error};
     box b = {.off = view->off + row * view->strides[0], .out = out};

@@ -2,8 +2,9 @@
  * Blocks of rows of a view, in C order, whatever order the file has.
  *
  * A row is an entry along the view's first axis. Rows that lie in C order are read a block at a time, blocks
- * starting small (a LIMIT wants few) and growing; others are gathered in panels of many rows, so that each piece
- * of the file is read once a panel and not once an item. Memory is one block and one window, whatever the array.
+ * starting small (a LIMIT wants few) and growing; others are gathered in panels of many rows, so that each
+ * piece of the file is read once a panel and not once an item. Memory is one block and one window, whatever
+ * the array.
  */
 #ifndef NPYX_READER_H
 #define NPYX_READER_H
@@ -32,9 +33,10 @@ typedef struct npyx_reader {
     uint8_t *window;
 } npyx_reader;
 
-/* Reads nothing yet. A row beyond max_row_nbytes gives NPYX_TOOBIG when it is to be read. source and the view's
- * dtype must outlive the reader. */
-void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view, int64_t max_row_nbytes);
+/* Reads nothing yet. A row beyond max_row_nbytes gives NPYX_TOOBIG when it is to be read. source and the
+ * view's dtype must outlive the reader. */
+void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
+                      int64_t max_row_nbytes);
 
 /* Makes a block that begins at row, which is below nrows. Polls the host. */
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, npyx_error *error);

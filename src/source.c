@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
-                             npyx_error *error) {
+npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                             size_t *read_nbytes, npyx_error *error) {
     *read_nbytes = 0;
     if (off < 0 || off >= source->nbytes || nbytes == 0)
         return NPYX_OK;
@@ -14,8 +14,9 @@ npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size
 }
 
 static npyx_status fail_truncated(const npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
-    return npyx_fail(error, NPYX_CORRUPT, off, "data is truncated (%zu bytes wanted at byte %" PRId64 " of %" PRId64 ")",
-                     nbytes, off, source->nbytes);
+    return npyx_fail(error, NPYX_CORRUPT, off,
+                     "data is truncated (%zu bytes wanted at byte %" PRId64 " of %" PRId64 ")", nbytes, off,
+                     source->nbytes);
 }
 
 npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
@@ -54,8 +55,9 @@ npyx_status npyx_source_drain(npyx_source *source, npyx_error *error) {
     for (int64_t off = 0; off < source->nbytes && status == NPYX_OK; off += DRAIN_NBYTES) {
         int64_t left_nbytes = source->nbytes - off;
         const uint8_t *bytes = NULL;
-        status = npyx_source_window(source, off, left_nbytes < DRAIN_NBYTES ? (size_t)left_nbytes : DRAIN_NBYTES,
-                                    scratch, &bytes, error);
+        status =
+            npyx_source_window(source, off, left_nbytes < DRAIN_NBYTES ? (size_t)left_nbytes : DRAIN_NBYTES,
+                               scratch, &bytes, error);
         if (status == NPYX_OK)
             status = npyx_poll(source->host, error);
     }

@@ -1,8 +1,8 @@
 /*
  * Bytes at an offset: a file, memory, a range of another source, or what a deflated range inflates to.
  *
- * A source knows nothing of formats. It is owned by whoever opened it and closed once; a range or an inflating
- * source borrows its parent, which must outlive it.
+ * A source knows nothing of formats. It is owned by whoever opened it and closed once; a range or an
+ * inflating source borrows its parent, which must outlive it.
  */
 #ifndef NPYX_SOURCE_H
 #define NPYX_SOURCE_H
@@ -21,8 +21,8 @@ typedef struct npyx_source_ops {
     /* Reads up to nbytes at off, fewer only at the end of the source. */
     npyx_status (*read)(npyx_source *source, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
                         npyx_error *error);
-    /* The bytes in place, alive as long as the source; NULL member: this kind of source cannot. May answer NULL
-     * with NPYX_OK. The range is inside of the source. */
+    /* The bytes in place, alive as long as the source; NULL member: this kind of source cannot. May answer
+     * NULL with NPYX_OK. The range is inside of the source. */
     npyx_status (*borrow)(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
                           npyx_error *error);
     void (*close)(npyx_source *source);
@@ -31,21 +31,22 @@ typedef struct npyx_source_ops {
 struct npyx_source {
     const npyx_source_ops *ops;
     npyx_host *host;
-    int64_t nbytes;   /* length; for an inflating source what the directory claims */
-    int64_t file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
-    bool is_forward;  /* going back costs a new start */
+    int64_t nbytes; /* length; for an inflating source what the directory claims */
+    int64_t
+        file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
+    bool is_forward; /* going back costs a new start */
 };
 
 /* Up to nbytes at off; *read_nbytes is smaller only at the end. Offsets beyond the end read nothing. */
-npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
-                             npyx_error *error);
+npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                             size_t *read_nbytes, npyx_error *error);
 
 /* Exactly nbytes at off, or NPYX_CORRUPT. */
 npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                                      npyx_error *error);
 
-/* Exactly nbytes at off, in place when the source can (then *bytes lives as long as the source), otherwise read
- * into scratch, which has room for them. */
+/* Exactly nbytes at off, in place when the source can (then *bytes lives as long as the source), otherwise
+ * read into scratch, which has room for them. */
 npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
                                const uint8_t **bytes, npyx_error *error);
 
@@ -61,10 +62,11 @@ typedef struct npyx_file_info {
     int64_t mtime_seconds; /* Unix time */
 } npyx_file_info;
 
-/* Opens a regular file for reading without waiting on anything; FIFOs, sockets, devices and folders are refused.
- * A file that changes its size or time of change while it is read gives NPYX_IO. info may be NULL. */
-npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source, npyx_file_info *info,
-                                  npyx_error *error);
+/* Opens a regular file for reading without waiting on anything; FIFOs, sockets, devices and folders are
+ * refused. A file that changes its size or time of change while it is read gives NPYX_IO. info may be NULL.
+ */
+npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
+                                  npyx_file_info *info, npyx_error *error);
 
 /* bytes stay the caller's and must outlive the source. */
 npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
@@ -75,9 +77,9 @@ npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t n
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error);
 
-/* The nbytes that the raw deflate stream in compressed (owned from here on, closed on failure too) inflates to.
- * A stream that is shorter gives NPYX_CORRUPT where it ends; with check_crc also one that is longer or whose
- * CRC-32 differs, at its last byte. */
+/* The nbytes that the raw deflate stream in compressed (owned from here on, closed on failure too) inflates
+ * to. A stream that is shorter gives NPYX_CORRUPT where it ends; with check_crc also one that is longer or
+ * whose CRC-32 differs, at its last byte. */
 npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
                                      npyx_source **source, npyx_error *error);
 

@@ -33,8 +33,8 @@ static npyx_status file_check(const file_source *file, npyx_error *error) {
                      file->base.nbytes, (int64_t)now.st_size);
 }
 
-static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
-                             npyx_error *error) {
+static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                             size_t *read_nbytes, npyx_error *error) {
     file_source *file = (file_source *)source;
     npyx_counters *counters = &source->host->counters;
     size_t done_nbytes = 0;
@@ -67,14 +67,14 @@ static void file_close(npyx_source *source) {
 static const npyx_source_ops file_ops = {file_read, NULL, file_close};
 
 static const char *file_kind(mode_t mode) {
-    return S_ISDIR(mode)    ? "a folder"
+    return S_ISDIR(mode)    ? "a directory"
            : S_ISFIFO(mode) ? "a FIFO"
            : S_ISSOCK(mode) ? "a socket"
                             : "a device";
 }
 
-static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source **source, npyx_file_info *info,
-                                    npyx_error *error) {
+static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source **source,
+                                    npyx_file_info *info, npyx_error *error) {
     struct stat found;
     if (fstat(descriptor, &found) != 0)
         return fail_errno(error, errno, "cannot be examined");
@@ -93,9 +93,10 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
     return NPYX_OK;
 }
 
-npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source, npyx_file_info *info,
-                                  npyx_error *error) {
-    /* O_NONBLOCK: a FIFO without a writer must not make the query wait. O_NOCTTY: nor a terminal take it over. */
+npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
+                                  npyx_file_info *info, npyx_error *error) {
+    /* O_NONBLOCK: a FIFO without a writer must not make the query wait. O_NOCTTY: nor a terminal take it
+     * over. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0) {
         int errno_value = errno;

@@ -25,7 +25,9 @@ static void *zlib_alloc(void *ctx, unsigned items, unsigned item_nbytes) {
     return npyx_alloc(ctx, (size_t)items * item_nbytes);
 }
 
-static void zlib_free(void *ctx, void *block) { npyx_free(ctx, block); }
+static void zlib_free(void *ctx, void *block) {
+    npyx_free(ctx, block);
+}
 
 static npyx_status inflate_restart(inflate_source *source, npyx_error *error) {
     int code;
@@ -118,8 +120,8 @@ static npyx_status inflate_check_end(inflate_source *source, npyx_error *error) 
                          source->base.nbytes);
     if (source->crc != source->expected_crc)
         return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
-                         "the entry's bytes are damaged (CRC-32 is %08" PRIx32 ", the directory says %08" PRIx32
-                         ")",
+                         "the entry's bytes are damaged (CRC-32 is %08" PRIx32
+                         ", the directory says %08" PRIx32 ")",
                          source->crc, source->expected_crc);
     return NPYX_OK;
 }
@@ -154,8 +156,8 @@ static npyx_status inflate_skip_to(inflate_source *source, int64_t off, npyx_err
     return status;
 }
 
-static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
-                                npyx_error *error) {
+static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
+                                size_t *read_nbytes, npyx_error *error) {
     inflate_source *source = (inflate_source *)base;
     npyx_status status = inflate_skip_to(source, off, error);
     if (status == NPYX_OK)
@@ -184,8 +186,8 @@ npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bo
         npyx_source_close(compressed);
         return npyx_fail_nomem(error);
     }
-    inflating->base = (npyx_source){
-        .ops = &inflate_ops, .host = compressed->host, .nbytes = nbytes, .is_forward = true};
+    inflating->base =
+        (npyx_source){.ops = &inflate_ops, .host = compressed->host, .nbytes = nbytes, .is_forward = true};
     inflating->compressed = compressed;
     inflating->check_crc = check_crc;
     inflating->expected_crc = crc32;

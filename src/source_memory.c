@@ -23,7 +23,9 @@ static npyx_status memory_borrow(npyx_source *source, int64_t off, size_t nbytes
     return NPYX_OK;
 }
 
-static void memory_close(npyx_source *source) { npyx_free(source->host, source); }
+static void memory_close(npyx_source *source) {
+    npyx_free(source->host, source);
+}
 
 static const npyx_source_ops memory_ops = {memory_read, memory_borrow, memory_close};
 

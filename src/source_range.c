@@ -20,7 +20,8 @@ static npyx_status range_check_end(range_source *range, npyx_error *error) {
     if (range->crc_nbytes < range->base.nbytes || range->crc == range->expected_crc)
         return NPYX_OK;
     return npyx_fail(error, NPYX_CORRUPT, range->base.file_off,
-                     "the entry's bytes are damaged (CRC-32 is %08" PRIx32 ", the directory says %08" PRIx32 ")",
+                     "the entry's bytes are damaged (CRC-32 is %08" PRIx32 ", the directory says %08" PRIx32
+                     ")",
                      range->crc, range->expected_crc);
 }
 
@@ -38,8 +39,8 @@ static npyx_status range_catch_up(range_source *range, int64_t off, npyx_error *
         int64_t missing_nbytes = off - range->crc_nbytes;
         size_t nbytes = missing_nbytes < (int64_t)sizeof bytes ? (size_t)missing_nbytes : sizeof bytes;
         const uint8_t *window = NULL;
-        npyx_status status = npyx_source_window(range->parent, range->off + range->crc_nbytes, nbytes, bytes,
-                                                &window, error);
+        npyx_status status =
+            npyx_source_window(range->parent, range->off + range->crc_nbytes, nbytes, bytes, &window, error);
         if (status != NPYX_OK)
             return status;
         range_extend_crc(range, range->crc_nbytes, window, nbytes);
@@ -61,11 +62,10 @@ static npyx_status range_note(range_source *range, int64_t off, const uint8_t *b
     return range_check_end(range, error);
 }
 
-static npyx_status range_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
-                              npyx_error *error) {
+static npyx_status range_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                              size_t *read_nbytes, npyx_error *error) {
     range_source *range = (range_source *)source;
-    npyx_status status =
-        npyx_source_read(range->parent, range->off + off, bytes, nbytes, read_nbytes, error);
+    npyx_status status = npyx_source_read(range->parent, range->off + off, bytes, nbytes, read_nbytes, error);
     return status == NPYX_OK ? range_note(range, off, bytes, *read_nbytes, error) : status;
 }
 
@@ -79,7 +79,9 @@ static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes,
     return status == NPYX_OK ? range_note(range, off, *bytes, nbytes, error) : status;
 }
 
-static void range_close(npyx_source *source) { npyx_free(source->host, source); }
+static void range_close(npyx_source *source) {
+    npyx_free(source->host, source);
+}
 
 static const npyx_source_ops range_ops = {range_read, range_borrow, range_close};
 

@@ -29,17 +29,21 @@ enum { NPYX_MESSAGE_NBYTES = 480 };
 
 typedef struct npyx_error {
     npyx_status status;
-    int64_t off;                       /* byte offset of the fault in its file or member; -1 when none applies */
-    char message[NPYX_MESSAGE_NBYTES]; /* UTF-8, NUL-terminated, without path or name: the caller knows those */
+    int64_t off; /* byte offset of the fault in its file or member; -1 when none applies */
+    char message[NPYX_MESSAGE_NBYTES]; /* UTF-8, NUL-terminated, without path or name: the caller knows those
+                                        */
 } npyx_error;
 
-/* Fills in *error from a printf format (cut at the message's size) and returns status.
- * error may be NULL, for callers that only ask whether something works. */
-npyx_status npyx_fail(npyx_error *error, npyx_status status, int64_t off, const char *format, ...)
+/* Fills in *error from a printf format, cut at the message's size. error may be NULL, for callers that only ask
+ * whether something works. */
+void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The error of an allocation that failed. */
-npyx_status npyx_fail_nomem(npyx_error *error);
+/* The same as an expression whose value is the status, to be returned; compilers see that it is not NPYX_OK. */
+#define npyx_fail(error, status, off, ...) (npyx_error_set((error), (status), (off), __VA_ARGS__), (status))
+
+/* The failure of an allocation. */
+#define npyx_fail_nomem(error) npyx_fail(error, NPYX_NOMEM, -1, "out of memory")
 
 #pragma GCC visibility pop
 

@@ -23,7 +23,9 @@ void npyx_view_strides(const npyx_array *array, int64_t *strides);
 void npyx_view_of_array(const npyx_array *array, npyx_view *view);
 
 /* Entries along the first axis (1 for a 0-d view), and items in each. */
-static inline int64_t npyx_view_nrows(const npyx_view *view) { return view->ndim == 0 ? 1 : view->shape[0]; }
+static inline int64_t npyx_view_nrows(const npyx_view *view) {
+    return view->ndim == 0 ? 1 : view->shape[0];
+}
 int64_t npyx_view_row_nelem(const npyx_view *view);
 
 /* Whether the items lie in C order without gaps. */

@@ -8,8 +8,8 @@
 #include "utf8.h"
 
 enum {
-    END_NBYTES = 22,     /* the end record without its comment */
-    RECORD_NBYTES = 46,  /* a central directory record without name, extra field and comment */
+    END_NBYTES = 22,    /* the end record without its comment */
+    RECORD_NBYTES = 46, /* a central directory record without name, extra field and comment */
     BLOCK_NBYTES = 1 << 14,
     SHORT_NAME_NBYTES = 256,
     SHORT_EXTRA_NBYTES = 128
@@ -18,14 +18,15 @@ enum {
 static const char record_magic[4] = {'P', 'K', 1, 2};
 static const char end_magic[4] = {'P', 'K', 5, 6};
 
-/* What minizip takes for a file: a source read in blocks (it asks for single bytes), cut behind the end record. */
+/* What minizip takes for a file: a source read in blocks (it asks for single bytes), cut behind the end
+ * record. */
 typedef struct stream {
     npyx_source *source;
     npyx_error *error;
     npyx_status status; /* of the last failed read */
     int64_t nbytes;
     int64_t off;
-    int64_t sought_off; /* the last place that minizip went to from the start */
+    int64_t sought_off;    /* the last place that minizip went to from the start */
     int64_t hidden_nbytes; /* at the start of the source, served as zeros: see hide_data */
     int64_t block_off;
     size_t block_nbytes;
@@ -57,7 +58,9 @@ static ZPOS64_T stream_tell(voidpf opaque, voidpf file) {
 static long stream_seek(voidpf opaque, voidpf file, ZPOS64_T off, int origin) {
     stream *s = file;
     (void)opaque;
-    int64_t base = origin == ZLIB_FILEFUNC_SEEK_SET ? 0 : origin == ZLIB_FILEFUNC_SEEK_CUR ? s->off : s->nbytes;
+    int64_t base = origin == ZLIB_FILEFUNC_SEEK_SET   ? 0
+                   : origin == ZLIB_FILEFUNC_SEEK_CUR ? s->off
+                                                      : s->nbytes;
     int64_t target; /* minizip goes back from where it is by negative numbers in an unsigned type */
     if (!npyx_add_i64(base, (int64_t)off, &target) || target < 0)
         return -1;
@@ -131,7 +134,8 @@ npyx_status npyx_zip_find_end(npyx_source *source, int64_t *end_off, bool *is_em
     uint8_t *tail = npyx_alloc(source->host, tail_nbytes);
     if (tail == NULL)
         return npyx_fail_nomem(error);
-    status = npyx_source_read_exactly(source, source->nbytes - (int64_t)tail_nbytes, tail, tail_nbytes, error);
+    status =
+        npyx_source_read_exactly(source, source->nbytes - (int64_t)tail_nbytes, tail, tail_nbytes, error);
     if (status == NPYX_OK) {
         status = NPYX_DONE;
         for (size_t at = tail_nbytes - END_NBYTES + 1; at-- > 0 && status == NPYX_DONE;) {
@@ -187,8 +191,8 @@ static npyx_status decode_name(npyx_arena *arena, const char *name, size_t nbyte
     return NPYX_OK;
 }
 
-/* Replaces the sizes and the offset that a record leaves to its zip64 extra field (APPNOTE 4.5.3), in the order
- * in which they stand there. False when the field is too short for them. */
+/* Replaces the sizes and the offset that a record leaves to its zip64 extra field (APPNOTE 4.5.3), in the
+ * order in which they stand there. False when the field is too short for them. */
 static bool resolve_zip64(const uint8_t *extra, size_t nbytes, uint64_t *size, uint64_t *compressed_size,
                           uint64_t *header_off) {
     uint64_t *wanted[] = {size, compressed_size, header_off};
@@ -225,8 +229,8 @@ typedef struct walk {
 static npyx_status fail_directory(const walk *w, const char *what, int64_t off) {
     if (w->stream->status != NPYX_OK) /* the source's own error came first */
         return w->stream->status;
-    return npyx_fail(w->error, NPYX_CORRUPT, off, "the zip directory is damaged (%s at byte %" PRId64 ")", what,
-                     off);
+    return npyx_fail(w->error, NPYX_CORRUPT, off, "the zip directory is damaged (%s at byte %" PRId64 ")",
+                     what, off);
 }
 
 static npyx_zip_record *append_record(npyx_zip_directory *directory) {
@@ -243,15 +247,14 @@ static npyx_zip_record *append_record(npyx_zip_directory *directory) {
     return &directory->records[directory->nrecords];
 }
 
-/* Where the record's local header lies, which minizip keeps to itself: from the record, found by watching where
- * minizip went to read it. */
+/* Where the record's local header lies, which minizip keeps to itself: from the record, found by watching
+ * where minizip went to read it. */
 static npyx_status read_header_off(walk *w, uint64_t *header_off, int64_t *record_off) {
     uint8_t raw[RECORD_NBYTES];
     *record_off = w->stream->sought_off;
     if (w->directory->nrecords == 0)
         w->prefix_nbytes = *record_off - (int64_t)unzGetOffset64(w->zip);
-    npyx_status status =
-        npyx_source_read_exactly(w->stream->source, *record_off, raw, sizeof raw, w->error);
+    npyx_status status = npyx_source_read_exactly(w->stream->source, *record_off, raw, sizeof raw, w->error);
     if (status != NPYX_OK)
         return status;
     if (memcmp(raw, record_magic, sizeof record_magic) != 0)
@@ -310,8 +313,8 @@ static npyx_status read_record(walk *w) {
         return npyx_fail_nomem(w->error);
     uint8_t *long_extra = (uint8_t *)room + info.size_filename;
     npyx_status status;
-    if (unzGetCurrentFileInfo64(w->zip, &info, room, info.size_filename, long_extra, info.size_file_extra, NULL,
-                                0) != UNZ_OK)
+    if (unzGetCurrentFileInfo64(w->zip, &info, room, info.size_filename, long_extra, info.size_file_extra,
+                                NULL, 0) != UNZ_OK)
         status = fail_directory(w, "a record ends early", w->stream->sought_off);
     else
         status = take_record(w, &info, room, long_extra);
@@ -319,7 +322,8 @@ static npyx_status read_record(walk *w) {
     return status;
 }
 
-/* Goes to the next record, or answers NPYX_DONE. The end is where records end: the end record's count may lie. */
+/* Goes to the next record, or answers NPYX_DONE. The end is where records end: the end record's count may
+ * lie. */
 static npyx_status next_record(walk *w) {
     char magic[4] = {0};
     size_t nbytes = 0;
@@ -337,9 +341,9 @@ static npyx_status next_record(walk *w) {
     return code == UNZ_OK ? NPYX_OK : fail_directory(w, "a record ends early", w->next_off);
 }
 
-/* minizip looks for zip64's locator in all of the last 64 KiB, which are data, and would take any bytes like it.
- * It stands right before the end record or nowhere (APPNOTE 4.3.15): when it is not there, what lies before is
- * neither read nor shown while minizip searches. */
+/* minizip looks for zip64's locator in all of the last 64 KiB, which are data, and would take any bytes like
+ * it. It stands right before the end record or nowhere (APPNOTE 4.3.15): when it is not there, what lies
+ * before is neither read nor shown while minizip searches. */
 static npyx_status hide_data(stream *s, int64_t end_off) {
     enum { LOCATOR_NBYTES = 20 };
     char magic[4] = {0};
@@ -357,7 +361,8 @@ npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *dir
     npyx_status status = npyx_zip_find_end(source, &end_off, &is_empty, error);
     if (status == NPYX_DONE)
         return npyx_fail(error, NPYX_CORRUPT, source->nbytes,
-                         "the zip is truncated (no end record in the last bytes of %" PRId64 ")", source->nbytes);
+                         "the zip is truncated (no end record in the last bytes of %" PRId64 ")",
+                         source->nbytes);
     if (status != NPYX_OK || is_empty)
         return status;
     stream *s = npyx_alloc_zeroed(source->host, sizeof *s);

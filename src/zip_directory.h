@@ -1,9 +1,9 @@
 /*
  * The central directory of a zip, walked by minizip over an npyx_source.
  *
- * Debian's minizip 1.1 leaves gaps that are closed here: it does not parse the zip64 extra field of the central
- * directory, finds no end record behind a comment of 65,535 bytes or before trailing bytes, fails on an archive
- * without entries, trusts the entry count, and does not tell where a local header lies.
+ * Debian's minizip 1.1 leaves gaps that are closed here: it does not parse the zip64 extra field of the
+ * central directory, finds no end record behind a comment of 65,535 bytes or before trailing bytes, fails on
+ * an archive without entries, trusts the entry count, and does not tell where a local header lies.
  */
 #ifndef NPYX_ZIP_DIRECTORY_H
 #define NPYX_ZIP_DIRECTORY_H
@@ -45,8 +45,8 @@ typedef struct npyx_zip_directory {
     int64_t start_off; /* of the first record: local data end before it */
 } npyx_zip_directory;
 
-/* Reads the whole directory. *directory is zero but for names.host. On failure the records before the fault are
- * there, and clear is to be called all the same. */
+/* Reads the whole directory. *directory is zero but for names.host. On failure the records before the fault
+ * are there, and clear is to be called all the same. */
 npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *directory, npyx_error *error);
 void npyx_zip_directory_clear(npyx_zip_directory *directory);
 
