@@ -29,7 +29,7 @@ extension_asan    = .build/asan/npyext.so
 codec := $(sort $(wildcard src/*.c))
 sql   := $(sort $(wildcard ext/*.c))
 # Code of ext/ that knows no SQLite and is tested without it.
-plain := $(wildcard ext/pattern.c)
+plain := $(sort $(wildcard ext/pattern*.c ext/paths.c))
 units := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 
 .PHONY: all

@@ -16,21 +16,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../src/npyx.h"
+#include "paths.h"
 
 #pragma GCC visibility push(hidden)
-
-/* Paths in the order in which they are to be read. The texts live in the arena. */
-typedef struct npyext_paths {
-    npyx_arena arena; /* holds the texts */
-    const char **paths;
-    size_t npaths;
-    size_t capacity_npaths;
-} npyext_paths;
-
-/* Zero-initialise with arena.host set. */
-npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error);
-void npyext_paths_clear(npyext_paths *paths);
 
 /* Whether the text has any of the characters that make a pattern. */
 bool npyext_pattern_is_pattern(const char *text);

@@ -162,8 +162,8 @@ npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, np
         /* what counted from the dict counts from the file, and says so */
         npyx_error inner = *error;
         inner.off += (int64_t)text_off;
-        npyx_error_set(error, status, inner.off, "bad header: %.*s at byte %" PRId64, NPYX_MESSAGE_NBYTES - 60,
-                  inner.message, inner.off);
+        npyx_error_set(error, status, inner.off, "bad header: %.*s at byte %" PRId64,
+                       NPYX_MESSAGE_NBYTES - 60, inner.message, inner.off);
     }
     return status;
 }

@@ -37,8 +37,8 @@ void npyx_reader_clear(npyx_reader *reader) {
     *reader = (npyx_reader){0};
 }
 
-/* Makes *bytes room for nbytes at an address that is congruent to file_off modulo a page: the kernel copies to any
- * other several times slower. */
+/* Makes *bytes room for nbytes at an address that is congruent to file_off modulo a page: the kernel copies
+ * to any other several times slower. */
 static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t file_off, uint8_t **bytes,
                                   npyx_error *error) {
     size_t wanted_nbytes = nbytes + PAGE_NBYTES;

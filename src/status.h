@@ -34,12 +34,13 @@ typedef struct npyx_error {
                                         */
 } npyx_error;
 
-/* Fills in *error from a printf format, cut at the message's size. error may be NULL, for callers that only ask
- * whether something works. */
+/* Fills in *error from a printf format, cut at the message's size. error may be NULL, for callers that only
+ * ask whether something works. */
 void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same as an expression whose value is the status, to be returned; compilers see that it is not NPYX_OK. */
+/* The same as an expression whose value is the status, to be returned; compilers see that it is not NPYX_OK.
+ */
 #define npyx_fail(error, status, off, ...) (npyx_error_set((error), (status), (off), __VA_ARGS__), (status))
 
 /* The failure of an allocation. */

@@ -130,14 +130,14 @@ def test_shapes_that_need_many_blocks(reader):
     rng = seeded_generator()
     cases = [
         ("<f8", (3, 400_000)),
-        (">u2", (1_500_001,)),
+        (">u2", (700_001,)),
         ("<i4", (70_001, 9)),
-        ("V7", (300_007,)),
+        ("V7", (200_003,)),
         ("<f4", (31, 37, 41, 43)),
     ]
     for dtype, shape in cases:
         raw = np.frombuffer(rng.bytes(int(np.prod(shape)) * np.dtype(dtype).itemsize), dtype).reshape(shape)
-        for order in "CF":
+        for order in "CF"[: len(shape)]:
             array = np.asarray(raw, order=order)
             for contents in (npy_bytes(array), npz_bytes({"it": array}, "deflate")):
                 reader.path.write_bytes(contents)
