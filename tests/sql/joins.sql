@@ -24,12 +24,12 @@ SELECT value FROM npy_rows((SELECT path FROM logs WHERE run = 'one'));
 WITH m AS (SELECT path, idx, name FROM npy_meta('w.npz')) SELECT m.name, r.value FROM m, npy_rows(m.path, m.idx) AS r WHERE r.row = 1;
 
 .print ---- the same function twice
-SELECT a.row, a.value AS left, b.value AS right FROM npy_rows('y.npy') AS a JOIN npy_rows('y.npy') AS b ON b.row = a.row + 1;
-SELECT a.row, a.value, b.value FROM npy_rows('w.npz', 'w') AS a JOIN npy_rows('deflated.npz', 'w') AS b USING (row) WHERE a.value = b.value;
+SELECT a.row, a.value AS left, b.value AS right FROM npy_rows('y.npy') AS a JOIN npy_rows('y.npy') AS b ON b.row = a.row + 1 ORDER BY a.row;
+SELECT a.row, a.value, b.value FROM npy_rows('w.npz', 'w') AS a JOIN npy_rows('deflated.npz', 'w') AS b USING (row) WHERE a.value = b.value ORDER BY row;
 SELECT row, value FROM npy_rows('w.npz', 'b') UNION ALL SELECT row, value FROM npy_rows('y.npy') WHERE row = 0;
 
 .print ---- labels and vectors by row
-SELECT y.value AS label, x.row, x.value FROM npy_rows('X.npy') AS x JOIN npy_rows('y.npy') AS y USING (row) WHERE y.value = 7;
+SELECT y.value AS label, x.row, x.value FROM npy_rows('X.npy') AS x JOIN npy_rows('y.npy') AS y USING (row) WHERE y.value = 7 ORDER BY x.row;
 
 .print ---- OR
 SELECT source, row, value FROM npy_rows WHERE (source = 'y.npy' AND row < 2) OR (source = 'shards/shard-000003.npy' AND row < 2) ORDER BY source, row;

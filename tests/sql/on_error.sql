@@ -28,6 +28,13 @@ SELECT json_extract(npyext_counters(), '$.files_skipped') - skipped AS skipped F
 SELECT count(*) FROM npy_meta('gone.npy', 'skip');
 SELECT path, name, row, value FROM npy_rows('survey/*') WHERE on_error = 'skip';
 
+-- npy_rows leaves the rest of a file out, npy_meta only the entry.
+CREATE TEMP TABLE damaged AS
+SELECT CAST(substr(b, 1, at - 1) || 'X' || substr(b, at + 1) AS BLOB) AS npz
+  FROM (SELECT readfile('w.npz') AS b, instr(readfile('w.npz'), CAST('descr' AS BLOB)) AS at);
+SELECT name, shape FROM damaged, npy_meta(damaged.npz, 'skip');
+SELECT name, row, value FROM damaged, npy_rows(damaged.npz) AS r WHERE r.on_error = 'skip';
+
 .print ---- raise
 SELECT path FROM npy_meta('survey/*', 'raise');
 -- npy_rows has no column for errors: it raises by default, after the rows before the fault.

@@ -13,8 +13,8 @@ SELECT replace(path, 'structured/', '') AS path, row, value, hex(data) AS data F
 CREATE TEMP TABLE arrays(id INTEGER PRIMARY KEY, descr, shape, data);
 CREATE TEMP VIEW files AS
 SELECT id, descr,
-       CAST(x'934E554D505901007600'
-            || printf('%-117s', '{''descr'': ' || descr || ', ''fortran_order'': False, ''shape'': ' || shape || ', }')
+       CAST(x'934E554D50590100F600'
+            || printf('%-245s', '{''descr'': ' || descr || ', ''fortran_order'': False, ''shape'': ' || shape || ', }')
             || char(10) || data AS BLOB) AS npy
   FROM arrays;
 

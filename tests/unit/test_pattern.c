@@ -228,7 +228,8 @@ static void test_is_pattern(void **state) {
     (void)state;
     assert_true(npyext_pattern_is_pattern("a/*"));
     assert_true(npyext_pattern_is_pattern("a?"));
-    assert_true(npyext_pattern_is_pattern("[a"));
+    assert_true(npyext_pattern_is_pattern("[a]"));
+    assert_false(npyext_pattern_is_pattern("[a")); /* an unclosed bracket is a character */
     assert_true(npyext_pattern_is_pattern("{1..2}"));
     assert_false(npyext_pattern_is_pattern("/a b/c-d_(1).npy"));
     assert_false(npyext_pattern_is_pattern(""));
