@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+/* A source longer than this is a list that no message needs to repeat. */
+enum { SHOWN_SOURCE_NBYTES = 300 };
+
 static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {
     static const struct {
         const char *text;
@@ -150,8 +153,8 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
 npyext_place npyext_scan_place(const npyext_scan *scan) {
     const char *path = scan->path;
     const npyext_argument *source = &scan->arguments[NPYEXT_SOURCE];
-    if (path == NULL && source->type == SQLITE_TEXT) /* no file yet: the fault lies in the call */
-        path = source->bytes;
+    if (path == NULL && source->type == SQLITE_TEXT && source->nbytes <= SHOWN_SOURCE_NBYTES)
+        path = source->bytes; /* no file yet: the fault lies in the call */
     else if (path == NULL && source->type == SQLITE_BLOB)
         path = "BLOB";
     return (npyext_place){.path = path, .entry = scan->has_entry ? &scan->entry : NULL};

@@ -19,6 +19,14 @@ void npyx_view_of_array(const npyx_array *array, npyx_view *view) {
     view->off = array->data_off;
     memcpy(view->shape, array->shape, sizeof view->shape[0] * (size_t)array->ndim);
     npyx_view_strides(array, view->strides);
+    view->file_ndim = array->ndim;
+    for (int axis = 0; axis < array->ndim; axis++) {
+        view->file_shape[axis] = array->shape[axis];
+        view->fixed[axis] = -1;
+        view->file_axis[axis] = axis;
+        view->first[axis] = 0;
+        view->step[axis] = 1;
+    }
 }
 
 int64_t npyx_view_row_nelem(const npyx_view *view) {

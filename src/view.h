@@ -14,6 +14,14 @@ typedef struct npyx_view {
     int64_t shape[NPYX_MAX_NDIM];
     int64_t strides[NPYX_MAX_NDIM];
     int64_t off; /* of the first item, from the start of the source that holds the array */
+    /* Where the view lies in the whole array. Its axes and indices are called the file's. */
+    int file_ndim;
+    int64_t file_shape[NPYX_MAX_NDIM];
+    int64_t
+        fixed[NPYX_MAX_NDIM]; /* by file axis: the index that an integer chose; -1 for an axis that remains */
+    int file_axis[NPYX_MAX_NDIM]; /* by view axis: the file's; -1 for an axis that the slice made (None) */
+    int64_t first[NPYX_MAX_NDIM]; /* by view axis: the file's index at the view's index 0 */
+    int64_t step[NPYX_MAX_NDIM];  /* by view axis: how far the file's index goes with the view's */
 } npyx_view;
 
 /* The strides of a whole array in its own order, as ndarray.strides. strides has room for array->ndim. */

@@ -228,9 +228,8 @@ def test_what_is_longer_than_sqlite_allows(connect):
     blob = npz_bytes({"a": np.zeros((2, 1000))}, "deflate")
     assert len(blob) < 2000 < len(contents)
     for column in ("data", "value"):
-        with pytest.raises(sqlite3.DataError) as raised:
-            db.execute(f"SELECT {column} FROM npy_rows(?)", (blob,)).fetchall()
-        assert raised.value.sqlite_errorcode == sqlite3.SQLITE_TOOBIG
+        text = error_of(db, f"SELECT {column} FROM npy_rows(?)", blob, code=sqlite3.SQLITE_TOOBIG)
+        assert re.search(r"\b2000\b", text)
     assert db.execute("SELECT row FROM npy_rows(?)", (blob,)).fetchall() == [(0,), (1,)]
 
 
@@ -254,10 +253,7 @@ def test_items_of_size_0_claim_any_number(connect):
             "SELECT count(*) FROM (SELECT value FROM npy_rows(?) LIMIT 10)", (contents,)
         ).fetchone() == (10,)
         assert db.execute("SELECT size, nbytes FROM npy_meta(?)", (contents,)).fetchone() == (2**63 - 1, 0)
-        for column in ("value", "data"):
-            wide = npy(descr, (1, 2**62), b"")
-            if column == "value":
-                with pytest.raises(sqlite3.Error):
-                    db.execute("SELECT value FROM npy_rows(?)", (wide,)).fetchall()
-            else:
-                assert db.execute("SELECT data FROM npy_rows(?)", (wide,)).fetchall() == [(b"",)]
+        # As JSON they would be longer than any value, which needs no trying out; their bytes are none.
+        wide = npy(descr, (1, 2**62), b"")
+        error_of(db, "SELECT value FROM npy_rows(?)", wide, code=sqlite3.SQLITE_TOOBIG)
+        assert db.execute("SELECT data FROM npy_rows(?)", (wide,)).fetchall() == [(b"",)]

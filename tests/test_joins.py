@@ -181,7 +181,6 @@ def test_or_over_sources_loses_no_row(lab):
         ("(source = 'run1.npz' AND member = 'w') OR (source = 'run1.npz' AND member = 'b' AND row = 1)", 4),
         ("(source = 'y.npy' AND row = 1) OR (source = 'y.npy' AND row IN (1, 3))", 2),
         ("source = 'y.npy' AND (row = 0 OR row = 4 OR value = 3)", 3),
-        ("(source = 'run1.npz' AND on_error = 'skip') OR (source = 'run1.npz' AND row = 0)", 5),
     ]:
         got = lab.select(f"SELECT source, name, row FROM npy_rows WHERE {where}")
         assert len(got) == len(set(got)) == n, where

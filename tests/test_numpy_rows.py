@@ -109,17 +109,12 @@ def test_structured_padding_titles_and_subarrays(reader):
     rng = seeded_generator()
     dtypes = [
         np.dtype([("a", "i1"), ("b", "f8"), ("c", "S3")], align=True),
-        np.dtype({"names": ["late", "early"], "formats": [">i4", "u1"], "offsets": [8, 2], "itemsize": 20}),
+        np.dtype({"names": ["a", "b"], "formats": ["u1", ">i4"], "offsets": [2, 8], "itemsize": 20}),
         np.dtype([(("The title", "short"), "i4"), ("\u00e9", "M8[25s]")]),
         np.dtype([("m", ">f4", (2, 3)), ("n", [("x", "u8"), ("y", "V3", 2)], (2,)), ("none", "i4", (0,))]),
         np.dtype([("empty", []), ("s", "S0"), ("v", "u1")]),
     ]
     for dtype in dtypes:
-        if dtype.names == ("late", "early"):
-            # A header lists fields by their offset, so what comes back has them in that order.
-            dtype = np.dtype(
-                {"names": ["early", "late"], "formats": ["u1", ">i4"], "offsets": [2, 8], "itemsize": 20}
-            )
         for shape in [(), (4,), (2, 3)]:
             array = random_array(rng, dtype, shape)
             reader.check(array, containers(array))

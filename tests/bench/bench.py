@@ -26,7 +26,7 @@ import shell  # noqa: E402
 
 FOLDER = os.path.join(shell.ROOT, ".build", "bench")
 SHELL = os.environ.get("SQLITE3", "sqlite3")
-TURNS = 7
+TURNS = 15
 # vec_npy_each was dropped later.
 PEER_PACKAGE = "sqlite-vec-linux-x64@0.1.6"
 

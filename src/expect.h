@@ -1,0 +1,21 @@
+/*
+ * What a caller expects of an array: `float32`, `[*, 128]`, `int64[>=1000, 28, 28]`.
+ */
+#ifndef NPYX_EXPECT_H
+#define NPYX_EXPECT_H
+
+#include "array.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Checks a dtype and a shape against the text: a dtype in any spelling, a shape in brackets behind it, or
+ * either alone. A dimension is a number, `*`, or one of >= <= > < with a number; `...` stands for any number
+ * of dimensions, once. Byte order counts only when the text gives one. NPYX_INVALID says what was expected
+ * and what found, as in `expected float32[*, 128], found float64[1000, 64]`; also for a text that is no
+ * expectation. */
+npyx_status npyx_expect_check(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
+                              int ndim, const int64_t *shape, npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

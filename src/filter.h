@@ -1,0 +1,69 @@
+/*
+ * Comparisons over raw items, a block at a time, with SQLite's answers.
+ *
+ * SQLite compares numbers exactly, integers against reals too, and NaN and NaT are NULL: they satisfy IS NULL
+ * and nothing else. A filter may let through items that do not satisfy a comparison (SQLite looks again),
+ * never drop one that does.
+ */
+#ifndef NPYX_FILTER_H
+#define NPYX_FILTER_H
+
+#include "dtype.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum npyx_comparison {
+    NPYX_EQUAL,
+    NPYX_NOT_EQUAL,
+    NPYX_LESS,
+    NPYX_LESS_EQUAL,
+    NPYX_GREATER,
+    NPYX_GREATER_EQUAL,
+    NPYX_IS_NULL,
+    NPYX_NOT_NULL
+} npyx_comparison;
+
+/* A number of SQLite's. */
+typedef struct npyx_operand {
+    bool is_real;
+    int64_t integer;
+    double real; /* never NaN */
+} npyx_operand;
+
+/* Which component of a complex item is compared; NPYX_WHOLE for every other type. */
+typedef enum npyx_component { NPYX_WHOLE, NPYX_REAL_PART, NPYX_IMAGINARY_PART } npyx_component;
+
+/* A comparison made ready for one dtype: opaque, copied freely, owns nothing. */
+typedef struct npyx_filter {
+    const npyx_dtype *dtype;
+    npyx_component component;
+    bool passes_all;  /* nothing can be said: every item is let through */
+    bool passes_none; /* no item of the dtype satisfies it */
+    bool is_negated;  /* outside of the bounds, NULL excluded */
+    bool wants_null;
+    bool wants_not_null;
+    union {
+        int64_t i;
+        uint64_t u;
+        double d;
+        float f;
+    } low, high; /* bounds, both included, in the type's own domain */
+} npyx_filter;
+
+/* Numeric, bool, timedelta64 and unitless datetime64 items are compared; for all other dtypes the filter lets
+ * everything through. operand is not looked at for the NULL tests. */
+void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
+                      npyx_comparison comparison, npyx_operand operand);
+
+/* One of a set of operands (value IN (...)): lets through what the loosest bounds around them do. */
+void npyx_filter_init_any(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
+                          const npyx_operand *operands, size_t noperands);
+
+/* Clears in bitmap (bit i of word i / 64, least significant first) the bits of the items that fail. items lie
+ * one after the other, itemsize bytes apart, in the dtype's byte order, at any alignment; nelem may end
+ * inside of a word, whose bits beyond are left alone. Vectorised for the common types. */
+void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t nelem, uint64_t *bitmap);
+
+#pragma GCC visibility pop
+
+#endif
