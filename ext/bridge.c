@@ -84,11 +84,14 @@ int npyext_code(npyx_status status) {
     }
 }
 
-/* A message is one line, whatever stands in a name. */
-static void blank_controls(char *text) {
-    for (; text != NULL && *text != '\0'; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
+/* A message is one line of UTF-8, whatever stands in a name. */
+static void blank_unprintable(char *text) {
+    size_t nbytes = text == NULL ? 0 : strlen(text);
+    for (size_t i = 0; i < nbytes;) {
+        size_t character_nbytes = npyx_utf8_character(text + i, nbytes - i);
+        if (character_nbytes == 0 || (unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            text[i] = '?';
+        i += character_nbytes == 0 ? 1 : character_nbytes;
     }
 }
 
@@ -98,7 +101,7 @@ char *npyext_error_text(npyext_place place, const npyx_error *error) {
     const char *path = place.path == NULL ? "" : place.path;
     char *text = sqlite3_mprintf("npyext: %s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes, name,
                                  *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
-    blank_controls(text);
+    blank_unprintable(text);
     return text;
 }
 

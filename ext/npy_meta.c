@@ -77,7 +77,7 @@ static npyx_status visit(npyext_survey *survey, npyx_error *error) {
 }
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    return npyext_survey_open(vtab, visit, true, cursor);
+    return npyext_survey_open(vtab, visit, -1, true, cursor);
 }
 
 /* Where the first item lies in the file; a deflated array lies nowhere. */

@@ -168,7 +168,8 @@ static int handle_fault(rows_cursor *rows, const npyx_error *error) {
     if (scan->on_error == NPYEXT_SKIP && !is_host_fault) {
         scan->connection->host.counters.files_skipped++;
         close_array(rows);
-        npyext_scan_close_file(scan);
+        if (!scan->has_entry) /* the whole file is at fault, not one array of it */
+            npyext_scan_close_file(scan);
         return SQLITE_OK;
     }
     return npyext_report(rows->base.pVtab, npyext_scan_place(scan), error);

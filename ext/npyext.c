@@ -16,6 +16,11 @@ static const npyext_function *const table_functions[] = {
     &npyext_npy_rows,
 };
 
+/* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
+#ifndef SQLITE_RESULT_SUBTYPE
+#define SQLITE_RESULT_SUBTYPE 0x001000000
+#endif
+
 /* Scalar functions: none reaches the disk by a name it is given, so all are innocuous. */
 static const struct {
     const char *name;
@@ -24,8 +29,8 @@ static const struct {
     void (*function)(sqlite3_context *, int, sqlite3_value **);
 } scalar_functions[] = {
     {"npyext_version", 0, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, npyext_version_function},
-    {"npyext_debug", 0, SQLITE_INNOCUOUS, npyext_debug_function},
-    {"npyext_counters", 0, SQLITE_INNOCUOUS, npyext_counters_function},
+    {"npyext_debug", 0, SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE, npyext_debug_function},
+    {"npyext_counters", 0, SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE, npyext_counters_function},
 };
 
 /* A second load would replace functions that its own SELECT load_extension(...) keeps busy. */

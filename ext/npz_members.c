@@ -64,9 +64,6 @@ static const npyext_column columns[NCOLUMNS] = {
 static npyx_status visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->scan;
     survey->is_array = false;
-    if (scan->archive->format != NPYX_FORMAT_NPZ)
-        return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not an .npz; npy_meta lists it",
-                         npyx_format_name(scan->archive->format));
     if (!(scan->needs & NPYEXT_NEEDS_HEADER))
         return NPYX_OK;
     npyx_status status =
@@ -75,7 +72,7 @@ static npyx_status visit(npyext_survey *survey, npyx_error *error) {
 }
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    return npyext_survey_open(vtab, visit, false, cursor);
+    return npyext_survey_open(vtab, visit, NPYX_FORMAT_NPZ, false, cursor);
 }
 
 static bool is_readable(const npyx_zip_entry *zip) {
@@ -130,8 +127,11 @@ static int column_of_entry(npyext_survey *survey, sqlite3_context *context, int 
             sqlite3_result_int(context, survey->is_array);
         break;
     case METHOD: result_method(context, zip->method); break;
-    case COMPRESSED_SIZE: sqlite3_result_int64(context, zip->compressed_nbytes); break;
-    case UNCOMPRESSED_SIZE: sqlite3_result_int64(context, zip->nbytes); break;
+    case COMPRESSED_SIZE:
+    case UNCOMPRESSED_SIZE:
+        if (zip->is_sized)
+            sqlite3_result_int64(context, column == COMPRESSED_SIZE ? zip->compressed_nbytes : zip->nbytes);
+        break;
     case RATIO:
         if (zip->nbytes > 0)
             sqlite3_result_double(context, (double)zip->compressed_nbytes / (double)zip->nbytes);

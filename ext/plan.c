@@ -90,7 +90,7 @@ static int find_arguments(const npyext_function *function, const sqlite3_index_i
     return SQLITE_OK;
 }
 
-static char *sentence(const npyext_function *function, int plan) {
+static char *sentence(int plan) {
     sqlite3_str *text = sqlite3_str_new(NULL);
     const char *separator = "by ";
     for (int role = 0; role < NPYEXT_NROLES; role++) {
@@ -100,15 +100,15 @@ static char *sentence(const npyext_function *function, int plan) {
         }
     }
     if (!(plan & (1 << NPYEXT_SOURCE)))
-        sqlite3_str_appendf(text, "%swithout a source", plan == 0 ? "" : " ");
+        sqlite3_str_appendf(text, "%swithout a source", sqlite3_str_length(text) == 0 ? "" : " ");
     if (plan & NPYEXT_NEEDS_ITEMS)
         sqlite3_str_appendall(text, ", reading items");
     else if (plan & NPYEXT_NEEDS_CRC)
         sqlite3_str_appendall(text, ", reading whole entries");
-    else if (plan & NPYEXT_NEEDS_HEADER)
+    else if (plan & (NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE))
         sqlite3_str_appendall(text, ", reading headers");
     else
-        sqlite3_str_appendf(text, ", %s", function->module == NULL ? "" : "listing");
+        sqlite3_str_appendall(text, ", listing");
     return sqlite3_str_finish(text);
 }
 
@@ -132,7 +132,7 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     }
     bool has_source = plan & (1 << NPYEXT_SOURCE);
     info->idxNum = plan;
-    info->idxStr = sentence(function, plan);
+    info->idxStr = sentence(plan);
     info->needToFreeIdxStr = 1;
     int64_t estimated_nrows = function->estimated_nrows;
     /* All arrays of an archive are more than one; and where WHERE names members in an OR, it takes this to

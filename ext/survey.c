@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-int npyext_survey_open(sqlite3_vtab *vtab, npyext_survey_visit visit, bool lists_empty,
+int npyext_survey_open(sqlite3_vtab *vtab, npyext_survey_visit visit, int only_format, bool lists_empty,
                        sqlite3_vtab_cursor **cursor) {
     npyext_survey *survey = sqlite3_malloc(sizeof *survey);
     if (survey == NULL)
@@ -11,6 +11,7 @@ int npyext_survey_open(sqlite3_vtab *vtab, npyext_survey_visit visit, bool lists
     npyext_connection *connection = ((npyext_vtab *)vtab)->connection;
     memset(survey, 0, sizeof *survey);
     survey->visit = visit;
+    survey->only_format = only_format;
     survey->lists_empty = lists_empty;
     survey->is_eof = true;
     survey->text.host = &connection->host;
@@ -47,11 +48,25 @@ static bool becomes_row(npyext_survey *survey, int *code) {
     return true;
 }
 
-/* Opens the next file. *found: it is to be listed, or its failure is a row. */
+static npyx_status check_format(const npyext_survey *survey, npyx_error *error) {
+    npyx_format format = survey->scan.archive->format;
+    if (survey->only_format < 0 || (int)format == survey->only_format)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not %s .%s; npy_meta lists it",
+                     npyx_format_name(format), survey->only_format == NPYX_FORMAT_NPZ ? "an" : "a",
+                     npyx_format_name((npyx_format)survey->only_format));
+}
+
+/* Opens the next file. *found: its failure is a row. */
 static int next_file(npyext_survey *survey, bool *found) {
     int code = SQLITE_OK;
     survey->nrows_of_file = 0;
     npyx_status status = npyext_scan_next_file(&survey->scan, &survey->error);
+    if (status == NPYX_OK) {
+        status = check_format(survey, &survey->error);
+        if (status != NPYX_OK) /* its row is all there is to say */
+            survey->scan.next_index = INT64_MAX;
+    }
     if (status == NPYX_DONE)
         survey->is_eof = true;
     else if (status != NPYX_OK)

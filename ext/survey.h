@@ -19,6 +19,7 @@ struct npyext_survey {
     npyext_scan scan;
     bool is_eof;
     npyext_survey_visit visit;
+    int only_format;  /* the npyx_format that files must have; -1: any */
     bool lists_empty; /* a file without rows of its own gives one with no entry */
     int64_t nrows_of_file;
     bool has_error;
@@ -29,7 +30,7 @@ struct npyext_survey {
 };
 
 /* xOpen's work. The connection is the vtab's. */
-int npyext_survey_open(sqlite3_vtab *vtab, npyext_survey_visit visit, bool lists_empty,
+int npyext_survey_open(sqlite3_vtab *vtab, npyext_survey_visit visit, int only_format, bool lists_empty,
                        sqlite3_vtab_cursor **cursor);
 
 /* The other methods of such a cursor. */

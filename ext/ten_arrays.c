@@ -39,14 +39,11 @@ static const npyext_column columns[NCOLUMNS] = {
 
 static npyx_status visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->scan;
-    if (scan->archive->format != NPYX_FORMAT_TEN)
-        return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not a .ten; npy_meta lists it",
-                         npyx_format_name(scan->archive->format));
     return npyx_archive_describe(scan->archive, scan->index, &survey->array, &survey->is_array, error);
 }
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    return npyext_survey_open(vtab, visit, false, cursor);
+    return npyext_survey_open(vtab, visit, NPYX_FORMAT_TEN, false, cursor);
 }
 
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {

@@ -137,6 +137,10 @@ static size_t list_name(char *list, size_t capacity_nbytes, size_t nbytes, const
 
 static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_t name_nbytes,
                                   npyx_error *error) {
+    if (archive->format == NPYX_FORMAT_NPY)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1,
+                         "there is no array '%.*s': a .npy holds one, without a name",
+                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
     enum { LIST_NBYTES = 300 };
     char list[LIST_NBYTES + 8];
     size_t nbytes = 0;
@@ -175,7 +179,7 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
         return status;
     if (archive->format == NPYX_FORMAT_TEN && nfound > 1)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "%d arrays have the name '%.*s'; choose one by its idx, as in member => 0",
+                         "%d arrays have the name '%.*s'; give the idx of one instead of the name",
                          (int)nfound, (int)(name_nbytes < 100 ? name_nbytes : 100), name);
     *index = exact >= 0 ? exact : stripped;
     return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);

@@ -20,6 +20,7 @@ typedef struct npyx_zip_entry {
     size_t filename_nbytes;
     int method; /* 0 stored, 8 deflate; others are listed but not read */
     bool is_encrypted;
+    bool is_sized; /* the directory gives both sizes; otherwise they are 0 here */
     uint32_t crc32;
     int64_t compressed_nbytes;
     int64_t nbytes;

@@ -48,6 +48,7 @@ static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entr
         .filename_nbytes = record->filename_nbytes,
         .method = record->method,
         .is_encrypted = (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION)) != 0,
+        .is_sized = record->status == NPYX_OK,
         .crc32 = record->crc32,
         .compressed_nbytes = record->compressed_nbytes,
         .nbytes = record->nbytes,

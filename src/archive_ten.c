@@ -9,7 +9,9 @@ typedef struct ten_archive {
     bool is_big_endian;
     int64_t index; /* of the array at hand; -1: none yet */
     npyx_ten_array ten;
-    npyx_array array; /* its description; may be handed on, then not is_known */
+    npyx_array array;        /* its description; may be handed on, then not is_known */
+    npyx_status data_status; /* what ails its data when the header is sound */
+    npyx_error data_error;
 } ten_archive;
 
 /* Makes index the array at hand. */
@@ -26,8 +28,15 @@ static npyx_status ten_go_to(ten_archive *archive, int64_t index, npyx_error *er
             return NPYX_DONE;
         npyx_array_clear(&archive->array);
         status = npyx_header_ten_read(archive->base.source, off, archive->is_big_endian, &archive->array,
-                                      &archive->ten, error);
+                                      &archive->ten, &archive->data_error);
         archive->index++;
+        archive->data_status = NPYX_OK;
+        if (status == NPYX_CORRUPT && archive->array.is_known) {
+            archive->data_status = status;
+            status = NPYX_OK;
+        } else if (status != NPYX_OK && error != NULL) {
+            *error = archive->data_error;
+        }
         if (status == NPYX_OK && (archive->index & 255) == 255)
             status = npyx_poll(archive->base.source->host, error);
     }
@@ -58,7 +67,9 @@ static npyx_status ten_describe(npyx_archive *base, int64_t index, npyx_array *a
     npyx_array_clear(array);
     *array = archive->array; /* its arena goes along */
     npyx_array_init(&archive->array, base->source->host);
-    return NPYX_OK;
+    if (archive->data_status != NPYX_OK && error != NULL)
+        *error = archive->data_error;
+    return archive->data_status;
 }
 
 static npyx_status ten_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {

@@ -165,7 +165,8 @@ static bool find_named(const char *text, size_t nbytes, npyx_dtype *dtype) {
 }
 
 /* Reads `[ns]` at the end of a date type, and leaves *nbytes before it. */
-static npyx_status parse_unit(const context *c, const char *text, size_t *nbytes, npyx_dtype *dtype) {
+static npyx_status parse_unit(const context *c, const char *whole, const char *text, size_t *nbytes,
+                              npyx_dtype *dtype) {
     const char *open = memchr(text, '[', *nbytes);
     dtype->multiple = 1;
     if (open == NULL)
@@ -174,7 +175,8 @@ static npyx_status parse_unit(const context *c, const char *text, size_t *nbytes
     size_t unit_nbytes = *nbytes - before_nbytes;
     if (unit_nbytes < 2 || text[*nbytes - 1] != ']' ||
         !npyx_unit_parse(open + 1, unit_nbytes - 2, &dtype->unit, &dtype->multiple))
-        return fail_spelling(c, text, *nbytes, "what stands in brackets is no unit of time");
+        return fail_spelling(c, whole, (size_t)(text - whole) + *nbytes,
+                             "what stands in brackets is no unit of time");
     *nbytes = before_nbytes;
     return NPYX_OK;
 }
@@ -192,7 +194,7 @@ static npyx_status dtype_from_code(const context *c, const char *text, size_t nb
         nbytes--;
     }
     bool has_unit = memchr(text, '[', nbytes) != NULL;
-    npyx_status status = parse_unit(c, text, &nbytes, dtype);
+    npyx_status status = parse_unit(c, whole, text, &nbytes, dtype);
     if (status != NPYX_OK)
         return status;
     if (nbytes == 0)
@@ -200,7 +202,7 @@ static npyx_status dtype_from_code(const context *c, const char *text, size_t nb
     int64_t size = 0;
     bool is_sized = nbytes > 1 && text[1] >= '0' && text[1] <= '9';
     if (is_sized && !parse_size(text + 1, nbytes - 1, &size))
-        return fail_spelling(c, whole, whole_nbytes, "its size is no number up to 2147483647");
+        return fail_spelling(c, whole, whole_nbytes, "its size is not a number up to 2147483647");
     if (!(is_sized ? find_sized(text[0], size, dtype) : find_named(text, nbytes, dtype)))
         return fail_spelling(c, whole, whole_nbytes,
                              is_sized ? "there is none of that size" : "no such type");

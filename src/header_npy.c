@@ -161,6 +161,9 @@ npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, np
     if (status == NPYX_CORRUPT && error != NULL && error->off >= 0) {
         /* what counted from the dict counts from the file, and says so */
         npyx_error inner = *error;
+        for (int64_t i = 0; text != (const char *)bytes + text_off && i < error->off; i++)
+            inner.off -=
+                ((unsigned char)text[i] & 0xc0) == 0x80; /* one byte in latin1, two in what was parsed */
         inner.off += (int64_t)text_off;
         npyx_error_set(error, status, inner.off, "bad header: %.*s at byte %" PRId64,
                        NPYX_MESSAGE_NBYTES - 60, inner.message, inner.off);

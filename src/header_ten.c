@@ -111,8 +111,8 @@ static npyx_status parse_words(const uint8_t *words, int64_t nbytes, int64_t off
     uint64_t ndim = npyx_load_u64(words + 16, is_big_endian);
     if (ndim > (uint64_t)stored_ndim || ndim > NPYX_MAX_NDIM)
         return npyx_fail(error, NPYX_CORRUPT, off + 16,
-                         "rank %" PRId64 " at byte %" PRId64 ", but the header has %" PRId64
-                         " dimensions (at most %d are read)",
+                         "rank %" PRId64 " at byte %" PRId64 " (the header has room for %" PRId64
+                         " dimensions, and at most %d are read)",
                          (int64_t)ndim, off + 16, stored_ndim, NPYX_MAX_NDIM);
     npyx_status status = parse_code(words, off, is_big_endian, array, error);
     if (status != NPYX_OK)
@@ -147,6 +147,7 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
         status = npyx_source_read_exactly(source, off, bytes, nbytes, error);
     }
     ten->header_off = off;
+    ten->next_off = INT64_MAX; /* unless the data chunk is sound, there is no way past it */
     if (status == NPYX_OK)
         status = parse_words(bytes + CHUNK_NBYTES, header_nbytes, off + CHUNK_NBYTES, is_big_endian, array,
                              ten, error);

@@ -25,7 +25,8 @@ typedef struct npyx_ten_array {
 bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes);
 
 /* Reads the two chunk headers at off, which lies inside of the source, and describes the array (initialised;
- * to be cleared on failure too). The data themselves are skipped, but their presence is checked. */
+ * to be cleared on failure too). The data themselves are skipped, but their presence is checked: when only
+ * they are at fault, array->is_known is true. */
 npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_endian, npyx_array *array,
                                  npyx_ten_array *ten, npyx_error *error);
 

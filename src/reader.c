@@ -225,7 +225,13 @@ static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, n
         out_stride *= view->shape[axis];
     }
     reader->rows = out;
-    return gather_box(&g, &b);
+    status = gather_box(&g, &b);
+    /* The panels read the bytes out of order; behind the last one the checks at the end are still to be made.
+     */
+    bool is_end = row + nrows == reader->nrows && row > 0;
+    if (status == NPYX_OK && is_end && reader->source->wants_order)
+        status = npyx_source_drain(reader->source, error);
+    return status;
 }
 
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, npyx_error *error) {

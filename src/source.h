@@ -34,7 +34,8 @@ struct npyx_source {
     int64_t nbytes; /* length; for an inflating source what the directory claims */
     int64_t
         file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
-    bool is_forward; /* going back costs a new start */
+    bool is_forward;  /* going back costs a new start */
+    bool wants_order; /* has a CRC that only a pass in order through all bytes completes */
 };
 
 /* Up to nbytes at off; *read_nbytes is smaller only at the end. Offsets beyond the end read nothing. */

@@ -98,7 +98,8 @@ npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nby
                                 .host = parent->host,
                                 .nbytes = nbytes,
                                 .file_off = parent->file_off + off,
-                                .is_forward = parent->is_forward};
+                                .is_forward = parent->is_forward,
+                                .wants_order = check_crc};
     range->parent = parent;
     range->off = off;
     range->check_crc = check_crc;

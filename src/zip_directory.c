@@ -361,7 +361,7 @@ npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *dir
     npyx_status status = npyx_zip_find_end(source, &end_off, &is_empty, error);
     if (status == NPYX_DONE)
         return npyx_fail(error, NPYX_CORRUPT, source->nbytes,
-                         "the zip is truncated (no end record in the last bytes of %" PRId64 ")",
+                         "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
                          source->nbytes);
     if (status != NPYX_OK || is_empty)
         return status;
