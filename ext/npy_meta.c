@@ -83,12 +83,12 @@ static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
 /* Where the first item lies in the file; a deflated array lies nowhere. */
 static void result_data_offset(sqlite3_context *context, npyext_survey *survey) {
     npyext_scan *scan = &survey->scan;
-    bool is_plain = scan->entry.zip == NULL || scan->entry.zip->method == 0;
+    bool is_plain = !scan->entry.is_zip || scan->entry.zip.method == 0;
     int64_t payload_off = 0;
     npyx_error error;
     if (!survey->array.is_known || !is_plain)
         return;
-    if (scan->entry.zip != NULL &&
+    if (scan->entry.is_zip &&
         npyx_archive_locate(scan->archive, scan->index, &payload_off, &error) != NPYX_OK)
         npyext_result_error(context, npyext_scan_place(scan), &error);
     else
@@ -232,8 +232,8 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int col
             sqlite3_result_text(context, npyx_format_name(scan->archive->format), -1, SQLITE_STATIC);
         break;
     case COMPRESSION:
-        if (scan->has_entry && scan->entry.zip != NULL)
-            sqlite3_result_text(context, npyx_zip_method_name(scan->entry.zip->method), -1, SQLITE_STATIC);
+        if (scan->has_entry && scan->entry.is_zip)
+            sqlite3_result_text(context, npyx_zip_method_name(scan->entry.zip.method), -1, SQLITE_STATIC);
         break;
     case FILE_SIZE:
         if (scan->facts.is_known)

@@ -119,7 +119,7 @@ static int result_data_offset(sqlite3_context *context, const npyext_survey *sur
 
 /* What the directory says of the entry at hand. */
 static int column_of_entry(npyext_survey *survey, sqlite3_context *context, int column) {
-    const npyx_zip_entry *zip = survey->scan.entry.zip;
+    const npyx_zip_entry *zip = &survey->scan.entry.zip;
     switch (column) {
     case FILENAME: npyext_result_text(context, zip->filename, zip->filename_nbytes); break;
     case IS_ARRAY:
@@ -179,7 +179,7 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int col
                                                            : array->fortran_order);
         return SQLITE_OK;
     default:
-        return survey->scan.has_entry && survey->scan.entry.zip != NULL
+        return survey->scan.has_entry && survey->scan.entry.is_zip
                    ? column_of_entry(survey, context, column)
                    : SQLITE_OK;
     }

@@ -172,7 +172,7 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
             stripped = i;
             nfound++;
         }
-        if (entry.zip != NULL && is_same(entry.zip->filename, entry.zip->filename_nbytes, name, name_nbytes))
+        if (entry.is_zip && is_same(entry.zip.filename, entry.zip.filename_nbytes, name, name_nbytes))
             exact = i;
     }
     if (status != NPYX_DONE)

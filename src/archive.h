@@ -31,8 +31,9 @@ typedef struct npyx_zip_entry {
 typedef struct npyx_entry {
     const char *name; /* of the array: .npz without `.npy`, .ten its info, '' for a .npy; UTF-8 */
     size_t name_nbytes;
-    int64_t header_off;        /* .npz local header, .ten header chunk; 0 for a .npy */
-    const npyx_zip_entry *zip; /* NULL unless .npz */
+    int64_t header_off; /* .npz local header, .ten header chunk; 0 for a .npy */
+    bool is_zip;
+    npyx_zip_entry zip; /* when is_zip */
 } npyx_entry;
 
 typedef struct npyx_archive npyx_archive;

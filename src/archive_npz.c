@@ -14,7 +14,6 @@ typedef struct npz_archive {
     npyx_zip_directory directory;
     npyx_status directory_status; /* what is wrong behind the last record that could be read */
     npyx_error directory_error;
-    npyx_zip_entry zip; /* of the entry last asked for */
 } npz_archive;
 
 static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zip_record **record,
@@ -43,7 +42,7 @@ static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entr
     npyx_status status = npz_record(archive, index, &record, error);
     if (status != NPYX_OK)
         return status;
-    archive->zip = (npyx_zip_entry){
+    npyx_zip_entry zip = {
         .filename = record->filename,
         .filename_nbytes = record->filename_nbytes,
         .method = record->method,
@@ -57,7 +56,8 @@ static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entr
     *entry = (npyx_entry){.name = record->filename,
                           .name_nbytes = array_name_nbytes(record),
                           .header_off = record->header_off,
-                          .zip = &archive->zip};
+                          .is_zip = true,
+                          .zip = zip};
     return NPYX_OK;
 }
 

@@ -33,21 +33,26 @@ typedef struct npyx_operand {
 /* Which component of a complex item is compared; NPYX_WHOLE for every other type. */
 typedef enum npyx_component { NPYX_WHOLE, NPYX_REAL_PART, NPYX_IMAGINARY_PART } npyx_component;
 
+/* The items between two bit patterns, both included, as unsigned numbers of the item's width; high may lie
+ * below low: then it goes on past the largest pattern. */
+typedef struct npyx_pattern_range {
+    uint64_t low, high;
+} npyx_pattern_range;
+
 /* A comparison made ready for one dtype: opaque, copied freely, owns nothing. */
 typedef struct npyx_filter {
     const npyx_dtype *dtype;
     npyx_component component;
-    bool passes_all;  /* nothing can be said: every item is let through */
+    bool passes_all;  /* every item is let through */
     bool passes_none; /* no item of the dtype satisfies it */
-    bool is_negated;  /* outside of the bounds, NULL excluded */
-    bool wants_null;
-    bool wants_not_null;
-    union {
-        int64_t i;
-        uint64_t u;
-        double d;
-        float f;
-    } low, high; /* bounds, both included, in the type's own domain */
+    /* Integers, dates and most comparisons of floats below 32 bits: items in any of the ranges pass. */
+    bool is_by_pattern;
+    int nranges; /* 1 or 2 */
+    npyx_pattern_range ranges[2];
+    /* All others: items from low to high, both included, pass, or those that do not. */
+    bool is_negated; /* outside of the bounds, NULL excluded */
+    bool wants_null; /* the bounds do not matter */
+    double low, high;
 } npyx_filter;
 
 /* Numeric, bool, timedelta64 and unitless datetime64 items are compared; for all other dtypes the filter lets

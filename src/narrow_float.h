@@ -20,6 +20,16 @@ float npyx_e5m2_to_f32(uint8_t bits);
  * that x87 itself refuses (unnormal, pseudo-infinity) is NaN. */
 double npyx_x87_to_f64(uint64_t significand, uint16_t sign_exponent);
 
+/* Each rounds once, to nearest, ties to even. What is too large becomes infinity, in e4m3fn NaN, and so does
+ * an infinity there. NaN is the quiet NaN of value's sign. */
+uint16_t npyx_f16_from_f64(double value);
+uint16_t npyx_bfloat16_from_f64(double value);
+uint8_t npyx_e4m3fn_from_f64(double value);
+uint8_t npyx_e5m2_from_f64(double value);
+
+/* Exact: every double is an x87 value. */
+void npyx_x87_from_f64(double value, uint64_t *significand, uint16_t *sign_exponent);
+
 #pragma GCC visibility pop
 
 #endif

@@ -61,7 +61,16 @@ void npyx_source_close(npyx_source *source);
 typedef struct npyx_file_info {
     int64_t nbytes;
     int64_t mtime_seconds; /* Unix time */
+    int64_t mtime_ns;      /* and the nanoseconds behind it */
+    uint64_t device;
+    uint64_t inode;
 } npyx_file_info;
+
+/* Whether two say that it is the same file, unchanged. */
+bool npyx_file_info_is_same(const npyx_file_info *a, const npyx_file_info *b);
+
+/* What it says of a path now, links followed; false when there is no such file. */
+bool npyx_file_info_of_path(const char *path, npyx_file_info *info);
 
 /* Opens a regular file for reading without waiting on anything; FIFOs, sockets, devices and folders are
  * refused. A file that changes its size or time of change while it is read gives NPYX_IO. info may be NULL.

@@ -66,6 +66,27 @@ static void file_close(npyx_source *source) {
 
 static const npyx_source_ops file_ops = {file_read, NULL, file_close};
 
+static npyx_file_info info_of_stat(const struct stat *found) {
+    return (npyx_file_info){.nbytes = found->st_size,
+                            .mtime_seconds = found->st_mtim.tv_sec,
+                            .mtime_ns = found->st_mtim.tv_nsec,
+                            .device = found->st_dev,
+                            .inode = found->st_ino};
+}
+
+bool npyx_file_info_of_path(const char *path, npyx_file_info *info) {
+    struct stat found;
+    if (stat(path, &found) != 0)
+        return false;
+    *info = info_of_stat(&found);
+    return true;
+}
+
+bool npyx_file_info_is_same(const npyx_file_info *a, const npyx_file_info *b) {
+    return a->nbytes == b->nbytes && a->mtime_seconds == b->mtime_seconds && a->mtime_ns == b->mtime_ns &&
+           a->device == b->device && a->inode == b->inode;
+}
+
 static const char *file_kind(mode_t mode) {
     return S_ISDIR(mode)    ? "a directory"
            : S_ISFIFO(mode) ? "a FIFO"
@@ -87,7 +108,7 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
     file->descriptor = descriptor;
     file->mtime = found.st_mtim;
     if (info != NULL)
-        *info = (npyx_file_info){.nbytes = found.st_size, .mtime_seconds = found.st_mtim.tv_sec};
+        *info = info_of_stat(&found);
     host->counters.files_opened++;
     *source = &file->base;
     return NPYX_OK;
