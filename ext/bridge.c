@@ -63,8 +63,10 @@ npyext_connection *npyext_connection_new(sqlite3 *db) {
 
 void npyext_connection_release(void *connection) {
     npyext_connection *released = connection;
-    if (--released->nreferences == 0)
-        sqlite3_free(released);
+    if (--released->nreferences > 0)
+        return;
+    npyext_cache_clear(&released->cache, &released->host);
+    sqlite3_free(released);
 }
 
 void npyext_connection_begin(npyext_connection *connection) {
@@ -146,6 +148,25 @@ void npyext_argument_clear(npyext_argument *argument) {
 
 bool npyext_argument_is_given(const npyext_argument *argument) {
     return argument->type != 0 && !(argument->type == SQLITE_TEXT && argument->nbytes == 0);
+}
+
+bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *value) {
+    if (argument->type != sqlite3_value_type(value))
+        return false;
+    switch (argument->type) {
+    case SQLITE_INTEGER: return argument->integer == sqlite3_value_int64(value);
+    case SQLITE_FLOAT: return argument->real == sqlite3_value_double(value);
+    case SQLITE_NULL: return true;
+    default: break;
+    }
+    const void *bytes =
+        argument->type == SQLITE_TEXT ? (const void *)sqlite3_value_text(value) : sqlite3_value_blob(value);
+    if (bytes == NULL || (size_t)sqlite3_value_bytes(value) != argument->nbytes)
+        return false;
+    /* what is not owned is bound, and stays as it is while the statement runs */
+    if (argument->owned == NULL && bytes == argument->bytes && sqlite3_value_frombind(value))
+        return true;
+    return memcmp(bytes, argument->bytes, argument->nbytes) == 0;
 }
 
 void npyext_result_argument(sqlite3_context *context, const npyext_argument *argument) {

@@ -10,6 +10,7 @@
 #include <sqlite3ext.h>
 
 #include "../src/npyx.h"
+#include "cache.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -19,6 +20,7 @@ SQLITE_EXTENSION_INIT3
 typedef struct npyext_connection {
     sqlite3 *db;
     npyx_host host; /* its ctx is this struct */
+    npyext_cache cache;
     int nreferences;
     int64_t probe_at_ns; /* when a native loop next asks SQLite whether to stop */
 } npyext_connection;
@@ -62,6 +64,8 @@ typedef struct npyext_argument {
  * it is not copied. */
 npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error);
 void npyext_argument_clear(npyext_argument *argument);
+/* Whether a copy of the value would be the same. */
+bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *value);
 /* Left out, or an empty text. */
 bool npyext_argument_is_given(const npyext_argument *argument);
 /* Exactly the value that came in. */

@@ -38,8 +38,8 @@ enum {
 };
 
 static const npyext_column columns[NCOLUMNS] = {
-    [PATH] = NPYEXT_OUTPUT("path TEXT", 0),
-    [NAME] = NPYEXT_OUTPUT("name TEXT", 0),
+    [PATH] = NPYEXT_PATH(false),
+    [NAME] = NPYEXT_NAME(false),
     [IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
     [FORMAT] = NPYEXT_OUTPUT("format TEXT", 0),
     [DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
@@ -72,7 +72,7 @@ static const npyext_column columns[NCOLUMNS] = {
 static npyx_status visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->scan;
     npyx_status status =
-        npyx_archive_describe(scan->archive, scan->index, &survey->array, &survey->is_array, error);
+        npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
     return status == NPYX_OK && !survey->is_array ? NPYX_DONE : status;
 }
 
@@ -89,7 +89,7 @@ static void result_data_offset(sqlite3_context *context, npyext_survey *survey) 
     if (!survey->array.is_known || !is_plain)
         return;
     if (scan->entry.is_zip &&
-        npyx_archive_locate(scan->archive, scan->index, &payload_off, &error) != NPYX_OK)
+        npyx_archive_locate(scan->opened.archive, scan->index, &payload_off, &error) != NPYX_OK)
         npyext_result_error(context, npyext_scan_place(scan), &error);
     else
         sqlite3_result_int64(context, payload_off + survey->array.data_off);
@@ -228,20 +228,20 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int col
             sqlite3_result_int64(context, scan->index);
         break;
     case FORMAT:
-        if (scan->archive != NULL)
-            sqlite3_result_text(context, npyx_format_name(scan->archive->format), -1, SQLITE_STATIC);
+        if (scan->opened.archive != NULL)
+            sqlite3_result_text(context, npyx_format_name(scan->opened.archive->format), -1, SQLITE_STATIC);
         break;
     case COMPRESSION:
         if (scan->has_entry && scan->entry.is_zip)
             sqlite3_result_text(context, npyx_zip_method_name(scan->entry.zip.method), -1, SQLITE_STATIC);
         break;
     case FILE_SIZE:
-        if (scan->facts.is_known)
-            sqlite3_result_int64(context, scan->facts.nbytes);
+        if (scan->opened.facts.is_known)
+            sqlite3_result_int64(context, scan->opened.facts.nbytes);
         break;
     case MTIME:
-        if (scan->facts.is_file)
-            sqlite3_result_int64(context, scan->facts.mtime_seconds);
+        if (scan->opened.facts.is_file)
+            sqlite3_result_int64(context, scan->opened.facts.mtime_seconds);
         break;
     case ERROR: npyext_survey_result_error(context, survey); break;
     case PARTS: return result_parts(context, survey);

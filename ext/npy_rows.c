@@ -2,7 +2,14 @@
 #include <string.h>
 
 #include "functions.h"
+#include "range.h"
 #include "scan.h"
+
+enum {
+    /* Lookups into an array of this size or less, from the fourth on, find it all in memory. */
+    HELD_NBYTES = 1 << 23,
+    HELD_FROM_NLOOKUPS = 4
+};
 
 enum {
     ROW,
@@ -23,8 +30,8 @@ enum {
 };
 
 static const npyext_column columns[NCOLUMNS] = {
-    [ROW] = NPYEXT_OUTPUT("row INTEGER", 0),
-    [VALUE] = NPYEXT_OUTPUT("value", NPYEXT_NEEDS_ITEMS),
+    [ROW] = NPYEXT_INDEX("row INTEGER"),
+    [VALUE] = NPYEXT_VALUE("value", false),
     [SOURCE] = NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
     [MEMBER] = NPYEXT_ARGUMENT("member", NPYEXT_MEMBER),
     [SLICE] = NPYEXT_ARGUMENT("slice", NPYEXT_SLICE),
@@ -34,8 +41,8 @@ static const npyext_column columns[NCOLUMNS] = {
     [EXPECT] = NPYEXT_ARGUMENT("expect", NPYEXT_EXPECT),
     [ON_ERROR] = NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
     [DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS),
-    [PATH] = NPYEXT_HIDDEN("path TEXT", 0),
-    [NAME] = NPYEXT_HIDDEN("name TEXT", 0),
+    [PATH] = NPYEXT_PATH(true),
+    [NAME] = NPYEXT_NAME(true),
     [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
@@ -49,6 +56,9 @@ typedef struct rows_cursor {
     int64_t block_end_row; /* the row behind the block at hand */
     const uint8_t *items;  /* of the row at hand; NULL when no column needs them */
     int64_t row_step_nbytes;
+    npyext_range range; /* of rows asked for */
+    int64_t last_row;   /* of them that the array at hand has; -1 before the first */
+    int nlookups;       /* xFilter calls in a row for the same array */
     /* what changes from array to array */
     npyext_scan scan;
     npyx_array array;
@@ -97,12 +107,19 @@ static npyx_type plain_type(const npyx_view *view) {
     return view->ndim <= 1 && is_native ? dtype->type : NPYX_NTYPES;
 }
 
+/* Goes before the first row of the range that the open array has. */
+static void begin_rows(rows_cursor *rows) {
+    rows->row = rows->range.low < 0 ? 0 : rows->range.low;
+    rows->last_row = rows->range.high < rows->reader.nrows ? rows->range.high : rows->reader.nrows - 1;
+}
+
 /* Opens the array at which the scan is. NPYX_DONE: the entry is none, and was not asked for by name. */
 static npyx_status open_array(rows_cursor *rows, npyx_error *error) {
     npyext_scan *scan = &rows->scan;
     bool is_array = false;
     npyx_view view;
-    npyx_status status = npyx_archive_describe(scan->archive, scan->index, &rows->array, &is_array, error);
+    npyx_status status =
+        npyx_archive_describe(scan->opened.archive, scan->index, &rows->array, &is_array, error);
     if (status != NPYX_OK)
         return status;
     if (!is_array) {
@@ -112,7 +129,7 @@ static npyx_status open_array(rows_cursor *rows, npyx_error *error) {
     }
     status = npyx_array_check_values(&rows->array, error);
     if (status == NPYX_OK)
-        status = npyx_archive_open_payload(scan->archive, scan->index, &rows->payload, error);
+        status = npyx_archive_open_payload(scan->opened.archive, scan->index, &rows->payload, error);
     if (status != NPYX_OK)
         return status;
     npyx_view_of_array(&rows->array, &view);
@@ -122,25 +139,39 @@ static npyx_status open_array(rows_cursor *rows, npyx_error *error) {
     rows->scratch.limit_nbytes = (size_t)limit;
     rows->plain_type = plain_type(&view);
     rows->needs_swap = npyx_element_needs_swap(view.dtype);
-    rows->row = 0;
-    rows->block_end_row = 0;
+    begin_rows(rows);
     return NPYX_OK;
 }
 
-/* Makes the block that begins at rows->row the one at hand. */
+/* Reads a block with rows->row in it. */
+static npyx_status read_block(rows_cursor *rows, npyx_error *error) {
+    npyx_reader *reader = &rows->reader;
+    bool is_held = rows->nlookups >= HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
+                   reader->nrows <= HELD_NBYTES / reader->row_nbytes;
+    return is_held ? npyx_reader_fill_all(reader, error)
+                   : npyx_reader_fill(reader, rows->row, rows->last_row - rows->row + 1, error);
+}
+
+/* Makes a block in which rows->row lies the one at hand. */
 static npyx_status load_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
-    if (!(rows->scan.needs & NPYEXT_NEEDS_ITEMS)) {
+    if (!(rows->scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
         rows->items = NULL;
         rows->row_step_nbytes = 0;
-        rows->block_end_row = reader->nrows;
+        rows->block_end_row = rows->last_row + 1;
         return NPYX_OK;
     }
-    npyx_status status = npyx_reader_fill(reader, rows->row, error);
-    rows->items = reader->rows;
+    if (rows->row < reader->first_row || rows->row >= reader->first_row + reader->nrows_read) {
+        npyext_connection_begin(rows->scan.connection);
+        npyx_status status = read_block(rows, error);
+        if (status != NPYX_OK)
+            return status;
+    }
+    int64_t block_end_row = reader->first_row + reader->nrows_read;
+    rows->items = reader->rows + (rows->row - reader->first_row) * reader->row_nbytes;
     rows->row_step_nbytes = reader->row_nbytes;
-    rows->block_end_row = rows->row + reader->nrows_read;
-    return status;
+    rows->block_end_row = block_end_row <= rows->last_row ? block_end_row : rows->last_row + 1;
+    return NPYX_OK;
 }
 
 /* Goes on to the next array that has rows. */
@@ -148,7 +179,7 @@ static npyx_status next_array(rows_cursor *rows, npyx_error *error) {
     npyext_scan *scan = &rows->scan;
     npyx_status status = NPYX_DONE;
     close_array(rows);
-    if (scan->archive != NULL)
+    if (scan->opened.archive != NULL)
         status = npyext_scan_next_entry(scan, error);
     if (status == NPYX_DONE) {
         status = npyext_scan_next_file(scan, error);
@@ -179,12 +210,13 @@ static int handle_fault(rows_cursor *rows, const npyx_error *error) {
 static int advance(rows_cursor *rows) {
     npyx_error error;
     int code = SQLITE_OK;
-    npyext_connection_begin(rows->scan.connection);
     while (code == SQLITE_OK && !rows->is_eof) {
-        npyx_status status;
-        bool is_within = rows->payload != NULL && rows->row < rows->reader.nrows;
+        npyx_status status = NPYX_OK;
+        bool is_within = rows->payload != NULL && rows->row <= rows->last_row;
         if (is_within)
             status = load_block(rows, &error);
+        else if (rows->payload != NULL && npyext_scan_is_single(&rows->scan))
+            rows->is_eof = true; /* and the array stays open for the next lookup */
         else
             status = next_array(rows, &error);
         if (is_within && status == NPYX_OK)
@@ -209,21 +241,44 @@ static int rows_eof(sqlite3_vtab_cursor *cursor) {
     return ((rows_cursor *)cursor)->is_eof;
 }
 
-static int rows_filter(sqlite3_vtab_cursor *cursor, int plan, const char *sentence, int argc,
-                       sqlite3_value **argv) {
-    (void)sentence;
-    rows_cursor *rows = (rows_cursor *)cursor;
-    npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
-    npyx_error error;
-    close_array(rows);
-    rows->is_eof = false;
-    rows->row = rows->block_end_row = 0;
-    npyext_connection_begin(vtab->connection);
-    npyx_status status = npyext_scan_begin(&rows->scan, vtab, plan, argc, argv, &error);
-    if (status != NPYX_OK) {
-        rows->is_eof = true;
-        return npyext_report(cursor->pVtab, npyext_scan_place(&rows->scan), &error);
+/* The range of rows that the plan's terms leave. */
+static npyext_range row_range(const npyext_plan *plan, sqlite3_value **argv) {
+    npyext_range range = {0, INT64_MAX};
+    for (int i = 0; i < plan->nterms; i++) {
+        if (plan->terms[i].column == ROW)
+            npyext_range_narrow(&range, plan->terms[i].op, argv[i]);
     }
+    return range;
+}
+
+static int rows_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sentence, int argc,
+                       sqlite3_value **argv) {
+    (void)argc;
+    rows_cursor *rows = (rows_cursor *)cursor;
+    npyext_scan *scan = &rows->scan;
+    bool is_same = npyext_scan_is_same(scan, sentence, argv);
+    bool is_lookup = is_same && rows->payload != NULL && npyext_scan_is_single(scan);
+    rows->nlookups = is_lookup ? rows->nlookups + 1 : 0;
+    if (!is_lookup) {
+        npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
+        npyx_error error;
+        npyx_status status = NPYX_OK;
+        npyext_connection_begin(vtab->connection);
+        close_array(rows);
+        if (is_same)
+            npyext_scan_rewind(scan);
+        else
+            status = npyext_scan_begin(scan, vtab, needs, sentence, true, argv, &error);
+        if (status != NPYX_OK) {
+            rows->is_eof = true;
+            return npyext_report(cursor->pVtab, npyext_scan_place(scan), &error);
+        }
+    }
+    rows->range = row_range(&scan->plan, argv);
+    /* no array has rows in an empty range, and none needs be opened to say so */
+    rows->is_eof = rows->range.low > rows->range.high;
+    if (is_lookup)
+        begin_rows(rows);
     return advance(rows);
 }
 

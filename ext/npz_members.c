@@ -34,9 +34,9 @@ enum {
 };
 
 static const npyext_column columns[NCOLUMNS] = {
-    [PATH] = NPYEXT_OUTPUT("path TEXT", 0),
+    [PATH] = NPYEXT_PATH(false),
     [IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
-    [NAME] = NPYEXT_OUTPUT("name TEXT", 0),
+    [NAME] = NPYEXT_NAME(false),
     [FILENAME] = NPYEXT_OUTPUT("filename TEXT", 0),
     [IS_ARRAY] = NPYEXT_OUTPUT("is_array INTEGER", NPYEXT_NEEDS_HEADER),
     [DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
@@ -64,10 +64,10 @@ static const npyext_column columns[NCOLUMNS] = {
 static npyx_status visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->scan;
     survey->is_array = false;
-    if (!(scan->needs & NPYEXT_NEEDS_HEADER))
+    if (!(scan->plan.needs & NPYEXT_NEEDS_HEADER))
         return NPYX_OK;
     npyx_status status =
-        npyx_archive_describe(scan->archive, scan->index, &survey->array, &survey->is_array, error);
+        npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
     return status == NPYX_UNSUPPORTED ? NPYX_OK : status;
 }
 
@@ -95,7 +95,7 @@ static int result_crc_ok(sqlite3_context *context, const npyext_survey *survey) 
     npyx_source *payload = NULL;
     npyx_error error;
     npyext_connection_begin(scan->connection);
-    npyx_status status = npyx_archive_open_payload(scan->archive, scan->index, &payload, &error);
+    npyx_status status = npyx_archive_open_payload(scan->opened.archive, scan->index, &payload, &error);
     if (status == NPYX_OK)
         status = npyx_source_drain(payload, &error);
     npyx_source_close(payload);
@@ -109,7 +109,8 @@ static int result_crc_ok(sqlite3_context *context, const npyext_survey *survey) 
 static int result_data_offset(sqlite3_context *context, const npyext_survey *survey) {
     int64_t payload_off = 0;
     npyx_error error;
-    npyx_status status = npyx_archive_locate(survey->scan.archive, survey->scan.index, &payload_off, &error);
+    npyx_status status =
+        npyx_archive_locate(survey->scan.opened.archive, survey->scan.index, &payload_off, &error);
     if (status == NPYX_OK)
         sqlite3_result_int64(context, payload_off);
     else if (!survey->has_error) /* otherwise the row says it */
@@ -179,9 +180,8 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int col
                                                            : array->fortran_order);
         return SQLITE_OK;
     default:
-        return survey->scan.has_entry && survey->scan.entry.is_zip
-                   ? column_of_entry(survey, context, column)
-                   : SQLITE_OK;
+        return survey->scan.has_entry && survey->scan.entry.is_zip ? column_of_entry(survey, context, column)
+                                                                   : SQLITE_OK;
     }
 }
 

@@ -86,27 +86,43 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
     return add_path_or_pattern(files, text, source->nbytes, error);
 }
 
-static bool ends_in_ten(const char *path) {
-    size_t nbytes = strlen(path);
-    return nbytes >= 4 && memcmp(path + nbytes - 4, ".ten", 4) == 0;
+static npyx_status open_content(npyext_connection *connection, const npyext_argument *content,
+                                npyext_opened *opened, npyx_error *error) {
+    npyx_source *source = NULL;
+    npyx_status status =
+        npyx_source_open_memory(&connection->host, content->bytes, content->nbytes, &source, error);
+    opened->facts = (npyext_file_facts){.is_known = true, .nbytes = (int64_t)content->nbytes};
+    return status == NPYX_OK ? npyx_archive_open(source, false, &opened->archive, error) : status;
 }
 
 npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,
-                              npyx_archive **archive, npyext_file_facts *facts, npyx_error *error) {
-    npyx_source *source = NULL;
-    *facts = (npyext_file_facts){0};
-    if (files->content != NULL) {
-        *facts = (npyext_file_facts){.is_known = true, .nbytes = (int64_t)files->content->nbytes};
-        npyx_status status = npyx_source_open_memory(&connection->host, files->content->bytes,
-                                                     files->content->nbytes, &source, error);
-        return status == NPYX_OK ? npyx_archive_open(source, false, archive, error) : status;
-    }
+                              int64_t tick, npyext_opened *opened, npyx_error *error) {
+    *opened = (npyext_opened){0};
+    if (files->content != NULL)
+        return open_content(connection, files->content, opened, error);
     const char *path = files->paths.paths[index];
-    npyx_file_info info;
-    npyx_status status = npyx_source_open_file(&connection->host, path, &source, &info, error);
-    if (status != NPYX_OK)
-        return status;
-    *facts = (npyext_file_facts){
-        .is_known = true, .nbytes = info.nbytes, .is_file = true, .mtime_seconds = info.mtime_seconds};
-    return npyx_archive_open(source, ends_in_ten(path), archive, error);
+    npyx_file_info info = {.nbytes = -1};
+    npyx_status status;
+    if (tick == 0) {
+        status = npyext_open_archive(&connection->host, path, &opened->archive, &info, error);
+    } else {
+        status =
+            npyext_cache_acquire(&connection->cache, &connection->host, path, tick, &opened->cached, error);
+        if (status == NPYX_OK) {
+            opened->archive = opened->cached->archive;
+            info = opened->cached->info;
+        }
+    }
+    if (info.nbytes >= 0) /* known of a file that is no archive, too */
+        opened->facts = (npyext_file_facts){
+            .is_known = true, .nbytes = info.nbytes, .is_file = true, .mtime_seconds = info.mtime_seconds};
+    return status;
+}
+
+void npyext_opened_close(npyext_connection *connection, npyext_opened *opened) {
+    if (opened->cached != NULL)
+        npyext_cache_release(&connection->cache, &connection->host, opened->cached);
+    else
+        npyx_archive_close(opened->archive);
+    *opened = (npyext_opened){0};
 }

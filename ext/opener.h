@@ -34,8 +34,19 @@ typedef struct npyext_file_facts {
     int64_t mtime_seconds;
 } npyext_file_facts;
 
+/* An open file, or a BLOB. */
+typedef struct npyext_opened {
+    npyx_archive *archive;      /* NULL: nothing is open */
+    npyext_cached_file *cached; /* NULL: the archive is not shared */
+    npyext_file_facts facts;
+} npyext_opened;
+
+/* Opens file number index. tick, as given by npyext_cache_tick for the cursor, takes it from the cache and
+ * leaves it there; 0 does without: a survey of ten thousand files wants each once. */
 npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,
-                              npyx_archive **archive, npyext_file_facts *facts, npyx_error *error);
+                              int64_t tick, npyext_opened *opened, npyx_error *error);
+/* Takes what is not open, too. */
+void npyext_opened_close(npyext_connection *connection, npyext_opened *opened);
 
 #pragma GCC visibility pop
 

@@ -83,14 +83,16 @@ static bool read_range_end(const char **text, int64_t *value, int *width, bool *
 /* Makes the group a range when it is one. */
 static npyx_status compile_range(const char *pattern, brace *group, size_t close_off, npyx_error *error) {
     const char *first = pattern + group->off + 1;
-    const char *dots = memmem(first, close_off - group->off - 1, "..", 2);
-    if (dots == NULL)
+    const char *end = pattern + close_off;
+    const char *dots = first;
+    while (dots < end && !(dots[0] == '.' && dots[1] == '.'))
+        dots++;
+    if (end - dots < 2)
         return NPYX_OK;
     const char *last = dots + 2;
     bool is_padded = false;
     bool is_range = read_range_end(&first, &group->first, &group->width, &is_padded) && first == dots &&
-                    read_range_end(&last, &group->last, &group->width, &is_padded) &&
-                    last == pattern + close_off;
+                    read_range_end(&last, &group->last, &group->width, &is_padded) && last == end;
     if (!is_range)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the range in the braces at byte %zu of the pattern needs whole numbers of at most "

@@ -5,9 +5,6 @@
 
 #include "policy.h"
 
-static const char *const role_names[NPYEXT_NROLES] = {"source", "member", "slice",  "field",
-                                                      "view",   "astype", "expect", "on_error"};
-
 npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function) {
     npyext_registration *registration = sqlite3_malloc(sizeof *registration);
     if (registration == NULL)
@@ -63,83 +60,193 @@ int npyext_disconnect(sqlite3_vtab *vtab) {
     return SQLITE_OK;
 }
 
+/* A plan in the making. */
+typedef struct planning {
+    const npyext_function *function;
+    sqlite3_index_info *info;
+    npyext_term terms[NPYEXT_MAX_TERMS];
+    int nterms;
+    int needs;
+    bool is_given[NPYEXT_NROLES];
+    double nrows; /* that will be read */
+    double nrows_out;
+} planning;
+
 /* colUsed has a bit a column, and its last one for every column from 63 on. */
 static bool is_used(const sqlite3_index_info *info, int column) {
     return (info->colUsed >> (column < 63 ? column : 63)) & 1;
 }
 
-/* Notes which constraint gives which argument. SQLITE_CONSTRAINT when one is there but this join order cannot
- * supply it yet. */
-static int find_arguments(const npyext_function *function, const sqlite3_index_info *info,
-                          int constraint_of[NPYEXT_NROLES]) {
+static bool takes(npyext_column_kind kind, int op) {
+    switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ: return kind != NPYEXT_PLAIN;
+    case SQLITE_INDEX_CONSTRAINT_IS: return kind == NPYEXT_IS_INDEX;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE: return kind == NPYEXT_IS_INDEX || kind == NPYEXT_IS_VALUE;
+    case SQLITE_INDEX_CONSTRAINT_NE:
+    case SQLITE_INDEX_CONSTRAINT_ISNULL:
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL: return kind == NPYEXT_IS_VALUE;
+    default: return false;
+    }
+}
+
+/* How many of the rows a term leaves: guesses, but in the right order. */
+static void estimate(planning *p, npyext_column_kind kind, int op) {
+    bool is_equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
+    double selected = is_equality ? 0.1 : 0.5;
+    switch (kind) {
+    case NPYEXT_IS_INDEX:
+        selected = is_equality ? 1 / (double)p->function->estimated_nrows : 0.25;
+        p->nrows *= selected;
+        break;
+    case NPYEXT_IS_PATH:
+    case NPYEXT_IS_NAME: p->nrows *= selected; break;
+    case NPYEXT_IS_ARGUMENT: selected = 1; break;
+    default: break;
+    }
+    p->nrows_out *= selected;
+}
+
+static void take(planning *p, int constraint) {
+    int column = p->info->aConstraint[constraint].iColumn;
+    int op = p->info->aConstraint[constraint].op;
+    const npyext_column *declared = &p->function->columns[column];
+    bool is_exact = declared->kind == NPYEXT_IS_ARGUMENT || declared->kind == NPYEXT_IS_INDEX;
+    p->terms[p->nterms++] = (npyext_term){.column = (unsigned char)column, .op = (unsigned char)op};
+    p->info->aConstraintUsage[constraint].argvIndex = p->nterms;
+    /* else SQLite fetches the column and compares it for every row */
+    p->info->aConstraintUsage[constraint].omit = is_exact;
+    p->needs |= declared->needs;
+    estimate(p, declared->kind, op);
+}
+
+/* The kind of the column that a constraint is about; NPYEXT_PLAIN when nothing is to be had of it. */
+static npyext_column_kind constraint_kind(const planning *p, int i) {
+    /* op first: iColumn means nothing for LIMIT and OFFSET */
+    int op = p->info->aConstraint[i].op;
+    if (op >= SQLITE_INDEX_CONSTRAINT_LIMIT && op <= SQLITE_INDEX_CONSTRAINT_OFFSET)
+        return NPYEXT_PLAIN;
+    int column = p->info->aConstraint[i].iColumn;
+    if (column < 0 || column >= p->function->ncolumns || !takes(p->function->columns[column].kind, op))
+        return NPYEXT_PLAIN;
+    return p->function->columns[column].kind;
+}
+
+/* Takes the constraint that gives each argument. SQLITE_CONSTRAINT when one is there but this join order
+ * cannot supply it yet. */
+static int take_arguments(planning *p) {
+    int constraint_of[NPYEXT_NROLES];
     for (int role = 0; role < NPYEXT_NROLES; role++)
         constraint_of[role] = -1;
-    for (int i = 0; i < info->nConstraint; i++) {
-        /* op first: iColumn means nothing for LIMIT and OFFSET */
-        if (info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+    for (int i = 0; i < p->info->nConstraint; i++) {
+        if (constraint_kind(p, i) != NPYEXT_IS_ARGUMENT)
             continue;
-        int column = info->aConstraint[i].iColumn;
-        if (column < 0 || column >= function->ncolumns || !function->columns[column].is_argument)
-            continue;
-        if (!info->aConstraint[i].usable)
+        if (!p->info->aConstraint[i].usable)
             return SQLITE_CONSTRAINT;
-        int role = (int)function->columns[column].role;
+        npyext_role role = p->function->columns[p->info->aConstraint[i].iColumn].role;
         if (constraint_of[role] < 0)
             constraint_of[role] = i;
+    }
+    for (int role = 0; role < NPYEXT_NROLES; role++) {
+        p->is_given[role] = constraint_of[role] >= 0;
+        if (p->is_given[role])
+            take(p, constraint_of[role]);
     }
     return SQLITE_OK;
 }
 
-static char *sentence(int plan) {
+static void take_filters(planning *p) {
+    for (int i = 0; i < p->info->nConstraint && p->nterms < NPYEXT_MAX_TERMS; i++) {
+        npyext_column_kind kind = constraint_kind(p, i);
+        if (kind == NPYEXT_PLAIN || kind == NPYEXT_IS_ARGUMENT || !p->info->aConstraint[i].usable)
+            continue;
+        bool is_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME;
+        if (is_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
+            continue; /* NOCASE and RTRIM take for equal what bytes do not */
+        take(p, i);
+    }
+}
+
+static const char *op_text(int op) {
+    switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_LT: return "<?";
+    case SQLITE_INDEX_CONSTRAINT_LE: return "<=?";
+    case SQLITE_INDEX_CONSTRAINT_GT: return ">?";
+    case SQLITE_INDEX_CONSTRAINT_GE: return ">=?";
+    case SQLITE_INDEX_CONSTRAINT_NE: return "<>?";
+    case SQLITE_INDEX_CONSTRAINT_ISNULL: return " IS NULL";
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL: return " IS NOT NULL";
+    default: return "=?";
+    }
+}
+
+/* `by source, member; row>=?, row<?; reading items` */
+static char *idx_str(const planning *p) {
     sqlite3_str *text = sqlite3_str_new(NULL);
-    const char *separator = "by ";
-    for (int role = 0; role < NPYEXT_NROLES; role++) {
-        if (plan & (1 << role)) {
-            sqlite3_str_appendf(text, "%s%s", separator, role_names[role]);
-            separator = ", ";
+    bool is_first_filter = true;
+    for (int i = 0; i < p->nterms; i++) {
+        const npyext_column *column = &p->function->columns[p->terms[i].column];
+        int name_nbytes = (int)strcspn(column->declaration, " ");
+        if (column->kind == NPYEXT_IS_ARGUMENT) {
+            sqlite3_str_appendf(text, "%s%.*s", i == 0 ? "by " : ", ", name_nbytes, column->declaration);
+        } else {
+            sqlite3_str_appendf(text, "%s%.*s%s", is_first_filter ? i == 0 ? "" : "; " : ", ", name_nbytes,
+                                column->declaration, op_text(p->terms[i].op));
+            is_first_filter = false;
         }
     }
-    if (!(plan & (1 << NPYEXT_SOURCE)))
-        sqlite3_str_appendf(text, "%swithout a source", sqlite3_str_length(text) == 0 ? "" : " ");
-    if (plan & NPYEXT_NEEDS_ITEMS)
-        sqlite3_str_appendall(text, ", reading items");
-    else if (plan & NPYEXT_NEEDS_CRC)
-        sqlite3_str_appendall(text, ", reading whole entries");
-    else if (plan & (NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE))
-        sqlite3_str_appendall(text, ", reading headers");
+    if (!p->is_given[NPYEXT_SOURCE])
+        sqlite3_str_appendf(text, "%swithout a source", p->nterms == 0 ? "" : "; ");
+    if (p->needs & NPYEXT_NEEDS_ITEMS)
+        sqlite3_str_appendall(text, "; reading items");
+    else if (p->needs & NPYEXT_NEEDS_CRC)
+        sqlite3_str_appendall(text, "; reading whole entries");
+    else if (p->needs & (NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE))
+        sqlite3_str_appendall(text, "; reading headers");
     else
-        sqlite3_str_appendall(text, ", listing");
+        sqlite3_str_appendall(text, "; listing");
+    sqlite3_str_appendchar(text, 1, '\0');
+    sqlite3_str_appendchar(text, 1, (char)p->nterms);
+    sqlite3_str_append(text, (const char *)p->terms, p->nterms * (int)sizeof p->terms[0]);
     return sqlite3_str_finish(text);
 }
 
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     const npyext_function *function = ((npyext_vtab *)vtab)->function;
-    int constraint_of[NPYEXT_NROLES];
-    int code = find_arguments(function, info, constraint_of);
+    planning p = {.function = function, .info = info};
+    p.nrows = p.nrows_out = (double)function->estimated_nrows;
+    int code = take_arguments(&p);
     if (code != SQLITE_OK)
         return code;
-    int plan = 0, argv_index = 0;
-    for (int role = 0; role < NPYEXT_NROLES; role++) {
-        if (constraint_of[role] < 0)
-            continue;
-        plan |= 1 << role;
-        info->aConstraintUsage[constraint_of[role]].argvIndex = ++argv_index;
-        info->aConstraintUsage[constraint_of[role]].omit = 1; /* else SQLite compares it for every row */
-    }
+    if (function->takes_member && !p.is_given[NPYEXT_MEMBER]) /* all arrays of an archive */
+        p.nrows = p.nrows_out = p.nrows * 10;
+    take_filters(&p);
+    double penalty = 1;
     for (int column = 0; column < function->ncolumns; column++) {
-        if (is_used(info, column))
-            plan |= function->columns[column].needs;
+        const npyext_column *declared = &function->columns[column];
+        if (!is_used(info, column))
+            continue;
+        p.needs |= declared->needs;
+        if (declared->kind == NPYEXT_IS_ARGUMENT && !p.is_given[declared->role])
+            penalty = 1e50;
     }
-    bool has_source = plan & (1 << NPYEXT_SOURCE);
-    info->idxNum = plan;
-    info->idxStr = sentence(plan);
+    info->idxNum = p.needs;
+    info->idxStr = idx_str(&p);
     info->needToFreeIdxStr = 1;
-    int64_t estimated_nrows = function->estimated_nrows;
-    /* All arrays of an archive are more than one; and where WHERE names members in an OR, it takes this to
-     * make SQLite ask for each of them, as it must: an argument that is not given equals nothing. */
-    if (function->takes_member && !(plan & (1 << NPYEXT_MEMBER)))
-        estimated_nrows *= 10;
-    info->estimatedCost = has_source ? (double)estimated_nrows : 1e300;
-    info->estimatedRows = has_source ? estimated_nrows : INT64_MAX / 2;
+    bool has_source = p.is_given[NPYEXT_SOURCE];
+    info->estimatedCost = has_source ? (p.nrows + 1) * penalty : 1e300;
+    info->estimatedRows = has_source ? (sqlite3_int64)p.nrows_out + 1 : INT64_MAX / 2;
     return info->idxStr == NULL ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+void npyext_plan_read(npyext_plan *plan, int needs, const char *sentence) {
+    if (plan->sentence == sentence)
+        return;
+    const char *terms = sentence + strlen(sentence) + 1;
+    plan->sentence = sentence;
+    plan->needs = needs;
+    plan->nterms = (unsigned char)terms[0];
+    memcpy(plan->terms, terms + 1, (size_t)plan->nterms * sizeof plan->terms[0]);
 }

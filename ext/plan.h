@@ -2,17 +2,23 @@
  * The planner: what xBestIndex promises and xFilter does, declared once.
  *
  * A table function is a constant npyext_function: its columns, in the order of its CREATE TABLE, say which
- * argument they are or what must be read for them. From that follow the schema, the plan, and what a scan
- * reads.
+ * argument they are, what may be asked of them natively, and what must be read for them. From that follow the
+ * schema, the plan, and what a scan reads.
  *
- * idxNum is the sum of the bits below; xFilter's argv holds the given arguments in the order of their roles.
- * idxStr is the plan as a sentence, for EXPLAIN QUERY PLAN alone.
+ * A plan is a list of terms, each a column and an operator whose right-hand side is the argv of the same
+ * number, and in idxNum what the columns asked for need (NPYEXT_NEEDS_*). idxStr is the plan as a sentence,
+ * for EXPLAIN QUERY PLAN; behind its NUL stand the terms.
  *
- *   bits 0-7    which arguments are given, by role
- *   bits 8-15   what the columns asked for need (NPYEXT_NEEDS_*)
+ *   column kind   operators taken           exact, so that SQLite need not look again
+ *   argument      =                         yes; all of them must be usable
+ *   index         = IS < <= > >= (IN as =)  yes
+ *   path, name    =                         no: the right-hand side may be no text
+ *   value         = <> < <= > >= IS [NOT] NULL   no: its affinity is not to be seen in xFilter
  *
- * Costs: a source given is one table of its estimated rows; a source left out is hopeless (1e300), so that
- * SQLite tries every other order of a join first, and is an error when it is run all the same.
+ * Costs: rows read. A source left out is hopeless (1e300), so that SQLite tries every other order of a join
+ * first, and is an error when run all the same. An argument that the query names but this plan does not give
+ * is nearly as bad (times 1e50): in `member = 'w' OR row = 3` it takes that to make SQLite run each branch of
+ * the OR by itself.
  */
 #ifndef NPYEXT_PLAN_H
 #define NPYEXT_PLAN_H
@@ -36,27 +42,44 @@ typedef enum npyext_role {
 
 /* What a column needs beyond the list of files and entries. */
 enum {
-    NPYEXT_NEEDS_HEADER = 1 << 8, /* the array's header */
-    NPYEXT_NEEDS_PLACE = 1 << 9,  /* where an entry's bytes begin */
-    NPYEXT_NEEDS_CRC = 1 << 10,   /* a pass through the entry */
-    NPYEXT_NEEDS_ITEMS = 1 << 11  /* the array's data */
+    NPYEXT_NEEDS_HEADER = 1 << 0, /* the array's header */
+    NPYEXT_NEEDS_PLACE = 1 << 1,  /* where an entry's bytes begin */
+    NPYEXT_NEEDS_CRC = 1 << 2,    /* a pass through the entry */
+    NPYEXT_NEEDS_ITEMS = 1 << 3   /* the array's data */
 };
+
+typedef enum npyext_column_kind {
+    NPYEXT_PLAIN,
+    NPYEXT_IS_ARGUMENT,
+    NPYEXT_IS_INDEX, /* an INTEGER that is never NULL and that the function can seek */
+    NPYEXT_IS_PATH,
+    NPYEXT_IS_NAME,
+    NPYEXT_IS_VALUE
+} npyext_column_kind;
 
 typedef struct npyext_column {
     const char *declaration; /* `name TYPE` */
     bool is_hidden;
-    bool is_argument;
+    npyext_column_kind kind;
     npyext_role role; /* of an argument */
     int needs;
 } npyext_column;
 
-/* Column literals: an output, a hidden output, an argument. */
+/* Column literals. */
 #define NPYEXT_OUTPUT(text, needed)                                                                          \
     { .declaration = (text), .needs = (needed) }
 #define NPYEXT_HIDDEN(text, needed)                                                                          \
     { .declaration = (text), .is_hidden = true, .needs = (needed) }
 #define NPYEXT_ARGUMENT(text, of_role)                                                                       \
-    { .declaration = (text), .is_hidden = true, .is_argument = true, .role = (of_role) }
+    { .declaration = (text), .is_hidden = true, .kind = NPYEXT_IS_ARGUMENT, .role = (of_role) }
+#define NPYEXT_INDEX(text)                                                                                   \
+    { .declaration = (text), .kind = NPYEXT_IS_INDEX }
+#define NPYEXT_PATH(hidden)                                                                                  \
+    { .declaration = "path TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_PATH }
+#define NPYEXT_NAME(hidden)                                                                                  \
+    { .declaration = "name TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_NAME }
+#define NPYEXT_VALUE(text, hidden)                                                                           \
+    { .declaration = (text), .is_hidden = (hidden), .kind = NPYEXT_IS_VALUE, .needs = NPYEXT_NEEDS_ITEMS }
 /* The last column of every function: never NULL, so that it can be a key. */
 #define NPYEXT_ARRAY_KEY                                                                                     \
     { .declaration = "array_key INTEGER", .is_hidden = true }
@@ -92,6 +115,26 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
                    char **message);
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
 int npyext_disconnect(sqlite3_vtab *vtab);
+
+/* SQLite omits the check of no constraint beyond the sixteenth. */
+enum { NPYEXT_MAX_TERMS = 16 };
+
+typedef struct npyext_term {
+    unsigned char column;
+    unsigned char op; /* SQLITE_INDEX_CONSTRAINT_* */
+} npyext_term;
+
+/* A plan as xFilter reads it back. Term i belongs to argv[i]; arguments come first. */
+typedef struct npyext_plan {
+    const char
+        *sentence; /* the idxStr that it was read from: the same pointer means the same plan to a cursor */
+    int needs;
+    int nterms;
+    npyext_term terms[NPYEXT_MAX_TERMS];
+} npyext_plan;
+
+/* Reads the plan unless it is the one that *plan holds. */
+void npyext_plan_read(npyext_plan *plan, int needs, const char *sentence);
 
 #pragma GCC visibility pop
 

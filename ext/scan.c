@@ -57,30 +57,66 @@ static npyx_status check_unbuilt(const npyext_scan *scan, npyx_error *error) {
     return NPYX_OK;
 }
 
-npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int plan, int argc, sqlite3_value **argv,
-                              npyx_error *error) {
+/* What a term gives a value to; NULL for terms that the function itself looks at. */
+static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term) {
+    const npyext_column *column = &scan->function->columns[term->column];
+    switch (column->kind) {
+    case NPYEXT_IS_ARGUMENT: return &scan->arguments[column->role];
+    case NPYEXT_IS_PATH: return &scan->path_prune.text;
+    case NPYEXT_IS_NAME: return &scan->name_prune.text;
+    default: return NULL;
+    }
+}
+
+bool npyext_scan_is_same(npyext_scan *scan, const char *sentence, sqlite3_value **argv) {
+    if (scan->connection == NULL || scan->plan.sentence != sentence)
+        return false;
+    for (int i = 0; i < scan->plan.nterms; i++) {
+        const npyext_argument *target = term_target(scan, &scan->plan.terms[i]);
+        if (target != NULL && !npyext_argument_equals(target, argv[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Copies the arguments out of argv. *has_null: one of them is NULL. */
+static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, bool *has_null, npyx_error *error) {
+    *has_null = false;
+    for (int i = 0; i < scan->plan.nterms; i++) {
+        npyext_argument *target = term_target(scan, &scan->plan.terms[i]);
+        if (target == NULL ||
+            target->type != 0) /* name = ? AND name = ?: one is enough, SQLite checks both */
+            continue;
+        npyx_status status = npyext_argument_copy(target, argv[i], error);
+        if (status != NPYX_OK)
+            return status;
+        *has_null = *has_null || target->type == SQLITE_NULL;
+    }
+    /* Only a text equals a text for certain: a number may become one by the column's affinity. */
+    scan->path_prune.is_active = scan->path_prune.text.type == SQLITE_TEXT;
+    scan->name_prune.is_active = scan->name_prune.text.type == SQLITE_TEXT;
+    return NPYX_OK;
+}
+
+npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int needs, const char *sentence,
+                              bool keeps_files, sqlite3_value **argv, npyx_error *error) {
+    int64_t tick = scan->tick;
     npyext_scan_clear(scan);
-    scan->connection = vtab->connection;
     scan->function = vtab->function;
-    scan->needs = plan;
+    scan->connection = vtab->connection;
+    if (keeps_files) /* one tick a cursor: a file is validated once for it */
+        scan->tick = tick == 0 ? npyext_cache_tick(&vtab->connection->cache) : tick;
+    npyext_plan_read(&scan->plan, needs, sentence);
     scan->index = -1;
     scan->files.paths.arena.host = &vtab->connection->host;
     bool has_null = false;
-    int argument = 0;
-    for (int role = 0; role < NPYEXT_NROLES && argument < argc; role++) {
-        if (!(plan & (1 << role)))
-            continue;
-        npyx_status status = npyext_argument_copy(&scan->arguments[role], argv[argument++], error);
-        if (status != NPYX_OK)
-            return status;
-        has_null = has_null || scan->arguments[role].type == SQLITE_NULL;
-    }
-    if (has_null)
-        return NPYX_OK;
+    npyx_status status = copy_values(scan, argv, &has_null, error);
+    if (status != NPYX_OK || has_null)
+        return status;
     if (!npyext_argument_is_given(&scan->arguments[NPYEXT_SOURCE]))
         return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')",
                          scan->function->name, scan->function->name);
-    npyx_status status = check_member(&scan->arguments[NPYEXT_MEMBER], error);
+    status = check_member(&scan->arguments[NPYEXT_MEMBER], error);
     if (status == NPYX_OK)
         status = check_unbuilt(scan, error);
     if (status == NPYX_OK)
@@ -95,26 +131,45 @@ void npyext_scan_clear(npyext_scan *scan) {
         return;
     npyext_scan_close_file(scan);
     npyext_files_clear(&scan->files);
+    npyext_argument_clear(&scan->path_prune.text);
+    npyext_argument_clear(&scan->name_prune.text);
     for (int role = 0; role < NPYEXT_NROLES; role++)
         npyext_argument_clear(&scan->arguments[role]);
     *scan = (npyext_scan){0};
 }
 
+void npyext_scan_rewind(npyext_scan *scan) {
+    npyext_scan_close_file(scan);
+    scan->next_file = 0;
+}
+
 void npyext_scan_close_file(npyext_scan *scan) {
-    npyx_archive_close(scan->archive);
-    scan->archive = NULL;
+    npyext_opened_close(scan->connection, &scan->opened);
     scan->has_entry = false;
     scan->index = -1;
 }
 
+static bool is_pruned(const npyext_prune *prune, const char *text, size_t nbytes) {
+    return prune->is_active && (prune->text.nbytes != nbytes || memcmp(prune->text.bytes, text, nbytes) != 0);
+}
+
 npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
     npyext_scan_close_file(scan);
-    if (scan->next_file == npyext_files_count(&scan->files))
-        return NPYX_DONE;
-    size_t file = scan->next_file++;
-    scan->path = npyext_files_path(&scan->files, file);
+    size_t nfiles = npyext_files_count(&scan->files);
+    for (;;) {
+        if (scan->next_file == nfiles)
+            return NPYX_DONE;
+        scan->path = npyext_files_path(&scan->files, scan->next_file);
+        bool is_blob = scan->path == NULL; /* its path is NULL, which equals nothing */
+        bool is_wanted = is_blob ? !scan->path_prune.is_active
+                                 : !is_pruned(&scan->path_prune, scan->path, strlen(scan->path));
+        if (is_wanted)
+            break;
+        scan->next_file++;
+    }
     scan->next_index = 0;
-    return npyext_files_open(scan->connection, &scan->files, file, &scan->archive, &scan->facts, error);
+    return npyext_files_open(scan->connection, &scan->files, scan->next_file++, scan->tick, &scan->opened,
+                             error);
 }
 
 /* The index that the member argument chooses in the open file. */
@@ -122,10 +177,10 @@ static npyx_status choose_member(npyext_scan *scan, int64_t *index, npyx_error *
     const npyext_argument *member = &scan->arguments[NPYEXT_MEMBER];
     npyx_status status;
     if (member->type == SQLITE_TEXT) {
-        status = npyx_archive_find(scan->archive, member->bytes, member->nbytes, index, error);
+        status = npyx_archive_find(scan->opened.archive, member->bytes, member->nbytes, index, error);
     } else {
         *index = member->type == SQLITE_INTEGER ? member->integer : (int64_t)member->real;
-        status = npyx_archive_entry(scan->archive, *index, &scan->entry, error);
+        status = npyx_archive_entry(scan->opened.archive, *index, &scan->entry, error);
         if (status == NPYX_DONE)
             status = npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %" PRId64, *index);
     }
@@ -133,21 +188,39 @@ static npyx_status choose_member(npyext_scan *scan, int64_t *index, npyx_error *
     return status == NPYX_NOT_FOUND && scan->files.is_many ? NPYX_DONE : status;
 }
 
-npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
-    int64_t index = scan->next_index++;
-    npyx_status status = NPYX_OK;
-    scan->has_entry = false;
+/* Makes an entry the one at hand. */
+static npyx_status go_to_entry(npyext_scan *scan, int64_t index, npyx_error *error) {
+    npyx_status status = npyx_archive_entry(scan->opened.archive, index, &scan->entry, error);
     scan->index = index;
-    if (npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER])) {
-        if (index > 0)
-            return NPYX_DONE;
-        status = choose_member(scan, &index, error);
-        scan->index = index;
-    }
-    if (status == NPYX_OK)
-        status = npyx_archive_entry(scan->archive, index, &scan->entry, error);
     scan->has_entry = status == NPYX_OK;
+    if (status == NPYX_OK && scan->opened.archive->format == NPYX_FORMAT_TEN) {
+        memcpy(scan->ten_name, scan->entry.name, scan->entry.name_nbytes);
+        scan->entry.name = scan->ten_name;
+    }
     return status;
+}
+
+npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    do {
+        int64_t index = scan->next_index++;
+        scan->has_entry = false;
+        scan->index = index;
+        if (npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER])) {
+            if (index > 0)
+                return NPYX_DONE;
+            status = choose_member(scan, &index, error);
+        }
+        if (status == NPYX_OK)
+            status = go_to_entry(scan, index, error);
+    } while (status == NPYX_OK && is_pruned(&scan->name_prune, scan->entry.name, scan->entry.name_nbytes));
+    return status;
+}
+
+bool npyext_scan_is_single(const npyext_scan *scan) {
+    bool is_one_array = npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) ||
+                        (scan->opened.archive != NULL && scan->opened.archive->format == NPYX_FORMAT_NPY);
+    return is_one_array && npyext_files_count(&scan->files) == 1;
 }
 
 npyext_place npyext_scan_place(const npyext_scan *scan) {
@@ -204,7 +277,7 @@ void npyext_result_name(sqlite3_context *context, const npyext_scan *scan) {
 
 bool npyext_result_common(sqlite3_context *context, const npyext_scan *scan, int column) {
     const npyext_column *declared = &scan->function->columns[column];
-    if (declared->is_argument)
+    if (declared->kind == NPYEXT_IS_ARGUMENT)
         npyext_result_argument(context, &scan->arguments[declared->role]);
     else if (column == scan->function->ncolumns - 1)
         sqlite3_result_int64(context, npyext_scan_array_key(scan));

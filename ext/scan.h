@@ -12,29 +12,46 @@
 
 typedef enum npyext_on_error { NPYEXT_RAISE, NPYEXT_ROW, NPYEXT_SKIP } npyext_on_error;
 
+/* `path = ?` and `name = ?` of a WHERE clause: what does not match need not be opened. */
+typedef struct npyext_prune {
+    bool is_active;
+    npyext_argument text;
+} npyext_prune;
+
 typedef struct npyext_scan {
     npyext_connection *connection;
     const npyext_function *function;
+    npyext_plan plan;
     npyext_argument arguments[NPYEXT_NROLES];
-    int needs; /* NPYEXT_NEEDS_* of the columns asked for */
+    npyext_prune path_prune;
+    npyext_prune name_prune;
     npyext_on_error on_error;
+    int64_t tick; /* of the cache; 0: files are not kept */
     npyext_files files;
     size_t next_file;
-    /* the file at hand; archive is NULL between files */
+    /* the file at hand */
     const char *path; /* NULL for a BLOB */
-    npyext_file_facts facts;
-    npyx_archive *archive;
+    npyext_opened opened;
     /* the entry at hand */
     int64_t next_index;
     int64_t index;
     bool has_entry;
     npyx_entry entry;
+    char ten_name[24]; /* of a .ten's entry, whose archive may be shared with another cursor and move on */
 } npyext_scan;
 
-/* A scan of zeros begins anew with the arguments of an xFilter call. A NULL among them leaves it without
- * files. */
-npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int plan, int argc, sqlite3_value **argv,
-                              npyx_error *error);
+/* Whether an xFilter call asks a scan that began before for the same arrays: then open file and entry may be
+ * used once more. */
+bool npyext_scan_is_same(npyext_scan *scan, const char *sentence, sqlite3_value **argv);
+
+/* Begins anew with the arguments of an xFilter call. A NULL among them leaves a scan without files.
+ * keeps_files: take files from the cache. */
+npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int needs, const char *sentence,
+                              bool keeps_files, sqlite3_value **argv, npyx_error *error);
+
+/* Goes back to before the first file. */
+void npyext_scan_rewind(npyext_scan *scan);
+
 /* Gives everything back; a scan of zeros is taken too. */
 void npyext_scan_clear(npyext_scan *scan);
 
@@ -42,8 +59,12 @@ void npyext_scan_clear(npyext_scan *scan);
 npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error);
 void npyext_scan_close_file(npyext_scan *scan);
 
-/* Goes to the next entry of the open file that the member argument lets through, or answers NPYX_DONE. */
+/* Goes to the next entry of the open file that the member argument and the name let through, or answers
+ * NPYX_DONE. */
 npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error);
+
+/* Whether the array at hand is the only one that the scan can come to. */
+bool npyext_scan_is_single(const npyext_scan *scan);
 
 /* Where the scan is, for messages. */
 npyext_place npyext_scan_place(const npyext_scan *scan);

@@ -49,7 +49,7 @@ static bool becomes_row(npyext_survey *survey, int *code) {
 }
 
 static npyx_status check_format(const npyext_survey *survey, npyx_error *error) {
-    npyx_format format = survey->scan.archive->format;
+    npyx_format format = survey->scan.opened.archive->format;
     if (survey->only_format < 0 || (int)format == survey->only_format)
         return NPYX_OK;
     return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not %s .%s; npy_meta lists it",
@@ -106,7 +106,7 @@ int npyext_survey_next(sqlite3_vtab_cursor *cursor) {
     survey->has_error = false;
     while (!found && !survey->is_eof && code == SQLITE_OK) {
         npyx_array_clear(&survey->array);
-        if (scan->archive == NULL || scan->next_index == INT64_MAX)
+        if (scan->opened.archive == NULL || scan->next_index == INT64_MAX)
             code = next_file(survey, &found);
         else
             code = next_entry(survey, &found);
@@ -116,14 +116,14 @@ int npyext_survey_next(sqlite3_vtab_cursor *cursor) {
     return code;
 }
 
-int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int plan, const char *sentence, int argc,
+int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sentence, int argc,
                          sqlite3_value **argv) {
-    (void)sentence;
+    (void)argc;
     npyext_survey *survey = (npyext_survey *)cursor;
     npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
     npyext_connection_begin(vtab->connection);
     survey->is_eof = false;
-    npyx_status status = npyext_scan_begin(&survey->scan, vtab, plan, argc, argv, &survey->error);
+    npyx_status status = npyext_scan_begin(&survey->scan, vtab, needs, sentence, false, argv, &survey->error);
     if (status != NPYX_OK)
         return npyext_report(cursor->pVtab, npyext_scan_place(&survey->scan), &survey->error);
     return npyext_survey_next(cursor);

@@ -21,9 +21,9 @@ enum {
 };
 
 static const npyext_column columns[NCOLUMNS] = {
-    [PATH] = NPYEXT_OUTPUT("path TEXT", 0),
+    [PATH] = NPYEXT_PATH(false),
     [IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
-    [NAME] = NPYEXT_OUTPUT("name TEXT", 0),
+    [NAME] = NPYEXT_NAME(false),
     [DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
     [SHAPE] = NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER),
     [NDIM] = NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER),
@@ -39,7 +39,7 @@ static const npyext_column columns[NCOLUMNS] = {
 
 static npyx_status visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->scan;
-    return npyx_archive_describe(scan->archive, scan->index, &survey->array, &survey->is_array, error);
+    return npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
 }
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {

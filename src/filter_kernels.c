@@ -9,80 +9,80 @@
  * only ORed, and bits are made, one by one but without a branch, only where something passes.
  *
  * A range of patterns is one subtraction and one signed comparison, whatever the signedness of the items:
- * with u = x - low (modulo 2^n), x lies in the range when u <= high - low as unsigned numbers, and so when both
- * with their highest bit flipped compare like that as signed ones. The flip of u is part of `base`.
+ * with u = x - low (modulo 2^n), x lies in the range when u <= high - low as unsigned numbers, and so when
+ * both with their highest bit flipped compare like that as signed ones. The flip of u is part of `base`.
  */
-#define IN_RANGE(signed_type, x, r)     ((signed_type)((x)-base[r]) <= limit[r])
-#define IN_ONE_RANGE(signed_type, x)    IN_RANGE(signed_type, x, 0)
-#define IN_TWO_RANGES(signed_type, x)   (IN_RANGE(signed_type, x, 0) | IN_RANGE(signed_type, x, 1))
-#define IN_BOUNDS(signed_type, x)       (((x) >= low) & ((x) <= high))
-#define OUT_OF_BOUNDS(signed_type, x)   (((x) < low) | ((x) > high))
-#define IS_NAN(signed_type, x)          ((x) != (x))
+#define IN_RANGE(signed_type, x, r)   ((signed_type)((x)-base[r]) <= limit[r])
+#define IN_ONE_RANGE(signed_type, x)  IN_RANGE(signed_type, x, 0)
+#define IN_TWO_RANGES(signed_type, x) (IN_RANGE(signed_type, x, 0) | IN_RANGE(signed_type, x, 1))
+#define IN_BOUNDS(signed_type, x)     (((x) >= low) & ((x) <= high))
+#define OUT_OF_BOUNDS(signed_type, x) (((x) < low) | ((x) > high))
+#define IS_NAN(signed_type, x)        ((x) != (x))
 
 /* Vectors are GNU C's, which become what the processor has; passes is one of the macros above. */
-#define RUN(item_type, item_vector, mask_type, mask_vector, vector_nbytes, passes)                            \
-    for (int64_t w = 0; w < nwords; w++, items += 64 * sizeof(item_type)) {                                   \
-        if (bitmap[w] == 0)                                                                                   \
-            continue;                                                                                         \
-        mask_vector any = {0};                                                                                \
-        for (size_t off = 0; off < 64 * sizeof(item_type); off += (vector_nbytes)) {                          \
-            item_vector x;                                                                                    \
-            memcpy(&x, items + off, sizeof x);                                                                \
-            any |= passes(mask_vector, x);                                                                    \
-        }                                                                                                     \
-        uint64_t halves[(vector_nbytes) / 8];                                                                 \
-        memcpy(halves, &any, sizeof halves);                                                                  \
-        uint64_t hits = halves[0];                                                                            \
-        for (size_t k = 1; k < (vector_nbytes) / 8; k++)                                                      \
-            hits |= halves[k];                                                                                \
-        if (hits == 0) {                                                                                      \
-            bitmap[w] = 0;                                                                                    \
-            continue;                                                                                         \
-        }                                                                                                     \
-        uint64_t word = 0;                                                                                    \
-        for (size_t i = 0; i < 64; i++) {                                                                     \
-            item_type x;                                                                                      \
-            memcpy(&x, items + i * sizeof x, sizeof x);                                                       \
-            word |= (uint64_t)(passes(mask_type, x)) << i;                                                    \
-        }                                                                                                     \
-        bitmap[w] &= word;                                                                                    \
+#define RUN(item_type, item_vector, mask_type, mask_vector, vector_nbytes, passes)                           \
+    for (int64_t w = 0; w < nwords; w++, items += 64 * sizeof(item_type)) {                                  \
+        if (bitmap[w] == 0)                                                                                  \
+            continue;                                                                                        \
+        mask_vector any = {0};                                                                               \
+        for (size_t off = 0; off < 64 * sizeof(item_type); off += (vector_nbytes)) {                         \
+            item_vector x;                                                                                   \
+            memcpy(&x, items + off, sizeof x);                                                               \
+            any |= passes(mask_vector, x);                                                                   \
+        }                                                                                                    \
+        uint64_t halves[(vector_nbytes) / 8];                                                                \
+        memcpy(halves, &any, sizeof halves);                                                                 \
+        uint64_t hits = halves[0];                                                                           \
+        for (size_t k = 1; k < (vector_nbytes) / 8; k++)                                                     \
+            hits |= halves[k];                                                                               \
+        if (hits == 0) {                                                                                     \
+            bitmap[w] = 0;                                                                                   \
+            continue;                                                                                        \
+        }                                                                                                    \
+        uint64_t word = 0;                                                                                   \
+        for (size_t i = 0; i < 64; i++) {                                                                    \
+            item_type x;                                                                                     \
+            memcpy(&x, items + i * sizeof x, sizeof x);                                                      \
+            word |= (uint64_t)(passes(mask_type, x)) << i;                                                   \
+        }                                                                                                    \
+        bitmap[w] &= word;                                                                                   \
     }
 
-#define PATTERN_KERNEL(name, target, nbits, vector_nbytes)                                                    \
-    target static void name(const npyx_filter *filter, const uint8_t *items, int64_t nwords,                  \
-                            uint64_t *bitmap) {                                                               \
-        typedef uint##nbits##_t item_type;                                                                    \
-        typedef int##nbits##_t mask_type;                                                                     \
-        typedef item_type item_vector __attribute__((vector_size(vector_nbytes)));                            \
-        typedef mask_type mask_vector __attribute__((vector_size(vector_nbytes)));                            \
-        const item_type flip = (item_type)((item_type)1 << (nbits - 1));                                      \
-        item_type base[2];                                                                                    \
-        mask_type limit[2];                                                                                   \
-        for (int r = 0; r < 2; r++) {                                                                         \
-            uint64_t span = filter->ranges[r].high - filter->ranges[r].low;                                   \
-            base[r] = (item_type)(filter->ranges[r].low + flip);                                              \
-            limit[r] = (mask_type)((item_type)span ^ flip);                                                   \
-        }                                                                                                     \
-        if (filter->nranges == 1) {                                                                           \
-            RUN(item_type, item_vector, mask_type, mask_vector, vector_nbytes, IN_ONE_RANGE)                  \
-        } else {                                                                                              \
-            RUN(item_type, item_vector, mask_type, mask_vector, vector_nbytes, IN_TWO_RANGES)                 \
-        }                                                                                                     \
+#define PATTERN_KERNEL(name, target, nbits, vector_nbytes)                                                   \
+    target static void name(const npyx_filter *filter, const uint8_t *items, int64_t nwords,                 \
+                            uint64_t *bitmap) {                                                              \
+        typedef uint##nbits##_t item_type;                                                                   \
+        typedef int##nbits##_t mask_type;                                                                    \
+        typedef item_type item_vector __attribute__((vector_size(vector_nbytes)));                           \
+        typedef mask_type mask_vector __attribute__((vector_size(vector_nbytes)));                           \
+        const item_type flip = (item_type)((item_type)1 << ((nbits)-1));                                     \
+        item_type base[2];                                                                                   \
+        mask_type limit[2];                                                                                  \
+        for (int r = 0; r < 2; r++) {                                                                        \
+            uint64_t span = filter->ranges[r].high - filter->ranges[r].low;                                  \
+            base[r] = (item_type)(filter->ranges[r].low + flip);                                             \
+            limit[r] = (mask_type)((item_type)span ^ flip);                                                  \
+        }                                                                                                    \
+        if (filter->nranges == 1) {                                                                          \
+            RUN(item_type, item_vector, mask_type, mask_vector, vector_nbytes, IN_ONE_RANGE)                 \
+        } else {                                                                                             \
+            RUN(item_type, item_vector, mask_type, mask_vector, vector_nbytes, IN_TWO_RANGES)                \
+        }                                                                                                    \
     }
 
-#define FLOAT_KERNEL(name, target, float_type, nbits, lowest, highest, vector_nbytes)                         \
-    target static void name(const npyx_filter *filter, const uint8_t *items, int64_t nwords,                  \
-                            uint64_t *bitmap) {                                                               \
-        typedef float_type item_vector __attribute__((vector_size(vector_nbytes)));                           \
-        typedef int##nbits##_t mask_vector __attribute__((vector_size(vector_nbytes)));                       \
-        const float_type low = lowest(filter->low), high = highest(filter->high);                             \
-        if (filter->wants_null) {                                                                             \
-            RUN(float_type, item_vector, int##nbits##_t, mask_vector, vector_nbytes, IS_NAN)                  \
-        } else if (filter->is_negated) {                                                                      \
-            RUN(float_type, item_vector, int##nbits##_t, mask_vector, vector_nbytes, OUT_OF_BOUNDS)           \
-        } else {                                                                                              \
-            RUN(float_type, item_vector, int##nbits##_t, mask_vector, vector_nbytes, IN_BOUNDS)               \
-        }                                                                                                     \
+#define FLOAT_KERNEL(name, target, float_type, nbits, lowest, highest, vector_nbytes)                        \
+    target static void name(const npyx_filter *filter, const uint8_t *items, int64_t nwords,                 \
+                            uint64_t *bitmap) {                                                              \
+        typedef float_type item_vector __attribute__((vector_size(vector_nbytes)));                          \
+        typedef int##nbits##_t mask_vector __attribute__((vector_size(vector_nbytes)));                      \
+        const float_type low = lowest(filter->low), high = highest(filter->high);                            \
+        if (filter->wants_null) {                                                                            \
+            RUN(float_type, item_vector, int##nbits##_t, mask_vector, vector_nbytes, IS_NAN)                 \
+        } else if (filter->is_negated) {                                                                     \
+            RUN(float_type, item_vector, int##nbits##_t, mask_vector, vector_nbytes, OUT_OF_BOUNDS)          \
+        } else {                                                                                             \
+            RUN(float_type, item_vector, int##nbits##_t, mask_vector, vector_nbytes, IN_BOUNDS)              \
+        }                                                                                                    \
     }
 
 #define SAME(value) (value)
@@ -95,23 +95,32 @@ static float least_f32_from(double value) {
     if (value < -(double)FLT_MAX)
         return isinf(value) ? (float)-INFINITY : -FLT_MAX;
     float nearest = (float)value;
-    return (double)nearest >= value ? nearest : nextafterf(nearest, (float)INFINITY);
+    if ((double)nearest >= value)
+        return nearest;
+    if (nearest == 0)
+        return FLT_TRUE_MIN;
+    int32_t bits; /* one step up, which is a step toward zero from below it */
+    memcpy(&bits, &nearest, sizeof bits);
+    bits += bits < 0 ? -1 : 1;
+    memcpy(&nearest, &bits, sizeof nearest);
+    return nearest;
 }
 
 static float greatest_f32_to(double value) {
     return -least_f32_from(-value);
 }
 
-#define KERNELS(suffix, target, vector_nbytes)                                                                \
-    PATTERN_KERNEL(run_8_##suffix, target, 8, vector_nbytes)                                                  \
-    PATTERN_KERNEL(run_16_##suffix, target, 16, vector_nbytes)                                                \
-    PATTERN_KERNEL(run_32_##suffix, target, 32, vector_nbytes)                                                \
-    PATTERN_KERNEL(run_64_##suffix, target, 64, vector_nbytes)                                                \
-    FLOAT_KERNEL(run_f4_##suffix, target, float, 32, least_f32_from, greatest_f32_to, vector_nbytes)          \
-    FLOAT_KERNEL(run_f8_##suffix, target, double, 64, SAME, SAME, vector_nbytes)                              \
-    static npyx_filter_kernel *const kernels_##suffix[NPYX_NLANES] = {                                        \
-        [NPYX_LANE_8] = run_8_##suffix,   [NPYX_LANE_16] = run_16_##suffix, [NPYX_LANE_32] = run_32_##suffix, \
-        [NPYX_LANE_64] = run_64_##suffix, [NPYX_LANE_F4] = run_f4_##suffix, [NPYX_LANE_F8] = run_f8_##suffix};
+#define KERNELS(suffix, target, vector_nbytes)                                                               \
+    PATTERN_KERNEL(run_8_##suffix, target, 8, vector_nbytes)                                                 \
+    PATTERN_KERNEL(run_16_##suffix, target, 16, vector_nbytes)                                               \
+    PATTERN_KERNEL(run_32_##suffix, target, 32, vector_nbytes)                                               \
+    PATTERN_KERNEL(run_64_##suffix, target, 64, vector_nbytes)                                               \
+    FLOAT_KERNEL(run_f4_##suffix, target, float, 32, least_f32_from, greatest_f32_to, vector_nbytes)         \
+    FLOAT_KERNEL(run_f8_##suffix, target, double, 64, SAME, SAME, vector_nbytes)                             \
+    static npyx_filter_kernel *const kernels_##suffix[NPYX_NLANES] =                                         \
+        {[NPYX_LANE_8] = run_8_##suffix,   [NPYX_LANE_16] = run_16_##suffix,                                 \
+         [NPYX_LANE_32] = run_32_##suffix, [NPYX_LANE_64] = run_64_##suffix,                                 \
+         [NPYX_LANE_F4] = run_f4_##suffix, [NPYX_LANE_F8] = run_f8_##suffix};
 
 KERNELS(portable, , 16)
 

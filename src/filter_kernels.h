@@ -15,7 +15,14 @@ typedef void npyx_filter_kernel(const npyx_filter *filter, const uint8_t *items,
                                 uint64_t *bitmap);
 
 /* What can be run over; of each there is one. */
-typedef enum npyx_lane { NPYX_LANE_8, NPYX_LANE_16, NPYX_LANE_32, NPYX_LANE_64, NPYX_LANE_F4, NPYX_LANE_F8 } npyx_lane;
+typedef enum npyx_lane {
+    NPYX_LANE_8,
+    NPYX_LANE_16,
+    NPYX_LANE_32,
+    NPYX_LANE_64,
+    NPYX_LANE_F4,
+    NPYX_LANE_F8
+} npyx_lane;
 enum { NPYX_NLANES = NPYX_LANE_F8 + 1 };
 
 /* The pattern lanes look at the filter's ranges, F4 and F8 at its bounds. */

@@ -234,33 +234,45 @@ static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, n
     return status;
 }
 
-npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, npyx_error *error) {
+static npyx_status fill_rows(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
+    reader->first_row = row;
+    reader->nrows_read = 0;
+    npyx_status status = reader->is_contiguous ? fill_contiguous(reader, row, nrows, error)
+                                               : fill_panel(reader, row, nrows, error);
+    if (status == NPYX_OK)
+        reader->nrows_read = nrows;
+    return status;
+}
+
+npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error) {
     npyx_status status = npyx_poll(reader->source->host, error);
     if (status != NPYX_OK)
         return status;
-    reader->first_row = row;
-    reader->nrows_read = reader->nrows - row;
+    int64_t nrows = reader->nrows - row < max_nrows ? reader->nrows - row : max_nrows;
     if (reader->row_nbytes == 0) { /* no bytes to read, however many rows are claimed */
         reader->rows = (const uint8_t *)"";
+        reader->first_row = row;
+        reader->nrows_read = nrows;
         return NPYX_OK;
     }
     if (reader->row_nbytes > reader->max_row_nbytes)
         return npyx_fail(error, NPYX_TOOBIG, -1,
                          "one row has %" PRId64 " bytes, more than SQLite's limit of %" PRId64 " for a value",
                          reader->row_nbytes, reader->max_row_nbytes);
-    int64_t nrows = reader->block_nbytes / reader->row_nbytes;
-    if (nrows < reader->nrows_read)
-        reader->nrows_read = nrows < 1 ? 1 : nrows;
-    status = reader->is_contiguous ? fill_contiguous(reader, row, reader->nrows_read, error)
-                                   : fill_panel(reader, row, reader->nrows_read, error);
-    if (status != NPYX_OK) {
-        reader->nrows_read = 0;
-        return status;
+    int64_t block_nrows = reader->block_nbytes / reader->row_nbytes;
+    if (block_nrows < 1)
+        block_nrows = 1;
+    if (block_nrows <= nrows) { /* a whole block was wanted: the next one may be larger */
+        nrows = block_nrows;
+        int64_t max_nbytes = reader->is_contiguous ? MAX_BLOCK_NBYTES : MAX_PANEL_NBYTES;
+        int64_t growth = reader->is_contiguous ? 2 : 4;
+        if (reader->block_nbytes < max_nbytes)
+            reader->block_nbytes =
+                reader->block_nbytes * growth < max_nbytes ? reader->block_nbytes * growth : max_nbytes;
     }
-    int64_t max_nbytes = reader->is_contiguous ? MAX_BLOCK_NBYTES : MAX_PANEL_NBYTES;
-    int64_t growth = reader->is_contiguous ? 2 : 4;
-    if (reader->block_nbytes < max_nbytes)
-        reader->block_nbytes =
-            reader->block_nbytes * growth < max_nbytes ? reader->block_nbytes * growth : max_nbytes;
-    return NPYX_OK;
+    return fill_rows(reader, row, nrows, error);
+}
+
+npyx_status npyx_reader_fill_all(npyx_reader *reader, npyx_error *error) {
+    return fill_rows(reader, 0, reader->nrows, error);
 }

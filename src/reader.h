@@ -38,8 +38,11 @@ typedef struct npyx_reader {
 void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
                       int64_t max_row_nbytes);
 
-/* Makes a block that begins at row, which is below nrows. Polls the host. */
-npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, npyx_error *error);
+/* Makes a block that begins at row, which is below nrows, of at most max_nrows. Polls the host. */
+npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error);
+
+/* Makes all rows one block, whatever their size. */
+npyx_status npyx_reader_fill_all(npyx_reader *reader, npyx_error *error);
 
 /* Gives the memory back; a reader of zeros is taken too. */
 void npyx_reader_clear(npyx_reader *reader);

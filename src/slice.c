@@ -271,8 +271,10 @@ static void take_range(builder *b, const subscript *taken) {
     int64_t start = taken->has_start ? clamp(taken->start, length, step) : step < 0 ? length - 1 : 0;
     int64_t stop = taken->has_stop ? clamp(taken->stop, length, step) : step < 0 ? -1 : length;
     int64_t nitems = 0;
-    if (step > 0 ? start < stop : start > stop)
-        nitems = step > 0 ? (stop - start - 1) / step + 1 : (start - stop - 1) / -step + 1;
+    if (step > 0 && start < stop)
+        nitems = (stop - start - 1) / step + 1;
+    else if (step < 0 && start > stop)
+        nitems = (start - stop - 1) / -step + 1;
     if (nitems == 0)
         start = 0;
     if (nitems < 2) /* goes nowhere; a step that is used is shorter than the axis, so no product overflows */

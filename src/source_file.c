@@ -10,6 +10,9 @@
 /* From here on a read is long enough that one fstat more does not show. */
 enum { CHECKED_READ_NBYTES = 1 << 16 };
 
+/* A longer read is made of several, so that it can be interrupted. */
+enum { PIECE_NBYTES = 1 << 23 };
+
 typedef struct file_source {
     npyx_source base;
     int descriptor;
@@ -39,21 +42,19 @@ static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size
     npyx_counters *counters = &source->host->counters;
     size_t done_nbytes = 0;
     while (done_nbytes < nbytes) {
-        ssize_t n = pread(file->descriptor, (char *)bytes + done_nbytes, nbytes - done_nbytes,
+        size_t piece_nbytes = nbytes - done_nbytes < PIECE_NBYTES ? nbytes - done_nbytes : PIECE_NBYTES;
+        ssize_t n = pread(file->descriptor, (char *)bytes + done_nbytes, piece_nbytes,
                           (off_t)(off + (int64_t)done_nbytes));
         counters->read_calls++;
-        if (n < 0 && errno == EINTR) {
-            npyx_status status = npyx_poll(source->host, error);
-            if (status != NPYX_OK)
-                return status;
-            continue;
-        }
-        if (n < 0)
+        if (n < 0 && errno != EINTR)
             return fail_errno(error, errno, "cannot be read");
         if (n == 0)
             return file_check(file, error); /* shorter than at its opening */
-        counters->bytes_read += n;
-        done_nbytes += (size_t)n;
+        counters->bytes_read += n < 0 ? 0 : n;
+        done_nbytes += n < 0 ? 0 : (size_t)n;
+        npyx_status status = done_nbytes < nbytes ? npyx_poll(source->host, error) : NPYX_OK;
+        if (status != NPYX_OK)
+            return status;
     }
     *read_nbytes = done_nbytes;
     return nbytes >= CHECKED_READ_NBYTES ? file_check(file, error) : NPYX_OK;

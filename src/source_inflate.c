@@ -48,12 +48,11 @@ static npyx_status inflate_restart(inflate_source *source, npyx_error *error) {
     return NPYX_OK;
 }
 
+/* Hands zlib the next compressed bytes; none when all were handed over. */
 static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
     int64_t left_nbytes = source->compressed->nbytes - source->input_off;
     if (left_nbytes <= 0)
-        return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
-                         "the deflated data end early (%" PRId64 " of %" PRId64 " bytes inflated)",
-                         source->done_nbytes, source->base.nbytes);
+        return NPYX_OK;
     if (source->input == NULL) {
         source->input = npyx_alloc(source->base.host, INPUT_NBYTES);
         if (source->input == NULL)
@@ -71,6 +70,25 @@ static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
     source->stream.next_in = (z_const Bytef *)bytes;
     source->stream.avail_in = (uInt)nbytes;
     return NPYX_OK;
+}
+
+/* What a call of inflate that gave code means. */
+static npyx_status inflate_check_code(const inflate_source *source, int code, size_t made_nbytes,
+                                      npyx_error *error) {
+    int64_t inflated_nbytes = source->done_nbytes + (int64_t)made_nbytes;
+    switch (code) {
+    case Z_OK:
+    case Z_STREAM_END: return NPYX_OK;
+    case Z_MEM_ERROR: return npyx_fail_nomem(error);
+    case Z_BUF_ERROR: /* zlib keeps bytes of its own: only now is it sure that the input was too short */
+        return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
+                         "the deflated data end early (%" PRId64 " of %" PRId64 " bytes inflated)",
+                         inflated_nbytes, source->base.nbytes);
+    default:
+        return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
+                         "the deflated data are damaged (%s, %" PRId64 " bytes in)",
+                         source->stream.msg != NULL ? source->stream.msg : "zlib error", inflated_nbytes);
+    }
 }
 
 /* Inflates at most nbytes into bytes and counts them; fewer only when the stream ends. */
@@ -92,13 +110,9 @@ static npyx_status inflate_some(inflate_source *source, uint8_t *bytes, size_t n
         int code = inflate(stream, Z_NO_FLUSH);
         made_nbytes += piece_nbytes - stream->avail_out;
         source->stream_ended = code == Z_STREAM_END;
-        if (code == Z_MEM_ERROR)
-            return npyx_fail_nomem(error);
-        if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
-            return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
-                             "the deflated data are damaged (%s, %" PRId64 " bytes in)",
-                             stream->msg != NULL ? stream->msg : "zlib error",
-                             source->done_nbytes + (int64_t)made_nbytes);
+        status = inflate_check_code(source, code, made_nbytes, error);
+        if (status != NPYX_OK)
+            return status;
     }
     if (source->check_crc)
         source->crc = (uint32_t)crc32_z(source->crc, bytes, made_nbytes);

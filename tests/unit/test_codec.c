@@ -49,7 +49,7 @@ static int64_t read_rows(npyx_archive *archive, const npyx_array *array, uint8_t
     npyx_reader_init(&reader, payload, &view, INT32_MAX);
     int64_t row = 0;
     while (row < reader.nrows) {
-        assert_int_equal(npyx_reader_fill(&reader, row, &error), NPYX_OK);
+        assert_int_equal(npyx_reader_fill(&reader, row, INT64_MAX, &error), NPYX_OK);
         assert_true(reader.nrows_read > 0);
         memcpy(out, reader.rows, (size_t)(reader.nrows_read * reader.row_nbytes));
         out += reader.nrows_read * reader.row_nbytes;
@@ -169,7 +169,7 @@ static void test_a_poll_stops_a_read(void **state) {
     npyx_view_of_array(&array, &view);
     npyx_reader_init(&reader, payload, &view, INT32_MAX);
     unit.wants_interrupt = true;
-    assert_int_equal(npyx_reader_fill(&reader, 0, &error), NPYX_INTERRUPTED);
+    assert_int_equal(npyx_reader_fill(&reader, 0, INT64_MAX, &error), NPYX_INTERRUPTED);
     unit.wants_interrupt = false;
     npyx_reader_clear(&reader);
     npyx_source_close(payload);

@@ -1,0 +1,21 @@
+/* Bounds of an index column, narrowed by the comparisons of a WHERE clause as SQLite would judge them. */
+#ifndef NPYEXT_RANGE_H
+#define NPYEXT_RANGE_H
+
+#include "bridge.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Both ends included; empty when low is above high. */
+typedef struct npyext_range {
+    int64_t low, high;
+} npyext_range;
+
+/* Narrows the range by `column op value` (SQLITE_INDEX_CONSTRAINT_EQ, IS, LT, LE, GT, GE), where the column
+ * is an INTEGER: numeric affinity is applied to a text, any other text and a BLOB are above all numbers, and
+ * NULL satisfies nothing. */
+void npyext_range_narrow(npyext_range *range, int op, sqlite3_value *value);
+
+#pragma GCC visibility pop
+
+#endif
