@@ -111,7 +111,7 @@ int npyext_report(sqlite3_vtab *vtab, npyext_place place, const npyx_error *erro
     int code = npyext_code(error->status);
     sqlite3_free(vtab->zErrMsg);
     vtab->zErrMsg = code == SQLITE_NOMEM ? NULL : npyext_error_text(place, error);
-    return code;
+    return vtab->zErrMsg == NULL ? SQLITE_NOMEM : code;
 }
 
 npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error) {
@@ -163,9 +163,10 @@ bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *valu
         argument->type == SQLITE_TEXT ? (const void *)sqlite3_value_text(value) : sqlite3_value_blob(value);
     if (bytes == NULL || (size_t)sqlite3_value_bytes(value) != argument->nbytes)
         return false;
-    /* what is not owned is bound, and stays as it is while the statement runs */
-    if (argument->owned == NULL && bytes == argument->bytes && sqlite3_value_frombind(value))
-        return true;
+    /* what is not owned is bound, and stays as it is while the statement runs; anything else may have been
+     * written over where it lay, and is not to be looked at */
+    if (argument->owned == NULL)
+        return bytes == argument->bytes && sqlite3_value_frombind(value);
     return memcmp(bytes, argument->bytes, argument->nbytes) == 0;
 }
 
@@ -211,7 +212,11 @@ int npyext_result_error(sqlite3_context *context, npyext_place place, const npyx
         return code;
     }
     char *text = npyext_error_text(place, error);
-    sqlite3_result_error(context, text == NULL ? "npyext: out of memory" : text, -1);
+    if (text == NULL) {
+        sqlite3_result_error_nomem(context);
+        return SQLITE_NOMEM;
+    }
+    sqlite3_result_error(context, text, -1);
     sqlite3_result_error_code(context, code);
     sqlite3_free(text);
     return code;

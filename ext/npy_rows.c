@@ -3,7 +3,7 @@
 
 #include "functions.h"
 #include "range.h"
-#include "scan.h"
+#include "selection.h"
 
 enum {
     /* Lookups into an array of this size or less, from the fourth on, find it all in memory. */
@@ -48,22 +48,22 @@ static const npyext_column columns[NCOLUMNS] = {
 
 typedef struct rows_cursor {
     sqlite3_vtab_cursor base;
-    /* what xNext, xEof and xColumn touch for every row */
+    /* what xNext, xEof and xColumn touch for every row; rows are counted from the view's first */
     bool is_eof;
     npyx_type
-        plain_type; /* of one-dimensional items in the host's byte order; NPYX_NTYPES: decode by dtype */
-    int64_t row;
-    int64_t block_end_row; /* the row behind the block at hand */
-    const uint8_t *items;  /* of the row at hand; NULL when no column needs them */
-    int64_t row_step_nbytes;
-    npyext_range range; /* of rows asked for */
-    int64_t last_row;   /* of them that the array at hand has; -1 before the first */
-    int nlookups;       /* xFilter calls in a row for the same array */
+        plain_type;    /* of the items of a one-dimensional view; NPYX_NTYPES: to be decoded by their dtype */
+    int64_t index;     /* of the row at hand */
+    int64_t block_end; /* the index behind the block at hand */
+    const uint8_t *items; /* of the row at hand; of nothing when no column needs them */
+    int64_t step_nbytes;  /* from row to row */
+    npyext_range range;   /* of rows asked for, as the file counts them */
+    int64_t last_index;   /* of the rows asked for that the array at hand has */
+    int nlookups;         /* xFilter calls in a row for the same array */
     /* what changes from array to array */
     npyext_scan scan;
-    npyx_array array;
-    npyx_source *payload;
+    npyext_selection selection;
     npyx_reader reader;
+    npyx_buffer converted; /* the block as astype wants it */
     npyx_buffer scratch;
     npyx_buffer swapped;
     bool needs_swap;
@@ -76,17 +76,15 @@ static int rows_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
         return SQLITE_NOMEM;
     memset(rows, 0, sizeof *rows);
     rows->is_eof = true;
-    npyx_array_init(&rows->array, &connection->host);
-    rows->scratch.host = rows->swapped.host = &connection->host;
+    npyext_selection_init(&rows->selection, &connection->host);
+    rows->scratch.host = rows->swapped.host = rows->converted.host = &connection->host;
     *cursor = &rows->base;
     return SQLITE_OK;
 }
 
 static void close_array(rows_cursor *rows) {
     npyx_reader_clear(&rows->reader);
-    npyx_source_close(rows->payload);
-    rows->payload = NULL;
-    npyx_array_clear(&rows->array);
+    npyext_selection_close(&rows->selection);
 }
 
 static int rows_close(sqlite3_vtab_cursor *cursor) {
@@ -95,144 +93,134 @@ static int rows_close(sqlite3_vtab_cursor *cursor) {
     npyext_scan_clear(&rows->scan);
     npyx_buffer_clear(&rows->scratch);
     npyx_buffer_clear(&rows->swapped);
+    npyx_buffer_clear(&rows->converted);
     sqlite3_free(rows);
     return SQLITE_OK;
 }
 
-/* The types that xColumn decodes in a line. */
-static npyx_type plain_type(const npyx_view *view) {
-    const npyx_dtype *dtype = view->dtype;
-    bool is_native =
-        dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
-    return view->ndim <= 1 && is_native ? dtype->type : NPYX_NTYPES;
+/* The row number of an index: along the axis that is the first one left, in the file's array. */
+static inline int64_t row_number(const npyx_view *view, int64_t index) {
+    return view->ndim == 0 ? 0 : view->first[0] + index * view->step[0];
 }
 
 /* Goes before the first row of the range that the open array has. */
 static void begin_rows(rows_cursor *rows) {
-    rows->row = rows->range.low < 0 ? 0 : rows->range.low;
-    rows->last_row = rows->range.high < rows->reader.nrows ? rows->range.high : rows->reader.nrows - 1;
-}
-
-/* Opens the array at which the scan is. NPYX_DONE: the entry is none, and was not asked for by name. */
-static npyx_status open_array(rows_cursor *rows, npyx_error *error) {
-    npyext_scan *scan = &rows->scan;
-    bool is_array = false;
-    npyx_view view;
-    npyx_status status =
-        npyx_archive_describe(scan->opened.archive, scan->index, &rows->array, &is_array, error);
-    if (status != NPYX_OK)
-        return status;
-    if (!is_array) {
-        if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
-            return NPYX_DONE;
-        return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing)");
+    const npyx_view *view = &rows->selection.view;
+    rows->index = 0;
+    rows->last_index = rows->reader.nrows - 1;
+    if (rows->range.low <= 0 && rows->range.high == INT64_MAX)
+        return;
+    if (view->ndim == 0) {
+        rows->last_index = rows->range.low <= 0 && rows->range.high >= 0 ? 0 : -1;
+    } else if (view->step[0] == 1) {
+        rows->index = rows->range.low <= view->first[0] ? 0 : rows->range.low - view->first[0];
+        if (rows->range.high < view->first[0])
+            rows->last_index = -1;
+        else if (rows->range.high - view->first[0] < rows->last_index)
+            rows->last_index = rows->range.high - view->first[0];
+    } else {
+        npyx_view narrowed = *view;
+        npyx_view_narrow(&narrowed, 0, rows->range.low, rows->range.high);
+        rows->index = narrowed.shape[0] == 0 ? 0 : (narrowed.first[0] - view->first[0]) / view->step[0];
+        rows->last_index = rows->index + narrowed.shape[0] - 1;
     }
-    status = npyx_array_check_values(&rows->array, error);
-    if (status == NPYX_OK)
-        status = npyx_archive_open_payload(scan->opened.archive, scan->index, &rows->payload, error);
-    if (status != NPYX_OK)
-        return status;
-    npyx_view_of_array(&rows->array, &view);
-    int limit = sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1);
-    npyx_reader_init(&rows->reader, rows->payload, &view, limit);
-    /* SQLite adds a byte to what it keeps, and limits the sum */
-    rows->scratch.limit_nbytes = (size_t)limit;
-    rows->plain_type = plain_type(&view);
-    rows->needs_swap = npyx_element_needs_swap(view.dtype);
-    begin_rows(rows);
-    return NPYX_OK;
 }
 
-/* Reads a block with rows->row in it. */
+/* Makes a reader for the array that the selection has just opened. */
+static void begin_array(rows_cursor *rows) {
+    const npyext_selection *selection = &rows->selection;
+    const npyx_dtype *dtype = npyext_selection_dtype(selection);
+    int limit = sqlite3_limit(rows->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
+    npyx_reader_init(&rows->reader, selection->payload, &selection->view, limit);
+    rows->scratch.limit_nbytes = (size_t)limit;
+    rows->plain_type = selection->view.ndim <= 1 ? npyext_plain_type(dtype) : NPYX_NTYPES;
+    rows->needs_swap = npyx_element_needs_swap(dtype);
+    begin_rows(rows);
+}
+
+/* Reads a block with rows->index in it. */
 static npyx_status read_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
+    const npyext_selection *selection = &rows->selection;
     bool is_held = rows->nlookups >= HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
                    reader->nrows <= HELD_NBYTES / reader->row_nbytes;
-    return is_held ? npyx_reader_fill_all(reader, error)
-                   : npyx_reader_fill(reader, rows->row, rows->last_row - rows->row + 1, error);
+    npyx_status status =
+        is_held ? npyx_reader_fill_all(reader, error)
+                : npyx_reader_fill(reader, rows->index, rows->last_index - rows->index + 1, error);
+    if (status != NPYX_OK || selection->astype == NULL)
+        return status;
+    npyx_buffer_reset(&rows->converted);
+    int64_t nelem = reader->nrows_read * reader->row_nelem;
+    if (!npyx_buffer_reserve(&rows->converted, (size_t)(nelem * selection->astype->itemsize))) {
+        reader->nrows_read = 0;
+        return npyx_buffer_check(&rows->converted, error);
+    }
+    status = npyx_convert_items(selection->view.dtype, reader->rows, nelem, selection->astype,
+                                (uint8_t *)rows->converted.bytes, error);
+    if (status != NPYX_OK)
+        reader->nrows_read = 0;
+    return status;
 }
 
-/* Makes a block in which rows->row lies the one at hand. */
+/* Makes a block in which rows->index lies the one at hand. */
 static npyx_status load_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
+    const npyx_dtype *astype = rows->selection.astype;
     if (!(rows->scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
-        rows->items = NULL;
-        rows->row_step_nbytes = 0;
-        rows->block_end_row = rows->last_row + 1;
+        rows->items = (const uint8_t *)""; /* never looked at */
+        rows->step_nbytes = 0;
+        rows->block_end = rows->last_index + 1;
         return NPYX_OK;
     }
-    if (rows->row < reader->first_row || rows->row >= reader->first_row + reader->nrows_read) {
+    if (rows->index < reader->first_row || rows->index >= reader->first_row + reader->nrows_read) {
         npyext_connection_begin(rows->scan.connection);
         npyx_status status = read_block(rows, error);
         if (status != NPYX_OK)
             return status;
     }
-    int64_t block_end_row = reader->first_row + reader->nrows_read;
-    rows->items = reader->rows + (rows->row - reader->first_row) * reader->row_nbytes;
-    rows->row_step_nbytes = reader->row_nbytes;
-    rows->block_end_row = block_end_row <= rows->last_row ? block_end_row : rows->last_row + 1;
+    const uint8_t *block = astype == NULL ? reader->rows : (const uint8_t *)rows->converted.bytes;
+    int64_t block_end = reader->first_row + reader->nrows_read;
+    rows->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
+    rows->items = block + (rows->index - reader->first_row) * rows->step_nbytes;
+    rows->block_end = block_end <= rows->last_index ? block_end : rows->last_index + 1;
     return NPYX_OK;
 }
 
-/* Goes on to the next array that has rows. */
+/* Goes on to the next array that can be read. */
 static npyx_status next_array(rows_cursor *rows, npyx_error *error) {
-    npyext_scan *scan = &rows->scan;
-    npyx_status status = NPYX_DONE;
-    close_array(rows);
-    if (scan->opened.archive != NULL)
-        status = npyext_scan_next_entry(scan, error);
-    if (status == NPYX_DONE) {
-        status = npyext_scan_next_file(scan, error);
-        if (status == NPYX_DONE)
-            rows->is_eof = true;
-        return status;
-    }
+    npyx_reader_clear(&rows->reader);
+    npyx_status status = npyext_selection_next(&rows->selection, &rows->scan, error);
     if (status == NPYX_OK)
-        status = open_array(rows, error);
-    return status == NPYX_DONE ? NPYX_OK : status; /* what is no array has no rows */
-}
-
-/* A file or array with a fault is left behind, or ends the query. */
-static int handle_fault(rows_cursor *rows, const npyx_error *error) {
-    npyext_scan *scan = &rows->scan;
-    bool is_host_fault = error->status == NPYX_NOMEM || error->status == NPYX_INTERRUPTED;
-    if (scan->on_error == NPYEXT_SKIP && !is_host_fault) {
-        scan->connection->host.counters.files_skipped++;
-        close_array(rows);
-        if (!scan->has_entry) /* the whole file is at fault, not one array of it */
-            npyext_scan_close_file(scan);
-        return SQLITE_OK;
-    }
-    return npyext_report(rows->base.pVtab, npyext_scan_place(scan), error);
+        begin_array(rows);
+    return status;
 }
 
 /* The way of xNext at the end of a block. */
 static int advance(rows_cursor *rows) {
     npyx_error error;
-    int code = SQLITE_OK;
-    while (code == SQLITE_OK && !rows->is_eof) {
+    while (!rows->is_eof) {
         npyx_status status = NPYX_OK;
-        bool is_within = rows->payload != NULL && rows->row <= rows->last_row;
+        bool is_within = rows->selection.is_open && rows->index <= rows->last_index;
         if (is_within)
             status = load_block(rows, &error);
-        else if (rows->payload != NULL && npyext_scan_is_single(&rows->scan))
-            rows->is_eof = true; /* and the array stays open for the next lookup */
+        else if (rows->selection.is_open && npyext_scan_is_single(&rows->scan))
+            status = NPYX_DONE; /* the array stays open for the next lookup */
         else
             status = next_array(rows, &error);
         if (is_within && status == NPYX_OK)
             break;
-        if (status == NPYX_OK)
-            status = npyx_poll(&rows->scan.connection->host, &error);
-        if (status != NPYX_OK && status != NPYX_DONE)
-            code = handle_fault(rows, &error);
+        if (status == NPYX_DONE)
+            rows->is_eof = true;
+        else if (status != NPYX_OK && !npyext_selection_skip(&rows->selection, &rows->scan, &error))
+            return npyext_report(rows->base.pVtab, npyext_scan_place(&rows->scan), &error);
     }
-    return code;
+    return SQLITE_OK;
 }
 
 static int rows_next(sqlite3_vtab_cursor *cursor) {
     rows_cursor *rows = (rows_cursor *)cursor;
-    rows->items += rows->row_step_nbytes;
-    if (++rows->row < rows->block_end_row)
+    rows->items += rows->step_nbytes;
+    if (++rows->index < rows->block_end)
         return SQLITE_OK;
     return advance(rows);
 }
@@ -257,7 +245,7 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sente
     rows_cursor *rows = (rows_cursor *)cursor;
     npyext_scan *scan = &rows->scan;
     bool is_same = npyext_scan_is_same(scan, sentence, argv);
-    bool is_lookup = is_same && rows->payload != NULL && npyext_scan_is_single(scan);
+    bool is_lookup = is_same && rows->selection.is_open && npyext_scan_is_single(scan);
     rows->nlookups = is_lookup ? rows->nlookups + 1 : 0;
     if (!is_lookup) {
         npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
@@ -282,25 +270,27 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sente
     return advance(rows);
 }
 
-/* An item of a type that is not decoded in a line. */
+/* A value that npyext_result_plain leaves to the codec. */
 static int result_decoded(sqlite3_context *context, rows_cursor *rows) {
-    const npyx_view *view = &rows->reader.view;
-    npyx_value value;
+    const npyx_view *view = &rows->selection.view;
+    const npyx_dtype *dtype = npyext_selection_dtype(&rows->selection);
+    npyx_buffer *scratch = &rows->scratch;
+    npyx_value value = {.kind = NPYX_VALUE_JSON};
     npyx_error error;
     npyx_status status;
     if (view->ndim <= 1) {
-        status = npyx_element_value(view->dtype, rows->items, &rows->scratch, &value, &error);
+        status = npyx_element_value(dtype, rows->items, scratch, &value, &error);
     } else {
-        npyx_buffer_reset(&rows->scratch);
+        npyx_buffer_reset(scratch);
         if (rows->reader.row_nelem >
-            (int64_t)rows->scratch.limit_nbytes / 2) /* a digit and a comma each at least */
-            rows->scratch.status = NPYX_TOOBIG;
-        status = npyx_element_append_json(view->dtype, view->ndim - 1, view->shape + 1, rows->items,
-                                          &rows->scratch, &error);
+            (int64_t)scratch->limit_nbytes / 2) /* a digit and a comma each at least */
+            scratch->status = NPYX_TOOBIG;
+        status =
+            npyx_element_append_json(dtype, view->ndim - 1, view->shape + 1, rows->items, scratch, &error);
         if (status == NPYX_OK)
-            status = npyx_buffer_check(&rows->scratch, &error);
-        value = (npyx_value){
-            .kind = NPYX_VALUE_JSON, .bytes = rows->scratch.bytes, .nbytes = rows->scratch.nbytes};
+            status = npyx_buffer_check(scratch, &error);
+        value.bytes = scratch->bytes;
+        value.nbytes = scratch->nbytes;
     }
     if (status != NPYX_OK)
         return npyext_result_error(context, npyext_scan_place(&rows->scan), &error);
@@ -308,48 +298,32 @@ static int result_decoded(sqlite3_context *context, rows_cursor *rows) {
     return SQLITE_OK;
 }
 
-static int result_value(sqlite3_context *context, rows_cursor *rows) {
-    const uint8_t *item = rows->items;
-    const bool big = NPYX_HOST_IS_BIG_ENDIAN;
-    switch (rows->plain_type) { /* SQLite turns a NaN into NULL itself */
-    case NPYX_F8: sqlite3_result_double(context, npyx_load_f64(item, big)); return SQLITE_OK;
-    case NPYX_F4: sqlite3_result_double(context, (double)npyx_load_f32(item, big)); return SQLITE_OK;
-    case NPYX_BOOL: sqlite3_result_int(context, *item != 0); return SQLITE_OK;
-    case NPYX_I1: sqlite3_result_int(context, (int8_t)*item); return SQLITE_OK;
-    case NPYX_I2: sqlite3_result_int(context, (int16_t)npyx_load_u16(item, big)); return SQLITE_OK;
-    case NPYX_I4: sqlite3_result_int(context, (int32_t)npyx_load_u32(item, big)); return SQLITE_OK;
-    case NPYX_I8: sqlite3_result_int64(context, (int64_t)npyx_load_u64(item, big)); return SQLITE_OK;
-    case NPYX_U1: sqlite3_result_int(context, *item); return SQLITE_OK;
-    case NPYX_U2: sqlite3_result_int(context, npyx_load_u16(item, big)); return SQLITE_OK;
-    case NPYX_U4: sqlite3_result_int64(context, npyx_load_u32(item, big)); return SQLITE_OK;
-    default: return result_decoded(context, rows);
-    }
-}
-
 /* The row's items as little-endian bytes in C order. */
 static int result_data(sqlite3_context *context, rows_cursor *rows) {
-    const npyx_reader *reader = &rows->reader;
     const uint8_t *bytes = rows->items;
+    size_t nbytes = (size_t)rows->step_nbytes;
     if (rows->needs_swap) {
         npyx_error error;
         npyx_buffer_reset(&rows->swapped);
-        npyx_buffer_append(&rows->swapped, bytes, (size_t)reader->row_nbytes);
+        npyx_buffer_append(&rows->swapped, bytes, nbytes);
         if (npyx_buffer_check(&rows->swapped, &error) != NPYX_OK)
             return npyext_result_error(context, npyext_scan_place(&rows->scan), &error);
-        npyx_element_swap(reader->view.dtype, (uint8_t *)rows->swapped.bytes, reader->row_nelem);
+        npyx_element_swap(npyext_selection_dtype(&rows->selection), (uint8_t *)rows->swapped.bytes,
+                          rows->reader.row_nelem);
         bytes = (const uint8_t *)rows->swapped.bytes;
     }
     /* copied by SQLite: the block is overwritten while aggregates still hold rows of it */
-    sqlite3_result_blob64(context, reader->row_nbytes == 0 ? (const void *)"" : bytes,
-                          (sqlite3_uint64)reader->row_nbytes, SQLITE_TRANSIENT);
+    sqlite3_result_blob64(context, nbytes == 0 ? (const void *)"" : bytes, nbytes, SQLITE_TRANSIENT);
     return SQLITE_OK;
 }
 
 static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     rows_cursor *rows = (rows_cursor *)cursor;
     switch (column) {
-    case ROW: sqlite3_result_int64(context, rows->row); return SQLITE_OK;
-    case VALUE: return result_value(context, rows);
+    case ROW: sqlite3_result_int64(context, row_number(&rows->selection.view, rows->index)); return SQLITE_OK;
+    case VALUE:
+        return npyext_result_plain(context, rows->plain_type, rows->items) ? SQLITE_OK
+                                                                           : result_decoded(context, rows);
     case DATA: return result_data(context, rows);
     case PATH: npyext_result_path(context, &rows->scan); return SQLITE_OK;
     case NAME: npyext_result_name(context, &rows->scan); return SQLITE_OK;

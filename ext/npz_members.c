@@ -63,12 +63,17 @@ static const npyext_column columns[NCOLUMNS] = {
 /* An entry that cannot be read (encrypted, bzip2) is no fault in a listing: what it holds stays unknown. */
 static npyx_status visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->scan;
+    npyx_archive *archive = scan->opened.archive;
+    npyx_status status = NPYX_OK;
     survey->is_array = false;
-    if (!(scan->plan.needs & NPYEXT_NEEDS_HEADER))
-        return NPYX_OK;
-    npyx_status status =
-        npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
-    return status == NPYX_UNSUPPORTED ? NPYX_OK : status;
+    survey->payload_off = -1;
+    if (scan->plan.needs & NPYEXT_NEEDS_HEADER)
+        status = npyx_archive_describe(archive, scan->index, &survey->array, &survey->is_array, error);
+    if (status == NPYX_UNSUPPORTED)
+        status = NPYX_OK;
+    if (status == NPYX_OK && scan->plan.needs & NPYEXT_NEEDS_PLACE)
+        status = npyx_archive_locate(archive, scan->index, &survey->payload_off, error);
+    return status;
 }
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
@@ -99,22 +104,11 @@ static int result_crc_ok(sqlite3_context *context, const npyext_survey *survey) 
     if (status == NPYX_OK)
         status = npyx_source_drain(payload, &error);
     npyx_source_close(payload);
+    bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
     if (status == NPYX_OK || status == NPYX_CORRUPT)
         sqlite3_result_int(context, status == NPYX_OK);
-    else if (status != NPYX_UNSUPPORTED)
+    else if (is_host_fault || (status != NPYX_UNSUPPORTED && scan->on_error == NPYEXT_RAISE))
         return npyext_result_error(context, npyext_scan_place(scan), &error);
-    return SQLITE_OK;
-}
-
-static int result_data_offset(sqlite3_context *context, const npyext_survey *survey) {
-    int64_t payload_off = 0;
-    npyx_error error;
-    npyx_status status =
-        npyx_archive_locate(survey->scan.opened.archive, survey->scan.index, &payload_off, &error);
-    if (status == NPYX_OK)
-        sqlite3_result_int64(context, payload_off);
-    else if (!survey->has_error) /* otherwise the row says it */
-        return npyext_result_error(context, npyext_scan_place(&survey->scan), &error);
     return SQLITE_OK;
 }
 
@@ -138,7 +132,10 @@ static int column_of_entry(npyext_survey *survey, sqlite3_context *context, int 
             sqlite3_result_double(context, (double)zip->compressed_nbytes / (double)zip->nbytes);
         break;
     case CRC32: sqlite3_result_int64(context, zip->crc32); break;
-    case DATA_OFFSET: return result_data_offset(context, survey);
+    case DATA_OFFSET:
+        if (survey->payload_off >= 0)
+            sqlite3_result_int64(context, survey->payload_off);
+        break;
     case MODIFIED: {
         char text[NPYX_DOS_TIME_NBYTES];
         if (npyx_dos_time_text(zip->dos_time, text))

@@ -37,7 +37,7 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
 static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
                                  size_t nbytes, npyx_error *error) {
     static const char *const queries[] = {
-        "SELECT json_valid(?1) AND json_type(?1) = 'array'",
+        "SELECT CASE WHEN json_valid(?1) THEN json_type(?1) = 'array' ELSE 0 END",
         "SELECT NOT EXISTS (SELECT 1 FROM json_each(?1) WHERE type <> 'text')",
         "SELECT value FROM json_each(?1)",
     };
@@ -57,9 +57,13 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
             else
                 status = add_path_or_pattern(files, path, (size_t)sqlite3_column_bytes(statement, 0), error);
         }
-        if (code == SQLITE_NOMEM || code == SQLITE_INTERRUPT)
-            status = code == SQLITE_NOMEM ? npyx_fail_nomem(error)
-                                          : npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+        if (code == SQLITE_NOMEM)
+            status = npyx_fail_nomem(error);
+        else if (code == SQLITE_INTERRUPT)
+            status = npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+        else if (code != SQLITE_ROW && code != SQLITE_DONE) /* a list must not be cut silently */
+            status =
+                npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
         sqlite3_finalize(statement);
     }
     if (status == NPYX_OK)

@@ -39,24 +39,6 @@ static npyx_status check_member(const npyext_argument *member, npyx_error *error
     return npyx_fail(error, NPYX_INVALID, -1, "member is an array's name (TEXT) or its idx (INTEGER)");
 }
 
-/* Arguments that have their columns but no meaning yet. */
-static npyx_status check_unbuilt(const npyext_scan *scan, npyx_error *error) {
-    static const struct {
-        npyext_role role;
-        const char *name;
-    } unbuilt[] = {{NPYEXT_SLICE, "slice"},
-                   {NPYEXT_FIELD, "field"},
-                   {NPYEXT_VIEW, "view"},
-                   {NPYEXT_ASTYPE, "astype"},
-                   {NPYEXT_EXPECT, "expect"}};
-    for (size_t i = 0; i < sizeof unbuilt / sizeof unbuilt[0]; i++) {
-        if (npyext_argument_is_given(&scan->arguments[unbuilt[i].role]))
-            return npyx_fail(error, NPYX_UNSUPPORTED, -1, "the argument %s is not in this build",
-                             unbuilt[i].name);
-    }
-    return NPYX_OK;
-}
-
 /* What a term gives a value to; NULL for terms that the function itself looks at. */
 static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term) {
     const npyext_column *column = &scan->function->columns[term->column];
@@ -118,8 +100,6 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int needs, c
                          scan->function->name, scan->function->name);
     status = check_member(&scan->arguments[NPYEXT_MEMBER], error);
     if (status == NPYX_OK)
-        status = check_unbuilt(scan, error);
-    if (status == NPYX_OK)
         status = npyext_files_resolve(scan->connection, &scan->arguments[NPYEXT_SOURCE], &scan->files, error);
     if (status == NPYX_OK)
         status = parse_on_error(scan, error);
@@ -168,6 +148,7 @@ npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
         scan->next_file++;
     }
     scan->next_index = 0;
+    scan->has_file_hash = false;
     return npyext_files_open(scan->connection, &scan->files, scan->next_file++, scan->tick, &scan->opened,
                              error);
 }
@@ -248,7 +229,8 @@ static uint64_t mix_bytes(uint64_t hash, const char *bytes, size_t nbytes) {
     return mix(hash, npyx_load_u64(tail, false));
 }
 
-int64_t npyext_scan_array_key(const npyext_scan *scan) {
+/* Of the arguments and the path: once a file, because a BLOB may be long. */
+static uint64_t hash_file(const npyext_scan *scan) {
     uint64_t hash = 0x6e7079657874u;
     for (int role = 0; role < NPYEXT_NROLES; role++) {
         const npyext_argument *argument = &scan->arguments[role];
@@ -257,9 +239,15 @@ int64_t npyext_scan_array_key(const npyext_scan *scan) {
         hash = mix(mix(mix(hash, (uint64_t)argument->type), (uint64_t)argument->integer), real_bits);
         hash = mix_bytes(hash, argument->bytes, argument->nbytes);
     }
-    if (scan->path != NULL)
-        hash = mix_bytes(hash, scan->path, strlen(scan->path));
-    hash = mix(hash, (uint64_t)scan->index);
+    return scan->path == NULL ? hash : mix_bytes(hash, scan->path, strlen(scan->path));
+}
+
+int64_t npyext_scan_array_key(npyext_scan *scan) {
+    if (!scan->has_file_hash) {
+        scan->file_hash = hash_file(scan);
+        scan->has_file_hash = true;
+    }
+    uint64_t hash = mix(scan->file_hash, (uint64_t)scan->index);
     return (int64_t)(hash ^ (hash >> 32));
 }
 
@@ -275,7 +263,7 @@ void npyext_result_name(sqlite3_context *context, const npyext_scan *scan) {
         npyext_result_text(context, "", 0);
 }
 
-bool npyext_result_common(sqlite3_context *context, const npyext_scan *scan, int column) {
+bool npyext_result_common(sqlite3_context *context, npyext_scan *scan, int column) {
     const npyext_column *declared = &scan->function->columns[column];
     if (declared->kind == NPYEXT_IS_ARGUMENT)
         npyext_result_argument(context, &scan->arguments[declared->role]);

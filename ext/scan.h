@@ -37,6 +37,8 @@ typedef struct npyext_scan {
     int64_t index;
     bool has_entry;
     npyx_entry entry;
+    bool has_file_hash; /* file_hash is of the arguments and the path at hand */
+    uint64_t file_hash;
     char ten_name[24]; /* of a .ten's entry, whose archive may be shared with another cursor and move on */
 } npyext_scan;
 
@@ -70,13 +72,13 @@ bool npyext_scan_is_single(const npyext_scan *scan);
 npyext_place npyext_scan_place(const npyext_scan *scan);
 
 /* A hash of arguments, path and entry: equal for the same array of the same call, and never NULL. */
-int64_t npyext_scan_array_key(const npyext_scan *scan);
+int64_t npyext_scan_array_key(npyext_scan *scan);
 
 /* xColumn of argument columns, path, name and array_key is the same everywhere. */
 void npyext_result_path(sqlite3_context *context, const npyext_scan *scan);
 void npyext_result_name(sqlite3_context *context, const npyext_scan *scan);
 /* True when column is an argument or array_key and was answered. */
-bool npyext_result_common(sqlite3_context *context, const npyext_scan *scan, int column);
+bool npyext_result_common(sqlite3_context *context, npyext_scan *scan, int column);
 
 #pragma GCC visibility pop
 

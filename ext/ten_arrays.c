@@ -48,7 +48,7 @@ static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
 
 static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     npyext_survey *survey = (npyext_survey *)cursor;
-    const npyext_scan *scan = &survey->scan;
+    npyext_scan *scan = &survey->scan;
     const npyx_array *array = &survey->array;
     if (npyext_result_common(context, scan, column))
         return SQLITE_OK;

@@ -123,6 +123,14 @@ static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_
         return npyx_fail(error, NPYX_CORRUPT, record->header_off,
                          "is stored, but the zip directory gives it two sizes (%" PRId64 " and %" PRId64 ")",
                          record->compressed_nbytes, record->nbytes);
+    /* A deflate stream makes at most 1032 bytes of one, and zip's CRC-32 of nothing is 0. */
+    if (!is_stored && (record->nbytes - 64) / 1032 > record->compressed_nbytes)
+        return npyx_fail(error, NPYX_CORRUPT, payload_off,
+                         "cannot inflate to %" PRId64 " bytes, as the zip directory says, from %" PRId64,
+                         record->nbytes, record->compressed_nbytes);
+    if (check_crc && record->nbytes == 0 && record->crc32 != 0)
+        return npyx_fail(error, NPYX_CORRUPT, payload_off,
+                         "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
     npyx_source *range = NULL;
     status = npyx_source_open_range(archive->base.source, payload_off, record->compressed_nbytes,
                                     is_stored && check_crc, record->crc32, &range, error);

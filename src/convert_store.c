@@ -36,8 +36,18 @@ INTEGER_STORERS(u8, uint64_t, HIGHEST, 0)
 
 /* Doubles strictly between below and above truncate to the type; word_type is what processors convert to. */
 #define TRUNCATING_STORER(code, target_type, word_type, below, above)                                        \
-    STORER(store_f64_##code, double, f64, target_type,                                                       \
-           (word_type)(((x > (below)) & (x < (above))) != 0 ? x : 0), !((x > (below)) & (x < (above))))
+    static bool store_f64_##code(const npyx_block *restrict block, uint8_t *restrict out) {                  \
+        int64_t misfits = 0;                                                                                 \
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)                                                        \
+            misfits |= !((block->f64[i] > (below)) & (block->f64[i] < (above)));                             \
+        if (misfits != 0)                                                                                    \
+            return false;                                                                                    \
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
+            target_type y = (target_type)(word_type)block->f64[i];                                           \
+            memcpy(out + i * sizeof y, &y, sizeof y);                                                        \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
 
 TRUNCATING_STORER(i1, int8_t, int32_t, -129.0, 128.0)
 TRUNCATING_STORER(i2, int16_t, int32_t, -32769.0, 32768.0)
@@ -58,9 +68,23 @@ STORER(store_u64_f4, uint64_t, u64, float, x, 0)
 STORER(store_u64_f8, uint64_t, u64, double, x, 0)
 STORER(store_f64_f8, double, f64, double, x, 0)
 
-/* From half a step past the largest finite value on, rounding gives infinity. */
-STORER(store_f64_f4, double, f64, float, x,
-       ((x >= 0x1.ffffffp127) & (x < (double)INFINITY)) | ((x <= -0x1.ffffffp127) & (x > -(double)INFINITY)))
+/* Infinities are rare: only where there is one, what it came from is looked at. */
+static bool store_f64_f4(const npyx_block *restrict block, uint8_t *restrict out) {
+    float rounded[NPYX_BLOCK_NELEM];
+    uint32_t bits[NPYX_BLOCK_NELEM], ninfinities = 0;
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)
+        rounded[i] = (float)block->f64[i];
+    memcpy(out, rounded, sizeof rounded);
+    memcpy(bits, rounded, sizeof bits);
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)
+        ninfinities += (bits[i] & 0x7fffffff) == 0x7f800000;
+    for (size_t i = 0; ninfinities > 0 && i < NPYX_BLOCK_NELEM; i++) {
+        if (isinf(rounded[i]) && isfinite(block->f64[i]))
+            return false;
+    }
+    return true;
+}
+
 STORER(store_f64_f2, double, f64, uint16_t, npyx_f16_from_f64(x), (y & 0x7fff) == 0x7c00 && isfinite(x))
 STORER(store_f64_bfloat16, double, f64, uint16_t, npyx_bfloat16_from_f64(x),
        (y & 0x7fff) == 0x7f80 && isfinite(x))

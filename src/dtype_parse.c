@@ -39,6 +39,7 @@ static const struct {
     {"p", NPYX_I8, 0},
     {"int", NPYX_I8, 0},
     {"int_", NPYX_I8, 0},
+    {"int0", NPYX_I8, 0},
     {"int64", NPYX_I8, 0},
     {"intp", NPYX_I8, 0},
     {"long", NPYX_I8, 0},
@@ -48,6 +49,7 @@ static const struct {
     {"P", NPYX_U8, 0},
     {"uint", NPYX_U8, 0},
     {"uint64", NPYX_U8, 0},
+    {"uint0", NPYX_U8, 0},
     {"uintp", NPYX_U8, 0},
     {"ulong", NPYX_U8, 0},
     {"ulonglong", NPYX_U8, 0},
@@ -72,15 +74,19 @@ static const struct {
     {"float8_e5m2", NPYX_E5M2, 0},
     {"F", NPYX_C8, 0},
     {"csingle", NPYX_C8, 0},
+    {"singlecomplex", NPYX_C8, 0},
     {"complex64", NPYX_C8, 0},
     {"D", NPYX_C16, 0},
     {"cdouble", NPYX_C16, 0},
+    {"cfloat", NPYX_C16, 0},
     {"complex", NPYX_C16, 0},
     {"complex_", NPYX_C16, 0},
     {"complex128", NPYX_C16, 0},
     {"complex192", NPYX_C24, 0},
     {"G", NPYX_C32, 0},
     {"clongdouble", NPYX_C32, 0},
+    {"clongfloat", NPYX_C32, 0},
+    {"longcomplex", NPYX_C32, 0},
     {"complex256", NPYX_C32, 0},
     {"M", NPYX_DATETIME, 0},
     {"datetime64", NPYX_DATETIME, 0},
@@ -90,15 +96,21 @@ static const struct {
     {"a", NPYX_BYTES, 0},
     {"c", NPYX_BYTES, 1},
     {"bytes", NPYX_BYTES, 0},
+    {"bytes0", NPYX_BYTES, 0},
+    {"string_", NPYX_BYTES, 0},
     {"bytes_", NPYX_BYTES, 0},
     {"U", NPYX_TEXT, 0},
     {"str", NPYX_TEXT, 0},
+    {"str0", NPYX_TEXT, 0},
+    {"unicode_", NPYX_TEXT, 0},
     {"str_", NPYX_TEXT, 0},
     {"unicode", NPYX_TEXT, 0},
     {"V", NPYX_VOID, 0},
     {"void", NPYX_VOID, 0},
+    {"void0", NPYX_VOID, 0},
     {"O", NPYX_OBJECT, 0},
     {"object", NPYX_OBJECT, 0},
+    {"object0", NPYX_OBJECT, 0},
     {"object_", NPYX_OBJECT, 0},
 };
 
@@ -246,13 +258,18 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, shaped
     if (dims == NULL)
         return npyx_fail_nomem(c->error);
     int at = 0;
+    int64_t nelem_without_zeros = 1;
+    for (int axis = 0; axis < shaped->ndim; axis++)
+        nelem_without_zeros *= shaped->shape[axis] == 0 ? 1 : shaped->shape[axis];
     for (const npyx_literal *dim = is_int ? shape : shape->first; dim != NULL;
          dim = is_int ? NULL : dim->next) {
         if (dim->kind != NPYX_LITERAL_INT || dim->integer < 0 || dim->integer > NPYX_MAX_ITEMSIZE)
             return fail_literal(c, dim, "a dimension of a field is no int from 0 to 2147483647");
         dims[at++] = dim->integer;
-        if (!npyx_multiply_i64(shaped->nelem, dim->integer, &shaped->nelem) ||
-            shaped->nelem > NPYX_MAX_ITEMSIZE)
+        shaped->nelem *= dim->integer;
+        if (dim->integer > 0)
+            nelem_without_zeros *= dim->integer; /* two numbers below 2^31 */
+        if (nelem_without_zeros > NPYX_MAX_ITEMSIZE)
             return fail_literal(c, shape, "a subarray passes 2147483647 bytes");
     }
     if (shaped->ndim > 0)
@@ -270,10 +287,6 @@ static bool is_text(const npyx_literal *literal) {
 
 static bool is_sequence(const npyx_literal *literal) {
     return literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
-}
-
-static bool has_same_text(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
-    return a_nbytes == b_nbytes && memcmp(a, b, a_nbytes) == 0;
 }
 
 /* `name` or `(title, name)`. */
@@ -316,41 +329,61 @@ static npyx_status parse_field(const context *c, const npyx_literal *literal, np
     return NPYX_OK;
 }
 
-/* NumPy keeps names and titles in one dictionary: none may stand twice. Compares through a small hash table
- * so that a header of many fields costs no square. */
-static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
-    size_t capacity = 8;
-    while (capacity < (size_t)dtype->nfields * 4)
-        capacity *= 2;
-    typedef struct {
-        const char *text;
-        size_t nbytes;
-    } name;
-    name *table = npyx_alloc_zeroed(c->arena->host, capacity * sizeof *table);
-    if (table == NULL)
-        return npyx_fail_nomem(c->error);
-    npyx_status status = NPYX_OK;
-    for (int i = 0; i < dtype->nfields * 2 && status == NPYX_OK; i++) {
-        const npyx_field *field = &dtype->fields[i / 2];
-        name added = {field->name, field->name_nbytes};
-        if (i % 2 == 1)
-            added = (name){field->title, field->title_nbytes};
-        if (field->is_padding || added.text == NULL)
-            continue;
-        uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-        for (size_t k = 0; k < added.nbytes; k++)
-            hash = (hash ^ (unsigned char)added.text[k]) * 0x100000001b3u;
-        size_t slot = (size_t)(hash ^ (hash >> 32)) & (capacity - 1);
-        while (table[slot].text != NULL &&
-               !has_same_text(table[slot].text, table[slot].nbytes, added.text, added.nbytes))
-            slot = (slot + 1) & (capacity - 1);
-        if (table[slot].text != NULL)
-            status = npyx_fail(c->error, NPYX_CORRUPT, (int64_t)literal->off,
-                               "two fields have the name or title `%.*s`",
-                               (int)(added.nbytes < SHOWN_NBYTES ? added.nbytes : SHOWN_NBYTES), added.text);
-        table[slot] = added;
+/* A name or title, to be sorted. */
+typedef struct label {
+    const char *text;
+    size_t nbytes;
+} label;
+
+static int compare_labels(const label *a, const label *b) {
+    int order = memcmp(a->text, b->text, a->nbytes < b->nbytes ? a->nbytes : b->nbytes);
+    return order != 0 ? order : (a->nbytes > b->nbytes) - (a->nbytes < b->nbytes);
+}
+
+/* Sorts by merging, from *labels to room and back; *labels is then where the sorted ones are. */
+static void sort_labels(label **labels, label *room, size_t nlabels) {
+    for (size_t run = 1; run < nlabels; run *= 2) {
+        for (size_t at = 0; at < nlabels; at += 2 * run) {
+            size_t middle = at + run < nlabels ? at + run : nlabels;
+            size_t end = at + 2 * run < nlabels ? at + 2 * run : nlabels;
+            size_t i = at, j = middle;
+            for (size_t k = at; k < end; k++) {
+                bool is_left = i < middle && (j == end || compare_labels(&(*labels)[i], &(*labels)[j]) <= 0);
+                room[k] = is_left ? (*labels)[i++] : (*labels)[j++];
+            }
+        }
+        label *sorted = room;
+        room = *labels;
+        *labels = sorted;
     }
-    npyx_free(c->arena->host, table);
+}
+
+/* NumPy keeps names and titles in one dictionary: none may stand twice. Sorted and not hashed, so that no
+ * choice of names makes it slow. */
+static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
+    size_t capacity = (size_t)dtype->nfields * 2;
+    label *block = npyx_alloc(c->arena->host, 2 * capacity * sizeof *block);
+    if (block == NULL)
+        return npyx_fail_nomem(c->error);
+    label *labels = block;
+    size_t nlabels = 0;
+    for (int i = 0; i < dtype->nfields; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        if (field->is_padding)
+            continue;
+        labels[nlabels++] = (label){field->name, field->name_nbytes};
+        if (field->title != NULL)
+            labels[nlabels++] = (label){field->title, field->title_nbytes};
+    }
+    sort_labels(&labels, block + capacity, nlabels);
+    npyx_status status = NPYX_OK;
+    for (size_t i = 1; i < nlabels && status == NPYX_OK; i++) {
+        if (compare_labels(&labels[i - 1], &labels[i]) == 0)
+            status = npyx_fail(
+                c->error, NPYX_CORRUPT, (int64_t)literal->off, "two fields have the name or title `%.*s`",
+                (int)(labels[i].nbytes < SHOWN_NBYTES ? labels[i].nbytes : SHOWN_NBYTES), labels[i].text);
+    }
+    npyx_free(c->arena->host, block);
     return status;
 }
 

@@ -163,6 +163,13 @@ npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npy
     return status;
 }
 
+bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, bool is_imag, double *part) {
+    if (npyx_dtype_kind(dtype) != 'c')
+        return false;
+    *part = load_real(dtype->type, item + (is_imag ? dtype->itemsize / 2 : 0), dtype->is_big_endian);
+    return true;
+}
+
 bool npyx_element_needs_swap(const npyx_dtype *dtype) {
     for (int i = 0; i < dtype->nfields; i++) {
         if (npyx_element_needs_swap(dtype->fields[i].dtype))
@@ -182,7 +189,7 @@ static void swap_units(uint8_t *bytes, size_t unit_nbytes, int64_t nunits) {
 }
 
 void npyx_element_swap(const npyx_dtype *dtype, uint8_t *items, int64_t nelem) {
-    if (!npyx_element_needs_swap(dtype))
+    if (dtype->itemsize == 0 || !npyx_element_needs_swap(dtype)) /* items without bytes may be any number */
         return;
     if (dtype->type != NPYX_STRUCT) {
         size_t unit_nbytes = npyx_types[dtype->type].swap_nbytes;

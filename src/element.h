@@ -35,6 +35,9 @@ typedef struct npyx_value {
 npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                npyx_value *value, npyx_error *error);
 
+/* The real or the imaginary part of a complex item; false for other dtypes. */
+bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, bool is_imag, double *part);
+
 /* Appends an array of the given shape, whose items lie in C order, as nested JSON lists; ndim 0 appends one
  * item. Look at out->status behind it. */
 npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,

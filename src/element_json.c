@@ -6,6 +6,9 @@
 #include "narrow_float.h"
 #include "number_text.h"
 
+static npyx_status append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape, const uint8_t *items,
+                               npyx_buffer *out, npyx_error *error);
+
 /* Items a list writes before it asks for more room. */
 enum { RUN_NELEM = 64 };
 
@@ -121,7 +124,7 @@ static npyx_status append_complex(const npyx_dtype *dtype, const uint8_t *item, 
                                           : NPYX_F16;
     part.itemsize = dtype->itemsize / 2;
     static const int64_t two[1] = {2};
-    return npyx_element_append_json(&part, 1, two, item, out, error);
+    return append_json(&part, 1, two, item, out, error);
 }
 
 static npyx_status append_struct(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
@@ -191,8 +194,8 @@ static npyx_status append_items(const npyx_dtype *dtype, const uint8_t *item, in
     return status;
 }
 
-npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
-                                     const uint8_t *items, npyx_buffer *out, npyx_error *error) {
+static npyx_status append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape, const uint8_t *items,
+                               npyx_buffer *out, npyx_error *error) {
     if (ndim == 0)
         return append_items(dtype, items, 1, out, error);
     npyx_status status = NPYX_OK;
@@ -201,7 +204,7 @@ npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const in
         status = append_items(dtype, items, shape[0], out, error);
     } else {
         int64_t inner_nbytes = dtype->itemsize;
-        for (int axis = 1; axis < ndim; axis++)
+        for (int axis = 1; axis < ndim && inner_nbytes > 0; axis++)
             inner_nbytes *= shape[axis];
         for (int64_t i = 0; i < shape[0] && status == NPYX_OK && out->status == NPYX_OK; i++) {
             if (i > 0)
@@ -214,4 +217,53 @@ npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const in
     }
     npyx_buffer_append_char(out, ']');
     return status;
+}
+
+/* What a claim can make of few bytes: more JSON than this is refused when there are no bytes behind it. */
+enum { EMPTY_JSON_NBYTES = 1 << 20 };
+
+/* Sums and products of lengths that stop at a number beyond every limit. */
+static const int64_t ENDLESS = INT64_MAX / 4;
+
+static int64_t add_lengths(int64_t a, int64_t b) {
+    return a + b < ENDLESS ? a + b : ENDLESS;
+}
+
+static int64_t multiply_lengths(int64_t a, int64_t b) {
+    int64_t product;
+    return npyx_multiply_i64(a, b, &product) && product < ENDLESS ? product : ENDLESS;
+}
+
+/* The least that a list of lists, of items that take item_nbytes each, can be. */
+static int64_t least_list(int ndim, const int64_t *shape, int64_t item_nbytes) {
+    for (int axis = ndim - 1; axis >= 0; axis--)
+        item_nbytes = add_lengths(1, multiply_lengths(shape[axis], add_lengths(item_nbytes, 1)));
+    return item_nbytes;
+}
+
+static int64_t least_item(const npyx_dtype *dtype) {
+    if (dtype->type != NPYX_STRUCT)
+        return 1;
+    int64_t nbytes = 2;
+    for (int i = 0; i < dtype->nfields; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        if (!field->is_padding)
+            nbytes = add_lengths(nbytes, (int64_t)field->name_nbytes +
+                                             least_list(field->ndim, field->shape, least_item(field->dtype)));
+    }
+    return nbytes;
+}
+
+npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
+                                     const uint8_t *items, npyx_buffer *out, npyx_error *error) {
+    int64_t least_nbytes = least_list(ndim, shape, least_item(dtype));
+    int64_t items_nbytes = dtype->itemsize;
+    for (int axis = 0; axis < ndim && items_nbytes > 0; axis++)
+        items_nbytes = multiply_lengths(items_nbytes, shape[axis]);
+    bool is_bomb = items_nbytes == 0 && least_nbytes > EMPTY_JSON_NBYTES;
+    if (is_bomb || (out->limit_nbytes != 0 && least_nbytes > (int64_t)out->limit_nbytes)) {
+        out->status = NPYX_TOOBIG; /* known before anything is built */
+        return NPYX_OK;
+    }
+    return append_json(dtype, ndim, shape, items, out, error);
 }

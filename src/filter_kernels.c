@@ -12,38 +12,39 @@
  * with u = x - low (modulo 2^n), x lies in the range when u <= high - low as unsigned numbers, and so when
  * both with their highest bit flipped compare like that as signed ones. The flip of u is part of `base`.
  */
-#define IN_RANGE(signed_type, x, r)   ((signed_type)((x)-base[r]) <= limit[r])
-#define IN_ONE_RANGE(signed_type, x)  IN_RANGE(signed_type, x, 0)
-#define IN_TWO_RANGES(signed_type, x) (IN_RANGE(signed_type, x, 0) | IN_RANGE(signed_type, x, 1))
-#define IN_BOUNDS(signed_type, x)     (((x) >= low) & ((x) <= high))
-#define OUT_OF_BOUNDS(signed_type, x) (((x) < low) | ((x) > high))
-#define IS_NAN(signed_type, x)        ((x) != (x))
+#define IN_RANGE(hits, lane, x, r)   ((hits)((lane)((x)-base[r]) <= limit[r]))
+#define IN_ONE_RANGE(hits, lane, x)  IN_RANGE(hits, lane, x, 0)
+#define IN_TWO_RANGES(hits, lane, x) (IN_RANGE(hits, lane, x, 0) | IN_RANGE(hits, lane, x, 1))
+#define IN_BOUNDS(hits, lane, x)     ((hits)((x) >= low) & (hits)((x) <= high))
+#define OUT_OF_BOUNDS(hits, lane, x) ((hits)((x) < low) | (hits)((x) > high))
+#define IS_NAN(hits, lane, x)        ((hits)((x) != (x)))
 
-/* Vectors are GNU C's, which become what the processor has; passes is one of the macros above. */
-#define RUN(item_type, item_vector, mask_type, mask_vector, vector_nbytes, passes)                           \
+/*
+ * Vectors are GNU C's, which become what the processor has; passes is one of the macros above. All hits are
+ * int32_t: gcc takes masks of 64 bits apart where SSE2 is all there is.
+ */
+#define RUN(item_type, lane_type, vector_nbytes, passes)                                                     \
     for (int64_t w = 0; w < nwords; w++, items += 64 * sizeof(item_type)) {                                  \
+        typedef item_type item_vector __attribute__((vector_size(vector_nbytes)));                           \
+        typedef lane_type lane_vector __attribute__((vector_size(vector_nbytes), unused));                   \
+        typedef int32_t hit_vector __attribute__((vector_size(vector_nbytes)));                              \
         if (bitmap[w] == 0)                                                                                  \
             continue;                                                                                        \
-        mask_vector any = {0};                                                                               \
+        hit_vector any = {0};                                                                                \
         for (size_t off = 0; off < 64 * sizeof(item_type); off += (vector_nbytes)) {                         \
             item_vector x;                                                                                   \
             memcpy(&x, items + off, sizeof x);                                                               \
-            any |= passes(mask_vector, x);                                                                   \
+            any |= passes(hit_vector, lane_vector, x);                                                       \
         }                                                                                                    \
-        uint64_t halves[(vector_nbytes) / 8];                                                                \
-        memcpy(halves, &any, sizeof halves);                                                                 \
-        uint64_t hits = halves[0];                                                                           \
-        for (size_t k = 1; k < (vector_nbytes) / 8; k++)                                                     \
-            hits |= halves[k];                                                                               \
-        if (hits == 0) {                                                                                     \
-            bitmap[w] = 0;                                                                                   \
-            continue;                                                                                        \
-        }                                                                                                    \
+        uint64_t parts[(vector_nbytes) / 8], hits = 0;                                                       \
+        memcpy(parts, &any, sizeof parts);                                                                   \
+        for (size_t k = 0; k < (vector_nbytes) / 8; k++)                                                     \
+            hits |= parts[k];                                                                                \
         uint64_t word = 0;                                                                                   \
-        for (size_t i = 0; i < 64; i++) {                                                                    \
+        for (size_t i = 0; hits != 0 && i < 64; i++) {                                                       \
             item_type x;                                                                                     \
             memcpy(&x, items + i * sizeof x, sizeof x);                                                      \
-            word |= (uint64_t)(passes(mask_type, x)) << i;                                                   \
+            word |= (uint64_t)(passes(int32_t, lane_type, x)) << i;                                          \
         }                                                                                                    \
         bitmap[w] &= word;                                                                                   \
     }
@@ -52,36 +53,32 @@
     target static void name(const npyx_filter *filter, const uint8_t *items, int64_t nwords,                 \
                             uint64_t *bitmap) {                                                              \
         typedef uint##nbits##_t item_type;                                                                   \
-        typedef int##nbits##_t mask_type;                                                                    \
-        typedef item_type item_vector __attribute__((vector_size(vector_nbytes)));                           \
-        typedef mask_type mask_vector __attribute__((vector_size(vector_nbytes)));                           \
+        typedef int##nbits##_t lane_type;                                                                    \
         const item_type flip = (item_type)((item_type)1 << ((nbits)-1));                                     \
         item_type base[2];                                                                                   \
-        mask_type limit[2];                                                                                  \
+        lane_type limit[2];                                                                                  \
         for (int r = 0; r < 2; r++) {                                                                        \
             uint64_t span = filter->ranges[r].high - filter->ranges[r].low;                                  \
             base[r] = (item_type)(filter->ranges[r].low + flip);                                             \
-            limit[r] = (mask_type)((item_type)span ^ flip);                                                  \
+            limit[r] = (lane_type)((item_type)span ^ flip);                                                  \
         }                                                                                                    \
         if (filter->nranges == 1) {                                                                          \
-            RUN(item_type, item_vector, mask_type, mask_vector, vector_nbytes, IN_ONE_RANGE)                 \
+            RUN(item_type, lane_type, vector_nbytes, IN_ONE_RANGE)                                           \
         } else {                                                                                             \
-            RUN(item_type, item_vector, mask_type, mask_vector, vector_nbytes, IN_TWO_RANGES)                \
+            RUN(item_type, lane_type, vector_nbytes, IN_TWO_RANGES)                                          \
         }                                                                                                    \
     }
 
 #define FLOAT_KERNEL(name, target, float_type, nbits, lowest, highest, vector_nbytes)                        \
     target static void name(const npyx_filter *filter, const uint8_t *items, int64_t nwords,                 \
                             uint64_t *bitmap) {                                                              \
-        typedef float_type item_vector __attribute__((vector_size(vector_nbytes)));                          \
-        typedef int##nbits##_t mask_vector __attribute__((vector_size(vector_nbytes)));                      \
         const float_type low = lowest(filter->low), high = highest(filter->high);                            \
         if (filter->wants_null) {                                                                            \
-            RUN(float_type, item_vector, int##nbits##_t, mask_vector, vector_nbytes, IS_NAN)                 \
+            RUN(float_type, int##nbits##_t, vector_nbytes, IS_NAN)                                           \
         } else if (filter->is_negated) {                                                                     \
-            RUN(float_type, item_vector, int##nbits##_t, mask_vector, vector_nbytes, OUT_OF_BOUNDS)          \
+            RUN(float_type, int##nbits##_t, vector_nbytes, OUT_OF_BOUNDS)                                    \
         } else {                                                                                             \
-            RUN(float_type, item_vector, int##nbits##_t, mask_vector, vector_nbytes, IN_BOUNDS)              \
+            RUN(float_type, int##nbits##_t, vector_nbytes, IN_BOUNDS)                                        \
         }                                                                                                    \
     }
 

@@ -160,10 +160,11 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
                          "the header at byte %" PRId64 " has no data behind it (file ends at byte %" PRId64
                          ")",
                          off, source->nbytes);
-    const uint8_t *data_chunk = bytes + (data_chunk_off - off);
+    const uint8_t *data_chunk = bytes;
     size_t data_chunk_nbytes = CHUNK_NBYTES;
-    if (data_chunk_off + CHUNK_NBYTES > off + (int64_t)nbytes) {
-        data_chunk = bytes;
+    if (data_chunk_off - off <= (int64_t)nbytes - CHUNK_NBYTES) {
+        data_chunk += data_chunk_off - off;
+    } else {
         status = npyx_source_read(source, data_chunk_off, bytes, CHUNK_NBYTES, &data_chunk_nbytes, error);
     }
     int64_t data_nbytes = 0;

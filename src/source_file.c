@@ -95,13 +95,26 @@ static const char *file_kind(mode_t mode) {
                             : "a device";
 }
 
+static npyx_status check_regular(const struct stat *found, npyx_error *error) {
+    if (S_ISREG(found->st_mode))
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is %s, not a regular file", file_kind(found->st_mode));
+}
+
+static npyx_status fail_open(npyx_error *error, int errno_value) {
+    if (errno_value == ENOENT || errno_value == ENOTDIR)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
+    return fail_errno(error, errno_value, "cannot be opened");
+}
+
 static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source **source,
                                     npyx_file_info *info, npyx_error *error) {
     struct stat found;
     if (fstat(descriptor, &found) != 0)
         return fail_errno(error, errno, "cannot be examined");
-    if (!S_ISREG(found.st_mode))
-        return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is %s, not a regular file", file_kind(found.st_mode));
+    npyx_status status = check_regular(&found, error);
+    if (status != NPYX_OK)
+        return status;
     file_source *file = npyx_alloc_zeroed(host, sizeof *file);
     if (file == NULL)
         return npyx_fail_nomem(error);
@@ -117,18 +130,18 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
 
 npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
                                   npyx_file_info *info, npyx_error *error) {
-    /* O_NONBLOCK: a FIFO without a writer must not make the query wait. O_NOCTTY: nor a terminal take it
-     * over. */
+    struct stat found;
+    if (stat(path, &found) != 0)
+        return fail_open(error, errno);
+    /* before it is opened: whoever waits at the other end of a FIFO must not notice */
+    npyx_status status = check_regular(&found, error);
+    if (status != NPYX_OK)
+        return status;
+    /* O_NONBLOCK, O_NOCTTY: it may have become something else in between */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0) {
-        int errno_value = errno;
-        if (errno_value == ENXIO)
-            return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is a socket or a device, not a regular file");
-        if (errno_value == ENOENT || errno_value == ENOTDIR)
-            return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
-        return fail_errno(error, errno_value, "cannot be opened");
-    }
-    npyx_status status = adopt_descriptor(host, descriptor, source, info, error);
+    if (descriptor < 0)
+        return fail_open(error, errno);
+    status = adopt_descriptor(host, descriptor, source, info, error);
     if (status != NPYX_OK)
         close(descriptor);
     return status;

@@ -111,8 +111,10 @@ static npyx_status inflate_some(inflate_source *source, uint8_t *bytes, size_t n
         made_nbytes += piece_nbytes - stream->avail_out;
         source->stream_ended = code == Z_STREAM_END;
         status = inflate_check_code(source, code, made_nbytes, error);
-        if (status != NPYX_OK)
+        if (status != NPYX_OK) {
+            source->done_nbytes = INT64_MAX; /* whoever reads again begins anew */
             return status;
+        }
     }
     if (source->check_crc)
         source->crc = (uint32_t)crc32_z(source->crc, bytes, made_nbytes);

@@ -75,8 +75,10 @@ static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes,
     *bytes = NULL;
     if (range->parent->ops->borrow == NULL)
         return NPYX_OK;
-    npyx_status status = npyx_source_window(range->parent, range->off + off, nbytes, NULL, bytes, error);
-    return status == NPYX_OK ? range_note(range, off, *bytes, nbytes, error) : status;
+    npyx_status status = range->parent->ops->borrow(range->parent, range->off + off, nbytes, bytes, error);
+    if (status != NPYX_OK || *bytes == NULL)
+        return status;
+    return range_note(range, off, *bytes, nbytes, error);
 }
 
 static void range_close(npyx_source *source) {

@@ -247,32 +247,31 @@ static npyx_zip_record *append_record(npyx_zip_directory *directory) {
     return &directory->records[directory->nrecords];
 }
 
-/* Where the record's local header lies, which minizip keeps to itself: from the record, found by watching
- * where minizip went to read it. */
-static npyx_status read_header_off(walk *w, uint64_t *header_off, int64_t *record_off) {
-    uint8_t raw[RECORD_NBYTES];
+/* The record as it stands in the file, found by watching where minizip went to read it: minizip keeps the
+ * place of the local header to itself, and newer versions of it resolve zip64 sizes where older ones do not.
+ */
+static npyx_status read_raw_record(walk *w, uint8_t raw[RECORD_NBYTES], int64_t *record_off) {
     *record_off = w->stream->sought_off;
     if (w->directory->nrecords == 0)
         w->prefix_nbytes = *record_off - (int64_t)unzGetOffset64(w->zip);
-    npyx_status status = npyx_source_read_exactly(w->stream->source, *record_off, raw, sizeof raw, w->error);
-    if (status != NPYX_OK)
-        return status;
-    if (memcmp(raw, record_magic, sizeof record_magic) != 0)
-        return fail_directory(w, "no record", *record_off);
-    *header_off = npyx_load_u32(raw + 42, false);
-    return NPYX_OK;
+    npyx_status status =
+        npyx_source_read_exactly(w->stream->source, *record_off, raw, RECORD_NBYTES, w->error);
+    if (status == NPYX_OK && memcmp(raw, record_magic, sizeof record_magic) != 0)
+        status = fail_directory(w, "no record", *record_off);
+    return status;
 }
 
 static npyx_status take_record(walk *w, const unz_file_info64 *info, const char *name, const uint8_t *extra) {
-    uint64_t header_off = 0;
+    uint8_t raw[RECORD_NBYTES];
     int64_t record_off = 0;
-    npyx_status status = read_header_off(w, &header_off, &record_off);
+    npyx_status status = read_raw_record(w, raw, &record_off);
     npyx_zip_record *record = append_record(w->directory);
     if (status != NPYX_OK)
         return status;
     if (record == NULL)
         return npyx_fail_nomem(w->error);
-    uint64_t size = info->uncompressed_size, compressed_size = info->compressed_size;
+    uint64_t compressed_size = npyx_load_u32(raw + 20, false), size = npyx_load_u32(raw + 24, false);
+    uint64_t header_off = npyx_load_u32(raw + 42, false);
     bool is_sound = resolve_zip64(extra, info->size_file_extra, &size, &compressed_size, &header_off) &&
                     size <= INT64_MAX && compressed_size <= INT64_MAX && header_off <= INT64_MAX / 2;
     *record = (npyx_zip_record){

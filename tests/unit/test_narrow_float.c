@@ -192,11 +192,104 @@ static void x87_random(void **state) {
 #endif
 }
 
+/* A format's two directions, and how many patterns its finite values have: 0 to largest, without sign. */
+typedef struct narrow_format {
+    uint32_t (*from_f64)(double value);
+    float (*to_f32)(uint32_t bits);
+    uint32_t largest, infinity, nan, sign;
+} narrow_format;
+
+static uint32_t f16_from(double value) {
+    return npyx_f16_from_f64(value);
+}
+
+static uint32_t bfloat16_from(double value) {
+    return npyx_bfloat16_from_f64(value);
+}
+
+static uint32_t e4m3fn_from(double value) {
+    return npyx_e4m3fn_from_f64(value);
+}
+
+static uint32_t e5m2_from(double value) {
+    return npyx_e5m2_from_f64(value);
+}
+
+static float f16_to(uint32_t bits) {
+    return npyx_f16_to_f32((uint16_t)bits);
+}
+
+static float bfloat16_to(uint32_t bits) {
+    return npyx_bfloat16_to_f32((uint16_t)bits);
+}
+
+static float e4m3fn_to(uint32_t bits) {
+    return npyx_e4m3fn_to_f32((uint8_t)bits);
+}
+
+static float e5m2_to(uint32_t bits) {
+    return npyx_e5m2_to_f32((uint8_t)bits);
+}
+
+static const narrow_format narrow_formats[] = {
+    {f16_from, f16_to, 0x7bff, 0x7c00, 0x7e00, 0x8000},
+    {bfloat16_from, bfloat16_to, 0x7f7f, 0x7f80, 0x7fc0, 0x8000},
+    {e4m3fn_from, e4m3fn_to, 0x7e, 0x7f, 0x7f, 0x80},
+    {e5m2_from, e5m2_to, 0x7b, 0x7c, 0x7e, 0x80},
+};
+
+/* Every value, every tie between two, and the doubles next to each tie. */
+static void narrow_rounding(void **state) {
+    (void)state;
+    for (size_t k = 0; k < sizeof narrow_formats / sizeof narrow_formats[0]; k++) {
+        const narrow_format *format = &narrow_formats[k];
+        for (uint32_t bits = 0; bits <= format->largest; bits++) {
+            double value = (double)format->to_f32(bits), previous = (double)format->to_f32(bits - (bits > 0));
+            double next = bits < format->largest ? (double)format->to_f32(bits + 1) : 2 * value - previous;
+            double tie = (value + next) / 2;
+            uint32_t even = bits + (bits & 1);
+            assert_int_equal(format->from_f64(value), bits);
+            assert_int_equal(format->from_f64(-value), format->sign | bits);
+            assert_int_equal(format->from_f64(tie), even);
+            assert_int_equal(format->from_f64(-tie), format->sign | even);
+            assert_int_equal(format->from_f64(nextafter(tie, 0)), bits);
+            assert_int_equal(format->from_f64(nextafter(tie, (double)INFINITY)), bits + 1);
+        }
+        assert_int_equal(format->from_f64((double)INFINITY), format->infinity);
+        assert_int_equal(format->from_f64(-(double)INFINITY), format->sign | format->infinity);
+        assert_int_equal(format->from_f64(DBL_MAX), format->infinity);
+        assert_int_equal(format->from_f64(0x1p-1074), 0);
+        assert_int_equal(format->from_f64(-0x1p-1074), format->sign);
+        assert_int_equal(format->from_f64(DBL_MIN), 0);
+        assert_int_equal(format->from_f64((double)NAN) & (format->sign - 1), format->nan);
+    }
+}
+
+static void x87_there_and_back(void **state) {
+    (void)state;
+    static const double values[] = {0.0,     -0.0,     1.0,      -1.0,      0.1,
+                                    DBL_MAX, -DBL_MAX, DBL_MIN,  0x1p-1074, -0x1.8p-1073,
+                                    0x1p63,  0x1p-64,  INFINITY, -INFINITY, 0x0.fffffffffffffp-1022};
+    uint64_t significand;
+    uint16_t sign_exponent;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        npyx_x87_from_f64(values[i], &significand, &sign_exponent);
+        assert_same_f64(npyx_x87_to_f64(significand, sign_exponent), values[i]);
+    }
+    npyx_x87_from_f64((double)NAN, &significand, &sign_exponent);
+    assert_true(isnan(npyx_x87_to_f64(significand, sign_exponent)));
+    npyx_x87_from_f64(-1.5, &significand, &sign_exponent);
+    assert_true(significand == (uint64_t)3 << 62 && sign_exponent == 0xbfff);
+    npyx_x87_from_f64(0x1p-1074, &significand, &sign_exponent);
+    assert_true(significand == (uint64_t)1 << 63 && sign_exponent == 16383 - 1074);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(f16_every_value),    cmocka_unit_test(bfloat16_every_value),
         cmocka_unit_test(e4m3fn_every_value), cmocka_unit_test(e5m2_every_value),
         cmocka_unit_test(x87_fixed),          cmocka_unit_test(x87_random),
+        cmocka_unit_test(narrow_rounding),    cmocka_unit_test(x87_there_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

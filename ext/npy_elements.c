@@ -1,0 +1,383 @@
+/* npy_elements(source, member, slice): one row per element of an array, with its place in the file's array.
+ */
+#include <string.h>
+
+#include "functions.h"
+#include "range.h"
+#include "selection.h"
+
+enum {
+    IDX,
+    I0, /* I0 + K is the coordinate along axis K, for K from 0 to 3 */
+    VALUE = I0 + 4,
+    SOURCE,
+    MEMBER,
+    SLICE,
+    FIELD,
+    VIEW,
+    ASTYPE,
+    EXPECT,
+    ON_ERROR,
+    REAL,
+    IMAG,
+    PATH,
+    NAME,
+    I4, /* I4 + K - 4, for K from 4 to 63 */
+    ARRAY_KEY = I4 + NPYX_MAX_NDIM - 4,
+    NCOLUMNS
+};
+
+#define COORDINATE(k)                                                                                        \
+    { .declaration = "i" #k " INTEGER", .is_hidden = (k) > 3, .kind = NPYEXT_IS_INDEX }
+#define FIVE_COORDINATES(a, b, c, d, e)                                                                      \
+    COORDINATE(a), COORDINATE(b), COORDINATE(c), COORDINATE(d), COORDINATE(e)
+
+static const npyext_column columns[NCOLUMNS] = {
+    NPYEXT_INDEX("idx INTEGER"),
+    COORDINATE(0),
+    COORDINATE(1),
+    COORDINATE(2),
+    COORDINATE(3),
+    NPYEXT_VALUE("value", false),
+    NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
+    NPYEXT_ARGUMENT("member", NPYEXT_MEMBER),
+    NPYEXT_ARGUMENT("slice", NPYEXT_SLICE),
+    NPYEXT_ARGUMENT("field", NPYEXT_FIELD),
+    NPYEXT_ARGUMENT("view", NPYEXT_VIEW),
+    NPYEXT_ARGUMENT("astype", NPYEXT_ASTYPE),
+    NPYEXT_ARGUMENT("expect", NPYEXT_EXPECT),
+    NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
+    NPYEXT_VALUE("\"real\"", true), /* REAL is also a type's name */
+    NPYEXT_VALUE("imag", true),
+    NPYEXT_PATH(true),
+    NPYEXT_NAME(true),
+    FIVE_COORDINATES(4, 5, 6, 7, 8),
+    FIVE_COORDINATES(9, 10, 11, 12, 13),
+    FIVE_COORDINATES(14, 15, 16, 17, 18),
+    FIVE_COORDINATES(19, 20, 21, 22, 23),
+    FIVE_COORDINATES(24, 25, 26, 27, 28),
+    FIVE_COORDINATES(29, 30, 31, 32, 33),
+    FIVE_COORDINATES(34, 35, 36, 37, 38),
+    FIVE_COORDINATES(39, 40, 41, 42, 43),
+    FIVE_COORDINATES(44, 45, 46, 47, 48),
+    FIVE_COORDINATES(49, 50, 51, 52, 53),
+    FIVE_COORDINATES(54, 55, 56, 57, 58),
+    FIVE_COORDINATES(59, 60, 61, 62, 63),
+    NPYEXT_ARRAY_KEY,
+};
+
+/* The axis whose coordinate a column is; -1 for other columns. */
+static int coordinate_axis(int column) {
+    if (column >= I0 && column < I0 + 4)
+        return column - I0;
+    return column >= I4 && column < ARRAY_KEY ? column - I4 + 4 : -1;
+}
+
+typedef struct elements_cursor {
+    sqlite3_vtab_cursor base;
+    /* what xNext, xEof and xColumn touch for every element; elements are counted from the view's first */
+    bool is_eof;
+    bool is_whole;        /* the view is all of the array: idx is the position */
+    npyx_type plain_type; /* NPYX_NTYPES: to be decoded by the dtype */
+    int64_t position;     /* of the element at hand */
+    int64_t block_end;    /* the position behind the block at hand */
+    const uint8_t *item;
+    int64_t itemsize;
+    /* what the WHERE clause leaves */
+    npyext_range idx_range;
+    npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */
+    int nranges;                        /* axes from here on have none */
+    /* what changes from array to array */
+    npyext_scan scan;
+    npyext_selection selection;
+    npyx_view view; /* the selection's, narrowed */
+    npyx_blocks blocks;
+    npyx_buffer converted;
+    npyx_buffer scratch;
+} elements_cursor;
+
+static int elements_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    npyext_connection *connection = ((npyext_vtab *)vtab)->connection;
+    elements_cursor *elements = sqlite3_malloc(sizeof *elements);
+    if (elements == NULL)
+        return SQLITE_NOMEM;
+    memset(elements, 0, sizeof *elements);
+    elements->is_eof = true;
+    npyext_selection_init(&elements->selection, &connection->host);
+    elements->scratch.host = elements->converted.host = &connection->host;
+    *cursor = &elements->base;
+    return SQLITE_OK;
+}
+
+static void close_array(elements_cursor *elements) {
+    npyx_blocks_clear(&elements->blocks);
+    npyext_selection_close(&elements->selection);
+}
+
+static int elements_close(sqlite3_vtab_cursor *cursor) {
+    elements_cursor *elements = (elements_cursor *)cursor;
+    close_array(elements);
+    npyext_scan_clear(&elements->scan);
+    npyx_buffer_clear(&elements->scratch);
+    npyx_buffer_clear(&elements->converted);
+    sqlite3_free(elements);
+    return SQLITE_OK;
+}
+
+/* Narrows the view to what the ranges leave of it. Those of axes that the array does not have leave nothing:
+ * such a coordinate is NULL. */
+static void narrow_view(elements_cursor *elements) {
+    npyx_view *view = &elements->view;
+    bool is_empty = elements->idx_range.low > elements->idx_range.high;
+    *view = elements->selection.view;
+    /* the idx range as one of the first axis that differs; the elements themselves are looked at one by one
+     */
+    int64_t inner_nelem = 1;
+    for (int axis = 1; axis < view->file_ndim; axis++)
+        inner_nelem *= view->file_shape[axis] == 0 ? 1 : view->file_shape[axis];
+    for (int axis = 0; axis < view->ndim && !is_empty; axis++) {
+        if (view->file_axis[axis] == 0)
+            npyx_view_narrow(view, axis, elements->idx_range.low / inner_nelem,
+                             elements->idx_range.high / inner_nelem);
+    }
+    for (int file_axis = 0; file_axis < elements->nranges && !is_empty; file_axis++) {
+        npyext_range range = elements->ranges[file_axis];
+        if (range.low == INT64_MIN && range.high == INT64_MAX)
+            continue;
+        is_empty = file_axis >= view->file_ndim ||
+                   (view->fixed[file_axis] >= 0 &&
+                    (view->fixed[file_axis] < range.low || view->fixed[file_axis] > range.high));
+        for (int axis = 0; axis < view->ndim && !is_empty; axis++) {
+            if (view->file_axis[axis] == file_axis)
+                npyx_view_narrow(view, axis, range.low, range.high);
+        }
+    }
+    if (is_empty) { /* a 0-d view has no axis to be empty */
+        view->ndim = 1;
+        view->shape[0] = 0;
+    }
+}
+
+/* Goes before the first element of the array that the selection holds. */
+static npyx_status begin_array(elements_cursor *elements, npyx_error *error) {
+    const npyext_selection *selection = &elements->selection;
+    const npyx_dtype *dtype = npyext_selection_dtype(selection);
+    narrow_view(elements);
+    elements->is_whole = npyx_view_is_whole(&elements->view);
+    elements->plain_type = npyext_plain_type(dtype);
+    elements->itemsize = dtype->itemsize;
+    elements->position = elements->block_end = 0;
+    elements->scratch.limit_nbytes =
+        (size_t)sqlite3_limit(elements->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
+    return npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view, error);
+}
+
+/* The next block of the open array; NPYX_DONE behind the last. */
+static npyx_status next_block(elements_cursor *elements, npyx_error *error) {
+    npyx_blocks *blocks = &elements->blocks;
+    const npyext_selection *selection = &elements->selection;
+    if (!(elements->scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
+        int64_t nelem = npyx_view_nelem(&elements->view);
+        if (elements->block_end == nelem)
+            return NPYX_DONE;
+        elements->item = (const uint8_t *)""; /* never looked at */
+        elements->itemsize = 0;
+        elements->block_end = nelem;
+        return NPYX_OK;
+    }
+    npyext_connection_begin(elements->scan.connection);
+    npyx_status status = npyx_blocks_next(blocks, error);
+    if (status != NPYX_OK)
+        return status;
+    elements->position = elements->block_end;
+    elements->block_end += blocks->nelem;
+    elements->item = blocks->items;
+    if (selection->astype == NULL)
+        return NPYX_OK;
+    npyx_buffer_reset(&elements->converted);
+    if (!npyx_buffer_reserve(&elements->converted, (size_t)(blocks->nelem * elements->itemsize)))
+        return npyx_buffer_check(&elements->converted, error);
+    elements->item = (const uint8_t *)elements->converted.bytes;
+    return npyx_convert_items(selection->view.dtype, blocks->items, blocks->nelem, selection->astype,
+                              (uint8_t *)elements->converted.bytes, error);
+}
+
+/* The way of xNext at the end of a block. */
+static int advance(elements_cursor *elements) {
+    npyext_scan *scan = &elements->scan;
+    npyx_error error;
+    while (!elements->is_eof) {
+        npyx_status status = NPYX_DONE;
+        if (elements->selection.is_open) {
+            status = next_block(elements, &error);
+            if (status == NPYX_OK)
+                break;
+        }
+        if (status == NPYX_DONE && elements->selection.is_open && npyext_scan_is_single(scan)) {
+            elements->is_eof = true; /* the array stays open for the next lookup */
+            break;
+        }
+        if (status == NPYX_DONE) {
+            status = npyext_selection_next(&elements->selection, scan, &error);
+            elements->is_eof = status == NPYX_DONE;
+            if (status == NPYX_OK)
+                status = begin_array(elements, &error);
+        }
+        if (status != NPYX_OK && status != NPYX_DONE &&
+            !npyext_selection_skip(&elements->selection, scan, &error))
+            return npyext_report(elements->base.pVtab, npyext_scan_place(scan), &error);
+    }
+    return SQLITE_OK;
+}
+
+static int64_t idx_of(const elements_cursor *elements) {
+    return elements->is_whole ? elements->position
+                              : npyx_view_file_position(&elements->view, elements->position);
+}
+
+/* Whether the element at hand is none that the idx range leaves: narrowing took only whole rows out. */
+static bool is_outside(const elements_cursor *elements) {
+    int64_t idx = idx_of(elements);
+    return idx < elements->idx_range.low || idx > elements->idx_range.high;
+}
+
+static int elements_next(sqlite3_vtab_cursor *cursor) {
+    elements_cursor *elements = (elements_cursor *)cursor;
+    bool has_idx_range = elements->idx_range.low > 0 || elements->idx_range.high < INT64_MAX;
+    int code = SQLITE_OK;
+    do {
+        elements->item += elements->itemsize;
+        if (++elements->position >= elements->block_end)
+            code = advance(elements);
+    } while (has_idx_range && code == SQLITE_OK && !elements->is_eof && is_outside(elements));
+    return code;
+}
+
+static int elements_eof(sqlite3_vtab_cursor *cursor) {
+    return ((elements_cursor *)cursor)->is_eof;
+}
+
+static void read_ranges(elements_cursor *elements, sqlite3_value **argv) {
+    const npyext_plan *plan = &elements->scan.plan;
+    elements->idx_range = (npyext_range){0, INT64_MAX};
+    elements->nranges = 0;
+    for (int i = 0; i < plan->nterms; i++) {
+        int axis = coordinate_axis(plan->terms[i].column);
+        if (plan->terms[i].column == IDX)
+            npyext_range_narrow(&elements->idx_range, plan->terms[i].op, argv[i]);
+        for (; elements->nranges <= axis; elements->nranges++)
+            elements->ranges[elements->nranges] = (npyext_range){INT64_MIN, INT64_MAX};
+        if (axis >= 0)
+            npyext_range_narrow(&elements->ranges[axis], plan->terms[i].op, argv[i]);
+    }
+}
+
+static int elements_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sentence, int argc,
+                           sqlite3_value **argv) {
+    (void)argc;
+    elements_cursor *elements = (elements_cursor *)cursor;
+    npyext_scan *scan = &elements->scan;
+    npyx_error error;
+    npyx_status status = NPYX_OK;
+    bool is_same = npyext_scan_is_same(scan, sentence, argv);
+    bool is_lookup = is_same && elements->selection.is_open && npyext_scan_is_single(scan);
+    elements->is_eof = false;
+    if (!is_lookup) {
+        npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
+        npyext_connection_begin(vtab->connection);
+        close_array(elements);
+        if (is_same)
+            npyext_scan_rewind(scan);
+        else
+            status = npyext_scan_begin(scan, vtab, needs, sentence, true, argv, &error);
+    }
+    if (status == NPYX_OK)
+        read_ranges(elements, argv);
+    if (status == NPYX_OK && is_lookup)
+        status = begin_array(elements, &error);
+    if (status != NPYX_OK) {
+        elements->is_eof = true;
+        return npyext_report(cursor->pVtab, npyext_scan_place(scan), &error);
+    }
+    int code = advance(elements);
+    if (code == SQLITE_OK && !elements->is_eof && is_outside(elements))
+        code = elements_next(cursor);
+    return code;
+}
+
+static int result_decoded(sqlite3_context *context, elements_cursor *elements) {
+    npyx_value value;
+    npyx_error error;
+    npyx_status status = npyx_element_value(npyext_selection_dtype(&elements->selection), elements->item,
+                                            &elements->scratch, &value, &error);
+    if (status != NPYX_OK)
+        return npyext_result_error(context, npyext_scan_place(&elements->scan), &error);
+    npyext_result_value(context, &value);
+    return SQLITE_OK;
+}
+
+static int result_value(sqlite3_context *context, elements_cursor *elements) {
+    return npyext_result_plain(context, elements->plain_type, elements->item)
+               ? SQLITE_OK
+               : result_decoded(context, elements);
+}
+
+/* As ndarray.real and .imag: a number that is not complex is its own real part, and 0 its imaginary one. */
+static int result_part(sqlite3_context *context, elements_cursor *elements, bool is_imag) {
+    const npyx_dtype *dtype = npyext_selection_dtype(&elements->selection);
+    char kind = npyx_dtype_kind(dtype);
+    double part;
+    if (npyx_element_complex_part(dtype, elements->item, is_imag, &part)) {
+        sqlite3_result_double(context, part);
+        return SQLITE_OK;
+    }
+    if (strchr("biuf", kind) == NULL)
+        return SQLITE_OK;
+    if (!is_imag)
+        return result_value(context, elements);
+    sqlite3_result_int(context, 0);
+    return SQLITE_OK;
+}
+
+static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    elements_cursor *elements = (elements_cursor *)cursor;
+    switch (column) {
+    case VALUE: return result_value(context, elements);
+    case IDX: sqlite3_result_int64(context, idx_of(elements)); return SQLITE_OK;
+    case REAL: return result_part(context, elements, false);
+    case IMAG: return result_part(context, elements, true);
+    case PATH: npyext_result_path(context, &elements->scan); return SQLITE_OK;
+    case NAME: npyext_result_name(context, &elements->scan); return SQLITE_OK;
+    default: break;
+    }
+    int axis = coordinate_axis(column);
+    if (axis < 0)
+        npyext_result_common(context, &elements->scan, column);
+    else if (axis < elements->view.file_ndim)
+        sqlite3_result_int64(context, npyx_view_file_coordinate(&elements->view, elements->position, axis));
+    return SQLITE_OK;
+}
+
+static const sqlite3_module module = {
+    .iVersion = 1,
+    .xConnect = npyext_connect,
+    .xBestIndex = npyext_best_index,
+    .xDisconnect = npyext_disconnect,
+    .xOpen = elements_open,
+    .xClose = elements_close,
+    .xFilter = elements_filter,
+    .xNext = elements_next,
+    .xEof = elements_eof,
+    .xColumn = elements_column,
+};
+
+const npyext_function npyext_npy_elements = {
+    .name = "npy_elements",
+    .columns = columns,
+    .ncolumns = NCOLUMNS,
+    .key = "array_key, idx",
+    .takes_member = true,
+    .has_error_column = false,
+    .estimated_nrows = 1000000,
+    .module = &module,
+};

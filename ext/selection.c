@@ -1,0 +1,138 @@
+#include "selection.h"
+
+#include <string.h>
+
+void npyext_selection_init(npyext_selection *selection, npyx_host *host) {
+    memset(selection, 0, sizeof *selection);
+    npyx_array_init(&selection->array, host);
+}
+
+void npyext_selection_close(npyext_selection *selection) {
+    npyx_source_close(selection->payload);
+    selection->payload = NULL;
+    selection->astype = NULL;
+    selection->is_open = false;
+    npyx_array_clear(&selection->array);
+}
+
+/* The text of an argument; *is_given false when there is none. Other types than TEXT are an error. */
+static npyx_status argument_text(const npyext_scan *scan, npyext_role role, const char *name, bool *is_given,
+                                 npyx_error *error) {
+    const npyext_argument *argument = &scan->arguments[role];
+    *is_given = npyext_argument_is_given(argument);
+    /* an index alone is a slice of one integer, and need not be quoted */
+    if (!*is_given || argument->type == SQLITE_TEXT ||
+        (role == NPYEXT_SLICE && argument->type == SQLITE_INTEGER))
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a text", name);
+}
+
+static npyx_status parse_dtype(npyext_selection *selection, const npyext_argument *argument,
+                               const npyx_dtype **dtype, npyx_error *error) {
+    return npyx_dtype_from_text(&selection->array.arena, argument->bytes, argument->nbytes, dtype, error);
+}
+
+static npyx_status apply_slice(npyext_selection *selection, const npyext_argument *slice, npyx_error *error) {
+    if (slice->type == SQLITE_TEXT)
+        return npyx_slice_apply(slice->bytes, slice->nbytes, &selection->view, error);
+    char text[NPYX_NUMBER_TEXT_NBYTES];
+    return npyx_slice_apply(text, npyx_text_i64(slice->integer, text), &selection->view, error);
+}
+
+static npyx_status apply_argument(npyext_selection *selection, const npyext_scan *scan, npyext_role role,
+                                  npyx_error *error) {
+    const npyext_argument *argument = &scan->arguments[role];
+    npyx_view *view = &selection->view;
+    const npyx_dtype *dtype = NULL;
+    npyx_status status;
+    switch (role) {
+    case NPYEXT_FIELD: return npyx_view_select_field(view, argument->bytes, argument->nbytes, error);
+    case NPYEXT_VIEW:
+        status = parse_dtype(selection, argument, &dtype, error);
+        return status == NPYX_OK ? npyx_view_reinterpret(view, dtype, error) : status;
+    case NPYEXT_EXPECT:
+        return npyx_expect_check(&scan->connection->host, argument->bytes, argument->nbytes, view->dtype,
+                                 view->ndim, view->shape, error);
+    case NPYEXT_SLICE: return apply_slice(selection, argument, error);
+    default:
+        status = parse_dtype(selection, argument, &selection->astype, error);
+        return status == NPYX_OK ? npyx_convert_check(view->dtype, selection->astype, error) : status;
+    }
+}
+
+static npyx_status apply_arguments(npyext_selection *selection, const npyext_scan *scan, npyx_error *error) {
+    static const struct {
+        npyext_role role;
+        const char *name;
+    } steps[] = {{NPYEXT_FIELD, "field"},
+                 {NPYEXT_VIEW, "view"},
+                 {NPYEXT_EXPECT, "expect"},
+                 {NPYEXT_SLICE, "slice"},
+                 {NPYEXT_ASTYPE, "astype"}};
+    npyx_status status = NPYX_OK;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == NPYX_OK; i++) {
+        bool is_given = false;
+        status = argument_text(scan, steps[i].role, steps[i].name, &is_given, error);
+        if (status == NPYX_OK && is_given)
+            status = apply_argument(selection, scan, steps[i].role, error);
+    }
+    return status;
+}
+
+npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan *scan, npyx_error *error) {
+    npyx_archive *archive = scan->opened.archive;
+    bool is_array = false;
+    npyx_status status = npyx_archive_describe(archive, scan->index, &selection->array, &is_array, error);
+    if (status != NPYX_OK)
+        return status;
+    if (!is_array) {
+        if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
+            return NPYX_DONE;
+        return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing)");
+    }
+    npyx_view_of_array(&selection->array, &selection->view);
+    status = npyx_array_check_values(&selection->array, error);
+    if (status == NPYX_OK)
+        status = apply_arguments(selection, scan, error);
+    if (status == NPYX_OK)
+        status = npyx_archive_open_payload(archive, scan->index, &selection->payload, error);
+    selection->is_open = status == NPYX_OK;
+    return status;
+}
+
+npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan, npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    do {
+        npyext_selection_close(selection);
+        status = scan->opened.archive == NULL ? NPYX_DONE : npyext_scan_next_entry(scan, error);
+        if (status == NPYX_DONE) {
+            status = npyext_scan_next_file(scan, error);
+            if (status != NPYX_OK)
+                return status;
+        } else if (status == NPYX_OK) {
+            status = npyext_selection_open(selection, scan, error);
+            if (status == NPYX_DONE) /* what is no array has no items */
+                status = NPYX_OK;
+        }
+        if (status == NPYX_OK)
+            status = npyx_poll(&scan->connection->host, error);
+    } while (status == NPYX_OK && !selection->is_open);
+    return status;
+}
+
+bool npyext_selection_skip(npyext_selection *selection, npyext_scan *scan, const npyx_error *error) {
+    bool is_host_fault = error->status == NPYX_NOMEM || error->status == NPYX_INTERRUPTED;
+    if (scan->on_error != NPYEXT_SKIP || is_host_fault)
+        return false;
+    scan->connection->host.counters.files_skipped++;
+    npyext_selection_close(selection);
+    if (!scan->has_entry) /* the whole file is at fault, not one array of it */
+        npyext_scan_close_file(scan);
+    return true;
+}
+
+npyx_type npyext_plain_type(const npyx_dtype *dtype) {
+    bool is_native =
+        dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
+    return is_native ? dtype->type : NPYX_NTYPES;
+}

@@ -1,0 +1,87 @@
+#include "blocks.h"
+
+#include <string.h>
+
+/* Rows are to be smaller than this, so that a block of them is about a block. */
+enum { MAX_ROW_NBYTES = 1 << 18 };
+
+/* A contiguous view as one of one axis. */
+static void flatten(npyx_view *view) {
+    int64_t nelem = 1;
+    for (int axis = 0; axis < view->ndim; axis++)
+        nelem *= view->shape[axis];
+    view->ndim = 1;
+    view->shape[0] = nelem;
+    view->strides[0] = view->dtype->itemsize;
+}
+
+/* The view of the axes that the reader reads, at the outer axes' place. */
+static npyx_view inner_view(const npyx_blocks *blocks) {
+    npyx_view inner = blocks->view;
+    for (int axis = 0; axis < blocks->outer_ndim; axis++)
+        inner.off += blocks->outer[axis] * blocks->view.strides[axis];
+    inner.ndim -= blocks->outer_ndim;
+    memmove(inner.shape, inner.shape + blocks->outer_ndim, (size_t)inner.ndim * sizeof inner.shape[0]);
+    memmove(inner.strides, inner.strides + blocks->outer_ndim, (size_t)inner.ndim * sizeof inner.strides[0]);
+    return inner;
+}
+
+npyx_status npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view,
+                              npyx_error *error) {
+    (void)error;
+    blocks->view = *view;
+    blocks->outer_ndim = 0;
+    blocks->nelem = 0;
+    blocks->next_row = 0;
+    blocks->is_done = false;
+    for (int axis = 0; axis < view->ndim; axis++) {
+        blocks->is_done = blocks->is_done || view->shape[axis] == 0;
+        blocks->outer[axis] = 0;
+    }
+    if (blocks->is_done)
+        return NPYX_OK;
+    if (npyx_view_is_contiguous(&blocks->view))
+        flatten(&blocks->view);
+    int64_t row_nbytes = view->dtype->itemsize;
+    int axis = blocks->view.ndim;
+    while (axis > 1 && row_nbytes * blocks->view.shape[axis - 1] <= MAX_ROW_NBYTES)
+        row_nbytes *= blocks->view.shape[--axis];
+    blocks->outer_ndim = axis > 1 ? axis - 1 : 0;
+    npyx_view inner = inner_view(blocks);
+    npyx_reader_clear(&blocks->reader);
+    npyx_reader_init(&blocks->reader, source, &inner, INT64_MAX);
+    return NPYX_OK;
+}
+
+/* Steps the outer axes; false behind the last place. */
+static bool step_outer(npyx_blocks *blocks) {
+    for (int axis = blocks->outer_ndim - 1; axis >= 0; axis--) {
+        if (++blocks->outer[axis] < blocks->view.shape[axis])
+            return true;
+        blocks->outer[axis] = 0;
+    }
+    return false;
+}
+
+npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error) {
+    npyx_reader *reader = &blocks->reader;
+    if (!blocks->is_done && blocks->next_row == reader->nrows) {
+        blocks->is_done = !step_outer(blocks);
+        blocks->next_row = 0;
+        reader->view = inner_view(blocks);
+    }
+    if (blocks->is_done)
+        return NPYX_DONE;
+    npyx_status status = npyx_reader_fill(reader, blocks->next_row, INT64_MAX, error);
+    if (status != NPYX_OK)
+        return status;
+    blocks->next_row += reader->nrows_read;
+    blocks->items = reader->rows;
+    blocks->nelem = reader->nrows_read * reader->row_nelem;
+    return NPYX_OK;
+}
+
+void npyx_blocks_clear(npyx_blocks *blocks) {
+    npyx_reader_clear(&blocks->reader);
+    blocks->nelem = 0;
+}

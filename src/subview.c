@@ -1,0 +1,160 @@
+#include "subview.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_named(const char *name, size_t name_nbytes, const char *text, size_t nbytes) {
+    return name != NULL && name_nbytes == nbytes && memcmp(name, text, nbytes) == 0;
+}
+
+static const npyx_field *find_field(const npyx_dtype *dtype, const char *text, size_t nbytes) {
+    for (int i = 0; i < dtype->nfields; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        if (!field->is_padding && (is_named(field->name, field->name_nbytes, text, nbytes) ||
+                                   is_named(field->title, field->title_nbytes, text, nbytes)))
+            return field;
+    }
+    return NULL;
+}
+
+static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t nbytes, npyx_error *error) {
+    char list[300] = "";
+    size_t list_nbytes = 0;
+    int shown_nbytes = (int)(nbytes < 80 ? nbytes : 80);
+    if (dtype->type != NPYX_STRUCT)
+        return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s': the dtype is not structured",
+                         shown_nbytes, text);
+    for (int i = 0; i < dtype->nfields && list_nbytes < sizeof list - 60; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        if (!field->is_padding)
+            list_nbytes += (size_t)snprintf(
+                list + list_nbytes, sizeof list - list_nbytes, "%s'%.*s'", list_nbytes == 0 ? "" : ", ",
+                (int)(field->name_nbytes < 50 ? field->name_nbytes : 50), field->name);
+    }
+    return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s' (there are %s)", shown_nbytes, text,
+                     list);
+}
+
+/* Adds the axes of a subarray behind the view's. */
+static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error *error) {
+    if (view->ndim + field->ndim > NPYX_MAX_NDIM || view->file_ndim + field->ndim > NPYX_MAX_NDIM)
+        return npyx_fail(error, NPYX_INVALID, -1, "the field's subarray makes more than %d dimensions",
+                         NPYX_MAX_NDIM);
+    int64_t stride = field->dtype->itemsize * field->nelem;
+    for (int i = 0; i < field->ndim; i++) {
+        int axis = view->ndim++, file_axis = view->file_ndim++;
+        stride = field->shape[i] == 0 ? 0 : stride / field->shape[i];
+        view->shape[axis] = view->file_shape[file_axis] = field->shape[i];
+        view->strides[axis] = stride;
+        view->file_axis[axis] = file_axis;
+        view->fixed[file_axis] = -1;
+        view->first[axis] = 0;
+        view->step[axis] = 1;
+    }
+    return NPYX_OK;
+}
+
+/* The field that the text begins with: a name may itself hold dots, so the longest one that there is. */
+static const npyx_field *find_first_field(const npyx_dtype *dtype, const char *text, size_t nbytes,
+                                          size_t *name_nbytes) {
+    for (*name_nbytes = nbytes; *name_nbytes > 0; --*name_nbytes) {
+        bool is_end = *name_nbytes == nbytes || text[*name_nbytes] == '.';
+        const npyx_field *field = is_end ? find_field(dtype, text, *name_nbytes) : NULL;
+        if (field != NULL)
+            return field;
+    }
+    return NULL;
+}
+
+npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nbytes, npyx_error *error) {
+    bool is_last = false;
+    while (!is_last) {
+        size_t name_nbytes;
+        const npyx_field *field = find_first_field(view->dtype, text, nbytes, &name_nbytes);
+        if (field == NULL)
+            return fail_field(view->dtype, text, nbytes, error);
+        npyx_status status = add_axes(view, field, error);
+        if (status != NPYX_OK)
+            return status;
+        view->off += field->off;
+        view->dtype = field->dtype;
+        is_last = name_nbytes == nbytes;
+        text += name_nbytes + !is_last;
+        nbytes -= name_nbytes + !is_last;
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx_error *error) {
+    if (dtype->itemsize != view->dtype->itemsize || dtype->has_objects)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "the view has items of %" PRId64 " bytes, the array of %" PRId64, dtype->itemsize,
+                         view->dtype->itemsize);
+    view->dtype = dtype;
+    return NPYX_OK;
+}
+
+void npyx_view_narrow(npyx_view *view, int axis, int64_t low, int64_t high) {
+    if (view->shape[axis] == 0)
+        return;
+    int64_t first = view->first[axis], step = view->step[axis];
+    int64_t last = first + (view->shape[axis] - 1) * step;
+    int64_t least = step < 0 ? last : first, most = step < 0 ? first : last;
+    low = low < least ? least : low;
+    high = high > most ? most : high;
+    if (low > high) {
+        view->shape[axis] = 0;
+        return;
+    }
+    int64_t span = step < 0 ? -step : step;
+    int64_t before =
+        step < 0 ? first - high : low - first; /* file indices to leave out at the view's start */
+    int64_t begin = before / span + (before % span != 0);
+    int64_t end = (step < 0 ? first - low : high - first) / span;
+    view->shape[axis] = end < begin ? 0 : end - begin + 1;
+    view->first[axis] = first + begin * step;
+    view->off += begin * view->strides[axis];
+}
+
+int64_t npyx_view_nelem(const npyx_view *view) {
+    return view->ndim == 0 ? 1 : view->shape[0] == 0 ? 0 : view->shape[0] * npyx_view_row_nelem(view);
+}
+
+bool npyx_view_is_whole(const npyx_view *view) {
+    if (view->ndim != view->file_ndim)
+        return false;
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (view->file_axis[axis] != axis || view->first[axis] != 0 || view->step[axis] != 1 ||
+            view->shape[axis] != view->file_shape[axis])
+            return false;
+    }
+    return true;
+}
+
+/* The file's coordinates of an item of the view. */
+static void file_coordinates(const npyx_view *view, int64_t position, int64_t *coordinates) {
+    for (int file_axis = 0; file_axis < view->file_ndim; file_axis++)
+        coordinates[file_axis] = view->fixed[file_axis];
+    for (int axis = view->ndim - 1; axis >= 0; axis--) {
+        int64_t index = position % view->shape[axis];
+        position /= view->shape[axis];
+        if (view->file_axis[axis] >= 0)
+            coordinates[view->file_axis[axis]] = view->first[axis] + index * view->step[axis];
+    }
+}
+
+int64_t npyx_view_file_position(const npyx_view *view, int64_t position) {
+    int64_t coordinates[NPYX_MAX_NDIM];
+    file_coordinates(view, position, coordinates);
+    int64_t file_position = 0;
+    for (int file_axis = 0; file_axis < view->file_ndim; file_axis++)
+        file_position = file_position * view->file_shape[file_axis] + coordinates[file_axis];
+    return file_position;
+}
+
+int64_t npyx_view_file_coordinate(const npyx_view *view, int64_t position, int file_axis) {
+    int64_t coordinates[NPYX_MAX_NDIM];
+    file_coordinates(view, position, coordinates);
+    return coordinates[file_axis];
+}
