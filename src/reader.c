@@ -14,7 +14,9 @@ enum {
     WINDOW_NBYTES = 1 << 20,
     PAGE_NBYTES = 4096,
     /* reading this much more is as cheap as a call to the system */
-    GAP_NBYTES = 4096
+    GAP_NBYTES = 4096,
+    CACHE_LINE_NBYTES = 64,
+    BATCH_NRUNS = 16
 };
 
 void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
@@ -108,27 +110,35 @@ static void copy_run(uint8_t *out, int64_t out_stride, const uint8_t *in, int64_
     }
 }
 
-/* Copies a box whose item 0, 0, ... is at in, all of it in memory. */
-static void copy_box(const gatherer *g, const box *b, const uint8_t *in) {
-    int inner = 0; /* the longest axis makes the longest runs */
-    for (int axis = 1; axis < g->ndim; axis++) {
-        if (b->shape[axis] >= b->shape[inner])
-            inner = axis;
+/* The axis to copy along: one that fills whole cache lines of the output, or else the longest. */
+static int copy_axis(const gatherer *g, const box *b) {
+    int longest = 0, dense = -1;
+    for (int axis = 0; axis < g->ndim; axis++) {
+        if (b->shape[axis] >= b->shape[longest])
+            longest = axis;
+        if (b->shape[axis] >= BATCH_NRUNS && (dense < 0 || g->out_strides[axis] < g->out_strides[dense]))
+            dense = axis;
     }
+    return dense >= 0 ? dense : longest;
+}
+
+/* Copies a box whose item 0, 0, ... is at in, all of it in memory with the given strides. */
+static void copy_box(const gatherer *g, const box *b, const uint8_t *in, const int64_t *strides) {
+    int inner = copy_axis(g, b);
     int64_t at[NPYX_MAX_NDIM] = {0};
     uint8_t *out = b->out;
     for (;;) {
-        copy_run(out, g->out_strides[inner], in, g->strides[inner], b->shape[inner],
+        copy_run(out, g->out_strides[inner], in, strides[inner], b->shape[inner],
                  g->reader->view.dtype->itemsize);
         int axis = g->ndim - 1;
         for (; axis >= 0; axis--) {
             if (axis == inner)
                 continue;
-            in += g->strides[axis];
+            in += strides[axis];
             out += g->out_strides[axis];
             if (++at[axis] < b->shape[axis])
                 break;
-            in -= g->strides[axis] * b->shape[axis];
+            in -= strides[axis] * b->shape[axis];
             out -= g->out_strides[axis] * b->shape[axis];
             at[axis] = 0;
         }
@@ -170,7 +180,40 @@ static npyx_status gather_window(const gatherer *g, const box *b, int64_t low_of
     npyx_status status =
         npyx_source_window(reader->source, b->off + low_off, (size_t)span, scratch, &bytes, error);
     if (status == NPYX_OK && bytes != b->out)
-        copy_box(g, b, bytes - low_off);
+        copy_box(g, b, bytes - low_off, g->strides);
+    return status;
+}
+
+/* Whether the items of a box lie side by side along one axis. */
+static bool is_run(const gatherer *g, const box *b) {
+    int naxes = 0;
+    for (int axis = 0; axis < g->ndim; axis++)
+        naxes += b->shape[axis] > 1 ? g->strides[axis] == g->reader->view.dtype->itemsize ? 1 : 2 : 0;
+    return naxes <= 1;
+}
+
+/* Reads runs that lie far apart along an axis, several before they are copied: written together they fill the
+ * output's cache lines, one by one each would touch all of them. */
+static npyx_status gather_runs(const gatherer *g, const box *b, int axis, int64_t run_nbytes) {
+    npyx_reader *reader = g->reader;
+    int64_t pitch = run_nbytes + CACHE_LINE_NBYTES; /* not a power of two, which caches would fold together */
+    int64_t strides[NPYX_MAX_NDIM];
+    memcpy(strides, g->strides, sizeof strides[0] * (size_t)g->ndim);
+    strides[axis] = pitch;
+    box batch = *b;
+    npyx_status status = NPYX_OK;
+    for (int64_t done = 0; done < b->shape[axis] && status == NPYX_OK; done += batch.shape[axis]) {
+        int64_t left = b->shape[axis] - done;
+        batch.shape[axis] = left < BATCH_NRUNS ? left : BATCH_NRUNS;
+        batch.out = b->out + done * g->out_strides[axis];
+        for (int64_t i = 0; i < batch.shape[axis] && status == NPYX_OK; i++)
+            status = npyx_source_read_exactly(reader->source, b->off + (done + i) * g->strides[axis],
+                                              reader->window + i * pitch, (size_t)run_nbytes, g->error);
+        if (status == NPYX_OK)
+            copy_box(g, &batch, reader->window, strides);
+        if (status == NPYX_OK)
+            status = npyx_poll(reader->source->host, g->error);
+    }
     return status;
 }
 
@@ -192,6 +235,9 @@ static npyx_status gather_box(const gatherer *g, const box *b) {
         box_span(g, b, &low_off);
         return gather_window(g, b, low_off, span, g->error);
     }
+    bool has_room = inner_span <= WINDOW_NBYTES / BATCH_NRUNS - CACHE_LINE_NBYTES;
+    if (nparts == 1 && g->strides[axis] > 0 && has_room && is_run(g, &part))
+        return gather_runs(g, b, axis, inner_span);
     npyx_status status = npyx_poll(g->reader->source->host, g->error);
     for (int64_t done = 0; done < b->shape[axis] && status == NPYX_OK; done += part.shape[axis]) {
         int64_t left = b->shape[axis] - done;
