@@ -5,6 +5,7 @@
 #include "functions.h"
 #include "range.h"
 #include "selection.h"
+#include "value_filter.h"
 
 enum {
     IDX,
@@ -81,6 +82,7 @@ typedef struct elements_cursor {
     npyx_type plain_type; /* NPYX_NTYPES: to be decoded by the dtype */
     int64_t position;     /* of the element at hand */
     int64_t block_end;    /* the position behind the block at hand */
+    bool is_filtered;     /* not every element of the block is a candidate */
     const uint8_t *item;
     int64_t itemsize;
     /* what the WHERE clause leaves */
@@ -92,6 +94,7 @@ typedef struct elements_cursor {
     npyext_selection selection;
     npyx_view view; /* the selection's, narrowed */
     npyx_blocks blocks;
+    npyext_value_filter filter;
     npyx_buffer converted;
     npyx_buffer scratch;
 } elements_cursor;
@@ -104,7 +107,7 @@ static int elements_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     memset(elements, 0, sizeof *elements);
     elements->is_eof = true;
     npyext_selection_init(&elements->selection, &connection->host);
-    elements->scratch.host = elements->converted.host = &connection->host;
+    elements->scratch.host = elements->converted.host = elements->filter.bitmap.host = &connection->host;
     *cursor = &elements->base;
     return SQLITE_OK;
 }
@@ -120,6 +123,7 @@ static int elements_close(sqlite3_vtab_cursor *cursor) {
     npyext_scan_clear(&elements->scan);
     npyx_buffer_clear(&elements->scratch);
     npyx_buffer_clear(&elements->converted);
+    npyx_buffer_clear(&elements->filter.bitmap);
     sqlite3_free(elements);
     return SQLITE_OK;
 }
@@ -165,11 +169,23 @@ static npyx_status begin_array(elements_cursor *elements, npyx_error *error) {
     narrow_view(elements);
     elements->is_whole = npyx_view_is_whole(&elements->view);
     elements->plain_type = npyext_plain_type(dtype);
+    npyext_value_filter_begin(&elements->filter, dtype);
+    elements->is_filtered = elements->filter.nfilters > 0;
     elements->itemsize = dtype->itemsize;
     elements->position = elements->block_end = 0;
     elements->scratch.limit_nbytes =
         (size_t)sqlite3_limit(elements->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
     return npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view, error);
+}
+
+static npyx_status convert_block(elements_cursor *elements, npyx_error *error) {
+    const npyx_blocks *blocks = &elements->blocks;
+    npyx_buffer_reset(&elements->converted);
+    if (!npyx_buffer_reserve(&elements->converted, (size_t)(blocks->nelem * elements->itemsize)))
+        return npyx_buffer_check(&elements->converted, error);
+    elements->item = (const uint8_t *)elements->converted.bytes;
+    return npyx_convert_items(elements->view.dtype, blocks->items, blocks->nelem, elements->selection.astype,
+                              (uint8_t *)elements->converted.bytes, error);
 }
 
 /* The next block of the open array; NPYX_DONE behind the last. */
@@ -192,14 +208,19 @@ static npyx_status next_block(elements_cursor *elements, npyx_error *error) {
     elements->position = elements->block_end;
     elements->block_end += blocks->nelem;
     elements->item = blocks->items;
-    if (selection->astype == NULL)
-        return NPYX_OK;
-    npyx_buffer_reset(&elements->converted);
-    if (!npyx_buffer_reserve(&elements->converted, (size_t)(blocks->nelem * elements->itemsize)))
-        return npyx_buffer_check(&elements->converted, error);
-    elements->item = (const uint8_t *)elements->converted.bytes;
-    return npyx_convert_items(selection->view.dtype, blocks->items, blocks->nelem, selection->astype,
-                              (uint8_t *)elements->converted.bytes, error);
+    if (selection->astype != NULL)
+        status = convert_block(elements, error);
+    if (status == NPYX_OK && elements->is_filtered)
+        status = npyext_value_filter_block(&elements->filter, elements->item, blocks->nelem, error);
+    return status;
+}
+
+/* Goes to the first candidate from the element at hand on, or behind the block. */
+static void go_to_candidate(elements_cursor *elements) {
+    int64_t first = elements->block_end - elements->blocks.nelem;
+    int64_t found = first + npyext_value_filter_next(&elements->filter, elements->position - first);
+    elements->item += (found - elements->position) * elements->itemsize;
+    elements->position = found;
 }
 
 /* The way of xNext at the end of a block. */
@@ -210,8 +231,12 @@ static int advance(elements_cursor *elements) {
         npyx_status status = NPYX_DONE;
         if (elements->selection.is_open) {
             status = next_block(elements, &error);
-            if (status == NPYX_OK)
+            if (status == NPYX_OK && elements->is_filtered)
+                go_to_candidate(elements);
+            if (status == NPYX_OK && elements->position < elements->block_end)
                 break;
+            if (status == NPYX_OK)
+                continue;
         }
         if (status == NPYX_DONE && elements->selection.is_open && npyext_scan_is_single(scan)) {
             elements->is_eof = true; /* the array stays open for the next lookup */
@@ -247,7 +272,10 @@ static int elements_next(sqlite3_vtab_cursor *cursor) {
     int code = SQLITE_OK;
     do {
         elements->item += elements->itemsize;
-        if (++elements->position >= elements->block_end)
+        ++elements->position;
+        if (elements->is_filtered && elements->position < elements->block_end)
+            go_to_candidate(elements);
+        if (elements->position >= elements->block_end)
             code = advance(elements);
     } while (has_idx_range && code == SQLITE_OK && !elements->is_eof && is_outside(elements));
     return code;
@@ -291,8 +319,11 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int needs, const char *s
         else
             status = npyext_scan_begin(scan, vtab, needs, sentence, true, argv, &error);
     }
-    if (status == NPYX_OK)
+    if (status == NPYX_OK) {
         read_ranges(elements, argv);
+        npyext_value_filter_read(&elements->filter, &scan->plan, (npyext_value_columns){VALUE, REAL, IMAG},
+                                 argv);
+    }
     if (status == NPYX_OK && is_lookup)
         status = begin_array(elements, &error);
     if (status != NPYX_OK) {

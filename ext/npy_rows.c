@@ -4,6 +4,7 @@
 #include "functions.h"
 #include "range.h"
 #include "selection.h"
+#include "value_filter.h"
 
 enum {
     /* Lookups into an array of this size or less, from the fourth on, find it all in memory. */
@@ -54,6 +55,7 @@ typedef struct rows_cursor {
         plain_type;    /* of the items of a one-dimensional view; NPYX_NTYPES: to be decoded by their dtype */
     int64_t index;     /* of the row at hand */
     int64_t block_end; /* the index behind the block at hand */
+    bool is_filtered;  /* not every row of the block is a candidate */
     const uint8_t *items; /* of the row at hand; of nothing when no column needs them */
     int64_t step_nbytes;  /* from row to row */
     npyext_range range;   /* of rows asked for, as the file counts them */
@@ -64,6 +66,8 @@ typedef struct rows_cursor {
     npyext_selection selection;
     npyx_reader reader;
     npyx_buffer converted; /* the block as astype wants it */
+    npyext_value_filter filter;
+    int64_t filtered_index; /* of the first row in the filter's block */
     npyx_buffer scratch;
     npyx_buffer swapped;
     bool needs_swap;
@@ -77,7 +81,8 @@ static int rows_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     memset(rows, 0, sizeof *rows);
     rows->is_eof = true;
     npyext_selection_init(&rows->selection, &connection->host);
-    rows->scratch.host = rows->swapped.host = rows->converted.host = &connection->host;
+    rows->scratch.host = rows->swapped.host = rows->converted.host = rows->filter.bitmap.host =
+        &connection->host;
     *cursor = &rows->base;
     return SQLITE_OK;
 }
@@ -94,6 +99,7 @@ static int rows_close(sqlite3_vtab_cursor *cursor) {
     npyx_buffer_clear(&rows->scratch);
     npyx_buffer_clear(&rows->swapped);
     npyx_buffer_clear(&rows->converted);
+    npyx_buffer_clear(&rows->filter.bitmap);
     sqlite3_free(rows);
     return SQLITE_OK;
 }
@@ -106,6 +112,9 @@ static inline int64_t row_number(const npyx_view *view, int64_t index) {
 /* Goes before the first row of the range that the open array has. */
 static void begin_rows(rows_cursor *rows) {
     const npyx_view *view = &rows->selection.view;
+    if (rows->filter.nterms > 0)
+        npyext_value_filter_begin(&rows->filter, npyext_selection_dtype(&rows->selection));
+    rows->is_filtered = rows->filter.nterms > 0 && rows->filter.nfilters > 0 && view->ndim <= 1;
     rows->index = 0;
     rows->last_index = rows->reader.nrows - 1;
     if (rows->range.low <= 0 && rows->range.high == INT64_MAX)
@@ -183,7 +192,18 @@ static npyx_status load_block(rows_cursor *rows, npyx_error *error) {
     rows->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
     rows->items = block + (rows->index - reader->first_row) * rows->step_nbytes;
     rows->block_end = block_end <= rows->last_index ? block_end : rows->last_index + 1;
-    return NPYX_OK;
+    if (!rows->is_filtered)
+        return NPYX_OK;
+    rows->filtered_index = rows->index;
+    return npyext_value_filter_block(&rows->filter, rows->items, rows->block_end - rows->index, error);
+}
+
+/* Goes to the first candidate from the row at hand on, or behind the block. */
+static void go_to_candidate(rows_cursor *rows) {
+    int64_t found =
+        rows->filtered_index + npyext_value_filter_next(&rows->filter, rows->index - rows->filtered_index);
+    rows->items += (found - rows->index) * rows->step_nbytes;
+    rows->index = found;
 }
 
 /* Goes on to the next array that can be read. */
@@ -201,12 +221,18 @@ static int advance(rows_cursor *rows) {
     while (!rows->is_eof) {
         npyx_status status = NPYX_OK;
         bool is_within = rows->selection.is_open && rows->index <= rows->last_index;
-        if (is_within)
+        if (is_within) {
             status = load_block(rows, &error);
-        else if (rows->selection.is_open && npyext_scan_is_single(&rows->scan))
+            if (status == NPYX_OK && rows->is_filtered) {
+                go_to_candidate(rows);
+                if (rows->index == rows->block_end)
+                    continue;
+            }
+        } else if (rows->selection.is_open && npyext_scan_is_single(&rows->scan)) {
             status = NPYX_DONE; /* the array stays open for the next lookup */
-        else
+        } else {
             status = next_array(rows, &error);
+        }
         if (is_within && status == NPYX_OK)
             break;
         if (status == NPYX_DONE)
@@ -220,9 +246,10 @@ static int advance(rows_cursor *rows) {
 static int rows_next(sqlite3_vtab_cursor *cursor) {
     rows_cursor *rows = (rows_cursor *)cursor;
     rows->items += rows->step_nbytes;
-    if (++rows->index < rows->block_end)
-        return SQLITE_OK;
-    return advance(rows);
+    ++rows->index;
+    if (rows->is_filtered && rows->index < rows->block_end)
+        go_to_candidate(rows);
+    return rows->index < rows->block_end ? SQLITE_OK : advance(rows);
 }
 
 static int rows_eof(sqlite3_vtab_cursor *cursor) {
@@ -263,6 +290,7 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sente
         }
     }
     rows->range = row_range(&scan->plan, argv);
+    npyext_value_filter_read(&rows->filter, &scan->plan, (npyext_value_columns){VALUE, -1, -1}, argv);
     /* no array has rows in an empty range, and none needs be opened to say so */
     rows->is_eof = rows->range.low > rows->range.high;
     if (is_lookup)

@@ -6,7 +6,8 @@
 
 enum {
     FIRST_BLOCK_NBYTES = 1 << 14,
-    MAX_BLOCK_NBYTES = 1 << 20,
+    MAX_BLOCK_NBYTES =
+        1 << 19, /* of the size of a second-level cache, which filters and SQLite then find it in */
     FIRST_PANEL_NBYTES = 1 << 16,
     MAX_PANEL_NBYTES = 1 << 23,
     /* an inflating source starts anew for every panel: fewer and larger ones */

@@ -1,0 +1,63 @@
+/*
+ * Comparisons on value, real and imag, run over whole blocks before SQLite sees a row.
+ *
+ * What passes is only a candidate: SQLite compares it again, because xFilter cannot see the affinities that
+ * decide how (the terms are never omitted). Operands that are no numbers let everything pass.
+ */
+#ifndef NPYEXT_VALUE_FILTER_H
+#define NPYEXT_VALUE_FILTER_H
+
+#include "plan.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct npyext_value_term {
+    npyx_component component;
+    npyx_comparison comparison;
+    npyx_operand operand;
+} npyext_value_term;
+
+typedef struct npyext_value_filter {
+    int nterms;
+    npyext_value_term terms[NPYEXT_MAX_TERMS];
+    /* for the array at hand */
+    int nfilters; /* 0: every item passes */
+    npyx_filter filters[NPYEXT_MAX_TERMS];
+    /* for the block at hand: bit i is set when item i may pass */
+    npyx_buffer bitmap;
+    int64_t nelem;
+} npyext_value_filter;
+
+/* Columns that the terms of a plan may be about; -1: the function has none. */
+typedef struct npyext_value_columns {
+    int value, real, imag;
+} npyext_value_columns;
+
+/* Takes the terms of an xFilter call. */
+void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,
+                              npyext_value_columns columns, sqlite3_value **argv);
+
+/* Prepares for items of a dtype. */
+void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype);
+
+/* Judges a block. Only when nfilters is not 0. */
+npyx_status npyext_value_filter_block(npyext_value_filter *filter, const uint8_t *items, int64_t nelem,
+                                      npyx_error *error);
+
+/* The first item from number `from` on that may pass; nelem when there is none. */
+static inline int64_t npyext_value_filter_next(const npyext_value_filter *filter, int64_t from) {
+    const uint64_t *words = (const uint64_t *)(const void *)filter->bitmap.bytes;
+    int64_t nwords = (filter->nelem + 63) / 64;
+    int64_t word = from / 64;
+    if (from >= filter->nelem)
+        return filter->nelem;
+    uint64_t bits = words[word] & (~(uint64_t)0 << (from % 64));
+    while (bits == 0 && ++word < nwords)
+        bits = words[word];
+    int64_t found = bits == 0 ? filter->nelem : word * 64 + __builtin_ctzll(bits);
+    return found < filter->nelem ? found : filter->nelem;
+}
+
+#pragma GCC visibility pop
+
+#endif
