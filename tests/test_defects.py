@@ -1,0 +1,183 @@
+"""Defects that were found once, each named for what went wrong."""
+
+import io
+import json
+import os
+import sqlite3
+import stat
+import struct
+import threading
+import time
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+
+from arrays import npy_bytes, npz_bytes, ten_bytes
+from expected import counters, error_of, since
+from formats import npy
+
+# Seconds for work that takes none when it is bounded by the bytes present, and minutes when it is bounded by a claim.
+SOON = 5.0
+
+
+def npz_member_at(contents, name):
+    """Where an entry's central directory record begins."""
+    return contents.rindex(b"PK\1\2", 0, contents.rindex(name))
+
+
+@pytest.mark.parametrize(
+    "descr, shape",
+    [
+        ("<f4", (1, 10**12, 0)),
+        ([("a", "<f4", (2147483647, 0))], (1,)),
+        ([("a", "S0", (2147483647,))], (1,)),
+        ([("a", ">U0")], (1, 2**62)),
+        ([("a", [("b", "S0", (46340,))], (46340,))], (1,)),
+    ],
+)
+def test_claims_without_bytes_cost_nothing(connect, descr, shape):
+    contents, begin = npy(descr, shape, b""), time.monotonic()
+    assert connect().execute("SELECT length(data) FROM npy_rows(?)", (contents,)).fetchone() == (0,)
+    with pytest.raises(sqlite3.Error, match="npyext: .*longer than"):
+        connect().execute("SELECT length(value) FROM npy_rows(?)", (contents,)).fetchone()
+    assert time.monotonic() - begin < SOON
+
+
+def test_a_subarray_of_no_items_with_huge_axes_behind_it(connect):
+    huge = 2**31 - 1
+    assert "2147483647 bytes" in error_of(
+        connect(), "SELECT value FROM npy_rows(?)", npy([("a", "<f8", (0, huge, huge, huge))], (1,), b"")
+    )
+
+
+def test_many_field_names(connect):
+    """Names are sorted to find duplicates; a table of hashes could be made slow by a choice of names."""
+    fields = [(f"f{i:05}", "|u1") for i in range(20000)]
+    contents = npy(fields, (1,), bytes(len(fields)), version=(2, 0))
+    begin = time.monotonic()
+    row = connect().execute("SELECT json_array_length(fields) FROM npy_meta(?)", (contents,)).fetchone()
+    assert row == (len(fields),) and time.monotonic() - begin < SOON
+    fields[17] = fields[19000]
+    assert "f19000" in error_of(connect(), "SELECT shape FROM npy_meta(?)", npy(fields, (1,), b"", version=(2, 0)))
+
+
+def test_zip64_sizes_and_offset_in_one_extra_field(connect):
+    """minizip reads them itself from some version on: the record's own bytes count."""
+    member = npy_bytes(np.arange(5))
+    local = struct.pack("<4s5H3I2H", b"PK\3\4", 45, 0, 0, 0, 33, zlib.crc32(member), len(member), len(member), 5, 0)
+    local += b"x.npy" + member
+    extra = struct.pack("<HHQQQ", 1, 24, len(member), len(member), 0)
+    record = struct.pack(
+        "<4s6H3I5H2I", b"PK\1\2", 45, 45, 0, 0, 0, 33, zlib.crc32(member), 2**32 - 1, 2**32 - 1, 5, len(extra), 0, 0, 0,
+        0, 2**32 - 1,
+    )
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(record) + 5 + len(extra), len(local), 0)
+    contents = local + record + b"x.npy" + extra + end
+    assert np.load(io.BytesIO(contents))["x"].tolist() == list(range(5))
+    db = connect()
+    assert db.execute("SELECT uncompressed_size FROM npz_members(?)", (contents,)).fetchall() == [(len(member),)]
+    assert db.execute("SELECT value FROM npy_rows(?, 'x')", (contents,)).fetchall() == [(i,) for i in range(5)]
+
+
+def test_bytes_like_a_zip64_locator_in_the_data(connect):
+    contents = npz_bytes({"x": np.frombuffer(b"PK\6\7" * 64, "u1")})
+    assert connect().execute("SELECT count(*) FROM npy_rows(?)", (contents,)).fetchone() == (256,)
+
+
+@pytest.mark.parametrize("columns", ["data_offset", "crc_ok", "data_offset, error"])
+def test_one_bad_entry_does_not_end_a_survey(connect, tmp_path, columns):
+    good = npz_bytes({"x": np.arange(3)})
+    bad = bytearray(good)
+    bad[bad.index(b"PK\1\2") + 42] ^= 7  # the local header's offset
+    for name, contents in (("a", good), ("b", bytes(bad)), ("c", good)):
+        (tmp_path / f"{name}.npz").write_bytes(contents)
+    rows = connect().execute(f"SELECT {columns} FROM npz_members(?)", (str(tmp_path / "*.npz"),)).fetchall()
+    assert len(rows) == 3 and rows[0] == rows[2] and rows[1] != rows[0]
+
+
+def test_a_fault_of_one_array_hides_no_other(connect):
+    contents = bytearray(npz_bytes({"bad": np.arange(3), "good": np.arange(4)}))
+    contents[contents.index(b"'descr'") + 1] = ord("?")
+    rows = connect().execute("SELECT name, row FROM npy_rows(?) WHERE on_error = 'skip'", (bytes(contents),)).fetchall()
+    assert rows == [("good", i) for i in range(4)]
+
+
+def test_the_key_of_a_blob_is_made_once_and_not_for_every_row(connect):
+    contents, begin = npy_bytes(np.zeros(1_000_000)), time.monotonic()
+    rows = connect().execute("SELECT array_key FROM npy_rows(?) LIMIT 2000", (contents,)).fetchall()
+    assert len(rows) == 2000 and len(set(rows)) == 1 and time.monotonic() - begin < SOON
+
+
+def test_lookups_by_idx_in_a_long_ten_do_not_walk_it_each_time(connect, tmp_path):
+    path, n, db = tmp_path / "many.ten", 20_000, connect()
+    path.write_bytes(ten_bytes([np.array([i]) for i in range(n)]))
+    before = counters(db)
+    rows = db.execute(
+        "WITH t(i) AS (VALUES (19999), (3), (10000), (19998)) SELECT i, value FROM t JOIN npy_rows(?, i)", (str(path),)
+    ).fetchall()
+    assert rows == [(i, i) for i in (19999, 3, 10000, 19998)]
+    assert since(db, before)["read_calls"] < 2 * n
+
+
+def test_a_fifo_is_not_opened(connect, tmp_path):
+    """A writer that waits for a reader must not find one that goes away at once."""
+    path = tmp_path / "fifo.npy"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: open(path, "wb").close(), daemon=True)
+    writer.start()
+    time.sleep(0.1)
+    assert "FIFO" in error_of(connect(), "SELECT * FROM npy_rows(?)", str(path))
+    assert writer.is_alive() and stat.S_ISFIFO(os.stat(path).st_mode)
+    os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # lets the writer go
+    writer.join(5)
+
+
+def test_an_empty_entry_with_a_crc(connect):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("empty", b"")
+    contents = bytearray(out.getvalue())
+    contents[contents.index(b"PK\1\2") + 16] = 1
+    assert connect().execute("SELECT crc_ok FROM npz_members(?)", (bytes(contents),)).fetchall() == [(0,)]
+
+
+def test_a_deflate_stream_that_cannot_be_that_long(connect):
+    contents = bytearray(npz_bytes({"x": np.zeros(10)}, "deflate"))
+    record = npz_member_at(contents, b"x.npy")
+    contents[record + 24 : record + 28] = struct.pack("<I", 2**31)
+    assert "cannot inflate" in error_of(connect(), "SELECT * FROM npy_rows(?)", bytes(contents))
+
+
+def test_the_last_bytes_of_a_deflated_member_that_zlib_holds_back(connect):
+    """All compressed bytes may be handed over before the last inflated ones come out."""
+    db = connect()
+    for size in range(1, 400):
+        array = (np.arange(size) * 2654435761 % 251).astype("u1")
+        contents = npz_bytes({"x": array}, "deflate")
+        got = b"".join(data for (data,) in db.execute("SELECT data FROM npy_rows(?)", (contents,)))
+        assert got == array.tobytes()
+
+
+def test_a_list_that_is_not_json_but_a_pattern(connect, tmp_path, monkeypatch):
+    (tmp_path / "b.npy").write_bytes(npy_bytes(np.arange(2)))
+    monkeypatch.chdir(tmp_path)
+    assert connect().execute("SELECT count(*) FROM npy_rows('[a-c].npy')").fetchone() == (2,)
+
+
+def test_results_with_a_subtype_say_so(connect):
+    """From 3.45 a strict build refuses functions that do not."""
+    db = connect()
+    assert json.loads(db.execute("SELECT npyext_counters()").fetchone()[0])["files_opened"] == 0
+    assert json.loads(db.execute("SELECT json_array(npyext_debug())").fetchone()[0])[0]["version"]
+
+
+def test_an_error_does_not_roll_the_transaction_back(connect):
+    """As SQLITE_IOERR would, which SQLite takes for a fault of its own files."""
+    db = connect()
+    db.execute("CREATE TABLE t(a)")
+    db.execute("BEGIN")
+    db.execute("INSERT INTO t VALUES (1)")
+    error_of(db, "SELECT * FROM npy_rows(?), t", "n" * 5000)
+    assert db.in_transaction and db.execute("SELECT count(*) FROM t").fetchone() == (1,)
