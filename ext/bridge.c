@@ -159,10 +159,13 @@ bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *valu
     case SQLITE_NULL: return true;
     default: break;
     }
-    const void *bytes =
-        argument->type == SQLITE_TEXT ? (const void *)sqlite3_value_text(value) : sqlite3_value_blob(value);
-    if (bytes == NULL || (size_t)sqlite3_value_bytes(value) != argument->nbytes)
+    /* The length first, which makes a text UTF-8. Not sqlite3_value_text, which copies a bound text to put a NUL
+     * behind it. */
+    if ((size_t)sqlite3_value_bytes(value) != argument->nbytes)
         return false;
+    const void *bytes = sqlite3_value_blob(value);
+    if (bytes == NULL)
+        return argument->nbytes == 0;
     /* what is not owned is bound, and stays as it is while the statement runs; anything else may have been
      * written over where it lay, and is not to be looked at */
     if (argument->owned == NULL)

@@ -82,6 +82,7 @@ typedef struct elements_cursor {
     npyx_type plain_type; /* NPYX_NTYPES: to be decoded by the dtype */
     int64_t position;     /* of the element at hand */
     int64_t block_end;    /* the position behind the block at hand */
+    int64_t plain_end;    /* the same, when every element of it is a candidate; otherwise 0 */
     bool is_filtered;     /* not every element of the block is a candidate */
     const uint8_t *item;
     int64_t itemsize;
@@ -223,7 +224,7 @@ static void go_to_candidate(elements_cursor *elements) {
     elements->position = found;
 }
 
-/* The way of xNext at the end of a block. */
+/* Goes on to the next block or array that has elements. */
 static int advance(elements_cursor *elements) {
     npyext_scan *scan = &elements->scan;
     npyx_error error;
@@ -231,6 +232,9 @@ static int advance(elements_cursor *elements) {
         npyx_status status = NPYX_DONE;
         if (elements->selection.is_open) {
             status = next_block(elements, &error);
+            bool is_plain = !elements->is_filtered && elements->idx_range.low == 0 &&
+                            elements->idx_range.high == INT64_MAX;
+            elements->plain_end = is_plain ? elements->block_end : 0;
             if (status == NPYX_OK && elements->is_filtered)
                 go_to_candidate(elements);
             if (status == NPYX_OK && elements->position < elements->block_end)
@@ -266,19 +270,28 @@ static bool is_outside(const elements_cursor *elements) {
     return idx < elements->idx_range.low || idx > elements->idx_range.high;
 }
 
-static int elements_next(sqlite3_vtab_cursor *cursor) {
-    elements_cursor *elements = (elements_cursor *)cursor;
+/* The way of xNext at the end of a block, and where not every element of one is a candidate. */
+static __attribute__((noinline)) int next_slowly(elements_cursor *elements) {
     bool has_idx_range = elements->idx_range.low > 0 || elements->idx_range.high < INT64_MAX;
     int code = SQLITE_OK;
-    do {
-        elements->item += elements->itemsize;
-        ++elements->position;
+    for (;;) {
         if (elements->is_filtered && elements->position < elements->block_end)
             go_to_candidate(elements);
         if (elements->position >= elements->block_end)
             code = advance(elements);
-    } while (has_idx_range && code == SQLITE_OK && !elements->is_eof && is_outside(elements));
-    return code;
+        if (!has_idx_range || code != SQLITE_OK || elements->is_eof || !is_outside(elements))
+            return code;
+        elements->item += elements->itemsize;
+        ++elements->position;
+    }
+}
+
+static int elements_next(sqlite3_vtab_cursor *cursor) {
+    elements_cursor *elements = (elements_cursor *)cursor;
+    elements->item += elements->itemsize;
+    if (++elements->position < elements->plain_end)
+        return SQLITE_OK;
+    return next_slowly(elements);
 }
 
 static int elements_eof(sqlite3_vtab_cursor *cursor) {
@@ -370,10 +383,8 @@ static int result_part(sqlite3_context *context, elements_cursor *elements, bool
     return SQLITE_OK;
 }
 
-static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
-    elements_cursor *elements = (elements_cursor *)cursor;
+static int other_column(elements_cursor *elements, sqlite3_context *context, int column) {
     switch (column) {
-    case VALUE: return result_value(context, elements);
     case IDX: sqlite3_result_int64(context, idx_of(elements)); return SQLITE_OK;
     case REAL: return result_part(context, elements, false);
     case IMAG: return result_part(context, elements, true);
@@ -387,6 +398,11 @@ static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context
     else if (axis < elements->view.file_ndim)
         sqlite3_result_int64(context, npyx_view_file_coordinate(&elements->view, elements->position, axis));
     return SQLITE_OK;
+}
+
+static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    elements_cursor *elements = (elements_cursor *)cursor;
+    return column == VALUE ? result_value(context, elements) : other_column(elements, context, column);
 }
 
 static const sqlite3_module module = {

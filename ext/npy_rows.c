@@ -55,6 +55,7 @@ typedef struct rows_cursor {
         plain_type;    /* of the items of a one-dimensional view; NPYX_NTYPES: to be decoded by their dtype */
     int64_t index;     /* of the row at hand */
     int64_t block_end; /* the index behind the block at hand */
+    int64_t plain_end; /* the same, when every row of it is a candidate; otherwise 0 */
     bool is_filtered;  /* not every row of the block is a candidate */
     const uint8_t *items; /* of the row at hand; of nothing when no column needs them */
     int64_t step_nbytes;  /* from row to row */
@@ -176,6 +177,7 @@ static npyx_status load_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
     const npyx_dtype *astype = rows->selection.astype;
     if (!(rows->scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
+        rows->plain_end = rows->last_index + 1;
         rows->items = (const uint8_t *)""; /* never looked at */
         rows->step_nbytes = 0;
         rows->block_end = rows->last_index + 1;
@@ -191,7 +193,9 @@ static npyx_status load_block(rows_cursor *rows, npyx_error *error) {
     int64_t block_end = reader->first_row + reader->nrows_read;
     rows->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
     rows->items = block + (rows->index - reader->first_row) * rows->step_nbytes;
+    __builtin_prefetch(rows->items); /* a lookup wants it soon, and it is rarely in the processor's cache */
     rows->block_end = block_end <= rows->last_index ? block_end : rows->last_index + 1;
+    rows->plain_end = rows->is_filtered ? 0 : rows->block_end;
     if (!rows->is_filtered)
         return NPYX_OK;
     rows->filtered_index = rows->index;
@@ -215,7 +219,7 @@ static npyx_status next_array(rows_cursor *rows, npyx_error *error) {
     return status;
 }
 
-/* The way of xNext at the end of a block. */
+/* Goes on to the next block or array that has rows. */
 static int advance(rows_cursor *rows) {
     npyx_error error;
     while (!rows->is_eof) {
@@ -243,13 +247,19 @@ static int advance(rows_cursor *rows) {
     return SQLITE_OK;
 }
 
-static int rows_next(sqlite3_vtab_cursor *cursor) {
-    rows_cursor *rows = (rows_cursor *)cursor;
-    rows->items += rows->step_nbytes;
-    ++rows->index;
+/* The way of xNext at the end of a block, and for every row of a filtered one. */
+static __attribute__((noinline)) int next_slowly(rows_cursor *rows) {
     if (rows->is_filtered && rows->index < rows->block_end)
         go_to_candidate(rows);
     return rows->index < rows->block_end ? SQLITE_OK : advance(rows);
+}
+
+static int rows_next(sqlite3_vtab_cursor *cursor) {
+    rows_cursor *rows = (rows_cursor *)cursor;
+    rows->items += rows->step_nbytes;
+    if (++rows->index < rows->plain_end)
+        return SQLITE_OK;
+    return next_slowly(rows);
 }
 
 static int rows_eof(sqlite3_vtab_cursor *cursor) {
@@ -326,37 +336,52 @@ static int result_decoded(sqlite3_context *context, rows_cursor *rows) {
     return SQLITE_OK;
 }
 
+/* The row's items turned into little-endian ones; NULL, and an error as the result, when memory is out. */
+static __attribute__((noinline)) const uint8_t *swapped_items(sqlite3_context *context, rows_cursor *rows) {
+    npyx_error error;
+    npyx_buffer_reset(&rows->swapped);
+    npyx_buffer_append(&rows->swapped, rows->items, (size_t)rows->step_nbytes);
+    if (npyx_buffer_check(&rows->swapped, &error) != NPYX_OK) {
+        npyext_result_error(context, npyext_scan_place(&rows->scan), &error);
+        return NULL;
+    }
+    npyx_element_swap(npyext_selection_dtype(&rows->selection), (uint8_t *)rows->swapped.bytes,
+                      rows->reader.row_nelem);
+    return (const uint8_t *)rows->swapped.bytes;
+}
+
 /* The row's items as little-endian bytes in C order. */
-static int result_data(sqlite3_context *context, rows_cursor *rows) {
+static inline int result_data(sqlite3_context *context, rows_cursor *rows) {
     const uint8_t *bytes = rows->items;
-    size_t nbytes = (size_t)rows->step_nbytes;
-    if (rows->needs_swap) {
-        npyx_error error;
-        npyx_buffer_reset(&rows->swapped);
-        npyx_buffer_append(&rows->swapped, bytes, nbytes);
-        if (npyx_buffer_check(&rows->swapped, &error) != NPYX_OK)
-            return npyext_result_error(context, npyext_scan_place(&rows->scan), &error);
-        npyx_element_swap(npyext_selection_dtype(&rows->selection), (uint8_t *)rows->swapped.bytes,
-                          rows->reader.row_nelem);
-        bytes = (const uint8_t *)rows->swapped.bytes;
+    if (rows->needs_swap && rows->step_nbytes > 0) {
+        bytes = swapped_items(context, rows);
+        if (bytes == NULL)
+            return SQLITE_NOMEM;
     }
     /* copied by SQLite: the block is overwritten while aggregates still hold rows of it */
-    sqlite3_result_blob64(context, nbytes == 0 ? (const void *)"" : bytes, nbytes, SQLITE_TRANSIENT);
+    sqlite3_result_blob64(context, bytes, (sqlite3_uint64)rows->step_nbytes, SQLITE_TRANSIENT);
     return SQLITE_OK;
 }
 
-static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
-    rows_cursor *rows = (rows_cursor *)cursor;
+static int other_column(rows_cursor *rows, sqlite3_context *context, int column) {
     switch (column) {
-    case ROW: sqlite3_result_int64(context, row_number(&rows->selection.view, rows->index)); return SQLITE_OK;
-    case VALUE:
-        return npyext_result_plain(context, rows->plain_type, rows->items) ? SQLITE_OK
-                                                                           : result_decoded(context, rows);
-    case DATA: return result_data(context, rows);
     case PATH: npyext_result_path(context, &rows->scan); return SQLITE_OK;
     case NAME: npyext_result_name(context, &rows->scan); return SQLITE_OK;
     default: npyext_result_common(context, &rows->scan, column); return SQLITE_OK;
     }
+}
+
+static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    rows_cursor *rows = (rows_cursor *)cursor;
+    if (column == VALUE)
+        return npyext_result_plain(context, rows->plain_type, rows->items) ? SQLITE_OK
+                                                                           : result_decoded(context, rows);
+    if (column == DATA)
+        return result_data(context, rows);
+    if (column != ROW)
+        return other_column(rows, context, column);
+    sqlite3_result_int64(context, row_number(&rows->selection.view, rows->index));
+    return SQLITE_OK;
 }
 
 static const sqlite3_module module = {

@@ -41,8 +41,11 @@ npyx_type npyext_plain_type(const npyx_dtype *dtype);
 /* An item of a plain type as xColumn's result; false for types that are not decoded here. */
 static inline bool npyext_result_plain(sqlite3_context *context, npyx_type type, const uint8_t *item) {
     const bool big = NPYX_HOST_IS_BIG_ENDIAN;
-    switch (type) { /* SQLite turns a NaN into NULL itself */
-    case NPYX_F8: sqlite3_result_double(context, npyx_load_f64(item, big)); return true;
+    if (type == NPYX_F8) { /* before the jump through a table; SQLite turns a NaN into NULL itself */
+        sqlite3_result_double(context, npyx_load_f64(item, big));
+        return true;
+    }
+    switch (type) {
     case NPYX_F4: sqlite3_result_double(context, (double)npyx_load_f32(item, big)); return true;
     case NPYX_BOOL: sqlite3_result_int(context, *item != 0); return true;
     case NPYX_I1: sqlite3_result_int(context, (int8_t)*item); return true;

@@ -7,7 +7,7 @@
 enum {
     FIRST_BLOCK_NBYTES = 1 << 14,
     MAX_BLOCK_NBYTES =
-        1 << 19, /* of the size of a second-level cache, which filters and SQLite then find it in */
+        1 << 18, /* well inside of a second-level cache, where filters and SQLite then find it */
     FIRST_PANEL_NBYTES = 1 << 16,
     MAX_PANEL_NBYTES = 1 << 23,
     /* an inflating source starts anew for every panel: fewer and larger ones */

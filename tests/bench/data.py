@@ -13,6 +13,18 @@ def _values(path):
     np.save(path, np.random.default_rng(SEED).normal(size=10_000_000))
 
 
+def _million(path):
+    np.save(path, np.random.default_rng(SEED).normal(size=1_000_000))
+
+
+def _matrix(path):
+    np.save(path, np.random.default_rng(SEED).normal(size=(10_000, 1000)))
+
+
+def _matrix_c(path):
+    np.save(path, np.random.default_rng(SEED).normal(size=(5000, 2000)))
+
+
 def _vectors(path):
     np.save(path, np.random.default_rng(SEED).normal(size=(1_000_000, 128)).astype("f4"))
 
@@ -47,6 +59,9 @@ def _deflated(path):
 
 MAKERS = {
     "values.npy": _values,
+    "million.npy": _million,
+    "matrix.npy": _matrix,
+    "matrix_c.npy": _matrix_c,
     "vectors.npy": _vectors,
     "large.npy": _large,
     "fortran.npy": _fortran,
