@@ -159,8 +159,8 @@ bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *valu
     case SQLITE_NULL: return true;
     default: break;
     }
-    /* The length first, which makes a text UTF-8. Not sqlite3_value_text, which copies a bound text to put a NUL
-     * behind it. */
+    /* The length first, which makes a text UTF-8. Not sqlite3_value_text, which copies a bound text to put a
+     * NUL behind it. */
     if ((size_t)sqlite3_value_bytes(value) != argument->nbytes)
         return false;
     const void *bytes = sqlite3_value_blob(value);

@@ -113,14 +113,10 @@ static int elements_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     return SQLITE_OK;
 }
 
-static void close_array(elements_cursor *elements) {
-    npyx_blocks_clear(&elements->blocks);
-    npyext_selection_close(&elements->selection);
-}
-
 static int elements_close(sqlite3_vtab_cursor *cursor) {
     elements_cursor *elements = (elements_cursor *)cursor;
-    close_array(elements);
+    npyx_blocks_clear(&elements->blocks);
+    npyext_selection_close(&elements->selection);
     npyext_scan_clear(&elements->scan);
     npyx_buffer_clear(&elements->scratch);
     npyx_buffer_clear(&elements->converted);
@@ -319,19 +315,10 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int needs, const char *s
     elements_cursor *elements = (elements_cursor *)cursor;
     npyext_scan *scan = &elements->scan;
     npyx_error error;
-    npyx_status status = NPYX_OK;
-    bool is_same = npyext_scan_is_same(scan, sentence, argv);
-    bool is_lookup = is_same && elements->selection.is_open && npyext_scan_is_single(scan);
+    bool is_lookup = false;
     elements->is_eof = false;
-    if (!is_lookup) {
-        npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
-        npyext_connection_begin(vtab->connection);
-        close_array(elements);
-        if (is_same)
-            npyext_scan_rewind(scan);
-        else
-            status = npyext_scan_begin(scan, vtab, needs, sentence, true, argv, &error);
-    }
+    npyx_status status = npyext_selection_begin(&elements->selection, scan, cursor->pVtab, needs, sentence,
+                                                argv, &is_lookup, &error);
     if (status == NPYX_OK) {
         read_ranges(elements, argv);
         npyext_value_filter_read(&elements->filter, &scan->plan, (npyext_value_columns){VALUE, REAL, IMAG},
@@ -405,18 +392,8 @@ static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context
     return column == VALUE ? result_value(context, elements) : other_column(elements, context, column);
 }
 
-static const sqlite3_module module = {
-    .iVersion = 1,
-    .xConnect = npyext_connect,
-    .xBestIndex = npyext_best_index,
-    .xDisconnect = npyext_disconnect,
-    .xOpen = elements_open,
-    .xClose = elements_close,
-    .xFilter = elements_filter,
-    .xNext = elements_next,
-    .xEof = elements_eof,
-    .xColumn = elements_column,
-};
+static const sqlite3_module module = NPYEXT_MODULE(elements_open, elements_close, elements_filter,
+                                                   elements_next, elements_eof, elements_column);
 
 const npyext_function npyext_npy_elements = {
     .name = "npy_elements",

@@ -88,14 +88,10 @@ static int rows_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     return SQLITE_OK;
 }
 
-static void close_array(rows_cursor *rows) {
-    npyx_reader_clear(&rows->reader);
-    npyext_selection_close(&rows->selection);
-}
-
 static int rows_close(sqlite3_vtab_cursor *cursor) {
     rows_cursor *rows = (rows_cursor *)cursor;
-    close_array(rows);
+    npyx_reader_clear(&rows->reader);
+    npyext_selection_close(&rows->selection);
     npyext_scan_clear(&rows->scan);
     npyx_buffer_clear(&rows->scratch);
     npyx_buffer_clear(&rows->swapped);
@@ -281,24 +277,15 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sente
     (void)argc;
     rows_cursor *rows = (rows_cursor *)cursor;
     npyext_scan *scan = &rows->scan;
-    bool is_same = npyext_scan_is_same(scan, sentence, argv);
-    bool is_lookup = is_same && rows->selection.is_open && npyext_scan_is_single(scan);
-    rows->nlookups = is_lookup ? rows->nlookups + 1 : 0;
-    if (!is_lookup) {
-        npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
-        npyx_error error;
-        npyx_status status = NPYX_OK;
-        npyext_connection_begin(vtab->connection);
-        close_array(rows);
-        if (is_same)
-            npyext_scan_rewind(scan);
-        else
-            status = npyext_scan_begin(scan, vtab, needs, sentence, true, argv, &error);
-        if (status != NPYX_OK) {
-            rows->is_eof = true;
-            return npyext_report(cursor->pVtab, npyext_scan_place(scan), &error);
-        }
+    npyx_error error;
+    bool is_lookup = false;
+    npyx_status status = npyext_selection_begin(&rows->selection, scan, cursor->pVtab, needs, sentence, argv,
+                                                &is_lookup, &error);
+    if (status != NPYX_OK) {
+        rows->is_eof = true;
+        return npyext_report(cursor->pVtab, npyext_scan_place(scan), &error);
     }
+    rows->nlookups = is_lookup ? rows->nlookups + 1 : 0;
     rows->range = row_range(&scan->plan, argv);
     npyext_value_filter_read(&rows->filter, &scan->plan, (npyext_value_columns){VALUE, -1, -1}, argv);
     /* no array has rows in an empty range, and none needs be opened to say so */
@@ -384,18 +371,8 @@ static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, in
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = {
-    .iVersion = 1,
-    .xConnect = npyext_connect,
-    .xBestIndex = npyext_best_index,
-    .xDisconnect = npyext_disconnect,
-    .xOpen = rows_open,
-    .xClose = rows_close,
-    .xFilter = rows_filter,
-    .xNext = rows_next,
-    .xEof = rows_eof,
-    .xColumn = rows_column,
-};
+static const sqlite3_module module =
+    NPYEXT_MODULE(rows_open, rows_close, rows_filter, rows_next, rows_eof, rows_column);
 
 const npyext_function npyext_npy_rows = {
     .name = "npy_rows",

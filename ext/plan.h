@@ -116,6 +116,14 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
 int npyext_disconnect(sqlite3_vtab *vtab);
 
+/* The module of a table function: what differs are the methods of its cursor. */
+#define NPYEXT_MODULE(open, close, filter, next, eof, column)                                                \
+    {                                                                                                        \
+        .iVersion = 1, .xConnect = npyext_connect, .xBestIndex = npyext_best_index,                          \
+        .xDisconnect = npyext_disconnect, .xOpen = (open), .xClose = (close), .xFilter = (filter),           \
+        .xNext = (next), .xEof = (eof), .xColumn = (column)                                                  \
+    }
+
 /* SQLite omits the check of no constraint beyond the sixteenth. */
 enum { NPYEXT_MAX_TERMS = 16 };
 

@@ -100,6 +100,22 @@ npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan
     return status;
 }
 
+npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *scan, sqlite3_vtab *vtab,
+                                   int needs, const char *sentence, sqlite3_value **argv, bool *is_lookup,
+                                   npyx_error *error) {
+    npyext_vtab *table = (npyext_vtab *)vtab;
+    bool is_same = npyext_scan_is_same(scan, sentence, argv);
+    *is_lookup = is_same && selection->is_open && npyext_scan_is_single(scan);
+    if (*is_lookup)
+        return NPYX_OK;
+    npyext_connection_begin(table->connection);
+    npyext_selection_close(selection);
+    if (!is_same)
+        return npyext_scan_begin(scan, table, needs, sentence, true, argv, error);
+    npyext_scan_rewind(scan);
+    return NPYX_OK;
+}
+
 npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan, npyx_error *error) {
     npyx_status status = NPYX_OK;
     do {

@@ -41,6 +41,10 @@ int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sen
 int npyext_survey_next(sqlite3_vtab_cursor *cursor);
 int npyext_survey_eof(sqlite3_vtab_cursor *cursor);
 
+#define NPYEXT_SURVEY_MODULE(open, column)                                                                   \
+    NPYEXT_MODULE(open, npyext_survey_close, npyext_survey_filter, npyext_survey_next, npyext_survey_eof,    \
+                  column)
+
 /* The survey's columns that are the same in several functions. Each answers NULL when there is nothing to
  * say. */
 void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey);

@@ -80,18 +80,7 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int col
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = {
-    .iVersion = 1,
-    .xConnect = npyext_connect,
-    .xBestIndex = npyext_best_index,
-    .xDisconnect = npyext_disconnect,
-    .xOpen = open_cursor,
-    .xClose = npyext_survey_close,
-    .xFilter = npyext_survey_filter,
-    .xNext = npyext_survey_next,
-    .xEof = npyext_survey_eof,
-    .xColumn = column,
-};
+static const sqlite3_module module = NPYEXT_SURVEY_MODULE(open_cursor, column);
 
 const npyext_function npyext_ten_arrays = {
     .name = "ten_arrays",

@@ -22,7 +22,8 @@ enum {
 
 void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
                       int64_t max_row_nbytes) {
-    *reader = (npyx_reader){.source = source, .view = *view, .max_row_nbytes = max_row_nbytes};
+    *reader = (npyx_reader){
+        .source = source, .host = source->host, .view = *view, .max_row_nbytes = max_row_nbytes};
     reader->nrows = npyx_view_nrows(view);
     reader->row_nelem = npyx_view_row_nelem(view);
     reader->row_nbytes = reader->row_nelem * view->dtype->itemsize;
@@ -33,10 +34,10 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
 }
 
 void npyx_reader_clear(npyx_reader *reader) {
-    if (reader->source == NULL)
+    if (reader->host == NULL)
         return;
-    npyx_free(reader->source->host, reader->buffer);
-    npyx_free(reader->source->host, reader->window);
+    npyx_free(reader->host, reader->buffer);
+    npyx_free(reader->host, reader->window);
     *reader = (npyx_reader){0};
 }
 

@@ -25,6 +25,7 @@ typedef struct npyx_reader {
     int64_t first_row;
     int64_t nrows_read;
     /* private */
+    npyx_host *host;
     bool is_contiguous;
     int64_t block_nbytes;
     int64_t max_row_nbytes;
@@ -44,7 +45,7 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
 /* Makes all rows one block, whatever their size. */
 npyx_status npyx_reader_fill_all(npyx_reader *reader, npyx_error *error);
 
-/* Gives the memory back; a reader of zeros is taken too. */
+/* Gives the memory back; a reader of zeros is taken too, and one whose source is closed. */
 void npyx_reader_clear(npyx_reader *reader);
 
 #pragma GCC visibility pop
