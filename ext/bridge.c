@@ -58,6 +58,7 @@ npyext_connection *npyext_connection_new(sqlite3 *db) {
         (npyext_connection){.db = db,
                             .nreferences = 1,
                             .host = {.ctx = connection, .resize = resize, .interrupted = interrupted}};
+    sqlite3_randomness(sizeof connection->handle_key.bytes, connection->handle_key.bytes);
     return connection;
 }
 
@@ -65,6 +66,7 @@ void npyext_connection_release(void *connection) {
     npyext_connection *released = connection;
     if (--released->nreferences > 0)
         return;
+    npyext_memo_clear(&released->arrays, &released->cache, &released->host);
     npyext_cache_clear(&released->cache, &released->host);
     sqlite3_free(released);
 }

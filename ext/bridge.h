@@ -10,7 +10,9 @@
 #include <sqlite3ext.h>
 
 #include "../src/npyx.h"
+#include "array_memo.h"
 #include "cache.h"
+#include "handle.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -21,6 +23,8 @@ typedef struct npyext_connection {
     sqlite3 *db;
     npyx_host host; /* its ctx is this struct */
     npyext_cache cache;
+    npyext_array_memo arrays;
+    npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
     int nreferences;
     int64_t probe_at_ns; /* when a native loop next asks SQLite whether to stop */
 } npyext_connection;

@@ -29,7 +29,7 @@ enum {
 };
 
 #define COORDINATE(k)                                                                                        \
-    { .declaration = "i" #k " INTEGER", .is_hidden = (k) > 3, .kind = NPYEXT_IS_INDEX }
+    { .declaration = "i" #k " INTEGER", .is_hidden = (k) > 3, .kind = NPYEXT_IS_COORDINATE }
 #define FIVE_COORDINATES(a, b, c, d, e)                                                                      \
     COORDINATE(a), COORDINATE(b), COORDINATE(c), COORDINATE(d), COORDINATE(e)
 
@@ -40,16 +40,16 @@ static const npyext_column columns[NCOLUMNS] = {
     COORDINATE(2),
     COORDINATE(3),
     NPYEXT_VALUE("value", false),
-    NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
-    NPYEXT_ARGUMENT("member", NPYEXT_MEMBER),
-    NPYEXT_ARGUMENT("slice", NPYEXT_SLICE),
-    NPYEXT_ARGUMENT("field", NPYEXT_FIELD),
-    NPYEXT_ARGUMENT("view", NPYEXT_VIEW),
-    NPYEXT_ARGUMENT("astype", NPYEXT_ASTYPE),
-    NPYEXT_ARGUMENT("expect", NPYEXT_EXPECT),
-    NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
-    NPYEXT_VALUE("\"real\"", true), /* REAL is also a type's name */
-    NPYEXT_VALUE("imag", true),
+    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
+    NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE),
+    NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),
+    NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW),
+    NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),
+    NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT),
+    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_VALUE("real BLOB", true), /* BLOB is no affinity: HIDDEN alone would be NUMERIC */
+    NPYEXT_VALUE("imag BLOB", true),
     NPYEXT_PATH(true),
     NPYEXT_NAME(true),
     FIVE_COORDINATES(4, 5, 6, 7, 8),
@@ -89,7 +89,7 @@ typedef struct elements_cursor {
     /* what the WHERE clause leaves */
     npyext_range idx_range;
     npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */
-    int nranges;                        /* axes from here on have none */
+    uint64_t ranged_axes;               /* bit K: ranges[K] is one */
     /* what changes from array to array */
     npyext_scan scan;
     npyext_selection selection;
@@ -108,7 +108,8 @@ static int elements_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     memset(elements, 0, sizeof *elements);
     elements->is_eof = true;
     npyext_selection_init(&elements->selection, &connection->host);
-    elements->scratch.host = elements->converted.host = elements->filter.bitmap.host = &connection->host;
+    elements->scratch.host = elements->converted.host = &connection->host;
+    npyext_value_filter_init(&elements->filter, &connection->host);
     *cursor = &elements->base;
     return SQLITE_OK;
 }
@@ -120,7 +121,7 @@ static int elements_close(sqlite3_vtab_cursor *cursor) {
     npyext_scan_clear(&elements->scan);
     npyx_buffer_clear(&elements->scratch);
     npyx_buffer_clear(&elements->converted);
-    npyx_buffer_clear(&elements->filter.bitmap);
+    npyext_value_filter_clear(&elements->filter);
     sqlite3_free(elements);
     return SQLITE_OK;
 }
@@ -141,10 +142,9 @@ static void narrow_view(elements_cursor *elements) {
             npyx_view_narrow(view, axis, elements->idx_range.low / inner_nelem,
                              elements->idx_range.high / inner_nelem);
     }
-    for (int file_axis = 0; file_axis < elements->nranges && !is_empty; file_axis++) {
+    for (uint64_t axes = elements->ranged_axes; axes != 0 && !is_empty; axes &= axes - 1) {
+        int file_axis = __builtin_ctzll(axes);
         npyext_range range = elements->ranges[file_axis];
-        if (range.low == INT64_MIN && range.high == INT64_MAX)
-            continue;
         is_empty = file_axis >= view->file_ndim ||
                    (view->fixed[file_axis] >= 0 &&
                     (view->fixed[file_axis] < range.low || view->fixed[file_axis] > range.high));
@@ -182,7 +182,7 @@ static npyx_status convert_block(elements_cursor *elements, npyx_error *error) {
         return npyx_buffer_check(&elements->converted, error);
     elements->item = (const uint8_t *)elements->converted.bytes;
     return npyx_convert_items(elements->view.dtype, blocks->items, blocks->nelem, elements->selection.astype,
-                              (uint8_t *)elements->converted.bytes, error);
+                              (uint8_t *)elements->converted.bytes, elements->position, error);
 }
 
 /* The next block of the open array; NPYX_DONE behind the last. */
@@ -297,15 +297,17 @@ static int elements_eof(sqlite3_vtab_cursor *cursor) {
 static void read_ranges(elements_cursor *elements, sqlite3_value **argv) {
     const npyext_plan *plan = &elements->scan.plan;
     elements->idx_range = (npyext_range){0, INT64_MAX};
-    elements->nranges = 0;
+    elements->ranged_axes = 0;
     for (int i = 0; i < plan->nterms; i++) {
         int axis = coordinate_axis(plan->terms[i].column);
         if (plan->terms[i].column == IDX)
             npyext_range_narrow(&elements->idx_range, plan->terms[i].op, argv[i]);
-        for (; elements->nranges <= axis; elements->nranges++)
-            elements->ranges[elements->nranges] = (npyext_range){INT64_MIN, INT64_MAX};
-        if (axis >= 0)
-            npyext_range_narrow(&elements->ranges[axis], plan->terms[i].op, argv[i]);
+        if (axis < 0)
+            continue;
+        if (!(elements->ranged_axes >> axis & 1))
+            elements->ranges[axis] = (npyext_range){INT64_MIN, INT64_MAX};
+        elements->ranged_axes |= (uint64_t)1 << axis;
+        npyext_range_narrow(&elements->ranges[axis], plan->terms[i].op, argv[i]);
     }
 }
 
@@ -356,13 +358,12 @@ static int result_value(sqlite3_context *context, elements_cursor *elements) {
 /* As ndarray.real and .imag: a number that is not complex is its own real part, and 0 its imaginary one. */
 static int result_part(sqlite3_context *context, elements_cursor *elements, bool is_imag) {
     const npyx_dtype *dtype = npyext_selection_dtype(&elements->selection);
-    char kind = npyx_dtype_kind(dtype);
     double part;
     if (npyx_element_complex_part(dtype, elements->item, is_imag, &part)) {
         sqlite3_result_double(context, part);
         return SQLITE_OK;
     }
-    if (strchr("biuf", kind) == NULL)
+    if (!npyx_dtype_is_real(dtype))
         return SQLITE_OK;
     if (!is_imag)
         return result_value(context, elements);

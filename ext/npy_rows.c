@@ -33,14 +33,14 @@ enum {
 static const npyext_column columns[NCOLUMNS] = {
     [ROW] = NPYEXT_INDEX("row INTEGER"),
     [VALUE] = NPYEXT_VALUE("value", false),
-    [SOURCE] = NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
-    [MEMBER] = NPYEXT_ARGUMENT("member", NPYEXT_MEMBER),
-    [SLICE] = NPYEXT_ARGUMENT("slice", NPYEXT_SLICE),
-    [FIELD] = NPYEXT_ARGUMENT("field", NPYEXT_FIELD),
-    [VIEW] = NPYEXT_ARGUMENT("view", NPYEXT_VIEW),
-    [ASTYPE] = NPYEXT_ARGUMENT("astype", NPYEXT_ASTYPE),
-    [EXPECT] = NPYEXT_ARGUMENT("expect", NPYEXT_EXPECT),
-    [ON_ERROR] = NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
+    [SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    [MEMBER] = NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
+    [SLICE] = NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE),
+    [FIELD] = NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),
+    [VIEW] = NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW),
+    [ASTYPE] = NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),
+    [EXPECT] = NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT),
+    [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
     [DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS),
     [PATH] = NPYEXT_PATH(true),
     [NAME] = NPYEXT_NAME(true),
@@ -82,8 +82,8 @@ static int rows_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     memset(rows, 0, sizeof *rows);
     rows->is_eof = true;
     npyext_selection_init(&rows->selection, &connection->host);
-    rows->scratch.host = rows->swapped.host = rows->converted.host = rows->filter.bitmap.host =
-        &connection->host;
+    rows->scratch.host = rows->swapped.host = rows->converted.host = &connection->host;
+    npyext_value_filter_init(&rows->filter, &connection->host);
     *cursor = &rows->base;
     return SQLITE_OK;
 }
@@ -96,7 +96,7 @@ static int rows_close(sqlite3_vtab_cursor *cursor) {
     npyx_buffer_clear(&rows->scratch);
     npyx_buffer_clear(&rows->swapped);
     npyx_buffer_clear(&rows->converted);
-    npyx_buffer_clear(&rows->filter.bitmap);
+    npyext_value_filter_clear(&rows->filter);
     sqlite3_free(rows);
     return SQLITE_OK;
 }
@@ -161,8 +161,9 @@ static npyx_status read_block(rows_cursor *rows, npyx_error *error) {
         reader->nrows_read = 0;
         return npyx_buffer_check(&rows->converted, error);
     }
-    status = npyx_convert_items(selection->view.dtype, reader->rows, nelem, selection->astype,
-                                (uint8_t *)rows->converted.bytes, error);
+    status =
+        npyx_convert_items(selection->view.dtype, reader->rows, nelem, selection->astype,
+                           (uint8_t *)rows->converted.bytes, reader->first_row * reader->row_nelem, error);
     if (status != NPYX_OK)
         reader->nrows_read = 0;
     return status;

@@ -7,16 +7,22 @@ SQLITE_EXTENSION_INIT1
 
 #include "functions.h"
 #include "introspection.h"
+#include "scalars.h"
 
 /* Table functions: each opens files, and so is SQLITE_DIRECTONLY (set in npyext_connect). */
 static const npyext_function *const table_functions[] = {
-    &npyext_npy_meta, &npyext_npz_members, &npyext_ten_arrays, &npyext_npy_rows, &npyext_npy_elements,
+    &npyext_npy_meta, &npyext_npz_members,  &npyext_ten_arrays,
+    &npyext_npy_rows, &npyext_npy_elements, &npyext_npy_file,
 };
 
 /* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
 #ifndef SQLITE_RESULT_SUBTYPE
 #define SQLITE_RESULT_SUBTYPE 0x001000000
 #endif
+
+/* Functions of an array give the same for the same one: a BLOB, or what a handle stands for while it is
+ * valid. */
+#define ARRAY_FLAGS (SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS)
 
 /* Scalar functions: none reaches the disk by a name it is given, so all are innocuous. */
 static const struct {
@@ -28,6 +34,16 @@ static const struct {
     {"npyext_version", 0, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, npyext_version_function},
     {"npyext_debug", 0, SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE, npyext_debug_function},
     {"npyext_counters", 0, SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE, npyext_counters_function},
+    {"npy_shape", 1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_shape_function},
+    {"npy_dtype", 1, ARRAY_FLAGS, npyext_dtype_function},
+    {"npy_ndim", 1, ARRAY_FLAGS, npyext_ndim_function},
+    {"npy_size", 1, ARRAY_FLAGS, npyext_size_function},
+    {"npy_valid", 1, ARRAY_FLAGS, npyext_valid_function},
+    {"npy_get", -1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_get_function},
+    {"npy_get_or", -1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_get_or_function},
+    {"npy_slice", 2, ARRAY_FLAGS, npyext_slice_function},
+    {"npy_json", 1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_json_function},
+    {"npy_data", 1, ARRAY_FLAGS, npyext_data_function},
 };
 
 /* A second load would replace functions that its own SELECT load_extension(...) keeps busy. */
@@ -48,6 +64,12 @@ static int register_table_functions(sqlite3 *db, npyext_connection *connection) 
                                         registration, npyext_registration_free);
     }
     return code;
+}
+
+/* Typed tables open files too: SQLITE_DIRECTONLY is set where each is declared. */
+static int register_table_module(sqlite3 *db, npyext_connection *connection) {
+    connection->nreferences++; /* given back by the destructor, which a failure runs too */
+    return sqlite3_create_module_v2(db, "npy", &npyext_table_module, connection, npyext_connection_release);
 }
 
 static int register_scalar_functions(sqlite3 *db, npyext_connection *connection) {
@@ -76,6 +98,8 @@ int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines 
     if (connection == NULL)
         return SQLITE_NOMEM;
     int code = register_table_functions(db, connection);
+    if (code == SQLITE_OK)
+        code = register_table_module(db, connection);
     if (code == SQLITE_OK)
         code = register_scalar_functions(db, connection);
     npyext_connection_release(connection);

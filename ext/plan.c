@@ -84,7 +84,8 @@ static bool takes(npyext_column_kind kind, int op) {
     case SQLITE_INDEX_CONSTRAINT_LT:
     case SQLITE_INDEX_CONSTRAINT_LE:
     case SQLITE_INDEX_CONSTRAINT_GT:
-    case SQLITE_INDEX_CONSTRAINT_GE: return kind == NPYEXT_IS_INDEX || kind == NPYEXT_IS_VALUE;
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return kind == NPYEXT_IS_INDEX || kind == NPYEXT_IS_COORDINATE || kind == NPYEXT_IS_VALUE;
     case SQLITE_INDEX_CONSTRAINT_NE:
     case SQLITE_INDEX_CONSTRAINT_ISNULL:
     case SQLITE_INDEX_CONSTRAINT_ISNOTNULL: return kind == NPYEXT_IS_VALUE;
@@ -97,6 +98,10 @@ static void estimate(planning *p, npyext_column_kind kind, int op) {
     bool is_equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
     double selected = is_equality ? 0.1 : 0.5;
     switch (kind) {
+    case NPYEXT_IS_COORDINATE:
+        selected = is_equality ? 0.001 : 0.25;
+        p->nrows *= selected;
+        break;
     case NPYEXT_IS_INDEX:
         selected = is_equality ? 1 / (double)p->function->estimated_nrows : 0.25;
         p->nrows *= selected;
@@ -109,11 +114,11 @@ static void estimate(planning *p, npyext_column_kind kind, int op) {
     p->nrows_out *= selected;
 }
 
-static void take(planning *p, int constraint) {
+static void take(planning *p, int constraint, int op) {
     int column = p->info->aConstraint[constraint].iColumn;
-    int op = p->info->aConstraint[constraint].op;
     const npyext_column *declared = &p->function->columns[column];
-    bool is_exact = declared->kind == NPYEXT_IS_ARGUMENT || declared->kind == NPYEXT_IS_INDEX;
+    bool is_exact = declared->kind == NPYEXT_IS_ARGUMENT || declared->kind == NPYEXT_IS_INDEX ||
+                    declared->kind == NPYEXT_IS_COORDINATE;
     p->terms[p->nterms++] = (npyext_term){.column = (unsigned char)column, .op = (unsigned char)op};
     p->info->aConstraintUsage[constraint].argvIndex = p->nterms;
     /* else SQLite fetches the column and compares it for every row */
@@ -152,7 +157,7 @@ static int take_arguments(planning *p) {
     for (int role = 0; role < NPYEXT_NROLES; role++) {
         p->is_given[role] = constraint_of[role] >= 0;
         if (p->is_given[role])
-            take(p, constraint_of[role]);
+            take(p, constraint_of[role], SQLITE_INDEX_CONSTRAINT_EQ);
     }
     return SQLITE_OK;
 }
@@ -165,7 +170,15 @@ static void take_filters(planning *p) {
         bool is_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME;
         if (is_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
             continue; /* NOCASE and RTRIM take for equal what bytes do not */
-        take(p, i);
+        int op = p->info->aConstraint[i].op;
+        if (kind == NPYEXT_IS_VALUE && op == SQLITE_INDEX_CONSTRAINT_EQ) {
+            if (sqlite3_libversion_number() <
+                3038000) /* without sqlite3_vtab_in there is no telling = from IN */
+                continue;
+            if (sqlite3_vtab_in(p->info, i, -1) && sqlite3_vtab_in(p->info, i, 1))
+                op = NPYEXT_OP_IN;
+        }
+        take(p, i, op);
     }
 }
 
@@ -176,6 +189,7 @@ static const char *op_text(int op) {
     case SQLITE_INDEX_CONSTRAINT_GT: return ">?";
     case SQLITE_INDEX_CONSTRAINT_GE: return ">=?";
     case SQLITE_INDEX_CONSTRAINT_NE: return "<>?";
+    case NPYEXT_OP_IN: return " IN ?";
     case SQLITE_INDEX_CONSTRAINT_ISNULL: return " IS NULL";
     case SQLITE_INDEX_CONSTRAINT_ISNOTNULL: return " IS NOT NULL";
     default: return "=?";

@@ -12,8 +12,12 @@
  *   column kind   operators taken           exact, so that SQLite need not look again
  *   argument      =                         yes; all of them must be usable
  *   index         = IS < <= > >= (IN as =)  yes
+ *   coordinate    = < <= > >= (IN as =)     yes
  *   path, name    =                         no: the right-hand side may be no text
- *   value         = <> < <= > >= IS [NOT] NULL   no: its affinity is not to be seen in xFilter
+ *   value         = <> < <= > >= IN IS [NOT] NULL   no: its affinity is not to be seen in xFilter
+ *
+ * IN on value is taken as a whole list (NPYEXT_OP_IN). As one xFilter call for each of its values SQLite
+ * would compare them again as if by `=`, which has other affinities, and lose rows of text.
  *
  * Costs: rows read. A source left out is hopeless (1e300), so that SQLite tries every other order of a join
  * first, and is an error when run all the same. An argument that the query names but this plan does not give
@@ -51,7 +55,8 @@ enum {
 typedef enum npyext_column_kind {
     NPYEXT_PLAIN,
     NPYEXT_IS_ARGUMENT,
-    NPYEXT_IS_INDEX, /* an INTEGER that is never NULL and that the function can seek */
+    NPYEXT_IS_INDEX,      /* an INTEGER that is never NULL and that the function can seek */
+    NPYEXT_IS_COORDINATE, /* the same, but NULL for arrays that do not have the axis */
     NPYEXT_IS_PATH,
     NPYEXT_IS_NAME,
     NPYEXT_IS_VALUE
@@ -65,7 +70,8 @@ typedef struct npyext_column {
     int needs;
 } npyext_column;
 
-/* Column literals. */
+/* Column literals. Arguments are declared BLOB, which is no affinity: of HIDDEN alone SQLite makes NUMERIC.
+ */
 #define NPYEXT_OUTPUT(text, needed)                                                                          \
     { .declaration = (text), .needs = (needed) }
 #define NPYEXT_HIDDEN(text, needed)                                                                          \
@@ -127,9 +133,12 @@ int npyext_disconnect(sqlite3_vtab *vtab);
 /* SQLite omits the check of no constraint beyond the sixteenth. */
 enum { NPYEXT_MAX_TERMS = 16 };
 
+/* An operator beside SQLITE_INDEX_CONSTRAINT_*: its argv is a list for sqlite3_vtab_in_first. */
+enum { NPYEXT_OP_IN = 149 };
+
 typedef struct npyext_term {
     unsigned char column;
-    unsigned char op; /* SQLITE_INDEX_CONSTRAINT_* */
+    unsigned char op; /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
 } npyext_term;
 
 /* A plan as xFilter reads it back. Term i belongs to argv[i]; arguments come first. */

@@ -16,13 +16,21 @@ static bool read_comparison(int op, npyx_comparison *comparison) {
     }
 }
 
+void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host) {
+    filter->nterms = filter->nfilters = 0;
+    filter->operands = filter->bitmap = (npyx_buffer){.host = host};
+}
+
+void npyext_value_filter_clear(npyext_value_filter *filter) {
+    npyx_buffer_clear(&filter->operands);
+    npyx_buffer_clear(&filter->bitmap);
+}
+
 /* False for what is no number: SQLite's rules for texts and BLOBs hang on affinities that are not to be seen.
  */
-static bool read_operand(sqlite3_value *value, npyx_comparison comparison, npyx_operand *operand) {
-    if (comparison == NPYX_IS_NULL || comparison == NPYX_NOT_NULL)
-        return true;
+static bool read_operand(sqlite3_value *value, npyx_operand *operand) {
     int type = sqlite3_value_type(value);
-    operand->is_real = type == SQLITE_FLOAT;
+    *operand = (npyx_operand){.is_real = type == SQLITE_FLOAT};
     if (type == SQLITE_INTEGER)
         operand->integer = sqlite3_value_int64(value);
     else if (type == SQLITE_FLOAT)
@@ -30,17 +38,44 @@ static bool read_operand(sqlite3_value *value, npyx_comparison comparison, npyx_
     return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
 
+/* The list of an IN. False when not all of it are numbers (NULLs, which equal nothing, aside). */
+static bool read_list(npyext_value_filter *filter, npyext_value_term *term, sqlite3_value *list) {
+    sqlite3_value *value = NULL;
+    term->is_list = true;
+    term->first_operand = filter->operands.nbytes / sizeof(npyx_operand);
+    int code = sqlite3_vtab_in_first(list, &value);
+    for (; code == SQLITE_OK && value != NULL; code = sqlite3_vtab_in_next(list, &value)) {
+        npyx_operand operand;
+        if (sqlite3_value_type(value) == SQLITE_NULL)
+            continue;
+        if (!read_operand(value, &operand))
+            return false;
+        npyx_buffer_append(&filter->operands, &operand, sizeof operand);
+        term->noperands++;
+    }
+    return code == SQLITE_DONE && filter->operands.status == NPYX_OK;
+}
+
+static bool read_term(npyext_value_filter *filter, npyext_value_term *term, int op, sqlite3_value *value) {
+    if (op == NPYEXT_OP_IN)
+        return read_list(filter, term, value);
+    if (!read_comparison(op, &term->comparison))
+        return false;
+    bool is_null_test = term->comparison == NPYX_IS_NULL || term->comparison == NPYX_NOT_NULL;
+    return is_null_test || read_operand(value, &term->operand);
+}
+
 void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,
                               npyext_value_columns columns, sqlite3_value **argv) {
     filter->nterms = 0;
+    npyx_buffer_reset(&filter->operands);
     for (int i = 0; i < plan->nterms; i++) {
         int column = plan->terms[i].column;
         npyext_value_term term = {.component = column == columns.real   ? NPYX_REAL_PART
                                                : column == columns.imag ? NPYX_IMAGINARY_PART
                                                                         : NPYX_WHOLE};
         bool is_of_value = column == columns.value || term.component != NPYX_WHOLE;
-        if (is_of_value && read_comparison(plan->terms[i].op, &term.comparison) &&
-            read_operand(argv[i], term.comparison, &term.operand))
+        if (is_of_value && read_term(filter, &term, plan->terms[i].op, argv[i]))
             filter->terms[filter->nterms++] = term;
     }
 }
@@ -50,12 +85,18 @@ void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dt
     filter->nfilters = 0;
     for (int i = 0; i < filter->nterms; i++) {
         npyext_value_term term = filter->terms[i];
-        if (!is_complex && term.component == NPYX_IMAGINARY_PART) /* 0 for numbers, NULL for the rest */
+        bool is_part = term.component != NPYX_WHOLE;
+        /* without a number there are no parts, and the imaginary one of a number is 0 */
+        if (!is_complex && is_part && (!npyx_dtype_is_real(dtype) || term.component == NPYX_IMAGINARY_PART))
             continue;
         if (!is_complex) /* a number is its own real part */
             term.component = NPYX_WHOLE;
         npyx_filter *made = &filter->filters[filter->nfilters];
-        npyx_filter_init(made, dtype, term.component, term.comparison, term.operand);
+        const npyx_operand *operands = (const npyx_operand *)(const void *)filter->operands.bytes;
+        if (term.is_list)
+            npyx_filter_init_any(made, dtype, term.component, operands + term.first_operand, term.noperands);
+        else
+            npyx_filter_init(made, dtype, term.component, term.comparison, term.operand);
         filter->nfilters += !made->passes_all;
     }
 }

@@ -15,11 +15,15 @@ typedef struct npyext_value_term {
     npyx_component component;
     npyx_comparison comparison;
     npyx_operand operand;
+    /* IN: its operands are noperands of the filter's from number first_operand on */
+    bool is_list;
+    size_t first_operand, noperands;
 } npyext_value_term;
 
 typedef struct npyext_value_filter {
     int nterms;
     npyext_value_term terms[NPYEXT_MAX_TERMS];
+    npyx_buffer operands; /* of lists */
     /* for the array at hand */
     int nfilters; /* 0: every item passes */
     npyx_filter filters[NPYEXT_MAX_TERMS];
@@ -32,6 +36,10 @@ typedef struct npyext_value_filter {
 typedef struct npyext_value_columns {
     int value, real, imag;
 } npyext_value_columns;
+
+/* A filter of zeros for a host; and its memory given back. */
+void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host);
+void npyext_value_filter_clear(npyext_value_filter *filter);
 
 /* Takes the terms of an xFilter call. */
 void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,

@@ -174,7 +174,7 @@ static void write_value(npyx_type type, const uint8_t *part, char *text) {
 
 /* Tells of the first part in a block that does not fit; first is the block's first part. */
 static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64_t first,
-                               const npyx_dtype *to, npyx_error *error) {
+                               const npyx_dtype *to, int64_t first_item, npyx_error *error) {
     size_t part_nbytes = npyx_types[line->from].itemsize;
     int64_t i = 0;
     for (; i < NPYX_BLOCK_NELEM - 1; i++, parts += part_nbytes) {
@@ -188,7 +188,7 @@ static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64
     write_value(line->from, parts, value);
     write_name(to, name);
     return npyx_fail(error, NPYX_INVALID, -1, "item %" PRId64 " is %s, which %s cannot hold",
-                     (first + i) / line->parts_per_item, value, name);
+                     first_item + (first + i) / line->parts_per_item, value, name);
 }
 
 /* Where blocks are put right before and after the pipeline: padded, and in the host's byte order. */
@@ -224,7 +224,8 @@ static void stage_out(stage *stage, const pipeline *line, uint8_t *target, size_
 }
 
 static npyx_status convert_numbers(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
-                                   const npyx_dtype *to, uint8_t *out, npyx_error *error) {
+                                   const npyx_dtype *to, uint8_t *out, int64_t first_item,
+                                   npyx_error *error) {
     pipeline line = choose_pipeline(from, to);
     stage stage;
     int64_t nparts = nelem * line.parts_per_item;
@@ -236,7 +237,7 @@ static npyx_status convert_numbers(const npyx_dtype *from, const uint8_t *items,
         uint8_t *target = out + (size_t)first * to_nbytes;
         bool is_staged = count < NPYX_BLOCK_NELEM || line.swaps_out || line.spreads;
         if (!run_block(&line, parts, is_staged ? stage.out : target))
-            return fail_misfit(&line, parts, first, to, error);
+            return fail_misfit(&line, parts, first, to, first_item, error);
         if (is_staged)
             stage_out(&stage, &line, target, count);
     }
@@ -244,12 +245,12 @@ static npyx_status convert_numbers(const npyx_dtype *from, const uint8_t *items,
 }
 
 npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
-                               const npyx_dtype *to, uint8_t *out, npyx_error *error) {
+                               const npyx_dtype *to, uint8_t *out, int64_t first_item, npyx_error *error) {
     npyx_status status = npyx_convert_check(from, to, error);
     if (status != NPYX_OK || nelem <= 0)
         return status;
     if (!is_same_dtype(from, to))
-        return convert_numbers(from, items, nelem, to, out, error);
+        return convert_numbers(from, items, nelem, to, out, first_item, error);
     memcpy(out, items, (size_t)(nelem * from->itemsize));
     reorder(from, to, out, nelem);
     return NPYX_OK;

@@ -16,11 +16,12 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
 
 /* Converts nelem items, which lie in C order in items, to out, which has room for nelem of to's items and
  * overlaps nothing. Floats are rounded once to nearest, ties to even; floats to integers are truncated toward
- * zero; not zero is true. NPYX_INVALID, naming the value and its index, for what does not fit: an integer
+ * zero; not zero is true. NPYX_INVALID, naming the value and its index (counted
+ * from first_item, which the first of these items has), for what does not fit: an integer
  * outside of the type, a finite float that would become infinite, NaN or an infinity as an integer. NaN stays
  * NaN and infinities stay infinities among floats (float8_e4m3fn has none: refused). */
 npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
-                               const npyx_dtype *to, uint8_t *out, npyx_error *error);
+                               const npyx_dtype *to, uint8_t *out, int64_t first_item, npyx_error *error);
 
 #pragma GCC visibility pop
 

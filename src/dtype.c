@@ -61,6 +61,10 @@ char npyx_dtype_byteorder(const npyx_dtype *dtype) {
     return dtype->is_big_endian ? '>' : '<';
 }
 
+bool npyx_dtype_is_real(const npyx_dtype *dtype) {
+    return dtype->type <= NPYX_E5M2;
+}
+
 static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
     const npyx_type_info *info = &npyx_types[dtype->type];
     npyx_buffer_append_char(buffer, npyx_dtype_byteorder(dtype));

@@ -107,6 +107,10 @@ void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer);
 /* '<' or '>' for types of several bytes with an order, '|' for all others. */
 char npyx_dtype_byteorder(const npyx_dtype *dtype);
 
+/* Whether items are numbers and not complex: bool, integers and floats of every width, bfloat16 and float8
+ * too. */
+bool npyx_dtype_is_real(const npyx_dtype *dtype);
+
 static inline char npyx_dtype_kind(const npyx_dtype *dtype) {
     return npyx_types[dtype->type].kind;
 }

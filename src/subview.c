@@ -87,7 +87,9 @@ npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nby
 }
 
 npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx_error *error) {
-    if (dtype->itemsize != view->dtype->itemsize || dtype->has_objects)
+    if (dtype->has_objects)
+        return npyx_fail(error, NPYX_INVALID, -1, "items cannot be viewed as Python objects");
+    if (dtype->itemsize != view->dtype->itemsize)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the view has items of %" PRId64 " bytes, the array of %" PRId64, dtype->itemsize,
                          view->dtype->itemsize);

@@ -11,22 +11,6 @@ from arrays import npy_bytes, npy_text_bytes, npz_bytes, object_npy_bytes, zip_b
 from expected import error_of
 from formats import header_text, npy, ten_chunk, ten_header
 
-# Arguments of npy_rows that have their column already and their meaning later.
-NOT_IN_THIS_BUILD = {"slice": "1:2", "field": "x", "view": "<i8", "astype": "<f4", "expect": "int64"}
-
-
-@pytest.mark.parametrize("argument", NOT_IN_THIS_BUILD)
-def test_arguments_not_in_this_build(connect, argument):
-    db, contents = connect(), npy_bytes(np.arange(3))
-    text = error_of(db, f"SELECT * FROM npy_rows(?) WHERE {argument} = ?", contents, NOT_IN_THIS_BUILD[argument])
-    assert "not in this build" in text and argument in text
-    assert db.execute(f"SELECT value FROM npy_rows(?) WHERE {argument} = ''", (contents,)).fetchall() == [
-        (0,),
-        (1,),
-        (2,),
-    ]
-
-
 GOOD = npy_bytes(np.arange(5, dtype="<i4"))
 HEADER = header_text("<i4", (5,))
 

@@ -1,0 +1,191 @@
+#include "array_memo.h"
+
+enum {
+    WINDOW_NBYTES = 1 << 14,
+    /* a header beyond this is parsed anew for every row, rather than kept */
+    KEPT_HEADER_NBYTES = 1 << 16
+};
+
+static void forget(npyext_known_array *known, npyext_cache *cache, npyx_host *host) {
+    npyx_source_close(known->payload); /* before the archive that it reads from */
+    npyext_cache_release(cache, host, known->file);
+    npyx_array_clear(&known->array);
+    npyx_arena_clear(&known->arena);
+    npyx_free(host, known->window);
+    known->window = NULL;
+    known->payload = NULL;
+    known->file = NULL;
+    known->is_sound = known->has_entry = false;
+    known->window_nbytes = 0;
+}
+
+static npyext_known_array *find(npyext_array_memo *memo, const void *key, size_t key_nbytes) {
+    memo->clock++;
+    for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
+        npyext_known_array *known = &memo->known[i];
+        if (known->is_sound && known->key.nbytes == key_nbytes &&
+            memcmp(known->key.bytes, key, key_nbytes) == 0) {
+            known->used_at = memo->clock;
+            return known;
+        }
+    }
+    return NULL;
+}
+
+/* The place of the one not used for longest, for a new one. */
+static npyext_known_array *replace(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
+                                   const void *key, size_t key_nbytes) {
+    npyext_known_array *oldest = &memo->known[0];
+    for (int i = 1; i < NPYEXT_MEMO_NARRAYS; i++) {
+        if (memo->known[i].used_at < oldest->used_at)
+            oldest = &memo->known[i];
+    }
+    oldest->array.arena.host = oldest->arena.host = oldest->key.host = host;
+    forget(oldest, cache, host);
+    npyx_buffer_reset(&oldest->key);
+    npyx_buffer_append(&oldest->key, key, key_nbytes);
+    oldest->path = NULL;
+    oldest->used_at = memo->clock;
+    return oldest;
+}
+
+npyx_status npyext_memo_of_header(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
+                                  const void *header, size_t header_nbytes, npyext_known_array **known,
+                                  npyx_error *error) {
+    *known = find(memo, header, header_nbytes);
+    if (*known != NULL)
+        return NPYX_OK;
+    npyext_known_array *made = replace(memo, cache, host, header, header_nbytes);
+    npyx_status status = npyx_buffer_check(&made->key, error);
+    if (status == NPYX_OK)
+        status = npyx_header_npy_parse((const uint8_t *)made->key.bytes, header_nbytes, &made->array, error);
+    made->is_sound = status == NPYX_OK;
+    *known = made;
+    return status;
+}
+
+/* Finds the entry and keeps its name, which a .ten's archive would overwrite. */
+static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_error *error) {
+    npyx_status status = npyx_archive_entry(known->file->archive, index, &known->entry, error);
+    if (status == NPYX_DONE)
+        status = npyx_fail(error, NPYX_NOT_FOUND, -1, "the array that the handle stands for is gone");
+    if (status != NPYX_OK)
+        return status;
+    known->entry.name = npyx_arena_copy(&known->arena, known->entry.name, known->entry.name_nbytes);
+    known->has_entry = known->entry.name != NULL;
+    return known->has_entry ? NPYX_OK : npyx_fail_nomem(error);
+}
+
+/* Opens what a handle says, of a file whose name is in known. */
+static npyx_status open_array(npyext_known_array *known, npyext_cache *cache, npyx_host *host,
+                              const npyext_handle_key *key, const npyext_handle *handle, npyx_error *error) {
+    bool is_array = false;
+    npyx_status status = npyext_cache_acquire(cache, host, known->path, known->tick, &known->file, error);
+    if (status != NPYX_OK)
+        return status;
+    if (npyext_handle_stamp(key, &known->file->info) != handle->stamp)
+        return npyx_fail(error, NPYX_IO, -1,
+                         "the file has changed since npy_file made this handle of it; call npy_file again");
+    status = find_entry(known, handle->index, error);
+    if (status == NPYX_OK)
+        status = npyx_archive_describe(known->file->archive, handle->index, &known->array, &is_array, error);
+    if (status == NPYX_OK && !is_array)
+        status = npyx_fail(error, NPYX_CORRUPT, 0, "is not a .npy array (the magic bytes are missing)");
+    if (status == NPYX_OK)
+        status = npyx_archive_open_payload(known->file->archive, handle->index, &known->payload, error);
+    return status;
+}
+
+/* Whether the file that a handle's array was opened from is still the one at its path. */
+static npyx_status validate(npyext_known_array *known, npyext_cache *cache, npyx_host *host, int64_t tick,
+                            npyx_error *error) {
+    npyext_cached_file *file = NULL;
+    npyx_status status = npyext_cache_acquire(cache, host, known->path, tick, &file, error);
+    bool is_same = file == known->file;
+    npyext_cache_release(cache, host, file);
+    if (status == NPYX_OK && is_same) {
+        known->tick = tick;
+        known->window_nbytes = 0;
+        return NPYX_OK;
+    }
+    forget(known, cache, host);
+    return status == NPYX_OK ? NPYX_DONE : status;
+}
+
+npyx_status npyext_memo_of_handle(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
+                                  const npyext_handle_key *key, const void *bytes, size_t nbytes,
+                                  int64_t tick, npyext_known_array **known, npyx_error *error) {
+    npyext_handle handle;
+    npyext_known_array *found = *known = find(memo, bytes, nbytes);
+    if (found != NULL) {
+        npyx_status status = found->tick == tick ? NPYX_OK : validate(found, cache, host, tick, error);
+        if (status != NPYX_DONE)
+            return status;
+    }
+    if (!npyext_handle_read(key, bytes, nbytes, &handle))
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "the handle is not one that npy_file made on this connection");
+    found = replace(memo, cache, host, bytes, nbytes);
+    npyx_buffer_append_char(&found->key, '\0');
+    npyx_status status = npyx_buffer_check(&found->key, error);
+    if (status != NPYX_OK)
+        return status;
+    found->key.nbytes--;
+    found->path = found->key.bytes + (nbytes - handle.path_nbytes);
+    found->tick = tick;
+    *known = found;
+    status = open_array(found, cache, host, key, &handle, error);
+    found->is_sound = status == NPYX_OK;
+    return status;
+}
+
+/* Neighbours are read along for who goes through an array item by item, but not for who jumps. */
+npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
+                              npyx_error *error) {
+    npyx_source *payload = known->payload;
+    int64_t end = known->window_off + (int64_t)known->window_nbytes;
+    if (off >= known->window_off && off <= end && (int64_t)nbytes <= end - off) {
+        *bytes = nbytes == 0 ? (const uint8_t *)"" : known->window + (off - known->window_off);
+        return NPYX_OK;
+    }
+    bool is_onward = payload->is_forward || (off >= known->window_off && off - end < WINDOW_NBYTES);
+    size_t wanted_nbytes = nbytes;
+    if (is_onward && nbytes < WINDOW_NBYTES)
+        wanted_nbytes =
+            payload->nbytes - off < WINDOW_NBYTES ? (size_t)(payload->nbytes - off) : WINDOW_NBYTES;
+    size_t room_nbytes = nbytes < WINDOW_NBYTES ? WINDOW_NBYTES : nbytes;
+    known->window_nbytes = 0;
+    if (known->window == NULL || room_nbytes > WINDOW_NBYTES) {
+        npyx_free(payload->host, known->window);
+        known->window = npyx_alloc(payload->host, room_nbytes);
+        if (known->window == NULL)
+            return npyx_fail_nomem(error);
+    }
+    npyx_status status = npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error);
+    if (status == NPYX_OK && *bytes == known->window) {
+        known->window_off = off;
+        known->window_nbytes = wanted_nbytes;
+    }
+    return status;
+}
+
+static void clear(npyext_known_array *known, npyext_cache *cache, npyx_host *host) {
+    if (known->key.host == NULL)
+        return; /* never used */
+    forget(known, cache, host);
+    npyx_buffer_clear(&known->key);
+    known->path = NULL;
+    known->used_at = 0;
+}
+
+void npyext_memo_trim(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host) {
+    for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
+        if (memo->known[i].path == NULL && memo->known[i].key.nbytes > KEPT_HEADER_NBYTES)
+            clear(&memo->known[i], cache, host);
+    }
+}
+
+void npyext_memo_clear(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host) {
+    for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++)
+        clear(&memo->known[i], cache, host);
+}

@@ -1,0 +1,49 @@
+/*
+ * An array as an argument of a function: a .npy BLOB, used in place, or a handle from npy_file.
+ *
+ * Nothing else is taken, a path least of all: what calls these functions may stand in a hostile database.
+ */
+#ifndef NPYEXT_ARRAY_VALUE_H
+#define NPYEXT_ARRAY_VALUE_H
+
+#include "bridge.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A function as its messages show it. */
+typedef struct npyext_caller {
+    const char *name;
+    const char *call; /* of a column `array`: `npy_get(array, 0)` */
+} npyext_caller;
+
+typedef struct npyext_array_value {
+    npyext_connection *connection;
+    npyext_known_array *known;
+    const npyx_array *array; /* described, its data as long as the header says */
+    const uint8_t *bytes;    /* the BLOB, while the function runs; NULL for a handle */
+    size_t nbytes;
+    npyext_place place;  /* for messages */
+    npyx_source *memory; /* the BLOB as a source, once one was needed */
+} npyext_array_value;
+
+/* Describes the argument of a running function. NPYX_DONE: it is NULL. There is one at a time in a
+ * connection; close it whatever the status. */
+npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
+                                    const npyext_caller *caller, sqlite3_value *argument, npyx_error *error);
+void npyext_array_value_close(npyext_array_value *value);
+
+/* The one item of a 0-d view of the array, in place or until the next call. */
+npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,
+                                    npyx_error *error);
+
+/* The items of a view, appended in C order with their own byte order or, with as_little_endian, as such. */
+npyx_status npyext_array_value_append_items(npyext_array_value *value, const npyx_view *view,
+                                            bool as_little_endian, npyx_buffer *out, npyx_error *error);
+
+/* The same as JSON: nested lists, or one item. */
+npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
+                                           npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,66 @@
+#include "handle.h"
+
+/*
+ *   0  8  magic
+ *   8 16  SipHash-2-4-128 of all that follows
+ *  24  8  index, little-endian
+ *  32  8  stamp, little-endian
+ *  40     path
+ */
+enum { MAC_OFF = 8, INDEX_OFF = 24, STAMP_OFF = 32, PATH_OFF = 40 };
+
+/* The first byte is no character of UTF-8, and the last catches what takes BLOBs for text. */
+static const uint8_t magic[MAC_OFF] = {0x9d, 'N', 'P', 'Y', 'X', 'H', '\n', 0};
+
+static void store_u64(uint64_t word, uint8_t *bytes) {
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(word >> (8 * i));
+}
+
+uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info *info) {
+    const uint64_t facts[] = {info->device, info->inode, (uint64_t)info->nbytes,
+                              (uint64_t)info->mtime_seconds, (uint64_t)info->mtime_ns};
+    return npyx_siphash(key->bytes, facts, sizeof facts);
+}
+
+void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out) {
+    size_t start = out->nbytes;
+    uint8_t head[PATH_OFF] = {0};
+    memcpy(head, magic, sizeof magic);
+    store_u64((uint64_t)handle->index, head + INDEX_OFF);
+    store_u64(handle->stamp, head + STAMP_OFF);
+    npyx_buffer_append(out, head, sizeof head);
+    npyx_buffer_append(out, handle->path, handle->path_nbytes);
+    if (out->status != NPYX_OK)
+        return;
+    uint8_t *bytes = (uint8_t *)out->bytes + start;
+    npyx_siphash_128(key->bytes, bytes + INDEX_OFF, out->nbytes - start - INDEX_OFF, bytes + MAC_OFF);
+}
+
+bool npyext_handle_is_like(const void *bytes, size_t nbytes) {
+    return nbytes >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
+/* In a time that does not tell where they differ. */
+static bool is_equal(const uint8_t *a, const uint8_t *b, size_t nbytes) {
+    volatile uint8_t difference = 0;
+    for (size_t i = 0; i < nbytes; i++)
+        difference = (uint8_t)(difference | (a[i] ^ b[i]));
+    return difference == 0;
+}
+
+bool npyext_handle_read(const npyext_handle_key *key, const void *bytes, size_t nbytes,
+                        npyext_handle *handle) {
+    const uint8_t *at = bytes;
+    uint8_t mac[NPYX_SIPHASH_NBYTES];
+    if (nbytes <= PATH_OFF || !npyext_handle_is_like(bytes, nbytes))
+        return false;
+    npyx_siphash_128(key->bytes, at + INDEX_OFF, nbytes - INDEX_OFF, mac);
+    if (!is_equal(mac, at + MAC_OFF, sizeof mac))
+        return false;
+    *handle = (npyext_handle){.path = (const char *)at + PATH_OFF,
+                              .path_nbytes = nbytes - PATH_OFF,
+                              .index = (int64_t)npyx_load_u64(at + INDEX_OFF, false),
+                              .stamp = npyx_load_u64(at + STAMP_OFF, false)};
+    return true;
+}

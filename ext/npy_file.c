@@ -1,0 +1,141 @@
+/* npy_file(source, member): a handle for each array, for the functions that may not open files. */
+#include "functions.h"
+#include "survey.h"
+
+enum { PATH, NAME, ARRAY, SOURCE, MEMBER, ON_ERROR, ARRAY_KEY, NCOLUMNS };
+
+static const npyext_column columns[NCOLUMNS] = {
+    [PATH] = NPYEXT_PATH(false),
+    [NAME] = NPYEXT_NAME(false),
+    [ARRAY] = NPYEXT_OUTPUT("array BLOB", 0),
+    [SOURCE] = NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
+    [MEMBER] = NPYEXT_ARGUMENT("member", NPYEXT_MEMBER),
+    [ON_ERROR] = NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
+    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+};
+
+/* Of a zip only an entry's first bytes tell whether it is an array. A header that is not sound is for those
+ * to find out who use the handle. */
+static npyx_status visit(npyext_survey *survey, npyx_error *error) {
+    npyext_scan *scan = &survey->scan;
+    if (scan->opened.archive->format != NPYX_FORMAT_NPZ)
+        return NPYX_OK;
+    npyx_status status =
+        npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
+    bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
+    if (survey->is_array && !is_host_fault)
+        return NPYX_OK;
+    if (status == NPYX_OK && npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
+        return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing)");
+    return status == NPYX_OK ? NPYX_DONE : status;
+}
+
+static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    return npyext_survey_open(vtab, visit, -1, false, cursor);
+}
+
+/* Unlike other surveys it leaves files in the cache: what is done with a handle finds its file open. */
+static int filter(sqlite3_vtab_cursor *cursor, int needs, const char *sentence, int argc,
+                  sqlite3_value **argv) {
+    (void)argc;
+    npyext_survey *survey = (npyext_survey *)cursor;
+    npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
+    npyext_connection_begin(vtab->connection);
+    survey->is_eof = false;
+    npyx_status status = npyext_scan_begin(&survey->scan, vtab, needs, sentence, true, argv, &survey->error);
+    if (status != NPYX_OK)
+        return npyext_report(cursor->pVtab, npyext_scan_place(&survey->scan), &survey->error);
+    return npyext_survey_next(cursor);
+}
+
+static npyx_status append_bytes(npyx_source *payload, int64_t off, int64_t end, npyx_buffer *out,
+                                npyx_error *error) {
+    enum { PIECE_NBYTES = 1 << 20 };
+    npyx_status status = NPYX_OK;
+    if (out->limit_nbytes < (uint64_t)(end - off))
+        out->status = NPYX_TOOBIG;
+    while (off < end && status == NPYX_OK && out->status == NPYX_OK) {
+        size_t nbytes = end - off < PIECE_NBYTES ? (size_t)(end - off) : PIECE_NBYTES;
+        if (!npyx_buffer_reserve(out, nbytes))
+            break;
+        status = npyx_source_read_exactly(payload, off, out->bytes + out->nbytes, nbytes, error);
+        out->nbytes += nbytes;
+        off += (int64_t)nbytes;
+        if (status == NPYX_OK)
+            status = npyx_poll(out->host, error);
+    }
+    return status == NPYX_OK ? npyx_buffer_check(out, error) : status;
+}
+
+/* An array of a BLOB as a .npy of its own. */
+static npyx_status append_npy(npyext_survey *survey, npyx_buffer *out, npyx_error *error) {
+    npyext_scan *scan = &survey->scan;
+    npyx_archive *archive = scan->opened.archive;
+    npyx_array *array = &survey->array;
+    npyx_source *payload = NULL;
+    bool is_ten = archive->format == NPYX_FORMAT_TEN;
+    npyx_array_clear(array);
+    npyx_status status = npyx_archive_describe(archive, scan->index, array, &survey->is_array, error);
+    if (status == NPYX_OK)
+        status = npyx_archive_open_payload(archive, scan->index, &payload, error);
+    if (status != NPYX_OK)
+        return status;
+    if (is_ten)
+        npyx_header_npy_append(array->dtype, array->ndim, array->shape, array->fortran_order, out);
+    int64_t off = is_ten ? array->data_off : 0;
+    status = append_bytes(payload, off, is_ten ? off + array->nbytes : payload->nbytes, out, error);
+    npyx_source_close(payload);
+    return status;
+}
+
+static int result_array(sqlite3_context *context, npyext_survey *survey) {
+    npyext_scan *scan = &survey->scan;
+    npyext_connection *connection = scan->connection;
+    npyx_buffer *out = &survey->text;
+    npyx_error error;
+    npyx_status status = NPYX_OK;
+    npyx_buffer_reset(out);
+    out->limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    if (scan->opened.cached != NULL) {
+        const npyext_handle handle = {
+            .path = scan->path,
+            .path_nbytes = strlen(scan->path),
+            .index = scan->index,
+            .stamp = npyext_handle_stamp(&connection->handle_key, &scan->opened.cached->info)};
+        npyext_handle_append(&connection->handle_key, &handle, out);
+        status = npyx_buffer_check(out, &error);
+    } else if (scan->opened.archive->format == NPYX_FORMAT_NPY) {
+        npyext_result_argument(context, &scan->arguments[NPYEXT_SOURCE]);
+        return SQLITE_OK;
+    } else {
+        status = append_npy(survey, out, &error);
+    }
+    if (status != NPYX_OK)
+        return npyext_result_error(context, npyext_scan_place(scan), &error);
+    sqlite3_result_blob64(context, out->nbytes == 0 ? "" : out->bytes, out->nbytes, SQLITE_TRANSIENT);
+    return SQLITE_OK;
+}
+
+static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    npyext_survey *survey = (npyext_survey *)cursor;
+    switch (column) {
+    case PATH: npyext_result_path(context, &survey->scan); return SQLITE_OK;
+    case NAME: npyext_result_name(context, &survey->scan); return SQLITE_OK;
+    case ARRAY: return result_array(context, survey);
+    default: npyext_result_common(context, &survey->scan, column); return SQLITE_OK;
+    }
+}
+
+static const sqlite3_module module =
+    NPYEXT_MODULE(open_cursor, npyext_survey_close, filter, npyext_survey_next, npyext_survey_eof, column);
+
+const npyext_function npyext_npy_file = {
+    .name = "npy_file",
+    .columns = columns,
+    .ncolumns = NCOLUMNS,
+    .key = "array_key",
+    .takes_member = true,
+    .has_error_column = false,
+    .estimated_nrows = 100,
+    .module = &module,
+};

@@ -1,0 +1,186 @@
+#include <string.h>
+
+#include "npy_table.h"
+
+const char *const npyext_table_argument_names[NPYEXT_TABLE_NARGUMENTS] = {
+    [NPYEXT_TABLE_PATH] = "path",       [NPYEXT_TABLE_MEMBER] = "member",   [NPYEXT_TABLE_MEMBER_IDX] = "idx",
+    [NPYEXT_TABLE_MEMBERS] = "members", [NPYEXT_TABLE_COLUMNS] = "columns", [NPYEXT_TABLE_SLICE] = "slice",
+    [NPYEXT_TABLE_VIEW] = "view",
+};
+
+static const char blanks[] = " \t\r\n\f";
+
+/* Longer texts are cut in messages. */
+enum { SHOWN_NBYTES = 80 };
+
+static int shown_nbytes(const char *text) {
+    size_t nbytes = strlen(text);
+    return (int)(nbytes < SHOWN_NBYTES ? nbytes : SHOWN_NBYTES);
+}
+
+npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narrays, int ncolumns,
+                                       npyx_error *error) {
+    npyx_arena *arena = &declaration->arena;
+    declaration->arrays = npyx_arena_alloc(arena, (size_t)narrays * sizeof declaration->arrays[0]);
+    declaration->columns = npyx_arena_alloc(arena, (size_t)ncolumns * sizeof declaration->columns[0]);
+    return declaration->arrays == NULL || declaration->columns == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+}
+
+void npyext_declaration_clear(npyext_declaration *declaration) {
+    npyx_arena_clear(&declaration->arena);
+    *declaration = (npyext_declaration){.arena.host = declaration->arena.host};
+}
+
+/* Writes what stands in the quotes that text begins with to out, a doubled quote for one. Returns the bytes
+ * read, quotes included; 0 when the last one is missing. */
+static size_t read_quoted(const char *text, char *out) {
+    const char quote = *text;
+    const char *in = text + 1;
+    while (*in != '\0') {
+        if (*in == quote && *++in != quote) {
+            *out = '\0';
+            return (size_t)(in - text);
+        }
+        *out++ = *in++;
+    }
+    return 0;
+}
+
+static bool is_blank_text(const char *text) {
+    return text[strspn(text, blanks)] == '\0';
+}
+
+static void trim_end(char *text) {
+    size_t nbytes = strlen(text);
+    while (nbytes > 0 && strchr(blanks, text[nbytes - 1]) != NULL)
+        text[--nbytes] = '\0';
+}
+
+/* The text that a raw value means; *is_bare when it has no quotes. */
+static npyx_status read_value(npyx_arena *arena, const char *raw, const char **value, bool *is_bare,
+                              npyx_error *error) {
+    raw += strspn(raw, blanks);
+    char *copy = npyx_arena_copy(arena, raw, strlen(raw));
+    if (copy == NULL)
+        return npyx_fail_nomem(error);
+    *value = copy;
+    *is_bare = *raw != '\'' && *raw != '"';
+    if (*is_bare) {
+        trim_end(copy);
+        return NPYX_OK;
+    }
+    size_t nbytes = read_quoted(raw, copy);
+    if (nbytes == 0 || !is_blank_text(raw + nbytes))
+        return npyx_fail(error, NPYX_INVALID, -1, "%.*s is not one text in quotes", shown_nbytes(raw), raw);
+    return NPYX_OK;
+}
+
+npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const char ***items, int *nitems,
+                                    npyx_error *error) {
+    size_t capacity_nitems = 1;
+    for (const char *c = text; *c != '\0'; c++)
+        capacity_nitems += *c == ',';
+    *nitems = 0;
+    *items = npyx_arena_alloc(arena, capacity_nitems * sizeof(*items)[0]);
+    if (*items == NULL)
+        return npyx_fail_nomem(error);
+    for (bool is_last = false; !is_last; text++) {
+        text += strspn(text, blanks);
+        bool is_quoted = *text == '"';
+        char *item = npyx_arena_copy(arena, text, is_quoted ? strlen(text) : strcspn(text, ","));
+        if (item == NULL)
+            return npyx_fail_nomem(error);
+        size_t nbytes = is_quoted ? read_quoted(text, item) : strlen(item);
+        const char *behind = text + nbytes + strspn(text + nbytes, blanks);
+        if (is_quoted && (nbytes == 0 || (*behind != ',' && *behind != '\0')))
+            return npyx_fail(error, NPYX_INVALID, -1, "in a list, %.*s is not one name in quotes",
+                             shown_nbytes(text), text);
+        if (!is_quoted)
+            trim_end(item);
+        (*items)[(*nitems)++] = item;
+        text = behind;
+        is_last = *text == '\0';
+    }
+    return NPYX_OK;
+}
+
+static const struct {
+    const char *text;
+    npyext_table_argument argument;
+} keys[] = {
+    {"member", NPYEXT_TABLE_MEMBER}, {"members", NPYEXT_TABLE_MEMBERS}, {"columns", NPYEXT_TABLE_COLUMNS},
+    {"slice", NPYEXT_TABLE_SLICE},   {"view", NPYEXT_TABLE_VIEW},       {"mode", NPYEXT_TABLE_NARGUMENTS},
+};
+
+/* The length of the key that a raw argument begins with; 0 for one that is not `key = value`. *value is what
+ * stands behind the sign. */
+static size_t find_key(const char *raw, const char **value) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    size_t nbytes = strspn(raw, letters);
+    const char *behind = raw + nbytes + strspn(raw + nbytes, blanks);
+    *value = behind + 1;
+    return *behind == '=' ? nbytes : 0;
+}
+
+static npyx_status find_argument(const char *raw, size_t key_nbytes, npyext_table_argument *argument,
+                                 npyx_error *error) {
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        *argument = keys[i].argument;
+        if (strlen(keys[i].text) == key_nbytes && sqlite3_strnicmp(raw, keys[i].text, (int)key_nbytes) == 0)
+            return NPYX_OK;
+    }
+    return npyx_fail(
+        error, NPYX_INVALID, -1,
+        "there is no argument '%.*s' (there are a path, member, members, columns, slice, view and "
+        "mode; a path with '=' needs quotes)",
+        (int)(key_nbytes < SHOWN_NBYTES ? key_nbytes : SHOWN_NBYTES), raw);
+}
+
+static npyx_status set_argument(npyext_declaration *declaration, npyext_table_argument argument,
+                                const char *value, bool is_bare, npyx_error *error) {
+    if (argument == NPYEXT_TABLE_NARGUMENTS)
+        return strcmp(value, "r") == 0 || *value == '\0'
+                   ? NPYX_OK
+                   : npyx_fail(error, NPYX_INVALID, -1, "mode '%.*s': writing is not in this build",
+                               shown_nbytes(value), value);
+    bool is_number = is_bare && *value != '\0' && value[strspn(value, "0123456789")] == '\0';
+    if (argument == NPYEXT_TABLE_MEMBER && is_number)
+        argument = NPYEXT_TABLE_MEMBER_IDX;
+    if (argument == NPYEXT_TABLE_PATH && declaration->arguments[argument] != NULL)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "%.*s is a second path (a text with a comma in it needs quotes)",
+                         shown_nbytes(value), value);
+    if (declaration->arguments[argument] != NULL)
+        return npyx_fail(error, NPYX_INVALID, -1, "%s is given twice, the second time as %.*s",
+                         npyext_table_argument_names[argument], shown_nbytes(value), value);
+    if (*value != '\0') /* an empty text is not given */
+        declaration->arguments[argument] = value;
+    return NPYX_OK;
+}
+
+npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, int nraw, const char *const *raw,
+                                         npyx_error *error) {
+    const char *const *arguments = declaration->arguments;
+    npyx_status status = NPYX_OK;
+    for (int i = 0; i < nraw && status == NPYX_OK; i++) {
+        npyext_table_argument argument = NPYEXT_TABLE_PATH;
+        const char *text = raw[i] + strspn(raw[i], blanks), *behind_key = NULL, *value = NULL;
+        bool is_bare = false;
+        size_t key_nbytes = find_key(text, &behind_key);
+        if (key_nbytes > 0)
+            status = find_argument(text, key_nbytes, &argument, error);
+        if (status == NPYX_OK)
+            status =
+                read_value(&declaration->arena, key_nbytes > 0 ? behind_key : text, &value, &is_bare, error);
+        if (status == NPYX_OK)
+            status = set_argument(declaration, argument, value, is_bare, error);
+    }
+    int nmembers = (arguments[NPYEXT_TABLE_MEMBER] != NULL) + (arguments[NPYEXT_TABLE_MEMBER_IDX] != NULL) +
+                   (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
+    if (status == NPYX_OK && arguments[NPYEXT_TABLE_PATH] == NULL)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "a table needs a path, as in CREATE VIRTUAL TABLE t USING npy('x.npy')");
+    if (status == NPYX_OK && nmembers > 1)
+        return npyx_fail(error, NPYX_INVALID, -1, "give one member or a list of members, not both");
+    return status;
+}

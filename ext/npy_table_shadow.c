@@ -1,0 +1,206 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "npy_table.h"
+
+const char *const npyext_table_type_names[NPYEXT_TABLE_NTYPES] = {"", "INTEGER", "REAL", "TEXT", "BLOB"};
+
+/* What the first row says; a later build may know another one. */
+static const char format_version[] = "1";
+
+enum {
+    /* No text of a declaration is longer, because no header is. */
+    MAX_TEXT_NBYTES = 1 << 23
+};
+
+/* ---- writing ---- */
+
+static int run(sqlite3 *db, char *sql) {
+    int code = sql == NULL ? SQLITE_NOMEM : sqlite3_exec(db, sql, NULL, NULL, NULL);
+    sqlite3_free(sql);
+    return code;
+}
+
+static int insert(sqlite3_stmt *statement, const char *item, const char *name, const char *value) {
+    sqlite3_bind_text(statement, 1, item, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 3, value, -1, SQLITE_STATIC);
+    sqlite3_step(statement);
+    return sqlite3_reset(statement);
+}
+
+static int insert_all(sqlite3_stmt *statement, const npyext_declaration *declaration) {
+    int code = insert(statement, "format", NULL, format_version);
+    for (int i = 0; i < NPYEXT_TABLE_NARGUMENTS && code == SQLITE_OK; i++) {
+        if (declaration->arguments[i] != NULL)
+            code = insert(statement, "argument", npyext_table_argument_names[i], declaration->arguments[i]);
+    }
+    for (int i = 0; i < declaration->narrays && code == SQLITE_OK; i++)
+        code = insert(statement, "array", declaration->arrays[i].name, declaration->arrays[i].form);
+    for (int i = 0; i < declaration->ncolumns && code == SQLITE_OK; i++)
+        code = insert(statement, "column", declaration->columns[i].name,
+                      npyext_table_type_names[declaration->columns[i].type]);
+    return code;
+}
+
+int npyext_shadow_write(sqlite3 *db, const char *schema, const char *table,
+                        const npyext_declaration *declaration, char **message) {
+    int code = run(db, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_npy\"(position INTEGER PRIMARY KEY, "
+                                       "item TEXT NOT NULL, name TEXT, value TEXT NOT NULL)",
+                                       schema, table));
+    if (code != SQLITE_OK) {
+        *message = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db));
+        return code;
+    }
+    char *sql =
+        sqlite3_mprintf("INSERT INTO \"%w\".\"%w_npy\"(item, name, value) VALUES (?, ?, ?)", schema, table);
+    sqlite3_stmt *statement = NULL;
+    code = sql == NULL ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    sqlite3_free(sql);
+    if (code == SQLITE_OK)
+        code = insert_all(statement, declaration);
+    sqlite3_finalize(statement);
+    if (code != SQLITE_OK) {
+        *message = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db)); /* before the next call changes it */
+        npyext_shadow_drop(db, schema, table);
+    }
+    return code;
+}
+
+int npyext_shadow_rename(sqlite3 *db, const char *schema, const char *table, const char *new_table) {
+    return run(
+        db, sqlite3_mprintf("ALTER TABLE \"%w\".\"%w_npy\" RENAME TO \"%w_npy\"", schema, table, new_table));
+}
+
+int npyext_shadow_drop(sqlite3 *db, const char *schema, const char *table) {
+    return run(db, sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_npy\"", schema, table));
+}
+
+/* ---- reading: the database may come from anyone ---- */
+
+typedef struct shadow_reader {
+    npyext_declaration *declaration;
+    npyx_error *error;
+    sqlite3_stmt *statement;
+    int nrows;
+    int max_nitems;
+} shadow_reader;
+
+static npyx_status fail_damaged(const shadow_reader *r, const char *what) {
+    return npyx_fail(r->error, NPYX_CORRUPT, -1, "row %d of the table's declaration %s", r->nrows, what);
+}
+
+/* The text in a column of the row at hand, copied; NULL for one that is NULL. */
+static npyx_status read_text(const shadow_reader *r, int column, const char **text) {
+    *text = NULL;
+    if (sqlite3_column_type(r->statement, column) == SQLITE_NULL)
+        return NPYX_OK;
+    if (sqlite3_column_type(r->statement, column) != SQLITE_TEXT)
+        return fail_damaged(r, "holds what is no text");
+    const char *bytes = (const char *)sqlite3_column_text(r->statement, column);
+    size_t nbytes = (size_t)sqlite3_column_bytes(r->statement, column);
+    if (bytes == NULL)
+        return npyx_fail_nomem(r->error);
+    if (nbytes > MAX_TEXT_NBYTES || strlen(bytes) != nbytes)
+        return fail_damaged(r, "holds a text that is too long or has a NUL in it");
+    *text = npyx_arena_copy(&r->declaration->arena, bytes, nbytes);
+    return *text == NULL ? npyx_fail_nomem(r->error) : NPYX_OK;
+}
+
+static int find_text(const char *const *texts, int ntexts, const char *text) {
+    for (int i = 0; i < ntexts; i++) {
+        if (strcmp(texts[i], text) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static npyx_status read_column(const shadow_reader *r, const char *name, const char *value) {
+    npyext_declaration *declaration = r->declaration;
+    int type = find_text(npyext_table_type_names, NPYEXT_TABLE_NTYPES, value);
+    if (type < 0)
+        return fail_damaged(r, "declares a column of an unknown type");
+    if (declaration->ncolumns == r->max_nitems)
+        return fail_damaged(r, "is one column more than SQLite allows here");
+    if (*name == '\0' || !npyx_utf8_is_valid(name, strlen(name)))
+        return fail_damaged(r, "names a column by what is no UTF-8 text");
+    declaration->columns[declaration->ncolumns++] =
+        (npyext_declared_column){.name = name, .type = (npyext_table_type)type};
+    return NPYX_OK;
+}
+
+static npyx_status read_row(const shadow_reader *r) {
+    npyext_declaration *declaration = r->declaration;
+    const char *item, *name, *value;
+    npyx_status status = read_text(r, 0, &item);
+    if (status == NPYX_OK)
+        status = read_text(r, 1, &name);
+    if (status == NPYX_OK)
+        status = read_text(r, 2, &value);
+    if (status != NPYX_OK)
+        return status;
+    if (item == NULL || value == NULL || (name == NULL) != (r->nrows == 1))
+        return fail_damaged(r, "is incomplete");
+    if (name == NULL)
+        return strcmp(item, "format") == 0 && strcmp(value, format_version) == 0
+                   ? NPYX_OK
+                   : fail_damaged(r, "is of a format that this build does not know");
+    if (strcmp(item, "column") == 0)
+        return read_column(r, name, value);
+    int argument = find_text(npyext_table_argument_names, NPYEXT_TABLE_NARGUMENTS, name);
+    if (strcmp(item, "argument") == 0 && argument >= 0 && declaration->arguments[argument] == NULL) {
+        declaration->arguments[argument] = value;
+        return NPYX_OK;
+    }
+    if (strcmp(item, "array") != 0 || declaration->narrays == r->max_nitems)
+        return fail_damaged(r, "is nothing that belongs there");
+    declaration->arrays[declaration->narrays++] = (npyext_declared_array){.name = name, .form = value};
+    return NPYX_OK;
+}
+
+static npyx_status read_rows(shadow_reader *r, int *code) {
+    npyext_declaration *declaration = r->declaration;
+    npyx_status status = npyext_declaration_reserve(declaration, r->max_nitems, r->max_nitems, r->error);
+    while (status == NPYX_OK && (*code = sqlite3_step(r->statement)) == SQLITE_ROW) {
+        r->nrows++;
+        status = read_row(r);
+    }
+    bool is_complete = declaration->arguments[NPYEXT_TABLE_PATH] != NULL && declaration->narrays > 0 &&
+                       declaration->ncolumns > 0;
+    if (status == NPYX_OK && *code == SQLITE_DONE && !is_complete)
+        return npyx_fail(r->error, NPYX_CORRUPT, -1, "the table's declaration is not all there");
+    return status;
+}
+
+/* SQLITE_ERROR when there is no such table, or a view in its place, which could run anything. */
+static int check_table(sqlite3 *db, const char *schema, const char *table) {
+    char *name = sqlite3_mprintf("%s_npy", table);
+    int code = name == NULL ? SQLITE_NOMEM
+                            : sqlite3_table_column_metadata(db, schema, name, "position", NULL, NULL, NULL,
+                                                            NULL, NULL);
+    sqlite3_free(name);
+    return code;
+}
+
+int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyext_declaration *declaration,
+                       npyx_error *error) {
+    shadow_reader r = {.declaration = declaration, .error = error};
+    r.max_nitems = sqlite3_limit(db, SQLITE_LIMIT_COLUMN, -1);
+    /* the limit ends what a hostile table has more */
+    char *sql = sqlite3_mprintf("SELECT item, name, value FROM \"%w\".\"%w_npy\" ORDER BY position LIMIT %d",
+                                schema, table, 2 * r.max_nitems + NPYEXT_TABLE_NARGUMENTS + 2);
+    int code = sql == NULL ? SQLITE_NOMEM : check_table(db, schema, table);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(db, sql, -1, &r.statement, NULL);
+    sqlite3_free(sql);
+    npyx_status status = NPYX_OK;
+    if (code == SQLITE_OK)
+        status = read_rows(&r, &code);
+    if (status == NPYX_OK && code == SQLITE_ERROR)
+        npyx_error_set(error, NPYX_CORRUPT, -1, "the table's declaration cannot be read (%s)",
+                       sqlite3_errmsg(db));
+    sqlite3_finalize(r.statement);
+    if (status != NPYX_OK)
+        return npyext_code(status);
+    return code == SQLITE_DONE || code == SQLITE_ROW ? SQLITE_OK : code;
+}

@@ -1,0 +1,19 @@
+/*
+ * The header of a .npy array as numpy.save writes it, byte for byte.
+ */
+#ifndef NPYX_HEADER_NPY_WRITE_H
+#define NPYX_HEADER_NPY_WRITE_H
+
+#include "dtype.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Appends the header, magic included, of an array whose items follow in C order or, with fortran_order, in
+ * Fortran order. NumPy says the latter only of what is not in C order too: never of fewer than two
+ * dimensions, of no items, or of 1 x N. Look at out->status behind it. */
+void npyx_header_npy_append(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
+                            npyx_buffer *out);
+
+#pragma GCC visibility pop
+
+#endif

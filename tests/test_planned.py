@@ -1,0 +1,689 @@
+"""What the planner takes upon itself changes no answer, and saves what it promises.
+
+Every random query is asked twice: as it is, so that seeks, prunes and native filters serve it, and over a materialized
+CTE of all rows, which SQLite filters, joins and sorts by itself. A CTE keeps the affinity of its columns, which a unary
+plus would take away: `+row = '1'` is false.
+
+The library of the sqlite3 module runs it, Debian's apsw, and every apsw in NPYEXT_APSW_PATHS, a list of folders joined
+by colons, each of which holds a SQLite of its own:
+
+    pip install --target /tmp/newest apsw
+    NPYEXT_APSW_PATHS=/tmp/newest make check
+"""
+
+import collections
+import importlib
+import math
+import os
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+import shell
+from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes, write_sparse_npy
+from expected import counters, since
+
+# --- connections -------------------------------------------------------------------------------------------
+
+
+def import_from(folder):
+    """The apsw of a folder, whatever other apsw is imported already."""
+    kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "apsw"}
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module("apsw")
+    finally:
+        sys.path.remove(folder)
+        for name in [name for name in sys.modules if name.split(".")[0] == "apsw"]:
+            del sys.modules[name]
+        sys.modules.update(kept)
+
+
+def connect_apsw(module, extension):
+    connection = module.Connection(":memory:")
+    connection.enableloadextension(True)
+    connection.loadextension(extension)
+    return connection
+
+
+ENGINES = ["sqlite3", "apsw", *filter(None, os.environ.get("NPYEXT_APSW_PATHS", "").split(":"))]
+
+
+@pytest.fixture(params=ENGINES)
+def select(request, tmp_path):
+    """select(sql, arguments) -> rows, on one of the libraries."""
+    if request.param == "sqlite3":
+        connection = shell.connect()
+        version = connection.execute("SELECT sqlite_version()").fetchone()[0]
+    elif request.param == "apsw":
+        connection = connect_apsw(importlib.import_module("apsw"), shell.EXTENSION)
+        version = sys.modules["apsw"].sqlitelibversion()
+    else:
+        # A library of its own needs an extension of its own: a loaded one serves a single SQLite.
+        module, extension = import_from(request.param), tmp_path / "npyext.so"
+        shutil.copy(shell.EXTENSION, extension)
+        connection = connect_apsw(module, str(extension))
+        version = module.sqlitelibversion()
+    print(f"{request.param}: SQLite {version}")
+    yield lambda sql, arguments=(): list(connection.cursor().execute(sql, arguments))
+    connection.close()
+
+
+# --- data --------------------------------------------------------------------------------------------------
+
+INTEGERS = [0, 0, 1, 1, 2, 3, 7, -1, -2, 100, 127, -128, 255, 2**31 - 1, -(2**31), 2**53, 2**53 + 1, -(2**53) - 1]
+INTEGERS += [2**62, 2**63 - 1, 2**63 - 2, -(2**63), 2**63, 2**63 + 1, 2**64 - 1, 2**64 - 2048]
+REALS = [0.0, -0.0, 1.0, 1.5, -1.5, 0.1, 2.0, 7.0, math.nan, math.inf, -math.inf, 2.0**53, 2.0**53 + 2, -(2.0**53)]
+REALS += [2.0**63, -(2.0**63), 2.0**64, 1e300, -1e300, 5e-324, 65504.0, 448.0, 1e19, 9007199254740993.0, 127.5]
+WORDS = ["", "1", "1.5", "abc", "01", "\u00e9", "7", "-1", "9223372036854775808"]
+DTYPES = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 f16 c8 c16 S3 U2 V2 M8[s] M8[Y] M8 m8[ms] >i4 >u8 >f8 >f4 >c16 >i8".split()
+FIELDS = [("x", "<f4"), ("s", "S2"), ("n", [("k", ">i8"), ("v", "<u2", (2,))])]
+
+
+def fill(rng, dtype, shape, greatest=2**64 - 1):
+    """Items of few values, so that comparisons with them find some."""
+    dtype, count = np.dtype(dtype), math.prod(shape)
+    if dtype.names is not None:
+        array = np.zeros(shape, dtype)
+        for name in dtype.names:
+            field = array[name]
+            field[...] = fill(rng, field.dtype, field.shape, greatest)
+        return array
+    with np.errstate(all="ignore"):
+        if dtype.kind in "biumM":
+            low, high = (0, 1) if dtype.kind == "b" else (0, 2 ** (8 * dtype.itemsize) - 1)
+            if dtype.kind in "imM":
+                low, high = -(2 ** (8 * dtype.itemsize - 1)), 2 ** (8 * dtype.itemsize - 1) - 1
+            if dtype.kind == "M":  # counts whose year SQLite's text can hold, and NaT
+                fitting = [0, 1, 2, 7, 100, -1, -(2**63)]
+            else:
+                high = min(high, greatest)
+                fitting = [n for n in INTEGERS if low <= n <= high] + [low, high]
+            numbers = [int(fitting[i]) for i in rng.integers(len(fitting), size=count)]
+            kind = "u" if dtype.kind in "bu" else "i"
+            storage = np.dtype(f"{dtype.byteorder}{kind}{dtype.itemsize}".replace("|", ""))
+            array = np.array(numbers, storage).view(dtype)
+        elif dtype.kind == "f":
+            array = rng.choice(np.array(REALS), count).astype(dtype)
+        elif dtype.kind == "c":
+            parts = rng.choice(np.array(REALS), 2 * count)
+            array = parts.astype(f"{dtype.byteorder}f{dtype.itemsize // 2}").view(dtype)
+        else:
+            words = WORDS if dtype.kind == "U" else [word.encode() for word in WORDS]
+            array = np.array([words[i] for i in rng.integers(len(words), size=count)] or [], dtype.str.replace("V", "S"))
+            array = array.view(dtype)
+    return array.reshape(shape)
+
+
+def random_items(rng, largest, greatest):
+    dtype = FIELDS if rng.random() < 0.08 else str(rng.choice(DTYPES))
+    shape = (int(rng.integers(0, largest)),)
+    if rng.random() < 0.5:
+        rank = int(rng.integers(6))
+        shape = tuple(int(n) for n in rng.integers(1, [2, 31, 9, 6, 5, 4][rank], rank))
+    array = fill(rng, dtype, shape, greatest)
+    return np.asfortranarray(array) if rng.random() < 0.4 else array
+
+
+class Sources:
+    """Files of random arrays; pick() gives a source with arguments, as SQL, and what stands in its arrays."""
+
+    def __init__(self, rng, folder, largest=60, greatest=2**64 - 1):
+        self.rng, self.folder = rng, str(folder)
+        make = lambda: random_items(rng, largest, greatest)
+        self.single, self.blob_array = make(), make()
+        members = {name: make() for name in ("a", "B", "dir/c", "1", "empty")}
+        tens = [fill(rng, t, (int(rng.integers(0, largest)),), greatest) for t in ("i4", "f8", "u8", "f2")]
+        files = {
+            "single.npy": npy_bytes(self.single),
+            "m.npz": npz_bytes(members, str(rng.choice(["stored", "deflate"]))),
+            "p1.npz": npz_bytes({"a": make(), "b": make()}, "deflate"),
+            "p2.npy": npy_bytes(make()),
+            "P3.npy": npy_bytes(make()),
+            "p4.ten": ten_bytes(tens, infos=["a", "b", "a", ""]),
+        }
+        for name, contents in files.items():
+            with open(os.path.join(folder, name), "wb") as out:
+                out.write(contents)
+        self.blob, self.archive = npy_bytes(self.blob_array), files["m.npz"]
+        self.paths = [os.path.join(self.folder, name) for name in files]
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def pick(self):
+        """Positional arguments of a function: a source, and now and then a member, slice, field, view or astype."""
+        kind = self.rng.integers(8)
+        if kind < 2:
+            return self.part(self.path("single.npy"), "", self.single)
+        if kind == 2:
+            return self.part(self.blob, "", self.blob_array)
+        if kind == 3:
+            return (self.path("m.npz"),)
+        if kind == 4:
+            return (self.path("m.npz"), ["a", "B", "dir/c", "1", 0, 3, 1.0][self.rng.integers(7)])
+        if kind == 5:
+            return (self.archive,)
+        return (self.path("[pP]*"),)
+
+    def part(self, source, member, array):
+        rng = self.rng
+        if rng.random() < 0.4:
+            return (source,)
+        slices = ["", "", "::-1", "1:", "::2", "..., ::-2", "None, ...", "..., None", "5:2"]
+        slices += ["-1"] if array.ndim and array.shape[0] else []
+        slices += ["0, ..., ::-1", "::-1, ::2"] if array.ndim > 1 and array.shape[0] else []
+        field = ""
+        if array.dtype.names is not None and rng.random() < 0.7:
+            field = str(rng.choice(["x", "s", "n.k", "n.v", "n"]))
+        view = {1: ["float8_e4m3fn", "float8_e5m2", "i1"], 2: ["bfloat16", "<u2", ">i2"], 8: ["<i8", ">f8", "m8[s]"]}
+        reads = array.dtype.names is None and array.dtype.itemsize in view and rng.random() < 0.3
+        as_view = str(rng.choice(view[array.dtype.itemsize])) if reads else ""
+        if array.ndim == 0:
+            slices = ["", "None"]
+        if field == "n.v":  # whose subarray adds an axis to any array
+            slices = ["", "..., ::-1", "..., 1"]
+        return (source, member, str(rng.choice(slices)), field, as_view)
+
+
+# --- queries -----------------------------------------------------------------------------------------------
+
+Function = collections.namedtuple("Function", "name columns indexes values")
+ROWS = Function("npy_rows", ["path", "name", "row", "value", "data"], ["row"], ["value"])
+ELEMENTS = Function(
+    "npy_elements",
+    ["path", "name", "idx", "i0", "i1", "i2", "i3", "i4", "i5", "value", "real", "imag"],
+    ["idx", "idx", "i0", "i1", "i2", "i3", "i4", "i5"],
+    ["value", "value", "real", "imag"],
+)
+
+
+
+def spelled(column):
+    """Real and imag are of numeric affinity, so that the CTE keeps 2.0 as 2."""
+    return f"r.{column} + 0.0" if column in ("real", "imag") else f"r.{column}"
+
+
+COMPARISONS = ["=", "=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT", "==", "!="]
+
+
+class Queries:
+    """Random SQL over a table `r` with the columns of a function."""
+
+    def __init__(self, rng, function, sources):
+        self.rng, self.function, self.sources = rng, function, sources
+        self.arguments = {}
+
+    def one_of(self, items):
+        return items[self.rng.integers(len(items))]
+
+    def literal(self, value):
+        """A value as SQL: spelled out, or bound to a parameter."""
+        if self.rng.random() < 0.4 and not (isinstance(value, int) and not -(2**63) <= value < 2**63):
+            name = f"p{len(self.arguments)}"
+            self.arguments[name] = value
+            return f":{name}"
+        if value is None:
+            return "NULL"
+        if isinstance(value, bytes):
+            return f"x'{value.hex()}'"
+        if isinstance(value, str):
+            return "'" + value.replace("'", "''") + "'"
+        if isinstance(value, float):
+            return "NULL" if math.isnan(value) else repr(value).replace("inf", "9e999")
+        return str(value)
+
+    def operand(self, of):
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.05:
+            return "NULL"
+        if kind < 0.15:
+            return self.literal(self.one_of(WORDS + [" 2 ", "1e0", "0x1", "2.0", "9e999", "-1"]))
+        if kind < 0.19:
+            return self.literal(self.one_of([b"", b"1", b"\xff"]))
+        if kind < 0.24:
+            return f"r.{self.one_of(self.function.indexes + self.function.values)}"
+        if of in self.function.indexes:
+            if kind < 0.8:
+                return self.literal(int(rng.integers(-2, 24 if of != "row" else 12)))
+            if kind < 0.9:
+                return self.literal(self.one_of([1.0, 2.5, 0.0, -0.5, -0.0, 3.999, 1e300, -1e300, 2.0**63, -(2.0**63)]))
+        return self.literal(self.one_of(INTEGERS if rng.random() < 0.5 else REALS))
+
+    def leaf(self):
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.12:
+            return self.text_leaf()
+        column = self.one_of(self.function.indexes if kind < 0.55 else self.function.values)
+        form = rng.random()
+        if form < 0.62:
+            sides = [f"r.{column}", self.operand(column)]
+            if rng.random() < 0.2:
+                sides.reverse()
+            return f"{sides[0]} {self.one_of(COMPARISONS)} {sides[1]}"
+        negated = "NOT " * (rng.random() < 0.2)
+        if form < 0.75:
+            return f"r.{column} {negated}BETWEEN {self.operand(column)} AND {self.operand(column)}"
+        if form < 0.9:
+            listed = ", ".join(self.operand(column) for _ in range(rng.integers(0, 5)))
+            return f"r.{column} {negated}IN ({listed})"
+        if form < 0.94:
+            return f"r.{column} {negated}IN (SELECT {self.one_of(['i', 't', 'u'])} FROM t)"
+        return f"r.{column} IS {negated}NULL"
+
+    def text_leaf(self):
+        column = self.one_of(["name", "path"])
+        texts = self.sources.paths if column == "path" else ["a", "B", "b", "dir/c", "1", "", "A"]
+        text = self.one_of(texts)
+        operand = self.literal(self.one_of([text, text, text, text.upper(), text.encode(), None, 1, 1.0]))
+        collation = self.one_of(["", "", "", " COLLATE NOCASE", " COLLATE RTRIM"])
+        form = self.rng.random()
+        if form < 0.6:
+            return f"r.{column} {self.one_of(COMPARISONS)} {operand}{collation}"
+        if form < 0.8:
+            return f"r.{column} IN ({operand}, {self.literal(self.one_of(texts))})"
+        return f"r.{column} {self.one_of(['LIKE', 'GLOB'])} {self.literal('*' + text[-3:])}"
+
+    def condition(self, depth=2):
+        kind = self.rng.random()
+        if depth == 0 or kind < 0.35:
+            return self.leaf()
+        if kind < 0.4:
+            return f"NOT ({self.condition(depth - 1)})"
+        word = " AND " if kind < 0.72 else " OR "
+        return "(" + word.join(self.condition(depth - 1) for _ in range(self.rng.integers(2, 4))) + ")"
+
+    def selected(self):
+        """A SELECT list: all columns, or few, so that the rest need not be read."""
+        kind = self.rng.random()
+        if kind < 0.6:
+            return list(map(spelled, self.function.columns))
+        if kind < 0.7:
+            return ["count(*)", f"min(r.{self.function.indexes[0]})", f"max(r.{self.function.indexes[0]})"]
+        if kind < 0.75:
+            return [f"max(r.{self.function.indexes[0]})"]
+        if kind < 0.8:
+            return [f"min(r.{self.one_of(self.function.indexes)})"]  # 1 and 1.0 are one least value
+        chosen = self.rng.choice(self.function.columns, int(self.rng.integers(1, 4)), replace=False)
+        return list(map(spelled, chosen))
+
+
+Shape = collections.namedtuple("Shape", "template order limit offset")
+
+
+def random_query(q):
+    """A query whose {r} is the table, with what of its order and number of rows is certain."""
+    rng = q.rng
+    kind, selected = rng.random(), q.selected()
+    if kind < 0.6:
+        body = f"FROM {{r}} AS r WHERE {q.condition()}"
+    elif kind < 0.68:
+        body = "FROM {r} AS r"
+    else:
+        column = q.one_of(q.function.indexes if rng.random() < 0.75 else q.function.values)
+        on = f"r.{column} {q.one_of(['=', '=', '=', 'IS', '<'])} t.{q.one_of(['i', 't', 'u', 'id'])}"
+        extra = f" AND {q.leaf()}" if rng.random() < 0.3 else ""
+        join = q.one_of(["t JOIN {r} AS r", "{r} AS r JOIN t", "t LEFT JOIN {r} AS r", "t CROSS JOIN {r} AS r"])
+        body = f"FROM {join} ON {on}{extra}"
+        if rng.random() < 0.4:
+            body += f" WHERE {q.leaf()}"
+        selected = ["t.id", *selected] if "(" not in "".join(selected) else selected
+    is_aggregate = "(" in "".join(selected)
+    if rng.random() < 0.15 and not is_aggregate:
+        body += f" UNION ALL SELECT {', '.join(selected)} FROM {{r}} AS r" + (" JOIN t" if "t.id" in selected else "")
+        body += f" WHERE {q.leaf()}"
+    order = []
+    if rng.random() < 0.5 and not is_aggregate:
+        chosen = rng.choice(len(selected), min(len(selected), int(rng.integers(1, 3))), replace=False)
+        directions = [q.one_of(["", " DESC"]) for _ in chosen]
+        if "UNION" in body:
+            order = [f"{i + 1}{d}" for i, d in zip(chosen, directions)]
+        else:
+            order = [f"{selected[i]}{d}" for i, d in zip(chosen, directions)]
+        body += " ORDER BY " + ", ".join(order)
+        order = [int(i) for i in chosen]
+    limit = offset = None
+    if rng.random() < 0.3:
+        limit, offset = int(q.one_of([0, 1, 2, 5, 20, 1000, -1])), int(q.one_of([0, 0, 1, 3, 30, -1]))
+    return Shape(f"SELECT {', '.join(selected)} {body}", order, limit, offset)
+
+
+def texts(rows):
+    """Rows by the text of their values: NULL, 1, 1.0, -0.0 and '1' are five."""
+    return [tuple(map(repr, row)) for row in rows]
+
+
+def fault(got, want, shape):
+    """What is wrong with the rows, given all rows that the query without LIMIT has in the reference's order."""
+    got, want = texts(got), texts(want)
+    first = max(shape.offset or 0, 0)
+    last = len(want) if shape.limit is None or shape.limit < 0 else min(len(want), first + shape.limit)
+    if len(got) != max(0, last - first):
+        return f"{len(got)} rows, {max(0, last - first)} expected of {len(want)}"
+    if (collections.Counter(got) - collections.Counter(want)) != collections.Counter():
+        return "other rows"
+    keys = lambda rows: [[row[i] for i in shape.order] for row in rows]
+    same_zero = lambda rows: [["0.0" if key == "-0.0" else key for key in row] for row in rows]
+    if shape.order and not ties_alike(same_zero(keys(got)), same_zero(keys(want[first:last]))):
+        return "another order"
+    return None
+
+
+def ties_alike(got, want):
+    """1 and 1.0 sort alike, and either may come first."""
+    number = lambda text: float(text) if text[:1] not in "'b\"N" else text
+    return all(
+        a == b or number(a) == number(b) for row, other in zip(got, want) for a, b in zip(row, other)
+    )
+
+
+TABLE = [
+    (1, 1, "1", 1),
+    (2, 0, "0.0", 0.0),
+    (3, None, None, None),
+    (4, 5, "abc", "3"),
+    (5, 2**63 - 1, "2.5", 2.5),
+    (6, -(2**63), "", b"1"),
+    (7, 2**53 + 1, " 7 ", 2.0**53),
+    (8, 7, "9223372036854775808", "abc"),
+    (9, 3, "07", 7),
+    (10, 3, "1e0", math.inf),
+]
+
+
+def make_table(select):
+    # Of a third column whose values keep whatever type they have.
+    select("CREATE TEMP TABLE t(id INTEGER PRIMARY KEY, i INTEGER, t TEXT, u)")
+    for row in TABLE:
+        select("INSERT INTO t VALUES (?, ?, ?, ?)", row)
+
+
+def compare(select, q):
+    """Asks one random query in every way, and compares."""
+    shape = random_query(q)
+    given = {f"a{i}": value for i, value in enumerate(q.sources.pick())}
+    call = f"{q.function.name}({', '.join(':' + name for name in given)})"
+    columns = ", ".join(q.function.columns)
+    cte = f"WITH everything AS MATERIALIZED (SELECT {columns} FROM {call}) "
+    arguments = {**q.arguments, **given}
+    want = select(cte + shape.template.replace("{r}", "everything"), arguments)
+    limit = "" if shape.limit is None else f" LIMIT {shape.limit} OFFSET {shape.offset}"
+    sql = shape.template.replace("{r}", call) + limit
+    got = select(sql, arguments)
+    wrong = fault(got, want, shape)
+    shown = {name: value[:80] if isinstance(value, bytes) else value for name, value in arguments.items()}
+    surplus = list((collections.Counter(texts(got)) - collections.Counter(texts(want))).items())
+    missing = list((collections.Counter(texts(want)) - collections.Counter(texts(got))).items())
+    assert not wrong, f"{wrong}\n{sql}\n{shown}\ntoo many {surplus[:5]}\nmissing  {missing[:5]}"
+
+
+# The CTE would turn the texts of numbers above 2^63 into reals in `real`, which has an affinity.
+CASES = {
+    "npy_rows": (ROWS, 2**64 - 1),
+    "npy_elements": (ELEMENTS, 2**63 - 1),
+    "npy_elements above 2^63": (ELEMENTS._replace(values=["value"]), 2**64 - 1),
+}
+
+
+def compare_branches(select, q):
+    """An OR whose branches all name the source, which SQLite asks one after the other; a row of both comes once."""
+    source, *member = q.sources.pick()[:2]
+    given = {"source": source, **({"member": member[0]} if member and member[0] != "" else {})}
+    columns = ", ".join(q.function.columns)
+    # SQLite folds a branch with an empty list to false, source and all, and newer ones ask no branches that collate:
+    # the source is missing then, which is an error.
+    is_asked = lambda condition: "IN ()" not in condition and "COLLATE" not in condition
+    conditions = list(filter(is_asked, (q.condition(1) for _ in range(9))))[:3]
+    listed, arguments = ", ".join(q.selected()), {**q.arguments, **given}
+    want = select(
+        f"WITH everything AS MATERIALIZED (SELECT {columns} FROM {q.function.name}({', '.join(':' + n for n in given)})) "
+        f"SELECT {listed} FROM everything AS r WHERE {' OR '.join(conditions)}",
+        arguments,
+    )
+    named = " AND ".join(f"r.{name} = :{name}" for name in given)
+    sql = f"SELECT {listed} FROM {q.function.name} AS r WHERE "
+    sql += " OR ".join(f"({named} AND {condition})" for condition in conditions)
+    got = select(sql, arguments)
+    assert not fault(got, want, Shape(sql, [], None, None)), f"{sql}\n{q.arguments}\n{len(got)} rows, {len(want)} expected"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_plan_changes_no_answer(select, case, tmp_path):
+    rng, (function, greatest) = seeded_generator(), CASES[case]
+    make_table(select)
+    for i in range(10):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        sources = Sources(rng, folder, greatest=greatest)
+        for _ in range(250):
+            compare(select, Queries(rng, function, sources))
+        for _ in range(40):
+            compare_branches(select, Queries(rng, function, sources))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_plan_over_many_blocks_changes_no_answer(select, case, tmp_path):
+    """Bitmaps that end inside of a word, candidates in none or few of many blocks."""
+    rng, (function, greatest) = seeded_generator(), CASES[case]
+    columns, listed = ", ".join(function.columns), ", ".join(map(spelled, [function.indexes[0], *set(function.values)]))
+    for i in range(8):
+        dtype, count = str(rng.choice([t for t in DTYPES if t not in ("S3", "U2")])), int(rng.integers(9000, 30000))
+        array = fill(rng, dtype, (count,), greatest)
+        # Long stretches of one item, in which no candidate or every one lies.
+        for begin in rng.integers(0, count, 4):
+            array[begin : begin + int(rng.integers(count))] = array[begin]
+        if rng.random() < 0.4:
+            array = np.asfortranarray(array[: count // 7 * 7].reshape(-1, 7))
+        path = tmp_path / f"{i}.npz"
+        path.write_bytes(npz_bytes({"it": array}, str(rng.choice(["stored", "deflate"]))))
+        call = f"{function.name}(?, 'it', '{rng.choice(['', '::-1', '3::2'])}')"
+        for _ in range(10):
+            q = Queries(rng, function, None)
+            column = q.one_of(function.values)
+            where = f"r.{column} {q.one_of(COMPARISONS)} {q.literal(q.one_of(INTEGERS + REALS))}"
+            if rng.random() < 0.4:
+                bound = int(rng.integers(count))
+                where += f" {q.one_of(['AND', 'OR'])} r.{function.indexes[0]} {q.one_of(['<', '>=', '='])} {bound}"
+            want = select(
+                f"WITH everything AS MATERIALIZED (SELECT {columns} FROM {call.replace('?', ':path')}) "
+                f"SELECT {listed} FROM everything AS r WHERE {where}",
+                {**q.arguments, "path": str(path)},
+            )
+            got = select(
+                f"SELECT {listed} FROM {call.replace('?', ':path')} AS r WHERE {where}",
+                {**q.arguments, "path": str(path)},
+            )
+            assert got == want, f"{array.dtype} {array.shape} {where} {q.arguments}: {len(got)}, {len(want)}"
+
+
+def test_affinities_of_the_other_side(connect):
+    """A term that the plan takes is compared once more as the query has it."""
+    db, texts_of_numbers = connect(), npy_bytes(np.array(["1", "01", "2"]))
+    db.execute("CREATE TABLE t(i INTEGER)")
+    db.execute("INSERT INTO t VALUES (1)")
+    for condition in ("value IN (SELECT i FROM t)", "value = (SELECT i FROM t LIMIT 1) + 0 OR value IN (SELECT i FROM t)"):
+        rows = db.execute(f"SELECT row FROM npy_rows(?) WHERE {condition}", (texts_of_numbers,)).fetchall()
+        assert rows == [(0,), (1,)], condition
+    assert db.execute("SELECT row FROM npy_rows(?) AS r JOIN t ON r.value = t.i", (texts_of_numbers,)).fetchall() == [
+        (0,),
+        (1,),
+    ]
+    # Of what is no number real and imag are NULL, though its items could be compared.
+    for dtype in ("m8[s]", "M8"):
+        contents = npy_bytes(np.arange(3).view(dtype))
+        count = lambda where: db.execute(f"SELECT count(*) FROM npy_elements(?) WHERE {where}", (contents,)).fetchone()
+        assert count("real IS NULL") == count("imag IS NULL") == (3,) and count("real IS NOT NULL") == (0,)
+
+
+# --- what is read ------------------------------------------------------------------------------------------
+
+
+def read_by(db, sql, *arguments):
+    before = counters(db)
+    rows = db.execute(sql, arguments).fetchall()
+    return rows, since(db, before)
+
+
+def test_a_limit_reads_kilobytes(connect, tmp_path):
+    path, db = str(tmp_path / "big.npy"), connect()
+    write_sparse_npy(path, (50_000_000,))
+    for sql in (
+        "SELECT value FROM npy_rows(?) LIMIT 10",
+        "SELECT value FROM npy_elements(?) LIMIT 10",
+        "SELECT value FROM npy_rows(?) WHERE row >= 40000000 LIMIT 10",
+        "SELECT value FROM npy_elements(?) WHERE idx > 49999980 LIMIT 10",
+        "SELECT value FROM npy_elements(?) WHERE value = 0 LIMIT 10",
+        "SELECT value FROM npy_rows(?, '', '30000000::-1') LIMIT 10",
+    ):
+        rows, read = read_by(db, sql, path)
+        # What lies backwards is gathered, from whole pages.
+        most = 2 * 65536 if "::-1" in sql else 65536
+        assert len(rows) == 10 and 0 < read["bytes_read"] <= most, sql
+
+
+def test_a_seek_reads_about_a_row(connect, tmp_path):
+    path, db = str(tmp_path / "big.npy"), connect()
+    for fortran_order in (False, True):
+        write_sparse_npy(path, (400_000, 128), fortran_order=fortran_order)
+        most = 128 * 4096 if fortran_order else 32768
+        for sql, n in (
+            ("SELECT data FROM npy_rows(?) WHERE row = 399999", 1),
+            ("SELECT data FROM npy_rows(?) WHERE row IN (5, 300000, 399999)", 3),
+            ("SELECT data FROM npy_rows(?) WHERE row BETWEEN 200000 AND 200003", 4),
+            ("SELECT value FROM npy_elements(?) WHERE i0 = 300000", 128),
+            ("SELECT value FROM npy_elements(?) WHERE idx = 51199999", 1),
+            ("SELECT value FROM npy_elements(?) WHERE i0 = 7 AND i1 >= 126", 2),
+        ):
+            rows, read = read_by(db, sql, path)
+            assert len(rows) == n, sql
+            assert 0 < read["bytes_read"] <= most * (3 if "IN (" in sql else 1), (sql, fortran_order, read)
+    for nothing in ("row = 400000", "row < 0", "row = 'abc'", "row = 1.5", "row IN (-1, NULL)", "row > 5 AND row < 3"):
+        rows, read = read_by(db, f"SELECT data FROM npy_rows(?) WHERE {nothing}", path)
+        assert rows == [] and read["bytes_read"] <= 4096, nothing
+
+
+def test_a_pruned_file_is_never_opened(connect, tmp_path):
+    for i in range(20):
+        (tmp_path / f"{i:02}.npz").write_bytes(npz_bytes({"a": np.arange(i), "b": np.arange(2)}))
+    # What nobody can open makes opening it an error.
+    (tmp_path / "broken.npz").write_bytes(b"no zip")
+    pattern, wanted = str(tmp_path / "*.npz"), str(tmp_path / "07.npz")
+    for function, key in (("npy_rows", "row"), ("npy_elements", "idx"), ("npy_meta", "idx")):
+        db = connect()
+        rows, read = read_by(db, f"SELECT name, {key} FROM {function}(?) WHERE path = ?", pattern, wanted)
+        assert len(rows) == (2 if function == "npy_meta" else 9) and read["files_opened"] == 1, function
+        rows, read = read_by(
+            db, f"SELECT count(*) FROM {function}(?) WHERE path IN (?, ?, 'x')", pattern, wanted, wanted[:-6] + "8.npz"
+        )
+        assert read["files_opened"] <= 1, function
+        rows, read = read_by(db, f"SELECT * FROM {function}(?) WHERE path = 'elsewhere'", pattern)
+        assert rows == [] and read["files_opened"] == 0, function
+        # Only a comparison of bytes prunes; another collation has to look at all, the broken one too.
+        if function != "npy_meta":
+            with pytest.raises(Exception, match="broken"):
+                db.execute(f"SELECT * FROM {function}(?) WHERE path = ? COLLATE NOCASE", (pattern, wanted)).fetchall()
+    db = connect()
+    rows, read = read_by(db, "SELECT value FROM npy_rows(?) WHERE name = 'b'", wanted)
+    assert rows == [(0,), (1,)]
+
+
+def test_a_hundred_thousand_lookups_open_one_file(connect, tmp_path):
+    rng, db, n = np.random.default_rng(3), connect(), 100_000
+    array, wanted = rng.random(300_000), rng.integers(0, 300_000, n)
+    for name, contents in (("x.npy", npy_bytes(array)), ("x.npz", npz_bytes({"a": array}))):
+        path = str(tmp_path / name)
+        with open(path, "wb") as out:
+            out.write(contents)
+        db.execute("CREATE TABLE wanted(k INTEGER)")
+        db.executemany("INSERT INTO wanted VALUES (?)", [(int(k),) for k in wanted])
+        for function, key in (("npy_rows", "row"), ("npy_elements", "idx"), ("npy_elements", "i0")):
+            sql = f"SELECT count(*), total(r.value) FROM wanted CROSS JOIN {function}(?) AS r ON r.{key} = wanted.k"
+            if function == "npy_elements":
+                sql = sql.replace("wanted CROSS", "(SELECT k FROM wanted LIMIT 5000) AS wanted CROSS")
+            few = wanted[:5000] if function == "npy_elements" else wanted
+            [(count, total)], read = read_by(db, sql, path)
+            assert count == len(few) and math.isclose(total, math.fsum(array[few]), rel_tol=1e-9), sql
+            assert read["files_opened"] <= 1, sql
+        db.execute("DROP TABLE wanted")
+
+
+def test_lookups_in_a_blob_do_not_copy_it(connect):
+    db, array = connect(), np.arange(1_000_000.0)
+    db.execute("CREATE TABLE wanted AS WITH RECURSIVE n(k) AS (SELECT 0 UNION ALL SELECT k + 9 FROM n LIMIT 20000) SELECT k FROM n")
+    sql = "SELECT sum(r.value) FROM wanted CROSS JOIN npy_rows(?) AS r ON r.row = wanted.k"
+    # Twenty thousand copies of 8 MB would take minutes.
+    [(total,)], read = read_by(db, sql, npy_bytes(array))
+    assert total == array[:180000:9].sum() and read["bytes_read"] == 0
+
+
+def test_a_file_replaced_between_statements_is_noticed(connect, tmp_path):
+    path, db = str(tmp_path / "x.npy"), connect()
+    for function in ("npy_rows", "npy_elements"):
+        # Of other and of the same size, in place and renamed over.
+        for array in (np.arange(4), np.arange(4) + 1, np.arange(7), np.arange(7.0), np.ones((2, 2), "f4")):
+            with open(path + ".new", "wb") as out:
+                out.write(npy_bytes(array))
+            os.replace(path + ".new", path)
+            got, read = read_by(db, f"SELECT value FROM {function}(?)", path)
+            want = array.ravel().tolist() if function == "npy_elements" or array.ndim == 1 else ["[1.0,1.0]"] * 2
+            assert [value for (value,) in got] == want
+            assert read["files_opened"] == 1 and read["cache_hits"] == 0
+            got, read = read_by(db, f"SELECT count(*) FROM {function}(?)", path)
+            assert read["files_opened"] == 0 and read["cache_hits"] == 1
+    os.remove(path)
+    with pytest.raises(Exception, match="no such file"):
+        db.execute("SELECT * FROM npy_rows(?)", (path,)).fetchall()
+
+
+def test_a_statement_validates_a_file_once(connect, tmp_path):
+    """What replaces a file in the middle of a statement is seen by the next one."""
+    path, db = str(tmp_path / "x.npy"), connect()
+    with open(path, "wb") as out:
+        out.write(npy_bytes(np.arange(1000)))
+    db.execute("CREATE TABLE wanted AS WITH RECURSIVE n(k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM n LIMIT 1000) SELECT k FROM n")
+    sql = "SELECT r.value FROM wanted CROSS JOIN npy_rows(?) AS r ON r.row = wanted.k"
+    cursor = db.execute(sql, (path,))
+    first = cursor.fetchone()
+    with open(path + ".new", "wb") as out:
+        out.write(npy_bytes(np.arange(1000) + 5000))
+    os.replace(path + ".new", path)
+    assert [first, *cursor.fetchall()] == [(i,) for i in range(1000)]
+    assert db.execute(sql, (path,)).fetchall() == [(i + 5000,) for i in range(1000)]
+
+
+def test_no_more_files_stay_open_than_a_few(connect, tmp_path):
+    for i in range(60):
+        (tmp_path / f"{i}.npy").write_bytes(npy_bytes(np.arange(2)))
+    db, opened = connect(), lambda: len(os.listdir("/proc/self/fd"))
+    before = opened()
+    assert db.execute("SELECT count(value) FROM npy_rows(?)", (str(tmp_path / "*.npy"),)).fetchone() == (120,)
+    assert opened() - before <= 16
+
+
+# --- EXPLAIN QUERY PLAN ------------------------------------------------------------------------------------
+
+
+def plan(db, sql):
+    return [row[-1] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}")]
+
+
+@pytest.mark.parametrize(
+    "sql, sentence",
+    [
+        ("SELECT * FROM npy_rows('x') WHERE row = 3", "by source; row=?; reading items"),
+        ("SELECT row FROM npy_rows('x') WHERE row >= 3 AND row < 9", "by source; row>=?, row<?; listing"),
+        ("SELECT * FROM npy_rows('x', 'w') WHERE row IN (1, 2)", "by source, member; row=?; reading items"),
+        ("SELECT row FROM npy_rows('x') WHERE value > 2", "by source; value>?; reading items"),
+        ("SELECT * FROM npy_rows('x') WHERE path = 'y' AND name <> 'z'", "by source; path=?; reading items"),
+        ("SELECT * FROM npy_rows('x') WHERE path = 'y' COLLATE NOCASE", "by source; reading items"),
+        ("SELECT idx FROM npy_elements('x') WHERE i0 = 1 AND i63 = 2", "by source; i0=?, i63=?; listing"),
+        ("SELECT * FROM npy_elements('x') WHERE +i0 = 1", "by source; reading items"),
+    ],
+)
+def test_the_plan_as_a_sentence(connect, sql, sentence):
+    [line] = plan(connect(), sql)
+    assert line.endswith(":" + sentence), line
