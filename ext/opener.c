@@ -7,7 +7,7 @@
 void npyext_files_clear(npyext_files *files) {
     npyext_paths_clear(&files->paths);
     files->content = NULL;
-    files->is_many = false;
+    files->is_many = files->is_handle = false;
 }
 
 size_t npyext_files_count(const npyext_files *files) {
@@ -71,8 +71,23 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
     return status;
 }
 
+/* What npy_file made on this connection. */
+static npyx_status add_handle(npyext_connection *connection, npyext_files *files,
+                              const npyext_argument *source, npyx_error *error) {
+    npyext_handle handle;
+    if (!npyext_handle_read(&connection->handle_key, source->bytes, source->nbytes, &handle))
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "the source is a handle that npy_file did not make on this connection");
+    files->is_handle = true;
+    files->handle_index = handle.index;
+    files->handle_stamp = handle.stamp;
+    return npyext_paths_append(&files->paths, handle.path, handle.path_nbytes, error);
+}
+
 npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
                                  npyext_files *files, npyx_error *error) {
+    if (source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes))
+        return add_handle(connection, files, source, error);
     if (source->type == SQLITE_BLOB) {
         files->content = source;
         return NPYX_OK;
@@ -117,6 +132,9 @@ npyx_status npyext_files_open(npyext_connection *connection, const npyext_files 
             info = opened->cached->info;
         }
     }
+    if (status == NPYX_OK && files->is_handle &&
+        npyext_handle_stamp(&connection->handle_key, &info) != files->handle_stamp)
+        status = npyx_fail(error, NPYX_IO, -1, "the file has changed since npy_file made this handle of it; call npy_file again");
     if (info.nbytes >= 0) /* known of a file that is no archive, too */
         opened->facts = (npyext_file_facts){
             .is_known = true, .nbytes = info.nbytes, .is_file = true, .mtime_seconds = info.mtime_seconds};

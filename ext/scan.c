@@ -101,6 +101,9 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int needs, c
     status = check_member(&scan->arguments[NPYEXT_MEMBER], error);
     if (status == NPYX_OK)
         status = npyext_files_resolve(scan->connection, &scan->arguments[NPYEXT_SOURCE], &scan->files, error);
+    if (status == NPYX_OK && scan->files.is_handle &&
+        npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
+        status = npyx_fail(error, NPYX_INVALID, -1, "a handle names one array already; leave the member out");
     if (status == NPYX_OK)
         status = parse_on_error(scan, error);
     return status;
@@ -153,10 +156,19 @@ npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
                              error);
 }
 
-/* The index that the member argument chooses in the open file. */
+/* Whether one array of each file is asked for, by its name, its idx or a handle. */
+static bool chooses_one(const npyext_scan *scan) {
+    return npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) || scan->files.is_handle;
+}
+
+/* The index that the member argument or the handle chooses in the open file. */
 static npyx_status choose_member(npyext_scan *scan, int64_t *index, npyx_error *error) {
     const npyext_argument *member = &scan->arguments[NPYEXT_MEMBER];
     npyx_status status;
+    if (scan->files.is_handle) {
+        *index = scan->files.handle_index;
+        return NPYX_OK;
+    }
     if (member->type == SQLITE_TEXT) {
         status = npyx_archive_find(scan->opened.archive, member->bytes, member->nbytes, index, error);
     } else {
@@ -187,7 +199,7 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
         int64_t index = scan->next_index++;
         scan->has_entry = false;
         scan->index = index;
-        if (npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER])) {
+        if (chooses_one(scan)) {
             if (index > 0)
                 return NPYX_DONE;
             status = choose_member(scan, &index, error);
@@ -199,7 +211,7 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
 }
 
 bool npyext_scan_is_single(const npyext_scan *scan) {
-    bool is_one_array = npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) ||
+    bool is_one_array = chooses_one(scan) ||
                         (scan->opened.archive != NULL && scan->opened.archive->format == NPYX_FORMAT_NPY);
     return is_one_array && npyext_files_count(&scan->files) == 1;
 }

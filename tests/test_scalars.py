@@ -541,3 +541,24 @@ def test_blob_columns_are_read_in_place(connect):
     started = time.monotonic()
     assert one(db, f"{rows} SELECT sum(npy_get(?, i)) FROM n", npy_bytes(np.ones(4_000_000))) == 2000
     assert time.monotonic() - started < 2
+
+
+def test_a_handle_is_a_source(connect, tmp_path):
+    """Wherever a source goes in, for the one array that it names."""
+    path, db = tmp_path / "w.npz", connect()
+    path.write_bytes(npz_bytes({"w": np.arange(6).reshape(3, 2), "b": np.arange(4.0)}))
+    files = "npy_file(?) f"
+    assert db.execute(
+        f"SELECT f.name, r.name, r.row, r.value FROM {files}, npy_rows(f.array) r WHERE f.name = 'b'", (str(path),)
+    ).fetchall() == [("b", "b", i, float(i)) for i in range(4)]
+    assert db.execute(f"SELECT m.name, m.idx, m.shape FROM {files}, npy_meta(f.array) m", (str(path),)).fetchall() == [
+        ("w", 0, "[3,2]"), ("b", 1, "[4]")
+    ]
+    assert db.execute(f"SELECT sum(e.value) FROM {files}, npy_elements(f.array) e", (str(path),)).fetchone() == (21,)
+    (handle,) = db.execute("SELECT array FROM npy_file(?, 'b')", (str(path),)).fetchone()
+    assert "member" in error_of(db, "SELECT * FROM npy_rows(?, 'w')", handle)
+    forged = handle[:-1] + bytes([handle[-1] ^ 1])
+    for wrong, connection in ((forged, db), (handle, connect())):
+        assert "handle" in error_of(connection, "SELECT * FROM npy_rows(?)", wrong)
+    path.write_bytes(npz_bytes({"w": np.arange(3), "b": np.arange(40.0)}))
+    assert "has changed" in error_of(db, "SELECT * FROM npy_rows(?)", handle)
