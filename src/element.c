@@ -111,17 +111,8 @@ static npyx_status datetime_value(const npyx_dtype *dtype, const uint8_t *item, 
     return status;
 }
 
-static npyx_status json_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
-                              npyx_value *value, npyx_error *error) {
-    npyx_status status = npyx_element_append_json(dtype, 0, NULL, item, scratch, error);
-    if (status == NPYX_OK)
-        status = npyx_buffer_check(scratch, error);
-    set_bytes(value, NPYX_VALUE_JSON, scratch->bytes, scratch->nbytes);
-    return status;
-}
-
-npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
-                               npyx_value *value, npyx_error *error) {
+npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
+                                npyx_value *value, npyx_error *error) {
     npyx_buffer_reset(scratch);
     npyx_status status = NPYX_OK;
     switch (npyx_dtype_kind(dtype)) {
@@ -131,7 +122,6 @@ npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npy
     case 'f': set_real(value, load_real(dtype->type, item, dtype->is_big_endian)); break;
     case 'M':
     case 'm': return datetime_value(dtype, item, scratch, value, error);
-    case 'c': return json_value(dtype, item, scratch, value, error);
     case 'O':
         return npyx_fail(error, NPYX_UNSUPPORTED, -1, "a Python object, which is a pickle, is never read");
     case 'U':
@@ -147,8 +137,6 @@ npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npy
         break;
     }
     default: /* V, and what lies in its kind */
-        if (dtype->type == NPYX_STRUCT)
-            return json_value(dtype, item, scratch, value, error);
         if (dtype->type == NPYX_VOID)
             set_bytes(value, NPYX_VALUE_BLOB, item, (size_t)dtype->itemsize);
         else

@@ -35,6 +35,10 @@ typedef struct npyx_value {
 npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                npyx_value *value, npyx_error *error);
 
+/* The same for an item that is neither complex nor structured. */
+npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
+                                npyx_value *value, npyx_error *error);
+
 /* The real or the imaginary part of a complex item; false for other dtypes. */
 bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, bool is_imag, double *part);
 

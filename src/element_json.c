@@ -157,7 +157,7 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
         return append_complex(dtype, item, out, error);
     npyx_buffer scratch = {.host = out->host};
     npyx_value value = {0};
-    npyx_status status = npyx_element_value(dtype, item, &scratch, &value, error);
+    npyx_status status = npyx_element_scalar(dtype, item, &scratch, &value, error);
     if (status == NPYX_OK) {
         switch (value.kind) {
         case NPYX_VALUE_TEXT: npyx_buffer_append_json(out, value.bytes, value.nbytes); break;
@@ -266,4 +266,16 @@ npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const in
         return NPYX_OK;
     }
     return append_json(dtype, ndim, shape, items, out, error);
+}
+
+npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
+                               npyx_value *value, npyx_error *error) {
+    if (dtype->type != NPYX_STRUCT && npyx_dtype_kind(dtype) != 'c')
+        return npyx_element_scalar(dtype, item, scratch, value, error);
+    npyx_buffer_reset(scratch);
+    npyx_status status = npyx_element_append_json(dtype, 0, NULL, item, scratch, error);
+    if (status == NPYX_OK)
+        status = npyx_buffer_check(scratch, error);
+    *value = (npyx_value){.kind = NPYX_VALUE_JSON, .bytes = scratch->bytes, .nbytes = scratch->nbytes};
+    return status;
 }
