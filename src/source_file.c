@@ -7,8 +7,9 @@
 
 #include "source.h"
 
-/* From here on a read is long enough that one fstat more does not show. */
-enum { CHECKED_READ_NBYTES = 1 << 16 };
+/* A scan asks once for so many bytes, and at the end, whether the file is still the same: then it does not
+ * show. */
+enum { CHECKED_NBYTES = 1 << 20 };
 
 /* A longer read is made of several, so that it can be interrupted. */
 enum { PIECE_NBYTES = 1 << 23 };
@@ -57,7 +58,9 @@ static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size
             return status;
     }
     *read_nbytes = done_nbytes;
-    return nbytes >= CHECKED_READ_NBYTES ? file_check(file, error) : NPYX_OK;
+    int64_t end_off = off + (int64_t)nbytes;
+    bool is_due = off / CHECKED_NBYTES != end_off / CHECKED_NBYTES || (off > 0 && end_off == source->nbytes);
+    return is_due ? file_check(file, error) : NPYX_OK;
 }
 
 static void file_close(npyx_source *source) {
