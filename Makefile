@@ -11,7 +11,7 @@ CFLAGS  = -O2 -g
 LDFLAGS =
 WERROR  =
 SQLITE3 = sqlite3
-# Debian's own Python: the one that its numpy, pytest and apsw packages belong to.
+# Debian's own Python: the one that its numpy and pytest packages belong to.
 PYTHON  = /usr/bin/python3
 export CC SQLITE3 PYTHON
 
@@ -92,6 +92,10 @@ check: ## Install what is missing, build, and run every test
 	@sh tests/install-packages.sh check
 	@$(again) npyext.so units-release
 	@$(suite) tests
+
+.PHONY: sqlite-versions
+sqlite-versions: ## Build older and newer SQLite libraries, for `make check` to run on them too (needs npm)
+	@sh tests/build-sqlite.sh
 
 .PHONY: check-unit
 check-unit: units-release ## Unit tests of the codec, without SQLite

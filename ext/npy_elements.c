@@ -78,15 +78,17 @@ typedef struct elements_cursor {
     sqlite3_vtab_cursor base;
     /* what xNext, xEof and xColumn touch for every element; elements are counted from the view's first */
     bool is_eof;
-    bool is_whole;        /* the view is all of the array: idx is the position */
-    npyx_type plain_type; /* NPYX_NTYPES: to be decoded by the dtype */
-    int64_t position;     /* of the element at hand */
-    int64_t block_end;    /* the position behind the block at hand */
-    int64_t plain_end;    /* the same, when every element of it is a candidate; otherwise 0 */
-    bool is_filtered;     /* not every element of the block is a candidate */
+    bool is_whole;          /* the view is all of the array: idx is the position */
+    npyx_type plain_type;   /* NPYX_NTYPES: to be decoded by the dtype */
+    int64_t position;       /* of the element at hand */
+    int64_t block_end;      /* the position behind the block at hand */
+    int64_t block_nskipped; /* elements of the next block that are not wanted */
+    int64_t plain_end;      /* the same, when every element of it is a candidate; otherwise 0 */
+    bool is_filtered;       /* not every element of the block is a candidate */
     const uint8_t *item;
     int64_t itemsize;
     /* what the WHERE clause leaves */
+    npyext_window window;
     npyext_range idx_range;
     npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */
     uint64_t ranged_axes;               /* bit K: ranges[K] is one */
@@ -159,20 +161,43 @@ static void narrow_view(elements_cursor *elements) {
     }
 }
 
+static bool has_idx_range(const elements_cursor *elements) {
+    return elements->idx_range.low > 0 || elements->idx_range.high < INT64_MAX;
+}
+
+/* Goes over the elements that OFFSET takes from the open array; behind an idx range they are stepped over one
+ * by one. */
+static void skip(elements_cursor *elements) {
+    npyext_window *window = &elements->window;
+    int64_t nelem = npyx_view_nelem(&elements->view);
+    if (window->nskipped > 0 && !has_idx_range(elements)) {
+        elements->position = window->nskipped < nelem ? window->nskipped : nelem;
+        window->nskipped -= elements->position;
+        npyx_blocks_seek(&elements->blocks, elements->position, &elements->block_nskipped);
+        elements->block_end = elements->position - elements->block_nskipped;
+    }
+    npyx_blocks_expect(&elements->blocks, window->nrows);
+}
+
 /* Goes before the first element of the array that the selection holds. */
 static npyx_status begin_array(elements_cursor *elements, npyx_error *error) {
     const npyext_selection *selection = &elements->selection;
     const npyx_dtype *dtype = npyext_selection_dtype(selection);
     narrow_view(elements);
+    if (elements->scan.plan.order != NPYEXT_OWN_ORDER)
+        npyx_view_orient(&elements->view, NPYX_MAX_NDIM, elements->scan.plan.order == NPYEXT_DESCENDING);
     elements->is_whole = npyx_view_is_whole(&elements->view);
     elements->plain_type = npyext_plain_type(dtype);
     npyext_value_filter_begin(&elements->filter, dtype);
     elements->is_filtered = elements->filter.nfilters > 0;
     elements->itemsize = dtype->itemsize;
-    elements->position = elements->block_end = 0;
+    elements->position = elements->block_end = elements->block_nskipped = 0;
     elements->scratch.limit_nbytes =
         (size_t)sqlite3_limit(elements->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
-    return npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view, error);
+    npyx_status status = npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view, error);
+    if (status == NPYX_OK)
+        skip(elements);
+    return status;
 }
 
 static npyx_status convert_block(elements_cursor *elements, npyx_error *error) {
@@ -209,6 +234,9 @@ static npyx_status next_block(elements_cursor *elements, npyx_error *error) {
         status = convert_block(elements, error);
     if (status == NPYX_OK && elements->is_filtered)
         status = npyext_value_filter_block(&elements->filter, elements->item, blocks->nelem, error);
+    elements->position += elements->block_nskipped;
+    elements->item += elements->block_nskipped * elements->itemsize;
+    elements->block_nskipped = 0;
     return status;
 }
 
@@ -228,8 +256,7 @@ static int advance(elements_cursor *elements) {
         npyx_status status = NPYX_DONE;
         if (elements->selection.is_open) {
             status = next_block(elements, &error);
-            bool is_plain = !elements->is_filtered && elements->idx_range.low == 0 &&
-                            elements->idx_range.high == INT64_MAX;
+            bool is_plain = !elements->is_filtered && !has_idx_range(elements);
             elements->plain_end = is_plain ? elements->block_end : 0;
             if (status == NPYX_OK && elements->is_filtered)
                 go_to_candidate(elements);
@@ -268,14 +295,13 @@ static bool is_outside(const elements_cursor *elements) {
 
 /* The way of xNext at the end of a block, and where not every element of one is a candidate. */
 static __attribute__((noinline)) int next_slowly(elements_cursor *elements) {
-    bool has_idx_range = elements->idx_range.low > 0 || elements->idx_range.high < INT64_MAX;
     int code = SQLITE_OK;
     for (;;) {
         if (elements->is_filtered && elements->position < elements->block_end)
             go_to_candidate(elements);
         if (elements->position >= elements->block_end)
             code = advance(elements);
-        if (!has_idx_range || code != SQLITE_OK || elements->is_eof || !is_outside(elements))
+        if (!has_idx_range(elements) || code != SQLITE_OK || elements->is_eof || !is_outside(elements))
             return code;
         elements->item += elements->itemsize;
         ++elements->position;
@@ -311,7 +337,7 @@ static void read_ranges(elements_cursor *elements, sqlite3_value **argv) {
     }
 }
 
-static int elements_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sentence, int argc,
+static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                            sqlite3_value **argv) {
     (void)argc;
     elements_cursor *elements = (elements_cursor *)cursor;
@@ -319,10 +345,11 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int needs, const char *s
     npyx_error error;
     bool is_lookup = false;
     elements->is_eof = false;
-    npyx_status status = npyext_selection_begin(&elements->selection, scan, cursor->pVtab, needs, sentence,
+    npyx_status status = npyext_selection_begin(&elements->selection, scan, cursor->pVtab, idx_num, sentence,
                                                 argv, &is_lookup, &error);
     if (status == NPYX_OK) {
         read_ranges(elements, argv);
+        elements->window = npyext_plan_window(&scan->plan, argv);
         npyext_value_filter_read(&elements->filter, &scan->plan, (npyext_value_columns){VALUE, REAL, IMAG},
                                  argv);
     }
@@ -335,7 +362,11 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int needs, const char *s
     int code = advance(elements);
     if (code == SQLITE_OK && !elements->is_eof && is_outside(elements))
         code = elements_next(cursor);
-    return code;
+    while (code == SQLITE_OK && !elements->is_eof && elements->window.nskipped > 0) {
+        elements->window.nskipped--;
+        code = elements_next(cursor);
+    }
+    return code == SQLITE_OK ? npyext_scan_confirm(scan) : code;
 }
 
 static int result_decoded(sqlite3_context *context, elements_cursor *elements) {
@@ -402,6 +433,7 @@ const npyext_function npyext_npy_elements = {
     .ncolumns = NCOLUMNS,
     .key = "array_key, idx",
     .takes_member = true,
+    .row = NPYEXT_ROW_OF_ITEM,
     .has_error_column = false,
     .estimated_nrows = 1000000,
     .module = &module,

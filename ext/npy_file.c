@@ -35,14 +35,15 @@ static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
 }
 
 /* Unlike other surveys it leaves files in the cache: what is done with a handle finds its file open. */
-static int filter(sqlite3_vtab_cursor *cursor, int needs, const char *sentence, int argc,
+static int filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                   sqlite3_value **argv) {
     (void)argc;
     npyext_survey *survey = (npyext_survey *)cursor;
     npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
     npyext_connection_begin(vtab->connection);
     survey->is_eof = false;
-    npyx_status status = npyext_scan_begin(&survey->scan, vtab, needs, sentence, true, argv, &survey->error);
+    npyx_status status =
+        npyext_scan_begin(&survey->scan, vtab, idx_num, sentence, true, argv, &survey->error);
     if (status != NPYX_OK)
         return npyext_report(cursor->pVtab, npyext_scan_place(&survey->scan), &survey->error);
     return npyext_survey_next(cursor);

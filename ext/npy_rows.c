@@ -60,6 +60,7 @@ typedef struct rows_cursor {
     const uint8_t *items; /* of the row at hand; of nothing when no column needs them */
     int64_t step_nbytes;  /* from row to row */
     npyext_range range;   /* of rows asked for, as the file counts them */
+    npyext_window window; /* what LIMIT and OFFSET leave of them */
     int64_t last_index;   /* of the rows asked for that the array at hand has */
     int nlookups;         /* xFilter calls in a row for the same array */
     /* what changes from array to array */
@@ -106,12 +107,9 @@ static inline int64_t row_number(const npyx_view *view, int64_t index) {
     return view->ndim == 0 ? 0 : view->first[0] + index * view->step[0];
 }
 
-/* Goes before the first row of the range that the open array has. */
-static void begin_rows(rows_cursor *rows) {
+/* The rows of the range that the open array has. */
+static void find_rows(rows_cursor *rows) {
     const npyx_view *view = &rows->selection.view;
-    if (rows->filter.nterms > 0)
-        npyext_value_filter_begin(&rows->filter, npyext_selection_dtype(&rows->selection));
-    rows->is_filtered = rows->filter.nterms > 0 && rows->filter.nfilters > 0 && view->ndim <= 1;
     rows->index = 0;
     rows->last_index = rows->reader.nrows - 1;
     if (rows->range.low <= 0 && rows->range.high == INT64_MAX)
@@ -132,9 +130,25 @@ static void begin_rows(rows_cursor *rows) {
     }
 }
 
+/* Goes before the first row that is wanted of the open array. */
+static void begin_rows(rows_cursor *rows) {
+    if (rows->filter.nterms > 0)
+        npyext_value_filter_begin(&rows->filter, npyext_selection_dtype(&rows->selection));
+    rows->is_filtered =
+        rows->filter.nterms > 0 && rows->filter.nfilters > 0 && rows->selection.view.ndim <= 1;
+    find_rows(rows);
+    int64_t nrows = rows->index <= rows->last_index ? rows->last_index - rows->index + 1 : 0;
+    int64_t nskipped = rows->window.nskipped < nrows ? rows->window.nskipped : nrows;
+    rows->index += nskipped;
+    rows->window.nskipped -= nskipped;
+    npyx_reader_expect(&rows->reader, rows->window.nrows);
+}
+
 /* Makes a reader for the array that the selection has just opened. */
 static void begin_array(rows_cursor *rows) {
-    const npyext_selection *selection = &rows->selection;
+    npyext_selection *selection = &rows->selection;
+    if (rows->scan.plan.order != NPYEXT_OWN_ORDER)
+        npyx_view_orient(&selection->view, 1, rows->scan.plan.order == NPYEXT_DESCENDING);
     const npyx_dtype *dtype = npyext_selection_dtype(selection);
     int limit = sqlite3_limit(rows->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
     npyx_reader_init(&rows->reader, selection->payload, &selection->view, limit);
@@ -273,27 +287,29 @@ static npyext_range row_range(const npyext_plan *plan, sqlite3_value **argv) {
     return range;
 }
 
-static int rows_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sentence, int argc,
+static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                        sqlite3_value **argv) {
     (void)argc;
     rows_cursor *rows = (rows_cursor *)cursor;
     npyext_scan *scan = &rows->scan;
     npyx_error error;
     bool is_lookup = false;
-    npyx_status status = npyext_selection_begin(&rows->selection, scan, cursor->pVtab, needs, sentence, argv,
-                                                &is_lookup, &error);
+    npyx_status status = npyext_selection_begin(&rows->selection, scan, cursor->pVtab, idx_num, sentence,
+                                                argv, &is_lookup, &error);
     if (status != NPYX_OK) {
         rows->is_eof = true;
         return npyext_report(cursor->pVtab, npyext_scan_place(scan), &error);
     }
     rows->nlookups = is_lookup ? rows->nlookups + 1 : 0;
     rows->range = row_range(&scan->plan, argv);
+    rows->window = npyext_plan_window(&scan->plan, argv);
     npyext_value_filter_read(&rows->filter, &scan->plan, (npyext_value_columns){VALUE, -1, -1}, argv);
     /* no array has rows in an empty range, and none needs be opened to say so */
     rows->is_eof = rows->range.low > rows->range.high;
     if (is_lookup)
         begin_rows(rows);
-    return advance(rows);
+    int code = advance(rows);
+    return code == SQLITE_OK ? npyext_scan_confirm(scan) : code;
 }
 
 /* A value that npyext_result_plain leaves to the codec. */
@@ -381,6 +397,7 @@ const npyext_function npyext_npy_rows = {
     .ncolumns = NCOLUMNS,
     .key = "array_key, row",
     .takes_member = true,
+    .row = NPYEXT_ROW_OF_ENTRY,
     .has_error_column = false,
     .estimated_nrows = 1000000,
     .module = &module,

@@ -9,6 +9,9 @@
 
 /* ---- xBestIndex ---- */
 
+/* The column of rowid terms. */
+enum { ROWID = 0 };
+
 /* The header is not read to plan: a guess, small enough for lookups to be preferred to sorting. */
 static const double ESTIMATED_NROWS = 1000000;
 
@@ -34,7 +37,7 @@ static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nter
         if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || op_text(op) == NULL)
             continue;
         sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ", op_text(op));
-        terms[(*nterms)++] = (npyext_term){.op = (unsigned char)op};
+        terms[(*nterms)++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
         info->aConstraintUsage[i].argvIndex = *nterms;
         info->aConstraintUsage[i].omit = 1;
         bool is_equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
@@ -57,12 +60,11 @@ int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     /* a rowid is of one row alone: what follows it in ORDER BY changes nothing */
     if (info->nOrderBy > 0 && info->aOrderBy[0].iColumn < 0) {
         info->orderByConsumed = 1;
-        info->idxNum = info->aOrderBy[0].desc ? NPYEXT_TABLE_DESCENDING : NPYEXT_TABLE_ASCENDING;
+        info->idxNum = (info->aOrderBy[0].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING) << NPYEXT_ORDER_SHIFT;
         sqlite3_str_appendall(text, info->aOrderBy[0].desc ? "; last row first" : "; in order");
     }
-    sqlite3_str_appendchar(text, 1, '\0');
-    sqlite3_str_appendchar(text, 1, (char)nterms);
-    sqlite3_str_append(text, (const char *)terms, nterms * (int)sizeof terms[0]);
+    nterms = npyext_take_window(info, terms, nterms);
+    npyext_append_terms(text, terms, nterms);
     sqlite3_str_append(text, (const char *)&used, sizeof used);
     info->idxStr = sqlite3_str_finish(text);
     info->needToFreeIdxStr = 1;

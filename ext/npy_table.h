@@ -151,9 +151,6 @@ typedef struct npyext_table {
     npyext_declaration declaration;
 } npyext_table;
 
-/* The orders of rows that a plan asks for, in idxNum. */
-enum { NPYEXT_TABLE_OWN_ORDER, NPYEXT_TABLE_ASCENDING, NPYEXT_TABLE_DESCENDING };
-
 /* xBestIndex, and what it leaves for xFilter behind the terms of the plan: the columns in use, as colUsed. */
 int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
 uint64_t npyext_table_used_columns(const char *sentence, int nterms);
@@ -161,7 +158,7 @@ uint64_t npyext_table_used_columns(const char *sentence, int nterms);
 /* The cursor's methods. */
 int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
 int npyext_table_close(sqlite3_vtab_cursor *cursor);
-int npyext_table_filter(sqlite3_vtab_cursor *cursor, int order, const char *sentence, int argc,
+int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                         sqlite3_value **argv);
 int npyext_table_next(sqlite3_vtab_cursor *cursor);
 int npyext_table_eof(sqlite3_vtab_cursor *cursor);

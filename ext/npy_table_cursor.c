@@ -30,9 +30,10 @@ typedef struct table_stream {
 typedef struct table_cursor {
     sqlite3_vtab_cursor base;
     bool is_eof;
-    int64_t index; /* of the row at hand, as the views count */
-    int64_t last;  /* of the last row to come */
-    int64_t step;  /* 1 or -1 */
+    int64_t index;          /* of the row at hand, as the views count */
+    int64_t last;           /* of the last row to come */
+    int64_t step;           /* 1 or -1 */
+    int64_t nrows_expected; /* no more are likely to be wanted */
     /* rows are numbered as the file does: first + index * number_step */
     int64_t nrows, first, number_step;
     table_stream *streams; /* one an array */
@@ -226,11 +227,12 @@ static npyx_status load(table_cursor *cursor, int array, npyx_error *error) {
     }
     int64_t row_nbytes = reader->row_nbytes > 0 ? reader->row_nbytes : 1;
     int64_t max_nrows = BLOCKS_NBYTES / cursor->layout.narrays / row_nbytes;
-    max_nrows = max_nrows < 1 ? 1 : max_nrows;
     bool is_held = cursor->nlookups >= HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
                    reader->nrows <= HELD_NBYTES / cursor->layout.narrays / row_nbytes;
     if (is_held)
         return npyx_reader_fill_all(reader, error);
+    max_nrows = max_nrows < cursor->nrows_expected ? max_nrows : cursor->nrows_expected;
+    max_nrows = max_nrows < 1 ? 1 : max_nrows;
     if (cursor->step < 0)
         return fill_back(cursor, stream, max_nrows, error);
     int64_t nrows = cursor->last - cursor->index + 1;
@@ -259,18 +261,23 @@ static void find_indices(const table_cursor *cursor, npyext_range range, int64_t
     *high = *low + narrowed.shape[0] - 1;
 }
 
-static void begin_rows(table_cursor *cursor, int order, npyext_range range) {
+static void begin_rows(table_cursor *cursor, npyext_range range, npyext_window window) {
     int64_t low, high;
+    npyext_order order = cursor->plan.order;
     find_indices(cursor, range, &low, &high);
     bool is_rising = cursor->number_step > 0;
-    bool is_backward = order != NPYEXT_TABLE_OWN_ORDER && is_rising != (order == NPYEXT_TABLE_ASCENDING);
+    bool is_backward = order != NPYEXT_OWN_ORDER && is_rising != (order == NPYEXT_ASCENDING);
+    int64_t nskipped = low > high ? 0 : window.nskipped <= high - low ? window.nskipped : high - low + 1;
+    low += is_backward ? 0 : nskipped;
+    high -= is_backward ? nskipped : 0;
+    cursor->nrows_expected = window.nrows;
     cursor->index = is_backward ? high : low;
     cursor->last = is_backward ? low : high;
     cursor->step = is_backward ? -1 : 1;
     cursor->is_eof = low > high;
 }
 
-int npyext_table_filter(sqlite3_vtab_cursor *cursor, int order, const char *sentence, int argc,
+int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                         sqlite3_value **argv) {
     table_cursor *rows = (table_cursor *)cursor;
     const npyext_table *table = table_of(rows);
@@ -280,10 +287,13 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int order, const char *sent
         place.path = table->name;
         return npyext_report(cursor->pVtab, place, &table->damage);
     }
-    npyext_plan_read(&rows->plan, order, sentence);
+    npyext_plan_read(&rows->plan, idx_num, sentence);
     npyext_range range = {INT64_MIN, INT64_MAX};
-    for (int i = 0; i < rows->plan.nterms && i < argc; i++)
+    for (int i = 0; i < rows->plan.nterms && i < argc; i++) {
+        if (rows->plan.terms[i].column == NPYEXT_NO_COLUMN)
+            continue;
         npyext_range_narrow(&range, rows->plan.terms[i].op, argv[i]);
+    }
     if (range.low > range.high)
         return SQLITE_OK;
     uint64_t used_columns = npyext_table_used_columns(sentence, rows->plan.nterms);
@@ -300,7 +310,7 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int order, const char *sent
             return code;
         }
     }
-    begin_rows(rows, order, range);
+    begin_rows(rows, range, npyext_plan_window(&rows->plan, argv));
     return SQLITE_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "policy.h"
+#include "prospect.h"
 
 npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function) {
     npyext_registration *registration = sqlite3_malloc(sizeof *registration);
@@ -68,8 +69,11 @@ typedef struct planning {
     int nterms;
     int needs;
     bool is_given[NPYEXT_NROLES];
-    double nrows; /* that will be read */
+    npyext_prospect prospect;
+    double array_nrows; /* of one array */
+    double nrows;       /* that will be read */
     double nrows_out;
+    npyext_order order;
 } planning;
 
 /* colUsed has a bit a column, and its last one for every column from 63 on. */
@@ -103,7 +107,7 @@ static void estimate(planning *p, npyext_column_kind kind, int op) {
         p->nrows *= selected;
         break;
     case NPYEXT_IS_INDEX:
-        selected = is_equality ? 1 / (double)p->function->estimated_nrows : 0.25;
+        selected = is_equality ? 1 / (p->array_nrows + 1) : 0.25;
         p->nrows *= selected;
         break;
     case NPYEXT_IS_PATH:
@@ -139,10 +143,28 @@ static npyext_column_kind constraint_kind(const planning *p, int i) {
     return p->function->columns[column].kind;
 }
 
+/* Looks into the file when the source, and the member if there is one, are literals. */
+static void look_ahead(planning *p, npyext_connection *connection, const int *constraint_of) {
+    sqlite3_value *source = NULL, *member = NULL;
+    bool has_member = constraint_of[NPYEXT_MEMBER] >= 0;
+    /* before 3.38 there is no sqlite3_vtab_rhs_value */
+    if (p->function->row == NPYEXT_ROW_OF_ARRAY || constraint_of[NPYEXT_SOURCE] < 0 ||
+        sqlite3_libversion_number() < 3038000)
+        return;
+    if (sqlite3_vtab_rhs_value(p->info, constraint_of[NPYEXT_SOURCE], &source) != SQLITE_OK ||
+        (has_member && sqlite3_vtab_rhs_value(p->info, constraint_of[NPYEXT_MEMBER], &member) != SQLITE_OK))
+        return;
+    p->prospect = npyext_prospect_of(connection, source, member);
+    if (p->prospect.is_one_array)
+        p->array_nrows =
+            (double)(p->function->row == NPYEXT_ROW_OF_ITEM ? p->prospect.nelem : p->prospect.nrows);
+}
+
 /* Takes the constraint that gives each argument. SQLITE_CONSTRAINT when one is there but this join order
  * cannot supply it yet. */
-static int take_arguments(planning *p) {
+static int take_arguments(planning *p, npyext_connection *connection) {
     int constraint_of[NPYEXT_NROLES];
+    p->array_nrows = (double)p->function->estimated_nrows;
     for (int role = 0; role < NPYEXT_NROLES; role++)
         constraint_of[role] = -1;
     for (int i = 0; i < p->info->nConstraint; i++) {
@@ -154,6 +176,10 @@ static int take_arguments(planning *p) {
         if (constraint_of[role] < 0)
             constraint_of[role] = i;
     }
+    look_ahead(p, connection, constraint_of);
+    p->nrows = p->nrows_out = p->array_nrows;
+    if (p->function->takes_member && constraint_of[NPYEXT_MEMBER] < 0 && !p->prospect.is_one_array)
+        p->nrows = p->nrows_out = p->nrows * 10; /* all arrays of an archive */
     for (int role = 0; role < NPYEXT_NROLES; role++) {
         p->is_given[role] = constraint_of[role] >= 0;
         if (p->is_given[role])
@@ -200,7 +226,7 @@ static const char *op_text(int op) {
 static char *idx_str(const planning *p) {
     sqlite3_str *text = sqlite3_str_new(NULL);
     bool is_first_filter = true;
-    for (int i = 0; i < p->nterms; i++) {
+    for (int i = 0; i < p->nterms && p->terms[i].column != NPYEXT_NO_COLUMN; i++) {
         const npyext_column *column = &p->function->columns[p->terms[i].column];
         int name_nbytes = (int)strcspn(column->declaration, " ");
         if (column->kind == NPYEXT_IS_ARGUMENT) {
@@ -221,22 +247,64 @@ static char *idx_str(const planning *p) {
         sqlite3_str_appendall(text, "; reading headers");
     else
         sqlite3_str_appendall(text, "; listing");
-    sqlite3_str_appendchar(text, 1, '\0');
-    sqlite3_str_appendchar(text, 1, (char)p->nterms);
-    sqlite3_str_append(text, (const char *)p->terms, p->nterms * (int)sizeof p->terms[0]);
+    if (p->order != NPYEXT_OWN_ORDER)
+        sqlite3_str_appendall(text, p->order == NPYEXT_ASCENDING ? "; in order" : "; last row first");
+    npyext_append_terms(text, p->terms, p->nterms);
     return sqlite3_str_finish(text);
+}
+
+/* Which axis a coordinate is of: they are declared in their order. */
+static int axis_of(const npyext_function *function, int column) {
+    int axis = 0;
+    for (int i = 0; i < column; i++)
+        axis += function->columns[i].kind == NPYEXT_IS_COORDINATE;
+    return axis;
+}
+
+/* Whether the rows of one array can be given in the order that is asked for, and then which that is: by its
+ * index, or by coordinates from the first axis on, which is the same order. What is constant in an array
+ * changes nothing, and nothing does that comes behind an index. */
+static bool find_order(const planning *p, npyext_order *order) {
+    int naxes = 0;
+    *order = NPYEXT_OWN_ORDER;
+    for (int i = 0; i < p->info->nOrderBy; i++) {
+        int column = p->info->aOrderBy[i].iColumn;
+        npyext_order asked = p->info->aOrderBy[i].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING;
+        if (column < 0)
+            return false;
+        npyext_column_kind kind = p->function->columns[column].kind;
+        bool is_constant = kind == NPYEXT_IS_ARGUMENT || kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME ||
+                           column == p->function->ncolumns - 1;
+        if (is_constant)
+            continue;
+        bool is_next = kind == NPYEXT_IS_INDEX ||
+                       (kind == NPYEXT_IS_COORDINATE && axis_of(p->function, column) == naxes++);
+        if (!is_next || (*order != NPYEXT_OWN_ORDER && *order != asked))
+            return false;
+        *order = asked;
+        if (kind == NPYEXT_IS_INDEX)
+            return true;
+    }
+    return *order != NPYEXT_OWN_ORDER;
+}
+
+/* Takes the order off SQLite's hands, and LIMIT and OFFSET. */
+static void take_order(planning *p) {
+    bool is_taken = p->info->nOrderBy > 0 && p->prospect.is_one_array && find_order(p, &p->order);
+    p->info->orderByConsumed = is_taken;
+    if (!is_taken)
+        p->order = NPYEXT_OWN_ORDER;
+    p->nterms = npyext_take_window(p->info, p->terms, p->nterms);
 }
 
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     const npyext_function *function = ((npyext_vtab *)vtab)->function;
     planning p = {.function = function, .info = info};
-    p.nrows = p.nrows_out = (double)function->estimated_nrows;
-    int code = take_arguments(&p);
+    int code = take_arguments(&p, ((npyext_vtab *)vtab)->connection);
     if (code != SQLITE_OK)
         return code;
-    if (function->takes_member && !p.is_given[NPYEXT_MEMBER]) /* all arrays of an archive */
-        p.nrows = p.nrows_out = p.nrows * 10;
     take_filters(&p);
+    take_order(&p);
     double penalty = 1;
     for (int column = 0; column < function->ncolumns; column++) {
         const npyext_column *declared = &function->columns[column];
@@ -246,7 +314,7 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
         if (declared->kind == NPYEXT_IS_ARGUMENT && !p.is_given[declared->role])
             penalty = 1e50;
     }
-    info->idxNum = p.needs;
+    info->idxNum = p.needs | (int)p.order << NPYEXT_ORDER_SHIFT;
     info->idxStr = idx_str(&p);
     info->needToFreeIdxStr = 1;
     bool has_source = p.is_given[NPYEXT_SOURCE];
@@ -255,12 +323,13 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     return info->idxStr == NULL ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-void npyext_plan_read(npyext_plan *plan, int needs, const char *sentence) {
+void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence) {
     if (plan->sentence == sentence)
         return;
     const char *terms = sentence + strlen(sentence) + 1;
     plan->sentence = sentence;
-    plan->needs = needs;
+    plan->needs = idx_num & NPYEXT_NEEDS_ALL;
+    plan->order = (npyext_order)(idx_num >> NPYEXT_ORDER_SHIFT);
     plan->nterms = (unsigned char)terms[0];
     memcpy(plan->terms, terms + 1, (size_t)plan->nterms * sizeof plan->terms[0]);
 }

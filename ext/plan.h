@@ -19,10 +19,14 @@
  * IN on value is taken as a whole list (NPYEXT_OP_IN). As one xFilter call for each of its values SQLite
  * would compare them again as if by `=`, which has other affinities, and lose rows of text.
  *
- * Costs: rows read. A source left out is hopeless (1e300), so that SQLite tries every other order of a join
- * first, and is an error when run all the same. An argument that the query names but this plan does not give
- * is nearly as bad (times 1e50): in `member = 'w' OR row = 3` it takes that to make SQLite run each branch of
- * the OR by itself.
+ * ORDER BY an index or coordinates is consumed when a literal source was found to be one array: rows start
+ * again in each. LIMIT says how much to read at first; OFFSET is skipped natively where that cannot lose
+ * rows.
+ *
+ * Costs: rows read, as the header of a literal source tells them or else by a guess. A source left out is
+ * hopeless (1e300), so that SQLite tries every other order of a join first, and is an error when run all the
+ * same. An argument that the query names but this plan does not give is nearly as bad (times 1e50): in
+ * `member = 'w' OR row = 3` it takes that to make SQLite run each branch of the OR by itself.
  */
 #ifndef NPYEXT_PLAN_H
 #define NPYEXT_PLAN_H
@@ -49,14 +53,25 @@ enum {
     NPYEXT_NEEDS_HEADER = 1 << 0, /* the array's header */
     NPYEXT_NEEDS_PLACE = 1 << 1,  /* where an entry's bytes begin */
     NPYEXT_NEEDS_CRC = 1 << 2,    /* a pass through the entry */
-    NPYEXT_NEEDS_ITEMS = 1 << 3   /* the array's data */
+    NPYEXT_NEEDS_ITEMS = 1 << 3,  /* the array's data */
+    NPYEXT_NEEDS_ALL = (1 << 4) - 1
 };
+
+/* The order of rows that a plan asks for. In idxNum it stands above the needs. */
+typedef enum npyext_order {
+    NPYEXT_OWN_ORDER, /* none in particular */
+    NPYEXT_ASCENDING,
+    NPYEXT_DESCENDING
+} npyext_order;
+
+enum { NPYEXT_ORDER_SHIFT = 4 };
 
 typedef enum npyext_column_kind {
     NPYEXT_PLAIN,
     NPYEXT_IS_ARGUMENT,
     NPYEXT_IS_INDEX,      /* an INTEGER that is never NULL and that the function can seek */
-    NPYEXT_IS_COORDINATE, /* the same, but NULL for arrays that do not have the axis */
+    NPYEXT_IS_COORDINATE, /* the same, but NULL for arrays that do not have the axis; declared in their order
+                           */
     NPYEXT_IS_PATH,
     NPYEXT_IS_NAME,
     NPYEXT_IS_VALUE
@@ -90,12 +105,15 @@ typedef struct npyext_column {
 #define NPYEXT_ARRAY_KEY                                                                                     \
     { .declaration = "array_key INTEGER", .is_hidden = true }
 
+typedef enum npyext_row { NPYEXT_ROW_OF_ARRAY, NPYEXT_ROW_OF_ENTRY, NPYEXT_ROW_OF_ITEM } npyext_row;
+
 typedef struct npyext_function {
     const char *name;
     const npyext_column *columns;
     int ncolumns;
     const char *key;       /* the PRIMARY KEY's columns */
     bool takes_member;     /* the argument chooses one array of many */
+    npyext_row row;        /* what a row is of */
     bool has_error_column; /* on_error = 'row' is possible, and the default for many files */
     int64_t estimated_nrows;
     const sqlite3_module *module;
@@ -136,6 +154,9 @@ enum { NPYEXT_MAX_TERMS = 16 };
 /* An operator beside SQLITE_INDEX_CONSTRAINT_*: its argv is a list for sqlite3_vtab_in_first. */
 enum { NPYEXT_OP_IN = 149 };
 
+/* The column of LIMIT and OFFSET, which have none. */
+enum { NPYEXT_NO_COLUMN = 255 };
+
 typedef struct npyext_term {
     unsigned char column;
     unsigned char op; /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
@@ -146,12 +167,28 @@ typedef struct npyext_plan {
     const char
         *sentence; /* the idxStr that it was read from: the same pointer means the same plan to a cursor */
     int needs;
+    npyext_order order;
     int nterms;
     npyext_term terms[NPYEXT_MAX_TERMS];
 } npyext_plan;
 
 /* Reads the plan unless it is the one that *plan holds. */
-void npyext_plan_read(npyext_plan *plan, int needs, const char *sentence);
+void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence);
+
+/* Makes the terms the end of a sentence. */
+void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms);
+
+/* The part of a plan's rows that LIMIT and OFFSET leave. */
+typedef struct npyext_window {
+    int64_t nskipped; /* that are not to be given at all */
+    int64_t nrows;    /* that will be asked for then, perhaps fewer; INT64_MAX when nothing is known */
+} npyext_window;
+
+npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv);
+
+/* Appends what can be used of LIMIT and OFFSET to a plan's terms, of which there are nterms, and returns how
+ * many there are then. To be called when all other constraints and the order have been dealt with. */
+int npyext_take_window(sqlite3_index_info *info, npyext_term *terms, int nterms);
 
 #pragma GCC visibility pop
 

@@ -41,6 +41,8 @@ static npyx_status check_member(const npyext_argument *member, npyx_error *error
 
 /* What a term gives a value to; NULL for terms that the function itself looks at. */
 static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term) {
+    if (term->column == NPYEXT_NO_COLUMN)
+        return NULL;
     const npyext_column *column = &scan->function->columns[term->column];
     switch (column->kind) {
     case NPYEXT_IS_ARGUMENT: return &scan->arguments[column->role];
@@ -80,7 +82,7 @@ static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, bool *ha
     return NPYX_OK;
 }
 
-npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int needs, const char *sentence,
+npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
                               bool keeps_files, sqlite3_value **argv, npyx_error *error) {
     int64_t tick = scan->tick;
     npyext_scan_clear(scan);
@@ -88,7 +90,7 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int needs, c
     scan->connection = vtab->connection;
     if (keeps_files) /* one tick a cursor: a file is validated once for it */
         scan->tick = tick == 0 ? npyext_cache_tick(&vtab->connection->cache) : tick;
-    npyext_plan_read(&scan->plan, needs, sentence);
+    npyext_plan_read(&scan->plan, idx_num, sentence);
     scan->index = -1;
     scan->files.paths.arena.host = &vtab->connection->host;
     bool has_null = false;
@@ -214,6 +216,12 @@ bool npyext_scan_is_single(const npyext_scan *scan) {
     bool is_one_array = chooses_one(scan) ||
                         (scan->opened.archive != NULL && scan->opened.archive->format == NPYX_FORMAT_NPY);
     return is_one_array && npyext_files_count(&scan->files) == 1;
+}
+
+int npyext_scan_confirm(const npyext_scan *scan) {
+    bool is_sound =
+        scan->plan.order == NPYEXT_OWN_ORDER || scan->opened.archive == NULL || npyext_scan_is_single(scan);
+    return is_sound ? SQLITE_OK : SQLITE_SCHEMA;
 }
 
 npyext_place npyext_scan_place(const npyext_scan *scan) {

@@ -48,7 +48,7 @@ bool npyext_scan_is_same(npyext_scan *scan, const char *sentence, sqlite3_value 
 
 /* Begins anew with the arguments of an xFilter call. A NULL among them leaves a scan without files.
  * keeps_files: take files from the cache. */
-npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int needs, const char *sentence,
+npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
                               bool keeps_files, sqlite3_value **argv, npyx_error *error);
 
 /* Goes back to before the first file. */
@@ -67,6 +67,10 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error);
 
 /* Whether the array at hand is the only one that the scan can come to. */
 bool npyext_scan_is_single(const npyext_scan *scan);
+
+/* SQLITE_SCHEMA, at which SQLite prepares the statement anew and runs it again, when the plan relies on one
+ * array and the file has been replaced by one of several. To be asked at the end of xFilter. */
+int npyext_scan_confirm(const npyext_scan *scan);
 
 /* Where the scan is, for messages. */
 npyext_place npyext_scan_place(const npyext_scan *scan);

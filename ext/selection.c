@@ -101,7 +101,7 @@ npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan
 }
 
 npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *scan, sqlite3_vtab *vtab,
-                                   int needs, const char *sentence, sqlite3_value **argv, bool *is_lookup,
+                                   int idx_num, const char *sentence, sqlite3_value **argv, bool *is_lookup,
                                    npyx_error *error) {
     npyext_vtab *table = (npyext_vtab *)vtab;
     bool is_same = npyext_scan_is_same(scan, sentence, argv);
@@ -111,7 +111,7 @@ npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *sca
     npyext_connection_begin(table->connection);
     npyext_selection_close(selection);
     if (!is_same)
-        return npyext_scan_begin(scan, table, needs, sentence, true, argv, error);
+        return npyext_scan_begin(scan, table, idx_num, sentence, true, argv, error);
     npyext_scan_rewind(scan);
     return NPYX_OK;
 }

@@ -32,7 +32,7 @@ static inline const npyx_dtype *npyext_selection_dtype(const npyext_selection *s
  * *is_lookup: the array that is open is all that is asked for, as in a join that looks rows up; otherwise
  * nothing is open, and npyext_selection_next goes to the first array. */
 npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *scan, sqlite3_vtab *vtab,
-                                   int needs, const char *sentence, sqlite3_value **argv, bool *is_lookup,
+                                   int idx_num, const char *sentence, sqlite3_value **argv, bool *is_lookup,
                                    npyx_error *error);
 
 /* Goes on to the next array of the scan that can be opened. NPYX_DONE behind the last one. A fault leaves the

@@ -36,7 +36,7 @@ int npyext_survey_open(sqlite3_vtab *vtab, npyext_survey_visit visit, int only_f
 
 /* The other methods of such a cursor. */
 int npyext_survey_close(sqlite3_vtab_cursor *cursor);
-int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int needs, const char *sentence, int argc,
+int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                          sqlite3_value **argv);
 int npyext_survey_next(sqlite3_vtab_cursor *cursor);
 int npyext_survey_eof(sqlite3_vtab_cursor *cursor);

@@ -63,6 +63,31 @@ static bool step_outer(npyx_blocks *blocks) {
     return false;
 }
 
+void npyx_blocks_seek(npyx_blocks *blocks, int64_t position, int64_t *nskipped) {
+    npyx_reader *reader = &blocks->reader;
+    int64_t inner_nelem = reader->nrows * reader->row_nelem;
+    int64_t outer_nelem = 1;
+    for (int axis = 0; axis < blocks->outer_ndim; axis++)
+        outer_nelem *= blocks->view.shape[axis];
+    *nskipped = 0;
+    blocks->is_done = blocks->is_done || position == outer_nelem * inner_nelem;
+    if (blocks->is_done)
+        return;
+    int64_t outer = position / inner_nelem;
+    for (int axis = blocks->outer_ndim - 1; axis >= 0; axis--) {
+        blocks->outer[axis] = outer % blocks->view.shape[axis];
+        outer /= blocks->view.shape[axis];
+    }
+    reader->view = inner_view(blocks);
+    blocks->next_row = position % inner_nelem / reader->row_nelem;
+    *nskipped = position % reader->row_nelem;
+}
+
+void npyx_blocks_expect(npyx_blocks *blocks, int64_t nelem) {
+    if (!blocks->is_done)
+        npyx_reader_expect(&blocks->reader, nelem / blocks->reader.row_nelem + 1);
+}
+
 npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error) {
     npyx_reader *reader = &blocks->reader;
     if (!blocks->is_done && blocks->next_row == reader->nrows) {

@@ -26,6 +26,13 @@ typedef struct npyx_blocks {
 npyx_status npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view,
                               npyx_error *error);
 
+/* Goes on from item number position, from 0 to the view's number of items. *nskipped: how many items of the
+ * next block come before it. */
+void npyx_blocks_seek(npyx_blocks *blocks, int64_t position, int64_t *nskipped);
+
+/* No more than nelem items are likely to be wanted: the first block is to have hardly more. */
+void npyx_blocks_expect(npyx_blocks *blocks, int64_t nelem);
+
 /* Makes the next block the one at hand; NPYX_DONE behind the last. */
 npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error);
 

@@ -33,6 +33,11 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
                                                  : FIRST_PANEL_NBYTES;
 }
 
+void npyx_reader_expect(npyx_reader *reader, int64_t nrows) {
+    if (reader->row_nbytes > 0 && nrows < reader->block_nbytes / reader->row_nbytes)
+        reader->block_nbytes = (nrows > 0 ? nrows : 1) * reader->row_nbytes;
+}
+
 void npyx_reader_clear(npyx_reader *reader) {
     if (reader->host == NULL)
         return;

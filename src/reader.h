@@ -39,6 +39,9 @@ typedef struct npyx_reader {
 void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
                       int64_t max_row_nbytes);
 
+/* No more than nrows rows are likely to be wanted: the first block is to have no more. */
+void npyx_reader_expect(npyx_reader *reader, int64_t nrows);
+
 /* Makes a block that begins at row, which is below nrows, of at most max_nrows. Polls the host. */
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error);
 

@@ -146,6 +146,18 @@ static void file_coordinates(const npyx_view *view, int64_t position, int64_t *c
     }
 }
 
+void npyx_view_orient(npyx_view *view, int naxes, bool is_falling) {
+    for (int axis = 0; axis < naxes && axis < view->ndim; axis++) {
+        int64_t last = view->shape[axis] - 1;
+        if (last < 1 || view->file_axis[axis] < 0 || (view->step[axis] < 0) == is_falling)
+            continue;
+        view->off += last * view->strides[axis];
+        view->strides[axis] = -view->strides[axis];
+        view->first[axis] += last * view->step[axis];
+        view->step[axis] = -view->step[axis];
+    }
+}
+
 int64_t npyx_view_file_position(const npyx_view *view, int64_t position) {
     int64_t coordinates[NPYX_MAX_NDIM];
     file_coordinates(view, position, coordinates);

@@ -21,6 +21,10 @@ npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx
  * it. */
 void npyx_view_narrow(npyx_view *view, int axis, int64_t low, int64_t high);
 
+/* Reverses those of the first naxes axes along which the file's index falls, or with is_falling those along
+ * which it rises. */
+void npyx_view_orient(npyx_view *view, int naxes, bool is_falling);
+
 /* The flat C-order position in the file's whole array of the item at flat C-order position nelem of the view.
  */
 int64_t npyx_view_file_position(const npyx_view *view, int64_t position);

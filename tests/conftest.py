@@ -4,6 +4,7 @@ Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR
 is the sanitized one; SQLITE3 names the shell.
 """
 
+import faulthandler
 import os
 import signal
 import sqlite3
@@ -66,3 +67,14 @@ def patience():
     signal.alarm(2 * shell.PATIENCE)
     yield
     signal.alarm(0)
+
+
+@pytest.fixture
+def patience_for():
+    """patience_for(seconds): this test may take longer."""
+
+    def patience_for(seconds):
+        signal.alarm(seconds)
+        faulthandler.dump_traceback_later(seconds)
+
+    return patience_for

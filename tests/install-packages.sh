@@ -12,7 +12,7 @@ packages() {
     case $1 in
     demo) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 ;;
     check) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 \
-        libcmocka-dev python3 python3-numpy python3-pytest python3-apsw ;;
+        libcmocka-dev python3 python3-numpy python3-pytest ;;
     lint) echo clang clang-format clang-tidy binutils ;;
     *)
         echo "install-packages.sh: no group '$1' (demo, check, lint)" >&2

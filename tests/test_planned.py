@@ -4,72 +4,37 @@ Every random query is asked twice: as it is, so that seeks, prunes and native fi
 CTE of all rows, which SQLite filters, joins and sorts by itself. A CTE keeps the affinity of its columns, which a unary
 plus would take away: `+row = '1'` is false.
 
-The library of the sqlite3 module runs it, Debian's apsw, and every apsw in NPYEXT_APSW_PATHS, a list of folders joined
-by colons, each of which holds a SQLite of its own:
-
-    pip install --target /tmp/newest apsw
-    NPYEXT_APSW_PATHS=/tmp/newest make check
+The library of the sqlite3 module runs it, whichever that is: test_sqlite_versions.py has others run it.
 """
 
 import collections
-import importlib
 import math
 import os
 import re
-import shutil
-import sys
 
 import numpy as np
 import pytest
 
-import shell
 from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes, write_sparse_npy
 from expected import counters, since
 
 # --- connections -------------------------------------------------------------------------------------------
 
 
-def import_from(folder):
-    """The apsw of a folder, whatever other apsw is imported already."""
-    kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "apsw"}
-    sys.path.insert(0, folder)
-    try:
-        return importlib.import_module("apsw")
-    finally:
-        sys.path.remove(folder)
-        for name in [name for name in sys.modules if name.split(".")[0] == "apsw"]:
-            del sys.modules[name]
-        sys.modules.update(kept)
+def version_of(db):
+    return tuple(map(int, db.execute("SELECT sqlite_version()").fetchone()[0].split(".")))
 
 
-def connect_apsw(module, extension):
-    connection = module.Connection(":memory:")
-    connection.enableloadextension(True)
-    connection.loadextension(extension)
-    return connection
+def sees_literals(db):
+    """Whether a plan can see what a literal source is; where not, SQLite sorts by itself."""
+    return version_of(db) >= (3, 38)
 
 
-ENGINES = ["sqlite3", "apsw", *filter(None, os.environ.get("NPYEXT_APSW_PATHS", "").split(":"))]
-
-
-@pytest.fixture(params=ENGINES)
-def select(request, tmp_path):
-    """select(sql, arguments) -> rows, on one of the libraries."""
-    if request.param == "sqlite3":
-        connection = shell.connect()
-        version = connection.execute("SELECT sqlite_version()").fetchone()[0]
-    elif request.param == "apsw":
-        connection = connect_apsw(importlib.import_module("apsw"), shell.EXTENSION)
-        version = sys.modules["apsw"].sqlitelibversion()
-    else:
-        # A library of its own needs an extension of its own: a loaded one serves a single SQLite.
-        module, extension = import_from(request.param), tmp_path / "npyext.so"
-        shutil.copy(shell.EXTENSION, extension)
-        connection = connect_apsw(module, str(extension))
-        version = module.sqlitelibversion()
-    print(f"{request.param}: SQLite {version}")
-    yield lambda sql, arguments=(): list(connection.cursor().execute(sql, arguments))
-    connection.close()
+@pytest.fixture
+def select(connect):
+    """select(sql, arguments) -> rows"""
+    db = connect()
+    return lambda sql, arguments=(): db.execute(sql, arguments).fetchall()
 
 
 # --- data --------------------------------------------------------------------------------------------------
@@ -135,7 +100,7 @@ class Sources:
         self.rng, self.folder = rng, str(folder)
         make = lambda: random_items(rng, largest, greatest)
         self.single, self.blob_array = make(), make()
-        members = {name: make() for name in ("a", "B", "dir/c", "1", "empty")}
+        self.members = members = {name: make() for name in ("a", "B", "dir/c", "1", "empty")}
         tens = [fill(rng, t, (int(rng.integers(0, largest)),), greatest) for t in ("i4", "f8", "u8", "f2")]
         files = {
             "single.npy": npy_bytes(self.single),
@@ -211,6 +176,19 @@ COLLATION = re.compile(" COLLATE [A-Z]+")
 COMPARISONS = ["=", "=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT", "==", "!="]
 
 
+def spelled_out(value):
+    """A value as SQL."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, float):
+        return "NULL" if math.isnan(value) else repr(value).replace("inf", "9e999")
+    return str(value)
+
+
 class Queries:
     """Random SQL over a table `r` with the columns of a function."""
 
@@ -222,20 +200,12 @@ class Queries:
         return items[self.rng.integers(len(items))]
 
     def literal(self, value):
-        """A value as SQL: spelled out, or bound to a parameter."""
+        """A value as SQL, or bound to a parameter."""
         if self.rng.random() < 0.4 and not (isinstance(value, int) and not -(2**63) <= value < 2**63):
             name = f"p{len(self.arguments)}"
             self.arguments[name] = value
             return f":{name}"
-        if value is None:
-            return "NULL"
-        if isinstance(value, bytes):
-            return f"x'{value.hex()}'"
-        if isinstance(value, str):
-            return "'" + value.replace("'", "''") + "'"
-        if isinstance(value, float):
-            return "NULL" if math.isnan(value) else repr(value).replace("inf", "9e999")
-        return str(value)
+        return spelled_out(value)
 
     def operand(self, of):
         rng = self.rng
@@ -414,10 +384,13 @@ def make_table(select):
 def compare(select, q):
     """Asks one random query in every way, and compares."""
     shape = random_query(q)
-    given = {f"a{i}": value for i, value in enumerate(q.sources.pick())}
-    call = f"{q.function.name}({', '.join(':' + name for name in given)})"
+    picked = q.sources.pick()
+    given = {f"a{i}": value for i, value in enumerate(picked)}
+    bound = call = f"{q.function.name}({', '.join(':' + name for name in given)})"
+    if q.rng.random() < 0.6:  # of literals: then the plan knows what the header says
+        call = f"{q.function.name}({', '.join(map(spelled_out, picked))})"
     columns = ", ".join(q.function.columns)
-    cte = f"WITH everything AS MATERIALIZED (SELECT {columns} FROM {call}) "
+    cte = f"WITH everything AS MATERIALIZED (SELECT {columns} FROM {bound}) "
     arguments = {**q.arguments, **given}
     want = select(cte + shape.template.replace("{r}", "everything"), arguments)
     limit = "" if shape.limit is None else f" LIMIT {shape.limit} OFFSET {shape.offset}"
@@ -472,6 +445,58 @@ def test_a_plan_changes_no_answer(select, case, tmp_path):
             compare(select, Queries(rng, function, sources))
         for _ in range(40):
             compare_branches(select, Queries(rng, function, sources))
+
+
+def window_query(q):
+    """An order that one array has by itself, a range of it, and a part of that."""
+    rng, function = q.rng, q.function
+    index, coordinates = function.indexes[0], [f"r.{name}" for name in function.indexes if name[0] == "i" and name != "idx"]
+    ordered = [f"r.{index}"] if not coordinates or rng.random() < 0.5 else coordinates
+    keys = list(ordered)
+    for constant in ("r.path", "r.name"):
+        if rng.random() < 0.2:
+            keys.insert(int(rng.integers(len(keys) + 1)), constant)
+    direction = q.one_of(["", " DESC"])
+    order = ", ".join(key + (q.one_of(["", " DESC"]) if key in ("r.path", "r.name") else direction) for key in keys)
+    conditions = []
+    while rng.random() < 0.4:
+        column = q.one_of(function.indexes[:4])
+        conditions.append(f"r.{column} {q.one_of(['<', '<=', '>', '>=', '>=', 'IN', '='])} {int(rng.integers(-2, 30))}")
+        conditions[-1] = re.sub(r"IN (\S+)", r"IN (3, \1, 0)", conditions[-1])
+    if rng.random() < 0.2:
+        conditions.append(f"r.{q.one_of(function.values)} {q.one_of(COMPARISONS)} {q.operand('value')}")
+    sql = f"SELECT {', '.join(map(spelled, function.columns))} FROM {{r}} AS r"
+    sql += (" WHERE " + " AND ".join(conditions)) * bool(conditions)
+    # an IN gives its values' rows in the order of the values
+    sql += f" ORDER BY {order}" * (rng.random() < 0.8 or " IN (" in sql)
+    offset = int(q.one_of([0, 1, 2, 7, 30, 500, -1]))
+    return sql + f" LIMIT {int(q.one_of([0, 1, 2, 5, 40, -1]))} OFFSET {offset}" * (rng.random() < 0.7)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_order_and_window_of_one_array_change_no_answer(select, case, tmp_path):
+    rng, (function, greatest) = seeded_generator(), CASES[case]
+    make_table(select)
+    for i in range(20):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        largest = 9000 if rng.random() < 0.2 else 60  # many blocks, or one
+        sources = Sources(rng, folder, largest, greatest)
+        for _ in range(60):
+            q = Queries(rng, function, sources)
+            given = sources.part(sources.path("single.npy"), "", sources.single)
+            if rng.random() < 0.4:
+                name = q.one_of(list(sources.members))
+                given = sources.part(sources.path("m.npz"), name, sources.members[name])
+                given = given if len(given) > 1 else (*given, name)
+            bound = {f"a{i}": value for i, value in enumerate(given)}
+            sql = window_query(q)
+            arguments = {**q.arguments, **bound}
+            everything = f"SELECT {', '.join(function.columns)} FROM {function.name}({', '.join(':' + n for n in bound)})"
+            want = select(f"WITH e AS MATERIALIZED ({everything}) {sql.replace('{r}', 'e')}", arguments)
+            literal = f"{function.name}({', '.join(map(spelled_out, given))})"
+            got = select(sql.replace("{r}", literal), arguments)
+            assert texts(got) == texts(want), f"{sql}\n{given}\n{q.arguments}\n{got[:3]}\n{want[:3]}"
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -552,6 +577,29 @@ def test_a_limit_reads_kilobytes(connect, tmp_path):
         # What lies backwards is gathered, from whole pages.
         most = 2 * 65536 if "::-1" in sql else 65536
         assert len(rows) == 10 and 0 < read["bytes_read"] <= most, sql
+
+
+def test_an_order_or_offset_of_one_array_reads_kilobytes(connect, tmp_path):
+    path, db = str(tmp_path / "big.npy"), connect()
+    write_sparse_npy(path, (50_000_000,))
+    for sql, keys in (
+        ("SELECT row FROM npy_rows('{path}') WHERE value = 0 ORDER BY row DESC LIMIT 3", range(49_999_999, 0, -1)),
+        ("SELECT row, value FROM npy_rows('{path}') ORDER BY row DESC LIMIT 3", range(49_999_999, 0, -1)),
+        ("SELECT row, value FROM npy_rows('{path}', '', '::-1') ORDER BY path, row LIMIT 3", range(3)),
+        ("SELECT idx, value FROM npy_elements('{path}') ORDER BY idx DESC LIMIT 3", range(49_999_999, 0, -1)),
+        ("SELECT i0, value FROM npy_elements('{path}') ORDER BY i0 DESC LIMIT 3", range(49_999_999, 0, -1)),
+        ("SELECT row, value FROM npy_rows('{path}', '', '::10000') ORDER BY row LIMIT 3", range(0, 30000, 10000)),
+        ("SELECT idx, value FROM npy_elements('{path}', '', '::-10000') LIMIT 3", range(49_999_999, 0, -10000)),
+    ):
+        rows, read = read_by(db, sql.format(path=path))
+        assert [row[0] for row in rows] == list(keys)[:3], sql
+        # What lies backwards is gathered, from whole pages.
+        assert read["bytes_read"] > 0 and (read["bytes_read"] <= 2 * 65536 or not sees_literals(db)), (sql, read)
+    # What OFFSET passes over is not read where SQLite leaves it to the table.
+    if version_of(db) >= (3, 46):
+        for function in ("npy_rows", "npy_elements"):
+            rows, read = read_by(db, f"SELECT value FROM {function}('{path}') LIMIT 3 OFFSET 40000000")
+            assert len(rows) == 3 and 0 < read["bytes_read"] <= 65536, function
 
 
 def test_a_seek_reads_about_a_row(connect, tmp_path):
@@ -648,6 +696,22 @@ def test_a_file_replaced_between_statements_is_noticed(connect, tmp_path):
         db.execute("SELECT * FROM npy_rows(?)", (path,)).fetchall()
 
 
+def test_a_plan_for_one_array_is_made_anew_when_there_are_several(connect, tmp_path):
+    """The order that the table was to give would be the order of each array."""
+    path, db = str(tmp_path / "x.npy"), connect()
+    for function, key in (("npy_rows", "row"), ("npy_elements", "idx")):
+        sql = f"SELECT {key}, value FROM {function}('{path}') ORDER BY {key} DESC, value LIMIT 5"
+        for contents, want in (
+            (npy_bytes(np.arange(3)), [(2, 2), (1, 1), (0, 0)]),
+            (npz_bytes({"a": np.arange(3), "b": np.arange(2) + 7}), [(2, 2), (1, 1), (1, 8), (0, 0), (0, 7)]),
+            (npy_bytes(np.arange(2) + 1), [(1, 2), (0, 1)]),
+        ):
+            with open(path + ".new", "wb") as out:
+                out.write(contents)
+            os.replace(path + ".new", path)
+            assert db.execute(sql).fetchall() == want, (function, want)
+
+
 def test_a_statement_validates_a_file_once(connect, tmp_path):
     """What replaces a file in the middle of a statement is seen by the next one."""
     path, db = str(tmp_path / "x.npy"), connect()
@@ -691,8 +755,52 @@ def plan(db, sql):
         ("SELECT * FROM npy_rows('x') WHERE path = 'y' COLLATE NOCASE", "by source; reading items"),
         ("SELECT idx FROM npy_elements('x') WHERE i0 = 1 AND i63 = 2", "by source; i0=?, i63=?; listing"),
         ("SELECT * FROM npy_elements('x') WHERE +i0 = 1", "by source; reading items"),
+        ("SELECT row FROM npy_rows('one.npy') ORDER BY row", "by source; listing; in order"),
+        ("SELECT row FROM npy_rows('two.npz', 'a') ORDER BY path, row DESC", "by source, member; listing; last row first"),
+        ("SELECT row FROM npy_rows('two.npz', 1) ORDER BY row, value", "by source, member; reading items; in order"),
+        ("SELECT idx FROM npy_elements('one.npy') ORDER BY i0 DESC, i1 DESC", "by source; listing; last row first"),
     ],
 )
-def test_the_plan_as_a_sentence(connect, sql, sentence):
-    [line] = plan(connect(), sql)
-    assert line.endswith(":" + sentence), line
+def test_the_plan_as_a_sentence(connect, sql, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.npy").write_bytes(npy_bytes(np.zeros((2, 3))))
+    (tmp_path / "two.npz").write_bytes(npz_bytes({"a": np.arange(2), "b": np.arange(2)}))
+    db = connect()
+    if not sees_literals(db):
+        sentence = sentence.replace("; in order", "").replace("; last row first", "")
+    assert plan(db, sql)[0].endswith(":" + sentence)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT row FROM npy_rows('two.npz') ORDER BY row",
+        "SELECT row FROM npy_rows('*.npy') ORDER BY row",
+        "SELECT row FROM npy_rows('one.npy') ORDER BY value, row",
+        "SELECT idx FROM npy_elements('one.npy') ORDER BY i1, i0",
+        "SELECT idx FROM npy_elements('one.npy') ORDER BY i0, i1 DESC",
+        "SELECT idx FROM npy_elements('one.npy') ORDER BY i1",
+    ],
+)
+def test_an_order_that_the_array_does_not_have_is_left_to_sqlite(connect, sql, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.npy").write_bytes(npy_bytes(np.zeros((2, 3))))
+    (tmp_path / "two.npz").write_bytes(npz_bytes({"a": np.arange(2), "b": np.arange(2)}))
+    assert "USE TEMP B-TREE FOR ORDER BY" in plan(connect(), sql)
+
+
+def test_estimates_come_from_headers(connect, tmp_path, monkeypatch):
+    """The small array is the outer loop of a join whichever stands first."""
+    monkeypatch.chdir(tmp_path)
+    write_sparse_npy(str(tmp_path / "big.npy"), (50_000_000,))
+    (tmp_path / "small.npy").write_bytes(npy_bytes(np.arange(3)))
+    for sql in (
+        "SELECT * FROM npy_rows('small.npy') AS s JOIN npy_rows('big.npy') AS b USING (row)",
+        "SELECT * FROM npy_rows('big.npy') AS b JOIN npy_rows('small.npy') AS s USING (row)",
+    ):
+        db = connect()
+        first, second = plan(db, sql)
+        if not sees_literals(db):
+            assert "row=?" in second
+            continue
+        assert first.startswith("SCAN s ") and second.startswith("SCAN b ") and "row=?" in second, sql

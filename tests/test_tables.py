@@ -6,7 +6,6 @@ import random
 import shutil
 import sqlite3
 
-import apsw
 import numpy as np
 import pytest
 
@@ -575,22 +574,6 @@ def test_a_shadow_that_reads_its_own_table(connect):
     assert select(db, "SELECT count(*) FROM keep") == [(0,)]
     with pytest.raises(sqlite3.Error):
         db.execute("SELECT * FROM t").fetchall()
-
-
-def test_defensive_mode():
-    """Nobody but the module writes into the shadow table then."""
-    save("x.npy", GRID)
-    db = apsw.Connection("d.db")
-    db.enableloadextension(True)
-    db.loadextension(shell.EXTENSION)
-    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    db.cursor().execute("CREATE VIRTUAL TABLE t USING npy('x.npy')")
-    with pytest.raises(apsw.SQLError, match="may not be"):
-        db.cursor().execute("UPDATE t_npy SET value = 'x'")
-    db.cursor().execute("ALTER TABLE t RENAME TO u")
-    assert list(db.cursor().execute("SELECT count(*) FROM u")) == [(4,)]
-    db.cursor().execute("DROP TABLE u")
-    assert list(db.cursor().execute("SELECT count(*) FROM sqlite_master")) == [(0,)]
 
 
 # --- plans -------------------------------------------------------------------------------------------------

@@ -77,6 +77,14 @@ CREATE VIRTUAL TABLE e USING npy('shapes/empty.npy', slice=':, :0');
 UPDATE y SET label = 1;
 CREATE VIEW v AS SELECT * FROM y;
 SELECT * FROM v;
+DROP VIEW v;
+-- In defensive mode nobody but the module writes into the shadow table.
+.dbconfig defensive on
+UPDATE y_npy SET value = 'x';
+ALTER TABLE y RENAME TO yy;
+SELECT count(*) FROM yy;
+ALTER TABLE yy RENAME TO y;
+.dbconfig defensive off
 -- Files that change: more rows are read, another dtype or shape is an error, and the table can still be dropped.
 SELECT writefile('y.npy', readfile('types/i8.npy')) > 0 AS written;
 SELECT rowid, label FROM y;
