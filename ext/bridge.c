@@ -1,6 +1,8 @@
 #include "bridge.h"
 
 #include <string.h>
+
+#include "policy.h"
 #include <time.h>
 
 /* Interrupts are noticed within a tenth of a second; asking this often costs half a percent. */
@@ -54,10 +56,13 @@ npyext_connection *npyext_connection_new(sqlite3 *db) {
     npyext_connection *connection = sqlite3_malloc(sizeof *connection);
     if (connection == NULL)
         return NULL;
-    *connection =
-        (npyext_connection){.db = db,
-                            .nreferences = 1,
-                            .host = {.ctx = connection, .resize = resize, .interrupted = interrupted}};
+    *connection = (npyext_connection){.db = db,
+                                      .nreferences = 1,
+                                      .host = {.ctx = connection,
+                                               .resize = resize,
+                                               .interrupted = interrupted,
+                                               .maps_files = npyext_policy_maps_files(),
+                                               .uses_one_thread = npyext_policy_uses_one_thread()}};
     sqlite3_randomness(sizeof connection->handle_key.bytes, connection->handle_key.bytes);
     return connection;
 }

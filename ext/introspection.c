@@ -29,16 +29,21 @@ static void result_printed_json(sqlite3_context *context, char *text) {
 #define COMPILER "unknown"
 #endif
 
+static const char *word(bool is_true) {
+    return is_true ? "true" : "false";
+}
+
 void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     (void)argc;
     (void)argv;
+    const npyx_host *host = &((const npyext_connection *)sqlite3_user_data(context))->host;
     result_printed_json(
-        context,
-        sqlite3_mprintf("{\"version\":\"%s\",\"sqlite\":\"%s\",\"sqlite_built_against\":\"%s\","
-                        "\"zlib\":\"%s\",\"compiler\":\"%s\",\"entry_point\":\"%s\","
-                        "\"views_allowed\":%s}",
-                        NPYEXT_VERSION, sqlite3_libversion(), SQLITE_VERSION, zlibVersion(), COMPILER,
-                        "sqlite3_npyext_init", npyext_policy_allows_views() ? "true" : "false"));
+        context, sqlite3_mprintf("{\"version\":\"%s\",\"sqlite\":\"%s\",\"sqlite_built_against\":\"%s\","
+                                 "\"zlib\":\"%s\",\"compiler\":\"%s\",\"entry_point\":\"%s\","
+                                 "\"views_allowed\":%s,\"maps_files\":%s,\"uses_one_thread\":%s}",
+                                 NPYEXT_VERSION, sqlite3_libversion(), SQLITE_VERSION, zlibVersion(),
+                                 COMPILER, "sqlite3_npyext_init", word(npyext_policy_allows_views()),
+                                 word(host->maps_files), word(host->uses_one_thread)));
 }
 
 void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv) {

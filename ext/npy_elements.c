@@ -197,6 +197,8 @@ static npyx_status begin_array(elements_cursor *elements, npyx_error *error) {
     npyx_status status = npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view, error);
     if (status == NPYX_OK)
         skip(elements);
+    if (status == NPYX_OK && elements->is_filtered && selection->astype == NULL)
+        npyx_reader_set_work(&elements->blocks.reader, npyext_value_filter_work(&elements->filter));
     return status;
 }
 
@@ -233,7 +235,8 @@ static npyx_status next_block(elements_cursor *elements, npyx_error *error) {
     if (selection->astype != NULL)
         status = convert_block(elements, error);
     if (status == NPYX_OK && elements->is_filtered)
-        status = npyext_value_filter_block(&elements->filter, elements->item, blocks->nelem, error);
+        status = npyext_value_filter_block(&elements->filter, elements->item, blocks->nelem,
+                                           blocks->reader.result, error);
     elements->position += elements->block_nskipped;
     elements->item += elements->block_nskipped * elements->itemsize;
     elements->block_nskipped = 0;
@@ -345,6 +348,7 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char 
     npyx_error error;
     bool is_lookup = false;
     elements->is_eof = false;
+    npyx_reader_rest(&elements->blocks.reader);
     npyx_status status = npyext_selection_begin(&elements->selection, scan, cursor->pVtab, idx_num, sentence,
                                                 argv, &is_lookup, &error);
     if (status == NPYX_OK) {

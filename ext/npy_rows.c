@@ -142,6 +142,8 @@ static void begin_rows(rows_cursor *rows) {
     rows->index += nskipped;
     rows->window.nskipped -= nskipped;
     npyx_reader_expect(&rows->reader, rows->window.nrows);
+    if (rows->is_filtered && rows->selection.astype == NULL)
+        npyx_reader_set_work(&rows->reader, npyext_value_filter_work(&rows->filter));
 }
 
 /* Makes a reader for the array that the selection has just opened. */
@@ -210,7 +212,9 @@ static npyx_status load_block(rows_cursor *rows, npyx_error *error) {
     if (!rows->is_filtered)
         return NPYX_OK;
     rows->filtered_index = rows->index;
-    return npyext_value_filter_block(&rows->filter, rows->items, rows->block_end - rows->index, error);
+    /* a block that another thread has judged begins with the row that is wanted */
+    return npyext_value_filter_block(&rows->filter, rows->items, rows->block_end - rows->index,
+                                     rows->index == reader->first_row ? reader->result : NULL, error);
 }
 
 /* Goes to the first candidate from the row at hand on, or behind the block. */
@@ -294,6 +298,7 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sen
     npyext_scan *scan = &rows->scan;
     npyx_error error;
     bool is_lookup = false;
+    npyx_reader_rest(&rows->reader);
     npyx_status status = npyext_selection_begin(&rows->selection, scan, cursor->pVtab, idx_num, sentence,
                                                 argv, &is_lookup, &error);
     if (status != NPYX_OK) {

@@ -101,15 +101,36 @@ void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dt
     }
 }
 
-npyx_status npyext_value_filter_block(npyext_value_filter *filter, const uint8_t *items, int64_t nelem,
-                                      npyx_error *error) {
-    size_t nbytes = (size_t)((nelem + 63) / 64) * sizeof(uint64_t);
-    npyx_buffer_reset(&filter->bitmap);
-    if (!npyx_buffer_reserve(&filter->bitmap, nbytes))
-        return npyx_buffer_check(&filter->bitmap, error);
-    memset(filter->bitmap.bytes, 0xff, nbytes);
-    filter->nelem = nelem;
+static size_t bitmap_nbytes(int64_t nelem) {
+    return (size_t)((nelem + 63) / 64) * sizeof(uint64_t);
+}
+
+static void judge(const npyext_value_filter *filter, const uint8_t *items, int64_t nelem, uint64_t *bitmap) {
+    memset(bitmap, 0xff, bitmap_nbytes(nelem));
     for (int i = 0; i < filter->nfilters; i++)
-        npyx_filter_apply(&filter->filters[i], items, nelem, (uint64_t *)(void *)filter->bitmap.bytes);
+        npyx_filter_apply(&filter->filters[i], items, nelem, bitmap);
+}
+
+npyx_status npyext_value_filter_block(npyext_value_filter *filter, const uint8_t *items, int64_t nelem,
+                                      const void *result, npyx_error *error) {
+    filter->nelem = nelem;
+    filter->words = result;
+    if (result != NULL)
+        return NPYX_OK;
+    npyx_buffer_reset(&filter->bitmap);
+    if (!npyx_buffer_reserve(&filter->bitmap, bitmap_nbytes(nelem)))
+        return npyx_buffer_check(&filter->bitmap, error);
+    filter->words = (const uint64_t *)(const void *)filter->bitmap.bytes;
+    judge(filter, items, nelem, (uint64_t *)(void *)filter->bitmap.bytes);
     return NPYX_OK;
+}
+
+static void run_filter(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
+    const npyext_value_filter *filter = ctx;
+    judge(filter, bytes, (int64_t)nbytes / filter->filters[0].dtype->itemsize, result);
+}
+
+npyx_work npyext_value_filter_work(const npyext_value_filter *filter) {
+    int64_t nelem = NPYX_WORK_NBYTES / filter->filters[0].dtype->itemsize;
+    return (npyx_work){.run = run_filter, .ctx = filter, .result_nbytes = bitmap_nbytes(nelem)};
 }

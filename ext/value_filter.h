@@ -28,7 +28,8 @@ typedef struct npyext_value_filter {
     int nfilters; /* 0: every item passes */
     npyx_filter filters[NPYEXT_MAX_TERMS];
     /* for the block at hand: bit i is set when item i may pass */
-    npyx_buffer bitmap;
+    const uint64_t *words;
+    npyx_buffer bitmap; /* memory for them */
     int64_t nelem;
 } npyext_value_filter;
 
@@ -48,13 +49,17 @@ void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
 /* Prepares for items of a dtype. */
 void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype);
 
-/* Judges a block. Only when nfilters is not 0. */
+/* Judges a block; result: what npyext_value_filter_work has made of it, or NULL. Only when nfilters is not 0.
+ */
 npyx_status npyext_value_filter_block(npyext_value_filter *filter, const uint8_t *items, int64_t nelem,
-                                      npyx_error *error);
+                                      const void *result, npyx_error *error);
+
+/* The same as a reader's work. */
+npyx_work npyext_value_filter_work(const npyext_value_filter *filter);
 
 /* The first item from number `from` on that may pass; nelem when there is none. */
 static inline int64_t npyext_value_filter_next(const npyext_value_filter *filter, int64_t from) {
-    const uint64_t *words = (const uint64_t *)(const void *)filter->bitmap.bytes;
+    const uint64_t *words = filter->words;
     int64_t nwords = (filter->nelem + 63) / 64;
     int64_t word = from / 64;
     if (from >= filter->nelem)

@@ -17,7 +17,7 @@
 
 /* Running totals, for tests and users who ask what a query cost. */
 typedef struct npyx_counters {
-    int64_t bytes_read;     /* by pread, from files */
+    int64_t bytes_read;     /* from files, or looked at in a mapped one */
     int64_t read_calls;     /* preads */
     int64_t bytes_inflated; /* that zlib produced */
     int64_t files_opened;
@@ -33,6 +33,8 @@ typedef struct npyx_host {
     /* True when work should stop. Called often: must be cheap. NULL: never. */
     bool (*interrupted)(void *ctx);
     npyx_counters counters;
+    bool maps_files;      /* files are mapped into memory instead of being read */
+    bool uses_one_thread; /* no thread is started */
 } npyx_host;
 
 /* A block of nbytes (1 when 0), or NULL. npyx_free takes NULL. */

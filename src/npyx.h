@@ -21,6 +21,7 @@
 #include "literal.h"
 #include "narrow_float.h"
 #include "number_text.h"
+#include "read_ahead.h"
 #include "reader.h"
 #include "siphash.h"
 #include "subview.h"

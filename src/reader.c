@@ -6,8 +6,8 @@
 
 enum {
     FIRST_BLOCK_NBYTES = 1 << 14,
-    MAX_BLOCK_NBYTES =
-        1 << 18, /* well inside of a second-level cache, where filters and SQLite then find it */
+    /* well inside of a second-level cache, where filters and SQLite then find it */
+    MAX_BLOCK_NBYTES = NPYX_WORK_NBYTES,
     FIRST_PANEL_NBYTES = 1 << 16,
     MAX_PANEL_NBYTES = 1 << 23,
     /* an inflating source starts anew for every panel: fewer and larger ones */
@@ -17,7 +17,9 @@ enum {
     /* reading this much more is as cheap as a call to the system */
     GAP_NBYTES = 4096,
     CACHE_LINE_NBYTES = 64,
-    BATCH_NRUNS = 16
+    BATCH_NRUNS = 16,
+    /* with less to come another thread is not worth its start */
+    AHEAD_NBYTES = 1 << 22
 };
 
 void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
@@ -38,9 +40,23 @@ void npyx_reader_expect(npyx_reader *reader, int64_t nrows) {
         reader->block_nbytes = (nrows > 0 ? nrows : 1) * reader->row_nbytes;
 }
 
+void npyx_reader_set_work(npyx_reader *reader, npyx_work work) {
+    npyx_reader_rest(reader);
+    reader->work = work;
+}
+
+void npyx_reader_rest(npyx_reader *reader) {
+    if (reader->ahead != NULL)
+        reader->nrows_read = 0; /* the block lies there */
+    npyx_read_ahead_stop(reader->ahead);
+    reader->ahead = NULL;
+    reader->work = (npyx_work){0};
+}
+
 void npyx_reader_clear(npyx_reader *reader) {
     if (reader->host == NULL)
         return;
+    npyx_reader_rest(reader);
     npyx_free(reader->host, reader->buffer);
     npyx_free(reader->host, reader->window);
     *reader = (npyx_reader){0};
@@ -290,11 +306,48 @@ static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, n
 static npyx_status fill_rows(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
     reader->first_row = row;
     reader->nrows_read = 0;
+    reader->result = NULL;
     npyx_status status = reader->is_contiguous ? fill_contiguous(reader, row, nrows, error)
                                                : fill_panel(reader, row, nrows, error);
     if (status == NPYX_OK)
         reader->nrows_read = nrows;
     return status;
+}
+
+/* Whether the rows from row to before end are given by another thread as well from now on. */
+static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
+    if (reader->ahead != NULL && reader->ahead_row == row && reader->ahead_end == end)
+        return true;
+    npyx_work work = reader->work;
+    if (reader->ahead != NULL)
+        npyx_reader_set_work(reader, work);
+    bool is_worth_it = work.run != NULL && reader->is_contiguous && reader->source->is_concurrent &&
+                       reader->block_nbytes == MAX_BLOCK_NBYTES && reader->row_nbytes <= MAX_BLOCK_NBYTES &&
+                       end - row >= AHEAD_NBYTES / reader->row_nbytes;
+    if (!is_worth_it)
+        return false;
+    int64_t block_nbytes = MAX_BLOCK_NBYTES / reader->row_nbytes * reader->row_nbytes;
+    reader->ahead = npyx_read_ahead_start(reader->source, reader->view.off + row * reader->row_nbytes,
+                                          (end - row) * reader->row_nbytes, (size_t)block_nbytes, work);
+    reader->ahead_row = row;
+    reader->ahead_end = end;
+    if (reader->ahead == NULL) /* not to be tried at every block */
+        reader->work = (npyx_work){0};
+    return reader->ahead != NULL;
+}
+
+static npyx_status fill_ahead(npyx_reader *reader, npyx_error *error) {
+    npyx_block block;
+    reader->first_row = reader->ahead_row;
+    reader->nrows_read = 0;
+    npyx_status status = npyx_read_ahead_next(reader->ahead, &block, error);
+    if (status != NPYX_OK)
+        return status;
+    reader->rows = block.bytes;
+    reader->result = block.result;
+    reader->nrows_read = (int64_t)block.nbytes / reader->row_nbytes;
+    reader->ahead_row += reader->nrows_read;
+    return NPYX_OK;
 }
 
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error) {
@@ -304,6 +357,7 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
     int64_t nrows = reader->nrows - row < max_nrows ? reader->nrows - row : max_nrows;
     if (reader->row_nbytes == 0) { /* no bytes to read, however many rows are claimed */
         reader->rows = (const uint8_t *)"";
+        reader->result = NULL;
         reader->first_row = row;
         reader->nrows_read = nrows;
         return NPYX_OK;
@@ -312,6 +366,8 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
         return npyx_fail(error, NPYX_TOOBIG, -1,
                          "one row has %" PRId64 " bytes, more than SQLite's limit of %" PRId64 " for a value",
                          reader->row_nbytes, reader->max_row_nbytes);
+    if (is_ahead(reader, row, row + nrows))
+        return fill_ahead(reader, error);
     int64_t block_nrows = reader->block_nbytes / reader->row_nbytes;
     if (block_nrows < 1)
         block_nrows = 1;

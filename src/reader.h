@@ -9,7 +9,7 @@
 #ifndef NPYX_READER_H
 #define NPYX_READER_H
 
-#include "source.h"
+#include "read_ahead.h"
 #include "view.h"
 
 #pragma GCC visibility push(hidden)
@@ -24,6 +24,7 @@ typedef struct npyx_reader {
     const uint8_t *rows;
     int64_t first_row;
     int64_t nrows_read;
+    const void *result; /* what the work made of the block; NULL: the work is still to be done */
     /* private */
     npyx_host *host;
     bool is_contiguous;
@@ -32,6 +33,9 @@ typedef struct npyx_reader {
     uint8_t *buffer;
     size_t buffer_nbytes;
     uint8_t *window;
+    npyx_work work;
+    npyx_read_ahead *ahead; /* gives the blocks from ahead_row to before ahead_end */
+    int64_t ahead_row, ahead_end;
 } npyx_reader;
 
 /* Reads nothing yet. A row beyond max_row_nbytes gives NPYX_TOOBIG when it is to be read. source and the
@@ -41,6 +45,17 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
 
 /* No more than nrows rows are likely to be wanted: the first block is to have no more. */
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows);
+
+/* No block of work is larger. */
+enum { NPYX_WORK_NBYTES = 1 << 18 };
+
+/* What the caller is going to do with every block, all of it: with much to read in order, another thread may
+ * do some of it (see result). Until npyx_reader_rest or clear, what work.ctx points to must not change. */
+void npyx_reader_set_work(npyx_reader *reader, npyx_work work);
+
+/* Ends what another thread does for the reader, which loses its block at hand and its work. To be called
+ * before the source is closed; a reader of zeros is taken too. */
+void npyx_reader_rest(npyx_reader *reader);
 
 /* Makes a block that begins at row, which is below nrows, of at most max_nrows. Polls the host. */
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error);

@@ -26,6 +26,11 @@ typedef struct npyx_source_ops {
     npyx_status (*borrow)(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
                           npyx_error *error);
     void (*close)(npyx_source *source);
+    /* Of a source that is_concurrent. Exactly nbytes, in place or read into scratch, without a count, a check
+     * or a call to the host; NULL when they cannot be had. */
+    const uint8_t *(*read_aside)(const npyx_source *source, int64_t off, void *scratch, size_t nbytes);
+    /* Counts and checks what was read aside, as read would have. */
+    npyx_status (*account)(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error);
 } npyx_source_ops;
 
 struct npyx_source {
@@ -34,8 +39,9 @@ struct npyx_source {
     int64_t nbytes; /* length; for an inflating source what the directory claims */
     int64_t
         file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
-    bool is_forward;  /* going back costs a new start */
-    bool wants_order; /* has a CRC that only a pass in order through all bytes completes */
+    bool is_forward;    /* going back costs a new start */
+    bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
+    bool is_concurrent; /* another thread may read it aside, as npyx_read_ahead does */
 };
 
 /* Up to nbytes at off; *read_nbytes is smaller only at the end. Offsets beyond the end read nothing. */

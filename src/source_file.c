@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +19,12 @@ typedef struct file_source {
     npyx_source base;
     int descriptor;
     struct timespec mtime;
+    uint8_t *map;       /* of the whole file; NULL: it is read */
+    int64_t passed_off; /* a scan has gone on to here */
 } file_source;
+
+/* A scan of a mapped file keeps about this much of it in the process. */
+enum { MAPPED_NBYTES = 1 << 23 };
 
 static npyx_status fail_errno(npyx_error *error, int errno_value, const char *what) {
     npyx_status status = errno_value == ENOENT || errno_value == ENOTDIR ? NPYX_NOT_FOUND : NPYX_IO;
@@ -35,6 +41,14 @@ static npyx_status file_check(const file_source *file, npyx_error *error) {
     return npyx_fail(error, NPYX_IO, -1,
                      "the file changed while it was read (%" PRId64 " bytes at first, now %" PRId64 ")",
                      file->base.nbytes, (int64_t)now.st_size);
+}
+
+static npyx_status file_check_when_due(const file_source *file, int64_t off, size_t nbytes,
+                                       npyx_error *error) {
+    int64_t end_off = off + (int64_t)nbytes;
+    bool is_due =
+        off / CHECKED_NBYTES != end_off / CHECKED_NBYTES || (off > 0 && end_off == file->base.nbytes);
+    return is_due ? file_check(file, error) : NPYX_OK;
 }
 
 static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
@@ -58,17 +72,67 @@ static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size
             return status;
     }
     *read_nbytes = done_nbytes;
-    int64_t end_off = off + (int64_t)nbytes;
-    bool is_due = off / CHECKED_NBYTES != end_off / CHECKED_NBYTES || (off > 0 && end_off == source->nbytes);
-    return is_due ? file_check(file, error) : NPYX_OK;
+    return file_check_when_due(file, off, nbytes, error);
+}
+
+static const uint8_t *file_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes) {
+    const file_source *file = (const file_source *)source;
+    if (file->map != NULL)
+        return file->map + off;
+    ssize_t n = pread(file->descriptor, scratch, nbytes, (off_t)off);
+    return n >= 0 && (size_t)n == nbytes ? scratch : NULL;
+}
+
+/* What a scan leaves behind is given back: it stays at its address, and comes again for whoever looks. */
+static void file_forget(file_source *file, int64_t off, int64_t end_off) {
+    bool goes_on = off >= file->passed_off && off - file->passed_off < MAPPED_NBYTES;
+    int64_t kept_off = file->passed_off / MAPPED_NBYTES * MAPPED_NBYTES;
+    int64_t left_nbytes = end_off / MAPPED_NBYTES * MAPPED_NBYTES - kept_off;
+    if (goes_on && left_nbytes > 0)
+        madvise(file->map + kept_off, (size_t)left_nbytes, MADV_DONTNEED);
+    file->passed_off = end_off;
+}
+
+static npyx_status file_account(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
+    file_source *file = (file_source *)source;
+    source->host->counters.read_calls += file->map == NULL;
+    source->host->counters.bytes_read += (int64_t)nbytes;
+    if (file->map != NULL)
+        file_forget(file, off, off + (int64_t)nbytes);
+    return file_check_when_due(file, off, nbytes, error);
+}
+
+static npyx_status file_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
+                               npyx_error *error) {
+    file_source *file = (file_source *)source;
+    *bytes = NULL;
+    if (file->map == NULL)
+        return NPYX_OK;
+    /* the check comes before anybody looks: behind the end of a file cut short there is no memory */
+    npyx_status status = file_account(source, off, nbytes, error);
+    if (status == NPYX_OK)
+        *bytes = file->map + off;
+    return status;
+}
+
+/* Where there is no room for a map, the file is read. */
+static void file_map(file_source *file) {
+    if (file->base.nbytes == 0 || (uint64_t)file->base.nbytes > SIZE_MAX)
+        return;
+    void *map = mmap(NULL, (size_t)file->base.nbytes, PROT_READ, MAP_SHARED, file->descriptor, 0);
+    if (map != MAP_FAILED)
+        file->map = map;
 }
 
 static void file_close(npyx_source *source) {
+    const file_source *file = (const file_source *)source;
+    if (file->map != NULL)
+        munmap(file->map, (size_t)source->nbytes);
     close(((file_source *)source)->descriptor);
     npyx_free(source->host, source);
 }
 
-static const npyx_source_ops file_ops = {file_read, NULL, file_close};
+static const npyx_source_ops file_ops = {file_read, file_borrow, file_close, file_read_aside, file_account};
 
 static npyx_file_info info_of_stat(const struct stat *found) {
     return (npyx_file_info){.nbytes = found->st_size,
@@ -121,9 +185,12 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
     file_source *file = npyx_alloc_zeroed(host, sizeof *file);
     if (file == NULL)
         return npyx_fail_nomem(error);
-    file->base = (npyx_source){.ops = &file_ops, .host = host, .nbytes = found.st_size};
+    file->base =
+        (npyx_source){.ops = &file_ops, .host = host, .nbytes = found.st_size, .is_concurrent = true};
     file->descriptor = descriptor;
     file->mtime = found.st_mtim;
+    if (host->maps_files)
+        file_map(file);
     if (info != NULL)
         *info = info_of_stat(&found);
     host->counters.files_opened++;

@@ -85,7 +85,18 @@ static void range_close(npyx_source *source) {
     npyx_free(source->host, source);
 }
 
-static const npyx_source_ops range_ops = {range_read, range_borrow, range_close};
+static const uint8_t *range_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes) {
+    const range_source *range = (const range_source *)source;
+    return range->parent->ops->read_aside(range->parent, range->off + off, scratch, nbytes);
+}
+
+static npyx_status range_account(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
+    range_source *range = (range_source *)source;
+    return range->parent->ops->account(range->parent, range->off + off, nbytes, error);
+}
+
+static const npyx_source_ops range_ops = {range_read, range_borrow, range_close, range_read_aside,
+                                          range_account};
 
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error) {
@@ -101,7 +112,8 @@ npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nby
                                 .nbytes = nbytes,
                                 .file_off = parent->file_off + off,
                                 .is_forward = parent->is_forward,
-                                .wants_order = check_crc};
+                                .wants_order = check_crc,
+                                .is_concurrent = parent->is_concurrent && !check_crc};
     range->parent = parent;
     range->off = off;
     range->check_crc = check_crc;

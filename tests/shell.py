@@ -10,6 +10,8 @@ TESTS = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(TESTS)
 FLAVOUR = os.environ.get("NPYEXT_FLAVOUR", "release")
 SANITIZED = FLAVOUR == "asan"
+# Files are mapped: bytes_read counts every look at one, and none is copied.
+MAPPED = os.environ.get("NPYEXT_MMAP") == "1"
 BUILD = os.path.join(ROOT, ".build", FLAVOUR)
 EXTENSION = os.path.abspath(
     os.environ.get("NPYEXT_SO") or os.path.join(BUILD if SANITIZED else ROOT, "npyext.so")

@@ -1,0 +1,47 @@
+/*
+ * Blocks of a source in order, read and worked on by two threads.
+ *
+ * Reading a file that is in the page cache is a copy by the kernel, which one processor makes more slowly
+ * than two. The caller's thread takes the blocks in order; while the one it wants is not there, it makes
+ * blocks itself. The other thread is in no SQLite function and no host's, allocates nothing and gets no
+ * signal: it reads, and calls the work. A block that it could not read is read again by the caller, who finds
+ * the error.
+ */
+#ifndef NPYX_READ_AHEAD_H
+#define NPYX_READ_AHEAD_H
+
+#include "source.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What is done with every block, by either thread at any time: a pure function of ctx and the block's bytes,
+ * that leaves its result in result_nbytes of memory, aligned to 8 bytes. */
+typedef struct npyx_work {
+    void (*run)(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result);
+    const void *ctx;
+    size_t result_nbytes;
+} npyx_work;
+
+typedef struct npyx_read_ahead npyx_read_ahead;
+
+/* Begins with nbytes at off of a source that is_concurrent, in blocks of block_nbytes. NULL when there is no
+ * processor, no thread or no memory for it, which is no error: read without. The source and ctx outlive it.
+ */
+npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t nbytes, size_t block_nbytes,
+                                       npyx_work work);
+
+typedef struct npyx_block {
+    const uint8_t *bytes; /* alive until the next call, as is the result */
+    size_t nbytes;        /* block_nbytes, or what is left */
+    const void *result;
+} npyx_block;
+
+/* The next block, with the source's checks made. Not to be called behind the last one. */
+npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_block *block, npyx_error *error);
+
+/* Takes NULL. Waits for the other thread to end. */
+void npyx_read_ahead_stop(npyx_read_ahead *ahead);
+
+#pragma GCC visibility pop
+
+#endif
