@@ -1,5 +1,6 @@
 #include "bridge.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "policy.h"
@@ -190,6 +191,13 @@ void npyext_result_argument(sqlite3_context *context, const npyext_argument *arg
         break;
     default: sqlite3_result_null(context);
     }
+}
+
+void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n) {
+    npyx_buffer_append_char(buffer, '[');
+    for (int i = 0; i < n; i++)
+        npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ",%" PRId64, integers[i]);
+    npyx_buffer_append_char(buffer, ']');
 }
 
 void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes) {

@@ -79,6 +79,9 @@ void npyext_result_argument(sqlite3_context *context, const npyext_argument *arg
 void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes);
 void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes);
 
+/* Appends integers as a JSON array. */
+void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n);
+
 /* What npyx_element_value made. */
 void npyext_result_value(sqlite3_context *context, const npyx_value *value);
 

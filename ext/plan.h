@@ -40,6 +40,7 @@ typedef enum npyext_role {
     NPYEXT_SOURCE,
     NPYEXT_MEMBER,
     NPYEXT_SLICE,
+    NPYEXT_AXIS,
     NPYEXT_FIELD,
     NPYEXT_VIEW,
     NPYEXT_ASTYPE,

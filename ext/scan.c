@@ -224,6 +224,24 @@ int npyext_scan_confirm(const npyext_scan *scan) {
     return is_sound ? SQLITE_OK : SQLITE_SCHEMA;
 }
 
+npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {
+    bool is_host_fault = error->status == NPYX_NOMEM || error->status == NPYX_INTERRUPTED;
+    if (is_host_fault || scan->on_error == NPYEXT_RAISE)
+        return NPYEXT_ENDS_QUERY;
+    if (scan->on_error == NPYEXT_ROW)
+        return NPYEXT_BECOMES_ROW;
+    scan->connection->host.counters.files_skipped++;
+    return NPYEXT_IS_LEFT_OUT;
+}
+
+void npyext_result_fault(sqlite3_context *context, const npyext_scan *scan, const npyx_error *error) {
+    char *text = npyext_error_text(npyext_scan_place(scan), error);
+    if (text == NULL)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_text(context, text, -1, sqlite3_free);
+}
+
 npyext_place npyext_scan_place(const npyext_scan *scan) {
     const char *path = scan->path;
     const npyext_argument *source = &scan->arguments[NPYEXT_SOURCE];

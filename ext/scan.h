@@ -72,11 +72,20 @@ bool npyext_scan_is_single(const npyext_scan *scan);
  * array and the file has been replaced by one of several. To be asked at the end of xFilter. */
 int npyext_scan_confirm(const npyext_scan *scan);
 
+/* What becomes of a fault in a function that has a column for it. */
+typedef enum npyext_fate { NPYEXT_ENDS_QUERY, NPYEXT_BECOMES_ROW, NPYEXT_IS_LEFT_OUT } npyext_fate;
+
+/* By on_error; what is left out is counted. What ails the host is no fault of a file and ends every query. */
+npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error);
+
 /* Where the scan is, for messages. */
 npyext_place npyext_scan_place(const npyext_scan *scan);
 
 /* A hash of arguments, path and entry: equal for the same array of the same call, and never NULL. */
 int64_t npyext_scan_array_key(npyext_scan *scan);
+
+/* A fault as a row's `error`: the text that ends other queries. */
+void npyext_result_fault(sqlite3_context *context, const npyext_scan *scan, const npyx_error *error);
 
 /* xColumn of argument columns, path, name and array_key is the same everywhere. */
 void npyext_result_path(sqlite3_context *context, const npyext_scan *scan);

@@ -136,14 +136,16 @@ npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan
     return status;
 }
 
-bool npyext_selection_skip(npyext_selection *selection, npyext_scan *scan, const npyx_error *error) {
-    bool is_host_fault = error->status == NPYX_NOMEM || error->status == NPYX_INTERRUPTED;
-    if (scan->on_error != NPYEXT_SKIP || is_host_fault)
-        return false;
-    scan->connection->host.counters.files_skipped++;
+void npyext_selection_leave(npyext_selection *selection, npyext_scan *scan) {
     npyext_selection_close(selection);
     if (!scan->has_entry) /* the whole file is at fault, not one array of it */
         npyext_scan_close_file(scan);
+}
+
+bool npyext_selection_skip(npyext_selection *selection, npyext_scan *scan, const npyx_error *error) {
+    if (npyext_scan_fate(scan, error) != NPYEXT_IS_LEFT_OUT)
+        return false;
+    npyext_selection_leave(selection, scan);
     return true;
 }
 

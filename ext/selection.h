@@ -39,6 +39,9 @@ npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *sca
  * scan where it is: npyext_selection_skip then goes past it. */
 npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan, npyx_error *error);
 
+/* Leaves what is at fault behind: the array, or all of its file. */
+void npyext_selection_leave(npyext_selection *selection, npyext_scan *scan);
+
 /* Whether on_error lets the query go on after this fault; then what is at fault is left behind. */
 bool npyext_selection_skip(npyext_selection *selection, npyext_scan *scan, const npyx_error *error);
 

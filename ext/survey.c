@@ -31,21 +31,12 @@ int npyext_survey_close(sqlite3_vtab_cursor *cursor) {
 
 /* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
 static bool becomes_row(npyext_survey *survey, int *code) {
-    npyext_scan *scan = &survey->scan;
-    npyx_status status = survey->error.status;
-    *code = SQLITE_OK;
-    /* what ails the host is no fault of a file */
-    bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
-    if (scan->on_error == NPYEXT_RAISE || is_host_fault) {
-        *code = npyext_report(survey->base.pVtab, npyext_scan_place(scan), &survey->error);
-        return false;
-    }
-    if (scan->on_error == NPYEXT_SKIP) {
-        scan->connection->host.counters.files_skipped++;
-        return false;
-    }
-    survey->has_error = true;
-    return true;
+    npyext_fate fate = npyext_scan_fate(&survey->scan, &survey->error);
+    *code = fate == NPYEXT_ENDS_QUERY
+                ? npyext_report(survey->base.pVtab, npyext_scan_place(&survey->scan), &survey->error)
+                : SQLITE_OK;
+    survey->has_error = fate == NPYEXT_BECOMES_ROW;
+    return survey->has_error;
 }
 
 static npyx_status check_format(const npyext_survey *survey, npyx_error *error) {
@@ -135,13 +126,8 @@ int npyext_survey_eof(sqlite3_vtab_cursor *cursor) {
 }
 
 void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey) {
-    if (!survey->has_error)
-        return;
-    char *text = npyext_error_text(npyext_scan_place(&survey->scan), &survey->error);
-    if (text == NULL)
-        sqlite3_result_error_nomem(context);
-    else
-        sqlite3_result_text(context, text, -1, sqlite3_free);
+    if (survey->has_error)
+        npyext_result_fault(context, &survey->scan, &survey->error);
 }
 
 int npyext_survey_result_json_text(sqlite3_context *context, npyext_survey *survey) {
@@ -150,13 +136,6 @@ int npyext_survey_result_json_text(sqlite3_context *context, npyext_survey *surv
         return npyext_result_error(context, npyext_scan_place(&survey->scan), &error);
     npyext_result_json(context, survey->text.bytes, survey->text.nbytes);
     return SQLITE_OK;
-}
-
-void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n) {
-    npyx_buffer_append_char(buffer, '[');
-    for (int i = 0; i < n; i++)
-        npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ",%" PRId64, integers[i]);
-    npyx_buffer_append_char(buffer, ']');
 }
 
 void npyext_survey_result_shape(sqlite3_context *context, npyext_survey *survey) {

@@ -54,9 +54,6 @@ void npyext_survey_result_descr(sqlite3_context *context, const npyext_survey *s
 /* The finished text buffer as JSON or as text, or its failure. */
 int npyext_survey_result_json_text(sqlite3_context *context, npyext_survey *survey);
 
-/* Appends integers as a JSON array. */
-void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n);
-
 #pragma GCC visibility pop
 
 #endif

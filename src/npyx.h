@@ -23,12 +23,15 @@
 #include "number_text.h"
 #include "read_ahead.h"
 #include "reader.h"
+#include "reduction.h"
 #include "siphash.h"
 #include "subview.h"
 #include "slice.h"
 #include "source.h"
+#include "stats.h"
 #include "status.h"
 #include "utf8.h"
 #include "view.h"
+#include "wide_integer.h"
 
 #endif

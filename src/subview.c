@@ -55,6 +55,15 @@ static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error
     return NPYX_OK;
 }
 
+npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error) {
+    npyx_status status = add_axes(view, field, error);
+    if (status != NPYX_OK)
+        return status;
+    view->off += field->off;
+    view->dtype = field->dtype;
+    return NPYX_OK;
+}
+
 /* The field that the text begins with: a name may itself hold dots, so the longest one that there is. */
 static const npyx_field *find_first_field(const npyx_dtype *dtype, const char *text, size_t nbytes,
                                           size_t *name_nbytes) {
@@ -74,11 +83,9 @@ npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nby
         const npyx_field *field = find_first_field(view->dtype, text, nbytes, &name_nbytes);
         if (field == NULL)
             return fail_field(view->dtype, text, nbytes, error);
-        npyx_status status = add_axes(view, field, error);
+        npyx_status status = npyx_view_enter_field(view, field, error);
         if (status != NPYX_OK)
             return status;
-        view->off += field->off;
-        view->dtype = field->dtype;
         is_last = name_nbytes == nbytes;
         text += name_nbytes + !is_last;
         nbytes -= name_nbytes + !is_last;
@@ -155,6 +162,26 @@ void npyx_view_orient(npyx_view *view, int naxes, bool is_falling) {
         view->strides[axis] = -view->strides[axis];
         view->first[axis] += last * view->step[axis];
         view->step[axis] = -view->step[axis];
+    }
+}
+
+/* Insertion sort: there are few axes. */
+void npyx_view_sort_axes(npyx_view *view) {
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (view->strides[axis] >= 0)
+            continue;
+        view->off += (view->shape[axis] - 1) * view->strides[axis];
+        view->strides[axis] = -view->strides[axis];
+    }
+    for (int axis = 1; axis < view->ndim; axis++) {
+        int64_t shape = view->shape[axis], stride = view->strides[axis];
+        int place = axis;
+        for (; place > 0 && view->strides[place - 1] < stride; place--) {
+            view->shape[place] = view->shape[place - 1];
+            view->strides[place] = view->strides[place - 1];
+        }
+        view->shape[place] = shape;
+        view->strides[place] = stride;
     }
 }
 

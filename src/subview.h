@@ -25,6 +25,13 @@ void npyx_view_narrow(npyx_view *view, int axis, int64_t low, int64_t high);
  * which it rises. */
 void npyx_view_orient(npyx_view *view, int naxes, bool is_falling);
 
+/* Puts the axes into the order in which the items lie in the file. Where the view lies in the whole array is
+ * not known any more; it must have items. */
+void npyx_view_sort_axes(npyx_view *view);
+
+/* Narrows the view's items to one field. NPYX_INVALID for more dimensions than there can be. */
+npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error);
+
 /* The flat C-order position in the file's whole array of the item at flat C-order position nelem of the view.
  */
 int64_t npyx_view_file_position(const npyx_view *view, int64_t position);

@@ -89,7 +89,19 @@ def crc():
     return "SELECT crc_ok FROM npz_members(?)", "x"
 
 
-TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
+def statistics():
+    """One step reduces 160 GB, with another thread's help."""
+    write_sparse_npy("x", (20_000_000_000,))
+    return "SELECT max FROM npy_stats(?)", "x"
+
+
+def statistics_along_an_axis():
+    """One step reduces 160 GB that come in panels."""
+    write_sparse_npy("x", (2_000_000, 10_000))
+    return "SELECT max FROM npy_stats(?, '', '', 0)", "x"
+
+
+TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc, statistics, statistics_along_an_axis]
 
 
 def open_files(folder):

@@ -1,0 +1,442 @@
+/* npy_stats(source, member, slice, axis): counts, extremes and moments of arrays, one row an array, a field
+ * or a coordinate of the axes that are left. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "functions.h"
+#include "selection.h"
+
+enum {
+    PATH,
+    NAME,
+    FIELD_NAME,
+    AT,
+    COUNT,
+    NULLS,
+    INFS,
+    ZEROS,
+    MIN,
+    MAX,
+    MEAN,
+    STD,
+    SUM,
+    ERROR,
+    SOURCE,
+    MEMBER,
+    SLICE,
+    AXIS,
+    FIELD,
+    VIEW,
+    EXPECT,
+    ON_ERROR,
+    ARGMIN,
+    ARGMAX,
+    VAR,
+    M2,
+    CRC32,
+    ARRAY_KEY,
+    NCOLUMNS
+};
+
+/* Where the least item stands is known only when items come in their order. */
+enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
+
+static const npyext_column columns[NCOLUMNS] = {
+    NPYEXT_PATH(false),
+    NPYEXT_NAME(false),
+    NPYEXT_OUTPUT("field_name TEXT", 0),
+    NPYEXT_OUTPUT("at", 0),
+    NPYEXT_OUTPUT("count INTEGER", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_OUTPUT("nulls INTEGER", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_OUTPUT("infs INTEGER", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_OUTPUT("zeros INTEGER", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_OUTPUT("min", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_OUTPUT("max", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_OUTPUT("mean", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_OUTPUT("std REAL", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_OUTPUT("sum", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
+    NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE),
+    NPYEXT_ARGUMENT("axis BLOB", NPYEXT_AXIS),
+    NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),
+    NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW),
+    NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT),
+    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_HIDDEN("argmin INTEGER", NEEDS_ORDER),
+    NPYEXT_HIDDEN("argmax INTEGER", NEEDS_ORDER),
+    NPYEXT_HIDDEN("var REAL", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_HIDDEN("m2 REAL", NPYEXT_NEEDS_ITEMS),
+    NPYEXT_HIDDEN("crc32 INTEGER", NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_CRC),
+    NPYEXT_ARRAY_KEY,
+};
+
+typedef struct stats_cursor {
+    sqlite3_vtab_cursor base;
+    bool is_eof;
+    npyext_scan scan;
+    npyext_selection selection;
+    bool is_reducing;
+    npyx_reduction reduction;
+    int64_t coordinate; /* of the row at hand, in the reduction's group */
+    int leaf;
+    int64_t nrows; /* given of the array at hand */
+    bool has_error;
+    npyx_error error; /* of the row at hand */
+    npyx_buffer scratch;
+} stats_cursor;
+
+static int stats_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    npyext_connection *connection = ((npyext_vtab *)vtab)->connection;
+    stats_cursor *stats = sqlite3_malloc(sizeof *stats);
+    if (stats == NULL)
+        return SQLITE_NOMEM;
+    memset(stats, 0, sizeof *stats);
+    stats->is_eof = true;
+    npyext_selection_init(&stats->selection, &connection->host);
+    stats->scratch.host = &connection->host;
+    *cursor = &stats->base;
+    return SQLITE_OK;
+}
+
+static void end_reduction(stats_cursor *stats) {
+    npyx_reduction_end(&stats->reduction);
+    stats->is_reducing = false;
+}
+
+static int stats_close(sqlite3_vtab_cursor *cursor) {
+    stats_cursor *stats = (stats_cursor *)cursor;
+    end_reduction(stats);
+    npyext_selection_close(&stats->selection);
+    npyext_scan_clear(&stats->scan);
+    npyx_buffer_clear(&stats->scratch);
+    sqlite3_free(stats);
+    return SQLITE_OK;
+}
+
+/* Marks an axis of the view, which may be counted from the end. */
+static npyx_status name_axis(int64_t axis, const npyx_view *view, bool *axes, npyx_error *error) {
+    int64_t from_start = axis < 0 ? axis + view->ndim : axis;
+    if (from_start < 0 || from_start >= view->ndim)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "axis %" PRId64 " is out of range for an array of %d dimensions", axis, view->ndim);
+    if (axes[from_start])
+        return npyx_fail(error, NPYX_INVALID, -1, "axis %" PRId64 " is named twice", axis);
+    axes[from_start] = true;
+    return NPYX_OK;
+}
+
+static npyx_status name_listed_axes(const npyx_literal *list, const npyx_view *view, bool *axes,
+                                    npyx_error *error) {
+    bool is_list = list->kind == NPYX_LITERAL_LIST || list->kind == NPYX_LITERAL_TUPLE;
+    npyx_status status = NPYX_OK;
+    for (const npyx_literal *item = is_list ? list->first : list; item != NULL && status == NPYX_OK;
+         item = is_list ? item->next : NULL) {
+        if (item->kind != NPYX_LITERAL_INT)
+            return npyx_fail(error, NPYX_INVALID, -1,
+                             "axis is an integer or a list of integers, as in '[0, 2]'");
+        status = name_axis(item->integer, view, axes, error);
+    }
+    return status;
+}
+
+/* Reads the axis argument; *is_given false: there is none. */
+static npyx_status read_axes(const stats_cursor *stats, bool axes[NPYX_MAX_NDIM], bool *is_given,
+                             npyx_error *error) {
+    const npyext_argument *argument = &stats->scan.arguments[NPYEXT_AXIS];
+    const npyx_view *view = &stats->selection.view;
+    memset(axes, 0, NPYX_MAX_NDIM * sizeof axes[0]);
+    *is_given = npyext_argument_is_given(argument);
+    if (!*is_given)
+        return NPYX_OK;
+    if (argument->type == SQLITE_INTEGER)
+        return name_axis(argument->integer, view, axes, error);
+    npyx_arena arena = {.host = &stats->scan.connection->host};
+    const npyx_literal *list = NULL;
+    npyx_status status = NPYX_CORRUPT;
+    if (argument->type == SQLITE_TEXT)
+        status = npyx_literal_parse(&arena, argument->bytes, argument->nbytes, false, &list, error);
+    if (status == NPYX_OK)
+        status = name_listed_axes(list, view, axes, error);
+    else if (status != NPYX_NOMEM)
+        status =
+            npyx_fail(error, NPYX_INVALID, -1, "axis is an integer or a list of integers, as in '[0, 2]'");
+    npyx_arena_clear(&arena);
+    return status;
+}
+
+static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
+    const npyext_selection *selection = &stats->selection;
+    int needs = stats->scan.plan.needs;
+    bool axes[NPYX_MAX_NDIM], has_axes = false;
+    npyx_status status = read_axes(stats, axes, &has_axes, error);
+    if (status != NPYX_OK)
+        return status;
+    npyx_reduction_options options = {.axes = has_axes ? axes : NULL,
+                                      .is_in_order = (needs & NPYEXT_NEEDS_PLACE) != 0,
+                                      .wants_crc32 = (needs & NPYEXT_NEEDS_CRC) != 0,
+                                      .skips_items = (needs & NPYEXT_NEEDS_ITEMS) == 0};
+    stats->is_reducing = true;
+    stats->coordinate = stats->leaf = 0;
+    stats->nrows = 0;
+    return npyx_reduction_begin(&stats->reduction, selection->payload, &selection->view, &options, error);
+}
+
+/* Goes on to the next row of the open array; NPYX_DONE behind its last. */
+static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
+    npyx_reduction *reduction = &stats->reduction;
+    if (stats->nrows > 0 && ++stats->leaf < reduction->nleaves)
+        return NPYX_OK;
+    stats->leaf = 0;
+    if (stats->nrows > 0 && ++stats->coordinate < reduction->group_ncoordinates)
+        return NPYX_OK;
+    stats->coordinate = 0;
+    return npyx_reduction_next(reduction, error);
+}
+
+/* Goes on to the next array that can be opened, or answers NPYX_DONE. */
+static npyx_status next_array(stats_cursor *stats, npyx_error *error) {
+    if (stats->selection.is_open && npyext_scan_is_single(&stats->scan))
+        return NPYX_DONE; /* it stays open for the next lookup */
+    npyx_status status = npyext_selection_next(&stats->selection, &stats->scan, error);
+    return status == NPYX_OK ? begin_reduction(stats, error) : status;
+}
+
+/* What becomes of a fault: a row, nothing, or the end of the query. */
+static int meet_fault(stats_cursor *stats, bool *is_row) {
+    npyext_scan *scan = &stats->scan;
+    npyext_fate fate = npyext_scan_fate(scan, &stats->error);
+    end_reduction(stats);
+    *is_row = fate == NPYEXT_BECOMES_ROW;
+    stats->has_error = *is_row;
+    if (fate == NPYEXT_ENDS_QUERY)
+        return npyext_report(stats->base.pVtab, npyext_scan_place(scan), &stats->error);
+    if (fate == NPYEXT_IS_LEFT_OUT)
+        npyext_selection_leave(&stats->selection, scan);
+    return SQLITE_OK;
+}
+
+static int advance(stats_cursor *stats) {
+    bool is_row = false;
+    int code = SQLITE_OK;
+    npyext_connection_begin(stats->scan.connection);
+    if (stats->has_error) /* its row was given */
+        npyext_selection_leave(&stats->selection, &stats->scan);
+    stats->has_error = false;
+    while (!is_row && !stats->is_eof && code == SQLITE_OK) {
+        bool was_reducing = stats->is_reducing;
+        npyx_status status = was_reducing ? next_row(stats, &stats->error) : next_array(stats, &stats->error);
+        if (status == NPYX_DONE && was_reducing) {
+            end_reduction(stats);
+        } else if (status == NPYX_DONE) {
+            stats->is_eof = true;
+        } else if (status != NPYX_OK) {
+            code = meet_fault(stats, &is_row);
+        } else if (was_reducing) {
+            stats->nrows++;
+            is_row = true;
+        }
+    }
+    return code;
+}
+
+static int stats_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
+                        sqlite3_value **argv) {
+    (void)argc;
+    stats_cursor *stats = (stats_cursor *)cursor;
+    bool is_lookup = false;
+    end_reduction(stats);
+    stats->has_error = false;
+    stats->is_eof = false;
+    npyx_status status = npyext_selection_begin(&stats->selection, &stats->scan, cursor->pVtab, idx_num,
+                                                sentence, argv, &is_lookup, &stats->error);
+    if (status == NPYX_OK && is_lookup)
+        status = begin_reduction(stats, &stats->error);
+    if (status != NPYX_OK) {
+        stats->is_eof = true;
+        end_reduction(stats);
+        return npyext_report(cursor->pVtab, npyext_scan_place(&stats->scan), &stats->error);
+    }
+    return advance(stats);
+}
+
+static int stats_next(sqlite3_vtab_cursor *cursor) {
+    return advance((stats_cursor *)cursor);
+}
+
+static int stats_eof(sqlite3_vtab_cursor *cursor) {
+    return ((stats_cursor *)cursor)->is_eof;
+}
+
+static const npyx_stats *stats_of_row(const stats_cursor *cursor) {
+    const npyx_reduction *reduction = &cursor->reduction;
+    return &reduction->stats[cursor->coordinate * reduction->nleaves + cursor->leaf];
+}
+
+static int result_item(sqlite3_context *context, stats_cursor *cursor, const npyx_dtype *dtype,
+                       const uint8_t *item) {
+    npyx_value value;
+    npyx_error error;
+    npyx_status status = npyx_element_value(dtype, item, &cursor->scratch, &value, &error);
+    if (status != NPYX_OK)
+        return npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+    npyext_result_value(context, &value);
+    return SQLITE_OK;
+}
+
+static int result_complex(sqlite3_context *context, stats_cursor *cursor, double real, double imaginary) {
+    const npyx_dtype complex128 = {
+        .type = NPYX_C16, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = 16};
+    uint8_t item[16];
+    if (isnan(real) && isnan(imaginary))
+        return SQLITE_OK;
+    memcpy(item, &real, sizeof real);
+    memcpy(item + sizeof real, &imaginary, sizeof imaginary);
+    return result_item(context, cursor, &complex128, item);
+}
+
+static int result_mean(sqlite3_context *context, stats_cursor *cursor, const npyx_stats *stats) {
+    const npyx_dtype *dtype = stats->dtype;
+    double mean = npyx_stats_mean(stats);
+    if (stats->form == NPYX_STATS_COMPLEX)
+        return result_complex(context, cursor, mean, npyx_stats_imaginary_mean(stats));
+    if (stats->form == NPYX_STATS_ORDER || stats->form == NPYX_STATS_COUNT || stats->count == 0)
+        return SQLITE_OK;
+    if (dtype->type != NPYX_DATETIME) {
+        sqlite3_result_double(context, mean);
+        return SQLITE_OK;
+    }
+    npyx_dtype date = *dtype; /* the nearest one, which lies between two that there are */
+    date.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
+    int64_t count = npyx_stats_nearest_mean(stats);
+    return result_item(context, cursor, &date, (const uint8_t *)&count);
+}
+
+static int result_sum(sqlite3_context *context, stats_cursor *cursor, const npyx_stats *stats) {
+    char text[NPYX_WIDE_TEXT_NBYTES];
+    switch (stats->form) {
+    case NPYX_STATS_REAL: sqlite3_result_double(context, npyx_stats_sum(stats)); break;
+    case NPYX_STATS_COMPLEX:
+        return result_complex(context, cursor, npyx_stats_sum(stats), npyx_stats_imaginary_sum(stats));
+    case NPYX_STATS_INTEGER:
+    case NPYX_STATS_WIDE:
+        if (stats->dtype->type == NPYX_DATETIME) /* days are not added up */
+            break;
+        if (npyx_wide_is_i64(stats->wide_sum))
+            sqlite3_result_int64(context, (int64_t)stats->wide_sum.low);
+        else
+            npyext_result_text(context, text, npyx_wide_text(stats->wide_sum, text));
+        break;
+    default: break;
+    }
+    return SQLITE_OK;
+}
+
+/* std, var and m2: SQLite makes NULL of NaN. */
+static void result_moment(sqlite3_context *context, const npyx_stats *stats, int column) {
+    bool has_moments = stats->form == NPYX_STATS_REAL || stats->form == NPYX_STATS_INTEGER ||
+                       (stats->form == NPYX_STATS_WIDE && stats->dtype->type != NPYX_DATETIME);
+    if (!has_moments || stats->count == 0)
+        return;
+    double m2 = npyx_stats_m2(stats), var = m2 / (double)stats->count;
+    sqlite3_result_double(context, column == M2 ? m2 : column == VAR ? var : sqrt(var));
+}
+
+static void result_at(sqlite3_context *context, stats_cursor *cursor) {
+    const npyx_reduction *reduction = &cursor->reduction;
+    int64_t indices[NPYX_MAX_NDIM];
+    if (!reduction->has_axes)
+        return;
+    npyx_reduction_coordinate(reduction, reduction->first_coordinate + cursor->coordinate, indices);
+    if (reduction->nkept == 1) {
+        sqlite3_result_int64(context, indices[0]);
+        return;
+    }
+    npyx_buffer_reset(&cursor->scratch);
+    npyext_append_json_integers(&cursor->scratch, indices, reduction->nkept);
+    if (cursor->scratch.status != NPYX_OK)
+        sqlite3_result_error_nomem(context);
+    else
+        npyext_result_json(context, cursor->scratch.bytes, cursor->scratch.nbytes);
+}
+
+static void result_place(sqlite3_context *context, const stats_cursor *cursor, int64_t position) {
+    if (position >= 0)
+        sqlite3_result_int64(context, npyx_reduction_place(&cursor->reduction, cursor->leaf, position));
+}
+
+static void result_count(sqlite3_context *context, const npyx_stats *stats, int column) {
+    bool is_number = stats->form != NPYX_STATS_ORDER && stats->form != NPYX_STATS_COUNT;
+    if (column == COUNT)
+        sqlite3_result_int64(context, stats->count);
+    else if (column == NULLS)
+        sqlite3_result_int64(context, stats->nulls);
+    else if (is_number)
+        sqlite3_result_int64(context, column == INFS ? npyx_stats_infs(stats) : stats->zeros);
+}
+
+/* A column that says something of items. */
+static int result_statistic(sqlite3_context *context, stats_cursor *cursor, int column) {
+    const npyx_reduction *reduction = &cursor->reduction;
+    const npyx_stats *stats = stats_of_row(cursor);
+    switch (column) {
+    case FIELD_NAME:
+        if (reduction->view.dtype->type == NPYX_STRUCT)
+            sqlite3_result_text(context, reduction->leaves[cursor->leaf].name, -1, SQLITE_TRANSIENT);
+        return SQLITE_OK;
+    case AT: result_at(context, cursor); return SQLITE_OK;
+    case MIN:
+        return stats->argmin < 0 ? SQLITE_OK
+                                 : result_item(context, cursor, stats->dtype, npyx_stats_min(stats));
+    case MAX:
+        return stats->argmax < 0 ? SQLITE_OK
+                                 : result_item(context, cursor, stats->dtype, npyx_stats_max(stats));
+    case MEAN: return result_mean(context, cursor, stats);
+    case SUM: return result_sum(context, cursor, stats);
+    case STD:
+    case VAR:
+    case M2: result_moment(context, stats, column); return SQLITE_OK;
+    case ARGMIN: result_place(context, cursor, stats->argmin); return SQLITE_OK;
+    case ARGMAX: result_place(context, cursor, stats->argmax); return SQLITE_OK;
+    case CRC32:
+        if (reduction->wants_crc32)
+            sqlite3_result_int64(context, reduction->crc32[cursor->leaf]);
+        return SQLITE_OK;
+    default: result_count(context, stats, column); return SQLITE_OK;
+    }
+}
+
+static int stats_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    stats_cursor *stats = (stats_cursor *)cursor;
+    if (column == PATH) {
+        npyext_result_path(context, &stats->scan);
+    } else if (column == NAME) {
+        npyext_result_name(context, &stats->scan);
+    } else if (column == ERROR) {
+        if (stats->has_error)
+            npyext_result_fault(context, &stats->scan, &stats->error);
+    } else if (column == ARRAY_KEY) { /* no other column tells all the rows of an array apart */
+        int64_t key = npyext_scan_array_key(&stats->scan);
+        sqlite3_result_int64(context, (int64_t)((uint64_t)key + (uint64_t)stats->nrows));
+    } else if (!npyext_result_common(context, &stats->scan, column) && !stats->has_error) {
+        return result_statistic(context, stats, column);
+    }
+    return SQLITE_OK;
+}
+
+static const sqlite3_module module =
+    NPYEXT_MODULE(stats_open, stats_close, stats_filter, stats_next, stats_eof, stats_column);
+
+const npyext_function npyext_npy_stats = {
+    .name = "npy_stats",
+    .columns = columns,
+    .ncolumns = NCOLUMNS,
+    .key = "array_key",
+    .takes_member = true,
+    .row = NPYEXT_ROW_OF_ARRAY,
+    .has_error_column = true,
+    .estimated_nrows = 1,
+    .module = &module,
+};

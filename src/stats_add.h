@@ -1,0 +1,40 @@
+/*
+ * What the files of npyx_stats share: the forms of items are added in two of them.
+ */
+#ifndef NPYX_STATS_ADD_H
+#define NPYX_STATS_ADD_H
+
+#include "stats.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Adds x with compensation (Neumaier). */
+void npyx_sum_add(npyx_sum *sum, double x);
+
+/* The sum; beyond the range of doubles what was lost means nothing. */
+double npyx_sum_value(npyx_sum sum);
+
+/* The moments of n items; their mean is mean + mean_low. */
+typedef struct npyx_moments {
+    double n;
+    double mean, mean_low;
+    double m2;
+} npyx_moments;
+
+/* Adds moments to those of n items in stats; base_difference: from the base that stats has to theirs.
+ * Chan, Golub and LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances (1979).
+ */
+void npyx_stats_merge_moments(npyx_stats *stats, double n, const npyx_moments *next, double base_difference);
+
+/* Makes an item the least or the greatest one, with the number of items before it. */
+void npyx_stats_set_min(npyx_stats *stats, const uint8_t *item, int64_t position);
+void npyx_stats_set_max(npyx_stats *stats, const uint8_t *item, int64_t position);
+
+/* Add at most NPYX_CHUNK_NELEM items of one form; nseen is the caller's. */
+void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem);
+void npyx_stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem);
+void npyx_stats_add_texts(npyx_stats *stats, const uint8_t *items, int64_t nelem);
+
+#pragma GCC visibility pop
+
+#endif

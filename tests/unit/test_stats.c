@@ -1,0 +1,177 @@
+/* Kernels of this processor against the portable ones and plain loops; parts that merge; wide integers. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../src/stats.h"
+
+static const double specials[] = {0.0, -0.0, 1.5, -2.25, 1e300, -1e300, 5e-324, NAN, INFINITY, -INFINITY};
+enum { NSPECIALS = sizeof specials / sizeof specials[0] };
+
+static uint32_t state_of_random;
+
+static uint32_t next_random(void) {
+    return state_of_random = state_of_random * 1664525u + 1013904223u;
+}
+
+/* At an odd address. */
+static uint8_t *fill(uint8_t *memory, int64_t nelem, uint32_t nspecials) {
+    for (int64_t i = 0; i < nelem; i++) {
+        double x = next_random() % 100 < nspecials ? specials[next_random() % NSPECIALS]
+                                                   : (double)(int32_t)next_random() / 1024;
+        memcpy(memory + 1 + (size_t)i * 8, &x, 8);
+    }
+    return memory + 1;
+}
+
+static void assert_near(double got, double want, double magnitude) {
+    assert_true(fabs(got - want) <= 1e-13 * magnitude || (isinf(got) && isinf(want)));
+}
+
+static void assert_kernels(const npyx_stats_kernels *kernels, const uint8_t *reals, int64_t nelem) {
+    npyx_chunk_sums want = {.least = INFINITY, .greatest = -INFINITY}, sums;
+    npyx_chunk_deviations deviations;
+    long double sum = 0, squares = 0, magnitude = 0;
+    for (int64_t i = 0; i < nelem; i++) {
+        double x;
+        memcpy(&x, reals + (size_t)i * 8, 8);
+        want.nnan += isnan(x);
+        want.nfinite += isfinite(x) != 0;
+        want.nzero += x == 0;
+        want.least = x < want.least ? x : want.least;
+        want.greatest = x > want.greatest ? x : want.greatest;
+        sum += isfinite(x) ? x : 0;
+        magnitude += isfinite(x) ? fabs(x) : 0;
+        squares += isfinite(x) ? ((long double)x - 3) * ((long double)x - 3) : 0;
+    }
+    kernels->sums(reals, nelem, &sums);
+    assert_int_equal(sums.nnan, want.nnan);
+    assert_int_equal(sums.nfinite, want.nfinite);
+    assert_int_equal(sums.nzero, want.nzero);
+    assert_true(sums.least == want.least);
+    assert_true(sums.greatest == want.greatest);
+    assert_near(sums.sum + sums.lost, (double)sum, (double)magnitude);
+    kernels->deviations(reals, nelem, 3, &deviations);
+    assert_near(deviations.sum_of_squares, (double)squares, (double)squares);
+    assert_near(deviations.sum, (double)(sum - 3 * (long double)want.nfinite), (double)magnitude);
+}
+
+static void test_kernels(void **state) {
+    (void)state;
+    static uint8_t memory[1 + NPYX_CHUNK_NELEM * 8];
+    state_of_random = 7;
+    for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_CHUNK_NELEM; nelem += NPYX_CHUNK_UNIT) {
+        for (uint32_t nspecials = 0; nspecials <= 100; nspecials += 50) {
+            const uint8_t *reals = fill(memory, nelem, nspecials);
+            assert_kernels(npyx_stats_kernels_portable(), reals, nelem);
+            assert_kernels(npyx_stats_kernels_here(), reals, nelem);
+        }
+    }
+}
+
+static void assert_same(const npyx_stats *got, const npyx_stats *want) {
+    assert_int_equal(got->count, want->count);
+    assert_int_equal(got->nulls, want->nulls);
+    assert_int_equal(got->zeros, want->zeros);
+    assert_int_equal(got->argmin, want->argmin);
+    assert_int_equal(got->argmax, want->argmax);
+    assert_int_equal(npyx_stats_infs(got), npyx_stats_infs(want));
+    if (want->count == 0 || npyx_stats_infs(want) > 0)
+        return;
+    double deviation = sqrt(npyx_stats_m2(want) / (double)want->count);
+    double scale = fabs(npyx_stats_mean(want)) + deviation;
+    assert_near(npyx_stats_mean(got), npyx_stats_mean(want), scale);
+    assert_near(npyx_stats_m2(got), npyx_stats_m2(want), npyx_stats_m2(want));
+    assert_memory_equal(&got->wide_sum, &want->wide_sum, sizeof got->wide_sum);
+    assert_memory_equal(npyx_stats_min(got), npyx_stats_min(want), (size_t)want->dtype->itemsize);
+}
+
+/* Wherever an array is cut. */
+static void assert_parts_merge(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem) {
+    npyx_stats whole;
+    npyx_stats_init(&whole, dtype, NULL);
+    npyx_stats_add(&whole, items, nelem);
+    for (int64_t cut = 0; cut <= nelem; cut += 97) {
+        npyx_stats front, back;
+        npyx_stats_init(&front, dtype, NULL);
+        npyx_stats_init(&back, dtype, NULL);
+        npyx_stats_add(&front, items, cut);
+        npyx_stats_add(&back, items + cut * dtype->itemsize, nelem - cut);
+        npyx_stats_merge(&front, &back);
+        assert_same(&front, &whole);
+    }
+}
+
+static void test_merging(void **state) {
+    (void)state;
+    enum { NELEM = 3000 };
+    static uint8_t memory[1 + NELEM * 8];
+    const npyx_dtype types[] = {{.type = NPYX_F8, .itemsize = 8}, {.type = NPYX_I8, .itemsize = 8},
+                                {.type = NPYX_U8, .itemsize = 8}, {.type = NPYX_TIMEDELTA, .itemsize = 8},
+                                {.type = NPYX_I4, .itemsize = 4}, {.type = NPYX_U1, .itemsize = 1}};
+    state_of_random = 11;
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        for (uint32_t nspecials = 0; nspecials <= 2; nspecials += 2)
+            assert_parts_merge(&types[t], fill(memory, NELEM, nspecials), NELEM);
+    }
+}
+
+/* Far from zero and close together, and the extremes of the types. */
+static void test_wide_moments(void **state) {
+    (void)state;
+    const npyx_dtype unsigned_type = {.type = NPYX_U8, .itemsize = 8};
+    const npyx_dtype signed_type = {.type = NPYX_I8, .itemsize = 8};
+    uint64_t near[2000], far[2] = {0, UINT64_MAX};
+    for (uint64_t i = 0; i < 2000; i++)
+        near[i] = UINT64_MAX - i % 2;
+    npyx_stats stats;
+    npyx_stats_init(&stats, &unsigned_type, NULL);
+    npyx_stats_add(&stats, (const uint8_t *)near, 2000);
+    assert_true(npyx_stats_m2(&stats) == 500);
+    npyx_stats_init(&stats, &unsigned_type, NULL);
+    npyx_stats_add(&stats, (const uint8_t *)far, 2);
+    assert_near(npyx_stats_m2(&stats), 0x1p127, 0x1p127);
+    npyx_stats_init(&stats, &signed_type, NULL);
+    npyx_stats_add(&stats, (const uint8_t *)(const int64_t[]){INT64_MIN, INT64_MAX, INT64_MIN}, 3);
+    assert_int_equal(stats.wide_sum.low, (uint64_t)INT64_MAX);
+    assert_int_equal(stats.wide_sum.high, -1);
+}
+
+static void assert_wide(npyx_wide value, const char *want, double real) {
+    char text[NPYX_WIDE_TEXT_NBYTES];
+    size_t nbytes = npyx_wide_text(value, text);
+    assert_int_equal(nbytes, strlen(want));
+    assert_memory_equal(text, want, nbytes);
+    assert_true(npyx_wide_to_f64(value) == real);
+}
+
+static void test_wide_integers(void **state) {
+    (void)state;
+    npyx_wide top = npyx_wide_of_u64(UINT64_MAX);
+    assert_wide((npyx_wide){0}, "0", 0);
+    assert_wide(npyx_wide_of_i64(-1), "-1", -1);
+    assert_wide(npyx_wide_of_i64(INT64_MIN), "-9223372036854775808", -0x1p63);
+    assert_wide(top, "18446744073709551615", 0x1p64);
+    assert_wide(npyx_wide_add(top, top), "36893488147419103230", 0x1p65);
+    assert_wide(npyx_wide_subtract(npyx_wide_of_i64(-7), top), "-18446744073709551622", -0x1p64);
+    assert_wide((npyx_wide){0, INT64_MIN}, "-170141183460469231731687303715884105728", -0x1p127);
+    assert_true(npyx_wide_is_i64(npyx_wide_of_i64(INT64_MIN)));
+    assert_true(npyx_wide_is_i64(npyx_wide_of_i64(INT64_MAX)));
+    assert_false(npyx_wide_is_i64(npyx_wide_of_u64((uint64_t)1 << 63)));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_merging),
+        cmocka_unit_test(test_wide_moments),
+        cmocka_unit_test(test_wide_integers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
