@@ -21,11 +21,13 @@ struct npyx_read_ahead {
     size_t block_nbytes;
     npyx_work work;
     int64_t nblocks;
-    uint8_t *memory; /* of all slots */
-    int64_t ntaken;  /* blocks given to the caller */
+    uint8_t *memory;  /* of all slots */
+    int64_t ntaken;   /* blocks given to the caller */
+    npyx_error error; /* of the block that could not be read, when only the caller reads */
     pthread_t helper;
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t changed;
+    int64_t nread;    /* of a source that is not concurrent: blocks that the caller has read */
     int64_t nclaimed; /* blocks that a thread makes or has made */
     int64_t nfree;    /* blocks that have a slot, or could have one now */
     bool is_stopping;
@@ -46,29 +48,59 @@ static int64_t off_of(const npyx_read_ahead *ahead, int64_t index) {
     return ahead->off + index * (int64_t)ahead->block_nbytes;
 }
 
+/* Gives a block its room: congruent to the file modulo a page, because the kernel copies to any other place
+ * several times slower. */
+static slot *take_slot(npyx_read_ahead *ahead, int64_t index) {
+    slot *taken = &ahead->slots[index % NSLOTS];
+    size_t shift =
+        (size_t)(ahead->source->file_off + off_of(ahead, index)) - (size_t)(uintptr_t)taken->memory;
+    taken->room = taken->memory + (shift & (PAGE_NBYTES - 1));
+    return taken;
+}
+
 /* Makes a block that was claimed, without the mutex. */
 static void make(npyx_read_ahead *ahead, int64_t index) {
     slot *made = &ahead->slots[index % NSLOTS];
     size_t nbytes = nbytes_of(ahead, index);
-    int64_t off = off_of(ahead, index);
-    /* congruent to the file modulo a page: the kernel copies to any other place several times slower */
-    size_t shift = ((size_t)(ahead->source->file_off + off) - (size_t)(uintptr_t)made->memory);
-    made->room = made->memory + (shift & (PAGE_NBYTES - 1));
-    made->bytes = ahead->source->ops->read_aside(ahead->source, off, made->room, nbytes);
+    if (ahead->source->is_concurrent) {
+        take_slot(ahead, index);
+        made->bytes = ahead->source->ops->read_aside(ahead->source, off_of(ahead, index), made->room, nbytes);
+    }
     if (made->bytes != NULL)
         ahead->work.run(ahead->work.ctx, made->bytes, nbytes, made->result);
 }
 
-/* Claims the next block and makes it, if there is one and a slot for it. To be called with the mutex, which
- * is not held while the block is made. */
+/* Claims the next block that can be made and makes it, if there is one. To be called with the mutex, which is
+ * not held while the block is made. */
 static bool make_next(npyx_read_ahead *ahead) {
-    if (ahead->nclaimed == ahead->nblocks || ahead->nclaimed == ahead->nfree)
+    int64_t nready = ahead->source->is_concurrent ? ahead->nfree : ahead->nread;
+    if (ahead->nclaimed == ahead->nblocks || ahead->nclaimed == nready)
         return false;
     int64_t index = ahead->nclaimed++;
     pthread_mutex_unlock(&ahead->mutex);
     make(ahead, index);
     pthread_mutex_lock(&ahead->mutex);
     ahead->slots[index % NSLOTS].is_made = true;
+    return true;
+}
+
+/* Reads the next block of a source that only the caller can read, if there is one and a slot for it. With the
+ * mutex, as above. A failure makes it the last one. */
+static bool read_next(npyx_read_ahead *ahead) {
+    if (ahead->source->is_concurrent || ahead->nread == ahead->nblocks || ahead->nread == ahead->nfree)
+        return false;
+    int64_t index = ahead->nread;
+    pthread_mutex_unlock(&ahead->mutex);
+    slot *taken = take_slot(ahead, index);
+    npyx_status status = npyx_source_window(ahead->source, off_of(ahead, index), nbytes_of(ahead, index),
+                                            taken->room, &taken->bytes, &ahead->error);
+    pthread_mutex_lock(&ahead->mutex);
+    if (status != NPYX_OK) {
+        taken->bytes = NULL;
+        ahead->nblocks = index + 1;
+    }
+    ahead->nread++;
+    pthread_cond_signal(&ahead->changed);
     return true;
 }
 
@@ -144,7 +176,7 @@ static void await(npyx_read_ahead *ahead, int64_t index) {
         pthread_cond_signal(&ahead->changed);
     }
     while (!wanted->is_made) {
-        if (!make_next(ahead))
+        if (!read_next(ahead) && !make_next(ahead))
             pthread_cond_wait(&ahead->changed, &ahead->mutex);
     }
     pthread_mutex_unlock(&ahead->mutex);
@@ -156,6 +188,12 @@ npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_block *block, npyx
     slot *wanted = &ahead->slots[index % NSLOTS];
     size_t nbytes = nbytes_of(ahead, index);
     int64_t off = off_of(ahead, index);
+    *block = (npyx_block){.bytes = wanted->bytes, .nbytes = nbytes, .result = wanted->result};
+    if (!ahead->source->is_concurrent) {
+        if (wanted->bytes == NULL)
+            *error = ahead->error;
+        return wanted->bytes == NULL ? ahead->error.status : NPYX_OK;
+    }
     npyx_status status = wanted->bytes != NULL
                              ? ahead->source->ops->account(ahead->source, off, nbytes, error)
                              : npyx_source_read_exactly(ahead->source, off, wanted->room, nbytes, error);
@@ -163,7 +201,7 @@ npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_block *block, npyx
         wanted->bytes = wanted->room;
         ahead->work.run(ahead->work.ctx, wanted->bytes, nbytes, wanted->result);
     }
-    *block = (npyx_block){.bytes = wanted->bytes, .nbytes = nbytes, .result = wanted->result};
+    block->bytes = wanted->bytes;
     return status;
 }
 

@@ -24,7 +24,7 @@ typedef struct npyx_work {
 
 typedef struct npyx_read_ahead npyx_read_ahead;
 
-/* Begins with nbytes at off of a source that is_concurrent, in blocks of block_nbytes. NULL when there is no
+/* Begins with nbytes at off of a source, in blocks of block_nbytes. NULL when there is no
  * processor, no thread or no memory for it, which is no error: read without. The source and ctx outlive it.
  */
 npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t nbytes, size_t block_nbytes,

@@ -321,7 +321,7 @@ static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
     npyx_work work = reader->work;
     if (reader->ahead != NULL)
         npyx_reader_set_work(reader, work);
-    bool is_worth_it = work.run != NULL && reader->is_contiguous && reader->source->is_concurrent &&
+    bool is_worth_it = work.run != NULL && reader->is_contiguous &&
                        reader->block_nbytes == MAX_BLOCK_NBYTES && reader->row_nbytes <= MAX_BLOCK_NBYTES &&
                        end - row >= AHEAD_NBYTES / reader->row_nbytes;
     if (!is_worth_it)

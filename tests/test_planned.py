@@ -544,8 +544,10 @@ def test_a_filter_over_megabytes_changes_no_answer(select, tmp_path):
         array = np.zeros(count, dtype)
         places = np.sort(rng.choice(count, 300, replace=False))
         array[places] = rng.integers(1, 100, 300)
+        array_in_file = array.reshape(-1, 20) if rng.random() < 0.3 else array
         with open(path, "wb") as out:
-            out.write(npy_bytes(array.reshape(-1, 20) if rng.random() < 0.3 else array))
+            contents = [npy_bytes(array_in_file), npz_bytes({"a": array_in_file}, "deflate"), npz_bytes({"a": array_in_file})]
+            out.write(contents[int(rng.integers(3))])
         for sql, want in (
             ("SELECT idx FROM npy_elements(?) WHERE {value} > 0", places),
             ("SELECT idx FROM npy_elements(?) WHERE {value} > 0 LIMIT 7", places[:7]),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "../../src/read_ahead.h"
 #include "unit_host.h"
@@ -60,11 +61,11 @@ static void sum(const void *ctx, const uint8_t *bytes, size_t nbytes, void *resu
     memcpy(result, &total, sizeof total);
 }
 
-static void assert_gives_all(int work_ns, int caller_ns) {
+static void assert_gives_all(npyx_source *from, int work_ns, int caller_ns) {
     slowness c = {work_ns};
     npyx_work work = {.run = sum, .ctx = &c, .result_nbytes = sizeof(uint64_t)};
     int64_t nbytes = NWORDS * (int64_t)sizeof(uint32_t);
-    npyx_read_ahead *ahead = npyx_read_ahead_start(source, OFF, nbytes, BLOCK_NBYTES, work);
+    npyx_read_ahead *ahead = npyx_read_ahead_start(from, OFF, nbytes, BLOCK_NBYTES, work);
     if (ahead == NULL) /* one processor */
         return;
     int64_t before = unit.host.counters.bytes_read;
@@ -80,21 +81,58 @@ static void assert_gives_all(int work_ns, int caller_ns) {
         nanosleep(&(struct timespec){.tv_nsec = caller_ns}, NULL);
         done += (int64_t)block.nbytes;
     }
-    assert_int_equal(unit.host.counters.bytes_read - before, nbytes);
+    if (from == source)
+        assert_int_equal(unit.host.counters.bytes_read - before, nbytes);
     npyx_read_ahead_stop(ahead);
 }
 
 static void test_all_blocks_in_order(void **state) {
     (void)state;
     for (int turn = 0; turn < 20; turn++)
-        assert_gives_all(0, 0);
+        assert_gives_all(source, 0, 0);
 }
 
 static void test_a_slow_caller_and_slow_work(void **state) {
     (void)state;
-    assert_gives_all(0, 300000);
-    assert_gives_all(300000, 0);
-    assert_gives_all(100000, 100000);
+    assert_gives_all(source, 0, 300000);
+    assert_gives_all(source, 300000, 0);
+    assert_gives_all(source, 100000, 100000);
+}
+
+/* Bytes in memory, and a range whose CRC-32 has to be passed in order. */
+static void test_sources_that_only_the_caller_reads(void **state) {
+    (void)state;
+    size_t nbytes = OFF + NWORDS * sizeof(uint32_t);
+    npyx_source *memory, *range;
+    uint32_t crc = (uint32_t)crc32_z(0, contents, nbytes);
+    assert_int_equal(npyx_source_open_memory(&unit.host, contents, nbytes, &memory, &error), NPYX_OK);
+    assert_int_equal(npyx_source_open_range(source, 0, (int64_t)nbytes, true, crc, &range, &error), NPYX_OK);
+    for (int turn = 0; turn < 10; turn++) {
+        assert_gives_all(memory, 0, 0);
+        assert_gives_all(range, 0, 0);
+    }
+    assert_gives_all(memory, 300000, 0);
+    assert_gives_all(range, 0, 300000);
+    npyx_source_close(memory);
+    npyx_source_close(range);
+}
+
+static void test_an_error_of_the_source(void **state) {
+    (void)state;
+    slowness c = {0};
+    npyx_work work = {.run = sum, .ctx = &c, .result_nbytes = sizeof(uint64_t)};
+    npyx_source *range;
+    assert_int_equal(npyx_source_open_range(source, 0, 100000, true, 0, &range, &error), NPYX_OK);
+    npyx_read_ahead *ahead = npyx_read_ahead_start(range, 0, 100000, BLOCK_NBYTES, work);
+    npyx_block block;
+    for (int i = 0; i < 4 && ahead != NULL; i++)
+        assert_int_equal(npyx_read_ahead_next(ahead, &block, &error), NPYX_OK);
+    if (ahead != NULL) {
+        assert_int_equal(npyx_read_ahead_next(ahead, &block, &error), NPYX_CORRUPT);
+        assert_non_null(strstr(error.message, "CRC-32"));
+    }
+    npyx_read_ahead_stop(ahead);
+    npyx_source_close(range);
 }
 
 static void test_stopping_at_any_block(void **state) {
@@ -143,6 +181,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_blocks_in_order, open_source, close_source),
         cmocka_unit_test_setup_teardown(test_a_slow_caller_and_slow_work, open_source, close_source),
+        cmocka_unit_test_setup_teardown(test_sources_that_only_the_caller_reads, open_source, close_source),
+        cmocka_unit_test_setup_teardown(test_an_error_of_the_source, open_source, close_source),
         cmocka_unit_test_setup_teardown(test_stopping_at_any_block, open_source, close_source),
         cmocka_unit_test_setup_teardown(test_a_file_cut_short, open_source, close_source),
         cmocka_unit_test_setup_teardown(test_without_memory_there_is_none, open_source, close_source),
