@@ -85,7 +85,7 @@ void npyx_blocks_seek(npyx_blocks *blocks, int64_t position, int64_t *nskipped) 
 
 void npyx_blocks_expect(npyx_blocks *blocks, int64_t nelem) {
     if (!blocks->is_done)
-        npyx_reader_expect(&blocks->reader, nelem / blocks->reader.row_nelem + 1);
+        npyx_reader_expect(&blocks->reader, nelem / blocks->reader.row_nelem + (nelem < INT64_MAX));
 }
 
 npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error) {

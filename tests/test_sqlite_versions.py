@@ -16,7 +16,7 @@ LIBRARIES = sorted(glob.glob(os.path.join(shell.ROOT, ".build", "sqlite", "*", "
 if shell.SANITIZED:
     LIBRARIES = []  # the sanitized build has met every statement on the installed one
 # Neither the sqlite3 shell, which insists on the library that it was made with, nor SQLite-free tests.
-FILES = "defects errors joins members meta planned reads scalars sources surveys tables".split()
+FILES = "compare defects errors histogram joins members meta planned reads scalars sources stats surveys tables".split()
 
 
 def python(folder, *arguments):
@@ -31,7 +31,7 @@ def python(folder, *arguments):
     )
 
 
-@pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.split(os.sep)[-2])
+@pytest.mark.parametrize("library", LIBRARIES, ids=[path.split(os.sep)[-2] for path in LIBRARIES])
 def test_on_another_sqlite(library, patience_for):
     folder = os.path.dirname(library)
     patience_for(5 * shell.PATIENCE)

@@ -1,6 +1,6 @@
 """The speed contract: each row's work done by its peer and by us, in turn, in one run; the least times are compared.
 
-    bench.py [ROW...]       all rows, or those named; all of them are also written to RESULTS.md
+    bench.py [ROW...]       all rows, or those named, or `growth`; all of them are also written to RESULTS.md
 
 Nothing here fails: a row that cannot be measured says why.
 """
@@ -14,6 +14,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+import zipfile
+import zlib
 from typing import Callable, NamedTuple, Optional
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -81,9 +83,12 @@ def timed_in_python(peer, ours, turns=TURNS):
     return min(times[0]), min(times[1])
 
 
-def query(sql, *parameters):
+def query(sql, *parameters, mapped=False):
     """A function that runs a query on a connection of its own and returns its first row."""
+    os.environ["NPYEXT_MMAP"] = "1" if mapped else ""
     connection = shell.connect()
+    connection.execute("SELECT npyext_debug()")
+    os.environ["NPYEXT_MMAP"] = ""
     return lambda: connection.execute(sql, parameters).fetchone()
 
 
@@ -125,6 +130,63 @@ def row_3():
         lambda: int(np.count_nonzero(mapped > 4)),
         query("SELECT count(*) FROM npy_rows(?) WHERE value > 4", path("large.npy")),
     )
+
+
+def row_3_mapped():
+    mapped = np.load(path("large.npy"), mmap_mode="r")
+    return timed_in_python(
+        lambda: int(np.count_nonzero(mapped > 4)),
+        query("SELECT count(*) FROM npy_rows(?) WHERE value > 4", path("large.npy"), mapped=True),
+    )
+
+
+STATISTICS = "SELECT * FROM npy_stats(?)"
+
+
+def row_4():
+    mapped = np.load(path("large.npy"), mmap_mode="r")
+    peer = lambda: [float(f(mapped)) for f in (np.min, np.max, np.mean, np.std)]
+    return timed_in_python(peer, query(STATISTICS, path("large.npy")), turns=5)
+
+
+def row_4n():
+    mapped = np.load(path("with_nan.npy"), mmap_mode="r")
+    peer = lambda: [float(f(mapped)) for f in (np.nanmin, np.nanmax, np.nanmean, np.nanstd)]
+    return timed_in_python(peer, query(STATISTICS, path("with_nan.npy")), turns=5)
+
+
+def row_4f():
+    mapped = np.load(path("narrow.npy"), mmap_mode="r")
+    peer = lambda: [float(f(mapped)) for f in (np.min, np.max, np.mean, np.std)]
+    return timed_in_python(peer, query(STATISTICS, path("narrow.npy")), turns=5)
+
+
+def deflated_stream(name):
+    """The raw stream of an archive's only member."""
+    with zipfile.ZipFile(name) as archive, open(name, "rb") as file:
+        [member] = archive.infolist()
+        file.seek(member.header_offset)
+        header = file.read(30)
+        file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), os.SEEK_CUR)
+        return file.read(member.compress_size)
+
+
+def row_8():
+    stream = deflated_stream(path("member.npz"))
+    peer = lambda: zlib.crc32(zlib.decompress(stream, -15))
+    return timed_in_python(peer, query(STATISTICS, path("member.npz")), turns=7)
+
+
+def row_9():
+    name = path("member.npz")
+    stream = deflated_stream(name)
+    connection = shell.connect()
+    connection.execute("SELECT max FROM npy_stats(?)", (name,)).fetchone()
+    rng = np.random.default_rng(data.SEED)
+    sql, nlookups = "SELECT value FROM npy_rows(?, 'x') WHERE row = ?", 50
+    ours = lambda: [connection.execute(sql, (name, row)).fetchone() for row in rng.integers(10_000_000, size=nlookups).tolist()]
+    peer, all_lookups = timed_in_python(lambda: len(zlib.decompress(stream, -15)), ours, turns=5)
+    return peer, all_lookups / nlookups
 
 
 def row_5():
@@ -264,10 +326,16 @@ ROWS = [
     Row("1", "sum and count of 10M float64 through npy_rows", "generate_series", 1.0, row_1, ["values.npy"]),
     Row("2", "the same through npy_elements of (10000, 1000)", "generate_series", 1.0, row_2, ["matrix.npy"]),
     Row("3", "count(*) WHERE value > 4 over 50M float64", "NumPy, count_nonzero on a memmap", 1.1, row_3, ["large.npy"]),
+    Row("3m", "the same, mapped", "NumPy, count_nonzero on a memmap", 0.65, row_3_mapped, ["large.npy"]),
+    Row("4", "npy_stats, all visible columns, 50M float64", "NumPy, min + max + mean + std on a memmap", 0.30, row_4, ["large.npy"]),
+    Row("4n", "the same with 1 % NaN", "NumPy, nanmin + nanmax + nanmean + nanstd", 0.10, row_4n, ["with_nan.npy"]),
+    Row("4f", "the same of 50M float32", "NumPy, min + max + mean + std on a memmap", 0.40, row_4f, ["narrow.npy"]),
     Row("5", "npy_meta over 10,000 files", "NumPy's header reader in a loop", 0.085, row_5, ["many"]),
     Row("6", "names, shapes, dtypes of a deflated .npz of 200 × 1 MB", "NumPy, z[k] for every k", 0.004, row_6, ["archive.npz"]),
     Row("7", "1M random rows of an 8 MB .npy through a join", "the same join on native rowids", 0.35, row_7, ["million.npy"]),
     Row("7b", "the same of a 400 MB .npy", "the same join on native rowids", 1.8, row_7b, ["million.npy", "large.npy"]),
+    Row("8", "npy_stats of a deflated 80 MB member", "Python's zlib.decompress and crc32", 0.92, row_8, ["member.npz"]),
+    Row("9", "one random row of it, checkpoints in place", "inflating it all", 0.01, row_9, ["member.npz"]),
     Row("10", "sum(length(data)) over 1M × 128 float32", "sqlite-vec's vec_npy_each", 1.0, row_10, ["vectors.npy"]),
     Row("11", "sum over a Fortran (5000, 2000) float64 array by elements", "the same in C order", 1.15, row_11,
         ["fortran.npy", "matrix_c.npy"]),
@@ -277,6 +345,42 @@ ROWS = [
     Row("14", "bytes read for LIMIT 10 of 400 MB", "–", 64, row_14, ["large.npy"], "KiB", False),
     Row("15", "sum(length(value)) over 100k × 128 float32", "json.dumps(a.tolist())", 0.15, row_15, ["vectors.npy"]),
 ]
+
+
+# --- growth -----------------------------------------------------------------------------------------------------------
+
+SIZES = [1, 10, 100, 1000]  # megabytes of float64
+SCANS = {
+    "sum(value) FROM npy_rows": "SELECT sum(value) FROM npy_rows(?)",
+    "sum(value) FROM npy_elements": "SELECT sum(value) FROM npy_elements(?)",
+    "count(*) FROM npy_rows WHERE value > 4": "SELECT count(*) FROM npy_rows(?) WHERE value > 4",
+    "* FROM npy_stats": "SELECT * FROM npy_stats(?)",
+}
+LOOKUPS = {
+    "value FROM npy_rows WHERE row = ?": "SELECT value FROM npy_rows(?) WHERE row = ?",
+    "value FROM npy_elements WHERE idx = ?": "SELECT value FROM npy_elements(?) WHERE idx = ?",
+    "value FROM npy_rows LIMIT 10": "SELECT value FROM npy_rows(?) LIMIT 10",
+}
+
+
+def growth():
+    """Rows of a table: the least time of each scan in milliseconds and of each lookup in microseconds, by size."""
+    data.make(FOLDER, [f"{size}mb.npy" for size in SIZES])
+    connection, rng, table = shell.connect(), np.random.default_rng(data.SEED), []
+    for group, unit, factor in ((SCANS, "ms", 1e3), (LOOKUPS, "µs", 1e6)):
+        for label, sql in group.items():
+            cells = []
+            for size in SIZES:
+                times = []
+                for _ in range(3 if group is SCANS else 50):
+                    parameters = [path(f"{size}mb.npy")] + [int(rng.integers(size * 125_000))] * (sql.count("?") - 1)
+                    start = time.perf_counter()
+                    connection.execute(sql, parameters).fetchall()
+                    times.append(time.perf_counter() - start)
+                cells.append(f"{figure(factor * min(times))} {unit}")
+            print("   ", label, *cells, flush=True)
+            table.append([f"`{label}`", *cells])
+    return table
 
 
 # --- the report -------------------------------------------------------------------------------------------------------
@@ -302,25 +406,30 @@ def measured(row):
     return [*start, unit(peer), unit(ours), figure(judged) if row.is_ratio else "–", f"{limit}: {verdict}"]
 
 
-def report(table):
-    heads = ["#", "work", "against", "peer", "ours", "ratio", "limit"]
-    lines = ["| " + " | ".join(cells) + " |" for cells in [heads, ["---"] * len(heads), *table]]
+def table_lines(heads, rows):
+    return ["| " + " | ".join(cells) + " |" for cells in [heads, ["---"] * len(heads), *rows]]
+
+
+def report(table, grown):
     machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
     versions = f"SQLite {sqlite3.sqlite_version}, NumPy {np.__version__}, Python {platform.python_version()}"
     return "\n".join([
         "# The speed contract, measured",
         "",
         f"By `make bench` on {machine}, with {versions}; files in the page cache; the least of {TURNS} turns",
-        "(5 for rows 7 and 7b, 3 for rows 6 and 15), ours and the peer's in turn; rows 1, 2, 10 and 11 in processor time.",
+        "(7 for row 8, 5 for rows 4 and 7, 3 for rows 6 and 15), ours and the peer's in turn; rows 1, 2, 10 and 11 in",
+        "processor time, all others by the clock, with two threads where one does not do.",
         "",
-        *lines,
+        *table_lines(["#", "work", "against", "peer", "ours", "ratio", "limit"], table),
         "",
+        *(["How scans and lookups grow with the size of a float64 .npy:", "",
+           *table_lines(["SELECT", *(f"{size} MB" for size in SIZES)], grown), ""] if grown else []),
     ])
 
 
 def main(wanted):
     rows = [row for row in ROWS if not wanted or row.number in wanted]
-    text = report([measured(row) for row in rows])
+    text = report([measured(row) for row in rows], [] if wanted and "growth" not in wanted else growth())
     print()
     print(text)
     if not wanted:

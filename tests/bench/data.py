@@ -57,7 +57,32 @@ def _deflated(path):
     np.savez_compressed(path, x=np.random.default_rng(SEED).integers(0, 1000, 20_000_000))
 
 
+def _with_nan(path):
+    """Every hundredth one is NaN, in random places."""
+    rng = np.random.default_rng(SEED)
+    array = rng.normal(size=50_000_000)
+    array[rng.choice(array.size, array.size // 100, replace=False)] = np.nan
+    np.save(path, array)
+
+
+def _narrow(path):
+    np.save(path, np.random.default_rng(SEED).normal(size=50_000_000).astype("f4"))
+
+
+def _member(path):
+    """One member of 80 MB of float64, of limited precision."""
+    np.savez_compressed(path, x=np.random.default_rng(SEED).normal(size=10_000_000).astype("f2").astype("f8"))
+
+
+def _of_megabytes(megabytes):
+    return lambda path: np.save(path, np.random.default_rng(SEED).normal(size=megabytes * 125_000))
+
+
 MAKERS = {
+    "with_nan.npy": _with_nan,
+    "narrow.npy": _narrow,
+    "member.npz": _member,
+    **{f"{megabytes}mb.npy": _of_megabytes(megabytes) for megabytes in (1, 10, 100, 1000)},
     "values.npy": _values,
     "million.npy": _million,
     "matrix.npy": _matrix,
