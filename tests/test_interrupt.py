@@ -89,7 +89,13 @@ def crc():
     return "SELECT crc_ok FROM npz_members(?)", "x"
 
 
-TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
+def compare():
+    """One step compares arrays of 16 GB."""
+    write_sparse_npy("x", (2_000_000_000,))
+    return "SELECT differing FROM npy_compare(?1, ?1)", "x"
+
+
+TASKS = [compare, rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
 
 
 def open_files(folder):
