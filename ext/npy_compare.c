@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "array_side.h"
 #include "functions.h"
-#include "listing.h"
 #include "scan.h"
 
 enum { NAME, STATUS, MAX_ABS, MAX_REL, RMS, DIFFERING, FIRST_AT, ERROR, A, B, ON_ERROR, ARRAY_KEY, NCOLUMNS };
@@ -31,21 +31,12 @@ typedef enum compared { EQUAL, DIFFERS, OTHER_SHAPE, OTHER_DTYPE, ONLY_A, ONLY_B
 static const char *const compared_names[NCOMPARED] = {"equal", "differs", "shape",
                                                       "dtype", "only_a",  "only_b"};
 
-/* What is open of a or b. The file of a is the scan's. */
-typedef struct compare_side {
-    npyx_archive *archive; /* borrowed; NULL: nothing is open */
-    const char *path;      /* as messages show it */
-    npyext_listing listing;
-    const npyext_listed *listed; /* at hand; NULL: none */
-    npyx_array array;
-} compare_side;
-
 typedef struct compare_cursor {
     sqlite3_vtab_cursor base;
     npyext_scan scan; /* the arguments, and a's file */
     npyext_files other_files;
     npyext_opened other_opened;
-    compare_side sides[2];
+    npyext_array_side sides[2];
     bool is_eof;
     bool pairs_alone; /* either file holds one array, which are compared whatever their names */
     int64_t next[2];  /* numbers in the listings: a's first, then what is left of b's */
@@ -66,10 +57,8 @@ static int compare_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     memset(compare, 0, sizeof *compare);
     compare->is_eof = true;
     compare->other_files.paths.arena.host = &connection->host;
-    for (int k = 0; k < 2; k++) {
-        compare->sides[k].listing.names.host = &connection->host;
-        npyx_array_init(&compare->sides[k].array, &connection->host);
-    }
+    for (int k = 0; k < 2; k++)
+        npyext_array_side_init(&compare->sides[k], &connection->host);
     *cursor = &compare->base;
     return SQLITE_OK;
 }
@@ -77,12 +66,7 @@ static int compare_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
 /* Closes both files. */
 static void forget(compare_cursor *compare, npyext_connection *connection) {
     for (int k = 0; k < 2; k++) {
-        compare_side *side = &compare->sides[k];
-        npyx_array_clear(&side->array);
-        npyext_listing_clear(&side->listing);
-        side->archive = NULL;
-        side->path = NULL;
-        side->listed = NULL;
+        npyext_array_side_clear(&compare->sides[k]);
         compare->next[k] = 0;
     }
     npyext_opened_close(connection, &compare->other_opened);
@@ -98,17 +82,10 @@ static int compare_close(sqlite3_vtab_cursor *cursor) {
     return SQLITE_OK;
 }
 
-/* Where a fault of a side lies; name is room for what it needs. */
-static npyext_place place_of(const compare_side *side, npyx_entry *entry) {
-    if (side->listed != NULL)
-        *entry = (npyx_entry){.name = side->listed->name, .name_nbytes = side->listed->name_nbytes};
-    return (npyext_place){.path = side->path, .entry = side->listed == NULL ? NULL : entry};
-}
-
 static int report(compare_cursor *compare) {
     npyx_entry entry;
-    return npyext_report(compare->base.pVtab, place_of(&compare->sides[compare->faulty], &entry),
-                         &compare->error);
+    return npyext_report(compare->base.pVtab,
+                         npyext_array_side_place(&compare->sides[compare->faulty], &entry), &compare->error);
 }
 
 /* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
@@ -190,45 +167,12 @@ static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
     return status;
 }
 
-/* Describes an entry and makes it the one at hand. NPYX_DONE: it is no array. */
-static npyx_status describe(compare_side *side, const npyext_listed *listed, npyx_error *error) {
-    bool is_array = false;
-    npyx_array_clear(&side->array);
-    side->listed = listed;
-    npyx_status status = npyx_archive_describe(side->archive, listed->index, &side->array, &is_array, error);
-    if (status == NPYX_OK && !is_array)
-        side->listed = NULL;
-    return status == NPYX_OK && !is_array ? NPYX_DONE : status;
-}
-
-/* Whether a file holds exactly one array, the entry *only. What cannot be read is taken for one. */
-static npyx_status find_only(compare_side *side, npyext_listed **only, npyx_error *error) {
-    *only = NULL;
-    for (int64_t i = 0; i < side->listing.nentries; i++) {
-        npyext_listed *listed = &side->listing.entries[i];
-        if (listed->is_taken)
-            continue;
-        npyx_status status = describe(side, listed, error);
-        if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
-            return status;
-        if (status == NPYX_DONE)
-            continue;
-        if (*only != NULL) {
-            *only = NULL;
-            break;
-        }
-        *only = listed;
-    }
-    side->listed = NULL;
-    return NPYX_OK;
-}
-
 static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
     npyext_listed *only[2] = {NULL, NULL};
     npyx_status status = NPYX_OK;
     for (int k = 0; k < 2 && status == NPYX_OK && (k == 0 || only[0] != NULL); k++) {
         compare->faulty = k;
-        status = find_only(&compare->sides[k], &only[k], error);
+        status = npyext_array_side_find_only(&compare->sides[k], &only[k], error);
     }
     compare->pairs_alone = status == NPYX_OK && only[0] != NULL && only[1] != NULL;
     return status;
@@ -245,7 +189,7 @@ static npyx_status find_difference(compare_cursor *compare, npyx_error *error) {
     npyx_difference_side sides[2] = {{NULL, &views[0]}, {NULL, &views[1]}};
     npyx_status status = NPYX_OK;
     for (int k = 0; k < 2 && status == NPYX_OK; k++) {
-        compare_side *side = &compare->sides[k];
+        npyext_array_side *side = &compare->sides[k];
         compare->faulty = k;
         npyx_view_of_array(&side->array, &views[k]);
         status = npyx_archive_open_payload(side->archive, side->listed->index, &sides[k].source, error);
@@ -299,7 +243,8 @@ static npyext_listed *partner_of(compare_cursor *compare, const npyext_listed *l
     for (int64_t i = 0; i < listing->nentries; i++) {
         npyx_error ignored;
         npyext_listed *partner = &listing->entries[i];
-        if (!partner->is_taken && describe(&compare->sides[1], partner, &ignored) != NPYX_DONE)
+        if (!partner->is_taken &&
+            npyext_array_side_describe(&compare->sides[1], partner, &ignored) != NPYX_DONE)
             return partner;
     }
     return NULL;
@@ -314,7 +259,7 @@ static npyx_status visit_a(compare_cursor *compare, npyext_listed *listed, npyx_
         return NPYX_DONE;
     }
     compare->faulty = 0;
-    npyx_status status = describe(&compare->sides[0], listed, error);
+    npyx_status status = npyext_array_side_describe(&compare->sides[0], listed, error);
     if (status == NPYX_DONE)
         return NPYX_DONE;
     if (partner != NULL)
@@ -325,7 +270,7 @@ static npyx_status visit_a(compare_cursor *compare, npyext_listed *listed, npyx_
     if (partner == NULL)
         return NPYX_OK;
     compare->faulty = 1;
-    status = describe(&compare->sides[1], partner, error);
+    status = npyext_array_side_describe(&compare->sides[1], partner, error);
     if (status == NPYX_DONE)
         return NPYX_OK;
     return status == NPYX_OK ? compare_arrays(compare, error) : status;
@@ -334,7 +279,7 @@ static npyx_status visit_a(compare_cursor *compare, npyext_listed *listed, npyx_
 /* The next entry that may be a row; NPYX_DONE: it is none. */
 static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
     for (int k = 0; k < 2; k++) {
-        compare_side *side = &compare->sides[k];
+        npyext_array_side *side = &compare->sides[k];
         if (compare->next[k] == side->listing.nentries)
             continue;
         npyext_listed *listed = &side->listing.entries[compare->next[k]++];
@@ -346,7 +291,7 @@ static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
             return NPYX_DONE;
         compare->faulty = 1;
         compare->result = ONLY_B;
-        return describe(side, listed, error);
+        return npyext_array_side_describe(side, listed, error);
     }
     compare->is_eof = true;
     return NPYX_DONE;
@@ -426,7 +371,8 @@ static void result_error_text(sqlite3_context *context, const compare_cursor *co
     npyx_entry entry;
     if (!compare->has_error)
         return;
-    char *text = npyext_error_text(place_of(&compare->sides[compare->faulty], &entry), &compare->error);
+    char *text =
+        npyext_error_text(npyext_array_side_place(&compare->sides[compare->faulty], &entry), &compare->error);
     if (text == NULL)
         sqlite3_result_error_nomem(context);
     else
