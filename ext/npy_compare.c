@@ -303,7 +303,6 @@ static int compare_next(sqlite3_vtab_cursor *cursor) {
     int code = SQLITE_OK;
     bool found = false;
     npyext_connection_begin(connection);
-    compare->scan.index++; /* what array_key tells rows apart by */
     while (!found && !compare->is_eof && code == SQLITE_OK) {
         compare->has_error = compare->has_items = false;
         compare->sides[0].listed = compare->sides[1].listed = NULL;
@@ -312,10 +311,15 @@ static int compare_next(sqlite3_vtab_cursor *cursor) {
         if (code == SQLITE_OK && npyx_poll(&connection->host, &compare->error) != NPYX_OK)
             code = report(compare);
     }
+    /* what array_key tells rows apart by: the same for the same arrays, whatever was pruned before them */
+    compare->scan.index = compare->next[0] + compare->next[1];
     return code;
 }
 
+/* Of an argument, or of what a name is to equal: there is no row, and the scan has not begun. */
 static bool has_null(const npyext_scan *scan) {
+    if (scan->name_prune.text.type == SQLITE_NULL)
+        return true;
     for (int role = 0; role < NPYEXT_NROLES; role++) {
         if (scan->arguments[role].type == SQLITE_NULL)
             return true;

@@ -377,6 +377,11 @@ def test_name_prunes(db, tmp_path):
     if not shell.MAPPED:
         assert since(db, before)["bytes_read"] < 2_000_000
     assert db.execute("SELECT name FROM npy_compare(?, ?) WHERE name = 'gone'", paths).fetchall() == []
+    assert db.execute("SELECT name FROM npy_compare(?, ?) WHERE name = NULL", paths).fetchall() == []
+    # Rows of the two scans must not be taken for the same.
+    either = "SELECT name FROM npy_compare WHERE (a = ?1 AND b = ?2 AND name = 'x1') OR (a = ?1 AND b = ?2 AND name = 'x2')"
+    assert sorted(db.execute(either, paths).fetchall()) == [("x1",), ("x2",)]
+    assert len(db.execute("SELECT name FROM npy_compare(?, ?) WHERE name IN ('x7', 'x5', 'y')", paths).fetchall()) == 2
 
 
 def test_reading_stops_where_the_answer_is_known(db, tmp_path):
