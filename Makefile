@@ -18,7 +18,7 @@ export CC SQLITE3 PYTHON
 warnings  = -Wall -Wextra -Wconversion $(WERROR)
 base      = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(warnings)
 sanitizer = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-libraries = -lz -lminizip
+libraries = -lz -lminizip -lm
 
 flags_release = $(CFLAGS)
 flags_asan    = -O1 -g $(sanitizer)
@@ -60,7 +60,7 @@ $$(extension_$(1)): $$(codec:%.c=.build/$(1)/%.o) $$(sql:%.c=.build/$(1)/%.o)
 
 .build/$(1)/unit/%: .build/$(1)/tests/unit/%.o .build/$(1)/libnpyx.a
 	@mkdir -p $$(@D)
-	$$(CC) $$(flags_$(1)) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(libraries) -lm
+	$$(CC) $$(flags_$(1)) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(libraries)
 
 .PHONY: units-$(1)
 units-$(1): $$(units:%=.build/$(1)/unit/%)

@@ -13,6 +13,7 @@ extern const npyext_function npyext_npy_rows;
 extern const npyext_function npyext_npy_elements;
 extern const npyext_function npyext_npy_file;
 extern const npyext_function npyext_npy_stats;
+extern const npyext_function npyext_npy_compare;
 
 /* CREATE VIRTUAL TABLE t USING npy(...); its client data is the connection. */
 extern const sqlite3_module npyext_table_module;

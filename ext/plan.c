@@ -222,6 +222,10 @@ static const char *op_text(int op) {
     }
 }
 
+static bool has_sources(const planning *p) {
+    return p->is_given[NPYEXT_SOURCE] && (p->is_given[NPYEXT_OTHER_SOURCE] || !p->function->takes_two);
+}
+
 /* `by source, member; row>=?, row<?; reading items` */
 static char *idx_str(const planning *p) {
     sqlite3_str *text = sqlite3_str_new(NULL);
@@ -237,7 +241,7 @@ static char *idx_str(const planning *p) {
             is_first_filter = false;
         }
     }
-    if (!p->is_given[NPYEXT_SOURCE])
+    if (!has_sources(p))
         sqlite3_str_appendf(text, "%swithout a source", p->nterms == 0 ? "" : "; ");
     if (p->needs & NPYEXT_NEEDS_ITEMS)
         sqlite3_str_appendall(text, "; reading items");
@@ -317,7 +321,7 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     info->idxNum = p.needs | (int)p.order << NPYEXT_ORDER_SHIFT;
     info->idxStr = idx_str(&p);
     info->needToFreeIdxStr = 1;
-    bool has_source = p.is_given[NPYEXT_SOURCE];
+    bool has_source = has_sources(&p);
     info->estimatedCost = has_source ? (p.nrows + 1) * penalty : 1e300;
     info->estimatedRows = has_source ? (sqlite3_int64)p.nrows_out + 1 : INT64_MAX / 2;
     return info->idxStr == NULL ? SQLITE_NOMEM : SQLITE_OK;

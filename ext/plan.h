@@ -38,6 +38,7 @@
 /* Arguments, in the order in which every function declares those that it takes. */
 typedef enum npyext_role {
     NPYEXT_SOURCE,
+    NPYEXT_OTHER_SOURCE, /* what the source is compared with */
     NPYEXT_MEMBER,
     NPYEXT_SLICE,
     NPYEXT_AXIS,
@@ -114,6 +115,7 @@ typedef struct npyext_function {
     int ncolumns;
     const char *key;       /* the PRIMARY KEY's columns */
     bool takes_member;     /* the argument chooses one array of many */
+    bool takes_two;        /* NPYEXT_OTHER_SOURCE has to be given, too */
     npyext_row row;        /* what a row is of */
     bool has_error_column; /* on_error = 'row' is possible, and the default for many files */
     int64_t estimated_nrows;

@@ -39,6 +39,18 @@ static npyx_status check_member(const npyext_argument *member, npyx_error *error
     return npyx_fail(error, NPYX_INVALID, -1, "member is an array's name (TEXT) or its idx (INTEGER)");
 }
 
+static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
+    const char *name = scan->function->name;
+    bool takes_two = scan->function->takes_two;
+    if (npyext_argument_is_given(&scan->arguments[NPYEXT_SOURCE]) &&
+        (!takes_two || npyext_argument_is_given(&scan->arguments[NPYEXT_OTHER_SOURCE])))
+        return NPYX_OK;
+    if (takes_two)
+        return npyx_fail(error, NPYX_INVALID, -1, "%s needs two sources, as in %s('a.npz', 'b.npz')", name,
+                         name);
+    return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')", name, name);
+}
+
 /* What a term gives a value to; NULL for terms that the function itself looks at. */
 static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term) {
     if (term->column == NPYEXT_NO_COLUMN)
@@ -97,10 +109,9 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num,
     npyx_status status = copy_values(scan, argv, &has_null, error);
     if (status != NPYX_OK || has_null)
         return status;
-    if (!npyext_argument_is_given(&scan->arguments[NPYEXT_SOURCE]))
-        return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')",
-                         scan->function->name, scan->function->name);
-    status = check_member(&scan->arguments[NPYEXT_MEMBER], error);
+    status = check_sources(scan, error);
+    if (status == NPYX_OK)
+        status = check_member(&scan->arguments[NPYEXT_MEMBER], error);
     if (status == NPYX_OK)
         status = npyext_files_resolve(scan->connection, &scan->arguments[NPYEXT_SOURCE], &scan->files, error);
     if (status == NPYX_OK && scan->files.is_handle &&

@@ -22,38 +22,6 @@ static bool is_swapped(const npyx_dtype *dtype) {
     return npyx_types[dtype->type].swap_nbytes > 1 && dtype->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN;
 }
 
-static bool is_same_text(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
-    return a_nbytes == b_nbytes && (a_nbytes == 0 || memcmp(a, b, a_nbytes) == 0);
-}
-
-static bool is_same_dtype(const npyx_dtype *a, const npyx_dtype *b);
-
-static bool is_same_field(const npyx_field *a, const npyx_field *b) {
-    if (!is_same_text(a->name, a->name_nbytes, b->name, b->name_nbytes) ||
-        !is_same_text(a->title, a->title_nbytes, b->title, b->title_nbytes) || a->off != b->off ||
-        a->ndim != b->ndim || a->is_padding != b->is_padding)
-        return false;
-    for (int k = 0; k < a->ndim; k++) {
-        if (a->shape[k] != b->shape[k])
-            return false;
-    }
-    return is_same_dtype(a->dtype, b->dtype);
-}
-
-/* Equal, but for byte orders. */
-static bool is_same_dtype(const npyx_dtype *a, const npyx_dtype *b) {
-    if (a->type != b->type || a->itemsize != b->itemsize || a->nfields != b->nfields)
-        return false;
-    bool is_date = a->type == NPYX_DATETIME || a->type == NPYX_TIMEDELTA;
-    if (is_date && (a->unit != b->unit || a->multiple != b->multiple))
-        return false;
-    for (int k = 0; k < a->nfields; k++) {
-        if (!is_same_field(&a->fields[k], &b->fields[k]))
-            return false;
-    }
-    return true;
-}
-
 /* dtype.name with a NUL, cut where it would not fit. */
 enum { NAME_NBYTES = 64 };
 static void write_name(const npyx_dtype *dtype, char *name) {
@@ -63,7 +31,7 @@ static void write_name(const npyx_dtype *dtype, char *name) {
 }
 
 npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npyx_error *error) {
-    if (is_same_dtype(from, to))
+    if (npyx_dtype_is_same(from, to))
         return NPYX_OK;
     char from_name[NAME_NBYTES], to_name[NAME_NBYTES];
     write_name(from, from_name);
@@ -249,7 +217,7 @@ npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int
     npyx_status status = npyx_convert_check(from, to, error);
     if (status != NPYX_OK || nelem <= 0)
         return status;
-    if (!is_same_dtype(from, to))
+    if (!npyx_dtype_is_same(from, to))
         return convert_numbers(from, items, nelem, to, out, first_item, error);
     memcpy(out, items, (size_t)(nelem * from->itemsize));
     reorder(from, to, out, nelem);

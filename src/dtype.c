@@ -1,6 +1,7 @@
 #include "dtype.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "bytes.h"
 
@@ -63,6 +64,35 @@ char npyx_dtype_byteorder(const npyx_dtype *dtype) {
 
 bool npyx_dtype_is_real(const npyx_dtype *dtype) {
     return dtype->type <= NPYX_E5M2;
+}
+
+static bool is_same_text(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
+    return a_nbytes == b_nbytes && (a_nbytes == 0 || memcmp(a, b, a_nbytes) == 0);
+}
+
+static bool is_same_field(const npyx_field *a, const npyx_field *b) {
+    if (!is_same_text(a->name, a->name_nbytes, b->name, b->name_nbytes) ||
+        !is_same_text(a->title, a->title_nbytes, b->title, b->title_nbytes) || a->off != b->off ||
+        a->ndim != b->ndim || a->is_padding != b->is_padding)
+        return false;
+    for (int k = 0; k < a->ndim; k++) {
+        if (a->shape[k] != b->shape[k])
+            return false;
+    }
+    return npyx_dtype_is_same(a->dtype, b->dtype);
+}
+
+bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {
+    if (a->type != b->type || a->itemsize != b->itemsize || a->nfields != b->nfields)
+        return false;
+    bool is_date = a->type == NPYX_DATETIME || a->type == NPYX_TIMEDELTA;
+    if (is_date && (a->unit != b->unit || a->multiple != b->multiple))
+        return false;
+    for (int k = 0; k < a->nfields; k++) {
+        if (!is_same_field(&a->fields[k], &b->fields[k]))
+            return false;
+    }
+    return true;
 }
 
 static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {

@@ -111,6 +111,10 @@ char npyx_dtype_byteorder(const npyx_dtype *dtype);
  * too. */
 bool npyx_dtype_is_real(const npyx_dtype *dtype);
 
+/* Whether two are equal but for byte orders: names, titles, offsets and padding of fields are compared too.
+ */
+bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b);
+
 static inline char npyx_dtype_kind(const npyx_dtype *dtype) {
     return npyx_types[dtype->type].kind;
 }

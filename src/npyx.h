@@ -11,6 +11,7 @@
 #include "bytes.h"
 #include "convert.h"
 #include "datetime.h"
+#include "difference.h"
 #include "dtype.h"
 #include "element.h"
 #include "expect.h"

@@ -99,9 +99,14 @@ def statistics_along_an_axis():
     """One step reduces 160 GB that come in panels."""
     write_sparse_npy("x", (2_000_000, 10_000))
     return "SELECT max FROM npy_stats(?, '', '', 0)", "x"
+def compare():
+    """One step compares arrays of 16 GB."""
+    write_sparse_npy("x", (2_000_000_000,))
+    return "SELECT differing FROM npy_compare(?1, ?1)", "x"
 
 
-TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc, statistics, statistics_along_an_axis]
+TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
+TASKS += [statistics, statistics_along_an_axis, compare]
 
 
 def open_files(folder):
