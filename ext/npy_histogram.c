@@ -30,7 +30,7 @@ enum {
 };
 
 static const npyext_column columns[NCOLUMNS] = {
-    [BIN] = NPYEXT_OUTPUT("bin INTEGER", 0),
+    [BIN] = NPYEXT_OUTPUT("bin INTEGER", NPYEXT_NEEDS_HEADER),
     [LO] = NPYEXT_OUTPUT("lo REAL", NPYEXT_NEEDS_ITEMS),
     [HI] = NPYEXT_OUTPUT("hi REAL", NPYEXT_NEEDS_ITEMS),
     [COUNT] = NPYEXT_OUTPUT("count INTEGER", NPYEXT_NEEDS_ITEMS),

@@ -89,7 +89,19 @@ def crc():
     return "SELECT crc_ok FROM npz_members(?)", "x"
 
 
-TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
+def histogram():
+    """One step counts ten billion numbers."""
+    write_sparse_npy("x", (10_000_000_000,), "<f8")
+    return "SELECT sum(count) FROM npy_histogram(?)", "x"
+
+
+def deflated_histogram():
+    """One step inflates a member to its end, twice."""
+    write("x", endless_npz())
+    return "SELECT sum(count) FROM npy_histogram(?, '', '', 1000)", "x"
+
+
+TASKS = [rows, one_wide_row, histogram, deflated_histogram, walk, skipped_files, empty_arrays, far_ahead, crc]
 
 
 def open_files(folder):
