@@ -82,28 +82,34 @@ static void load_bounded(const npyx_placing *placing, const uint8_t *items, size
     }
 }
 
-/* The bins of values in one precision; see npyx_place, whose answers these are when the placing is regular.
+/*
+ * The bins of values in one precision; see npyx_place, whose answers these are when the placing is regular.
+ * First the indices, of a whole chunk whatever nelem, so that compilers vectorise it; then the corrections,
+ * without a branch, because values fall where they like. What is out of the range has an index of no meaning,
+ * that stays inside of the edges all the same.
  */
 #define PLACE_REGULAR(name, real)                                                                            \
     static void name(const npyx_placing *placing, const real *values, size_t nelem, int32_t *bins) {         \
         const real lo = (real)placing->lo, hi = (real)placing->hi;                                           \
         const real first = (real)placing->first, norm = (real)placing->norm;                                 \
+        const real last = (real)(placing->nbins - 1);                                                        \
         const double *edges = placing->edges;                                                                \
         const int32_t nbins = (int32_t)placing->nbins;                                                       \
-        for (size_t i = 0; i < nelem; i++) {                                                                 \
-            real value = values[i];                                                                          \
-            real difference = value - first;                                                                 \
+        for (size_t i = 0; i < CHUNK_NELEM; i++) {                                                           \
+            real difference = values[i] - first;                                                             \
             real place = difference * norm;                                                                  \
-            bool is_within = (value >= lo) & (value <= hi);                                                  \
-            int32_t bin = (int32_t)(is_within ? place : (real)0);                                            \
-            bin -= bin == nbins;                                                                             \
-            bin -= (double)value < edges[bin];                                                               \
-            bin += ((double)value >= edges[bin + 1]) & (bin != nbins - 1);                                   \
-            bins[i] = is_within ? bin : nbins;                                                               \
+            place = place > 0 ? place : 0;                                                                   \
+            bins[i] = (int32_t)(place < last ? place : last);                                                \
+        }                                                                                                    \
+        for (size_t i = 0; i < nelem; i++) {                                                                 \
+            int32_t bin = bins[i], outside = nbins;                                                          \
+            int32_t is_within = (values[i] >= lo) & (values[i] <= hi);                                       \
+            bin -= (double)values[i] < edges[bin];                                                           \
+            bin += ((double)values[i] >= edges[bin + 1]) & (bin != nbins - 1);                               \
+            bins[i] = outside ^ ((outside ^ bin) & -is_within);                                              \
         }                                                                                                    \
     }
 
-/* A value that is out of the range gives a bin that is thrown away; bin 0 may step down to -1 for it. */
 PLACE_REGULAR(place_f64, double)
 PLACE_REGULAR(place_f32, float)
 
@@ -131,6 +137,8 @@ PLACE_BY_EDGES(place_by_integer_edges, int64_t, integer_edges)
 static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_t nelem, int32_t *bins) {
     chunk values;
     bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
+    if (nelem < CHUNK_NELEM) /* the fast loops look at all of it */
+        memset(&values, 0, sizeof values);
     if (!placing->is_uniform && placing->integer_edges != NULL) {
         load_i64(placing, items, nelem, values.i64);
         place_by_integer_edges(placing, values.i64, nelem, bins);
