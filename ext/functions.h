@@ -11,6 +11,7 @@ extern const npyext_function npyext_npz_members;
 extern const npyext_function npyext_ten_arrays;
 extern const npyext_function npyext_npy_rows;
 extern const npyext_function npyext_npy_elements;
+extern const npyext_function npyext_npy_histogram;
 extern const npyext_function npyext_npy_file;
 extern const npyext_function npyext_npy_stats;
 extern const npyext_function npyext_npy_compare;

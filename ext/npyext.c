@@ -11,8 +11,8 @@ SQLITE_EXTENSION_INIT1
 
 /* Table functions: each opens files, and so is SQLITE_DIRECTONLY (set in npyext_connect). */
 static const npyext_function *const table_functions[] = {
-    &npyext_npy_meta,     &npyext_npz_members, &npyext_ten_arrays,  &npyext_npy_rows,
-    &npyext_npy_elements, &npyext_npy_stats,   &npyext_npy_compare, &npyext_npy_file,
+    &npyext_npy_meta,  &npyext_npz_members,   &npyext_ten_arrays,  &npyext_npy_rows, &npyext_npy_elements,
+    &npyext_npy_stats, &npyext_npy_histogram, &npyext_npy_compare, &npyext_npy_file,
 };
 
 /* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */

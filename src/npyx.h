@@ -18,6 +18,8 @@
 #include "filter.h"
 #include "header_npy.h"
 #include "header_npy_write.h"
+#include "histogram.h"
+#include "histogram_place.h"
 #include "host.h"
 #include "literal.h"
 #include "narrow_float.h"

@@ -99,14 +99,28 @@ def statistics_along_an_axis():
     """One step reduces 160 GB that come in panels."""
     write_sparse_npy("x", (2_000_000, 10_000))
     return "SELECT max FROM npy_stats(?, '', '', 0)", "x"
+
+
 def compare():
     """One step compares arrays of 16 GB."""
     write_sparse_npy("x", (2_000_000_000,))
     return "SELECT differing FROM npy_compare(?1, ?1)", "x"
 
 
+def histogram():
+    """One step counts ten billion numbers."""
+    write_sparse_npy("x", (10_000_000_000,), "<f8")
+    return "SELECT sum(count) FROM npy_histogram(?)", "x"
+
+
+def deflated_histogram():
+    """One step inflates a member to its end, twice."""
+    write("x", endless_npz())
+    return "SELECT sum(count) FROM npy_histogram(?, '', '', 1000)", "x"
+
+
 TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
-TASKS += [statistics, statistics_along_an_axis, compare]
+TASKS += [statistics, statistics_along_an_axis, compare, histogram, deflated_histogram]
 
 
 def open_files(folder):
