@@ -111,7 +111,7 @@ static npyx_checkpoints *entry_checkpoints(npz_archive *archive, int64_t index) 
         return NULL;
     if (archive->checkpoints == NULL)
         archive->checkpoints =
-            npyx_alloc_zeroed(host, (size_t)directory->nrecords * sizeof archive->checkpoints[0]);
+            npyx_alloc_zeroed(host, (size_t)directory->nrecords * sizeof(npyx_checkpoints *));
     if (archive->checkpoints == NULL)
         return NULL;
     if (archive->checkpoints[index] == NULL)

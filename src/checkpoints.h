@@ -31,7 +31,8 @@ enum {
 typedef struct npyx_checkpoint {
     int64_t off;       /* in the output */
     int64_t input_off; /* of the first byte of the stream that was not begun */
-    int input_nbits;   /* of the byte before it, the high ones, which are still to be read; 0 to 7 */
+    int input_nbits;   /* of the byte before it that are still to be read, 0 to 7 */
+    int input_bits;    /* and these, the lowest first */
     uint32_t crc;      /* CRC-32 of all output before off */
     uint8_t *window;   /* NPYX_CHECKPOINT_WINDOW_NBYTES of output before off */
 } npyx_checkpoint;

@@ -21,6 +21,7 @@ typedef struct inflate_source {
     bool stream_ended;
     int64_t input_off;    /* of the next compressed byte to be fetched */
     int64_t input_nbytes; /* fetched since the stream was last begun or resumed */
+    uint8_t last_byte;    /* of the input that zlib has begun */
     int64_t done_nbytes;  /* where in the output the stream is; INT64_MAX: nowhere, it has to be begun anew */
     npyx_checkpoints *checkpoints; /* borrowed; NULL: none are kept */
     bool check_crc;
@@ -114,18 +115,8 @@ static npyx_status inflate_resume(inflate_source *source, const npyx_checkpoint 
     if (status != NPYX_OK || checkpoint == NULL)
         return status;
     source->done_nbytes = INT64_MAX;
-    int code = Z_OK;
     source->input_off = checkpoint->input_off;
-    if (checkpoint->input_nbits > 0) {
-        source->input_off--;
-        status = inflate_fetch(source, error);
-        if (status != NPYX_OK)
-            return status;
-        code =
-            inflatePrime(stream, checkpoint->input_nbits, *stream->next_in >> (8 - checkpoint->input_nbits));
-        stream->next_in++;
-        stream->avail_in--;
-    }
+    int code = inflatePrime(stream, checkpoint->input_nbits, checkpoint->input_bits);
     if (code == Z_OK)
         code = inflateSetDictionary(stream, checkpoint->window, NPYX_CHECKPOINT_WINDOW_NBYTES);
     if (code != Z_OK)
@@ -145,9 +136,11 @@ static void inflate_add_checkpoint(inflate_source *source) {
         npyx_free(host, window);
         window = NULL;
     }
+    int input_nbits = source->stream.data_type & 7;
     npyx_checkpoint checkpoint = {.off = source->done_nbytes,
                                   .input_off = source->input_off - source->stream.avail_in,
-                                  .input_nbits = source->stream.data_type & 7,
+                                  .input_nbits = input_nbits,
+                                  .input_bits = source->last_byte >> (8 - input_nbits),
                                   .crc = source->crc,
                                   .window = window};
     npyx_checkpoints_add(source->checkpoints, &checkpoint);
@@ -170,7 +163,10 @@ static npyx_status inflate_piece(inflate_source *source, uint8_t *bytes, size_t 
         nbytes = (size_t)plain_nbytes;
     stream->next_out = bytes;
     stream->avail_out = (uInt)nbytes;
+    const uint8_t *input = stream->next_in;
     int code = inflate(stream, flush);
+    if (stream->next_in != input)
+        source->last_byte = stream->next_in[-1];
     *made_nbytes = nbytes - stream->avail_out;
     source->stream_ended = code == Z_STREAM_END;
     npyx_status status = inflate_check_code(source, code, *made_nbytes, error);
