@@ -84,8 +84,10 @@ void npyx_blocks_seek(npyx_blocks *blocks, int64_t position, int64_t *nskipped) 
 }
 
 void npyx_blocks_expect(npyx_blocks *blocks, int64_t nelem) {
-    if (!blocks->is_done)
-        npyx_reader_expect(&blocks->reader, nelem / blocks->reader.row_nelem + 1);
+    if (blocks->is_done)
+        return;
+    int64_t nrows = nelem / blocks->reader.row_nelem;
+    npyx_reader_expect(&blocks->reader, nrows < INT64_MAX ? nrows + 1 : nrows);
 }
 
 npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error) {
