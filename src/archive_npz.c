@@ -14,6 +14,7 @@ typedef struct npz_archive {
     npyx_zip_directory directory;
     npyx_status directory_status; /* what is wrong behind the last record that could be read */
     npyx_error directory_error;
+    npyx_checkpoints **checkpoints; /* by entry, made when first wanted; NULL for those that have none */
 } npz_archive;
 
 static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zip_record **record,
@@ -100,6 +101,24 @@ static npyx_status check_readable(const npyx_zip_record *record, npyx_error *err
                      method == NULL ? "an unknown method" : method, record->method);
 }
 
+/* The entry's table of checkpoints, which the next source of the entry finds again; NULL when it is short or
+ * memory is out. */
+static npyx_checkpoints *entry_checkpoints(npz_archive *archive, int64_t index) {
+    const npyx_zip_directory *directory = &archive->directory;
+    npyx_host *host = archive->base.source->host;
+    int64_t nbytes = directory->records[index].nbytes;
+    if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
+        return NULL;
+    if (archive->checkpoints == NULL)
+        archive->checkpoints =
+            npyx_alloc_zeroed(host, (size_t)directory->nrecords * sizeof(npyx_checkpoints *));
+    if (archive->checkpoints == NULL)
+        return NULL;
+    if (archive->checkpoints[index] == NULL)
+        archive->checkpoints[index] = npyx_checkpoints_make(host, nbytes);
+    return archive->checkpoints[index];
+}
+
 static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_crc, npyx_source **payload,
                                 npyx_error *error) {
     const npyx_zip_record *record = NULL;
@@ -138,7 +157,8 @@ static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_
         *payload = range;
         return status;
     }
-    return npyx_source_open_inflate(range, record->nbytes, check_crc, record->crc32, payload, error);
+    return npyx_source_open_inflate(range, record->nbytes, check_crc, record->crc32,
+                                    check_crc ? entry_checkpoints(archive, index) : NULL, payload, error);
 }
 
 static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
@@ -166,7 +186,11 @@ static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *a
 
 static void npz_close(npyx_archive *base) {
     npyx_host *host = base->source->host;
-    npyx_zip_directory_clear(&((npz_archive *)base)->directory);
+    npz_archive *archive = (npz_archive *)base;
+    for (int64_t i = 0; archive->checkpoints != NULL && i < archive->directory.nrecords; i++)
+        npyx_checkpoints_free(archive->checkpoints[i]);
+    npyx_free(host, archive->checkpoints);
+    npyx_zip_directory_clear(&archive->directory);
     npyx_source_close(base->source);
     npyx_free(host, base);
 }

@@ -33,6 +33,10 @@ typedef struct npyx_host {
     /* True when work should stop. Called often: must be cheap. NULL: never. */
     bool (*interrupted)(void *ctx);
     npyx_counters counters;
+    /* The tables of checkpoints made with this host that hold any, and how many these hold together: to be
+     * left to checkpoints.h, and 0 at first. */
+    struct npyx_checkpoints *checkpoints;
+    int ncheckpoints;
     bool maps_files;      /* files are mapped into memory instead of being read */
     bool uses_one_thread; /* no thread is started */
 } npyx_host;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "checkpoints.h"
 #include "host.h"
 
 #pragma GCC visibility push(hidden)
@@ -39,7 +40,7 @@ struct npyx_source {
     int64_t nbytes; /* length; for an inflating source what the directory claims */
     int64_t
         file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
-    bool is_forward;    /* going back costs a new start */
+    bool is_forward;    /* going back costs more than going on: inflating anew */
     bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
     bool is_concurrent; /* another thread may read it aside, as npyx_read_ahead does */
 };
@@ -95,9 +96,13 @@ npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nby
 
 /* The nbytes that the raw deflate stream in compressed (owned from here on, closed on failure too) inflates
  * to. A stream that is shorter gives NPYX_CORRUPT where it ends; with check_crc also one that is longer or
- * whose CRC-32 differs, at its last byte. */
+ * whose CRC-32 differs, at its last byte, wherever the reader came from.
+ *
+ * checkpoints, of this very stream, are borrowed and must outlive the source; NULL when none are to be used.
+ * They are collected as the source goes forward, and going back or far ahead resumes from one, which changes
+ * neither the bytes nor the errors. */
 npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
-                                     npyx_source **source, npyx_error *error);
+                                     npyx_checkpoints *checkpoints, npyx_source **source, npyx_error *error);
 
 #pragma GCC visibility pop
 

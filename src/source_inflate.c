@@ -4,7 +4,14 @@
 
 #include "source.h"
 
-enum { INPUT_NBYTES = 1 << 16, SKIP_NBYTES = 1 << 16, POLL_NBYTES = 1 << 20 };
+enum {
+    FIRST_INPUT_NBYTES = 1 << 12,
+    INPUT_NBYTES = 1 << 16,
+    SKIP_NBYTES = 1 << 16,
+    POLL_NBYTES = 1 << 20,
+    /* inflating this much costs more than resuming does */
+    JUMP_NBYTES = 1 << 14
+};
 
 typedef struct inflate_source {
     npyx_source base;
@@ -12,8 +19,11 @@ typedef struct inflate_source {
     z_stream stream;
     bool stream_is_live;
     bool stream_ended;
-    int64_t input_off; /* of the next compressed byte to be fetched */
-    int64_t done_nbytes;
+    int64_t input_off;    /* of the next compressed byte to be fetched */
+    int64_t input_nbytes; /* fetched since the stream was last begun or resumed */
+    uint8_t last_byte;    /* of the input that zlib has begun */
+    int64_t done_nbytes;  /* where in the output the stream is; INT64_MAX: nowhere, it has to be begun anew */
+    npyx_checkpoints *checkpoints; /* borrowed; NULL: none are kept */
     bool check_crc;
     uint32_t crc;
     uint32_t expected_crc;
@@ -29,8 +39,9 @@ static void zlib_free(void *ctx, void *block) {
     npyx_free(ctx, block);
 }
 
-static npyx_status inflate_restart(inflate_source *source, npyx_error *error) {
+static npyx_status inflate_begin(inflate_source *source, npyx_error *error) {
     int code;
+    source->done_nbytes = INT64_MAX;
     if (source->stream_is_live) {
         code = inflateReset(&source->stream);
     } else {
@@ -43,7 +54,7 @@ static npyx_status inflate_restart(inflate_source *source, npyx_error *error) {
     source->stream.next_in = NULL;
     source->stream.avail_in = 0;
     source->stream_ended = false;
-    source->input_off = source->done_nbytes = 0;
+    source->input_off = source->input_nbytes = source->done_nbytes = 0;
     source->crc = 0;
     return NPYX_OK;
 }
@@ -58,8 +69,12 @@ static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
         if (source->input == NULL)
             return npyx_fail_nomem(error);
     }
-    /* The first pieces are small: often only a header is wanted. */
-    int64_t wanted_nbytes = source->input_off < 4096 ? 4096 : INPUT_NBYTES;
+    /* Small at first, and never much more than was needed so far: often only a header or a row is wanted. */
+    int64_t wanted_nbytes = source->input_nbytes / 2;
+    if (wanted_nbytes < FIRST_INPUT_NBYTES)
+        wanted_nbytes = FIRST_INPUT_NBYTES;
+    if (wanted_nbytes > INPUT_NBYTES)
+        wanted_nbytes = INPUT_NBYTES;
     size_t nbytes = (size_t)(left_nbytes < wanted_nbytes ? left_nbytes : wanted_nbytes);
     const uint8_t *bytes = NULL;
     npyx_status status =
@@ -67,6 +82,7 @@ static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
     if (status != NPYX_OK)
         return status;
     source->input_off += (int64_t)nbytes;
+    source->input_nbytes += (int64_t)nbytes;
     source->stream.next_in = (z_const Bytef *)bytes;
     source->stream.avail_in = (uInt)nbytes;
     return NPYX_OK;
@@ -91,36 +107,101 @@ static npyx_status inflate_check_code(const inflate_source *source, int code, si
     }
 }
 
+/* Begins at a checkpoint, or at the start for NULL. */
+static npyx_status inflate_resume(inflate_source *source, const npyx_checkpoint *checkpoint,
+                                  npyx_error *error) {
+    z_stream *stream = &source->stream;
+    npyx_status status = inflate_begin(source, error);
+    if (status != NPYX_OK || checkpoint == NULL)
+        return status;
+    source->done_nbytes = INT64_MAX;
+    source->input_off = checkpoint->input_off;
+    int code = inflatePrime(stream, checkpoint->input_nbits, checkpoint->input_bits);
+    if (code == Z_OK)
+        code = inflateSetDictionary(stream, checkpoint->window, NPYX_CHECKPOINT_WINDOW_NBYTES);
+    if (code != Z_OK)
+        return npyx_fail_nomem(error);
+    source->done_nbytes = checkpoint->off;
+    source->crc = checkpoint->crc;
+    return NPYX_OK;
+}
+
+/* Called at the end of a block. */
+static void inflate_add_checkpoint(inflate_source *source) {
+    npyx_host *host = source->base.host;
+    uInt window_nbytes = 0;
+    uint8_t *window = npyx_alloc(host, NPYX_CHECKPOINT_WINDOW_NBYTES);
+    if (window != NULL && (inflateGetDictionary(&source->stream, window, &window_nbytes) != Z_OK ||
+                           window_nbytes != NPYX_CHECKPOINT_WINDOW_NBYTES)) {
+        npyx_free(host, window);
+        window = NULL;
+    }
+    int input_nbits = source->stream.data_type & 7;
+    npyx_checkpoint checkpoint = {.off = source->done_nbytes,
+                                  .input_off = source->input_off - source->stream.avail_in,
+                                  .input_nbits = input_nbits,
+                                  .input_bits = source->last_byte >> (8 - input_nbits),
+                                  .crc = source->crc,
+                                  .window = window};
+    npyx_checkpoints_add(source->checkpoints, &checkpoint);
+}
+
+/* Whether zlib, told to stop at the end of a block, has stopped there, with another block to come. */
+static bool is_between_blocks(const z_stream *stream) {
+    enum { LAST_BLOCK = 64, END_OF_BLOCK = 128 };
+    return (stream->data_type & (LAST_BLOCK | END_OF_BLOCK)) == END_OF_BLOCK;
+}
+
+/* Calls zlib once, for at most nbytes. It stops where a checkpoint is wanted, and from there on at the end of
+ * a block. */
+static npyx_status inflate_piece(inflate_source *source, uint8_t *bytes, size_t nbytes, size_t *made_nbytes,
+                                 npyx_error *error) {
+    z_stream *stream = &source->stream;
+    int64_t plain_nbytes = npyx_checkpoints_next_off(source->checkpoints) - source->done_nbytes;
+    int flush = plain_nbytes > 0 ? Z_NO_FLUSH : Z_BLOCK;
+    if (plain_nbytes > 0 && plain_nbytes < (int64_t)nbytes)
+        nbytes = (size_t)plain_nbytes;
+    stream->next_out = bytes;
+    stream->avail_out = (uInt)nbytes;
+    const uint8_t *input = stream->next_in;
+    int code = inflate(stream, flush);
+    if (stream->next_in != input)
+        source->last_byte = stream->next_in[-1];
+    *made_nbytes = nbytes - stream->avail_out;
+    source->stream_ended = code == Z_STREAM_END;
+    npyx_status status = inflate_check_code(source, code, *made_nbytes, error);
+    if (status != NPYX_OK) {
+        source->done_nbytes = INT64_MAX;
+        return status;
+    }
+    if (source->check_crc || source->checkpoints != NULL)
+        source->crc = (uint32_t)crc32_z(source->crc, bytes, *made_nbytes);
+    source->done_nbytes += (int64_t)*made_nbytes;
+    source->base.host->counters.bytes_inflated += (int64_t)*made_nbytes;
+    if (flush == Z_BLOCK && is_between_blocks(stream) && source->done_nbytes < source->base.nbytes)
+        inflate_add_checkpoint(source);
+    return NPYX_OK;
+}
+
 /* Inflates at most nbytes into bytes and counts them; fewer only when the stream ends. */
 static npyx_status inflate_some(inflate_source *source, uint8_t *bytes, size_t nbytes, size_t *out_nbytes,
                                 npyx_error *error) {
-    z_stream *stream = &source->stream;
-    size_t made_nbytes = 0;
-    while (made_nbytes < nbytes && !source->stream_ended) {
+    *out_nbytes = 0;
+    while (*out_nbytes < nbytes && !source->stream_ended) {
         npyx_status status = NPYX_OK;
-        if (stream->avail_in == 0)
+        if (source->stream.avail_in == 0)
             status = inflate_fetch(source, error);
         if (status == NPYX_OK)
             status = npyx_poll(source->base.host, error);
+        size_t left_nbytes = nbytes - *out_nbytes, made_nbytes = 0;
+        if (status == NPYX_OK)
+            status =
+                inflate_piece(source, bytes + *out_nbytes,
+                              left_nbytes < POLL_NBYTES ? left_nbytes : POLL_NBYTES, &made_nbytes, error);
         if (status != NPYX_OK)
             return status;
-        size_t piece_nbytes = nbytes - made_nbytes < POLL_NBYTES ? nbytes - made_nbytes : POLL_NBYTES;
-        stream->next_out = bytes + made_nbytes;
-        stream->avail_out = (uInt)piece_nbytes;
-        int code = inflate(stream, Z_NO_FLUSH);
-        made_nbytes += piece_nbytes - stream->avail_out;
-        source->stream_ended = code == Z_STREAM_END;
-        status = inflate_check_code(source, code, made_nbytes, error);
-        if (status != NPYX_OK) {
-            source->done_nbytes = INT64_MAX; /* whoever reads again begins anew */
-            return status;
-        }
+        *out_nbytes += made_nbytes;
     }
-    if (source->check_crc)
-        source->crc = (uint32_t)crc32_z(source->crc, bytes, made_nbytes);
-    source->done_nbytes += (int64_t)made_nbytes;
-    source->base.host->counters.bytes_inflated += (int64_t)made_nbytes;
-    *out_nbytes = made_nbytes;
     return NPYX_OK;
 }
 
@@ -155,10 +236,12 @@ static npyx_status inflate_exactly(inflate_source *source, uint8_t *bytes, size_
     return is_end ? inflate_check_end(source, error) : NPYX_OK;
 }
 
-static npyx_status inflate_skip_to(inflate_source *source, int64_t off, npyx_error *error) {
+static npyx_status inflate_seek(inflate_source *source, int64_t off, npyx_error *error) {
+    const npyx_checkpoint *nearest = npyx_checkpoints_find(source->checkpoints, off);
+    int64_t nearest_off = nearest == NULL ? 0 : nearest->off;
     npyx_status status = NPYX_OK;
-    if (!source->stream_is_live || off < source->done_nbytes)
-        status = inflate_restart(source, error);
+    if (off < source->done_nbytes || nearest_off - source->done_nbytes >= JUMP_NBYTES)
+        status = inflate_resume(source, nearest, error);
     while (status == NPYX_OK && source->done_nbytes < off) {
         if (source->skipped == NULL) {
             source->skipped = npyx_alloc(source->base.host, SKIP_NBYTES);
@@ -175,7 +258,7 @@ static npyx_status inflate_skip_to(inflate_source *source, int64_t off, npyx_err
 static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
                                 size_t *read_nbytes, npyx_error *error) {
     inflate_source *source = (inflate_source *)base;
-    npyx_status status = inflate_skip_to(source, off, error);
+    npyx_status status = inflate_seek(source, off, error);
     if (status == NPYX_OK)
         status = inflate_exactly(source, bytes, nbytes, error);
     if (status == NPYX_OK)
@@ -196,7 +279,7 @@ static void inflate_close(npyx_source *base) {
 static const npyx_source_ops inflate_ops = {inflate_read, NULL, inflate_close, NULL, NULL};
 
 npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
-                                     npyx_source **source, npyx_error *error) {
+                                     npyx_checkpoints *checkpoints, npyx_source **source, npyx_error *error) {
     inflate_source *inflating = npyx_alloc_zeroed(compressed->host, sizeof *inflating);
     if (inflating == NULL) {
         npyx_source_close(compressed);
@@ -207,6 +290,8 @@ npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bo
     inflating->compressed = compressed;
     inflating->check_crc = check_crc;
     inflating->expected_crc = crc32;
+    inflating->checkpoints = checkpoints;
+    inflating->done_nbytes = INT64_MAX;
     *source = &inflating->base;
     return NPYX_OK;
 }

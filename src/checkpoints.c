@@ -1,0 +1,140 @@
+#include "checkpoints.h"
+
+struct npyx_checkpoints {
+    npyx_host *host;
+    int64_t span_nbytes; /* of output, from one to the next at least */
+    int64_t next_off;
+    int count;
+    int capacity;
+    npyx_checkpoint *items;
+    /* the neighbours among the host's tables that hold any */
+    npyx_checkpoints *older;
+    npyx_checkpoints *newer;
+};
+
+enum { FIRST_CAPACITY = 8 };
+
+npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
+    if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
+        return NULL;
+    npyx_checkpoints *table = npyx_alloc_zeroed(host, sizeof *table);
+    if (table == NULL)
+        return NULL;
+    table->host = host;
+    table->span_nbytes = nbytes / NPYX_CHECKPOINTS_PER_TABLE;
+    if (table->span_nbytes < NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
+        table->span_nbytes = NPYX_CHECKPOINT_MIN_SPAN_NBYTES;
+    table->next_off = table->span_nbytes;
+    return table;
+}
+
+static void link_table(npyx_checkpoints *table) {
+    npyx_checkpoints *newest = table->host->checkpoints;
+    table->older = newest;
+    if (newest != NULL)
+        newest->newer = table;
+    table->host->checkpoints = table;
+}
+
+static void unlink_table(npyx_checkpoints *table) {
+    if (table->older != NULL)
+        table->older->newer = table->newer;
+    if (table->newer != NULL)
+        table->newer->older = table->older;
+    else
+        table->host->checkpoints = table->older;
+    table->older = table->newer = NULL;
+}
+
+void npyx_checkpoints_free(npyx_checkpoints *table) {
+    if (table == NULL)
+        return;
+    if (table->count > 0)
+        unlink_table(table);
+    for (int i = 0; i < table->count; i++)
+        npyx_free(table->host, table->items[i].window);
+    table->host->ncheckpoints -= table->count;
+    npyx_free(table->host, table->items);
+    npyx_free(table->host, table);
+}
+
+static int64_t add_capped(int64_t a, int64_t b) {
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+/* Gives up the first of every two, and wants them twice as far apart from now on. */
+static void thin(npyx_checkpoints *table) {
+    int nkept = 0;
+    for (int i = 0; i < table->count; i++) {
+        if (i % 2 == 0)
+            npyx_free(table->host, table->items[i].window);
+        else
+            table->items[nkept++] = table->items[i];
+    }
+    table->host->ncheckpoints -= table->count - nkept;
+    table->count = nkept;
+    table->span_nbytes = add_capped(table->span_nbytes, table->span_nbytes);
+    table->next_off = add_capped(nkept > 0 ? table->items[nkept - 1].off : 0, table->span_nbytes);
+    if (nkept == 0)
+        unlink_table(table);
+}
+
+/* The table of a host that has the most, the oldest among equals. */
+static npyx_checkpoints *largest_table(const npyx_host *host) {
+    npyx_checkpoints *largest = host->checkpoints;
+    for (npyx_checkpoints *table = largest; table != NULL; table = table->older) {
+        if (table->count >= largest->count)
+            largest = table;
+    }
+    return largest;
+}
+
+static bool grow(npyx_checkpoints *table) {
+    int capacity = table->capacity == 0 ? FIRST_CAPACITY : table->capacity * 2;
+    npyx_host *host = table->host;
+    npyx_checkpoint *items = host->resize(host->ctx, table->items, (size_t)capacity * sizeof *items);
+    if (items == NULL)
+        return false;
+    table->items = items;
+    table->capacity = capacity;
+    return true;
+}
+
+void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkpoint) {
+    npyx_host *host = table->host;
+    bool is_kept = checkpoint->window != NULL;
+    if (is_kept && table->count == NPYX_CHECKPOINTS_PER_TABLE)
+        thin(table);
+    while (is_kept && host->ncheckpoints >= NPYX_CHECKPOINTS_PER_HOST)
+        thin(largest_table(host));
+    /* When it was this table that was thinned, the checkpoint may be nearer than wanted by now. */
+    if (checkpoint->off < table->next_off) {
+        npyx_free(host, checkpoint->window);
+        return;
+    }
+    table->next_off = add_capped(checkpoint->off, table->span_nbytes);
+    if (!is_kept || (table->count == table->capacity && !grow(table))) {
+        npyx_free(host, checkpoint->window);
+        return;
+    }
+    if (table->count == 0)
+        link_table(table);
+    table->items[table->count++] = *checkpoint;
+    host->ncheckpoints++;
+}
+
+int64_t npyx_checkpoints_next_off(const npyx_checkpoints *table) {
+    return table == NULL ? INT64_MAX : table->next_off;
+}
+
+const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int64_t off) {
+    int low = 0, high = table == NULL ? 0 : table->count; /* of how many there are at or before off */
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (table->items[middle].off <= off)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ? NULL : &table->items[low - 1];
+}
