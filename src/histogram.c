@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "subview.h"
+
 /* Counts of a block that another thread makes are added to all counts: worth it while they are few. */
 enum { MAX_SHARED_NBINS = 2048 };
 
@@ -32,27 +34,6 @@ void npyx_histogram_clear(npyx_histogram *histogram) {
     npyx_free(histogram->host, histogram->edges);
     npyx_free(histogram->host, histogram->counts);
     *histogram = (npyx_histogram){.host = histogram->host};
-}
-
-/* The same items in the order in which they lie, as far as strides tell: which comes first counts for
- * nothing. */
-static npyx_view in_file_order(const npyx_view *view) {
-    npyx_view sorted = *view;
-    for (int axis = 0; axis < sorted.ndim; axis++) {
-        int64_t stride = sorted.strides[axis], length = sorted.shape[axis];
-        if (stride < 0 && length > 0) {
-            sorted.off += (length - 1) * stride;
-            stride = -stride;
-        }
-        int place = axis;
-        for (; place > 0 && sorted.strides[place - 1] < stride; place--) {
-            sorted.strides[place] = sorted.strides[place - 1];
-            sorted.shape[place] = sorted.shape[place - 1];
-        }
-        sorted.strides[place] = stride;
-        sorted.shape[place] = length;
-    }
-    return sorted;
 }
 
 /* A pass over all items. Each block is given to take, with what work has made of it, if it was shared. */
@@ -244,9 +225,11 @@ static npyx_status count(pass *p, const npyx_tally *t, npyx_error *error) {
 
 npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins, npyx_source *source,
                                 const npyx_view *view, npyx_error *error) {
-    npyx_view sorted = in_file_order(view);
+    npyx_view sorted = *view; /* which comes first counts for nothing */
     pass p = {.histogram = histogram, .source = source, .view = &sorted};
     npyx_tally t = {0};
+    if (npyx_view_nelem(view) > 0)
+        npyx_view_sort_axes(&sorted);
     npyx_histogram_clear(histogram);
     histogram->placing =
         (npyx_placing){.type = view->dtype->type, .is_big_endian = view->dtype->is_big_endian};
