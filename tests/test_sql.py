@@ -1,5 +1,6 @@
 """Every tests/sql/NAME.sql is run by the sqlite3 shell in a folder of files (make_files.py) and its output compared
-with NAME.out. UPDATE=1 (`make update-sql`) stores the output instead. The demo is one of them."""
+with NAME.out. UPDATE=1 (`make update-sql`) stores the output instead. So is the library of ready queries, sql/NAME.sql,
+the demo among them."""
 
 import glob
 import os
@@ -10,14 +11,17 @@ import make_files
 import shell
 
 SQL = os.path.join(shell.TESTS, "sql")
-DEMO = os.path.join(shell.ROOT, "sql", "demo.sql")
+LIBRARY = os.path.join(shell.ROOT, "sql")
 
 
 def scripts():
     """The scripts by name, each with the file of its expected output."""
     found = {os.path.basename(path)[:-4]: path for path in glob.glob(os.path.join(SQL, "*.sql"))}
     cases = {name: (path, path[:-4] + ".out") for name, path in found.items()}
-    cases["demo"] = (DEMO, os.path.join(shell.TESTS, "demo", "demo.out"))
+    for path in glob.glob(os.path.join(LIBRARY, "*.sql")):
+        name = os.path.basename(path)[:-4]
+        folder = os.path.join(shell.TESTS, "demo") if name == "demo" else SQL
+        cases[name] = (path, os.path.join(folder, name + ".out"))
     return dict(sorted(cases.items()))
 
 

@@ -289,6 +289,10 @@ def row_13():
         "512 MB of vectors": "SELECT sum(length(data)) FROM npy_rows('vectors.npy')",
         "JSON": "SELECT sum(length(value)) FROM npy_rows('vectors.npy') WHERE row < 100000",
         "Fortran order": "SELECT sum(length(data)) FROM npy_rows('fortran.npy')",
+        "statistics": "SELECT * FROM npy_stats('large.npy')",
+        "along an axis": "SELECT sum(max) FROM npy_stats('vectors.npy', '', '', 0)",
+        "histogram": "SELECT sum(count) FROM npy_histogram('large.npy')",
+        "comparison": "SELECT differing FROM npy_compare('large.npy', 'with_nan.npy')",
         "10,000 files": "SELECT count(dtype) FROM npy_meta('many/**/*.npy')",
     })
 
@@ -340,7 +344,7 @@ ROWS = [
     Row("11", "sum over a Fortran (5000, 2000) float64 array by elements", "the same in C order", 1.15, row_11,
         ["fortran.npy", "matrix_c.npy"]),
     Row("13", "peak memory of scans above sqlite3's own", "sqlite3", 16, row_13,
-        ["large.npy", "vectors.npy", "fortran.npy", "many"], "MiB", False),
+        ["large.npy", "with_nan.npy", "vectors.npy", "fortran.npy", "many"], "MiB", False),
     Row("13d", "the same of deflated members", "sqlite3", 32, row_13_deflated, ["deflated.npz", "archive.npz"], "MiB", False),
     Row("14", "bytes read for LIMIT 10 of 400 MB", "–", 64, row_14, ["large.npy"], "KiB", False),
     Row("15", "sum(length(value)) over 100k × 128 float32", "json.dumps(a.tolist())", 0.15, row_15, ["vectors.npy"]),
