@@ -88,6 +88,7 @@ typedef struct elements_cursor {
     const uint8_t *item;
     int64_t itemsize;
     /* what the WHERE clause leaves */
+    bool is_underway; /* this call of xFilter or xNext has read a block */
     npyext_window window;
     npyext_range idx_range;
     npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */
@@ -225,7 +226,9 @@ static npyx_status next_block(elements_cursor *elements, npyx_error *error) {
         elements->block_end = nelem;
         return NPYX_OK;
     }
-    npyext_connection_begin(elements->scan.connection);
+    if (!elements->is_underway) /* once a call of SQLite's: else a loop over blocks would never be stopped */
+        npyext_connection_begin(elements->scan.connection);
+    elements->is_underway = true;
     npyx_status status = npyx_blocks_next(blocks, error);
     if (status != NPYX_OK)
         return status;
@@ -296,8 +299,8 @@ static bool is_outside(const elements_cursor *elements) {
     return idx < elements->idx_range.low || idx > elements->idx_range.high;
 }
 
-/* The way of xNext at the end of a block, and where not every element of one is a candidate. */
-static __attribute__((noinline)) int next_slowly(elements_cursor *elements) {
+/* Goes on to the next element that is wanted. */
+static int go_on(elements_cursor *elements) {
     int code = SQLITE_OK;
     for (;;) {
         if (elements->is_filtered && elements->position < elements->block_end)
@@ -309,6 +312,19 @@ static __attribute__((noinline)) int next_slowly(elements_cursor *elements) {
         elements->item += elements->itemsize;
         ++elements->position;
     }
+}
+
+/* Leaves the element at hand inside of xFilter. */
+static int step(elements_cursor *elements) {
+    elements->item += elements->itemsize;
+    elements->position++;
+    return go_on(elements);
+}
+
+/* The way of xNext at the end of a block, and where not every element of one is a candidate. */
+static __attribute__((noinline)) int next_slowly(elements_cursor *elements) {
+    elements->is_underway = false;
+    return go_on(elements);
 }
 
 static int elements_next(sqlite3_vtab_cursor *cursor) {
@@ -347,7 +363,7 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char 
     npyext_scan *scan = &elements->scan;
     npyx_error error;
     bool is_lookup = false;
-    elements->is_eof = false;
+    elements->is_eof = elements->is_underway = false;
     npyx_reader_rest(&elements->blocks.reader);
     npyx_status status = npyext_selection_begin(&elements->selection, scan, cursor->pVtab, idx_num, sentence,
                                                 argv, &is_lookup, &error);
@@ -365,10 +381,10 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char 
     }
     int code = advance(elements);
     if (code == SQLITE_OK && !elements->is_eof && is_outside(elements))
-        code = elements_next(cursor);
+        code = step(elements);
     while (code == SQLITE_OK && !elements->is_eof && elements->window.nskipped > 0) {
         elements->window.nskipped--;
-        code = elements_next(cursor);
+        code = step(elements);
     }
     return code == SQLITE_OK ? npyext_scan_confirm(scan) : code;
 }

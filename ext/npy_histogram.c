@@ -146,7 +146,6 @@ static npyx_status make(histogram_cursor *cursor, npyx_error *error) {
     if (!(cursor->scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
         status = npyx_histogram_check(histogram->host, selection->view.dtype, error);
     } else {
-        npyext_connection_begin(cursor->scan.connection);
         status = npyx_histogram_make(histogram, &cursor->bins, selection->payload, &selection->view, error);
         for (int64_t bin = 0; status == NPYX_OK && bin < histogram->nbins; bin++)
             cursor->greatest =
@@ -161,6 +160,7 @@ static int advance(histogram_cursor *cursor, bool is_open) {
     npyext_scan *scan = &cursor->scan;
     npyx_error error;
     cursor->bin = 0;
+    npyext_connection_begin(scan->connection);
     for (;;) {
         npyx_status status = NPYX_OK;
         if (!is_open)

@@ -62,6 +62,7 @@ typedef struct rows_cursor {
     npyext_range range;   /* of rows asked for, as the file counts them */
     npyext_window window; /* what LIMIT and OFFSET leave of them */
     int64_t last_index;   /* of the rows asked for that the array at hand has */
+    bool is_underway;     /* this call of xFilter or xNext has read a block */
     int nlookups;         /* xFilter calls in a row for the same array */
     /* what changes from array to array */
     npyext_scan scan;
@@ -197,7 +198,9 @@ static npyx_status load_block(rows_cursor *rows, npyx_error *error) {
         return NPYX_OK;
     }
     if (rows->index < reader->first_row || rows->index >= reader->first_row + reader->nrows_read) {
-        npyext_connection_begin(rows->scan.connection);
+        if (!rows->is_underway) /* once a call of SQLite's: else a loop over blocks would never be stopped */
+            npyext_connection_begin(rows->scan.connection);
+        rows->is_underway = true;
         npyx_status status = read_block(rows, error);
         if (status != NPYX_OK)
             return status;
@@ -264,6 +267,7 @@ static int advance(rows_cursor *rows) {
 
 /* The way of xNext at the end of a block, and for every row of a filtered one. */
 static __attribute__((noinline)) int next_slowly(rows_cursor *rows) {
+    rows->is_underway = false;
     if (rows->is_filtered && rows->index < rows->block_end)
         go_to_candidate(rows);
     return rows->index < rows->block_end ? SQLITE_OK : advance(rows);
@@ -298,6 +302,7 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sen
     npyext_scan *scan = &rows->scan;
     npyx_error error;
     bool is_lookup = false;
+    rows->is_underway = false;
     npyx_reader_rest(&rows->reader);
     npyx_status status = npyext_selection_begin(&rows->selection, scan, cursor->pVtab, idx_num, sentence,
                                                 argv, &is_lookup, &error);

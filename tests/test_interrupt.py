@@ -89,6 +89,18 @@ def crc():
     return "SELECT crc_ok FROM npz_members(?)", "x"
 
 
+def filtered_rows():
+    """One step looks for a row that is not there."""
+    write_sparse_npy("x", (20_000_000_000,))
+    return "SELECT count(*) FROM npy_rows(?) WHERE value > 1", "x"
+
+
+def filtered_elements():
+    """One step looks for an element that is not there, in panels."""
+    write_sparse_npy("x", (2_000_000, 10_000), fortran_order=True)
+    return "SELECT count(*) FROM npy_elements(?) WHERE value > 1", "x"
+
+
 def statistics():
     """One step reduces 160 GB, with another thread's help."""
     write_sparse_npy("x", (20_000_000_000,))
@@ -120,7 +132,7 @@ def deflated_histogram():
 
 
 TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
-TASKS += [statistics, statistics_along_an_axis, compare, histogram, deflated_histogram]
+TASKS += [filtered_rows, filtered_elements, statistics, statistics_along_an_axis, compare, histogram, deflated_histogram]
 
 
 def open_files(folder):
