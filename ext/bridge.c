@@ -223,6 +223,14 @@ void npyext_result_value(sqlite3_context *context, const npyx_value *value) {
     }
 }
 
+void npyext_result_fault(sqlite3_context *context, npyext_place place, const npyx_error *error) {
+    char *text = npyext_error_text(place, error);
+    if (text == NULL)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_text(context, text, -1, sqlite3_free);
+}
+
 int npyext_result_error(sqlite3_context *context, npyext_place place, const npyx_error *error) {
     int code = npyext_code(error->status);
     if (code == SQLITE_NOMEM) {

@@ -85,6 +85,9 @@ void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, i
 /* What npyx_element_value made. */
 void npyext_result_value(sqlite3_context *context, const npyx_value *value);
 
+/* A fault as the value of a row's column `error`: the text that ends other queries. */
+void npyext_result_fault(sqlite3_context *context, npyext_place place, const npyx_error *error);
+
 /* A failure as xColumn's result: the message on the context, the code returned. */
 int npyext_result_error(sqlite3_context *context, npyext_place place, const npyx_error *error);
 

@@ -84,25 +84,16 @@ static int compare_close(sqlite3_vtab_cursor *cursor) {
 
 static int report(compare_cursor *compare) {
     npyx_entry entry;
-    return npyext_report(compare->base.pVtab,
-                         npyext_array_side_place(&compare->sides[compare->faulty], &entry), &compare->error);
+    npyext_place place = npyext_array_side_place(&compare->sides[compare->faulty], &entry);
+    return npyext_report(compare->base.pVtab, place, &compare->error);
 }
 
 /* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
 static bool becomes_row(compare_cursor *compare, int *code) {
-    npyx_status status = compare->error.status;
-    *code = SQLITE_OK;
-    bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
-    if (compare->scan.on_error == NPYEXT_RAISE || is_host_fault) {
-        *code = report(compare);
-        return false;
-    }
-    if (compare->scan.on_error == NPYEXT_SKIP) {
-        compare->scan.connection->host.counters.files_skipped++;
-        return false;
-    }
-    compare->has_error = true;
-    return true;
+    npyext_fate fate = npyext_scan_fate(&compare->scan, &compare->error);
+    *code = fate == NPYEXT_ENDS_QUERY ? report(compare) : SQLITE_OK;
+    compare->has_error = fate == NPYEXT_BECOMES_ROW;
+    return compare->has_error;
 }
 
 /* ---- both files ---- */
@@ -373,14 +364,9 @@ static void result_name(sqlite3_context *context, const compare_cursor *compare)
 
 static void result_error_text(sqlite3_context *context, const compare_cursor *compare) {
     npyx_entry entry;
-    if (!compare->has_error)
-        return;
-    char *text =
-        npyext_error_text(npyext_array_side_place(&compare->sides[compare->faulty], &entry), &compare->error);
-    if (text == NULL)
-        sqlite3_result_error_nomem(context);
-    else
-        sqlite3_result_text(context, text, -1, sqlite3_free);
+    if (compare->has_error)
+        npyext_result_fault(context, npyext_array_side_place(&compare->sides[compare->faulty], &entry),
+                            &compare->error);
 }
 
 /* SQLite makes NULL of a NaN. */

@@ -416,7 +416,7 @@ static int stats_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
         npyext_result_name(context, &stats->scan);
     } else if (column == ERROR) {
         if (stats->has_error)
-            npyext_result_fault(context, &stats->scan, &stats->error);
+            npyext_result_fault(context, npyext_scan_place(&stats->scan), &stats->error);
     } else if (column == ARRAY_KEY) { /* no other column tells all the rows of an array apart */
         int64_t key = npyext_scan_array_key(&stats->scan);
         sqlite3_result_int64(context, (int64_t)((uint64_t)key + (uint64_t)stats->nrows));

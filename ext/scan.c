@@ -245,14 +245,6 @@ npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {
     return NPYEXT_IS_LEFT_OUT;
 }
 
-void npyext_result_fault(sqlite3_context *context, const npyext_scan *scan, const npyx_error *error) {
-    char *text = npyext_error_text(npyext_scan_place(scan), error);
-    if (text == NULL)
-        sqlite3_result_error_nomem(context);
-    else
-        sqlite3_result_text(context, text, -1, sqlite3_free);
-}
-
 npyext_place npyext_scan_place(const npyext_scan *scan) {
     const char *path = scan->path;
     const npyext_argument *source = &scan->arguments[NPYEXT_SOURCE];

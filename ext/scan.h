@@ -84,9 +84,6 @@ npyext_place npyext_scan_place(const npyext_scan *scan);
 /* A hash of arguments, path and entry: equal for the same array of the same call, and never NULL. */
 int64_t npyext_scan_array_key(npyext_scan *scan);
 
-/* A fault as a row's `error`: the text that ends other queries. */
-void npyext_result_fault(sqlite3_context *context, const npyext_scan *scan, const npyx_error *error);
-
 /* xColumn of argument columns, path, name and array_key is the same everywhere. */
 void npyext_result_path(sqlite3_context *context, const npyext_scan *scan);
 void npyext_result_name(sqlite3_context *context, const npyext_scan *scan);

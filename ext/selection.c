@@ -150,7 +150,5 @@ bool npyext_selection_skip(npyext_selection *selection, npyext_scan *scan, const
 }
 
 npyx_type npyext_plain_type(const npyx_dtype *dtype) {
-    bool is_native =
-        dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
-    return is_native ? dtype->type : NPYX_NTYPES;
+    return npyx_dtype_is_native(dtype) ? dtype->type : NPYX_NTYPES;
 }

@@ -127,7 +127,7 @@ int npyext_survey_eof(sqlite3_vtab_cursor *cursor) {
 
 void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey) {
     if (survey->has_error)
-        npyext_result_fault(context, &survey->scan, &survey->error);
+        npyext_result_fault(context, npyext_scan_place(&survey->scan), &survey->error);
 }
 
 int npyext_survey_result_json_text(sqlite3_context *context, npyext_survey *survey) {

@@ -40,10 +40,6 @@ npyx_comparability npyx_difference_check(const npyx_dtype *a, const npyx_dtype *
     return is_date ? NPYX_SUBTRACTABLE : NPYX_EQUALITY_ONLY;
 }
 
-static bool is_native(const npyx_dtype *dtype) {
-    return npyx_types[dtype->type].swap_nbytes == 1 || dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN;
-}
-
 /* Whether equal bytes are equal items of two dtypes that are equal but for byte orders. */
 static bool has_same_orders(const npyx_dtype *a, const npyx_dtype *b) {
     for (int k = 0; k < a->nfields; k++) {
@@ -80,7 +76,7 @@ static uint64_t infinite_bits_of(npyx_type type) {
 
 static void choose_way(walk *w) {
     const npyx_dtype *a = w->sides[0].dtype, *b = w->sides[1].dtype;
-    bool is_same = a->type == b->type && is_native(a) && is_native(b);
+    bool is_same = a->type == b->type && npyx_dtype_is_native(a) && npyx_dtype_is_native(b);
     w->f64 = npyx_difference_kernel_of(NPYX_DIFFERENCE_F64);
     if (w->comparability == NPYX_EQUALITY_ONLY) {
         w->trusts_bytes = has_same_orders(a, b);

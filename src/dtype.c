@@ -56,6 +56,10 @@ void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer) {
     append_unit(dtype, buffer);
 }
 
+bool npyx_dtype_is_native(const npyx_dtype *dtype) {
+    return dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
+}
+
 char npyx_dtype_byteorder(const npyx_dtype *dtype) {
     if (npyx_types[dtype->type].swap_nbytes == 1)
         return '|';

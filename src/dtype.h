@@ -104,6 +104,9 @@ void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer);
  */
 void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer);
 
+/* Whether items lie in this host's byte order, or have none. */
+bool npyx_dtype_is_native(const npyx_dtype *dtype);
+
 /* '<' or '>' for types of several bytes with an order, '|' for all others. */
 char npyx_dtype_byteorder(const npyx_dtype *dtype);
 

@@ -14,7 +14,7 @@ enum {
     GATHERED_NBYTES = 1 << 18
 };
 
-/* --- fields --- */
+/* ---- fields ---- */
 
 static npyx_status add_leaf(npyx_reduction *r, const char *name, const npyx_view *view, npyx_error *error) {
     npyx_leaf *leaf = &r->leaves[r->nleaves++];
@@ -76,7 +76,7 @@ static npyx_status list_leaves(npyx_reduction *r, npyx_error *error) {
     return status;
 }
 
-/* --- groups --- */
+/* ---- groups ---- */
 
 /* How many statistics there are for one coordinate beyond the kept axis `axis` and for all behind it. */
 static int64_t ncoordinates_behind(const npyx_reduction *r, int axis) {
@@ -112,7 +112,7 @@ static void next_group(npyx_reduction *r, npyx_view *group) {
     }
 }
 
-/* --- items to statistics --- */
+/* ---- items to statistics ---- */
 
 /* Where the items of a block go. The axes at the end that are all kept, or all reduced, make runs: those of
  * reduced ones go to one coordinate, those of kept ones side by side. */
@@ -231,7 +231,7 @@ static void distribute(const distribution *d, int64_t position, const uint8_t *i
     }
 }
 
-/* --- checksums --- */
+/* ---- checksums ---- */
 
 typedef struct checksum {
     const npyx_dtype *dtype;
@@ -257,7 +257,7 @@ static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t ne
     }
 }
 
-/* --- passes --- */
+/* ---- passes ---- */
 
 static void run_work(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
     const npyx_dtype *dtype = ctx;
@@ -292,7 +292,7 @@ static npyx_status pass(npyx_reduction *r, const npyx_view *group, npyx_error *e
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-/* --- a reduction --- */
+/* ---- a reduction ---- */
 
 static npyx_status check(const npyx_reduction *r, npyx_error *error) {
     for (int i = 0; i < r->nleaves && r->has_axes; i++) {

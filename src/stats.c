@@ -54,11 +54,7 @@ static double quotient(npyx_sum sum, double n) {
     return q + (fma(-q, n, sum.high) + sum.low) / n;
 }
 
-/* --- reals, and integers that doubles hold --- */
-
-static bool is_native(const npyx_dtype *dtype) {
-    return dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
-}
+/* ---- reals, and integers that doubles hold ---- */
 
 /* A chunk as doubles, filled up with NaN; returns how many doubles. */
 static int64_t load_chunk(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem,
@@ -73,11 +69,11 @@ static int64_t load_chunk(const npyx_dtype *dtype, const uint8_t *items, int64_t
         uint8_t whole[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
         const uint8_t *block_items = items + (size_t)done * itemsize;
         npyx_block block;
-        if (left < NPYX_BLOCK_NELEM || !is_native(dtype)) {
+        if (left < NPYX_BLOCK_NELEM || !npyx_dtype_is_native(dtype)) {
             size_t nbytes = (size_t)(left < NPYX_BLOCK_NELEM ? left : NPYX_BLOCK_NELEM) * itemsize;
             memset(whole, 0, sizeof whole);
             memcpy(whole, block_items, nbytes);
-            if (!is_native(dtype))
+            if (!npyx_dtype_is_native(dtype))
                 npyx_block_swap(dtype->type, whole);
             block_items = whole;
         }
@@ -166,7 +162,8 @@ static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     double loaded[NPYX_CHUNK_NELEM];
     const uint8_t *reals = items;
     int64_t nreals = nelem;
-    if (stats->dtype->type != NPYX_F8 || !is_native(stats->dtype) || nelem % NPYX_CHUNK_UNIT != 0) {
+    if (stats->dtype->type != NPYX_F8 || !npyx_dtype_is_native(stats->dtype) ||
+        nelem % NPYX_CHUNK_UNIT != 0) {
         nreals = load_chunk(stats->dtype, items, nelem, loaded);
         reals = (const uint8_t *)loaded;
     }
@@ -184,7 +181,7 @@ static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     stats->zeros += sums.nzero;
 }
 
-/* --- all of them --- */
+/* ---- all of them ---- */
 
 static void add_chunk(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     switch (stats->form) {
@@ -254,7 +251,7 @@ void npyx_stats_merge(npyx_stats *stats, const npyx_stats *next) {
     stats->nnegative_infs += next->nnegative_infs;
 }
 
-/* --- results --- */
+/* ---- results ---- */
 
 double npyx_stats_sum(const npyx_stats *stats) {
     if (stats->form == NPYX_STATS_REAL && npyx_stats_infs(stats) > 0)

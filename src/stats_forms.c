@@ -5,7 +5,7 @@
 #include "element.h"
 #include "stats_add.h"
 
-/* --- integers of 64 bits --- */
+/* ---- integers of 64 bits ---- */
 
 /* What is added to an item, modulo 2^64, for a number whose order as an unsigned one is the items'. */
 static uint64_t key_offset(const npyx_dtype *dtype) {
@@ -80,7 +80,7 @@ void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem)
     stats->nulls += nelem - n;
 }
 
-/* --- what is no real number --- */
+/* ---- what is no real number ---- */
 
 void npyx_stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     for (int64_t i = 0; i < nelem; i++, items += stats->dtype->itemsize) {
