@@ -133,7 +133,9 @@ static double real_of(const char *text) {
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (c_locale == (locale_t)0)
         return NAN;
-    double value = strtod_l(text, NULL, c_locale);
+    locale_t before = uselocale(c_locale);
+    double value = strtod(text, NULL);
+    uselocale(before);
     freelocale(c_locale);
     return value;
 }

@@ -1,8 +1,8 @@
 #include "read_ahead.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 enum { NSLOTS = 4, PAGE_NBYTES = 4096 };
 
@@ -35,8 +35,7 @@ struct npyx_read_ahead {
 };
 
 static bool has_two_processors(void) {
-    cpu_set_t processors;
-    return sched_getaffinity(0, sizeof processors, &processors) == 0 && CPU_COUNT(&processors) > 1;
+    return sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
 static size_t nbytes_of(const npyx_read_ahead *ahead, int64_t index) {

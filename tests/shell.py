@@ -30,6 +30,7 @@ def connect(database=":memory:"):
 def environment(folder):
     """For processes other than Python, which is the only one that leaks by itself; no start-up files are read."""
     values = dict(os.environ, HOME=str(folder), LC_ALL="C.UTF-8", TZ="UTC")
+    values.pop("LD_LIBRARY_PATH", None)  # the shell insists on the SQLite that it was made with
     if SANITIZED:
         # An exit code that no program under test has of its own.
         values.update(ASAN_OPTIONS="detect_leaks=1:exitcode=99", UBSAN_OPTIONS="exitcode=99:print_stacktrace=1")

@@ -685,8 +685,8 @@ def test_a_pruned_file_is_never_opened(connect, tmp_path):
     assert rows == [(0,), (1,)]
 
 
-def test_a_hundred_thousand_lookups_open_one_file(connect, tmp_path):
-    rng, db, n = np.random.default_rng(3), connect(), 100_000
+def test_a_million_lookups_open_one_file(connect, tmp_path):
+    rng, db, n = np.random.default_rng(3), connect(), 1_000_000
     array, wanted = rng.random(300_000), rng.integers(0, 300_000, n)
     for name, contents in (("x.npy", npy_bytes(array)), ("x.npz", npz_bytes({"a": array}))):
         path = str(tmp_path / name)

@@ -51,8 +51,9 @@ def run_shell(text, loads=()):
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=FOLDER)
     output, _ = child.communicate(text.encode())
     output = output.decode("utf-8", "replace")
-    if re.search(r"^(?:Error|Runtime error|Parse error)", output, re.M):
-        raise Unmeasured(output.strip().splitlines()[-1])
+    fault = re.search(r"^(?:Error|Runtime error|Parse error).*", output, re.M)
+    if fault:
+        raise Unmeasured(fault[0])
     return output
 
 
@@ -257,6 +258,13 @@ def row_11():
     return timed_in_shell(sql % "matrix_c.npy", sql % "fortran.npy")
 
 
+def row_12():
+    return timed_in_shell(
+        "SELECT sum(value) FROM npy_rows('values.npy')",
+        "SELECT length(npy_array(value)) FROM npy_rows('values.npy')",
+    )
+
+
 def row_15():
     array = np.load(path("vectors.npy"), mmap_mode="r")[:100_000]
     return timed_in_python(
@@ -343,6 +351,7 @@ ROWS = [
     Row("10", "sum(length(data)) over 1M × 128 float32", "sqlite-vec's vec_npy_each", 1.0, row_10, ["vectors.npy"]),
     Row("11", "sum over a Fortran (5000, 2000) float64 array by elements", "the same in C order", 1.15, row_11,
         ["fortran.npy", "matrix_c.npy"]),
+    Row("12", "npy_array over 10M rows", "sum over the same rows", 1.35, row_12, ["values.npy"]),
     Row("13", "peak memory of scans above sqlite3's own", "sqlite3", 16, row_13,
         ["large.npy", "with_nan.npy", "vectors.npy", "fortran.npy", "many"], "MiB", False),
     Row("13d", "the same of deflated members", "sqlite3", 32, row_13_deflated, ["deflated.npz", "archive.npz"], "MiB", False),
