@@ -54,6 +54,14 @@ enum { NPYX_DATETIME_TEXT_NBYTES = 64 };
 npyx_status npyx_datetime_text(int64_t value, npyx_unit unit, int32_t multiple, char *out, size_t *nbytes,
                                npyx_error *error);
 
+/* Reads calendar text as npyx_datetime_text and ISO 8601 have it: `YYYY`, `YYYY-MM`, `YYYY-MM-DD`, with a
+ * blank or a T and `HH`, `HH:MM` or `HH:MM:SS` behind it, a fraction of a second of up to 18 digits, a Z; a
+ * year may have a sign and more than four digits; `NaT` in any case. NPYX_INVALID for any other text, for a
+ * day or hour that does not exist, for an instant that is no whole number of the unit (`2020-01-01 10:00` as
+ * days), and for one that 64 bits do not hold. A generic unit takes NaT alone. */
+npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
+                                int64_t *value, npyx_error *error);
+
 #pragma GCC visibility pop
 
 #endif

@@ -43,6 +43,12 @@ void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const ch
  */
 #define npyx_fail(error, status, off, ...) (npyx_error_set((error), (status), (off), __VA_ARGS__), (status))
 
+/* Puts a place before the message of an error that a callee made: `value 17` gives `value 17: 300 does not
+ * fit uint8`. For who hands a value down and alone knows where it stood. Only what the value is to blame for
+ * (NPYX_INVALID, NPYX_CORRUPT) is changed. Returns status, which is the error's. */
+npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The failure of an allocation. */
 #define npyx_fail_nomem(error) npyx_fail(error, NPYX_NOMEM, -1, "out of memory")
 

@@ -1,0 +1,55 @@
+/*
+ * Values and JSON to items: the inverse of element.h.
+ *
+ * Nothing wraps, truncates or rounds unasked. An INTEGER or a REAL without a fraction fits an integer dtype
+ * when it is in range; a number fits a float dtype when it does not become infinite (rounding to a narrower
+ * float is asked for by naming the dtype). NULL is NaN in floats and complex, NaT in dates, and fits nothing
+ * else. TEXT fits U, S (as UTF-8) and datetime64; of numbers it fits uint64 alone, as the decimal digits by
+ * which those above 2^63 - 1 are read. BLOB fits V of its length, and S. INTEGER fits dates as the count of
+ * their unit. JSON fits complex (`[re, im]`) and structured items (an object, or a list of all fields).
+ */
+#ifndef NPYX_ENCODE_H
+#define NPYX_ENCODE_H
+
+#include "element.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Writes a value as one item in the dtype's own byte order; item has any alignment and room for itemsize
+ * bytes, all of which are written (padding as zeros). A TEXT for a complex or structured dtype is JSON.
+ * NPYX_INVALID says which value does not fit what (`300 does not fit uint8`); where it stands the caller
+ * knows, and says with npyx_error_place. */
+npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const npyx_value *value,
+                              uint8_t *item, npyx_error *error);
+
+/* What a JSON text holds. */
+typedef struct npyx_json_form {
+    int ndim; /* how deep its lists are nested; 0 for one item */
+    int64_t shape[64];
+    int64_t nelem;
+    /* what stands in them */
+    bool has_null, has_bool, has_integer, has_real, has_text, has_object;
+    bool has_u64;                /* an integer from 2^63 to 2^64 - 1 */
+    bool has_wide_integer;       /* one that is neither int64 nor uint64 */
+    int64_t longest_ncharacters; /* of the texts, in code points */
+} npyx_json_form;
+
+/* Measures nested lists, which must not be ragged. dtype may be NULL; with a complex one the innermost lists
+ * are items. NPYX_INVALID for what is no JSON, with its byte offset, or ragged, saying where (`[2, 0]`). */
+npyx_status npyx_json_measure(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
+                              npyx_json_form *form, npyx_error *error);
+
+/* The dtype that NumPy would give it: bool, int64, uint64, float64 or U of the longest text, in the host's
+ * byte order; numbers with nulls are float64. NPYX_INVALID for what has none (texts and numbers mixed,
+ * objects, wide integers, nulls alone or among texts); of no items float64. */
+npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const npyx_dtype **dtype,
+                            npyx_error *error);
+
+/* Writes a JSON text of exactly this shape as items in C order. NPYX_INVALID says which item does not fit,
+ * and where (`[2, 0]: 300 does not fit uint8`). */
+npyx_status npyx_encode_json(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
+                             int ndim, const int64_t *shape, uint8_t *items, npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

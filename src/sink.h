@@ -1,0 +1,59 @@
+/*
+ * Where bytes are written: appended in order, with the right to write over, read back and cut off what was
+ * appended before. Memory or a file; nothing about formats.
+ *
+ * A sink is owned by whoever opened it and closed once.
+ */
+#ifndef NPYX_SINK_H
+#define NPYX_SINK_H
+
+#include "host.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct npyx_sink npyx_sink;
+
+typedef struct npyx_sink_ops {
+    npyx_status (*append)(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error);
+    npyx_status (*rewrite)(npyx_sink *sink, int64_t off, const void *bytes, size_t nbytes, npyx_error *error);
+    npyx_status (*read)(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error);
+    npyx_status (*cut)(npyx_sink *sink, int64_t nbytes, npyx_error *error);
+    npyx_status (*flush)(npyx_sink *sink, npyx_error *error);
+    void (*close)(npyx_sink *sink);
+} npyx_sink_ops;
+
+struct npyx_sink {
+    const npyx_sink_ops *ops;
+    npyx_host *host;
+    int64_t nbytes; /* length: what was appended and not cut off */
+};
+
+/* Appends. When it fails the sink is as long as before: NPYX_IO (disk full), NPYX_TOOBIG, NPYX_NOMEM. */
+npyx_status npyx_sink_append(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error);
+
+/* Writes over, or reads back, a range that lies inside of the sink. */
+npyx_status npyx_sink_rewrite(npyx_sink *sink, int64_t off, const void *bytes, size_t nbytes,
+                              npyx_error *error);
+npyx_status npyx_sink_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error);
+
+/* Makes the sink nbytes long, which is not longer than it is. */
+npyx_status npyx_sink_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error);
+
+/* Hands what is buffered to the operating system. */
+npyx_status npyx_sink_flush(npyx_sink *sink, npyx_error *error);
+
+/* Takes NULL. What is buffered is lost: flush before. */
+void npyx_sink_close(npyx_sink *sink);
+
+/* Appends to a buffer, which stays the caller's and outlives the sink; its limit_nbytes is obeyed. The
+ * sink's byte 0 is the buffer's byte at the time of this call. */
+npyx_status npyx_sink_open_memory(npyx_buffer *buffer, npyx_sink **sink, npyx_error *error);
+
+/* Writes to a file open for reading and writing, which stays the caller's and outlives the sink. The sink is
+ * nbytes long from the start: what the file holds behind them will be written over. */
+npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
+                                npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

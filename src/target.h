@@ -1,0 +1,66 @@
+/*
+ * A file that is being written, and what becomes of it.
+ *
+ * NPYX_TARGET_NEW and NPYX_TARGET_COPY write to a file without a name (O_TMPFILE) in the folder of the path;
+ * it gets a name and takes the path's place by rename(2), so that whoever opens the path finds the old
+ * contents or the new ones whole, whatever happens to this process. Where the file system has no files
+ * without names, one with a name of its own (`.NAME.XXXXXXXXXXXX.npyext`, locked with flock while its writer
+ * lives) is used; such a name is also what a crash between link and rename leaves, and the next writer of the
+ * same path removes those that nobody holds a lock on.
+ *
+ * NPYX_TARGET_EXTEND adds to the file in place, behind nbytes that no reader looks beyond; what makes the
+ * added bytes count (a header's length) is written last, by the commit. The file is locked with flock against
+ * a second one who extends it.
+ *
+ * A path that is a symbolic link stands for what it points to, as it does for open(2). Anything at it but a
+ * regular file is refused. Permissions are those that open(2) gives: those of the file that is replaced, else
+ * 0666 less the umask.
+ */
+#ifndef NPYX_TARGET_H
+#define NPYX_TARGET_H
+
+#include "sink.h"
+#include "source.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum npyx_target_kind {
+    NPYX_TARGET_NEW,  /* begins empty */
+    NPYX_TARGET_COPY, /* begins as a copy of the file at the path */
+    NPYX_TARGET_EXTEND
+} npyx_target_kind;
+
+typedef struct npyx_target {
+    npyx_sink *sink; /* owned by the target */
+    struct npyx_target_file *file;
+} npyx_target;
+
+/* Opens the target; *target is zero-initialised. NPYX_NOT_FOUND for COPY and EXTEND without a file at the
+ * path (and for a folder that does not exist), NPYX_IO with the system's reason otherwise; EXTEND of a file
+ * that another one extends at this moment is NPYX_IO, too. */
+npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
+                             npyx_error *error);
+
+/* The file at the path as it was when the target was opened (EXTEND, COPY) or replaced at commit (NEW): what
+ * it is now, after a commit. False: there is none. */
+bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
+
+/* Makes bytes at off, inside of the sink, be written by the commit: after all else is on disk. At most 64
+ * KiB; a second call replaces the first. */
+npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
+                             npyx_error *error);
+
+/* All that can fail of a commit: writes out and syncs what the sink holds, gives the file a name. For EXTEND
+ * also that the path still leads to the file. */
+npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
+
+/* Publishes, and syncs the folder. To be called after prepare; the target is closed whatever the status. */
+npyx_status npyx_target_commit(npyx_target *target, npyx_error *error);
+
+/* Leaves the path as it was: what was appended to it in place is cut off again. Closes the target; does
+ * nothing to one that is closed. */
+void npyx_target_abandon(npyx_target *target);
+
+#pragma GCC visibility pop
+
+#endif
