@@ -372,7 +372,9 @@ def test_partial_results_merge(connect):
         "SELECT n, whole.mean, (sum(m2) + sum(count * (parts.mean - whole.mean) * (parts.mean - whole.mean))) / n "
         "FROM parts, whole"
     ).fetchall()
-    assert count == 10_000 and math.isclose(mean, array.mean(), rel_tol=1e-14) and math.isclose(var, array.var(), rel_tol=1e-12)
+    assert count == 10_000 and math.isclose(mean, array.mean(), rel_tol=1e-14)
+    # each mean near 1e6 is rounded by up to 6e-11, which enters the variance times twice its distance from the whole's
+    assert math.isclose(var, array.var(), rel_tol=1e-11)
 
 
 def test_only_what_is_asked_for_is_read(connect, tmp_path):
