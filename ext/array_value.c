@@ -76,11 +76,14 @@ static npyx_status open_blob(npyext_array_value *value, const npyext_caller *cal
     return npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error);
 }
 
+/* context: NULL outside of a function. */
 static npyx_status open_handle(npyext_array_value *value, sqlite3_context *context, npyx_error *error) {
     npyext_connection *connection = value->connection;
+    int64_t tick =
+        context == NULL ? npyext_cache_tick(&connection->cache) : statement_tick(context, connection);
     npyx_status status = npyext_memo_of_handle(&connection->arrays, &connection->cache, &connection->host,
-                                               &connection->handle_key, value->bytes, value->nbytes,
-                                               statement_tick(context, connection), &value->known, error);
+                                               &connection->handle_key, value->bytes, value->nbytes, tick,
+                                               &value->known, error);
     value->bytes = NULL;
     if (value->known != NULL) {
         value->array = &value->known->array;
@@ -90,9 +93,9 @@ static npyx_status open_handle(npyext_array_value *value, sqlite3_context *conte
     return status;
 }
 
-npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
-                                    const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
-    *value = (npyext_array_value){.connection = sqlite3_user_data(context), .place.path = caller->name};
+static npyx_status open_value(npyext_array_value *value, sqlite3_context *context,
+                              const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
+    value->place.path = caller->name;
     int type = sqlite3_value_type(argument);
     if (type == SQLITE_NULL)
         return NPYX_DONE;
@@ -105,6 +108,19 @@ npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *
     if (npyext_handle_is_like(value->bytes, value->nbytes))
         return open_handle(value, context, error);
     return open_blob(value, caller, error);
+}
+
+npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
+                                    const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
+    *value = (npyext_array_value){.connection = sqlite3_user_data(context)};
+    return open_value(value, context, caller, argument, error);
+}
+
+npyx_status npyext_array_value_open_alone(npyext_array_value *value, npyext_connection *connection,
+                                          const npyext_caller *caller, sqlite3_value *argument,
+                                          npyx_error *error) {
+    *value = (npyext_array_value){.connection = connection};
+    return open_value(value, NULL, caller, argument, error);
 }
 
 void npyext_array_value_close(npyext_array_value *value) {

@@ -30,6 +30,10 @@ typedef struct npyext_array_value {
  * connection; close it whatever the status. */
 npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
                                     const npyext_caller *caller, sqlite3_value *argument, npyx_error *error);
+/* The same outside of a function: a handle's file is validated by each call. */
+npyx_status npyext_array_value_open_alone(npyext_array_value *value, npyext_connection *connection,
+                                          const npyext_caller *caller, sqlite3_value *argument,
+                                          npyx_error *error);
 void npyext_array_value_close(npyext_array_value *value);
 
 /* The one item of a 0-d view of the array, in place or until the next call. */

@@ -74,6 +74,7 @@ void npyext_connection_release(void *connection) {
         return;
     npyext_memo_clear(&released->arrays, &released->cache, &released->host);
     npyext_cache_clear(&released->cache, &released->host);
+    npyext_published_clear(&released->published, &released->host);
     sqlite3_free(released);
 }
 
@@ -207,6 +208,28 @@ void npyext_result_text(sqlite3_context *context, const char *text, size_t nbyte
 void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes) {
     npyext_result_text(context, text, nbytes);
     sqlite3_result_subtype(context, 'J'); /* what json.c marks its own results with */
+}
+
+npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error *error) {
+    int type = sqlite3_value_type(value);
+    *read = (npyx_value){.kind = NPYX_VALUE_NULL};
+    if (type == SQLITE_INTEGER) {
+        read->kind = NPYX_VALUE_INTEGER;
+        read->integer = sqlite3_value_int64(value);
+    } else if (type == SQLITE_FLOAT) {
+        read->kind = NPYX_VALUE_REAL;
+        read->real = sqlite3_value_double(value);
+    } else if (type != SQLITE_NULL) {
+        read->kind = type == SQLITE_TEXT ? NPYX_VALUE_TEXT : NPYX_VALUE_BLOB;
+        read->bytes =
+            type == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : sqlite3_value_blob(value);
+        read->nbytes = (size_t)sqlite3_value_bytes(value);
+        if (read->bytes == NULL && (type == SQLITE_TEXT || read->nbytes > 0))
+            return npyx_fail_nomem(error);
+        if (read->bytes == NULL)
+            read->bytes = "";
+    }
+    return NPYX_OK;
 }
 
 void npyext_result_value(sqlite3_context *context, const npyx_value *value) {

@@ -13,6 +13,7 @@
 #include "array_memo.h"
 #include "cache.h"
 #include "handle.h"
+#include "published.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -25,6 +26,7 @@ typedef struct npyext_connection {
     npyext_cache cache;
     npyext_array_memo arrays;
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
+    npyext_published *published;  /* by its tables that write */
     int nreferences;
     int64_t probe_at_ns; /* when a native loop next asks SQLite whether to stop */
 } npyext_connection;
@@ -81,6 +83,9 @@ void npyext_result_text(sqlite3_context *context, const char *text, size_t nbyte
 
 /* Appends integers as a JSON array. */
 void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n);
+
+/* A value as the codec stores it; its bytes are SQLite's and live as long as value does unchanged. */
+npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error *error);
 
 /* What npyx_element_value made. */
 void npyext_result_value(sqlite3_context *context, const npyx_value *value);

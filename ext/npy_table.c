@@ -6,6 +6,7 @@
 #include "functions.h"
 #include "npy_table.h"
 #include "policy.h"
+#include "table_writer.h"
 
 /* ---- xBestIndex ---- */
 
@@ -83,6 +84,7 @@ uint64_t npyext_table_used_columns(const char *sentence, int nterms) {
 
 static int disconnect(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
+    npyext_table_writer_free(table->writer);
     npyext_declaration_clear(&table->declaration);
     sqlite3_free(table);
     return SQLITE_OK;
@@ -105,36 +107,39 @@ static npyext_table *new_table(npyext_connection *connection, const char *const 
     return table;
 }
 
+void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type) {
+    sqlite3_str_appendf(schema, "%s\"%w\" %s", sqlite3_str_length(schema) == 0 ? "CREATE TABLE x(" : ", ",
+                        name, npyext_table_type_names[type]);
+}
+
 /* A damaged table has one column, so that it can be dropped. */
 static int declare(sqlite3 *db, const npyext_table *table) {
     const npyext_declaration *declaration = &table->declaration;
     sqlite3_str *text = sqlite3_str_new(db);
-    sqlite3_str_appendall(text, "CREATE TABLE x(");
     for (int i = 0; i < declaration->ncolumns && !table->is_damaged; i++)
-        sqlite3_str_appendf(text, "%s\"%w\" %s", i == 0 ? "" : ", ", declaration->columns[i].name,
-                            npyext_table_type_names[declaration->columns[i].type]);
-    sqlite3_str_appendall(text, table->is_damaged ? "value)" : ")");
+        npyext_append_column(text, declaration->columns[i].name, declaration->columns[i].type);
+    if (table->is_damaged)
+        npyext_append_column(text, "value", NPYEXT_TABLE_ANY);
+    sqlite3_str_appendall(text, ")");
     char *schema = sqlite3_str_finish(text);
     int code = schema == NULL ? SQLITE_NOMEM : sqlite3_declare_vtab(db, schema);
     sqlite3_free(schema);
     if (code == SQLITE_OK && !npyext_policy_allows_views())
         code = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
+    if (code == SQLITE_OK && table->writer != NULL) /* INSERT OR IGNORE and the like */
+        code = sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
     return code;
 }
 
 /* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
-static npyx_status read_file(npyext_table *table, int nraw, const char *const *raw, npyext_layout *layout,
-                             npyx_error *error) {
+static npyx_status read_file(npyext_table *table, npyext_layout *layout, npyx_error *error) {
     npyext_connection *connection = table->connection;
     npyext_declaration *declaration = &table->declaration;
     int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
     npyext_cached_file *file = NULL;
-    npyext_connection_begin(connection);
-    npyx_status status = npyext_table_parse_arguments(declaration, nraw, raw, error);
-    if (status == NPYX_OK)
-        status = npyext_cache_acquire(&connection->cache, &connection->host,
-                                      declaration->arguments[NPYEXT_TABLE_PATH],
-                                      npyext_cache_tick(&connection->cache), &file, error);
+    npyx_status status =
+        npyext_cache_acquire(&connection->cache, &connection->host, declaration->arguments[NPYEXT_TABLE_PATH],
+                             npyext_cache_tick(&connection->cache), &file, error);
     if (status == NPYX_OK)
         status = npyext_layout_choose(layout, file->archive, declaration, max_ncolumns, error);
     if (status == NPYX_OK)
@@ -147,27 +152,56 @@ static npyx_status read_file(npyext_table *table, int nraw, const char *const *r
     return status;
 }
 
-static int create(sqlite3 *db, void *connection, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                  char **message) {
-    npyext_table *table = new_table(connection, argv);
-    if (table == NULL)
-        return SQLITE_NOMEM;
+static bool is_temporary(const npyext_table *table) {
+    return strcmp(table->schema, "temp") == 0;
+}
+
+/* No database can carry a table that writes files: whoever opens it would run it. */
+static npyx_status make_writer(npyext_table *table, npyx_error *error) {
+    if (!is_temporary(table))
+        return npyx_fail(
+            error, NPYX_INVALID, -1,
+            "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING "
+            "npy(...)",
+            table->name);
+    return npyext_table_writer_new(table->connection, table->name, &table->declaration, &table->writer,
+                                   error);
+}
+
+/* Makes what xCreate was asked for, up to its columns. */
+static int make(npyext_table *table, int nraw, const char *const *raw, char **message) {
     npyx_error error;
     npyext_layout layout;
     npyext_layout_init(&layout, &table->connection->host);
-    npyx_status status = read_file(table, argc - 3, argv + 3, &layout, &error);
+    npyext_connection_begin(table->connection);
+    npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &error);
+    if (status == NPYX_OK)
+        status = npyext_table_is_writing(&table->declaration) ? make_writer(table, &error)
+                                                              : read_file(table, &layout, &error);
     int code = npyext_code(status);
     if (code != SQLITE_OK && code != SQLITE_NOMEM) {
         npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH], .entry = layout.at};
         *message = npyext_error_text(place, &error);
     }
     npyext_layout_clear(&layout);
+    return code;
+}
+
+static int create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                  char **message) {
+    npyext_connection *connection = client;
+    npyext_table *table = new_table(connection, argv);
+    if (table == NULL)
+        return SQLITE_NOMEM;
+    int code = make(table, argc - 3, argv + 3, message);
     if (code == SQLITE_OK) {
         code = declare(db, table);
-        if (code == SQLITE_OK)
-            code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
-        else
+        if (code != SQLITE_OK)
             *message = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db));
+        else if (table->writer != NULL)
+            npyext_published_forget(&connection->published, &connection->host, table->name);
+        else
+            code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
     }
     if (code == SQLITE_OK)
         *vtab = &table->base;
@@ -176,16 +210,29 @@ static int create(sqlite3 *db, void *connection, int argc, const char *const *ar
     return code;
 }
 
-/* Never looks at the file: a database whose files are gone opens, answers other queries, and drops the table.
- * A declaration that makes no sense does not fail either, because that would keep the table from being
- * dropped. */
+/* Reads the declaration again: that of a table that writes from its arguments, any other from the shadow
+ * table. SQLITE_ERROR: there is none, and the damage says why. */
+static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const char *const *raw) {
+    if (is_temporary(table)) {
+        npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &table->damage);
+        if (status == NPYX_OK && npyext_table_is_writing(&table->declaration)) {
+            status = make_writer(table, &table->damage);
+            return npyext_code(status);
+        }
+        memset(table->declaration.arguments, 0, sizeof table->declaration.arguments);
+    }
+    return npyext_shadow_read(db, table->schema, table->name, &table->declaration, &table->damage);
+}
+
+/* Never looks at the file that a table reads: a database whose files are gone opens, answers other queries,
+ * and drops the table. A declaration that makes no sense does not fail either, because that would keep the
+ * table from being dropped. */
 static int connect_table(sqlite3 *db, void *connection, int argc, const char *const *argv,
                          sqlite3_vtab **vtab, char **message) {
-    (void)argc;
     npyext_table *table = new_table(connection, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
-    int code = npyext_shadow_read(db, table->schema, table->name, &table->declaration, &table->damage);
+    int code = read_declaration(db, table, argc - 3, argv + 3);
     table->is_damaged = code == SQLITE_ERROR;
     if (code == SQLITE_OK || code == SQLITE_ERROR)
         code = declare(db, table);
@@ -208,13 +255,27 @@ static int connect_table(sqlite3 *db, void *connection, int argc, const char *co
 
 static int destroy(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
-    int code = npyext_shadow_drop(table->connection->db, table->schema, table->name);
-    return code == SQLITE_OK ? disconnect(vtab) : code;
+    npyext_connection *connection = table->connection;
+    if (table->writer != NULL && table->writer->is_open)
+        return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not tell */
+    int code = npyext_shadow_drop(connection->db, table->schema, table->name);
+    if (code != SQLITE_OK)
+        return code;
+    if (is_temporary(table))
+        npyext_published_forget(&connection->published, &connection->host, table->name);
+    return disconnect(vtab);
 }
 
 static int rename_table(sqlite3_vtab *vtab, const char *name) {
     npyext_table *table = (npyext_table *)vtab;
-    return npyext_shadow_rename(table->connection->db, table->schema, table->name, name);
+    npyext_connection *connection = table->connection;
+    if (table->writer == NULL)
+        return npyext_shadow_rename(connection->db, table->schema, table->name, name);
+    if (table->writer->is_open)
+        return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
+    return npyext_published_rename(&connection->published, &connection->host, table->name, name)
+               ? SQLITE_OK
+               : SQLITE_NOMEM;
 }
 
 static int is_shadow_name(const char *suffix) {
@@ -235,6 +296,14 @@ const sqlite3_module npyext_table_module = {
     .xEof = npyext_table_eof,
     .xColumn = npyext_table_column,
     .xRowid = npyext_table_rowid,
+    .xUpdate = npyext_table_update,
+    .xBegin = npyext_table_begin,
+    .xSync = npyext_table_sync,
+    .xCommit = npyext_table_commit,
+    .xRollback = npyext_table_rollback,
     .xRename = rename_table,
+    .xSavepoint = npyext_table_savepoint,
+    .xRelease = npyext_table_release,
+    .xRollbackTo = npyext_table_rollback_to,
     .xShadowName = is_shadow_name,
 };

@@ -21,6 +21,11 @@ typedef enum npyext_table_argument {
     NPYEXT_TABLE_COLUMNS,
     NPYEXT_TABLE_SLICE,
     NPYEXT_TABLE_VIEW,
+    NPYEXT_TABLE_MODE,
+    /* of tables that write */
+    NPYEXT_TABLE_DTYPE,
+    NPYEXT_TABLE_SHAPE,
+    NPYEXT_TABLE_METHOD,
     NPYEXT_TABLE_NARGUMENTS
 } npyext_table_argument;
 
@@ -70,6 +75,9 @@ void npyext_declaration_clear(npyext_declaration *declaration);
 npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, int nraw, const char *const *raw,
                                          npyx_error *error);
 
+/* Whether the arguments are of a table that writes: mode 'w+' or 'a'. */
+bool npyext_table_is_writing(const npyext_declaration *declaration);
+
 /* Splits a list at its commas. An item in double quotes is what stands between them, commas included. */
 npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const char ***items, int *nitems,
                                     npyx_error *error);
@@ -109,6 +117,7 @@ typedef struct npyext_layout_column {
 typedef struct npyext_layout {
     npyx_arena arena;
     bool is_side_by_side; /* a column an array */
+    bool has_whole_rows;  /* rows of more than one item are one column, `row` */
     npyext_layout_array *arrays;
     int narrays;
     int capacity_narrays;
@@ -130,7 +139,12 @@ npyx_status npyext_layout_make_views(npyext_layout *layout, const npyext_declara
 npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_declaration *declaration,
                                        int max_ncolumns, npyx_error *error);
 
-/* Writes arrays and columns down in a declaration. */
+/* Instead of the first two, for what is to be written: one array of which no file tells. dtype and shape stay
+ * the caller's. */
+npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
+                                   const int64_t *shape, npyx_error *error);
+
+/* Writes arrays and columns down in a declaration; of no file, the columns alone. */
 npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration *declaration,
                                  npyx_error *error);
 /* NPYX_INVALID when the chosen arrays, or the columns, are not the declared ones. */
@@ -141,8 +155,11 @@ npyx_status npyext_layout_compare_columns(npyext_layout *layout, const npyext_de
 
 /* ---- the table ---- */
 
+struct npyext_table_writer;
+
 typedef struct npyext_table {
     sqlite3_vtab base;
+    struct npyext_table_writer *writer; /* of a table that writes; NULL for one that reads */
     npyext_connection *connection;
     const char *schema; /* texts of the declaration's arena */
     const char *name;
@@ -150,6 +167,9 @@ typedef struct npyext_table {
     npyx_error damage;
     npyext_declaration declaration;
 } npyext_table;
+
+/* Appends the declaration of a column to a CREATE TABLE. */
+void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type);
 
 /* xBestIndex, and what it leaves for xFilter behind the terms of the plan: the columns in use, as colUsed. */
 int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
@@ -164,6 +184,16 @@ int npyext_table_next(sqlite3_vtab_cursor *cursor);
 int npyext_table_eof(sqlite3_vtab_cursor *cursor);
 int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number);
 int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
+
+/* The methods of tables that write. */
+int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid);
+int npyext_table_begin(sqlite3_vtab *vtab);
+int npyext_table_sync(sqlite3_vtab *vtab);
+int npyext_table_commit(sqlite3_vtab *vtab);
+int npyext_table_rollback(sqlite3_vtab *vtab);
+int npyext_table_savepoint(sqlite3_vtab *vtab, int savepoint);
+int npyext_table_release(sqlite3_vtab *vtab, int savepoint);
+int npyext_table_rollback_to(sqlite3_vtab *vtab, int savepoint);
 
 #pragma GCC visibility pop
 

@@ -5,7 +5,8 @@
 const char *const npyext_table_argument_names[NPYEXT_TABLE_NARGUMENTS] = {
     [NPYEXT_TABLE_PATH] = "path",       [NPYEXT_TABLE_MEMBER] = "member",   [NPYEXT_TABLE_MEMBER_IDX] = "idx",
     [NPYEXT_TABLE_MEMBERS] = "members", [NPYEXT_TABLE_COLUMNS] = "columns", [NPYEXT_TABLE_SLICE] = "slice",
-    [NPYEXT_TABLE_VIEW] = "view",
+    [NPYEXT_TABLE_VIEW] = "view",       [NPYEXT_TABLE_MODE] = "mode",       [NPYEXT_TABLE_DTYPE] = "dtype",
+    [NPYEXT_TABLE_SHAPE] = "shape",     [NPYEXT_TABLE_METHOD] = "method",
 };
 
 static const char blanks[] = " \t\r\n\f";
@@ -109,7 +110,8 @@ static const struct {
     npyext_table_argument argument;
 } keys[] = {
     {"member", NPYEXT_TABLE_MEMBER}, {"members", NPYEXT_TABLE_MEMBERS}, {"columns", NPYEXT_TABLE_COLUMNS},
-    {"slice", NPYEXT_TABLE_SLICE},   {"view", NPYEXT_TABLE_VIEW},       {"mode", NPYEXT_TABLE_NARGUMENTS},
+    {"slice", NPYEXT_TABLE_SLICE},   {"view", NPYEXT_TABLE_VIEW},       {"mode", NPYEXT_TABLE_MODE},
+    {"dtype", NPYEXT_TABLE_DTYPE},   {"shape", NPYEXT_TABLE_SHAPE},     {"method", NPYEXT_TABLE_METHOD},
 };
 
 /* The length of the key that a raw argument begins with; 0 for one that is not `key = value`. *value is what
@@ -131,18 +133,13 @@ static npyx_status find_argument(const char *raw, size_t key_nbytes, npyext_tabl
     }
     return npyx_fail(
         error, NPYX_INVALID, -1,
-        "there is no argument '%.*s' (there are a path, member, members, columns, slice, view and "
-        "mode; a path with '=' needs quotes)",
+        "there is no argument '%.*s' (there are a path, member, members, columns, slice, view, mode, and for "
+        "tables that write dtype, shape and method; a path with '=' needs quotes)",
         (int)(key_nbytes < SHOWN_NBYTES ? key_nbytes : SHOWN_NBYTES), raw);
 }
 
 static npyx_status set_argument(npyext_declaration *declaration, npyext_table_argument argument,
                                 const char *value, bool is_bare, npyx_error *error) {
-    if (argument == NPYEXT_TABLE_NARGUMENTS)
-        return strcmp(value, "r") == 0 || *value == '\0'
-                   ? NPYX_OK
-                   : npyx_fail(error, NPYX_INVALID, -1, "mode '%.*s': writing is not in this build",
-                               shown_nbytes(value), value);
     bool is_number = is_bare && *value != '\0' && value[strspn(value, "0123456789")] == '\0';
     if (argument == NPYEXT_TABLE_MEMBER && is_number)
         argument = NPYEXT_TABLE_MEMBER_IDX;
@@ -155,6 +152,34 @@ static npyx_status set_argument(npyext_declaration *declaration, npyext_table_ar
                          npyext_table_argument_names[argument], shown_nbytes(value), value);
     if (*value != '\0') /* an empty text is not given */
         declaration->arguments[argument] = value;
+    return NPYX_OK;
+}
+
+bool npyext_table_is_writing(const npyext_declaration *declaration) {
+    const char *mode = declaration->arguments[NPYEXT_TABLE_MODE];
+    return mode != NULL && strcmp(mode, "r") != 0;
+}
+
+/* What the mode says of the other arguments. */
+static npyx_status check_mode(const npyext_declaration *declaration, npyx_error *error) {
+    const char *const *arguments = declaration->arguments, *mode = arguments[NPYEXT_TABLE_MODE];
+    bool writes = npyext_table_is_writing(declaration);
+    if (writes && strcmp(mode, "r+") == 0)
+        return npyx_fail(
+            error, NPYX_INVALID, -1,
+            "mode 'r+' (rows changed in place) is not in this build; 'a' adds rows, 'w+' writes a "
+            "new file");
+    if (writes && strcmp(mode, "w+") != 0 && strcmp(mode, "a") != 0)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "there is no mode '%.*s': 'r' reads, 'w+' writes a new file, 'a' adds to one",
+                         shown_nbytes(mode), mode);
+    for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
+        bool is_of_writers = i >= NPYEXT_TABLE_DTYPE,
+             is_of_both = i == NPYEXT_TABLE_COLUMNS || i == NPYEXT_TABLE_MODE;
+        if (arguments[i] != NULL && !is_of_both && is_of_writers != writes)
+            return npyx_fail(error, NPYX_INVALID, -1, "%s belongs to tables that %s (mode='%s')",
+                             npyext_table_argument_names[i], writes ? "read" : "write", writes ? "r" : "w+");
+    }
     return NPYX_OK;
 }
 
@@ -182,5 +207,5 @@ npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, int nr
                          "a table needs a path, as in CREATE VIRTUAL TABLE t USING npy('x.npy')");
     if (status == NPYX_OK && nmembers > 1)
         return npyx_fail(error, NPYX_INVALID, -1, "give one member or a list of members, not both");
-    return status;
+    return status == NPYX_OK ? check_mode(declaration, error) : status;
 }

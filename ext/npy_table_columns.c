@@ -97,7 +97,7 @@ static layout_form find_form(const npyext_layout *layout) {
         return ARRAYS;
     if (view->ndim == 1 && view->dtype->type == NPYX_STRUCT)
         return FIELDS;
-    return view->ndim == 2 ? ITEMS : WHOLE;
+    return view->ndim == 2 && !layout->has_whole_rows ? ITEMS : WHOLE;
 }
 
 static int64_t count_columns(const npyext_layout *layout, layout_form form) {
@@ -163,8 +163,9 @@ static const char *made_name(const npyext_layout *layout, layout_form form, int 
         return field->name;
     }
     if (form == WHOLE) {
-        *nbytes = strlen("value");
-        return "value";
+        const char *name = layout->has_whole_rows ? "row" : "value";
+        *nbytes = strlen(name);
+        return name;
     }
     scratch[0] = 'c';
     *nbytes = 1 + npyx_text_i64(i, scratch + 1);

@@ -287,6 +287,15 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
         place.path = table->name;
         return npyext_report(cursor->pVtab, place, &table->damage);
     }
+    if (table->writer != NULL) {
+        npyx_error error;
+        npyx_error_set(
+            &error, NPYX_INVALID, -1,
+            "table %.60s only adds rows; what it has committed is read by npy_rows, npy_file and a table of "
+            "mode 'r'",
+            table->name);
+        return npyext_report(cursor->pVtab, place, &error);
+    }
     npyext_plan_read(&rows->plan, idx_num, sentence);
     npyext_range range = {INT64_MIN, INT64_MAX};
     for (int i = 0; i < rows->plan.nterms && i < argc; i++) {

@@ -166,6 +166,17 @@ static npyx_status make_view(npyext_layout_array *made, const npyext_declaration
     return status;
 }
 
+npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
+                                   const int64_t *shape, npyx_error *error) {
+    npyext_layout_array *made = append_array(layout);
+    if (made == NULL)
+        return npyx_fail_nomem(error);
+    made->view.dtype = dtype;
+    made->view.ndim = ndim;
+    memcpy(made->view.shape, shape, sizeof shape[0] * (size_t)ndim);
+    return NPYX_OK;
+}
+
 /* Lists the arrays that have an axis, with its length, or those that have none. */
 static void list_arrays(const npyext_layout *layout, bool has_axis, char *list) {
     npyx_buffer text = {.host = layout->arena.host, .limit_nbytes = LIST_NBYTES};
@@ -244,6 +255,8 @@ npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration
     npyx_status status = npyext_declaration_reserve(declaration, layout->narrays, layout->ncolumns, error);
     npyx_buffer text = {.host = layout->arena.host};
     for (int i = 0; i < layout->narrays && status == NPYX_OK; i++) {
+        if (!layout->arrays[i].array.is_known)
+            continue;
         npyx_buffer_reset(&text);
         append_form(&layout->arrays[i].array, &text);
         status = npyx_buffer_check(&text, error);

@@ -5,6 +5,7 @@
 SQLITE_EXTENSION_INIT1
 #pragma GCC visibility pop
 
+#include "aggregates.h"
 #include "functions.h"
 #include "introspection.h"
 #include "scalars.h"
@@ -46,6 +47,21 @@ static const struct {
     {"npy_data", 1, ARRAY_FLAGS, npyext_data_function},
 };
 
+/* Aggregates: each returns a BLOB. */
+static const struct {
+    const char *name;
+    int argc;
+    void (*step)(sqlite3_context *, int, sqlite3_value **);
+    void (*final)(sqlite3_context *);
+} aggregates[] = {
+    {"npy_array", 1, npyext_npy_array_step, npyext_npy_array_final},
+    {"npy_array", 2, npyext_npy_array_step, npyext_npy_array_final},
+    {"npy_array", 3, npyext_npy_array_step, npyext_npy_array_final},
+    {"npy_stack", 1, npyext_npy_stack_step, npyext_npy_stack_final},
+    {"npy_stack", 2, npyext_npy_stack_step, npyext_npy_stack_final},
+    {"npy_records", -1, npyext_npy_records_step, npyext_npy_records_final},
+};
+
 /* A second load would replace functions that its own SELECT load_extension(...) keeps busy. */
 static bool is_loaded(sqlite3 *db) {
     sqlite3_stmt *statement = NULL;
@@ -83,6 +99,17 @@ static int register_scalar_functions(sqlite3 *db, npyext_connection *connection)
     return code;
 }
 
+static int register_aggregates(sqlite3 *db, npyext_connection *connection) {
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < sizeof aggregates / sizeof aggregates[0] && code == SQLITE_OK; i++) {
+        connection->nreferences++; /* given back by the destructor, which a failure runs too */
+        code = sqlite3_create_function_v2(db, aggregates[i].name, aggregates[i].argc,
+                                          SQLITE_UTF8 | ARRAY_FLAGS, connection, NULL, aggregates[i].step,
+                                          aggregates[i].final, npyext_connection_release);
+    }
+    return code;
+}
+
 __attribute__((visibility("default"))) int sqlite3_npyext_init(sqlite3 *db, char **message,
                                                                const sqlite3_api_routines *api);
 
@@ -102,6 +129,8 @@ int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines 
         code = register_table_module(db, connection);
     if (code == SQLITE_OK)
         code = register_scalar_functions(db, connection);
+    if (code == SQLITE_OK)
+        code = register_aggregates(db, connection);
     npyext_connection_release(connection);
     return code;
 }

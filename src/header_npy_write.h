@@ -14,6 +14,13 @@
 void npyx_header_npy_append(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
                             npyx_buffer *out);
 
+/* Appends a header of exactly header_nbytes and the given major version, to be written over one of an array
+ * of another length: numpy.save's where that has the size, else the same with as many blanks as there is room
+ * for. NPYX_INVALID when there is too little. */
+npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, const int64_t *shape,
+                                          bool fortran_order, int version_major, size_t header_nbytes,
+                                          npyx_buffer *out, npyx_error *error);
+
 #pragma GCC visibility pop
 
 #endif

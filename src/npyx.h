@@ -29,6 +29,7 @@
 #include "read_ahead.h"
 #include "reader.h"
 #include "reduction.h"
+#include "shape.h"
 #include "sink.h"
 #include "siphash.h"
 #include "subview.h"

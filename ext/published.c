@@ -1,0 +1,49 @@
+#include "published.h"
+
+#include <string.h>
+#include <strings.h>
+
+static npyext_published **find(npyext_published **list, const char *table) {
+    while (*list != NULL && strcasecmp((*list)->table, table) != 0)
+        list = &(*list)->next;
+    return list;
+}
+
+npyext_published *npyext_published_of(npyext_published **list, npyx_host *host, const char *table) {
+    npyext_published **link = find(list, table);
+    if (*link == NULL) {
+        size_t nbytes = strlen(table) + 1;
+        *link = npyx_alloc_zeroed(host, sizeof **link + nbytes);
+        if (*link != NULL)
+            memcpy((*link)->table, table, nbytes);
+    }
+    return *link;
+}
+
+void npyext_published_forget(npyext_published **list, npyx_host *host, const char *table) {
+    npyext_published **link = find(list, table), *forgotten = *link;
+    if (forgotten == NULL)
+        return;
+    *link = forgotten->next;
+    npyx_free(host, forgotten);
+}
+
+bool npyext_published_rename(npyext_published **list, npyx_host *host, const char *table,
+                             const char *new_table) {
+    const npyext_published *before = *find(list, table);
+    if (before == NULL || strcasecmp(table, new_table) == 0)
+        return true;
+    npyext_published *renamed = npyext_published_of(list, host, new_table);
+    if (renamed == NULL)
+        return false;
+    renamed->is_published = before->is_published;
+    renamed->info = before->info;
+    renamed->owner = before->owner;
+    npyext_published_forget(list, host, table);
+    return true;
+}
+
+void npyext_published_clear(npyext_published **list, npyx_host *host) {
+    while (*list != NULL)
+        npyext_published_forget(list, host, (*list)->table);
+}

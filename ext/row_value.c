@@ -1,0 +1,275 @@
+#include "row_value.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Raw items lie in little-endian order, whatever the order of the dtype that they are stored as. */
+static npyx_status copy_raw(const npyx_dtype *dtype, int64_t nelem, const npyx_value *raw, uint8_t *out,
+                            npyx_error *error) {
+    int64_t nbytes = nelem * dtype->itemsize;
+    if ((int64_t)raw->nbytes != nbytes)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "the BLOB has %zu bytes, and %" PRId64 " items of %" PRId64 " bytes are %" PRId64,
+                         raw->nbytes, nelem, dtype->itemsize, nbytes);
+    if (nbytes > 0)
+        memcpy(out, raw->bytes, (size_t)nbytes);
+    npyx_element_swap(dtype, out, nelem);
+    return NPYX_OK;
+}
+
+npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int ndim, const int64_t *shape,
+                                sqlite3_value *value, uint8_t *out, npyx_error *error) {
+    npyx_value read;
+    npyx_status status = npyext_value_read(value, &read, error);
+    if (status != NPYX_OK || ndim == 0)
+        return status == NPYX_OK ? npyx_encode_value(host, dtype, &read, out, error) : status;
+    int64_t nelem = 1;
+    for (int axis = 0; axis < ndim; axis++)
+        nelem *= shape[axis]; /* of a dtype or a table that was measured */
+    if (read.kind == NPYX_VALUE_BLOB)
+        return copy_raw(dtype, nelem, &read, out, error);
+    if (read.kind == NPYX_VALUE_TEXT)
+        return npyx_encode_json(host, read.bytes, read.nbytes, dtype, ndim, shape, out, error);
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "%s is no row of items; a BLOB of raw items is one, a JSON array, or an array",
+                     read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
+}
+
+/* ---- rows ---- */
+
+/* Holds a row's shape against those before it; the first one decides. */
+static npyx_status take_shape(npyext_rows *rows, npyx_host *host, int ndim, const int64_t *shape,
+                              npyx_error *error) {
+    size_t nbytes = (size_t)ndim * sizeof shape[0];
+    if (!rows->has_shape) {
+        rows->has_shape = true;
+        rows->ndim = ndim;
+        rows->nelem = 1;
+        memcpy(rows->shape, shape, nbytes);
+        bool is_empty = false;
+        for (int axis = 0; axis < ndim; axis++)
+            is_empty = is_empty || shape[axis] == 0;
+        for (int axis = 0; axis < ndim && !is_empty; axis++) {
+            if (!npyx_multiply_i64(rows->nelem, shape[axis], &rows->nelem))
+                return npyx_fail(error, NPYX_INVALID, -1, "a row has more items than an array holds");
+        }
+        rows->nelem = is_empty ? 0 : rows->nelem;
+        return ndim < NPYX_MAX_NDIM
+                   ? NPYX_OK
+                   : npyx_fail(error, NPYX_INVALID, -1,
+                               "a row of %d dimensions makes an array of more than %d", ndim, NPYX_MAX_NDIM);
+    }
+    if (rows->ndim == ndim && memcmp(rows->shape, shape, nbytes) == 0)
+        return NPYX_OK;
+    npyx_buffer text = {.host = host};
+    npyx_shape_append(&text, ndim, shape);
+    npyx_buffer_append_char(&text, '\0');
+    size_t other = text.nbytes;
+    npyx_shape_append(&text, rows->ndim, rows->shape);
+    npyx_buffer_append_char(&text, '\0');
+    npyx_status status = npyx_buffer_check(&text, error);
+    if (status == NPYX_OK)
+        status = npyx_fail(error, NPYX_INVALID, -1, "the row's shape is %.100s, and %.100s is expected",
+                           text.bytes, text.bytes + other);
+    npyx_buffer_clear(&text);
+    return status;
+}
+
+/* Room for a row behind the items; NULL with the buffer's status set. */
+static uint8_t *reserve_row(const npyext_rows *rows, npyext_array_builder *builder, npyx_error *error) {
+    int64_t nbytes;
+    if (!npyx_multiply_i64(rows->nelem, builder->dtype->itemsize, &nbytes) || (uint64_t)nbytes > SIZE_MAX)
+        builder->out.status = NPYX_TOOBIG;
+    else if (npyx_buffer_reserve(&builder->out, (size_t)nbytes))
+        return (uint8_t *)builder->out.bytes + builder->out.nbytes;
+    npyx_buffer_check(&builder->out, error);
+    return NULL;
+}
+
+static npyx_status keep_row(const npyext_rows *rows, npyext_array_builder *builder, npyx_status status) {
+    if (status == NPYX_OK)
+        builder->out.nbytes += (size_t)(rows->nelem * builder->dtype->itemsize);
+    return status;
+}
+
+static npyx_status fail_dtype(npyext_array_builder *builder, const npyx_dtype *found, npyx_error *error) {
+    npyx_buffer text = {.host = builder->out.host};
+    npyx_dtype_append_name(found, &text);
+    npyx_buffer_append_char(&text, '\0');
+    size_t other = text.nbytes;
+    npyx_dtype_append_name(builder->dtype, &text);
+    npyx_buffer_append_char(&text, '\0');
+    npyx_status status = npyx_buffer_check(&text, error);
+    if (status == NPYX_OK)
+        status = npyx_fail(error, NPYX_INVALID, -1,
+                           "the row is %.80s, those before it are %.80s; name the dtype to convert to",
+                           text.bytes, text.bytes + other);
+    npyx_buffer_clear(&text);
+    return status;
+}
+
+static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *raw,
+                              npyx_error *error) {
+    const npyx_dtype *dtype = builder->dtype;
+    if (dtype == NULL)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "raw items need a dtype that says what they are, as in 'float32'");
+    if (dtype->itemsize == 0)
+        return npyx_fail(error, NPYX_INVALID, -1, "items without bytes cannot be counted in a BLOB");
+    int64_t nelem = (int64_t)raw->nbytes / dtype->itemsize;
+    npyx_status status = NPYX_OK;
+    if (!rows->has_shape && (int64_t)raw->nbytes % dtype->itemsize == 0)
+        status = take_shape(rows, builder->out.host, 1, &nelem, error);
+    else if (!rows->has_shape)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "the BLOB's %zu bytes are no whole number of items of %" PRId64 " bytes",
+                         raw->nbytes, dtype->itemsize);
+    uint8_t *out = status == NPYX_OK ? reserve_row(rows, builder, error) : NULL;
+    if (out == NULL)
+        return status == NPYX_OK ? error->status : status;
+    return keep_row(rows, builder, copy_raw(dtype, rows->nelem, raw, out, error));
+}
+
+/* ---- JSON ---- */
+
+/* An int64 row among float64 ones, in place. */
+static npyx_status widen_row(uint8_t *items, int64_t nelem, npyx_error *error) {
+    for (int64_t i = 0; i < nelem; i++, items += sizeof(int64_t)) {
+        int64_t integer;
+        memcpy(&integer, items, sizeof integer);
+        npyx_status status = npyext_check_exact(integer, error);
+        if (status != NPYX_OK)
+            return status;
+        double real = (double)integer;
+        memcpy(items, &real, sizeof real);
+    }
+    return NPYX_OK;
+}
+
+/* Brings the builder's dtype and a row's together; *row_dtype is the row's, and becomes what it is to be
+ * read as. */
+static npyx_status agree(npyext_array_builder *builder, const npyx_dtype **row_dtype, npyx_error *error) {
+    if (builder->dtype == NULL && (*row_dtype)->type == NPYX_TEXT)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "texts need a dtype that says how long they get, as in 'U16'");
+    if (builder->dtype == NULL) {
+        builder->dtype = *row_dtype;
+        return NPYX_OK;
+    }
+    npyx_type before = builder->dtype->type, now = (*row_dtype)->type;
+    if (before == NPYX_I8 && now == NPYX_F8)
+        return npyext_array_builder_widen(builder, error);
+    if (before == now || (before == NPYX_F8 && now == NPYX_I8))
+        return NPYX_OK;
+    return fail_dtype(builder, *row_dtype, error);
+}
+
+static npyx_status append_json(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *json,
+                               npyx_error *error) {
+    npyx_host *host = builder->out.host;
+    npyx_json_form form;
+    const npyx_dtype *row_dtype = builder->dtype;
+    npyx_status status = NPYX_OK;
+    if (!rows->has_shape || !builder->is_dtype_given) {
+        status = npyx_json_measure(host, json->bytes, json->nbytes, builder->dtype, &form, error);
+        if (status == NPYX_OK)
+            status = take_shape(rows, host, form.ndim, form.shape, error);
+    }
+    if (status == NPYX_OK && !builder->is_dtype_given) {
+        status = npyx_json_dtype(&builder->arena, &form, &row_dtype, error);
+        if (status == NPYX_OK)
+            status = agree(builder, &row_dtype, error);
+    }
+    uint8_t *out = status == NPYX_OK ? reserve_row(rows, builder, error) : NULL;
+    if (out == NULL)
+        return status == NPYX_OK ? error->status : status;
+    status =
+        npyx_encode_json(host, json->bytes, json->nbytes, row_dtype, rows->ndim, rows->shape, out, error);
+    if (status == NPYX_OK && row_dtype->type == NPYX_I8 && builder->dtype->type == NPYX_F8 &&
+        !builder->is_dtype_given)
+        status = widen_row(out, rows->nelem, error);
+    return keep_row(rows, builder, status);
+}
+
+/* ---- arrays ---- */
+
+/* Appends the items of an array, block by block, as the builder's dtype. */
+static npyx_status append_items(npyext_rows *rows, npyext_array_builder *builder, npyext_array_value *array,
+                                const npyx_view *view, npyx_error *error) {
+    const npyx_dtype *from = array->array->dtype, *to = builder->dtype;
+    npyx_buffer *out = &builder->out;
+    npyx_buffer items = {.host = out->host, .limit_nbytes = out->limit_nbytes};
+    bool is_same = npyx_dtype_is_same(from, to) && npyx_dtype_byteorder(from) == npyx_dtype_byteorder(to) &&
+                   from->type != NPYX_STRUCT;
+    if (is_same)
+        return npyext_array_value_append_items(array, view, false, out, error);
+    npyx_status status = npyx_convert_check(from, to, error);
+    uint8_t *target = status == NPYX_OK ? reserve_row(rows, builder, error) : NULL;
+    if (target == NULL)
+        return status == NPYX_OK ? error->status : status;
+    status = npyext_array_value_append_items(array, view, false, &items, error);
+    if (status == NPYX_OK)
+        status = npyx_convert_items(from, (const uint8_t *)items.bytes, rows->nelem, to, target, 0, error);
+    npyx_buffer_clear(&items);
+    return keep_row(rows, builder, status);
+}
+
+/* The builder's dtype as its own: that of an array lives as long as the array is remembered. */
+static npyx_status copy_dtype(npyext_array_builder *builder, const npyx_dtype *dtype, npyx_error *error) {
+    npyx_buffer text = {.host = builder->out.host};
+    npyx_dtype_append_descr(dtype, &text);
+    npyx_status status = npyx_buffer_check(&text, error);
+    if (status == NPYX_OK)
+        status = npyx_dtype_from_text(&builder->arena, text.bytes, text.nbytes, &builder->dtype, error);
+    npyx_buffer_clear(&text);
+    return status;
+}
+
+static npyx_status append_array(npyext_rows *rows, npyext_array_builder *builder, npyext_array_value *array,
+                                npyx_error *error) {
+    npyx_view view;
+    npyx_status status = npyx_array_check_values(array->array, error);
+    if (status == NPYX_OK && builder->dtype == NULL)
+        status = copy_dtype(builder, array->array->dtype, error);
+    else if (status == NPYX_OK && !builder->is_dtype_given &&
+             !npyx_dtype_is_same(builder->dtype, array->array->dtype))
+        status = fail_dtype(builder, array->array->dtype, error);
+    if (status == NPYX_OK)
+        status = take_shape(rows, builder->out.host, array->array->ndim, array->array->shape, error);
+    if (status != NPYX_OK)
+        return status;
+    npyx_view_of_array(array->array, &view);
+    return append_items(rows, builder, array, &view, error);
+}
+
+static bool is_array(const npyx_value *value) {
+    return npyx_header_npy_has_magic(value->bytes, value->nbytes) ||
+           npyext_handle_is_like(value->bytes, value->nbytes);
+}
+
+npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder, sqlite3_context *context,
+                               const npyext_caller *caller, sqlite3_value *value, npyx_error *error) {
+    npyx_value read;
+    npyx_status status = npyext_value_read(value, &read, error);
+    if (status != NPYX_OK)
+        return status;
+    if (read.kind == NPYX_VALUE_TEXT)
+        status = append_json(rows, builder, &read, error);
+    else if (read.kind != NPYX_VALUE_BLOB)
+        status = npyx_fail(error, NPYX_INVALID, -1,
+                           "%s is no row; a BLOB of raw items is one, a JSON array, or an array",
+                           read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
+    else if (!is_array(&read))
+        status = append_raw(rows, builder, &read, error);
+    else {
+        npyext_array_value array;
+        status = context == NULL
+                     ? npyext_array_value_open_alone(&array, builder->connection, caller, value, error)
+                     : npyext_array_value_open(&array, context, caller, value, error);
+        if (status == NPYX_OK)
+            status = append_array(rows, builder, &array, error);
+        npyext_array_value_close(&array);
+    }
+    rows->nrows += status == NPYX_OK;
+    return status;
+}

@@ -1,0 +1,232 @@
+#include "table_writer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- what is to be written ---- */
+
+static const struct {
+    const char *suffix;
+    npyx_format format;
+} suffixes[] = {{".npz", NPYX_FORMAT_NPZ}, {".ten", NPYX_FORMAT_TEN}};
+
+/* A file that is not there yet can be told by its name alone. */
+static npyx_format format_of_name(const char *path) {
+    size_t nbytes = strlen(path);
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        if (nbytes >= 4 && sqlite3_stricmp(path + nbytes - 4, suffixes[i].suffix) == 0)
+            return suffixes[i].format;
+    }
+    return NPYX_FORMAT_NPY;
+}
+
+/* The bytes of a row, and whether they can be counted. */
+static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
+    int64_t nbytes = writer->dtype->itemsize;
+    bool fits = true;
+    for (int axis = 1; axis < writer->ndim; axis++)
+        fits = fits && npyx_multiply_i64(nbytes, writer->shape[axis], &nbytes);
+    if (!fits || nbytes > sqlite3_limit(writer->connection->db, SQLITE_LIMIT_LENGTH, -1))
+        return npyx_fail(error, NPYX_INVALID, -1, "a row has more bytes than SQLite's values may have");
+    writer->row_nbytes = nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status read_shape(npyext_table_writer *writer, const char *text, npyx_error *error) {
+    npyx_status status =
+        npyx_shape_parse(&writer->connection->host, text, strlen(text), &writer->ndim, writer->shape, error);
+    if (status == NPYX_OK && writer->ndim == 0)
+        return npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add");
+    for (int axis = 1; axis < writer->ndim && status == NPYX_OK; axis++) {
+        if (writer->shape[axis] < 0)
+            return npyx_fail(error, NPYX_INVALID, -1,
+                             "only the first dimension, that of the rows, can be -1 (shape='%.60s')", text);
+    }
+    return status;
+}
+
+static npyx_status read_dtype(npyext_table_writer *writer, const char *text, npyx_error *error) {
+    npyx_status status = npyx_dtype_from_text(&writer->arena, text, strlen(text), &writer->dtype, error);
+    if (status == NPYX_OK && writer->dtype->has_objects)
+        return npyx_fail(error, NPYX_UNSUPPORTED, -1, "objects are not written");
+    return status;
+}
+
+/* The array that mode 'a' adds to: dtype and shape as in the file. */
+static npyx_status read_array(npyext_table_writer *writer, npyx_archive *archive,
+                              const npyext_declaration *declaration, npyx_error *error) {
+    const char *dtype = declaration->arguments[NPYEXT_TABLE_DTYPE];
+    const char *shape = declaration->arguments[NPYEXT_TABLE_SHAPE];
+    npyx_array array;
+    npyx_buffer descr = {.host = &writer->connection->host};
+    bool is_array = false, is_other = false;
+    npyx_array_init(&array, &writer->connection->host);
+    npyx_status status = npyx_archive_describe(archive, 0, &array, &is_array, error);
+    if (status == NPYX_OK) {
+        npyx_dtype_append_descr(array.dtype, &descr);
+        npyx_buffer_append_char(&descr, '\0');
+        status = npyx_buffer_check(&descr, error);
+    }
+    if (status == NPYX_OK && dtype != NULL) {
+        status = read_dtype(writer, dtype, error);
+        is_other = status == NPYX_OK && !npyx_dtype_is_same(writer->dtype, array.dtype);
+    }
+    if (status == NPYX_OK && shape != NULL)
+        status = read_shape(writer, shape, error);
+    if (status == NPYX_OK && shape != NULL)
+        is_other =
+            is_other || writer->ndim != array.ndim || writer->shape[0] != -1 ||
+            memcmp(writer->shape + 1, array.shape + 1, sizeof array.shape[0] * (size_t)(array.ndim - 1)) != 0;
+    if (status == NPYX_OK && is_other) {
+        npyx_buffer_reset(&descr);
+        npyx_dtype_append_name(array.dtype, &descr);
+        npyx_shape_append(&descr, array.ndim, array.shape);
+        npyx_buffer_append_char(&descr, '\0');
+        status = npyx_buffer_check(&descr, error);
+        if (status == NPYX_OK)
+            status =
+                npyx_fail(error, NPYX_INVALID, -1,
+                          "rows are added to what is there, which is %.100s (leave dtype and shape out, or "
+                          "name those)",
+                          descr.bytes);
+    }
+    if (status == NPYX_OK && array.ndim == 0)
+        status = npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add to");
+    else if (status == NPYX_OK && array.ndim > 1 && array.fortran_order)
+        status =
+            npyx_fail(error, NPYX_INVALID, -1,
+                      "rows cannot be added to an array in Fortran order, whose last axis it is that grows");
+    if (status == NPYX_OK) {
+        writer->ndim = array.ndim;
+        memcpy(writer->shape, array.shape, sizeof array.shape[0] * (size_t)array.ndim);
+        writer->shape[0] = -1;
+        status = read_dtype(writer, descr.bytes, error);
+    }
+    npyx_buffer_clear(&descr);
+    npyx_array_clear(&array);
+    return status;
+}
+
+/* What mode 'a' finds at the path. *is_there is false when that is nothing. */
+static npyx_status read_file(npyext_table_writer *writer, const npyext_declaration *declaration,
+                             bool *is_there, npyx_error *error) {
+    npyext_connection *connection = writer->connection;
+    npyext_cached_file *file = NULL;
+    npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, writer->path,
+                                              npyext_cache_tick(&connection->cache), &file, error);
+    *is_there = status != NPYX_NOT_FOUND;
+    if (!*is_there)
+        return NPYX_OK;
+    if (status == NPYX_OK) {
+        writer->format = file->archive->format;
+        if (writer->format == NPYX_FORMAT_NPY)
+            status = read_array(writer, file->archive, declaration, error);
+    }
+    npyext_cache_release(&connection->cache, &connection->host, file);
+    return status;
+}
+
+/* Arguments that the format has no use for. */
+static npyx_status check_format(const npyext_table_writer *writer, const npyext_declaration *declaration,
+                                npyx_error *error) {
+    static const npyext_table_argument of_npy[] = {NPYEXT_TABLE_DTYPE, NPYEXT_TABLE_SHAPE,
+                                                   NPYEXT_TABLE_COLUMNS};
+    for (size_t i = 0; i < sizeof of_npy / sizeof of_npy[0]; i++) {
+        if (writer->format != NPYX_FORMAT_NPY && declaration->arguments[of_npy[i]] != NULL)
+            return npyx_fail(
+                error, NPYX_INVALID, -1,
+                "%s is of a .npy; an .npz or a .ten is made of whole arrays: INSERT name and array",
+                npyext_table_argument_names[of_npy[i]]);
+    }
+    if (writer->format != NPYX_FORMAT_NPZ && declaration->arguments[NPYEXT_TABLE_METHOD] != NULL)
+        return npyx_fail(error, NPYX_INVALID, -1, "method is of an .npz; a .%s is never compressed",
+                         npyx_format_name(writer->format));
+    return NPYX_OK;
+}
+
+static npyx_status read_arguments(npyext_table_writer *writer, const npyext_declaration *declaration,
+                                  npyx_error *error) {
+    const char *const *arguments = declaration->arguments;
+    const char *method = arguments[NPYEXT_TABLE_METHOD];
+    bool is_there = false;
+    npyx_status status = NPYX_OK;
+    writer->path = arguments[NPYEXT_TABLE_PATH];
+    writer->adds = strcmp(arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    writer->format = format_of_name(writer->path);
+    if (writer->adds)
+        status = read_file(writer, declaration, &is_there, error);
+    if (status == NPYX_OK)
+        status = check_format(writer, declaration, error);
+    if (status == NPYX_OK && method != NULL)
+        status = npyx_zip_method_parse(method, strlen(method), &writer->method, error);
+    if (status != NPYX_OK || writer->format != NPYX_FORMAT_NPY)
+        return status;
+    if (!is_there && arguments[NPYEXT_TABLE_DTYPE] == NULL)
+        return npyx_fail(error, NPYX_INVALID, -1, "%sa new .npy needs a dtype, as in dtype='float32'",
+                         writer->adds ? "there is no such file to add to, and " : "");
+    if (!is_there)
+        status = read_dtype(writer, arguments[NPYEXT_TABLE_DTYPE], error);
+    if (status == NPYX_OK && !is_there) {
+        writer->ndim = 1;
+        writer->shape[0] = -1;
+        if (arguments[NPYEXT_TABLE_SHAPE] != NULL)
+            status = read_shape(writer, arguments[NPYEXT_TABLE_SHAPE], error);
+    }
+    return status == NPYX_OK ? measure_row(writer, error) : status;
+}
+
+/* ---- columns ---- */
+
+static npyx_status make_columns(npyext_table_writer *writer, npyext_declaration *declaration,
+                                npyx_error *error) {
+    static const npyext_declared_column of_archives[] = {{"name", NPYEXT_TABLE_TEXT},
+                                                         {"array", NPYEXT_TABLE_BLOB}};
+    if (writer->format != NPYX_FORMAT_NPY) {
+        npyx_status status = npyext_declaration_reserve(declaration, 0, 2, error);
+        if (status != NPYX_OK)
+            return status;
+        declaration->ncolumns = 2;
+        memcpy(declaration->columns, of_archives, sizeof of_archives);
+        return NPYX_OK;
+    }
+    npyext_layout *layout = &writer->layout;
+    layout->has_whole_rows =
+        writer->ndim > 2 || (writer->ndim == 2 && declaration->arguments[NPYEXT_TABLE_COLUMNS] == NULL);
+    npyx_status status = npyext_layout_set_view(layout, writer->dtype, writer->ndim, writer->shape, error);
+    if (status == NPYX_OK)
+        status = npyext_layout_make_columns(
+            layout, declaration, sqlite3_limit(writer->connection->db, SQLITE_LIMIT_COLUMN, -1), error);
+    return status == NPYX_OK ? npyext_layout_record(layout, declaration, error) : status;
+}
+
+npyx_status npyext_table_writer_new(npyext_connection *connection, const char *table,
+                                    npyext_declaration *declaration, npyext_table_writer **writer,
+                                    npyx_error *error) {
+    npyext_table_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
+    *writer = NULL;
+    if (made == NULL)
+        return npyx_fail_nomem(error);
+    made->connection = connection;
+    made->table = table;
+    made->arena.host = &connection->host;
+    npyext_layout_init(&made->layout, &connection->host);
+    npyx_status status = read_arguments(made, declaration, error);
+    if (status == NPYX_OK)
+        status = make_columns(made, declaration, error);
+    if (status == NPYX_OK)
+        *writer = made;
+    else
+        npyext_table_writer_free(made);
+    return status;
+}
+
+void npyext_table_writer_free(npyext_table_writer *writer) {
+    if (writer == NULL)
+        return;
+    npyx_host *host = &writer->connection->host;
+    npyext_table_writer_rollback(writer);
+    npyext_layout_clear(&writer->layout);
+    npyx_arena_clear(&writer->arena);
+    npyx_free(host, writer->marks);
+    npyx_free(host, writer);
+}

@@ -1,0 +1,81 @@
+/*
+ * What a typed table with mode='w+' or 'a' writes: a .npy row by row, an .npz or a .ten array by array.
+ *
+ * A transaction of SQLite is one of the file: it is opened by the first statement that writes, prepared by
+ * xSync (all that can fail), published by xCommit. A table of mode 'w+' replaces what is at its path once,
+ * and adds to its own file in later transactions. Rows are added to a .npy in place; an .npz or a .ten is
+ * copied and replaced, because its reader looks at its end.
+ */
+#ifndef NPYEXT_TABLE_WRITER_H
+#define NPYEXT_TABLE_WRITER_H
+
+#include "npy_table.h"
+#include "row_value.h"
+
+#pragma GCC visibility push(hidden)
+
+/* How far a file was at a savepoint. */
+typedef struct npyext_writer_mark {
+    int savepoint;
+    int64_t nrows;
+    npyx_archive_mark archive;
+} npyext_writer_mark;
+
+typedef struct npyext_table_writer {
+    npyext_connection *connection;
+    const char *table; /* its name, and its arguments: the declaration's texts */
+    const char *path;
+    npyx_format format;
+    bool adds; /* mode 'a' */
+    npyx_zip_method method;
+    /* of a .npy: a row is all but the first dimension, which is -1 or the number of rows there shall be */
+    npyx_arena arena;
+    const npyx_dtype *dtype;
+    int ndim;
+    int64_t shape[NPYX_MAX_NDIM];
+    int64_t row_nbytes;
+    npyext_layout layout; /* its columns */
+    /* the transaction */
+    bool is_open;
+    npyx_target target;
+    int64_t nrows;        /* or arrays of an archive, that this transaction added */
+    int64_t nrows_before; /* of a .npy that is added to */
+    size_t header_nbytes;
+    int version_major;
+    npyx_archive_writer *archive;
+    npyext_array_builder row; /* the row at hand */
+    npyext_writer_mark *marks;
+    int nmarks, capacity_nmarks;
+    npyx_error lost; /* of a commit that could not be told of at the time; NPYX_OK when there is none */
+} npyext_table_writer;
+
+/* Reads the arguments, and for mode 'a' the file's header. NULL with *error set on failure. The declaration
+ * outlives the writer, which records its columns in it. */
+npyx_status npyext_table_writer_new(npyext_connection *connection, const char *table,
+                                    npyext_declaration *declaration, npyext_table_writer **writer,
+                                    npyx_error *error);
+/* Takes NULL. A transaction that is open is rolled back. */
+void npyext_table_writer_free(npyext_table_writer *writer);
+
+/* A transaction; each does nothing when none is open. Commit cannot fail as SQLite sees it: what it meets is
+ * the error of the next begin. */
+npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error);
+npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error);
+void npyext_table_writer_commit(npyext_table_writer *writer);
+void npyext_table_writer_rollback(npyext_table_writer *writer);
+
+/* Savepoints, numbered as SQLite does: a number stands for all greater ones too. */
+npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error);
+npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error);
+void npyext_table_writer_release(npyext_table_writer *writer, int savepoint);
+
+/* Adds a row; values are the columns'. *rowid is its number. Nothing is added when it fails. */
+npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,
+                                       npyx_error *error);
+
+/* The number that the next row gets. */
+int64_t npyext_table_writer_next(const npyext_table_writer *writer);
+
+#pragma GCC visibility pop
+
+#endif
