@@ -315,3 +315,53 @@ def containers(array):
     if array.dtype.str[1:] in TEN_CODES:
         for order, label in (("<", "little"), (">", "big")):
             yield Container(f"ten {label}", ten_bytes([np.arange(3), array], order), (1,))
+
+
+# --- what SQL can say --------------------------------------------------------------------------------------
+
+
+def _make_expressible(array, in_json):
+    """Changes, in place, the items of an unstructured array that no SQL value stands for."""
+    kind, dtype = array.dtype.kind, array.dtype
+    if not array.size or not dtype.itemsize or kind in "iuMm":
+        return
+    little = array.astype(dtype.newbyteorder("<"))
+    if kind == "b":
+        array[...] = little.view("u1") != 0
+    elif kind in "fc":
+        part = f"f{dtype.itemsize // (2 if kind == 'c' else 1)}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the bits of some long doubles are no numbers
+            parts = little.reshape(-1).view(part).astype("f8" if part == "f16" else part)
+        parts[np.isnan(parts)] = np.nan
+        array[...] = parts.astype(part).view(little.dtype).reshape(array.shape)
+    elif kind == "U":
+        _map_items(array, lambda item: "".join("?" if 0xD800 <= ord(c) < 0xE000 else c for c in item))
+    elif kind == "S" and in_json:
+        _map_items(array, lambda item: item.decode("ascii", "replace").encode("ascii", "replace"))
+    elif kind == "V" and in_json:
+        array[...] = np.zeros((), dtype)
+
+
+def _map_items(array, change):
+    for index in np.ndindex(array.shape):
+        array[index] = change(array[index])
+
+
+def expressible_array(rng, dtype, shape, order="C", in_json=False):
+    """A random array, each item of which SQL has a value for: one NaN, no lone surrogates, bools of 0 and 1; in JSON
+    no bytes either. Padding is zero."""
+    dtype = np.dtype(dtype)
+    array = np.ndarray(shape, dtype, bytearray(max(1, math.prod(shape) * dtype.itemsize)), order=order)
+    _fill(rng, array)
+    for part in _leaves(array):
+        _make_expressible(part, in_json or dtype.names is not None)
+    return array
+
+
+def _leaves(array):
+    if array.dtype.names is None:
+        yield array
+    else:
+        for name in array.dtype.names:
+            yield from _leaves(array[name])
