@@ -212,6 +212,37 @@ npyx_status npyext_array_value_append_items(npyext_array_value *value, const npy
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
+npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
+                                          npyx_error *error) {
+    bool is_fortran = npyx_view_is_fortran(view);
+    npyx_header_npy_append(view->dtype, view->ndim, view->shape, is_fortran, out);
+    npyx_view stored = *view;
+    if (is_fortran) /* the order of the items in the file is C order of the axes reversed */
+        npyx_view_reverse(&stored);
+    return npyext_array_value_append_items(value, &stored, false, out, error);
+}
+
+npyx_status npyext_array_value_append_converted(npyext_array_value *value, const npyx_view *view,
+                                                const npyx_dtype *dtype, npyx_buffer *out,
+                                                npyx_error *error) {
+    int64_t nbytes;
+    if (!npyx_multiply_i64(npyx_view_nelem(view), dtype->itemsize, &nbytes) || (uint64_t)nbytes > SIZE_MAX)
+        out->status = NPYX_TOOBIG;
+    if (out->status != NPYX_OK || !npyx_buffer_reserve(out, (size_t)nbytes) || !has_bytes(view))
+        return npyx_buffer_check(out, error);
+    walk w;
+    npyx_status status = walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
+        int64_t nelem = w.nrows * w.reader.row_nelem;
+        int64_t first = (w.row - w.nrows) * w.reader.row_nelem;
+        status = npyx_convert_items(view->dtype, w.rows, nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
+                                    first, error);
+        out->nbytes += (size_t)(nelem * dtype->itemsize);
+    }
+    npyx_reader_clear(&w.reader);
+    return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
+}
+
 /* Blocks are lists of their own: the bracket that ends one gives way to the comma that begins the next. */
 static npyx_status append_lists(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
                                 npyx_error *error) {

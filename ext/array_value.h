@@ -44,6 +44,14 @@ npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *
 npyx_status npyext_array_value_append_items(npyext_array_value *value, const npyx_view *view,
                                             bool as_little_endian, npyx_buffer *out, npyx_error *error);
 
+/* The view as numpy.save writes it: header and items. */
+npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
+                                          npyx_error *error);
+
+/* The items of a view converted to dtype, in C order; npyx_convert_items has the errors. */
+npyx_status npyext_array_value_append_converted(npyext_array_value *value, const npyx_view *view,
+                                                const npyx_dtype *dtype, npyx_buffer *out, npyx_error *error);
+
 /* The same as JSON: nested lists, or one item. */
 npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
                                            npyx_error *error);

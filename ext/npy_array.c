@@ -285,10 +285,10 @@ static npyx_status finish(array_state *state, sqlite3_context *context, npyx_err
         return fail_null(state, error);
     npyx_status status = state->form == TEXTS ? lay_out_texts(state, error) : NPYX_OK;
     if (status == NPYX_OK && state->shape.nbytes > 0)
-        status =
-            npyx_shape_parse(builder->out.host, state->shape.bytes, state->shape.nbytes, &ndim, shape, error);
+        status = npyx_integers_parse(builder->out.host, "shape", state->shape.bytes, state->shape.nbytes,
+                                     shape, &ndim, error);
     if (status == NPYX_OK)
-        status = npyx_shape_resolve(builder->out.host, ndim, shape, state->nvalues, error);
+        status = npyx_shape_resolve(shape, ndim, state->nvalues, error);
     return status == NPYX_OK ? npyext_array_builder_result(builder, context, ndim, shape, error) : status;
 }
 

@@ -1,5 +1,6 @@
 /* npy_file(source, member): a handle for each array, for the functions that may not open files. */
 #include "functions.h"
+#include "member.h"
 #include "survey.h"
 
 enum { PATH, NAME, ARRAY, SOURCE, MEMBER, ON_ERROR, ARRAY_KEY, NCOLUMNS };
@@ -49,46 +50,6 @@ static int filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence
     return npyext_survey_next(cursor);
 }
 
-static npyx_status append_bytes(npyx_source *payload, int64_t off, int64_t end, npyx_buffer *out,
-                                npyx_error *error) {
-    enum { PIECE_NBYTES = 1 << 20 };
-    npyx_status status = NPYX_OK;
-    if (out->limit_nbytes < (uint64_t)(end - off))
-        out->status = NPYX_TOOBIG;
-    while (off < end && status == NPYX_OK && out->status == NPYX_OK) {
-        size_t nbytes = end - off < PIECE_NBYTES ? (size_t)(end - off) : PIECE_NBYTES;
-        if (!npyx_buffer_reserve(out, nbytes))
-            break;
-        status = npyx_source_read_exactly(payload, off, out->bytes + out->nbytes, nbytes, error);
-        out->nbytes += nbytes;
-        off += (int64_t)nbytes;
-        if (status == NPYX_OK)
-            status = npyx_poll(out->host, error);
-    }
-    return status == NPYX_OK ? npyx_buffer_check(out, error) : status;
-}
-
-/* An array of a BLOB as a .npy of its own. */
-static npyx_status append_npy(npyext_survey *survey, npyx_buffer *out, npyx_error *error) {
-    npyext_scan *scan = &survey->scan;
-    npyx_archive *archive = scan->opened.archive;
-    npyx_array *array = &survey->array;
-    npyx_source *payload = NULL;
-    bool is_ten = archive->format == NPYX_FORMAT_TEN;
-    npyx_array_clear(array);
-    npyx_status status = npyx_archive_describe(archive, scan->index, array, &survey->is_array, error);
-    if (status == NPYX_OK)
-        status = npyx_archive_open_payload(archive, scan->index, &payload, error);
-    if (status != NPYX_OK)
-        return status;
-    if (is_ten)
-        npyx_header_npy_append(array->dtype, array->ndim, array->shape, array->fortran_order, out);
-    int64_t off = is_ten ? array->data_off : 0;
-    status = append_bytes(payload, off, is_ten ? off + array->nbytes : payload->nbytes, out, error);
-    npyx_source_close(payload);
-    return status;
-}
-
 static int result_array(sqlite3_context *context, npyext_survey *survey) {
     npyext_scan *scan = &survey->scan;
     npyext_connection *connection = scan->connection;
@@ -109,7 +70,7 @@ static int result_array(sqlite3_context *context, npyext_survey *survey) {
         npyext_result_argument(context, &scan->arguments[NPYEXT_SOURCE]);
         return SQLITE_OK;
     } else {
-        status = append_npy(survey, out, &error);
+        status = npyext_member_append_npy(scan->opened.archive, scan->index, out, &error);
     }
     if (status != NPYX_OK)
         return npyext_result_error(context, npyext_scan_place(scan), &error);

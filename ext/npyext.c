@@ -6,6 +6,7 @@ SQLITE_EXTENSION_INIT1
 #pragma GCC visibility pop
 
 #include "aggregates.h"
+#include "array_makers.h"
 #include "functions.h"
 #include "introspection.h"
 #include "scalars.h"
@@ -45,6 +46,15 @@ static const struct {
     {"npy_slice", 2, ARRAY_FLAGS, npyext_slice_function},
     {"npy_json", 1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_json_function},
     {"npy_data", 1, ARRAY_FLAGS, npyext_data_function},
+    {"npy_from_json", 1, ARRAY_FLAGS, npyext_from_json_function},
+    {"npy_from_json", 2, ARRAY_FLAGS, npyext_from_json_function},
+    {"npy_from_data", 3, ARRAY_FLAGS, npyext_from_data_function},
+    {"npy_member", 2, ARRAY_FLAGS, npyext_member_function},
+    {"npy_astype", 2, ARRAY_FLAGS, npyext_astype_function},
+    {"npy_reshape", 2, ARRAY_FLAGS, npyext_reshape_function},
+    {"npy_order", 2, ARRAY_FLAGS, npyext_order_function},
+    {"npy_transpose", 1, ARRAY_FLAGS, npyext_transpose_function},
+    {"npy_transpose", 2, ARRAY_FLAGS, npyext_transpose_function},
 };
 
 /* Aggregates: each returns a BLOB. */

@@ -62,10 +62,10 @@ static npyx_status take_shape(npyext_rows *rows, npyx_host *host, int ndim, cons
     if (rows->ndim == ndim && memcmp(rows->shape, shape, nbytes) == 0)
         return NPYX_OK;
     npyx_buffer text = {.host = host};
-    npyx_shape_append(&text, ndim, shape);
+    npyext_append_json_integers(&text, shape, ndim);
     npyx_buffer_append_char(&text, '\0');
     size_t other = text.nbytes;
-    npyx_shape_append(&text, rows->ndim, rows->shape);
+    npyext_append_json_integers(&text, rows->shape, rows->ndim);
     npyx_buffer_append_char(&text, '\0');
     npyx_status status = npyx_buffer_check(&text, error);
     if (status == NPYX_OK)

@@ -3,136 +3,72 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "array_value.h"
+#include "scalar_call.h"
 #include "selection.h"
 #include "survey.h"
-
-/* One call of a function. */
-typedef struct call {
-    sqlite3_context *context;
-    const npyext_caller *caller;
-    npyext_array_value value;
-    npyx_view view;  /* of the whole array, once needs_values */
-    npyx_buffer out; /* bounded by SQLite's limit */
-    npyx_error error;
-} call;
-
-static void fail(call *c) {
-    npyext_result_error(c->context, c->value.place, &c->error);
-}
-
-/* A fault of the call, not of an array. */
-static npyx_status fail_call(call *c, npyx_status status) {
-    c->value.place = (npyext_place){.path = c->caller->name};
-    return status;
-}
-
-/* Describes the array; false when there is nothing more to do: it is NULL, or an error was made the result.
- */
-static bool begin(call *c, sqlite3_context *context, const npyext_caller *caller, sqlite3_value *argument) {
-    npyext_connection *connection = sqlite3_user_data(context);
-    c->context = context;
-    c->caller = caller;
-    c->out = (npyx_buffer){.host = &connection->host};
-    npyx_status status = npyext_array_value_open(&c->value, context, caller, argument, &c->error);
-    if (status == NPYX_OK)
-        return true;
-    if (status != NPYX_DONE)
-        fail(c);
-    npyext_array_value_close(&c->value);
-    return false;
-}
-
-/* Goes on to the items: not those of objects. */
-static npyx_status begin_values(call *c) {
-    c->out.limit_nbytes = (size_t)sqlite3_limit(c->value.connection->db, SQLITE_LIMIT_LENGTH, -1);
-    npyx_view_of_array(c->value.array, &c->view);
-    return npyx_array_check_values(c->value.array, &c->error);
-}
-
-static void end(call *c, npyx_status status) {
-    if (status != NPYX_OK)
-        fail(c);
-    npyx_buffer_clear(&c->out);
-    npyext_array_value_close(&c->value);
-}
-
-/* The buffer's memory is SQLite's own and goes over to it. */
-static void result_buffer(call *c, bool is_json) {
-    npyx_buffer *out = &c->out;
-    if (out->bytes == NULL)
-        sqlite3_result_zeroblob(c->context, 0);
-    else if (is_json)
-        sqlite3_result_text64(c->context, out->bytes, out->nbytes, sqlite3_free, SQLITE_UTF8);
-    else
-        sqlite3_result_blob64(c->context, out->bytes, out->nbytes, sqlite3_free);
-    if (is_json)
-        sqlite3_result_subtype(c->context, 'J'); /* what json.c marks its own results with */
-    *out = (npyx_buffer){.host = out->host};
-}
 
 void npyext_shape_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     static const npyext_caller caller = {"npy_shape", "npy_shape(array)"};
     (void)argc;
-    call c;
-    if (!begin(&c, context, &caller, argv[0]))
+    npyext_call c;
+    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
         return;
     npyext_append_json_integers(&c.out, c.value.array->shape, c.value.array->ndim);
     npyx_status status = npyx_buffer_check(&c.out, &c.error);
     if (status == NPYX_OK)
-        result_buffer(&c, true);
-    end(&c, status);
+        npyext_call_result_json(&c);
+    npyext_call_end(&c, status);
 }
 
 void npyext_dtype_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     static const npyext_caller caller = {"npy_dtype", "npy_dtype(array)"};
     (void)argc;
-    call c;
-    if (!begin(&c, context, &caller, argv[0]))
+    npyext_call c;
+    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
         return;
     npyx_dtype_append_name(c.value.array->dtype, &c.out);
     npyx_status status = npyx_buffer_check(&c.out, &c.error);
     if (status == NPYX_OK)
         npyext_result_text(context, c.out.bytes, c.out.nbytes);
-    end(&c, status);
+    npyext_call_end(&c, status);
 }
 
 void npyext_ndim_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     static const npyext_caller caller = {"npy_ndim", "npy_ndim(array)"};
     (void)argc;
-    call c;
-    if (!begin(&c, context, &caller, argv[0]))
+    npyext_call c;
+    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
         return;
     sqlite3_result_int(context, c.value.array->ndim);
-    end(&c, NPYX_OK);
+    npyext_call_end(&c, NPYX_OK);
 }
 
 void npyext_size_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     static const npyext_caller caller = {"npy_size", "npy_size(array)"};
     (void)argc;
-    call c;
-    if (!begin(&c, context, &caller, argv[0]))
+    npyext_call c;
+    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
         return;
     sqlite3_result_int64(context, c.value.array->nelem);
-    end(&c, NPYX_OK);
+    npyext_call_end(&c, NPYX_OK);
 }
 
 void npyext_valid_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     static const npyext_caller caller = {"npy_valid", "npy_valid(array)"};
     (void)argc;
     int type = sqlite3_value_type(argv[0]);
-    call c = {.context = context, .caller = &caller};
+    npyext_call c = {.context = context, .caller = &caller};
     npyx_status status = npyext_array_value_open(&c.value, context, &caller, argv[0], &c.error);
     bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
     if (is_host_fault || (type == SQLITE_TEXT && status != NPYX_OK)) /* a path is not a bad array */
-        fail(&c);
+        npyext_call_fail(&c);
     else if (status != NPYX_DONE)
         sqlite3_result_int(context, status == NPYX_OK);
     npyext_array_value_close(&c.value);
 }
 
 /* An index as SQL may have it. NPYX_DONE: it is NULL. One beyond all axes becomes the nearest int64_t. */
-static npyx_status read_index(call *c, sqlite3_value *value, int number, int64_t *index) {
+static npyx_status read_index(npyext_call *c, sqlite3_value *value, int number, int64_t *index) {
     int type = sqlite3_value_type(value);
     if (type == SQLITE_INTEGER) {
         *index = sqlite3_value_int64(value);
@@ -146,22 +82,23 @@ static npyx_status read_index(call *c, sqlite3_value *value, int number, int64_t
         return NPYX_OK;
     }
     if (type == SQLITE_FLOAT)
-        return fail_call(
+        return npyext_call_fault(
             c, npyx_fail(&c->error, NPYX_INVALID, -1, "index %d is not an integer (found %g)", number, real));
-    return fail_call(c, npyx_fail(&c->error, NPYX_INVALID, -1, "index %d is not an integer (found a %s)",
-                                  number, type == SQLITE_TEXT ? "TEXT" : "BLOB"));
+    return npyext_call_fault(c,
+                             npyx_fail(&c->error, NPYX_INVALID, -1, "index %d is not an integer (found a %s)",
+                                       number, type == SQLITE_TEXT ? "TEXT" : "BLOB"));
 }
 
 /* Makes the view the part that the indices choose. NPYX_DONE: one of them is NULL. */
-static npyx_status choose(call *c, int nindices, sqlite3_value **indices, bool *is_inside) {
+static npyx_status choose(npyext_call *c, int nindices, sqlite3_value **indices, bool *is_inside) {
     npyx_view *view = &c->view;
     bool has_null = false;
     *is_inside = true;
     if (nindices > view->ndim)
-        return fail_call(c,
-                         npyx_fail(&c->error, NPYX_INVALID, -1,
-                                   "too many indices: the array has %d dimension%s, %d %s given", view->ndim,
-                                   view->ndim == 1 ? "" : "s", nindices, nindices == 1 ? "was" : "were"));
+        return npyext_call_fault(c, npyx_fail(&c->error, NPYX_INVALID, -1,
+                                              "too many indices: the array has %d dimension%s, %d %s given",
+                                              view->ndim, view->ndim == 1 ? "" : "s", nindices,
+                                              nindices == 1 ? "was" : "were"));
     for (int axis = 0; axis < nindices; axis++) {
         int64_t index = 0, length = view->shape[axis];
         npyx_status status = read_index(c, indices[axis], axis + 1, &index);
@@ -182,13 +119,13 @@ static npyx_status choose(call *c, int nindices, sqlite3_value **indices, bool *
 }
 
 /* The chosen part as the result. */
-static npyx_status result_part(call *c) {
+static npyx_status result_part(npyext_call *c) {
     const uint8_t *item = NULL;
     npyx_status status;
     if (c->view.ndim > 0) {
         status = npyext_array_value_append_json(&c->value, &c->view, &c->out, &c->error);
         if (status == NPYX_OK)
-            result_buffer(c, true);
+            npyext_call_result_json(c);
         return status;
     }
     status = npyext_array_value_item(&c->value, &c->view, &item, &c->error);
@@ -204,18 +141,18 @@ static npyx_status result_part(call *c) {
 /* fallback: what is given for an index out of range; NULL: SQL's NULL. */
 static void get(sqlite3_context *context, const npyext_caller *caller, sqlite3_value *array,
                 sqlite3_value *fallback, int nindices, sqlite3_value **indices) {
-    call c;
+    npyext_call c;
     bool is_inside = false;
-    if (!begin(&c, context, caller, array))
+    if (!npyext_call_begin_array(&c, context, caller, array))
         return;
-    npyx_status status = begin_values(&c);
+    npyx_status status = npyext_call_begin_values(&c);
     if (status == NPYX_OK)
         status = choose(&c, nindices, indices, &is_inside);
     if (status == NPYX_OK && is_inside)
         status = result_part(&c);
     else if (status == NPYX_OK && fallback != NULL)
         sqlite3_result_value(context, fallback);
-    end(&c, status == NPYX_DONE ? NPYX_OK : status);
+    npyext_call_end(&c, status);
 }
 
 void npyext_get_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
@@ -235,12 +172,13 @@ void npyext_get_or_function(sqlite3_context *context, int argc, sqlite3_value **
 }
 
 /* NPYX_DONE: the slice is NULL. */
-static npyx_status apply_slice(call *c, sqlite3_value *slice) {
+static npyx_status apply_slice(npyext_call *c, sqlite3_value *slice) {
     int type = sqlite3_value_type(slice);
     if (type == SQLITE_NULL)
         return NPYX_DONE;
     if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
-        return fail_call(c, npyx_fail(&c->error, NPYX_INVALID, -1, "the slice is to be a text, as '10:20'"));
+        return npyext_call_fault(
+            c, npyx_fail(&c->error, NPYX_INVALID, -1, "the slice is to be a text, as '10:20'"));
     const char *text = (const char *)sqlite3_value_text(slice);
     if (text == NULL)
         return npyx_fail_nomem(&c->error);
@@ -250,45 +188,43 @@ static npyx_status apply_slice(call *c, sqlite3_value *slice) {
 void npyext_slice_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     static const npyext_caller caller = {"npy_slice", "npy_slice(array, '0:10')"};
     (void)argc;
-    call c;
-    if (!begin(&c, context, &caller, argv[0]))
+    npyext_call c;
+    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
         return;
-    npyx_status status = begin_values(&c);
+    npyx_status status = npyext_call_begin_values(&c);
     if (status == NPYX_OK)
         status = apply_slice(&c, argv[1]);
-    if (status == NPYX_OK) {
-        npyx_header_npy_append(c.view.dtype, c.view.ndim, c.view.shape, false, &c.out);
-        status = npyext_array_value_append_items(&c.value, &c.view, false, &c.out, &c.error);
-    }
     if (status == NPYX_OK)
-        result_buffer(&c, false);
-    end(&c, status == NPYX_DONE ? NPYX_OK : status);
+        status = npyext_array_value_append_npy(&c.value, &c.view, &c.out, &c.error);
+    if (status == NPYX_OK)
+        npyext_call_result_blob(&c);
+    npyext_call_end(&c, status);
 }
 
 void npyext_json_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     static const npyext_caller caller = {"npy_json", "npy_json(array)"};
     (void)argc;
-    call c;
-    if (!begin(&c, context, &caller, argv[0]))
+    npyext_call c;
+    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
         return;
-    npyx_status status = begin_values(&c);
+    npyx_status status = npyext_call_begin_values(&c);
     if (status == NPYX_OK)
         status = npyext_array_value_append_json(&c.value, &c.view, &c.out, &c.error);
     if (status == NPYX_OK)
-        result_buffer(&c, true);
-    end(&c, status);
+        npyext_call_result_json(&c);
+    npyext_call_end(&c, status);
 }
 
 void npyext_data_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     static const npyext_caller caller = {"npy_data", "npy_data(array)"};
     (void)argc;
-    call c;
-    if (!begin(&c, context, &caller, argv[0]))
+    npyext_call c;
+    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
         return;
-    npyx_status status = begin_values(&c);
+    npyx_status status = npyext_call_begin_values(&c);
     if (status == NPYX_OK)
         status = npyext_array_value_append_items(&c.value, &c.view, true, &c.out, &c.error);
     if (status == NPYX_OK)
-        result_buffer(&c, false);
-    end(&c, status);
+        npyext_call_result_blob(&c);
+    npyext_call_end(&c, status);
 }

@@ -1,8 +1,8 @@
 #include "scan.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
+
+#include "member.h"
 
 /* A source longer than this is a list that no message needs to repeat. */
 enum { SHOWN_SOURCE_NBYTES = 300 };
@@ -29,14 +29,6 @@ static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {
         return NPYX_OK;
     }
     return npyx_fail(error, NPYX_INVALID, -1, "on_error is 'raise', 'row' or 'skip'");
-}
-
-static npyx_status check_member(const npyext_argument *member, npyx_error *error) {
-    if (!npyext_argument_is_given(member) || member->type == SQLITE_TEXT || member->type == SQLITE_INTEGER)
-        return NPYX_OK;
-    if (member->type == SQLITE_FLOAT && member->real == floor(member->real) && fabs(member->real) < 1e15)
-        return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1, "member is an array's name (TEXT) or its idx (INTEGER)");
 }
 
 static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
@@ -111,7 +103,7 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num,
         return status;
     status = check_sources(scan, error);
     if (status == NPYX_OK)
-        status = check_member(&scan->arguments[NPYEXT_MEMBER], error);
+        status = npyext_member_check(&scan->arguments[NPYEXT_MEMBER], error);
     if (status == NPYX_OK)
         status = npyext_files_resolve(scan->connection, &scan->arguments[NPYEXT_SOURCE], &scan->files, error);
     if (status == NPYX_OK && scan->files.is_handle &&
@@ -177,19 +169,11 @@ static bool chooses_one(const npyext_scan *scan) {
 /* The index that the member argument or the handle chooses in the open file. */
 static npyx_status choose_member(npyext_scan *scan, int64_t *index, npyx_error *error) {
     const npyext_argument *member = &scan->arguments[NPYEXT_MEMBER];
-    npyx_status status;
     if (scan->files.is_handle) {
         *index = scan->files.handle_index;
         return NPYX_OK;
     }
-    if (member->type == SQLITE_TEXT) {
-        status = npyx_archive_find(scan->opened.archive, member->bytes, member->nbytes, index, error);
-    } else {
-        *index = member->type == SQLITE_INTEGER ? member->integer : (int64_t)member->real;
-        status = npyx_archive_entry(scan->opened.archive, *index, &scan->entry, error);
-        if (status == NPYX_DONE)
-            status = npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %" PRId64, *index);
-    }
+    npyx_status status = npyext_member_find(scan->opened.archive, member, index, error);
     /* one name for many files: those without it are not meant */
     return status == NPYX_NOT_FOUND && scan->files.is_many ? NPYX_DONE : status;
 }

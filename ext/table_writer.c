@@ -33,14 +33,16 @@ static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
 }
 
 static npyx_status read_shape(npyext_table_writer *writer, const char *text, npyx_error *error) {
-    npyx_status status =
-        npyx_shape_parse(&writer->connection->host, text, strlen(text), &writer->ndim, writer->shape, error);
+    npyx_status status = npyx_integers_parse(&writer->connection->host, "shape", text, strlen(text),
+                                             writer->shape, &writer->ndim, error);
     if (status == NPYX_OK && writer->ndim == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add");
-    for (int axis = 1; axis < writer->ndim && status == NPYX_OK; axis++) {
-        if (writer->shape[axis] < 0)
+    for (int axis = 0; axis < writer->ndim && status == NPYX_OK; axis++) {
+        if (writer->shape[axis] < (axis == 0 ? -1 : 0))
             return npyx_fail(error, NPYX_INVALID, -1,
-                             "only the first dimension, that of the rows, can be -1 (shape='%.60s')", text);
+                             "a dimension of the shape is %" PRId64
+                             "; the first one, that of the rows, can be -1",
+                             writer->shape[axis]);
     }
     return status;
 }
@@ -80,7 +82,7 @@ static npyx_status read_array(npyext_table_writer *writer, npyx_archive *archive
     if (status == NPYX_OK && is_other) {
         npyx_buffer_reset(&descr);
         npyx_dtype_append_name(array.dtype, &descr);
-        npyx_shape_append(&descr, array.ndim, array.shape);
+        npyext_append_json_integers(&descr, array.shape, array.ndim);
         npyx_buffer_append_char(&descr, '\0');
         status = npyx_buffer_check(&descr, error);
         if (status == NPYX_OK)

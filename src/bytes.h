@@ -50,6 +50,33 @@ static inline double npyx_load_f64(const void *bytes, bool big_endian) {
     return value;
 }
 
+static inline void npyx_store_u16(void *bytes, uint16_t word, bool big_endian) {
+    word = big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap16(word);
+    memcpy(bytes, &word, sizeof word);
+}
+
+static inline void npyx_store_u32(void *bytes, uint32_t word, bool big_endian) {
+    word = big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap32(word);
+    memcpy(bytes, &word, sizeof word);
+}
+
+static inline void npyx_store_u64(void *bytes, uint64_t word, bool big_endian) {
+    word = big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap64(word);
+    memcpy(bytes, &word, sizeof word);
+}
+
+static inline void npyx_store_f32(void *bytes, float value, bool big_endian) {
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    npyx_store_u32(bytes, word, big_endian);
+}
+
+static inline void npyx_store_f64(void *bytes, double value, bool big_endian) {
+    uint64_t word;
+    memcpy(&word, &value, sizeof word);
+    npyx_store_u64(bytes, word, big_endian);
+}
+
 /* Each returns false, and leaves *result undefined, when the exact result does not fit in an int64_t. */
 static inline bool npyx_add_i64(int64_t a, int64_t b, int64_t *result) {
     return !__builtin_add_overflow(a, b, result);

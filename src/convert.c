@@ -22,20 +22,15 @@ static bool is_swapped(const npyx_dtype *dtype) {
     return npyx_types[dtype->type].swap_nbytes > 1 && dtype->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN;
 }
 
-/* dtype.name with a NUL, cut where it would not fit. */
+/* Room for a name in a message. */
 enum { NAME_NBYTES = 64 };
-static void write_name(const npyx_dtype *dtype, char *name) {
-    npyx_buffer buffer = {.bytes = name, .capacity_nbytes = NAME_NBYTES - 1, .limit_nbytes = NAME_NBYTES - 1};
-    npyx_dtype_append_name(dtype, &buffer);
-    name[buffer.nbytes] = '\0';
-}
 
 npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npyx_error *error) {
     if (npyx_dtype_is_same(from, to))
         return NPYX_OK;
     char from_name[NAME_NBYTES], to_name[NAME_NBYTES];
-    write_name(from, from_name);
-    write_name(to, to_name);
+    npyx_dtype_write_name(from, from_name, NAME_NBYTES);
+    npyx_dtype_write_name(to, to_name, NAME_NBYTES);
     if (!is_number(from->type) || !is_number(to->type))
         return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s", from_name, to_name);
     if (is_complex(from->type) && !is_complex(to->type))
@@ -154,7 +149,7 @@ static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64
     }
     char value[NPYX_NUMBER_TEXT_NBYTES + 1], name[NAME_NBYTES];
     write_value(line->from, parts, value);
-    write_name(to, name);
+    npyx_dtype_write_name(to, name, NAME_NBYTES);
     return npyx_fail(error, NPYX_INVALID, -1, "item %" PRId64 " is %s, which %s cannot hold",
                      first_item + (first + i) / line->parts_per_item, value, name);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "datetime_ticks.h"
 #include "number_text.h"
 
 static const char *const UNIT_NAMES[] = {"generic", "Y",  "M",  "W",  "D",  "h",  "m",
@@ -98,49 +99,6 @@ bool npyx_unit_parse(const char *text, size_t nbytes, npyx_unit *unit, int32_t *
     return count_read(text, nbytes, &end, &divisor) && end == nbytes && unit_divide(unit, multiple, divisor);
 }
 
-/* A product of up to 94 bits, counted from 0 up or from -1 down: n is stored as n, or as -1 - n when
- * negative. Truncating division of what is stored is then floor division of n. */
-typedef struct npyx_ticks {
-    uint64_t high;
-    uint64_t low;
-    bool is_negative;
-} npyx_ticks;
-
-static npyx_ticks ticks_multiply(int64_t value, int32_t multiple) {
-    bool is_negative = value < 0;
-    uint64_t magnitude = is_negative ? 0 - (uint64_t)value : (uint64_t)value;
-    uint64_t low = (magnitude & UINT32_MAX) * (uint64_t)multiple;
-    uint64_t high = (magnitude >> 32) * (uint64_t)multiple + (low >> 32);
-    npyx_ticks ticks = {
-        .high = high >> 32, .low = high << 32 | (low & UINT32_MAX), .is_negative = is_negative};
-    if (is_negative) {
-        ticks.high -= ticks.low == 0;
-        ticks.low--;
-    }
-    return ticks;
-}
-
-/* Divides by divisor, rounding down, and returns the remainder, which is never negative. */
-static inline uint32_t ticks_divide(npyx_ticks *ticks, uint32_t divisor) {
-    uint64_t remainder;
-    if (ticks->high == 0) {
-        remainder = ticks->low % divisor;
-        ticks->low /= divisor;
-    } else {
-        uint64_t middle = (ticks->high % divisor) << 32 | ticks->low >> 32;
-        uint64_t low = (middle % divisor) << 32 | (ticks->low & UINT32_MAX);
-        ticks->high /= divisor;
-        ticks->low = (middle / divisor) << 32 | low / divisor;
-        remainder = low % divisor;
-    }
-    return (uint32_t)(ticks->is_negative ? divisor - 1 - remainder : remainder);
-}
-
-static bool ticks_fit(const npyx_ticks *ticks, int64_t *value) {
-    *value = ticks->is_negative ? -1 - (int64_t)ticks->low : (int64_t)ticks->low;
-    return ticks->high == 0 && ticks->low <= INT64_MAX;
-}
-
 typedef struct npyx_instant {
     int64_t year;
     uint32_t month; /* 1 to 12 */
@@ -168,22 +126,22 @@ static void instant_set_date(npyx_instant *instant, int64_t days) {
 }
 
 static bool instant_set(npyx_instant *instant, int64_t value, npyx_unit unit, int32_t multiple) {
-    npyx_ticks ticks = ticks_multiply(value, multiple);
+    npyx_ticks ticks = npyx_ticks_of(value, multiple);
     int64_t days;
     *instant = (npyx_instant){.month = 1, .day = 1};
     if (unit == NPYX_UNIT_M)
-        instant->month = ticks_divide(&ticks, 12) + 1;
+        instant->month = npyx_ticks_divide(&ticks, 12) + 1;
     if (unit == NPYX_UNIT_Y || unit == NPYX_UNIT_M)
-        return ticks_fit(&ticks, &instant->year) && npyx_add_i64(instant->year, 1970, &instant->year);
+        return npyx_ticks_fit(&ticks, &instant->year) && npyx_add_i64(instant->year, 1970, &instant->year);
     for (int group = (int)unit - NPYX_UNIT_s; group-- > 0;)
-        instant->thousandths[group] = ticks_divide(&ticks, 1000);
+        instant->thousandths[group] = npyx_ticks_divide(&ticks, 1000);
     if (unit >= NPYX_UNIT_s)
-        instant->second = ticks_divide(&ticks, 60);
+        instant->second = npyx_ticks_divide(&ticks, 60);
     if (unit >= NPYX_UNIT_m)
-        instant->minute = ticks_divide(&ticks, 60);
+        instant->minute = npyx_ticks_divide(&ticks, 60);
     if (unit >= NPYX_UNIT_h)
-        instant->hour = ticks_divide(&ticks, 24);
-    if (!ticks_fit(&ticks, &days) || !npyx_multiply_i64(days, unit == NPYX_UNIT_W ? 7 : 1, &days))
+        instant->hour = npyx_ticks_divide(&ticks, 24);
+    if (!npyx_ticks_fit(&ticks, &days) || !npyx_multiply_i64(days, unit == NPYX_UNIT_W ? 7 : 1, &days))
         return false;
     instant_set_date(instant, days);
     return true;

@@ -56,6 +56,13 @@ void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer) {
     append_unit(dtype, buffer);
 }
 
+void npyx_dtype_write_name(const npyx_dtype *dtype, char *name, size_t capacity_nbytes) {
+    npyx_buffer buffer = {
+        .bytes = name, .capacity_nbytes = capacity_nbytes - 1, .limit_nbytes = capacity_nbytes - 1};
+    npyx_dtype_append_name(dtype, &buffer);
+    name[buffer.nbytes] = '\0';
+}
+
 bool npyx_dtype_is_native(const npyx_dtype *dtype) {
     return dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
 }

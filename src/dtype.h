@@ -100,6 +100,9 @@ npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nby
 /* Appends NumPy's dtype.name: `float64`, `str96`, `datetime64[ns]`, `void128`. */
 void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer);
 
+/* Writes the same to name, of capacity_nbytes, with a NUL behind it; cut where it does not fit. */
+void npyx_dtype_write_name(const npyx_dtype *dtype, char *name, size_t capacity_nbytes);
+
 /* Appends what numpy.lib.format.dtype_to_descr gives, a string without its quotes: `<f8`, `[('x', '<f4')]`.
  */
 void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer);

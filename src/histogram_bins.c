@@ -1,17 +1,11 @@
 /* Bins as they are asked for. */
 #include "histogram.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "number_text.h"
-
-/* No number that means anything is longer; JSON sets no limit. */
-enum { MAX_NUMBER_NBYTES = 400 };
 
 npyx_status npyx_bins_set_count(npyx_bins *bins, int64_t nbins, npyx_error *error) {
     if (nbins < 1)
@@ -97,49 +91,6 @@ static bool take(parser *p, const char *text) {
     return true;
 }
 
-static size_t ndigits_at(const char *text) {
-    return strspn(text, "0123456789");
-}
-
-/* Bytes of the JSON number at text, 0 when there is none. *is_integer: it has neither point nor exponent. */
-static size_t number_nbytes(const char *text, bool *is_integer) {
-    size_t nbytes = text[0] == '-';
-    size_t ndigits = ndigits_at(text + nbytes);
-    *is_integer = true;
-    if (ndigits == 0 || (ndigits > 1 && text[nbytes] == '0'))
-        return 0;
-    nbytes += ndigits;
-    if (text[nbytes] == '.') {
-        *is_integer = false;
-        ndigits = ndigits_at(text + nbytes + 1);
-        if (ndigits == 0)
-            return 0;
-        nbytes += 1 + ndigits;
-    }
-    if (text[nbytes] == 'e' || text[nbytes] == 'E') {
-        *is_integer = false;
-        nbytes++;
-        nbytes += text[nbytes] == '+' || text[nbytes] == '-';
-        ndigits = ndigits_at(text + nbytes);
-        if (ndigits == 0)
-            return 0;
-        nbytes += ndigits;
-    }
-    return nbytes;
-}
-
-/* strtod reads a point as the host's locale has it, which is not JSON's. */
-static double real_of(const char *text) {
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c_locale == (locale_t)0)
-        return NAN;
-    locale_t before = uselocale(c_locale);
-    double value = strtod(text, NULL);
-    uselocale(before);
-    freelocale(c_locale);
-    return value;
-}
-
 static bool take_edge(parser *p, double *edge, int64_t *integer, bool *is_integer) {
     *integer = 0;
     *is_integer = false;
@@ -151,15 +102,15 @@ static bool take_edge(parser *p, double *edge, int64_t *integer, bool *is_intege
         *edge = -(double)INFINITY;
         return true;
     }
-    size_t nbytes = number_nbytes(p->text + p->off, is_integer);
-    if (nbytes == 0 || nbytes > MAX_NUMBER_NBYTES)
+    npyx_number number;
+    size_t nbytes = npyx_number_read(p->text + p->off, p->nbytes - p->off, &number);
+    if (nbytes == 0)
         return false;
-    *edge = real_of(p->text + p->off);
-    errno = 0;
-    *integer = strtoll(p->text + p->off, NULL, 10);
-    *is_integer = *is_integer && errno == 0;
+    *edge = npyx_number_to_f64(&number);
+    *is_integer = number.form == NPYX_NUMBER_I64;
+    *integer = number.i64;
     p->off += nbytes;
-    return !isnan(*edge);
+    return true;
 }
 
 /* Every edge but the last has a comma behind it. */

@@ -42,6 +42,14 @@ bool npyx_utf8_is_valid(const char *text, size_t nbytes) {
     return true;
 }
 
+uint32_t npyx_utf8_decode(const char *text, size_t nbytes) {
+    static const uint8_t lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t code_point = (unsigned char)text[0] & lead_bits[nbytes];
+    for (size_t i = 1; i < nbytes; i++)
+        code_point = code_point << 6 | ((unsigned char)text[i] & 0x3f);
+    return code_point;
+}
+
 size_t npyx_utf8_encode(uint32_t code_point, char *out) {
     if (code_point < 0x80) {
         out[0] = (char)code_point;

@@ -14,6 +14,8 @@
 /* The length of the well-formed character at the start of text (1 to 4), or 0 when there is none. */
 size_t npyx_utf8_character(const char *text, size_t nbytes);
 bool npyx_utf8_is_valid(const char *text, size_t nbytes);
+/* The code point of the well-formed character of nbytes at text. */
+uint32_t npyx_utf8_decode(const char *text, size_t nbytes);
 /* Writes a code point (a surrogate as U+FFFD) to out, which has room for 4; returns the bytes written, 0 for
  * a number above U+10FFFF. */
 size_t npyx_utf8_encode(uint32_t code_point, char *out);

@@ -39,9 +39,11 @@ int64_t npyx_view_row_nelem(const npyx_view *view) {
     return nelem;
 }
 
-bool npyx_view_is_contiguous(const npyx_view *view) {
+/* From the axis whose items lie nearest to each other: the last, or the first. */
+static bool is_without_gaps(const npyx_view *view, bool from_first) {
     int64_t expected = view->dtype->itemsize;
-    for (int axis = view->ndim - 1; axis >= 0; axis--) {
+    for (int i = 0; i < view->ndim; i++) {
+        int axis = from_first ? i : view->ndim - 1 - i;
         if (view->shape[axis] == 0)
             return true;
         if (view->shape[axis] != 1 && view->strides[axis] != expected)
@@ -49,4 +51,16 @@ bool npyx_view_is_contiguous(const npyx_view *view) {
         expected *= view->shape[axis];
     }
     return true;
+}
+
+bool npyx_view_is_contiguous(const npyx_view *view) {
+    return is_without_gaps(view, false);
+}
+
+bool npyx_view_is_fortran(const npyx_view *view) {
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (view->shape[axis] == 0)
+            return false;
+    }
+    return is_without_gaps(view, true) && !is_without_gaps(view, false);
 }

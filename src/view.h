@@ -39,6 +39,10 @@ int64_t npyx_view_row_nelem(const npyx_view *view);
 /* Whether the items lie in C order without gaps. */
 bool npyx_view_is_contiguous(const npyx_view *view);
 
+/* Whether they lie in Fortran order without gaps, and not in C order too: what numpy.save calls
+ * fortran_order. Axes of length 1 have no say, and no items lie in C order. */
+bool npyx_view_is_fortran(const npyx_view *view);
+
 #pragma GCC visibility pop
 
 #endif

@@ -1,0 +1,94 @@
+#include "member.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error) {
+    if (!npyext_argument_is_given(member) || member->type == SQLITE_TEXT || member->type == SQLITE_INTEGER)
+        return NPYX_OK;
+    if (member->type == SQLITE_FLOAT && member->real == floor(member->real) && fabs(member->real) < 1e15)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1, "member is an array's name (TEXT) or its idx (INTEGER)");
+}
+
+npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *member, int64_t *index,
+                               npyx_error *error) {
+    npyx_entry entry;
+    if (member->type == SQLITE_TEXT)
+        return npyx_archive_find(archive, member->bytes, member->nbytes, index, error);
+    *index = member->type == SQLITE_INTEGER ? member->integer : (int64_t)member->real;
+    npyx_status status = npyx_archive_entry(archive, *index, &entry, error);
+    if (status == NPYX_DONE)
+        status = npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %" PRId64, *index);
+    return status;
+}
+
+static npyx_status append_bytes(npyx_source *payload, int64_t off, int64_t end, npyx_buffer *out,
+                                npyx_error *error) {
+    enum { PIECE_NBYTES = 1 << 20 };
+    npyx_status status = NPYX_OK;
+    if (out->limit_nbytes < (uint64_t)(end - off))
+        out->status = NPYX_TOOBIG;
+    while (off < end && status == NPYX_OK && out->status == NPYX_OK) {
+        size_t nbytes = end - off < PIECE_NBYTES ? (size_t)(end - off) : PIECE_NBYTES;
+        if (!npyx_buffer_reserve(out, nbytes))
+            break;
+        status = npyx_source_read_exactly(payload, off, out->bytes + out->nbytes, nbytes, error);
+        out->nbytes += nbytes;
+        off += (int64_t)nbytes;
+        if (status == NPYX_OK)
+            status = npyx_poll(out->host, error);
+    }
+    return status == NPYX_OK ? npyx_buffer_check(out, error) : status;
+}
+
+/* Puts the header that NumPy would write in the place of the one of header_nbytes at start, and drops what
+ * follows the data. */
+static void replace_header(const npyx_array *array, size_t start, size_t header_nbytes, npyx_buffer *out) {
+    npyx_buffer header = {.host = out->host};
+    npyx_view view;
+    size_t data_nbytes = (size_t)array->nbytes;
+    npyx_view_of_array(array, &view);
+    npyx_header_npy_append(array->dtype, array->ndim, array->shape, npyx_view_is_fortran(&view), &header);
+    if (header.status != NPYX_OK)
+        out->status = header.status;
+    else if (header.nbytes <= header_nbytes || npyx_buffer_reserve(out, header.nbytes - header_nbytes)) {
+        char *to = out->bytes + start;
+        memmove(to + header.nbytes, to + header_nbytes, data_nbytes);
+        memcpy(to, header.bytes, header.nbytes);
+        out->nbytes = start + header.nbytes + data_nbytes;
+    }
+    npyx_buffer_clear(&header);
+}
+
+/* An entry is read from its first byte to its last, for the CRC that stands behind it. */
+static npyx_status append_entry(npyx_source *payload, npyx_format format, const npyx_array *array,
+                                npyx_buffer *out, npyx_error *error) {
+    size_t start = out->nbytes;
+    bool is_ten = format == NPYX_FORMAT_TEN;
+    int64_t off = is_ten ? array->data_off : 0;
+    npyx_status status =
+        append_bytes(payload, off, is_ten ? off + array->nbytes : payload->nbytes, out, error);
+    if (status == NPYX_OK && !array->dtype->has_objects)
+        replace_header(array, start, is_ten ? 0 : (size_t)array->data_off, out);
+    return status == NPYX_OK ? npyx_buffer_check(out, error) : status;
+}
+
+npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_buffer *out,
+                                     npyx_error *error) {
+    npyx_array array;
+    npyx_source *payload = NULL;
+    bool is_array = false;
+    npyx_array_init(&array, out->host);
+    npyx_status status = npyx_archive_describe(archive, index, &array, &is_array, error);
+    if (status == NPYX_OK && !is_array)
+        status = npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing)");
+    if (status == NPYX_OK)
+        status = npyx_archive_open_payload(archive, index, &payload, error);
+    if (status == NPYX_OK)
+        status = append_entry(payload, archive->format, &array, out, error);
+    npyx_source_close(payload);
+    npyx_array_clear(&array);
+    return status;
+}

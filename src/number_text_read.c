@@ -1,0 +1,191 @@
+/* Numbers from text. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "number_text.h"
+
+/* Digits that can matter to a double: 767 (of a value halfway between the smallest two), and one that stands
+ * for all behind them. */
+enum { MAX_NDIGITS = 768 };
+
+/* A decimal number taken apart. */
+typedef struct decimal {
+    bool is_negative;
+    bool has_point_or_exponent;
+    const char *digits; /* from the first that is not 0 on; a point may be among them */
+    const char *end;    /* behind the last digit */
+    int64_t ndigits;    /* between the two */
+    int64_t point;      /* the number is 0.DIGITS times ten to this power */
+} decimal;
+
+static size_t ndigits_at(const char *text, const char *end) {
+    const char *at = text;
+    while (at < end && *at >= '0' && *at <= '9')
+        at++;
+    return (size_t)(at - text);
+}
+
+/* A power of ten this large is beyond all that digits can make up for: texts are shorter. */
+static const int64_t ENDLESS = INT64_MAX / 4;
+
+/* The digits of an exponent. */
+static int64_t exponent_read(const char *digits, size_t ndigits) {
+    int64_t exponent = 0;
+    for (size_t i = 0; i < ndigits; i++) {
+        if (exponent < ENDLESS / 10 - 1)
+            exponent = exponent * 10 + (digits[i] - '0');
+        else
+            return ENDLESS;
+    }
+    return exponent;
+}
+
+/* Reads what stands from the point on, when there is one, and the exponent. Returns NULL for what is neither.
+ */
+static const char *fraction_read(const char *at, const char *end, decimal *d, int64_t *exponent) {
+    *exponent = 0;
+    if (at < end && *at == '.') {
+        size_t nfraction = ndigits_at(at + 1, end);
+        d->has_point_or_exponent = true;
+        if (nfraction == 0)
+            return NULL;
+        at += 1 + nfraction;
+        d->end = at;
+        d->ndigits += (int64_t)nfraction;
+    }
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        d->has_point_or_exponent = true;
+        at++;
+        bool is_negative = at < end && *at == '-';
+        at += at < end && (*at == '-' || *at == '+');
+        size_t ndigits = ndigits_at(at, end);
+        if (ndigits == 0)
+            return NULL;
+        *exponent = exponent_read(at, ndigits) * (is_negative ? -1 : 1);
+        at += ndigits;
+    }
+    return at;
+}
+
+/* Returns the bytes of the number at text, 0 when there is none. */
+static size_t decimal_read(const char *text, size_t nbytes, decimal *d) {
+    const char *end = text + nbytes, *at = text;
+    *d = (decimal){.is_negative = nbytes > 0 && *text == '-'};
+    at += d->is_negative;
+    size_t nwhole = ndigits_at(at, end);
+    if (nwhole == 0 || (nwhole > 1 && *at == '0'))
+        return 0;
+    d->digits = at;
+    d->end = at += nwhole;
+    d->ndigits = (int64_t)nwhole;
+    int64_t exponent;
+    at = fraction_read(at, end, d, &exponent);
+    if (at == NULL)
+        return 0;
+    d->point = (int64_t)nwhole + exponent;
+    while (d->digits < d->end && (*d->digits == '0' || *d->digits == '.')) {
+        d->ndigits -= *d->digits != '.';
+        d->point -= *d->digits != '.';
+        d->digits++;
+    }
+    return (size_t)(at - text);
+}
+
+/* All digits as an integer; false when that passes 64 bits. */
+static bool digits_to_u64(const decimal *d, uint64_t *value) {
+    *value = 0;
+    if (d->ndigits > 20)
+        return false;
+    for (const char *at = d->digits; at < d->end; at++) {
+        if (*at != '.' && (__builtin_mul_overflow(*value, (uint64_t)10, value) ||
+                           __builtin_add_overflow(*value, (uint64_t)(*at - '0'), value)))
+            return false;
+    }
+    return true;
+}
+
+/* Right for every number. strtod sees an integer and an exponent: no locale spells those differently. */
+static double decimal_to_f64_slowly(const decimal *d) {
+    char text[MAX_NDIGITS + 2 + NPYX_NUMBER_TEXT_NBYTES];
+    size_t ndigits = 0;
+    bool is_cut = false;
+    for (const char *at = d->digits; at < d->end; at++) {
+        if (*at == '.')
+            continue;
+        if (ndigits < MAX_NDIGITS - 1)
+            text[ndigits++] = *at;
+        else
+            is_cut = is_cut || *at != '0';
+    }
+    if (is_cut)
+        text[ndigits++] = '1';
+    size_t nbytes = ndigits;
+    text[nbytes++] = 'e';
+    nbytes += npyx_text_i64(d->point - (int64_t)ndigits, text + nbytes);
+    text[nbytes] = '\0';
+    return strtod(text, NULL);
+}
+
+static double decimal_to_f64(const decimal *d) {
+    if (d->ndigits == 0 || d->point < -400)
+        return 0;
+    if (d->point > 400)
+        return (double)INFINITY;
+#if FLT_EVAL_METHOD == 0
+    /* An integer that a double holds times or by a power of ten that one holds is rounded once (Clinger). */
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    uint64_t digits;
+    int64_t exponent = d->point - d->ndigits;
+    if (exponent >= -22 && exponent <= 22 && digits_to_u64(d, &digits) && digits <= (uint64_t)1 << 53)
+        return exponent < 0 ? (double)digits / powers[-exponent] : (double)digits * powers[exponent];
+#endif
+    return decimal_to_f64_slowly(d);
+}
+
+size_t npyx_number_read(const char *text, size_t nbytes, npyx_number *number) {
+    decimal d;
+    uint64_t magnitude;
+    size_t number_nbytes = decimal_read(text, nbytes, &d);
+    if (number_nbytes == 0)
+        return 0;
+    *number = (npyx_number){.form = NPYX_NUMBER_F64, .is_integer = !d.has_point_or_exponent};
+    if (number->is_integer && digits_to_u64(&d, &magnitude)) {
+        if (magnitude <= (uint64_t)INT64_MAX + d.is_negative) {
+            number->form = NPYX_NUMBER_I64;
+            number->i64 = d.is_negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+            return number_nbytes;
+        }
+        if (!d.is_negative) {
+            number->form = NPYX_NUMBER_U64;
+            number->u64 = magnitude;
+            return number_nbytes;
+        }
+    }
+    double value = decimal_to_f64(&d);
+    number->f64 = d.is_negative ? -value : value;
+    return number_nbytes;
+}
+
+double npyx_number_to_f64(const npyx_number *number) {
+    switch (number->form) {
+    case NPYX_NUMBER_I64: return (double)number->i64;
+    case NPYX_NUMBER_U64: return (double)number->u64;
+    default: return number->f64;
+    }
+}
+
+size_t npyx_number_text(const npyx_number *number, char *out) {
+    if (number->form == NPYX_NUMBER_I64)
+        return npyx_text_i64(number->i64, out);
+    if (number->form == NPYX_NUMBER_U64)
+        return npyx_text_u64(number->u64, out);
+    if (isfinite(number->f64))
+        return npyx_text_f64(number->f64, out);
+    const char *word = isnan(number->f64) ? "NaN" : number->f64 > 0 ? "inf" : "-inf";
+    size_t nbytes = strlen(word);
+    memcpy(out, word, nbytes);
+    return nbytes;
+}
