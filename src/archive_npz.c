@@ -30,13 +30,6 @@ static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zi
     return archive->directory_status;
 }
 
-/* np.load shows an array under its file name without `.npy`. */
-static size_t array_name_nbytes(const npyx_zip_record *record) {
-    size_t nbytes = record->filename_nbytes;
-    bool is_npy = nbytes >= 4 && memcmp(record->filename + nbytes - 4, ".npy", 4) == 0;
-    return is_npy ? nbytes - 4 : nbytes;
-}
-
 static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
     npz_archive *archive = (npz_archive *)base;
     const npyx_zip_record *record = NULL;
@@ -55,7 +48,7 @@ static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entr
         .dos_time = record->dos_time,
     };
     *entry = (npyx_entry){.name = record->filename,
-                          .name_nbytes = array_name_nbytes(record),
+                          .name_nbytes = npyx_zip_array_name_nbytes(record),
                           .header_off = record->header_off,
                           .is_zip = true,
                           .zip = zip};

@@ -7,7 +7,7 @@
 #ifndef NPYX_SINK_H
 #define NPYX_SINK_H
 
-#include "host.h"
+#include "source.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -53,6 +53,14 @@ npyx_status npyx_sink_open_memory(npyx_buffer *buffer, npyx_sink **sink, npyx_er
  * nbytes long from the start: what the file holds behind them will be written over. */
 npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
                                 npyx_error *error);
+
+/* The least that such a sink was ever long: the file's bytes before there are as they were when it was
+ * opened, but for what was rewritten. */
+int64_t npyx_sink_file_lowest(const npyx_sink *sink);
+
+/* What the sink holds at this moment, to be read; borrows the sink, which must not be written to before the
+ * source is closed. */
+npyx_status npyx_source_open_sink(npyx_sink *sink, npyx_source **source, npyx_error *error);
 
 #pragma GCC visibility pop
 

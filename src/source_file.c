@@ -3,10 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "source.h"
+#include "file_system.h"
 
 /* A scan asks once for so many bytes, and at the end, whether the file is still the same: then it does not
  * show. */
@@ -26,15 +25,10 @@ typedef struct file_source {
 /* A scan of a mapped file keeps about this much of it in the process. */
 enum { MAPPED_NBYTES = 1 << 23 };
 
-static npyx_status fail_errno(npyx_error *error, int errno_value, const char *what) {
-    npyx_status status = errno_value == ENOENT || errno_value == ENOTDIR ? NPYX_NOT_FOUND : NPYX_IO;
-    return npyx_fail(error, status, -1, "%s (%s)", what, strerror(errno_value));
-}
-
 static npyx_status file_check(const file_source *file, npyx_error *error) {
     struct stat now;
     if (fstat(file->descriptor, &now) != 0)
-        return fail_errno(error, errno, "cannot be examined");
+        return npyx_fail_errno(error, errno, "cannot be examined");
     if (now.st_size == file->base.nbytes && now.st_mtim.tv_sec == file->mtime.tv_sec &&
         now.st_mtim.tv_nsec == file->mtime.tv_nsec)
         return NPYX_OK;
@@ -62,7 +56,7 @@ static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size
                           (off_t)(off + (int64_t)done_nbytes));
         counters->read_calls++;
         if (n < 0 && errno != EINTR)
-            return fail_errno(error, errno, "cannot be read");
+            return npyx_fail_errno(error, errno, "cannot be read");
         if (n == 0)
             return file_check(file, error); /* shorter than at its opening */
         counters->bytes_read += n < 0 ? 0 : n;
@@ -134,52 +128,18 @@ static void file_close(npyx_source *source) {
 
 static const npyx_source_ops file_ops = {file_read, file_borrow, file_close, file_read_aside, file_account};
 
-static npyx_file_info info_of_stat(const struct stat *found) {
-    return (npyx_file_info){.nbytes = found->st_size,
-                            .mtime_seconds = found->st_mtim.tv_sec,
-                            .mtime_ns = found->st_mtim.tv_nsec,
-                            .device = found->st_dev,
-                            .inode = found->st_ino};
-}
-
-bool npyx_file_info_of_path(const char *path, npyx_file_info *info) {
-    struct stat found;
-    if (stat(path, &found) != 0)
-        return false;
-    *info = info_of_stat(&found);
-    return true;
-}
-
-bool npyx_file_info_is_same(const npyx_file_info *a, const npyx_file_info *b) {
-    return a->nbytes == b->nbytes && a->mtime_seconds == b->mtime_seconds && a->mtime_ns == b->mtime_ns &&
-           a->device == b->device && a->inode == b->inode;
-}
-
-static const char *file_kind(mode_t mode) {
-    return S_ISDIR(mode)    ? "a directory"
-           : S_ISFIFO(mode) ? "a FIFO"
-           : S_ISSOCK(mode) ? "a socket"
-                            : "a device";
-}
-
-static npyx_status check_regular(const struct stat *found, npyx_error *error) {
-    if (S_ISREG(found->st_mode))
-        return NPYX_OK;
-    return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is %s, not a regular file", file_kind(found->st_mode));
-}
-
 static npyx_status fail_open(npyx_error *error, int errno_value) {
     if (errno_value == ENOENT || errno_value == ENOTDIR)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
-    return fail_errno(error, errno_value, "cannot be opened");
+    return npyx_fail_errno(error, errno_value, "cannot be opened");
 }
 
 static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source **source,
                                     npyx_file_info *info, npyx_error *error) {
     struct stat found;
     if (fstat(descriptor, &found) != 0)
-        return fail_errno(error, errno, "cannot be examined");
-    npyx_status status = check_regular(&found, error);
+        return npyx_fail_errno(error, errno, "cannot be examined");
+    npyx_status status = npyx_file_check_regular(&found, error);
     if (status != NPYX_OK)
         return status;
     file_source *file = npyx_alloc_zeroed(host, sizeof *file);
@@ -192,7 +152,7 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
     if (host->maps_files)
         file_map(file);
     if (info != NULL)
-        *info = info_of_stat(&found);
+        *info = npyx_file_info_of_stat(&found);
     host->counters.files_opened++;
     *source = &file->base;
     return NPYX_OK;
@@ -204,7 +164,7 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
     if (stat(path, &found) != 0)
         return fail_open(error, errno);
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
-    npyx_status status = check_regular(&found, error);
+    npyx_status status = npyx_file_check_regular(&found, error);
     if (status != NPYX_OK)
         return status;
     /* O_NONBLOCK, O_NOCTTY: it may have become something else in between */

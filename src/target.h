@@ -31,8 +31,10 @@ typedef enum npyx_target_kind {
 } npyx_target_kind;
 
 typedef struct npyx_target {
-    npyx_sink *sink; /* owned by the target */
+    npyx_sink *sink; /* owned by the target; NULL when it is closed */
     struct npyx_target_file *file;
+    bool has_info; /* for npyx_target_info, which outlives the closing */
+    npyx_file_info info;
 } npyx_target;
 
 /* Opens the target; *target is zero-initialised. NPYX_NOT_FOUND for COPY and EXTEND without a file at the

@@ -400,3 +400,9 @@ void npyx_zip_directory_clear(npyx_zip_directory *directory) {
     npyx_arena_clear(&directory->names);
     *directory = (npyx_zip_directory){.names = {.host = directory->names.host}};
 }
+
+size_t npyx_zip_array_name_nbytes(const npyx_zip_record *record) {
+    size_t nbytes = record->filename_nbytes;
+    bool is_npy = nbytes >= 4 && memcmp(record->filename + nbytes - 4, ".npy", 4) == 0;
+    return is_npy ? nbytes - 4 : nbytes;
+}

@@ -53,6 +53,9 @@ void npyx_zip_directory_clear(npyx_zip_directory *directory);
 /* Finds the end record (APPNOTE 4.3.16): NPYX_DONE when there is none. *is_empty: it counts no entries. */
 npyx_status npyx_zip_find_end(npyx_source *source, int64_t *end_off, bool *is_empty, npyx_error *error);
 
+/* How much of a record's file name is the array's: np.load shows it without `.npy`. */
+size_t npyx_zip_array_name_nbytes(const npyx_zip_record *record);
+
 #pragma GCC visibility pop
 
 #endif

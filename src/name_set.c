@@ -1,0 +1,101 @@
+#include "name_set.h"
+
+#include <string.h>
+
+#include "siphash.h"
+
+typedef struct name_entry {
+    size_t off;
+    size_t nbytes;
+    uint64_t hash;
+} name_entry;
+
+enum { FIRST_NSLOTS = 64 };
+
+static const name_entry *entry_at(const npyx_name_set *set, int64_t i) {
+    return (const name_entry *)(const void *)set->entries.bytes + i;
+}
+
+int64_t npyx_name_set_count(const npyx_name_set *set) {
+    return (int64_t)(set->entries.nbytes / sizeof(name_entry));
+}
+
+static uint64_t hash_name(const char *name, size_t nbytes) {
+    static const uint8_t no_key[NPYX_SIPHASH_KEY_NBYTES];
+    return npyx_siphash(no_key, name, nbytes);
+}
+
+bool npyx_name_set_has(const npyx_name_set *set, const char *name, size_t nbytes) {
+    uint64_t hash = hash_name(name, nbytes);
+    if (set->nslots == 0)
+        return false;
+    for (size_t slot = (size_t)hash & (set->nslots - 1); set->slots[slot] >= 0;
+         slot = (slot + 1) & (set->nslots - 1)) {
+        const name_entry *entry = entry_at(set, set->slots[slot]);
+        if (entry->hash == hash && entry->nbytes == nbytes &&
+            memcmp(set->bytes.bytes + entry->off, name, nbytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void place(npyx_name_set *set, int64_t i) {
+    size_t slot = (size_t)entry_at(set, i)->hash & (set->nslots - 1);
+    while (set->slots[slot] >= 0)
+        slot = (slot + 1) & (set->nslots - 1);
+    set->slots[slot] = i;
+}
+
+static void place_all(npyx_name_set *set) {
+    for (size_t slot = 0; slot < set->nslots; slot++)
+        set->slots[slot] = -1;
+    for (int64_t i = 0; i < npyx_name_set_count(set); i++)
+        place(set, i);
+}
+
+/* At least half of the slots stay free. */
+static bool grow(npyx_name_set *set) {
+    size_t wanted = ((size_t)npyx_name_set_count(set) + 1) * 2;
+    if (wanted <= set->nslots)
+        return true;
+    size_t nslots = set->nslots == 0 ? FIRST_NSLOTS : set->nslots * 2;
+    if (nslots > SIZE_MAX / sizeof set->slots[0])
+        return false;
+    int64_t *slots = npyx_alloc(set->bytes.host, nslots * sizeof slots[0]);
+    if (slots == NULL)
+        return false;
+    npyx_free(set->bytes.host, set->slots);
+    set->slots = slots;
+    set->nslots = nslots;
+    place_all(set);
+    return true;
+}
+
+npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbytes, npyx_error *error) {
+    name_entry entry = {.off = set->bytes.nbytes, .nbytes = nbytes, .hash = hash_name(name, nbytes)};
+    if (!grow(set) || !npyx_buffer_reserve(&set->bytes, nbytes) ||
+        !npyx_buffer_reserve(&set->entries, sizeof entry)) {
+        set->bytes.status = set->entries.status = NPYX_OK;
+        return npyx_fail_nomem(error);
+    }
+    npyx_buffer_append(&set->bytes, name, nbytes);
+    npyx_buffer_append(&set->entries, &entry, sizeof entry);
+    place(set, npyx_name_set_count(set) - 1);
+    return NPYX_OK;
+}
+
+void npyx_name_set_cut(npyx_name_set *set, int64_t count) {
+    if (count >= npyx_name_set_count(set))
+        return;
+    set->bytes.nbytes = entry_at(set, count)->off;
+    set->entries.nbytes = (size_t)count * sizeof(name_entry);
+    place_all(set);
+}
+
+void npyx_name_set_clear(npyx_name_set *set) {
+    npyx_buffer_clear(&set->bytes);
+    npyx_buffer_clear(&set->entries);
+    npyx_free(set->bytes.host, set->slots);
+    set->slots = NULL;
+    set->nslots = 0;
+}

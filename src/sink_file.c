@@ -1,0 +1,175 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file_system.h"
+#include "sink.h"
+
+/* Small appends are collected to so many bytes; a larger one goes to the file as it is. */
+enum { BUFFER_NBYTES = 1 << 18 };
+
+/* No call writes more, so that a long write can be interrupted. */
+enum { PIECE_NBYTES = 1 << 23 };
+
+typedef struct file_sink {
+    npyx_sink base;
+    int descriptor;
+    bool may_have_tail; /* the file may be longer than what was written to it */
+    int64_t file_nbytes;
+    int64_t lowest_nbytes;  /* that the sink ever was long */
+    size_t buffered_nbytes; /* behind file_nbytes */
+    uint8_t buffer[BUFFER_NBYTES];
+} file_sink;
+
+static npyx_status fail_write(npyx_error *error, int errno_value, int64_t off) {
+    return npyx_fail(error, NPYX_IO, off, "cannot be written (%s, at byte %" PRId64 ")",
+                     strerror(errno_value), off);
+}
+
+static npyx_status write_at(const file_sink *file, int64_t off, const uint8_t *bytes, size_t nbytes,
+                            npyx_error *error) {
+    while (nbytes > 0) {
+        ssize_t n =
+            pwrite(file->descriptor, bytes, nbytes < PIECE_NBYTES ? nbytes : PIECE_NBYTES, (off_t)off);
+        if (n < 0 && errno != EINTR)
+            return fail_write(error, errno, off);
+        if (n == 0)
+            return fail_write(error, ENOSPC, off);
+        off += n < 0 ? 0 : n;
+        bytes += n < 0 ? 0 : n;
+        nbytes -= n < 0 ? 0 : (size_t)n;
+        npyx_status status = nbytes > 0 ? npyx_poll(file->base.host, error) : NPYX_OK;
+        if (status != NPYX_OK)
+            return status;
+    }
+    return NPYX_OK;
+}
+
+/* Appends to the file itself; the buffer is empty. */
+static npyx_status extend(file_sink *file, const uint8_t *bytes, size_t nbytes, npyx_error *error) {
+    npyx_status status = write_at(file, file->file_nbytes, bytes, nbytes, error);
+    if (status == NPYX_OK)
+        file->file_nbytes += (int64_t)nbytes;
+    else
+        file->may_have_tail = true;
+    return status;
+}
+
+static npyx_status empty_buffer(file_sink *file, npyx_error *error) {
+    npyx_status status = extend(file, file->buffer, file->buffered_nbytes, error);
+    if (status == NPYX_OK)
+        file->buffered_nbytes = 0;
+    return status;
+}
+
+static npyx_status file_append(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error) {
+    file_sink *file = (file_sink *)sink;
+    npyx_status status = NPYX_OK;
+    if (nbytes > BUFFER_NBYTES - file->buffered_nbytes)
+        status = empty_buffer(file, error);
+    if (status == NPYX_OK && nbytes >= BUFFER_NBYTES) {
+        status = extend(file, bytes, nbytes, error);
+    } else if (status == NPYX_OK) {
+        memcpy(file->buffer + file->buffered_nbytes, bytes, nbytes);
+        file->buffered_nbytes += nbytes;
+    }
+    sink->nbytes = file->file_nbytes + (int64_t)file->buffered_nbytes;
+    return status;
+}
+
+/* How many of nbytes at off are in the file; the others are in the buffer. */
+static size_t in_file(const file_sink *file, int64_t off, size_t nbytes) {
+    int64_t left_nbytes = file->file_nbytes - off;
+    return left_nbytes <= 0 ? 0 : (uint64_t)left_nbytes < nbytes ? (size_t)left_nbytes : nbytes;
+}
+
+static npyx_status file_rewrite(npyx_sink *sink, int64_t off, const void *bytes, size_t nbytes,
+                                npyx_error *error) {
+    file_sink *file = (file_sink *)sink;
+    size_t file_nbytes = in_file(file, off, nbytes);
+    npyx_status status = write_at(file, off, bytes, file_nbytes, error);
+    if (status == NPYX_OK && file_nbytes < nbytes)
+        memcpy(file->buffer + (off + (int64_t)file_nbytes - file->file_nbytes),
+               (const char *)bytes + file_nbytes, nbytes - file_nbytes);
+    return status;
+}
+
+static npyx_status file_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error) {
+    const file_sink *file = (file_sink *)sink;
+    size_t file_nbytes = in_file(file, off, nbytes), done_nbytes = 0;
+    while (done_nbytes < file_nbytes) {
+        size_t piece_nbytes = file_nbytes - done_nbytes;
+        ssize_t n = pread(file->descriptor, (char *)bytes + done_nbytes,
+                          piece_nbytes < PIECE_NBYTES ? piece_nbytes : PIECE_NBYTES,
+                          (off_t)(off + (int64_t)done_nbytes));
+        if (n < 0 && errno != EINTR)
+            return npyx_fail_errno(error, errno, "cannot be read back");
+        if (n == 0)
+            return npyx_fail(error, NPYX_IO, off,
+                             "the file was cut short while it was written (byte %" PRId64 " is gone)",
+                             off + (int64_t)done_nbytes);
+        done_nbytes += n < 0 ? 0 : (size_t)n;
+    }
+    if (file_nbytes < nbytes)
+        memcpy((char *)bytes + file_nbytes, file->buffer + (off + (int64_t)file_nbytes - file->file_nbytes),
+               nbytes - file_nbytes);
+    return NPYX_OK;
+}
+
+static npyx_status shorten(file_sink *file, int64_t nbytes, npyx_error *error) {
+    int result;
+    do
+        result = ftruncate(file->descriptor, (off_t)nbytes);
+    while (result != 0 && errno == EINTR);
+    if (result != 0)
+        return npyx_fail_errno(error, errno, "cannot be cut off");
+    file->may_have_tail = false;
+    return NPYX_OK;
+}
+
+static npyx_status file_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) {
+    file_sink *file = (file_sink *)sink;
+    if (nbytes < file->file_nbytes) {
+        npyx_status status = shorten(file, nbytes, error);
+        if (status != NPYX_OK)
+            return status;
+        file->file_nbytes = nbytes;
+    }
+    file->buffered_nbytes = (size_t)(nbytes - file->file_nbytes);
+    sink->nbytes = nbytes;
+    if (nbytes < file->lowest_nbytes)
+        file->lowest_nbytes = nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status file_flush(npyx_sink *sink, npyx_error *error) {
+    file_sink *file = (file_sink *)sink;
+    npyx_status status = empty_buffer(file, error);
+    return status == NPYX_OK && file->may_have_tail ? shorten(file, file->file_nbytes, error) : status;
+}
+
+static void file_close(npyx_sink *sink) {
+    npyx_free(sink->host, sink);
+}
+
+static const npyx_sink_ops file_ops = {file_append, file_rewrite, file_read,
+                                       file_cut,    file_flush,   file_close};
+
+npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
+                                npyx_error *error) {
+    file_sink *file = npyx_alloc(host, sizeof *file);
+    if (file == NULL)
+        return npyx_fail_nomem(error);
+    file->base = (npyx_sink){.ops = &file_ops, .host = host, .nbytes = nbytes};
+    file->descriptor = descriptor;
+    file->may_have_tail = true;
+    file->file_nbytes = file->lowest_nbytes = nbytes;
+    file->buffered_nbytes = 0;
+    *sink = &file->base;
+    return NPYX_OK;
+}
+
+int64_t npyx_sink_file_lowest(const npyx_sink *sink) {
+    return ((const file_sink *)sink)->lowest_nbytes;
+}
