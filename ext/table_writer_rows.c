@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "archive_value.h"
+#include "array_stream.h"
 #include "table_writer.h"
 
 static npyext_published *record_of(const npyext_table_writer *writer) {
@@ -302,14 +302,23 @@ static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **v
 }
 
 static npyx_status append_array(npyext_table_writer *writer, sqlite3_value **values, npyx_error *error) {
+    static const npyext_caller caller = {"array", "array"};
+    npyext_array_value array;
     npyx_value name;
     npyx_status status = npyext_value_read(values[0], &name, error);
     if (status == NPYX_OK && name.kind != NPYX_VALUE_TEXT)
         return npyx_fail(error, NPYX_INVALID, -1, "the name is %s, not a TEXT",
                          name.kind == NPYX_VALUE_NULL ? "NULL" : "a number or a BLOB");
-    return status == NPYX_OK ? npyext_archive_append(writer->archive, writer->connection, NULL, &name,
-                                                     values[1], writer->method, error)
-                             : status;
+    if (status != NPYX_OK)
+        return status;
+    status = npyext_array_value_open_alone(&array, writer->connection, &caller, values[1], error);
+    if (status == NPYX_DONE)
+        status = npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
+    if (status == NPYX_OK)
+        status = npyext_stream_member(&array, writer->archive, writer->format, name.bytes, name.nbytes,
+                                      writer->method, error);
+    npyext_array_value_close(&array);
+    return status;
 }
 
 npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,
