@@ -5,6 +5,10 @@
 #include "array_stream.h"
 #include "table_writer.h"
 
+/* The first mark is of the beginning: that is where the table was at savepoints older than its transaction.
+ */
+enum { BEGINNING = -1 };
+
 static npyext_published *record_of(const npyext_table_writer *writer) {
     npyext_connection *connection = writer->connection;
     return npyext_published_of(&connection->published, &connection->host, writer->table);
@@ -22,12 +26,16 @@ static npyx_status find_end(npyext_table_writer *writer, npyx_error *error) {
     npyx_host *host = &writer->connection->host;
     npyx_sink *sink = writer->target.sink;
     int64_t file_nbytes = sink->nbytes;
+    uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
+    size_t head_nbytes = file_nbytes < (int64_t)sizeof head ? (size_t)file_nbytes : sizeof head;
     npyx_source *source = NULL;
     npyx_array array;
     npyx_array_init(&array, host);
     npyx_status status = npyx_source_open_file(host, writer->path, &source, NULL, error);
     if (status == NPYX_OK)
-        status = npyx_header_npy_read(source, NULL, 0, &array, error);
+        status = npyx_sink_read(sink, 0, head, head_nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_header_npy_read(source, head, head_nbytes, &array, error);
     if (status == NPYX_OK)
         status = npyx_array_check_nbytes(&array, file_nbytes, error);
     bool is_same =
@@ -140,8 +148,11 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
                          "this transaction has written rows and then changed a schema; commit it first");
     writer->nrows = writer->nrows_before = 0;
     npyx_status status = open_target(writer, record, error);
-    record->owner = writer;
-    if (status != NPYX_OK)
+    if (status == NPYX_OK)
+        status = npyext_table_writer_mark(writer, BEGINNING, error);
+    if (status == NPYX_OK)
+        record->owner = writer;
+    else
         npyext_table_writer_rollback(writer);
     return status;
 }
@@ -150,7 +161,7 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
 
 static void close_transaction(npyext_table_writer *writer) {
     npyext_published *record = record_of(writer); /* there is one: begin made it */
-    npyext_table_writer_release(writer, 0);
+    npyext_table_writer_release(writer, BEGINNING);
     npyext_array_builder_clear(&writer->row);
     npyx_archive_writer_close(writer->archive);
     writer->archive = NULL;
@@ -160,9 +171,15 @@ static void close_transaction(npyext_table_writer *writer) {
 }
 
 void npyext_table_writer_rollback(npyext_table_writer *writer) {
+    npyext_published *record = writer->is_open ? record_of(writer) : NULL;
+    npyx_file_info now;
     if (!writer->is_open)
         return;
     npyx_target_abandon(&writer->target);
+    /* cutting off what was added is no change by others */
+    if (record != NULL && npyx_file_info_of_path(writer->path, &now) && now.inode == record->info.inode &&
+        now.device == record->info.device && now.nbytes == record->info.nbytes)
+        record->info = now;
     close_transaction(writer);
 }
 
@@ -213,7 +230,7 @@ static void clear_marks_from(npyext_table_writer *writer, int first) {
         npyx_archive_mark_clear(&writer->marks[--writer->nmarks].archive);
 }
 
-/* The first mark that a savepoint stands for. */
+/* The first mark of a savepoint not older than this one. */
 static int find_mark(const npyext_table_writer *writer, int savepoint) {
     int i = 0;
     while (i < writer->nmarks && writer->marks[i].savepoint < savepoint)
@@ -251,10 +268,11 @@ npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint,
 }
 
 npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error) {
-    int i = find_mark(writer, savepoint);
-    if (!writer->is_open || i == writer->nmarks)
+    if (!writer->is_open)
         return NPYX_OK;
-    const npyext_writer_mark *mark = &writer->marks[i];
+    int i = find_mark(writer, savepoint);
+    bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
+    const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
     npyx_status status;
     if (writer->archive != NULL)
         status = npyx_archive_writer_return(writer->archive, &mark->archive, error);
@@ -265,7 +283,7 @@ npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoin
     if (status != NPYX_OK)
         return status;
     writer->nrows = mark->nrows;
-    clear_marks_from(writer, i + 1); /* the savepoint itself stays, to be returned to again */
+    clear_marks_from(writer, i + is_marked); /* the savepoint itself stays, to be returned to again */
     return NPYX_OK;
 }
 
