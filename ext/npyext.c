@@ -5,14 +5,16 @@
 SQLITE_EXTENSION_INIT1
 #pragma GCC visibility pop
 
+#include "archive_aggregates.h"
 #include "functions.h"
 #include "introspection.h"
 #include "scalars.h"
 
-/* Table functions: each opens files, and so is SQLITE_DIRECTONLY (set in npyext_connect). */
+/* Table functions: each opens files, and so is SQLITE_DIRECTONLY (set in npyext_connect); npy_write writes
+ * one. */
 static const npyext_function *const table_functions[] = {
     &npyext_npy_meta,  &npyext_npz_members,   &npyext_ten_arrays,  &npyext_npy_rows, &npyext_npy_elements,
-    &npyext_npy_stats, &npyext_npy_histogram, &npyext_npy_compare, &npyext_npy_file,
+    &npyext_npy_stats, &npyext_npy_histogram, &npyext_npy_compare, &npyext_npy_file, &npyext_npy_write,
 };
 
 /* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
@@ -44,6 +46,20 @@ static const struct {
     {"npy_slice", 2, ARRAY_FLAGS, npyext_slice_function},
     {"npy_json", 1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_json_function},
     {"npy_data", 1, ARRAY_FLAGS, npyext_data_function},
+};
+
+/* Aggregates: of rows, the disk is reached through handles alone. */
+static const struct {
+    const char *name;
+    int argc;
+    int flags;
+    void (*step)(sqlite3_context *, int, sqlite3_value **);
+    void (*final)(sqlite3_context *);
+} aggregates[] = {
+    {"npz_archive", 2, ARRAY_FLAGS, npyext_npz_archive_step, npyext_npz_archive_final},
+    {"npz_archive", 3, ARRAY_FLAGS, npyext_npz_archive_step, npyext_npz_archive_final},
+    {"ten_archive", 1, ARRAY_FLAGS, npyext_ten_archive_step, npyext_ten_archive_final},
+    {"ten_archive", 2, ARRAY_FLAGS, npyext_ten_archive_step, npyext_ten_archive_final},
 };
 
 /* A second load would replace functions that its own SELECT load_extension(...) keeps busy. */
@@ -83,6 +99,17 @@ static int register_scalar_functions(sqlite3 *db, npyext_connection *connection)
     return code;
 }
 
+static int register_aggregates(sqlite3 *db, npyext_connection *connection) {
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < sizeof aggregates / sizeof aggregates[0] && code == SQLITE_OK; i++) {
+        connection->nreferences++; /* given back by the destructor, which a failure runs too */
+        code = sqlite3_create_function_v2(db, aggregates[i].name, aggregates[i].argc,
+                                          SQLITE_UTF8 | aggregates[i].flags, connection, NULL,
+                                          aggregates[i].step, aggregates[i].final, npyext_connection_release);
+    }
+    return code;
+}
+
 __attribute__((visibility("default"))) int sqlite3_npyext_init(sqlite3 *db, char **message,
                                                                const sqlite3_api_routines *api);
 
@@ -102,6 +129,8 @@ int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines 
         code = register_table_module(db, connection);
     if (code == SQLITE_OK)
         code = register_scalar_functions(db, connection);
+    if (code == SQLITE_OK)
+        code = register_aggregates(db, connection);
     npyext_connection_release(connection);
     return code;
 }
