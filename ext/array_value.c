@@ -76,11 +76,8 @@ static npyx_status open_blob(npyext_array_value *value, const npyext_caller *cal
     return npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error);
 }
 
-/* context: NULL outside of a function. */
-static npyx_status open_handle(npyext_array_value *value, sqlite3_context *context, npyx_error *error) {
+static npyx_status open_handle(npyext_array_value *value, int64_t tick, npyx_error *error) {
     npyext_connection *connection = value->connection;
-    int64_t tick =
-        context == NULL ? npyext_cache_tick(&connection->cache) : statement_tick(context, connection);
     npyx_status status = npyext_memo_of_handle(&connection->arrays, &connection->cache, &connection->host,
                                                &connection->handle_key, value->bytes, value->nbytes, tick,
                                                &value->known, error);
@@ -93,9 +90,9 @@ static npyx_status open_handle(npyext_array_value *value, sqlite3_context *conte
     return status;
 }
 
-static npyx_status open_value(npyext_array_value *value, sqlite3_context *context,
+/* Outside of a function there is no context, but a tick. */
+static npyx_status open_value(npyext_array_value *value, sqlite3_context *context, int64_t tick,
                               const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
-    value->place.path = caller->name;
     int type = sqlite3_value_type(argument);
     if (type == SQLITE_NULL)
         return NPYX_DONE;
@@ -106,21 +103,21 @@ static npyx_status open_value(npyext_array_value *value, sqlite3_context *contex
     if (value->bytes == NULL && value->nbytes > 0) /* a zeroblob that could not be written out */
         return npyx_fail_nomem(error);
     if (npyext_handle_is_like(value->bytes, value->nbytes))
-        return open_handle(value, context, error);
+        return open_handle(value, context == NULL ? tick : statement_tick(context, value->connection), error);
     return open_blob(value, caller, error);
 }
 
 npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
                                     const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
-    *value = (npyext_array_value){.connection = sqlite3_user_data(context)};
-    return open_value(value, context, caller, argument, error);
+    *value = (npyext_array_value){.connection = sqlite3_user_data(context), .place.path = caller->name};
+    return open_value(value, context, 0, caller, argument, error);
 }
 
-npyx_status npyext_array_value_open_alone(npyext_array_value *value, npyext_connection *connection,
-                                          const npyext_caller *caller, sqlite3_value *argument,
-                                          npyx_error *error) {
-    *value = (npyext_array_value){.connection = connection};
-    return open_value(value, NULL, caller, argument, error);
+npyx_status npyext_array_value_open_at(npyext_array_value *value, npyext_connection *connection, int64_t tick,
+                                       const npyext_caller *caller, sqlite3_value *argument,
+                                       npyx_error *error) {
+    *value = (npyext_array_value){.connection = connection, .place.path = caller->name};
+    return open_value(value, NULL, tick, caller, argument, error);
 }
 
 void npyext_array_value_close(npyext_array_value *value) {
@@ -138,54 +135,52 @@ npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *
     return NPYX_OK;
 }
 
-/* A way through the rows of a view, a block at a time. */
-typedef struct walk {
-    npyext_array_value *value;
-    const npyx_view *view;
-    npyx_reader reader;
-    bool is_in_place;
-    int64_t row; /* the next */
-    /* the block at hand */
-    const uint8_t *rows;
-    int64_t nrows;
-} walk;
+npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **source, npyx_error *error) {
+    *source = value->bytes == NULL ? value->known->payload : value->memory;
+    if (*source != NULL)
+        return NPYX_OK;
+    npyx_status status =
+        npyx_source_open_memory(&value->connection->host, value->bytes, value->nbytes, &value->memory, error);
+    *source = value->memory;
+    return status;
+}
 
-static npyx_status walk_begin(walk *w, npyext_array_value *value, const npyx_view *view, npyx_error *error) {
+npyx_status npyext_array_walk_begin(npyext_array_walk *walk, npyext_array_value *value, const npyx_view *view,
+                                    npyx_error *error) {
     npyext_connection *connection = value->connection;
-    *w = (walk){.value = value, .view = view};
-    w->is_in_place = value->bytes != NULL && npyx_view_is_contiguous(view);
-    npyx_source *source = value->bytes == NULL ? value->known->payload : value->memory;
-    if (source == NULL) {
-        npyx_status status =
-            npyx_source_open_memory(&connection->host, value->bytes, value->nbytes, &value->memory, error);
-        if (status != NPYX_OK)
-            return status;
-        source = value->memory;
-    }
+    npyx_source *source = NULL;
+    *walk = (npyext_array_walk){.value = value, .view = view};
+    walk->is_in_place = value->bytes != NULL && npyx_view_is_contiguous(view);
+    npyx_status status = npyext_array_value_source(value, &source, error);
+    if (status != NPYX_OK)
+        return status;
     npyext_connection_begin(connection);
-    npyx_reader_init(&w->reader, source, view, sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1));
+    npyx_reader_init(&walk->reader, source, view, sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1));
     return NPYX_OK;
 }
 
-/* NPYX_DONE behind the last block. */
-static npyx_status walk_next(walk *w, npyx_error *error) {
-    npyx_reader *reader = &w->reader;
-    int64_t left = reader->nrows - w->row;
+npyx_status npyext_array_walk_next(npyext_array_walk *walk, npyx_error *error) {
+    npyx_reader *reader = &walk->reader;
+    int64_t left = reader->nrows - walk->row;
     if (left == 0)
         return NPYX_DONE;
     npyx_status status;
-    if (w->is_in_place) {
+    if (walk->is_in_place) {
         int64_t nrows = IN_PLACE_NBYTES / reader->row_nbytes;
-        w->rows = w->value->bytes + w->view->off + w->row * reader->row_nbytes;
-        w->nrows = nrows < 1 ? 1 : nrows < left ? nrows : left;
-        status = npyx_poll(&w->value->connection->host, error);
+        walk->rows = walk->value->bytes + walk->view->off + walk->row * reader->row_nbytes;
+        walk->nrows = nrows < 1 ? 1 : nrows < left ? nrows : left;
+        status = npyx_poll(&walk->value->connection->host, error);
     } else {
-        status = npyx_reader_fill(reader, w->row, left, error);
-        w->rows = reader->rows;
-        w->nrows = reader->nrows_read;
+        status = npyx_reader_fill(reader, walk->row, left, error);
+        walk->rows = reader->rows;
+        walk->nrows = reader->nrows_read;
     }
-    w->row += w->nrows;
+    walk->row += walk->nrows;
     return status;
+}
+
+void npyext_array_walk_clear(npyext_array_walk *walk) {
+    npyx_reader_clear(&walk->reader);
 }
 
 /* Whether a view has bytes at all: items without any may be claimed in any number. */
@@ -200,15 +195,15 @@ npyx_status npyext_array_value_append_items(npyext_array_value *value, const npy
     /* all at once, so that what passes the limit is refused before anything is read */
     if (!npyx_buffer_reserve(out, (size_t)(npyx_view_nelem(view) * view->dtype->itemsize)))
         return npyx_buffer_check(out, error);
-    walk w;
-    npyx_status status = walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
+    npyext_array_walk w;
+    npyx_status status = npyext_array_walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {
         size_t start = out->nbytes;
         npyx_buffer_append(out, w.rows, (size_t)(w.nrows * w.reader.row_nbytes));
         if (as_little_endian)
             npyx_element_swap(view->dtype, (uint8_t *)out->bytes + start, w.nrows * w.reader.row_nelem);
     }
-    npyx_reader_clear(&w.reader);
+    npyext_array_walk_clear(&w);
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
@@ -230,16 +225,16 @@ npyx_status npyext_array_value_append_converted(npyext_array_value *value, const
         out->status = NPYX_TOOBIG;
     if (out->status != NPYX_OK || !npyx_buffer_reserve(out, (size_t)nbytes) || !has_bytes(view))
         return npyx_buffer_check(out, error);
-    walk w;
-    npyx_status status = walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
+    npyext_array_walk w;
+    npyx_status status = npyext_array_walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {
         int64_t nelem = w.nrows * w.reader.row_nelem;
         int64_t first = (w.row - w.nrows) * w.reader.row_nelem;
         status = npyx_convert_items(view->dtype, w.rows, nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
                                     first, error);
         out->nbytes += (size_t)(nelem * dtype->itemsize);
     }
-    npyx_reader_clear(&w.reader);
+    npyext_array_walk_clear(&w);
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
@@ -248,9 +243,9 @@ static npyx_status append_lists(npyext_array_value *value, const npyx_view *view
                                 npyx_error *error) {
     int64_t shape[NPYX_MAX_NDIM];
     memcpy(shape, view->shape, sizeof shape[0] * (size_t)view->ndim);
-    walk w;
-    npyx_status status = walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
+    npyext_array_walk w;
+    npyx_status status = npyext_array_walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {
         bool is_first = w.row == w.nrows;
         size_t start = is_first ? out->nbytes : --out->nbytes;
         shape[0] = w.nrows;
@@ -260,7 +255,7 @@ static npyx_status append_lists(npyext_array_value *value, const npyx_view *view
         if (status == NPYX_OK && !is_first)
             out->bytes[start] = ',';
     }
-    npyx_reader_clear(&w.reader);
+    npyext_array_walk_clear(&w);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 

@@ -30,11 +30,15 @@ typedef struct npyext_array_value {
  * connection; close it whatever the status. */
 npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
                                     const npyext_caller *caller, sqlite3_value *argument, npyx_error *error);
-/* The same outside of a function: a handle's file is validated by each call. */
-npyx_status npyext_array_value_open_alone(npyext_array_value *value, npyext_connection *connection,
-                                          const npyext_caller *caller, sqlite3_value *argument,
-                                          npyx_error *error);
+/* The same outside of a function, as xFilter and xUpdate are. A handle's file is held against the file system
+ * once a tick of the connection's cache. */
+npyx_status npyext_array_value_open_at(npyext_array_value *value, npyext_connection *connection, int64_t tick,
+                                       const npyext_caller *caller, sqlite3_value *argument,
+                                       npyx_error *error);
 void npyext_array_value_close(npyext_array_value *value);
+
+/* What the array's data are read from; its offsets are the array's. Lives as long as the value. */
+npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **source, npyx_error *error);
 
 /* The one item of a 0-d view of the array, in place or until the next call. */
 npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,
@@ -55,6 +59,27 @@ npyx_status npyext_array_value_append_converted(npyext_array_value *value, const
 /* The same as JSON: nested lists, or one item. */
 npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
                                            npyx_error *error);
+
+/* A way through the rows of a view, a block at a time: in place for a BLOB whose rows lie in C order. Only
+ * for views with bytes: of items without any there may be more than anybody can count. */
+typedef struct npyext_array_walk {
+    npyext_array_value *value;
+    const npyx_view *view;
+    npyx_reader reader; /* its row_nelem and row_nbytes are a row's */
+    bool is_in_place;
+    int64_t row; /* the next */
+    /* the block at hand, byte order as in the array */
+    const uint8_t *rows;
+    int64_t nrows;
+} npyext_array_walk;
+
+/* The value and the view outlive the walk, which is to be cleared whatever the status. A row beyond SQLite's
+ * length limit gives NPYX_TOOBIG. */
+npyx_status npyext_array_walk_begin(npyext_array_walk *walk, npyext_array_value *value, const npyx_view *view,
+                                    npyx_error *error);
+/* NPYX_DONE behind the last block. Polls the host. */
+npyx_status npyext_array_walk_next(npyext_array_walk *walk, npyx_error *error);
+void npyext_array_walk_clear(npyext_array_walk *walk);
 
 #pragma GCC visibility pop
 

@@ -6,8 +6,7 @@ int64_t npyext_cache_tick(npyext_cache *cache) {
     return ++cache->clock;
 }
 
-/* The format is told by the first bytes; but an empty .ten, which has none, is a file of no arrays. */
-static bool ends_in_ten(const char *path) {
+bool npyext_path_may_be_empty(const char *path) {
     size_t nbytes = strlen(path);
     return nbytes >= 4 && memcmp(path + nbytes - 4, ".ten", 4) == 0;
 }
@@ -16,7 +15,8 @@ npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive 
                                 npyx_file_info *info, npyx_error *error) {
     npyx_source *source = NULL;
     npyx_status status = npyx_source_open_file(host, path, &source, info, error);
-    return status == NPYX_OK ? npyx_archive_open(source, ends_in_ten(path), archive, error) : status;
+    return status == NPYX_OK ? npyx_archive_open(source, npyext_path_may_be_empty(path), archive, error)
+                             : status;
 }
 
 static uint32_t hash_path(const char *path) {

@@ -42,6 +42,9 @@ void npyext_cache_release(npyext_cache *cache, npyx_host *host, npyext_cached_fi
 /* Closes all; nobody uses any. */
 void npyext_cache_clear(npyext_cache *cache, npyx_host *host);
 
+/* The format is told by the first bytes; but an empty .ten, which has none, is a file of no arrays. */
+bool npyext_path_may_be_empty(const char *path);
+
 /* Opens a path as an archive, without keeping it. */
 npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive **archive,
                                 npyx_file_info *info, npyx_error *error);

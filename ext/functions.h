@@ -15,6 +15,7 @@ extern const npyext_function npyext_npy_histogram;
 extern const npyext_function npyext_npy_file;
 extern const npyext_function npyext_npy_stats;
 extern const npyext_function npyext_npy_compare;
+extern const npyext_function npyext_npy_write;
 
 /* CREATE VIRTUAL TABLE t USING npy(...); its client data is the connection. */
 extern const sqlite3_module npyext_table_module;

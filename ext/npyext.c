@@ -11,10 +11,11 @@ SQLITE_EXTENSION_INIT1
 #include "introspection.h"
 #include "scalars.h"
 
-/* Table functions: each opens files, and so is SQLITE_DIRECTONLY (set in npyext_connect). */
+/* Table functions: each opens files, and so is SQLITE_DIRECTONLY (set in npyext_connect); npy_write writes
+ * one. */
 static const npyext_function *const table_functions[] = {
     &npyext_npy_meta,  &npyext_npz_members,   &npyext_ten_arrays,  &npyext_npy_rows, &npyext_npy_elements,
-    &npyext_npy_stats, &npyext_npy_histogram, &npyext_npy_compare, &npyext_npy_file,
+    &npyext_npy_stats, &npyext_npy_histogram, &npyext_npy_compare, &npyext_npy_file, &npyext_npy_write,
 };
 
 /* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
@@ -57,7 +58,7 @@ static const struct {
     {"npy_transpose", 2, ARRAY_FLAGS, npyext_transpose_function},
 };
 
-/* Aggregates: each returns a BLOB. */
+/* Aggregates: each returns a BLOB, and reaches the disk through handles alone. */
 static const struct {
     const char *name;
     int argc;
@@ -70,6 +71,10 @@ static const struct {
     {"npy_stack", 1, npyext_npy_stack_step, npyext_npy_stack_final},
     {"npy_stack", 2, npyext_npy_stack_step, npyext_npy_stack_final},
     {"npy_records", -1, npyext_npy_records_step, npyext_npy_records_final},
+    {"npz_archive", 2, npyext_npz_archive_step, npyext_npz_archive_final},
+    {"npz_archive", 3, npyext_npz_archive_step, npyext_npz_archive_final},
+    {"ten_archive", 1, npyext_ten_archive_step, npyext_ten_archive_final},
+    {"ten_archive", 2, npyext_ten_archive_step, npyext_ten_archive_final},
 };
 
 /* A second load would replace functions that its own SELECT load_extension(...) keeps busy. */

@@ -44,7 +44,8 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
         return SQLITE_NOMEM;
     int code = sqlite3_declare_vtab(db, schema);
     sqlite3_free(schema);
-    if (code == SQLITE_OK && !npyext_policy_allows_views())
+    /* whoever lets a database's views read files does not mean that they may write any */
+    if (code == SQLITE_OK && (registered->function->writes || !npyext_policy_allows_views()))
         code = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
     if (code != SQLITE_OK)
         return code;
@@ -222,7 +223,10 @@ static const char *op_text(int op) {
     }
 }
 
+/* Whether the arguments are given that a function cannot do without. */
 static bool has_sources(const planning *p) {
+    if (p->function->writes)
+        return p->is_given[NPYEXT_TARGET] && p->is_given[NPYEXT_ARRAY];
     return p->is_given[NPYEXT_SOURCE] && (p->is_given[NPYEXT_OTHER_SOURCE] || !p->function->takes_two);
 }
 
@@ -242,8 +246,11 @@ static char *idx_str(const planning *p) {
         }
     }
     if (!has_sources(p))
-        sqlite3_str_appendf(text, "%swithout a source", p->nterms == 0 ? "" : "; ");
-    if (p->needs & NPYEXT_NEEDS_ITEMS)
+        sqlite3_str_appendf(text, "%swithout %s", p->nterms == 0 ? "" : "; ",
+                            p->function->writes ? "all arguments" : "a source");
+    if (p->function->writes)
+        sqlite3_str_appendall(text, "; writing");
+    else if (p->needs & NPYEXT_NEEDS_ITEMS)
         sqlite3_str_appendall(text, "; reading items");
     else if (p->needs & NPYEXT_NEEDS_CRC)
         sqlite3_str_appendall(text, "; reading whole entries");

@@ -39,6 +39,8 @@
 typedef enum npyext_role {
     NPYEXT_SOURCE,
     NPYEXT_OTHER_SOURCE, /* what the source is compared with */
+    NPYEXT_TARGET,       /* the path that is written */
+    NPYEXT_ARRAY,        /* what is written to it */
     NPYEXT_MEMBER,
     NPYEXT_SLICE,
     NPYEXT_AXIS,
@@ -119,6 +121,7 @@ typedef struct npyext_function {
     const char *key;       /* the PRIMARY KEY's columns */
     bool takes_member;     /* the argument chooses one array of many */
     bool takes_two;        /* NPYEXT_OTHER_SOURCE has to be given, too */
+    bool writes;           /* there is no source; NPYEXT_TARGET and NPYEXT_ARRAY have to be given */
     npyext_row row;        /* what a row is of */
     bool has_error_column; /* on_error = 'row' is possible, and the default for many files */
     int64_t estimated_nrows;

@@ -194,24 +194,16 @@ static npyx_status append_json(npyext_rows *rows, npyext_array_builder *builder,
 /* ---- arrays ---- */
 
 /* Appends the items of an array, block by block, as the builder's dtype. */
-static npyx_status append_items(npyext_rows *rows, npyext_array_builder *builder, npyext_array_value *array,
+static npyx_status append_items(npyext_array_builder *builder, npyext_array_value *array,
                                 const npyx_view *view, npyx_error *error) {
-    const npyx_dtype *from = array->array->dtype, *to = builder->dtype;
-    npyx_buffer *out = &builder->out;
-    npyx_buffer items = {.host = out->host, .limit_nbytes = out->limit_nbytes};
-    bool is_same = npyx_dtype_is_same(from, to) && npyx_dtype_byteorder(from) == npyx_dtype_byteorder(to) &&
-                   from->type != NPYX_STRUCT;
+    const npyx_dtype *from = view->dtype, *to = builder->dtype;
+    bool is_same = from->type != NPYX_STRUCT && npyx_dtype_is_same(from, to) &&
+                   npyx_dtype_byteorder(from) == npyx_dtype_byteorder(to);
     if (is_same)
-        return npyext_array_value_append_items(array, view, false, out, error);
+        return npyext_array_value_append_items(array, view, false, &builder->out, error);
     npyx_status status = npyx_convert_check(from, to, error);
-    uint8_t *target = status == NPYX_OK ? reserve_row(rows, builder, error) : NULL;
-    if (target == NULL)
-        return status == NPYX_OK ? error->status : status;
-    status = npyext_array_value_append_items(array, view, false, &items, error);
-    if (status == NPYX_OK)
-        status = npyx_convert_items(from, (const uint8_t *)items.bytes, rows->nelem, to, target, 0, error);
-    npyx_buffer_clear(&items);
-    return keep_row(rows, builder, status);
+    return status == NPYX_OK ? npyext_array_value_append_converted(array, view, to, &builder->out, error)
+                             : status;
 }
 
 /* The builder's dtype as its own: that of an array lives as long as the array is remembered. */
@@ -239,7 +231,7 @@ static npyx_status append_array(npyext_rows *rows, npyext_array_builder *builder
     if (status != NPYX_OK)
         return status;
     npyx_view_of_array(array->array, &view);
-    return append_items(rows, builder, array, &view, error);
+    return append_items(builder, array, &view, error);
 }
 
 static bool is_array(const npyx_value *value) {
@@ -263,9 +255,10 @@ npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder,
         status = append_raw(rows, builder, &read, error);
     else {
         npyext_array_value array;
-        status = context == NULL
-                     ? npyext_array_value_open_alone(&array, builder->connection, caller, value, error)
-                     : npyext_array_value_open(&array, context, caller, value, error);
+        status = context == NULL ? npyext_array_value_open_at(&array, builder->connection,
+                                                              npyext_cache_tick(&builder->connection->cache),
+                                                              caller, value, error)
+                                 : npyext_array_value_open(&array, context, caller, value, error);
         if (status == NPYX_OK)
             status = append_array(rows, builder, &array, error);
         npyext_array_value_close(&array);

@@ -329,7 +329,8 @@ static npyx_status append_array(npyext_table_writer *writer, sqlite3_value **val
                          name.kind == NPYX_VALUE_NULL ? "NULL" : "a number or a BLOB");
     if (status != NPYX_OK)
         return status;
-    status = npyext_array_value_open_alone(&array, writer->connection, &caller, values[1], error);
+    status = npyext_array_value_open_at(
+        &array, writer->connection, npyext_cache_tick(&writer->connection->cache), &caller, values[1], error);
     if (status == NPYX_DONE)
         status = npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
     if (status == NPYX_OK)

@@ -1,0 +1,99 @@
+#include "array_stream.h"
+
+/* What takes the items of an array, a block at a time. */
+typedef struct taker {
+    npyx_status (*take)(void *ctx, const uint8_t *items, int64_t nelem, int64_t itemsize, npyx_error *error);
+    void *ctx;
+} taker;
+
+/* numpy.save says Fortran order only of what is not in C order too. */
+static bool is_fortran(const npyx_array *array) {
+    npyx_view view;
+    npyx_view_of_array(array, &view);
+    return array->fortran_order && !npyx_view_is_contiguous(&view);
+}
+
+/* All items as they lie: a view of one axis. */
+static void view_as_stored(const npyx_array *array, npyx_view *view) {
+    npyx_array flat = *array;
+    flat.ndim = 1;
+    flat.shape[0] = array->nelem;
+    npyx_view_of_array(&flat, view);
+}
+
+static npyx_status stream_as_stored(npyext_array_value *value, taker to, npyx_error *error) {
+    npyx_view view;
+    npyext_array_walk walk;
+    view_as_stored(value->array, &view);
+    npyx_status status = npyext_array_walk_begin(&walk, value, &view, error);
+    while (status == NPYX_OK && (status = npyext_array_walk_next(&walk, error)) == NPYX_OK)
+        status = to.take(to.ctx, walk.rows, walk.nrows, view.dtype->itemsize, error);
+    npyext_array_walk_clear(&walk);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* In C order what is not: rows may be as long as the array. */
+static npyx_status stream_reordered(npyext_array_value *value, taker to, npyx_error *error) {
+    npyx_view view;
+    npyx_blocks blocks = {0};
+    npyx_source *source = NULL;
+    npyx_view_of_array(value->array, &view);
+    npyx_status status = npyext_array_value_source(value, &source, error);
+    if (status != NPYX_OK)
+        return status;
+    npyext_connection_begin(value->connection);
+    status = npyx_blocks_begin(&blocks, source, &view, error);
+    while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
+        status = to.take(to.ctx, blocks.items, blocks.nelem, view.dtype->itemsize, error);
+    npyx_blocks_clear(&blocks);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+static npyx_status stream(npyext_array_value *value, bool in_c_order, taker to, npyx_error *error) {
+    if (value->array->nbytes == 0)
+        return NPYX_OK;
+    return in_c_order && is_fortran(value->array) ? stream_reordered(value, to, error)
+                                                  : stream_as_stored(value, to, error);
+}
+
+static npyx_status take_into_sink(void *ctx, const uint8_t *items, int64_t nelem, int64_t itemsize,
+                                  npyx_error *error) {
+    return npyx_sink_append(ctx, items, (size_t)(nelem * itemsize), error);
+}
+
+npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error) {
+    const npyx_array *array = value->array;
+    npyx_buffer header = {.host = sink->host};
+    npyx_status status = npyx_array_check_values(array, error);
+    if (status != NPYX_OK)
+        return status;
+    npyx_header_npy_append(array->dtype, array->ndim, array->shape, is_fortran(array), &header);
+    status = npyx_buffer_check(&header, error);
+    if (status == NPYX_OK)
+        status = npyx_sink_append(sink, header.bytes, header.nbytes, error);
+    npyx_buffer_clear(&header);
+    return status == NPYX_OK ? stream(value, false, (taker){take_into_sink, sink}, error) : status;
+}
+
+static npyx_status take_into_archive(void *ctx, const uint8_t *items, int64_t nelem, int64_t itemsize,
+                                     npyx_error *error) {
+    (void)itemsize;
+    return npyx_archive_writer_append(ctx, items, nelem, error);
+}
+
+npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer *writer, npyx_format format,
+                                 const char *name, size_t name_nbytes, npyx_zip_method method,
+                                 npyx_error *error) {
+    const npyx_array *array = value->array;
+    bool in_c_order = format == NPYX_FORMAT_TEN;
+    npyx_member member = {.name = name,
+                          .name_nbytes = name_nbytes,
+                          .dtype = array->dtype,
+                          .ndim = array->ndim,
+                          .shape = array->shape,
+                          .fortran_order = !in_c_order && is_fortran(array)};
+    npyx_status status = npyx_archive_writer_begin(writer, &member, method, error);
+    if (status == NPYX_OK)
+        status = stream(value, in_c_order, (taker){take_into_archive, writer}, error);
+    return status == NPYX_OK ? npyx_archive_writer_end(writer, error) : status;
+}
