@@ -245,9 +245,9 @@ def test_two_thousand_arrays_side_by_side(connect):
         ("''", "needs a path"),
         ("member='x'", "needs a path"),
         ("'x.npy', 'y.npy'", "second path"),
-        ("'x.npy', foo='x'", "member, members, columns, slice, view and mode"),
-        ("'x.npy', mode='w+'", "writing is not in this build"),
-        ("'x.npy', mode=a", "writing is not in this build"),
+        ("'x.npy', foo='x'", "member, members, columns, slice, view, mode, and for tables that write dtype, shape and method"),
+        ("'x.npy', mode='w+'", "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.t"),
+        ("'x.npy', mode=a", "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.t"),
         ("'x.npy', slice=':', slice=':'", "twice"),
         ("'x.npy', member=1, members='x'", "not both"),
         ("'x.npy', slice=':' x", "not one text in quotes"),
@@ -449,8 +449,8 @@ def test_transactions(connect):
     with pytest.raises(sqlite3.OperationalError, match="v_npy"):
         create(db, "'x.npy'", "v")
     assert tables(db) == ["t", "t_npy", "v_npy"]
-    with pytest.raises(sqlite3.OperationalError, match="may not be modified"):
-        db.execute("DELETE FROM t")
+    for sql in ("DELETE FROM t", "UPDATE t SET c0 = 1", "INSERT INTO t VALUES (1, 2, 3)"):
+        assert "table t reads this file; one that writes is made with mode='w+' or mode='a'" in error_of(db, sql)
 
 
 def test_views_and_triggers_of_a_database_do_not_read_files(connect):
