@@ -93,15 +93,15 @@ static npyx_status read_order(npyext_call *c, sqlite3_value *argument, bool *is_
                                        (int)(nbytes < 40 ? nbytes : 40), text));
 }
 
-/* A view of items that lie in Fortran order: whether that is another than C order. */
+/* Whether Fortran order is another than C order: where two axes have a length, and there are items. */
 static bool differs_in_fortran(const npyx_view *view) {
-    npyx_view ordered = *view;
-    int64_t stride = view->dtype->itemsize;
+    int naxes = 0;
     for (int axis = 0; axis < view->ndim; axis++) {
-        ordered.strides[axis] = stride;
-        stride *= view->shape[axis]; /* the whole of the array, which was measured */
+        naxes += view->shape[axis] != 1;
+        if (view->shape[axis] == 0)
+            return false;
     }
-    return npyx_view_is_fortran(&ordered);
+    return naxes > 1;
 }
 
 void npyext_order_function(sqlite3_context *context, int argc, sqlite3_value **argv) {

@@ -7,7 +7,7 @@
 
 /* Appends header and room for the items of a new array in C order; *items is where they belong. */
 static npyx_status append_header(npyext_call *c, const npyx_dtype *dtype, int ndim, const int64_t *shape,
-                                 int64_t nelem, uint8_t **items, size_t *items_nbytes) {
+                                 int64_t nelem, uint8_t **items) {
     int64_t nbytes;
     npyx_buffer *out = &c->out;
     npyx_header_npy_append(dtype, ndim, shape, false, out);
@@ -15,7 +15,6 @@ static npyx_status append_header(npyext_call *c, const npyx_dtype *dtype, int nd
         out->status = NPYX_TOOBIG;
     else if (out->status == NPYX_OK && npyx_buffer_reserve(out, (size_t)nbytes)) {
         *items = (uint8_t *)out->bytes + out->nbytes;
-        *items_nbytes = (size_t)nbytes;
         out->nbytes += (size_t)nbytes;
     }
     return npyx_buffer_check(out, &c->error);
@@ -28,12 +27,11 @@ static npyx_status make_of_json(npyext_call *c, const char *text, size_t nbytes,
                                 npyx_arena *arena) {
     npyx_json_form form;
     uint8_t *items = NULL;
-    size_t items_nbytes;
     npyx_status status = npyx_json_measure(arena->host, text, nbytes, dtype, &form, &c->error);
     if (status == NPYX_OK && dtype == NULL)
         status = npyx_json_dtype(arena, &form, &dtype, &c->error);
     if (status == NPYX_OK)
-        status = append_header(c, dtype, form.ndim, form.shape, form.nelem, &items, &items_nbytes);
+        status = append_header(c, dtype, form.ndim, form.shape, form.nelem, &items);
     if (status == NPYX_OK)
         status = npyx_encode_json(arena->host, text, nbytes, dtype, form.ndim, form.shape, items, &c->error);
     return status;
@@ -89,7 +87,7 @@ static npyx_status count_items(npyext_call *c, size_t nbytes, const npyx_dtype *
 static npyx_status make_of_data(npyext_call *c, sqlite3_value *data, const npyx_dtype *dtype, int64_t *shape,
                                 int ndim) {
     const void *bytes = sqlite3_value_blob(data);
-    size_t nbytes = (size_t)sqlite3_value_bytes(data), items_nbytes;
+    size_t nbytes = (size_t)sqlite3_value_bytes(data);
     int64_t nelem = 0;
     uint8_t *items = NULL;
     if (bytes == NULL && nbytes > 0)
@@ -98,8 +96,8 @@ static npyx_status make_of_data(npyext_call *c, sqlite3_value *data, const npyx_
     if (status == NPYX_OK)
         status = npyx_shape_resolve(shape, ndim, nelem, &c->error);
     if (status == NPYX_OK)
-        status = append_header(c, dtype, ndim, shape, nelem, &items, &items_nbytes);
-    if (status != NPYX_OK || nbytes == 0)
+        status = append_header(c, dtype, ndim, shape, nelem, &items);
+    if (status != NPYX_OK || items == NULL || bytes == NULL)
         return status;
     memcpy(items, bytes, nbytes);
     npyx_element_swap(dtype, items, nelem); /* from little-endian, which is its own inverse */

@@ -110,7 +110,7 @@ static npyx_status encode_fields(npyx_json_reader *r, const npyx_dtype *dtype, u
         if (status != NPYX_OK)
             return npyx_error_place(error, status, "a structured item has %" PRId64 " field%s", nfields,
                                     nfields == 1 ? "" : "s");
-        if (is_end)
+        if (is_end || field == dtype->nfields)
             return NPYX_OK;
         status = encode_field(r, &dtype->fields[field], item, error);
         if (status != NPYX_OK)
@@ -118,10 +118,14 @@ static npyx_status encode_fields(npyx_json_reader *r, const npyx_dtype *dtype, u
     }
 }
 
-static int find_field(const npyx_dtype *dtype, const char *name, size_t name_nbytes) {
-    for (int i = next_field(dtype, 0); i < dtype->nfields; i = next_field(dtype, i + 1)) {
+/* The field of that name, -1 when there is none. Most objects name the fields in order: the search begins at
+ * first, where the next one is to be expected. */
+static int find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes) {
+    for (int n = 0; n < dtype->nfields; n++) {
+        int i = (first + n) % dtype->nfields;
         const npyx_field *field = &dtype->fields[i];
-        if (field->name_nbytes == name_nbytes && memcmp(field->name, name, name_nbytes) == 0)
+        if (!field->is_padding && field->name_nbytes == name_nbytes &&
+            memcmp(field->name, name, name_nbytes) == 0)
             return i;
     }
     return -1;
@@ -135,24 +139,19 @@ static npyx_status fail_name(const char *what, const char *name, size_t name_nby
 /* The members of an object; is_set has a byte for each field. */
 static npyx_status encode_members(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item, bool *is_set,
                                   npyx_error *error) {
-    int expected = 0; /* most objects name the fields in order */
-    for (;;) {
+    for (int next = 0;; next++) {
         npyx_status status = npyx_json_next(r, error);
         if (status != NPYX_OK || r->token == NPYX_JSON_OBJECT_END)
             return status;
         const char *name = r->string;
         size_t name_nbytes = r->string_nbytes;
-        expected = next_field(dtype, expected);
-        const npyx_field *guess = expected < dtype->nfields ? &dtype->fields[expected] : NULL;
-        bool is_guessed =
-            guess != NULL && guess->name_nbytes == name_nbytes && memcmp(guess->name, name, name_nbytes) == 0;
-        int i = is_guessed ? expected : find_field(dtype, name, name_nbytes);
+        int i = find_field(dtype, next, name, name_nbytes);
         if (i < 0)
             return fail_name("there is no", name, name_nbytes, error);
         if (is_set[i])
             return fail_name("two values are given for", name, name_nbytes, error);
         is_set[i] = true;
-        expected = i + 1;
+        next = i;
         status = npyx_json_next(r, error);
         if (status == NPYX_OK)
             status = encode_field(r, &dtype->fields[i], item, error);

@@ -25,9 +25,14 @@ npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *
     va_start(arguments, format);
     int nbytes = vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
-    if (nbytes < 0 || nbytes >= NPYX_MESSAGE_NBYTES)
-        nbytes = 0;
-    snprintf(error->message + nbytes, sizeof error->message - (size_t)nbytes, "%s%s", nbytes == 0 ? "" : ": ",
-             what);
+    size_t place_nbytes = nbytes < 0 ? 0 : strnlen(error->message, sizeof error->message - 1);
+    const char *pieces[] = {place_nbytes == 0 ? "" : ": ", what};
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        size_t room_nbytes = sizeof error->message - 1 - place_nbytes;
+        size_t piece_nbytes = strnlen(pieces[i], room_nbytes);
+        memcpy(error->message + place_nbytes, pieces[i], piece_nbytes);
+        place_nbytes += piece_nbytes;
+    }
+    error->message[place_nbytes] = '\0';
     return status;
 }

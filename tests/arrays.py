@@ -219,6 +219,15 @@ def npy_bytes(array, version=None):
     return out.getvalue()
 
 
+def saved(array):
+    """What numpy.save writes for the array, the bytes between fields as they are."""
+    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    # np.zeros would make items of at least one byte.
+    header = npy_bytes(np.ndarray(array.shape, array.dtype, bytearray(array.nbytes or 1), order=order))
+    raw = array.view(f"V{array.dtype.itemsize}").tobytes(order) if array.dtype.itemsize else b""
+    return header[: len(header) - array.nbytes] + raw
+
+
 def object_npy_bytes(shape=(3,)):
     """An array of Python objects: a pickle behind a .npy header."""
     array = np.empty(shape, object)

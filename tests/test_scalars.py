@@ -25,6 +25,7 @@ from arrays import (
     random_array,
     random_shape,
     random_structured_dtype,
+    saved,
     seeded_generator,
     ten_bytes,
     write_sparse_npy,
@@ -58,14 +59,6 @@ def write(path, contents):
 
 def handle_of(db, path, member=""):
     return one(db, "SELECT array FROM npy_file(?, ?)", path, member)
-
-
-def saved(array):
-    """What numpy.save writes for the array in C order, the bytes between fields as they are."""
-    # np.zeros would make items of at least one byte.
-    header = npy_bytes(np.ndarray(array.shape, array.dtype, bytearray(array.nbytes or 1)))
-    raw = array.view(f"V{array.dtype.itemsize}").tobytes() if array.dtype.itemsize else b""
-    return header[: len(header) - array.nbytes] + raw
 
 
 def dtypes(rng):
