@@ -14,6 +14,9 @@
 void npyx_header_npy_append(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
                             npyx_buffer *out);
 
+/* Whether an array that lies in Fortran order is to be called so: not when that is C order, too. */
+bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_order);
+
 #pragma GCC visibility pop
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -334,6 +335,30 @@ static void test_names_are_made_and_linked_until_all_are_taken(void **state) {
     assert_names("out.npy");
 }
 
+/* A process that dies with a name of its own, or between getting one and giving it up. */
+static void test_what_a_crash_leaves_is_swept(void **state) {
+    (void)state;
+    put("out.npy", "old");
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        char names[1000];
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            npyx_target target = {0};
+            npyx_target_open_as(&target, &unit.host, NPYX_TARGET_NEW, "out.npy", uses_names, &error);
+            npyx_target_prepare(&target, &error);
+            _exit(7);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        assert_int_equal(list_folder(names, sizeof names), 2);
+        assert_contents("out.npy", uses_names ? "new" : "old");
+        publish("out.npy", "new", uses_names);
+        assert_contents("out.npy", "new");
+        assert_names("out.npy");
+    }
+}
+
 /* Whoever takes a name away holds the lock, and so a name that is made anew is another file's. */
 static void test_a_swept_writer_notices(void **state) {
     (void)state;
@@ -518,6 +543,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_living_names_are_not_swept, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_names_are_made_and_linked_until_all_are_taken, open_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(test_what_a_crash_leaves_is_swept, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_a_swept_writer_notices, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_a_copy, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_a_seal_of_a_new_file, open_folder, remove_folder),
