@@ -6,11 +6,8 @@ typedef struct taker {
     void *ctx;
 } taker;
 
-/* numpy.save says Fortran order only of what is not in C order too. */
 static bool is_fortran(const npyx_array *array) {
-    npyx_view view;
-    npyx_view_of_array(array, &view);
-    return array->fortran_order && !npyx_view_is_contiguous(&view);
+    return npyx_header_npy_is_fortran(array->ndim, array->shape, array->fortran_order);
 }
 
 /* All items as they lie: a view of one axis. */

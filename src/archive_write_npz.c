@@ -39,14 +39,6 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
     return NPYX_OK;
 }
 
-/* Whether Fortran order is not also C order: numpy.save says so only then. */
-static bool is_fortran(const npyx_member *member, int64_t nelem) {
-    int nlong = 0;
-    for (int axis = 0; axis < member->ndim; axis++)
-        nlong += member->shape[axis] != 1;
-    return member->fortran_order && nelem > 0 && nlong > 1;
-}
-
 static npyx_status begin_entry(npz_writer *writer, const npyx_buffer *texts, size_t header_nbytes, int level,
                                npyx_error *error) {
     const char *filename = texts->bytes + header_nbytes;
@@ -62,7 +54,8 @@ static npyx_status npz_begin(npyx_archive_writer *base, const npyx_member *membe
                              npyx_error *error) {
     npz_writer *writer = (npz_writer *)base;
     npyx_buffer texts = {.host = base->host}; /* the header, and the file's name */
-    npyx_header_npy_append(member->dtype, member->ndim, member->shape, is_fortran(member, base->nelem),
+    npyx_header_npy_append(member->dtype, member->ndim, member->shape,
+                           npyx_header_npy_is_fortran(member->ndim, member->shape, member->fortran_order),
                            &texts);
     size_t header_nbytes = texts.nbytes;
     npyx_buffer_append(&texts, member->name, member->name_nbytes);

@@ -114,3 +114,13 @@ npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, con
     npyx_buffer_clear(&text);
     return status;
 }
+
+bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_order) {
+    int nlong = 0;
+    for (int axis = 0; axis < ndim; axis++) {
+        if (shape[axis] == 0)
+            return false;
+        nlong += shape[axis] != 1;
+    }
+    return fortran_order && nlong > 1;
+}

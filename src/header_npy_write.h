@@ -21,6 +21,9 @@ npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, con
                                           bool fortran_order, int version_major, size_t header_nbytes,
                                           npyx_buffer *out, npyx_error *error);
 
+/* Whether an array that lies in Fortran order is to be called so: not when that is C order, too. */
+bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_order);
+
 #pragma GCC visibility pop
 
 #endif

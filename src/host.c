@@ -85,6 +85,8 @@ bool npyx_buffer_grow(npyx_buffer *buffer, size_t nbytes) {
     size_t capacity_nbytes = buffer->capacity_nbytes < 64 ? 64 : buffer->capacity_nbytes;
     while (capacity_nbytes < wanted_nbytes)
         capacity_nbytes = capacity_nbytes > SIZE_MAX / 2 ? wanted_nbytes : capacity_nbytes * 2;
+    if (buffer->limit_nbytes != 0 && capacity_nbytes > buffer->limit_nbytes)
+        capacity_nbytes = buffer->limit_nbytes; /* or the next appends would not come here */
     char *bytes = buffer->host->resize(buffer->host->ctx, buffer->bytes, capacity_nbytes);
     if (bytes == NULL) {
         buffer->status = NPYX_NOMEM;

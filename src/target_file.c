@@ -33,7 +33,7 @@ static npyx_status follow(npyx_buffer *path, bool *is_link, npyx_error *error) {
     char target[PATH_MAX];
     ssize_t n = readlink(path->bytes, target, sizeof target);
     *is_link = n >= 0;
-    if (n < 0 && (errno == EINVAL || errno == ENOENT)) /* no link, or nothing there */
+    if (n < 0 && (errno == EINVAL || errno == ENOENT || errno == ENOTDIR)) /* no link, or nothing there */
         return NPYX_OK;
     if (n < 0 || n == sizeof target)
         return npyx_fail_errno(error, n < 0 ? errno : ENAMETOOLONG, "cannot be opened for writing");

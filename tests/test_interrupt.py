@@ -131,8 +131,20 @@ def deflated_histogram():
     return "SELECT sum(count) FROM npy_histogram(?, '', '', 1000)", "x"
 
 
+def archive():
+    """One step deflates 8 GB."""
+    write_sparse_npy("x", (1_000_000_000,))
+    return "SELECT npz_archive('x', array, 'deflate:1') FROM npy_file(?)", "x"
+
+
+def write_a_file():
+    """One step writes 80 GB; nothing of them stays."""
+    write_sparse_npy("x", (10_000_000_000,))
+    return "SELECT * FROM npy_write('out.npy', (SELECT array FROM npy_file(?)))", "x"
+
+
 TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
-TASKS += [filtered_rows, filtered_elements, statistics, statistics_along_an_axis, compare, histogram, deflated_histogram]
+TASKS += [archive, write_a_file, filtered_rows, filtered_elements, statistics, statistics_along_an_axis, compare, histogram, deflated_histogram]
 
 
 def open_files(folder):

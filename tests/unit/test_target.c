@@ -1,0 +1,558 @@
+/* Targets: the path leads to the old contents or the new ones, and nothing is left beside it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../src/target_file.h"
+#include "unit_host.h"
+
+static unit_host unit;
+static npyx_error error;
+static char folder[64];
+
+/* Each test has a folder of its own, which it works in. */
+static int open_folder(void **state) {
+    (void)state;
+    unit_host_init(&unit);
+    strcpy(folder, "/tmp/npyext-target-XXXXXX");
+    return mkdtemp(folder) != NULL && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int list_folder(char *names, size_t capacity_nbytes) {
+    struct dirent **entries;
+    int n = scandir(".", &entries, NULL, alphasort), nlisted = 0;
+    names[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name;
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
+            snprintf(names + strlen(names), capacity_nbytes - strlen(names), "%s%s", nlisted == 0 ? "" : " ",
+                     name);
+            nlisted++;
+        }
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+    return nlisted;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return chdir("/") == 0 && system(command) == 0 && unit.nblocks == 0 ? 0 : -1;
+}
+
+static void assert_names(const char *expected) {
+    char names[4000];
+    list_folder(names, sizeof names);
+    assert_string_equal(names, expected);
+}
+
+static void put(const char *path, const char *contents) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(contents, file);
+    fclose(file);
+}
+
+static void assert_contents(const char *path, const char *expected) {
+    char found[200] = {0};
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    found[fread(found, 1, sizeof found - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(found, expected);
+}
+
+static void append(npyx_target *target, const char *text) {
+    assert_int_equal(npyx_sink_append(target->sink, text, strlen(text), &error), NPYX_OK);
+}
+
+static void open_target(npyx_target *target, npyx_target_kind kind, const char *path, bool uses_names) {
+    *target = (npyx_target){0};
+    assert_int_equal(npyx_target_open_as(target, &unit.host, kind, path, uses_names, &error), NPYX_OK);
+}
+
+static void commit(npyx_target *target) {
+    assert_int_equal(npyx_target_prepare(target, &error), NPYX_OK);
+    assert_int_equal(npyx_target_commit(target, &error), NPYX_OK);
+    assert_null(target->file);
+    npyx_target_abandon(target); /* does nothing */
+}
+
+static void publish(const char *path, const char *contents, bool uses_names) {
+    npyx_target target;
+    open_target(&target, NPYX_TARGET_NEW, path, uses_names);
+    append(&target, contents);
+    commit(&target);
+}
+
+static unsigned mode_of(const char *path) {
+    struct stat found;
+    assert_int_equal(lstat(path, &found), 0);
+    return found.st_mode & 07777;
+}
+
+static void assert_refused(npyx_target_kind kind, const char *path, npyx_status status, const char *message) {
+    npyx_target target = {0};
+    assert_int_equal(npyx_target_open(&target, &unit.host, kind, path, &error), status);
+    if (strstr(error.message, message) == NULL)
+        fail_msg("%s: %s", path, error.message);
+    assert_null(target.file);
+    npyx_target_abandon(&target);
+}
+
+static void test_a_new_file(void **state) {
+    (void)state;
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        npyx_target target;
+        npyx_file_info info;
+        mode_t old = umask(027);
+        open_target(&target, NPYX_TARGET_NEW, "out.npy", uses_names);
+        assert_false(npyx_target_info(&target, &info));
+        append(&target, "contents");
+        assert_int_not_equal(access("out.npy", F_OK), 0);
+        commit(&target);
+        umask(old);
+        assert_true(npyx_target_info(&target, &info));
+        assert_int_equal(info.nbytes, 8);
+        assert_contents("out.npy", "contents");
+        assert_int_equal(mode_of("out.npy"), 0640);
+        assert_names("out.npy");
+        unlink("out.npy");
+    }
+}
+
+static void test_a_file_is_replaced(void **state) {
+    (void)state;
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        npyx_target target;
+        npyx_file_info before, after;
+        put("out.npy", "old");
+        chmod("out.npy", 0604);
+        open_target(&target, NPYX_TARGET_NEW, "out.npy", uses_names);
+        assert_true(npyx_target_info(&target, &before));
+        append(&target, "new contents");
+        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+        assert_contents("out.npy", "old");
+        assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+        assert_contents("out.npy", "new contents");
+        assert_int_equal(mode_of("out.npy"), 0604);
+        assert_true(npyx_target_info(&target, &after));
+        assert_int_equal(before.nbytes, 3);
+        assert_int_equal(after.nbytes, 12);
+        assert_int_not_equal(before.inode, after.inode);
+        assert_names("out.npy");
+    }
+}
+
+static void test_abandoning_leaves_the_path_as_it_was(void **state) {
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        bool uses_names = round & 1, is_prepared = round & 2, is_there = round & 4;
+        npyx_target target;
+        if (is_there)
+            put("out.npy", "old");
+        open_target(&target, NPYX_TARGET_NEW, "out.npy", uses_names);
+        append(&target, "new");
+        if (is_prepared)
+            assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+        npyx_target_abandon(&target);
+        assert_names(is_there ? "out.npy" : "");
+        if (is_there)
+            assert_contents("out.npy", "old");
+    }
+}
+
+static void test_a_commit_needs_a_prepare(void **state) {
+    (void)state;
+    npyx_target target;
+    put("out.npy", "old");
+    open_target(&target, NPYX_TARGET_NEW, "out.npy", false);
+    assert_int_equal(npyx_target_commit(&target, &error), NPYX_INVALID);
+    assert_contents("out.npy", "old");
+    assert_names("out.npy");
+}
+
+static void test_links_are_followed(void **state) {
+    (void)state;
+    assert_int_equal(mkdir("a", 0777) | mkdir("b", 0777), 0);
+    put("b/real.npy", "old");
+    assert_int_equal(symlink("../b/real.npy", "a/link.npy"), 0);
+    assert_int_equal(symlink("a/link.npy", "chain.npy"), 0);
+    assert_int_equal(symlink("b/missing.npy", "dangling.npy"), 0);
+    assert_int_equal(symlink("loop.npy", "loop.npy"), 0);
+    publish("chain.npy", "new", false);
+    assert_contents("b/real.npy", "new");
+    publish("dangling.npy", "made", true);
+    assert_contents("b/missing.npy", "made");
+    char target[10];
+    assert_int_equal(readlink("chain.npy", target, sizeof target), 10);
+    assert_names("a b chain.npy dangling.npy loop.npy");
+    char absolute[100];
+    snprintf(absolute, sizeof absolute, "%s/b/real.npy", folder);
+    assert_int_equal(symlink(absolute, "absolute.npy"), 0);
+    publish("absolute.npy", "newer", false);
+    assert_contents("b/real.npy", "newer");
+    assert_refused(NPYX_TARGET_NEW, "loop.npy", NPYX_IO, "cannot be opened for writing");
+}
+
+static void test_what_is_no_regular_file(void **state) {
+    (void)state;
+    assert_int_equal(mkdir("folder", 0777) | mkfifo("fifo", 0666), 0);
+    for (npyx_target_kind kind = NPYX_TARGET_NEW; kind <= NPYX_TARGET_EXTEND; kind++) {
+        assert_refused(kind, "folder", NPYX_UNSUPPORTED, "is a directory, not a regular file");
+        assert_refused(kind, "fifo", NPYX_UNSUPPORTED, "is a FIFO, not a regular file");
+        assert_refused(kind, "/dev/null", NPYX_UNSUPPORTED, "is a device, not a regular file");
+        assert_refused(kind, "folder/", NPYX_INVALID, "is a directory");
+        assert_refused(kind, "..", NPYX_INVALID, "is a directory");
+        assert_refused(kind, "/", NPYX_INVALID, "is a directory");
+        assert_refused(kind, "", NPYX_INVALID, "is no path");
+        assert_refused(kind, "missing/out.npy", NPYX_NOT_FOUND, "folder does not exist");
+    }
+    assert_refused(NPYX_TARGET_COPY, "out.npy", NPYX_NOT_FOUND, "no such file");
+    assert_refused(NPYX_TARGET_EXTEND, "out.npy", NPYX_NOT_FOUND, "no such file");
+    char name[300];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_refused(NPYX_TARGET_NEW, name, NPYX_IO, "File name too long");
+    assert_names("fifo folder");
+}
+
+/* A folder that stands at the path in the end is noticed before anything is renamed. */
+static void test_the_path_becomes_a_folder(void **state) {
+    (void)state;
+    npyx_target target;
+    open_target(&target, NPYX_TARGET_NEW, "out.npy", false);
+    assert_int_equal(mkdir("out.npy", 0777), 0);
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_UNSUPPORTED);
+    npyx_target_abandon(&target);
+    assert_names("out.npy");
+}
+
+/* As open(2): what may not be written to may not be replaced either. */
+static void test_permissions_are_needed(void **state) {
+    (void)state;
+    bool is_root = geteuid() == 0;
+    put("out.npy", "old");
+    assert_int_equal(mkdir("closed", 0555), 0);
+    assert_int_equal(chmod("out.npy", 0444) | chmod(".", 0777), 0);
+    if (is_root)
+        assert_int_equal(seteuid(65534), 0);
+    assert_refused(NPYX_TARGET_NEW, "out.npy", NPYX_IO, "Permission denied");
+    assert_refused(NPYX_TARGET_EXTEND, "out.npy", NPYX_IO, "Permission denied");
+    assert_refused(NPYX_TARGET_NEW, "closed/out.npy", NPYX_IO, "Permission denied");
+    if (is_root)
+        assert_int_equal(seteuid(0), 0);
+    assert_contents("out.npy", "old");
+    assert_names("closed out.npy");
+}
+
+static void test_the_longest_name(void **state) {
+    (void)state;
+    char name[256];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    publish(name, "by name", true);
+    assert_contents(name, "by name");
+    publish(name, "nameless", false);
+    assert_contents(name, "nameless");
+    assert_names(name);
+}
+
+static void test_stale_names_are_swept(void **state) {
+    (void)state;
+    char beside[NPYX_TARGET_NAME_NBYTES], other[NPYX_TARGET_NAME_NBYTES];
+    for (int i = 0; i < NPYX_TARGET_NNAMES; i += 7) {
+        npyx_target_name("out.npy", i, beside);
+        put(beside, "what a crash left");
+    }
+    npyx_target_name("other.npy", 0, other);
+    put(other, "of another file");
+    put(".out.npy", "not ours");
+    put(".out.npy.notes.npyext", "nor this");
+    publish("out.npy", "new", false);
+    assert_contents("out.npy", "new");
+    char expected[2000];
+    snprintf(expected, sizeof expected, "%s .out.npy .out.npy.notes.npyext out.npy", other);
+    assert_names(expected);
+}
+
+/* Neither a nameless file that has just got its name, nor one with a name from the start. */
+static void test_living_names_are_not_swept(void **state) {
+    (void)state;
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        npyx_target first, second;
+        char names[1000];
+        open_target(&first, NPYX_TARGET_NEW, "out.npy", uses_names);
+        append(&first, "first");
+        assert_int_equal(npyx_target_prepare(&first, &error), NPYX_OK);
+        assert_int_equal(list_folder(names, sizeof names), 1);
+        open_target(&second, NPYX_TARGET_NEW, "out.npy", uses_names);
+        append(&second, "second");
+        assert_int_equal(npyx_target_prepare(&second, &error), NPYX_OK);
+        assert_int_equal(list_folder(names, sizeof names), 2);
+        assert_int_equal(npyx_target_commit(&second, &error), NPYX_OK);
+        assert_contents("out.npy", "second");
+        assert_int_equal(npyx_target_commit(&first, &error), NPYX_OK);
+        assert_contents("out.npy", "first");
+        assert_names("out.npy");
+        unlink("out.npy");
+    }
+}
+
+static void test_names_are_made_and_linked_until_all_are_taken(void **state) {
+    (void)state;
+    npyx_target targets[NPYX_TARGET_NNAMES], last;
+    for (int i = 0; i < NPYX_TARGET_NNAMES; i++)
+        open_target(&targets[i], NPYX_TARGET_NEW, "out.npy", true);
+    last = (npyx_target){0};
+    assert_int_equal(npyx_target_open_as(&last, &unit.host, NPYX_TARGET_NEW, "out.npy", true, &error),
+                     NPYX_IO);
+    assert_non_null(strstr(error.message, "32 others write to it"));
+    open_target(&last, NPYX_TARGET_NEW, "out.npy", false);
+    assert_int_equal(npyx_target_prepare(&last, &error), NPYX_IO);
+    npyx_target_abandon(&targets[5]);
+    assert_int_equal(npyx_target_prepare(&last, &error), NPYX_OK);
+    assert_int_equal(npyx_target_commit(&last, &error), NPYX_OK);
+    for (int i = 0; i < NPYX_TARGET_NNAMES; i++)
+        npyx_target_abandon(&targets[i]);
+    assert_names("out.npy");
+}
+
+/* A process that dies with a name of its own, or between getting one and giving it up. */
+static void test_what_a_crash_leaves_is_swept(void **state) {
+    (void)state;
+    put("out.npy", "old");
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        char names[1000];
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            npyx_target target = {0};
+            npyx_target_open_as(&target, &unit.host, NPYX_TARGET_NEW, "out.npy", uses_names, &error);
+            npyx_target_prepare(&target, &error);
+            _exit(7);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        assert_int_equal(list_folder(names, sizeof names), 2);
+        assert_contents("out.npy", uses_names ? "new" : "old");
+        publish("out.npy", "new", uses_names);
+        assert_contents("out.npy", "new");
+        assert_names("out.npy");
+    }
+}
+
+/* Whoever takes a name away holds the lock, and so a name that is made anew is another file's. */
+static void test_a_swept_writer_notices(void **state) {
+    (void)state;
+    char beside[NPYX_TARGET_NAME_NBYTES];
+    int descriptor = -1;
+    int here = open(".", O_RDONLY | O_DIRECTORY);
+    npyx_target_name("out.npy", 0, beside);
+    /* another one holds the lock on the first name, as a sweeper does for a moment */
+    int held = open(beside, O_RDWR | O_CREAT, 0666);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    assert_int_equal(npyx_target_make_named(here, "out.npy", &descriptor, beside, &error), NPYX_OK);
+    assert_true(npyx_target_leads_to(here, beside, descriptor));
+    assert_false(npyx_target_leads_to(here, beside, held));
+    npyx_target_sweep(here, "out.npy");
+    char names[1000];
+    assert_int_equal(list_folder(names, sizeof names), 2);
+    close(descriptor);
+    close(held);
+    npyx_target_sweep(here, "out.npy");
+    assert_names("");
+    close(here);
+}
+
+static void test_a_copy(void **state) {
+    (void)state;
+    npyx_target target;
+    npyx_file_info info;
+    put("out.npy", "old");
+    open_target(&target, NPYX_TARGET_COPY, "out.npy", false);
+    assert_true(npyx_target_info(&target, &info));
+    assert_int_equal(info.nbytes, 3);
+    assert_int_equal(target.sink->nbytes, 3);
+    append(&target, " and new");
+    assert_contents("out.npy", "old");
+    assert_int_equal(npyx_sink_rewrite(target.sink, 0, "O", 1, &error), NPYX_OK);
+    commit(&target);
+    assert_contents("out.npy", "Old and new");
+    assert_names("out.npy");
+}
+
+static void test_a_seal_of_a_new_file(void **state) {
+    (void)state;
+    npyx_target target;
+    open_target(&target, NPYX_TARGET_NEW, "out.npy", false);
+    append(&target, "header data");
+    assert_int_equal(npyx_target_seal(&target, 0, "HEADER", 6, &error), NPYX_OK);
+    assert_int_equal(npyx_target_seal(&target, 7, "DATA", 4, &error), NPYX_OK); /* in place of the first */
+    assert_int_equal(npyx_target_seal(&target, 8, "DATA", 4, &error), NPYX_INVALID);
+    commit(&target);
+    assert_contents("out.npy", "header DATA");
+}
+
+static void test_extending(void **state) {
+    (void)state;
+    npyx_target target;
+    npyx_file_info info;
+    put("out.npy", "3 abc");
+    struct stat before, after;
+    assert_int_equal(stat("out.npy", &before), 0);
+    open_target(&target, NPYX_TARGET_EXTEND, "out.npy", false);
+    assert_int_equal(target.sink->nbytes, 5);
+    append(&target, "def");
+    assert_int_equal(npyx_target_seal(&target, 0, "6", 1, &error), NPYX_OK);
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+    assert_contents("out.npy", "3 abcdef"); /* what makes them count comes last */
+    assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+    assert_contents("out.npy", "6 abcdef");
+    assert_true(npyx_target_info(&target, &info));
+    assert_int_equal(info.nbytes, 8);
+    assert_int_equal(stat("out.npy", &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    assert_names("out.npy");
+}
+
+static void test_an_extension_is_abandoned(void **state) {
+    (void)state;
+    npyx_target target;
+    put("out.npy", "3 abc trailing");
+    open_target(&target, NPYX_TARGET_EXTEND, "out.npy", false);
+    append(&target, "def");
+    assert_int_equal(npyx_target_seal(&target, 0, "6", 1, &error), NPYX_OK);
+    assert_int_equal(npyx_sink_flush(target.sink, &error), NPYX_OK);
+    npyx_target_abandon(&target);
+    assert_contents("out.npy", "3 abc trailing");
+    /* what trailed the array goes when rows take its place, and no reader misses it */
+    open_target(&target, NPYX_TARGET_EXTEND, "out.npy", false);
+    assert_int_equal(npyx_sink_cut(target.sink, 5, &error), NPYX_OK);
+    append(&target, "def, and much more than what trailed it");
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+    npyx_target_abandon(&target);
+    assert_contents("out.npy", "3 abc");
+}
+
+static void test_one_extends_at_a_time(void **state) {
+    (void)state;
+    npyx_target first, second = {0};
+    put("out.npy", "abc");
+    open_target(&first, NPYX_TARGET_EXTEND, "out.npy", false);
+    append(&first, "def");
+    assert_refused(NPYX_TARGET_EXTEND, "out.npy", NPYX_IO, "is being added to by another writer");
+    npyx_target_abandon(&first);
+    open_target(&second, NPYX_TARGET_EXTEND, "out.npy", false);
+    commit(&second);
+    open_target(&first, NPYX_TARGET_EXTEND, "out.npy", false);
+    npyx_target_abandon(&first);
+    assert_contents("out.npy", "abc");
+}
+
+static void test_an_extended_file_is_replaced(void **state) {
+    (void)state;
+    npyx_target target;
+    put("out.npy", "abc");
+    open_target(&target, NPYX_TARGET_EXTEND, "out.npy", false);
+    append(&target, "def");
+    publish("out.npy", "another", false);
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_IO);
+    assert_non_null(strstr(error.message, "was replaced"));
+    npyx_target_abandon(&target);
+    assert_contents("out.npy", "another");
+}
+
+/* A full disk, at any stage, leaves the old file and nothing else. */
+static void test_a_full_disk(void **state) {
+    (void)state;
+    struct rlimit old, small;
+    static char bytes[1 << 20];
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){.rlim_cur = 100000, .rlim_max = old.rlim_max};
+    put("out.npy", "old");
+    for (int round = 0; round < 4; round++) {
+        bool extends = round & 1, is_buffered = round & 2;
+        npyx_target target;
+        open_target(&target, extends ? NPYX_TARGET_EXTEND : NPYX_TARGET_NEW, "out.npy", false);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        npyx_status status =
+            npyx_sink_append(target.sink, bytes, is_buffered ? 200000 : sizeof bytes, &error);
+        if (is_buffered && status == NPYX_OK)
+            status = npyx_target_prepare(&target, &error);
+        npyx_target_abandon(&target);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        assert_int_equal(status, NPYX_IO);
+        assert_non_null(strstr(error.message, "cannot be written (File too large"));
+        assert_contents("out.npy", "old");
+        assert_names("out.npy");
+    }
+}
+
+static void test_memory_runs_out(void **state) {
+    (void)state;
+    put("out.npy", "old");
+    for (npyx_target_kind kind = NPYX_TARGET_NEW; kind <= NPYX_TARGET_EXTEND; kind++) {
+        npyx_status status = NPYX_NOMEM;
+        int nfailed = 0;
+        for (; status == NPYX_NOMEM; nfailed++) {
+            npyx_target target = {0};
+            unit.fail_after = nfailed;
+            status = npyx_target_open(&target, &unit.host, kind, "out.npy", &error);
+            unit.fail_after = -1;
+            npyx_target_abandon(&target);
+            assert_contents("out.npy", "old");
+            assert_names("out.npy");
+        }
+        assert_int_equal(status, NPYX_OK);
+        assert_true(nfailed > 3);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_new_file, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_a_file_is_replaced, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_abandoning_leaves_the_path_as_it_was, open_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(test_a_commit_needs_a_prepare, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_links_are_followed, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_what_is_no_regular_file, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_the_path_becomes_a_folder, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_permissions_are_needed, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_the_longest_name, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_stale_names_are_swept, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_living_names_are_not_swept, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_names_are_made_and_linked_until_all_are_taken, open_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(test_what_a_crash_leaves_is_swept, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_a_swept_writer_notices, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_a_copy, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_a_seal_of_a_new_file, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_extending, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_an_extension_is_abandoned, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_one_extends_at_a_time, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_an_extended_file_is_replaced, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_a_full_disk, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_memory_runs_out, open_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
