@@ -49,33 +49,15 @@ static void fail(aggregate *a, sqlite3_context *context, const archive_kind *kin
                  npyx_error *error) {
     if (error->status == NPYX_TOOBIG)
         npyx_error_set(error, NPYX_TOOBIG, -1,
-                       "row %" PRId64
-                       ": the archive is longer than SQLite's limit of %zu bytes; of any size it "
+                       "the archive is longer than SQLite's limit of %zu bytes; of any size it "
                        "goes to a file through a table, as in CREATE VIRTUAL TABLE temp.out USING "
                        "npy('out.%s', mode='w+')",
-                       a->nrows, a->out.limit_nbytes, npyx_format_name(kind->format));
+                       a->out.limit_nbytes, npyx_format_name(kind->format));
     if (error->status == NPYX_TOOBIG || error->status == NPYX_INVALID)
         place = (npyext_place){.path = kind->caller.name};
     npyext_result_error(context, place, error);
     a->has_failed = true;
     clear(a);
-}
-
-/* The name of the row's array. A .ten's may be left out. */
-static npyx_status read_name(sqlite3_value *value, const char **name, size_t *nbytes, npyx_error *error) {
-    *name = "";
-    *nbytes = 0;
-    if (value == NULL)
-        return NPYX_OK;
-    int type = sqlite3_value_type(value);
-    if (type == SQLITE_NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name is NULL");
-    if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name is a %s, not a TEXT",
-                         type == SQLITE_BLOB ? "BLOB" : "REAL");
-    *name = (const char *)sqlite3_value_text(value);
-    *nbytes = (size_t)sqlite3_value_bytes(value);
-    return *name == NULL ? npyx_fail_nomem(error) : NPYX_OK;
 }
 
 static npyx_status read_method(sqlite3_value *value, npyx_zip_method *method, npyx_error *error) {
@@ -96,7 +78,7 @@ static npyx_status add(const aggregate *a, npyext_array_value *value, const arch
     const char *name;
     size_t name_nbytes;
     npyx_zip_method method;
-    npyx_status status = read_name(row->name, &name, &name_nbytes, error);
+    npyx_status status = npyext_member_name(row->name, &name, &name_nbytes, error);
     if (status == NPYX_OK)
         status = read_method(row->method, &method, error);
     return status == NPYX_OK
@@ -115,7 +97,6 @@ static void step(sqlite3_context *context, const archive_kind *kind, const row *
     }
     if (a->has_failed)
         return;
-    a->nrows++;
     npyx_status status = npyext_array_value_open(&value, context, &kind->caller, row->array, &error);
     if (status == NPYX_DONE)
         status = npyx_fail(&error, NPYX_INVALID, -1, "the array is NULL");
@@ -127,6 +108,7 @@ static void step(sqlite3_context *context, const archive_kind *kind, const row *
         npyx_error_place(&error, status, "row %" PRId64, a->nrows);
         fail(a, context, kind, value.place, &error);
     }
+    a->nrows++;
     npyext_array_value_close(&value);
 }
 

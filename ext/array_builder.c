@@ -35,7 +35,7 @@ npyx_status npyext_array_builder_set_dtype(npyext_array_builder *builder, sqlite
     if (nbytes == 0)
         return NPYX_OK;
     builder->is_dtype_given = true;
-    return npyx_dtype_from_text(&builder->arena, text, nbytes, &builder->dtype, error);
+    return npyx_dtype_for_writing(&builder->arena, text, nbytes, &builder->dtype, error);
 }
 
 npyx_status npyext_array_builder_infer(npyext_array_builder *builder, const char *code, npyx_error *error) {

@@ -93,17 +93,6 @@ static npyx_status read_order(npyext_call *c, sqlite3_value *argument, bool *is_
                                        (int)(nbytes < 40 ? nbytes : 40), text));
 }
 
-/* Whether Fortran order is another than C order: where two axes have a length, and there are items. */
-static bool differs_in_fortran(const npyx_view *view) {
-    int naxes = 0;
-    for (int axis = 0; axis < view->ndim; axis++) {
-        naxes += view->shape[axis] != 1;
-        if (view->shape[axis] == 0)
-            return false;
-    }
-    return naxes > 1;
-}
-
 void npyext_order_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     static const npyext_caller caller = {"npy_order", "npy_order(array, 'F')"};
     (void)argc;
@@ -116,7 +105,7 @@ void npyext_order_function(sqlite3_context *context, int argc, sqlite3_value **a
         status = read_order(&c, argv[1], &is_fortran);
     if (status == NPYX_OK) {
         npyx_view stored = c.view;
-        is_fortran = is_fortran && differs_in_fortran(&c.view);
+        is_fortran = npyx_header_npy_is_fortran(c.view.ndim, c.view.shape, is_fortran);
         if (is_fortran)
             npyx_view_reverse(&stored);
         npyx_header_npy_append(c.view.dtype, c.view.ndim, c.view.shape, is_fortran, &c.out);

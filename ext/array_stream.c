@@ -94,3 +94,19 @@ npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer 
         status = stream(value, in_c_order, (taker){take_into_archive, writer}, error);
     return status == NPYX_OK ? npyx_archive_writer_end(writer, error) : status;
 }
+
+npyx_status npyext_member_name(sqlite3_value *value, const char **name, size_t *nbytes, npyx_error *error) {
+    *name = "";
+    *nbytes = 0;
+    if (value == NULL)
+        return NPYX_OK;
+    int type = sqlite3_value_type(value);
+    if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
+        return npyx_fail(error, NPYX_INVALID, -1, "the name is %s, not a TEXT",
+                         type == SQLITE_NULL   ? "NULL"
+                         : type == SQLITE_BLOB ? "a BLOB"
+                                               : "a REAL");
+    *name = (const char *)sqlite3_value_text(value);
+    *nbytes = (size_t)sqlite3_value_bytes(value);
+    return *name == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+}

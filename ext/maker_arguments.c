@@ -6,11 +6,7 @@ npyx_status npyext_maker_dtype(npyext_call *call, sqlite3_value *argument, npyx_
     size_t nbytes = 0;
     npyx_status status = npyext_call_text(call, argument, "the dtype", &text, &nbytes);
     if (status == NPYX_OK)
-        status = npyx_dtype_from_text(arena, text, nbytes, dtype, &call->error);
-    if (status == NPYX_OK && (*dtype)->has_objects)
-        status = npyx_fail(&call->error, NPYX_UNSUPPORTED, -1,
-                           "dtype %.*s holds Python objects, which are a pickle and are never written",
-                           (int)(nbytes < 80 ? nbytes : 80), text);
+        status = npyx_dtype_for_writing(arena, text, nbytes, dtype, &call->error);
     return status == NPYX_OK || status == NPYX_DONE ? status : npyext_call_fault(call, status);
 }
 

@@ -48,10 +48,7 @@ static npyx_status read_shape(npyext_table_writer *writer, const char *text, npy
 }
 
 static npyx_status read_dtype(npyext_table_writer *writer, const char *text, npyx_error *error) {
-    npyx_status status = npyx_dtype_from_text(&writer->arena, text, strlen(text), &writer->dtype, error);
-    if (status == NPYX_OK && writer->dtype->has_objects)
-        return npyx_fail(error, NPYX_UNSUPPORTED, -1, "objects are not written");
-    return status;
+    return npyx_dtype_for_writing(&writer->arena, text, strlen(text), &writer->dtype, error);
 }
 
 /* The array that mode 'a' adds to: dtype and shape as in the file. */

@@ -322,11 +322,9 @@ static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **v
 static npyx_status append_array(npyext_table_writer *writer, sqlite3_value **values, npyx_error *error) {
     static const npyext_caller caller = {"array", "array"};
     npyext_array_value array;
-    npyx_value name;
-    npyx_status status = npyext_value_read(values[0], &name, error);
-    if (status == NPYX_OK && name.kind != NPYX_VALUE_TEXT)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name is %s, not a TEXT",
-                         name.kind == NPYX_VALUE_NULL ? "NULL" : "a number or a BLOB");
+    const char *name;
+    size_t name_nbytes;
+    npyx_status status = npyext_member_name(values[0], &name, &name_nbytes, error);
     if (status != NPYX_OK)
         return status;
     status = npyext_array_value_open_at(
@@ -334,7 +332,7 @@ static npyx_status append_array(npyext_table_writer *writer, sqlite3_value **val
     if (status == NPYX_DONE)
         status = npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
     if (status == NPYX_OK)
-        status = npyext_stream_member(&array, writer->archive, writer->format, name.bytes, name.nbytes,
+        status = npyext_stream_member(&array, writer->archive, writer->format, name, name_nbytes,
                                       writer->method, error);
     npyext_array_value_close(&array);
     return status;

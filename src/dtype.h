@@ -97,6 +97,10 @@ npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *liter
 npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nbytes, const npyx_dtype **dtype,
                                  npyx_error *error);
 
+/* The same for what is to be written: NPYX_UNSUPPORTED for objects, which only a pickle holds. */
+npyx_status npyx_dtype_for_writing(npyx_arena *arena, const char *text, size_t nbytes,
+                                   const npyx_dtype **dtype, npyx_error *error);
+
 /* Appends NumPy's dtype.name: `float64`, `str96`, `datetime64[ns]`, `void128`. */
 void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer);
 

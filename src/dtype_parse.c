@@ -463,3 +463,13 @@ npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nby
     }
     return status;
 }
+
+npyx_status npyx_dtype_for_writing(npyx_arena *arena, const char *text, size_t nbytes,
+                                   const npyx_dtype **dtype, npyx_error *error) {
+    npyx_status status = npyx_dtype_from_text(arena, text, nbytes, dtype, error);
+    if (status == NPYX_OK && (*dtype)->has_objects)
+        return npyx_fail(error, NPYX_UNSUPPORTED, -1,
+                         "dtype %.*s holds Python objects, which are a pickle and are never written",
+                         (int)(nbytes < 80 ? nbytes : 80), text);
+    return status;
+}

@@ -182,7 +182,7 @@ def test_groups(connect):
         assert np.load(io.BytesIO(zipped)).files == expected
         assert [info for _, info, _, _ in decode_ten(ten)] == expected
     db.execute("UPDATE arrays SET array = NULL WHERE id = 77")
-    assert error_of(db, sql) == "npyext: npz_archive: row 8: the array is NULL"
+    assert error_of(db, sql) == "npyext: npz_archive: row 7: the array is NULL"
     db.execute("DELETE FROM arrays WHERE id = 77")
     assert len(db.execute(sql).fetchall()) == 10
 
@@ -240,21 +240,21 @@ def test_errors_say_the_row(connect, row, message):
     values = f"('a', ?1, 'stored'), ({name}, {array}, {method[0] if method else repr('stored')})"
     sql = f"SELECT npz_archive(column1, column2, column3), ?2, ?3 FROM (VALUES {values})"
     text = error_of(db, sql, npy_bytes(np.arange(3)), npz_bytes({"a": np.arange(3)}), object_npy_bytes())
-    assert text.startswith(("npyext: npz_archive: row 2: ", "npyext: BLOB: row 2: ")) and message in text
+    assert text.startswith(("npyext: npz_archive: row 1: ", "npyext: BLOB: row 1: ")) and message in text
 
 
 def test_damaged_arrays_are_refused(connect, tmp_path):
     db = connect()
     contents = npy_bytes(np.arange(100.0))
-    assert "row 1: data is truncated" in error_of(db, "SELECT npz_archive('a', ?)", contents[:-1])
-    assert "npyext: BLOB: row 1:" in error_of(db, "SELECT ten_archive(?)", contents[:20])
+    assert "row 0: data is truncated" in error_of(db, "SELECT npz_archive('a', ?)", contents[:-1])
+    assert "npyext: BLOB: row 0:" in error_of(db, "SELECT ten_archive(?)", contents[:20])
     for method in ("stored", "deflate"):
         path = tmp_path / f"{method}.npz"
         damaged = bytearray(archive(db, ["a"], [contents], method))
         damaged[150 if method == "deflate" else 300] ^= 1
         path.write_bytes(damaged)
         text = error_of(db, "SELECT npz_archive(name, array) FROM npy_file(?)", str(path))
-        assert f"{method}.npz:a: row 1: " in text
+        assert f"{method}.npz:a: row 0: " in text
 
 
 def test_longer_than_the_limit(connect, tmp_path):
@@ -264,7 +264,7 @@ def test_longer_than_the_limit(connect, tmp_path):
     rows = "FROM (VALUES (1), (2)), npy_file(?)"
     for call, name in (("npz_archive('a' || column1, array)", "npz"), ("ten_archive(array)", "ten")):
         text = too_big(db, f"SELECT {call} {rows}", str(tmp_path / "x.npy"))
-        assert f"_archive: row 2: the archive is longer than SQLite's limit of {limit} bytes" in text
+        assert f"_archive: the archive is longer than SQLite's limit of {limit} bytes" in text
         assert f"CREATE VIRTUAL TABLE temp.out USING npy('out.{name}', mode='w+')" in text
     fits = one(db, f"SELECT npz_archive('a' || column1, array, 'deflate') {rows}", str(tmp_path / "x.npy"))
     assert len(opened(fits).namelist()) == 2
@@ -352,4 +352,4 @@ def test_ten_names_may_repeat_or_be_left_out(connect):
 def test_ten_refuses(connect, array, name, message):
     db = connect()
     text = error_of(db, "SELECT ten_archive(?, ?)", npy_bytes(array), name)
-    assert text.startswith("npyext: ten_archive: row 1: ") and message in text
+    assert text.startswith("npyext: ten_archive: row 0: ") and message in text

@@ -545,7 +545,7 @@ def test_a_schema_that_changes_in_the_transaction(connect, folder):
         ("'out.npy', mode='w'", "there is no mode 'w': 'r' reads, 'w+' writes a new file, 'a' adds to one"),
         ("'out.npy', mode='r+'", "mode 'r+' (rows changed in place) is not in this build"),
         ("'out.npy', mode='w+', dtype='f5'", "f5"),
-        ("'out.npy', mode='w+', dtype='O'", "objects are not written"),
+        ("'out.npy', mode='w+', dtype='O'", "dtype O holds Python objects, which are a pickle and are never written"),
         ("'out.npy', mode='w+', dtype='f4', shape='[]'", "an array without an axis has no rows to add"),
         ("'out.npy', mode='w+', dtype='f4', shape='[3, -1]'", "a dimension of the shape is -1; the first one, that of the rows, can be -1"),
         ("'out.npy', mode='w+', dtype='f4', shape='[-1, -1]'", "a dimension of the shape is -1; the first one, that of the rows, can be -1"),
@@ -628,7 +628,7 @@ def test_archives_refuse_what_they_cannot_hold(connect, folder):
     make(db, "out.ten", "ten", mode="w+")
     for table, name, value, message in [
         ("zip", None, array, "the name is NULL, not a TEXT"),
-        ("zip", 5, array, "the name is a number or a BLOB, not a TEXT"),
+        ("zip", 5.5, array, "the name is a REAL, not a TEXT"),
         ("zip", "x", None, "NULL"),
         ("zip", "x", "x.npy", "a path is opened by npy_file"),
         ("zip", "x", b"abc", ""),
