@@ -17,6 +17,7 @@ typedef struct npyx_target_file {
     npyx_target_kind kind;
     int folder;
     int descriptor;
+    int original; /* of NPYX_TARGET_COPY what is copied, locked; -1 otherwise */
     char *folder_path;
     char *name;                           /* in the folder */
     char beside[NPYX_TARGET_NAME_NBYTES]; /* what the file is called now; '' when it has no name of its own */
@@ -98,18 +99,17 @@ static npyx_status copy_from(npyx_target *target, const char *path, npyx_error *
     return status;
 }
 
-/* Opens the file that is extended, and locks it. */
-static npyx_status lock_file(npyx_target_file *file, npyx_error *error) {
-    file->descriptor =
-        openat(file->folder, file->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (file->descriptor < 0)
+/* Opens the file that is added to, and locks it against others who do. */
+static npyx_status lock_file(const npyx_target_file *file, int *descriptor, npyx_error *error) {
+    *descriptor = openat(file->folder, file->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (*descriptor < 0)
         return npyx_fail_errno(error, errno, "cannot be opened for writing");
-    bool is_locked = flock(file->descriptor, LOCK_EX | LOCK_NB) == 0;
+    bool is_locked = flock(*descriptor, LOCK_EX | LOCK_NB) == 0;
     if (!is_locked && errno == EWOULDBLOCK)
         return npyx_fail(error, NPYX_IO, -1, "is being added to by another writer");
     if (!is_locked)
         return npyx_fail_errno(error, errno, "cannot be locked");
-    if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
+    if (!npyx_target_leads_to(file->folder, file->name, *descriptor))
         return npyx_fail(error, NPYX_IO, -1, "was replaced while it was opened");
     return NPYX_OK;
 }
@@ -125,7 +125,7 @@ static npyx_status open_file(npyx_target *target, const char *path, bool uses_na
     if (!target->has_info && file->kind != NPYX_TARGET_NEW)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
     if (file->kind == NPYX_TARGET_EXTEND) {
-        status = lock_file(file, error);
+        status = lock_file(file, &file->descriptor, error);
         if (status == NPYX_OK && fstat(file->descriptor, &found) != 0)
             status = npyx_fail_errno(error, errno, "cannot be examined");
         if (status == NPYX_OK)
@@ -133,7 +133,10 @@ static npyx_status open_file(npyx_target *target, const char *path, bool uses_na
         if (status == NPYX_OK)
             file->original_nbytes = found.st_size;
     } else {
-        status = make_file(file, uses_names, error);
+        if (file->kind == NPYX_TARGET_COPY)
+            status = lock_file(file, &file->original, error);
+        if (status == NPYX_OK)
+            status = make_file(file, uses_names, error);
         if (status == NPYX_OK && target->has_info)
             status = take_permissions(file, &found, error);
     }
@@ -147,13 +150,18 @@ static npyx_status open_file(npyx_target *target, const char *path, bool uses_na
 
 /* ---- closing ---- */
 
+static void unlock_and_close(int descriptor) {
+    if (descriptor < 0)
+        return;
+    flock(descriptor, LOCK_UN); /* a child process may hold a copy of the descriptor */
+    close(descriptor);
+}
+
 static void close_target(npyx_target *target) {
     npyx_target_file *file = target->file;
     npyx_sink_close(target->sink);
-    if (file->descriptor >= 0) {
-        flock(file->descriptor, LOCK_UN); /* a child process may hold a copy of the descriptor */
-        close(file->descriptor);
-    }
+    unlock_and_close(file->descriptor);
+    unlock_and_close(file->original);
     if (file->folder >= 0)
         close(file->folder);
     npyx_host *host = file->host;
@@ -183,7 +191,8 @@ npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_targe
     target->file = npyx_alloc(host, sizeof *target->file);
     if (target->file == NULL)
         return npyx_fail_nomem(error);
-    *target->file = (npyx_target_file){.host = host, .kind = kind, .folder = -1, .descriptor = -1};
+    *target->file =
+        (npyx_target_file){.host = host, .kind = kind, .folder = -1, .descriptor = -1, .original = -1};
     npyx_status status = open_file(target, path, uses_names, error);
     if (status != NPYX_OK)
         npyx_target_abandon(target);
@@ -251,7 +260,8 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
         status = sync_file(file, error);
     if (status != NPYX_OK)
         return status;
-    if (is_extended && !npyx_target_leads_to(file->folder, file->name, file->descriptor))
+    int added_to = file->kind == NPYX_TARGET_COPY ? file->original : is_extended ? file->descriptor : -1;
+    if (added_to >= 0 && !npyx_target_leads_to(file->folder, file->name, added_to))
         return npyx_fail(error, NPYX_IO, -1, "was replaced by another file while it was added to");
     if (!is_extended)
         status = look(file, &found, &is_found, error);

@@ -9,8 +9,7 @@
  * same path removes those that nobody holds a lock on.
  *
  * NPYX_TARGET_EXTEND adds to the file in place, behind nbytes that no reader looks beyond; what makes the
- * added bytes count (a header's length) is written last, by the commit. The file is locked with flock against
- * a second one who extends it.
+ * added bytes count (a header's length) is written last, by the commX
  *
  * A path that is a symbolic link stands for what it points to, as it does for open(2). Anything at it but a
  * regular file is refused. Permissions are those that open(2) gives: those of the file that is replaced, else
@@ -38,8 +37,8 @@ typedef struct npyx_target {
 } npyx_target;
 
 /* Opens the target; *target is zero-initialised. NPYX_NOT_FOUND for COPY and EXTEND without a file at the
- * path (and for a folder that does not exist), NPYX_IO with the system's reason otherwise; EXTEND of a file
- * that another one extends at this moment is NPYX_IO, too. */
+ * path (and for a folder that does not exist), NPYX_IO with the system's reason otherwise, and for COPY and
+ * EXTEND of a file that another one adds to at this moment. */
 npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
                              npyx_error *error);
 
@@ -53,7 +52,7 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
                              npyx_error *error);
 
 /* All that can fail of a commit: writes out and syncs what the sink holds, gives the file a name. For EXTEND
- * also that the path still leads to the file. */
+ * and COPY also that the path still leads to the file. */
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
 
 /* Publishes, and syncs the folder. To be called after prepare; the target is closed whatever the status. */

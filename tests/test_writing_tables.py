@@ -501,6 +501,32 @@ def test_two_writers_of_one_file(connect, folder):
     only(folder, "out.npy")
 
 
+@pytest.mark.parametrize("path", ["out.npz", "out.ten"])
+def test_two_writers_who_add_to_one_archive(connect, folder, path):
+    """Each works on a copy: the later one must not take the earlier one's arrays away."""
+    one, two, array = connect(), connect(), npy_bytes(np.arange(3))
+    make(one, path, mode="w+")
+    one.execute("INSERT INTO out VALUES ('a', ?)", (array,))
+    for db in (one, two):
+        db.execute("DROP TABLE IF EXISTS temp.out")
+        make(db, path, mode="a")
+    one.execute("BEGIN")
+    one.execute("INSERT INTO out VALUES ('b', ?)", (array,))
+    assert "is being added to by another writer" in error_of(two, "INSERT INTO out VALUES ('c', ?)", array)
+    one.execute("COMMIT")
+    two.execute("INSERT INTO out VALUES ('c', ?)", (array,))
+    assert [name for (name,) in two.execute("SELECT name FROM npy_meta(?)", (path,))] == ["a", "b", "c"]
+    two.execute("BEGIN")
+    two.execute("INSERT INTO out VALUES ('d', ?)", (array,))
+    other = contents(path)
+    with open("other", "wb") as file:
+        file.write(other)
+    os.replace("other", path)
+    assert "was replaced by another file" in error_of(two, "COMMIT")
+    assert contents(path) == other
+    only(folder, path)
+
+
 def test_a_file_replaced_while_rows_are_added(connect, folder):
     np.save("out.npy", np.arange(3))
     db = connect()
