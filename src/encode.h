@@ -35,13 +35,16 @@ typedef struct npyx_json_form {
 } npyx_json_form;
 
 /* Measures nested lists, which must not be ragged. dtype may be NULL; with a complex one the innermost lists
- * are items. NPYX_INVALID for what is no JSON, with its byte offset, or ragged, saying where (`[2, 0]`). */
+ * are items, and with a structured one objects or, when the first item is none, lists of its fields (then
+ * the first fields that are structured are lists too). NPYX_INVALID for what is no JSON, with its byte
+ * offset, or ragged, saying where (`[2, 0]`). */
 npyx_status npyx_json_measure(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
                               npyx_json_form *form, npyx_error *error);
 
 /* The dtype that NumPy would give it: bool, int64, uint64, float64 or U of the longest text, in the host's
  * byte order; numbers with nulls are float64. NPYX_INVALID for what has none (texts and numbers mixed,
- * objects, wide integers, nulls alone or among texts); of no items float64. */
+ * objects, wide integers, nulls alone or among texts or bools) and for uint64 beside int64, which NumPy
+ * rounds to float64; of no items float64. */
 npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const npyx_dtype **dtype,
                             npyx_error *error);
 

@@ -82,21 +82,42 @@ static bool store_integer(npyx_type type, bool big, const npyx_number *number, u
     }
 }
 
-/* Through the conversions of arrays, which round once whatever they come from. */
+/* An integer through the conversions of arrays: they round once, where a double between would round twice. */
 static bool convert(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item) {
-    npyx_dtype from = {.type = NPYX_I8,
-                       .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
-                       .multiple = 1,
-                       .itemsize = sizeof(int64_t)};
-    const void *value = &number->i64;
-    if (number->form == NPYX_NUMBER_U64) {
-        from.type = NPYX_U8;
-        value = &number->u64;
-    } else if (number->form == NPYX_NUMBER_F64) {
-        from.type = NPYX_F8;
-        value = &number->f64;
-    }
+    bool is_signed = number->form == NPYX_NUMBER_I64;
+    const npyx_dtype from = {.type = is_signed ? NPYX_I8 : NPYX_U8,
+                             .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
+                             .multiple = 1,
+                             .itemsize = sizeof(int64_t)};
+    const void *value = is_signed ? (const void *)&number->i64 : (const void *)&number->u64;
     return npyx_convert_items(&from, value, 1, dtype, item, 0, NULL) == NPYX_OK;
+}
+
+/* A double as a float of another width than f4 and f8; false when it is finite and would not be. */
+static bool store_rounded(const npyx_dtype *dtype, double value, uint8_t *item) {
+    const bool big = dtype->is_big_endian, is_finite = isfinite(value);
+    uint64_t significand;
+    uint16_t bits;
+    switch (dtype->type) {
+    case NPYX_F2:
+        bits = npyx_f16_from_f64(value);
+        npyx_store_u16(item, bits, big);
+        return !is_finite || (bits & 0x7fff) != 0x7c00;
+    case NPYX_BFLOAT16:
+        bits = npyx_bfloat16_from_f64(value);
+        npyx_store_u16(item, bits, big);
+        return !is_finite || (bits & 0x7fff) != 0x7f80;
+    case NPYX_E4M3FN: /* has no infinities */
+        *item = npyx_e4m3fn_from_f64(value);
+        return isnan(value) || (*item & 0x7f) != 0x7f;
+    case NPYX_E5M2: *item = npyx_e5m2_from_f64(value); return !is_finite || (*item & 0x7f) != 0x7c;
+    default: break;
+    }
+    memset(item, 0, (size_t)dtype->itemsize);
+    npyx_x87_from_f64(value, &significand, &bits);
+    npyx_store_u64(big ? item + dtype->itemsize - 8 : item, significand, big);
+    npyx_store_u16(big ? item + dtype->itemsize - 10 : item + 8, bits, big);
+    return true;
 }
 
 /* A float that is not complex. */
@@ -114,12 +135,7 @@ static bool store_real(const npyx_dtype *dtype, const npyx_number *number, uint8
         npyx_store_f32(item, narrow, big);
         return !isinf(narrow) || isinf(value);
     }
-    if (number->form == NPYX_NUMBER_F64 && dtype->type == NPYX_F2) {
-        uint16_t bits = npyx_f16_from_f64(value);
-        npyx_store_u16(item, bits, big);
-        return (bits & 0x7fff) != 0x7c00 || isinf(value);
-    }
-    return convert(dtype, number, item);
+    return number->form == NPYX_NUMBER_F64 ? store_rounded(dtype, value, item) : convert(dtype, number, item);
 }
 
 npyx_dtype npyx_encode_part(const npyx_dtype *dtype) {
