@@ -206,7 +206,8 @@ def test_axes(connect):
             if part.size:
                 at = [file_index(axis, i) for axis, i in zip(kept, coordinate)]
                 assert row["at"] == (at[0] if len(kept) == 1 else json.dumps(at).replace(" ", ""))
-            assert row["count"] == items.size and row["sum"] == items.sum() and row["crc32"] is None
+            exact = items.sum(dtype="f8" if dtype == "<f4" else None)  # NumPy adds float32 up in float32
+            assert row["count"] == items.size and row["sum"] == exact and row["crc32"] is None
             if not items.size:
                 continue
             assert (row["min"], row["max"]) == (items.min(), items.max())
