@@ -27,8 +27,8 @@ npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t 
 npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, npyx_array *array,
                                   npyx_error *error);
 
-/* The same from a source that begins with the header; head holds its first bytes, read before (may be none).
- * Does not look at the data behind. */
+/* The same from a source that begins with the header; head holds its first bytes, read before: 12 or more,
+ * where the source has as many. Does not look at the data behind. */
 npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_t head_nbytes,
                                  npyx_array *array, npyx_error *error);
 
