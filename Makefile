@@ -90,7 +90,7 @@ demo: ## Install what is missing, build, and show the extension on a small folde
 .PHONY: check
 check: ## Install what is missing, build, and run every test
 	@sh tests/install-packages.sh check
-	@$(again) npyext.so units-release
+	@$(again) npyext.so units-release replayers-release
 	@$(suite) tests
 
 .PHONY: sqlite-versions
@@ -103,7 +103,7 @@ check-unit: units-release ## Unit tests of the codec, without SQLite
 
 .PHONY: check-sql
 check-sql: npyext.so ## The functions in SQL: stored output of tests/sql and the documents, and through Python
-	@$(suite) $(filter-out tests/test_unit.py tests/test_corpus.py tests/test_numpy%,$(wildcard tests/test_*.py))
+	@$(suite) $(filter-out tests/test_unit.py tests/test_corpus.py tests/test_fuzz_corpus.py tests/test_numpy%,$(wildcard tests/test_*.py))
 
 .PHONY: update-sql
 update-sql: npyext.so ## Store the output of tests/sql as it is now; read the difference before you commit it
@@ -118,7 +118,7 @@ check-corpus: npyext.so ## The corpus of good, malformed and real files (NPYEXT_
 	@$(suite) tests/test_corpus.py
 
 .PHONY: check-sanitized
-check-sanitized: .build/asan/npyext.so units-asan ## Every test again, under AddressSanitizer and UBSan
+check-sanitized: .build/asan/npyext.so units-asan replayers-asan ## Every test again, under AddressSanitizer and UBSan
 	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 	    $(suite) tests
 
@@ -182,7 +182,7 @@ fuzzers: $(fuzzers:%=.build/fuzz/fuzz_%)
 .PHONY: fuzz
 fuzz: ## Fuzz every target of tests/fuzz for SECONDS=30 each, from fresh seeds; findings stay in .build/fuzz
 	@sh tests/install-packages.sh fuzz
-	@$(again) fuzzers
+	@$(again) -s fuzzers
 	@$(PYTHON) -B tests/fuzz/run.py $(SECONDS) $(TARGETS)
 
 .PHONY: bench

@@ -365,6 +365,8 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
     const char *nul = memchr(text, '\0', nbytes);
     if (nul != NULL)
         return npyx_fail(error, NPYX_CORRUPT, nul - text, "the text holds a NUL byte");
+    if (!npyx_utf8_is_valid(text, nbytes))
+        return npyx_fail(error, NPYX_CORRUPT, 0, "the text is not valid UTF-8");
     /* Blank lines may stand before the literal, but no indentation behind a line end. */
     for (;;) {
         skip_blanks(&p);

@@ -40,7 +40,7 @@ typedef struct npyx_literal {
     size_t end_off;
 } npyx_literal;
 
-/* Parses UTF-8 text that holds one literal and nothing else. allow_long takes Python 2's `2L`. The offset in
+/* Parses text that holds one literal and nothing else, and is UTF-8. allow_long takes Python 2's `2L`. The offset in
  * an error counts from the start of text. NPYX_CORRUPT or NPYX_NOMEM. */
 npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbytes, bool allow_long,
                                const npyx_literal **literal, npyx_error *error);

@@ -1,7 +1,7 @@
 /* Slices of any view stay inside of the array, and say where in the file they are. */
 #include "fuzz.h"
 
-enum { DATA_OFF = 128, MAX_NCHECKED = 200 };
+enum { DATA_OFF = 128, MAX_NCHECKED = 30 };
 
 static void make_array(fuzz_input *input, npyx_array *array, npyx_dtype *dtype) {
     static const int64_t lengths[] = {0, 1, 2, 3, 5, 7, 16, 1000};

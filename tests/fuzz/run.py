@@ -55,9 +55,10 @@ def run(target, seconds):
     output = done.stdout.decode("utf-8", "backslashreplace")
     with open(os.path.join(BUILD, f"{target}.log"), "w", encoding="utf-8") as log:
         log.write(output)
-    executions = statistic(output, r"stat::number_of_executed_units: (\d+)") or statistic(output, r"#(\d+)\t")
-    print(f"{target:8} {executions:>10} executions, {statistic(output, r' cov: (\d+)'):>6} edges, "
-          f"{statistic(output, r' ft: (\d+)'):>6} features, peak {statistic(output, r'peak_rss_mb: (\d+)'):>4} MB: "
+    executions = statistic(output, r"stat::number_of_executed_units: +(\d+)") or statistic(output, r"#(\d+)\t")
+    edges, features = statistic(output, r" cov: (\d+)"), statistic(output, r" ft: (\d+)")
+    megabytes = statistic(output, r"peak_rss_mb: +(\d+)")
+    print(f"{target:8} {executions:>10} executions, {edges:>6} edges, {features:>6} features, peak {megabytes:>4} MB: "
           f"{'ok' if done.returncode == 0 else 'FAILED'}", flush=True)
     if done.returncode != 0:
         what = re.findall(r"does not hold: .*|ERROR: .*|runtime error: .*|SUMMARY: .*", output)
