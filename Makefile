@@ -22,9 +22,11 @@ libraries = -lz -lminizip -lm
 
 flags_release = $(CFLAGS)
 flags_asan    = -O1 -g $(sanitizer)
+flags_coverage = -O0 -g --coverage -fprofile-update=atomic
 
 extension_release = npyext.so
 extension_asan    = .build/asan/npyext.so
+extension_coverage = .build/coverage/npyext.so
 
 codec := $(sort $(wildcard src/*.c))
 sql   := $(sort $(wildcard ext/*.c))
@@ -70,6 +72,7 @@ units-$(1): $$(units:%=.build/$(1)/unit/%)
 endef
 $(eval $(call flavour,release))
 $(eval $(call flavour,asan))
+$(eval $(call flavour,coverage))
 
 .PHONY: always
 always:
@@ -175,6 +178,7 @@ replayers-$(1): $(fuzzers:%=.build/$(1)/fuzz/replay_%)
 endef
 $(eval $(call replayers,release))
 $(eval $(call replayers,asan))
+$(eval $(call replayers,coverage))
 
 .PHONY: fuzzers
 fuzzers: $(fuzzers:%=.build/fuzz/fuzz_%)
@@ -184,6 +188,14 @@ fuzz: ## Fuzz every target of tests/fuzz for SECONDS=30 each, from fresh seeds; 
 	@sh tests/install-packages.sh fuzz
 	@$(again) -s fuzzers
 	@$(PYTHON) -B tests/fuzz/run.py $(SECONDS) $(TARGETS)
+
+.PHONY: coverage
+coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by file, with those that they do not
+	@sh tests/install-packages.sh check
+	@$(again) -s CC=gcc .build/coverage/npyext.so units-coverage replayers-coverage
+	@find .build/coverage -name '*.gcda' -delete
+	@NPYEXT_FLAVOUR=coverage NPYEXT_SO=.build/coverage/npyext.so $(suite) tests --ignore=tests/test_sqlite_versions.py
+	@$(PYTHON) -B tests/coverage.py
 
 .PHONY: bench
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
@@ -195,7 +207,7 @@ lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes 
 
 .PHONY: format
 format: ## Lay the C files out as .clang-format says
-	clang-format -i $(wildcard src/*.[ch] ext/*.[ch] tests/unit/*.[ch])
+	clang-format -i $(wildcard src/*.[ch] ext/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
 
 .PHONY: deps
 deps: ## Install what any of these targets needs

@@ -48,6 +48,9 @@ fuzz_input fuzz_take_text(fuzz_input *input);
 /* A copy of exactly that size, in whose rear AddressSanitizer sees every step too far; to be freed. */
 char *fuzz_copy(const void *bytes, size_t nbytes);
 
+/* Whether it has a type that ml_dtypes saves under the code of another, however deep. */
+bool fuzz_is_disguised(const npyx_dtype *dtype);
+
 /* Reads everything that a file of arrays has to say, and checks that it agrees with itself. */
 void fuzz_read_archive(fuzz_host *fuzz, const uint8_t *data, size_t size);
 

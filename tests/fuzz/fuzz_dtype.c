@@ -1,14 +1,6 @@
 /* The dtype grammar: whatever parses prints, and what is printed parses to the same. */
 #include "fuzz.h"
 
-/* Types that ml_dtypes saves under a code of another. */
-static bool is_disguised(const npyx_dtype *dtype) {
-    bool disguised = dtype->type == NPYX_BFLOAT16 || dtype->type == NPYX_E4M3FN;
-    for (int i = 0; i < dtype->nfields; i++)
-        disguised = disguised || is_disguised(dtype->fields[i].dtype);
-    return disguised;
-}
-
 static void check(const npyx_dtype *dtype) {
     int64_t off = 0;
     bool has_objects = dtype->type == NPYX_OBJECT;
@@ -57,7 +49,7 @@ static void check_descr(const npyx_dtype *dtype, npyx_arena *arena) {
     check(reparsed);
     npyx_dtype_append_descr(reparsed, &again);
     fuzz_require(reparsed->itemsize == dtype->itemsize);
-    if (!is_disguised(dtype)) {
+    if (!fuzz_is_disguised(dtype)) {
         npyx_error error = {0};
         fuzz_require(again.nbytes == descr.nbytes && memcmp(again.bytes, descr.bytes, descr.nbytes) == 0);
         fuzz_require(npyx_dtype_is_same(dtype, reparsed));

@@ -53,7 +53,7 @@ static void encode(npyx_host *host, const char *text, size_t nbytes, const npyx_
     fuzz_require(items != NULL);
     memset(items, 0xa5, (size_t)items_nbytes);
     npyx_status status = npyx_encode_json(host, text, nbytes, dtype, form->ndim, form->shape, items, &error);
-    if (is_own)
+    if (is_own && strstr(error.message, "ends in a NUL") == NULL) /* which U cannot hold */
         fuzz_require_ok(status, &error);
     if (status == NPYX_OK)
         print_and_encode(host, dtype, form, items, (size_t)items_nbytes);

@@ -22,7 +22,7 @@ typedef struct statement {
         FILTERED(columns, call, seen, hidden, "< ?2"), FILTERED(columns, call, seen, hidden, "<= ?2"),       \
         FILTERED(columns, call, seen, hidden, "> ?2"), FILTERED(columns, call, seen, hidden, ">= ?2"),       \
         FILTERED(columns, call, seen, hidden, "BETWEEN ?2 AND ?3"),                                          \
-        FILTERED(columns, call, seen, hidden, "IN (?2, ?3, ?4)"),                                            \
+        FILTERED(columns, call, seen, hidden, "IN (?2, ?3, ?4) ORDER BY " columns),                          \
         FILTERED(columns, call, seen, hidden, "IS NULL"),                                                    \
         FILTERED(columns, call, seen, hidden, "IS NOT NULL")
 
@@ -155,7 +155,7 @@ static const statement statements[] = {
     {"SELECT npy_json(npy_array(value, ?2, ?3)) FROM npy_elements(?1)", NULL, NULL},
     {"SELECT npy_array(column1, ?3, ?4) FROM (VALUES (?2), (1), (NULL), (?1))", NULL, NULL},
     {"SELECT npy_json(npy_array(value, (SELECT descr FROM npy_meta(?1)), npy_shape(?1))) FROM "
-     "npy_elements(?1)",
+     "npy_elements(?1) HAVING count(*) > 0",
      "SELECT npy_json(?1) FROM npy_meta(?1) WHERE size > 0", NULL},
     {"SELECT npy_json(npy_stack(data, ?2)) FROM npy_rows(?1)", NULL, NULL},
     {"SELECT npy_json(npy_stack(value)) FROM npy_rows(?1)", NULL, NULL},

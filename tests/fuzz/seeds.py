@@ -144,11 +144,20 @@ def arguments_of(statement):
 
 
 def statements():
+    """The texts of each statement of fuzz_sql, in the order of their numbers."""
     with open(os.path.join(HERE, "fuzz_sql_statements.h"), encoding="utf-8") as source:
         body = source.read()
-    body = body[body.index("statements[] = {") :]
-    for number, line in enumerate(re.findall(r"^    (?:\{\"|COMPARED)(.*)", body, re.M)):
-        yield from [line] * (10 if line.startswith("(") else 1)
+    begin = body.index("statements[] = {") + len("statements[] = {")
+    body = re.sub(r"/\*.*?\*/", "", body[begin : body.index("\n};", begin)], flags=re.S)
+    comparisons, found = 10, []
+    for macro, brace, text in re.findall(r'(COMPARED)|([{}])|"((?:\\.|[^"\\])*)"', body):
+        if macro:
+            found += [["<", comparisons]]
+        elif brace == "{":
+            found += [["", 1]]
+        else:
+            found[-1][0] += text
+    return [text for text, count in found for _ in range(count)]
 
 
 def sqls():
