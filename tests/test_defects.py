@@ -203,3 +203,11 @@ def test_a_dtype_that_is_not_utf8(connect):
     assert "UTF-8" in error_of(connect(), sql, spelled)
     contents = connect().execute(sql, (spelled.decode("latin1").encode(),)).fetchone()[0]
     assert np.load(io.BytesIO(contents)).dtype.names == ("\u00e9",)
+
+
+def test_true_and_false_among_numbers_and_nulls(connect):
+    """A bool was chosen, which no number fits."""
+    for text, values in (("[false, 36, null]", [0, 36, np.nan]), ("[null, true, 2]", [np.nan, 1, 2])):
+        contents = connect().execute("SELECT npy_from_json(?)", (text,)).fetchone()[0]
+        array = np.load(io.BytesIO(contents))
+        assert array.dtype == "f8" and np.array_equal(array, values, equal_nan=True)

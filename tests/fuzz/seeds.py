@@ -50,6 +50,8 @@ def npz_files():
         yield arrays.zip_bytes(arrays.mixed_entries(), variant)
     yield arrays.zip_bytes([("a.npy", arrays.npy_bytes(np.zeros(3))), ("a.npy", b"x"), ("\u540d.npy", b"")])
     yield npz([], comment=b"nothing")
+    yield npz([("no date.npy", arrays.npy_bytes(np.arange(2)))], when=(1980, 0, 0, 0, 0, 0))
+    yield arrays.npy_bytes(np.arange(4))
     yield b"bytes before" + arrays.npz_bytes({"x": np.arange(3)})
     yield arrays.npz_bytes({"f": np.asfortranarray(np.arange(300).reshape(15, 20) % 7)}, "deflate")
     for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
@@ -64,7 +66,7 @@ def ten_files():
         for code in arrays.TEN_CODES:
             yield arrays.ten_bytes([arrays.random_array(rng, code, (3,)), np.zeros((2, 0), "f4")], order, ["one"])
     yield arrays.ten_bytes([np.array(i) for i in range(5)], infos=["a", "b", "a", "", "12345678"])
-    yield ten([("f8", "deep", (1,) * 9, bytes(8))])
+    yield ten([("f8", "deep", (1,) * 9, bytes(8)), ("f8", "\0deeper", (1,) * 40, bytes(8))])
 
 
 def dtype_texts():
@@ -77,17 +79,20 @@ def dtype_texts():
     for _ in range(60):
         yield repr(np.lib.format.dtype_to_descr(arrays.random_structured_dtype(rng)))
     yield from ["float32[*, 128]", "[>=1000, 28, 28]", "int64[..., 3]", "datetime64[25s]", "M8[s/1000]", "<U2147483647"]
-    yield from ['[["x","<f4"],["y","<i8",[3]]]', "[('a', ('<f4', (2,))), ('', '|V4')]", "('<i4', (2, 3))"]
+    yield from ['[["x","<f4"],["y","<i8",[3]]]', "[('a', ('<f4', (2,))), ('', '|V4')]", "('<i4', (2, 3))", "O8", "f4\0"]
+    yield repr([("quote'\"", "f4"), ("tab\t line\n\r \x1b \\", "i2", 1), ("deep", "u1", (1,) * 65)])
+    yield from ["[('x', ('f4', 2, 3))]", "[('x', ('S9', (2147483647,)))]", "[" + "('name', 'f4'), " * 9 + "]", ">" * 70]
 
 
 def literals():
     yield from map(header_text, ["<f4", [("x", "<f4"), (("t", "y"), ">i2", (2, 3))]], [(3,), (2, 2)])
     yield from ["{'a': 1, \"b\": [True, False, None], }", "(1, -2, 0x1f, 0o17, 0b11, 1_000)", "[" * 199 + "]" * 199]
     yield from ["'\\x41\\u00e9\\U0001f600\\n\\'\\N{DASH}'", "b'\\xff' b'y'", "'a' 'b' \"c\"", "'''long'''", "r'\\n'"]
+    yield from ["(1,\r\n 2)", "'a\\\r\nb'", "[1, 'x"]
     yield from ["99999999999999999999", "-9223372036854775808", "1L", "()", "(1,)", "# comment\n1", "1 \\\n"]
 
 
-SLICES = ["10:20", ":, 3", "..., ::-2", "-1", "None, 1", "[1:, ::3]", "(0, ..., newaxis)", "::-1, 1:2, :5:2", "()", "5:2"]
+SLICES = ["[" * 70, "9" * 30, "10:20", ":, 3", "..., ::-2", "-1", "None, 1", "[1:, ::3]", "(0, ..., newaxis)", "::-1, 1:2, :5:2", "()", "5:2"]
 
 
 def slices():
@@ -98,7 +103,7 @@ def slices():
 
 
 def jsons():
-    texts = ["[1, 2.5, null]", "[[1, 2], [3, 4]]", "[true, false]", '["a", "\\u00e9\\ud83d\\ude00"]', "[]", "[[], []]", "3",
+    texts = ["[[1, 2], [3]]", "[[1], {}]", "[1, null, true, false, \"x\", [2]]", "[1, 2.5, null]", "[[1, 2], [3, 4]]", "[true, false]", '["a", "\\u00e9\\ud83d\\ude00"]', "[]", "[[], []]", "3",
              "[9e999, -9e999, 1e-5]", "[18446744073709551615, 9223372036854775808]", '{"x": 1, "y": [1, 2]}']
     for text in texts:
         for dtype in ["", "f4", "<i2", "?", "U5", "S9", ">u8", "f2", "f16", "bfloat16"]:
@@ -112,7 +117,7 @@ def jsons():
 
 def texts():
     for text in ["0", "-0.0", "1e308", "123456789.125", "4.9e-324", "18446744073709551615", "2020-02-29", "1969-12-31 23:59:59.999",
-                 "-0044-03-15T12", "NaT", "25s", "s/1000", "generic", "[1, {\"a\": [null, \"\\u00e9\"]}]", "[2, -1, 3]", "deflate:9"]:
+                 "-0044-03-15T12", "NaT", "2020-01-01T12:3", "2020-01-1", "9999999999999999-01-01", "25s", "s/1000", "generic", "[1, {\"a\": [null, \"\\u00e9\"]}]", "[2, -1, 3]", "deflate:9"]:
         for i in range(3):
             yield struct.pack("<dBBB", 1.5 * 10.0 ** (20 * i - 20), len(text) % 14, i, 3) + text.encode()
 
