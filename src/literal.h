@@ -40,8 +40,8 @@ typedef struct npyx_literal {
     size_t end_off;
 } npyx_literal;
 
-/* Parses text that holds one literal and nothing else, and is UTF-8. allow_long takes Python 2's `2L`. The offset in
- * an error counts from the start of text. NPYX_CORRUPT or NPYX_NOMEM. */
+/* Parses text that holds one literal and nothing else, and is UTF-8. allow_long takes Python 2's `2L`. The
+ * offset in an error counts from the start of text. NPYX_CORRUPT or NPYX_NOMEM. */
 npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbytes, bool allow_long,
                                const npyx_literal **literal, npyx_error *error);
 
