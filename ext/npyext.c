@@ -82,8 +82,8 @@ static bool is_loaded(sqlite3 *db) {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(db, "SELECT npyext_version()", -1, &statement, NULL);
     sqlite3_finalize(statement);
-    if (code !=
-        SQLITE_OK) /* forget the error: sqlite3_open takes what an automatic extension leaves for its own */
+    /* forgets the error: sqlite3_open takes one that an automatic extension leaves behind for its own */
+    if (code != SQLITE_OK)
         sqlite3_exec(db, "", NULL, NULL, NULL);
     return code == SQLITE_OK;
 }
