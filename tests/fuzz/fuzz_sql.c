@@ -1,11 +1,11 @@
 /*
  * Whole statements over a file: a byte chooses the statement, three texts are its arguments, the rest is the
- * file. No statement may reach the file system: what the extension asks of it is answered here, where `f` is
- * the file and nothing else exists.
+ * file, which is `f` and `d/f` in a folder of this process. What the extension asks of the file system is
+ * answered here: no statement may see or change anything beyond that folder.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,13 +19,18 @@ enum { MAX_NROWS = 300, NARGUMENTS = 3 };
 
 int sqlite3_npyext_init(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
 
-/* ---- the file system, by the linker's --wrap: libFuzzer's own calls pass, between two inputs ---- */
+/* ---- the file system, by the linker's --wrap; libFuzzer's own calls pass ---- */
 
-static int file = -1;  /* the file, in memory */
+static int folder = -1; /* the only one there is */
+static char folder_path[200];
 static bool is_inside; /* a statement is running */
 
-static bool is_file(const char *path) {
-    return strcmp(path, "f") == 0;
+/* Whether a path stays in the folder: there are no links in it. */
+static bool is_within(const char *path) {
+    size_t nbytes = strlen(path);
+    bool goes_up = strncmp(path, "../", 3) == 0 || strcmp(path, "..") == 0 || strstr(path, "/../") != NULL ||
+                   (nbytes > 2 && strcmp(path + nbytes - 3, "/..") == 0);
+    return path[0] != '/' && !goes_up;
 }
 
 static int refuse(void) {
@@ -38,34 +43,41 @@ static int refuse(void) {
     result __wrap_##name(__VA_ARGS__);                                                                       \
     result __wrap_##name(__VA_ARGS__)
 
-wrap(int, openat, int folder, const char *path, int flags, mode_t mode) {
-    if (!is_inside)
-        return __real_openat(folder, path, flags, mode);
-    return is_file(path) && (flags & O_ACCMODE) == O_RDONLY ? fcntl(file, F_DUPFD_CLOEXEC, 3) : refuse();
+/* Relative paths begin in the folder. */
+static int from(int where) {
+    return is_inside && where == AT_FDCWD ? folder : where;
+}
+
+wrap(int, openat, int where, const char *path, int flags, mode_t mode) {
+    return is_inside && !is_within(path) ? refuse() : __real_openat(from(where), path, flags, mode);
 }
 
 wrap(int, open, const char *path, int flags, mode_t mode) {
     return is_inside ? __wrap_openat(AT_FDCWD, path, flags, mode) : __real_open(path, flags, mode);
 }
 
+wrap(int, fstatat, int where, const char *path, struct stat *found, int flags) {
+    return is_inside && !is_within(path) ? refuse() : __real_fstatat(from(where), path, found, flags);
+}
+
 wrap(int, stat, const char *path, struct stat *found) {
-    if (!is_inside)
-        return __real_stat(path, found);
-    return is_file(path) ? fstat(file, found) : refuse();
+    return is_inside ? __wrap_fstatat(AT_FDCWD, path, found, 0) : __real_stat(path, found);
 }
 
-wrap(int, fstatat, int folder, const char *path, struct stat *found, int flags) {
-    return is_inside ? __wrap_stat(path, found) : __real_fstatat(folder, path, found, flags);
+wrap(int, faccessat, int where, const char *path, int mode, int flags) {
+    return is_inside && !is_within(path) ? refuse() : __real_faccessat(from(where), path, mode, flags);
 }
 
+/* Writers ask whether there is a /proc by which a file without a name gets one. */
 wrap(int, access, const char *path, int mode) {
-    if (!is_inside)
-        return __real_access(path, mode);
-    return is_file(path) ? 0 : refuse();
+    bool is_real = !is_inside || strcmp(path, "/proc/self/fd") == 0;
+    return is_real ? __real_access(path, mode) : __wrap_faccessat(AT_FDCWD, path, mode, 0);
 }
 
-wrap(int, faccessat, int folder, const char *path, int mode, int flags) {
-    return is_inside ? __wrap_access(path, mode) : __real_faccessat(folder, path, mode, flags);
+wrap(ssize_t, readlink, const char *path, char *target, size_t nbytes) {
+    if (!is_inside)
+        return __real_readlink(path, target, nbytes);
+    return is_within(path) ? readlinkat(folder, path, target, nbytes) : refuse();
 }
 
 /* openat2 has no function in glibc. */
@@ -76,11 +88,45 @@ wrap(long, syscall, long number, long a, long b, long c, long d, long e, long f)
     return -1;
 }
 
-static void set_file(const fuzz_input *content) {
-    if (file < 0)
-        file = memfd_create("f", MFD_CLOEXEC);
-    fuzz_require(file >= 0 && ftruncate(file, 0) == 0);
-    fuzz_require(pwrite(file, content->bytes, content->nbytes, 0) == (ssize_t)content->nbytes);
+/* Removes all that is in a folder but other folders; writers leave nothing of their own there. */
+static void clear_folder(int descriptor, bool may_have_leftovers) {
+    DIR *entries = fdopendir(descriptor);
+    fuzz_require(entries != NULL);
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        size_t nbytes = strlen(entry->d_name);
+        fuzz_require(may_have_leftovers || nbytes < 8 || strcmp(entry->d_name + nbytes - 7, ".npyext") != 0);
+        if (entry->d_type != DT_DIR)
+            unlinkat(descriptor, entry->d_name, 0);
+    }
+    closedir(entries);
+}
+
+static void clear_folders(bool may_have_leftovers) {
+    clear_folder(__real_openat(folder, "d", O_RDONLY | O_DIRECTORY, 0), may_have_leftovers);
+    clear_folder(__real_openat(folder, ".", O_RDONLY | O_DIRECTORY, 0), may_have_leftovers);
+}
+
+static void remove_folder(void) {
+    clear_folders(true);
+    unlinkat(folder, "d", AT_REMOVEDIR);
+    rmdir(folder_path);
+}
+
+static void make_folder(void) {
+    const char *base = getenv("TMPDIR");
+    if (base == NULL)
+        base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    snprintf(folder_path, sizeof folder_path, "%s/fuzz_sql.XXXXXX", base);
+    fuzz_require(mkdtemp(folder_path) != NULL);
+    folder = __real_open(folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    fuzz_require(folder >= 0 && mkdirat(folder, "d", 0777) == 0);
+    atexit(remove_folder);
+}
+
+static void make_file(const fuzz_input *content) {
+    int file = __real_openat(folder, "f", O_WRONLY | O_CREAT | O_EXCL, 0666);
+    fuzz_require(file >= 0 && write(file, content->bytes, content->nbytes) == (ssize_t)content->nbytes);
+    fuzz_require(close(file) == 0 && linkat(folder, "f", folder, "d/f", 0) == 0);
 }
 
 /* ---- running a statement ---- */
@@ -182,6 +228,37 @@ static void set_up(const run_state *state, const char *setup) {
         sqlite3_free(texts[i]);
 }
 
+/* How many faults a survey of the files finds. */
+static int count_faults(const run_state *state, const char *files) {
+    sqlite3_stmt *statement = NULL;
+    int count = -1;
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    fuzz_require(sqlite3_prepare_v2(state->db, "SELECT count(error) FROM npy_meta(?, 'row')", -1, &statement,
+                                    NULL) == SQLITE_OK);
+    sqlite3_bind_text(statement, 1, files, -1, SQLITE_STATIC);
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        count = sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
+    return count;
+}
+
+/* Runs the statement, and what it is compared with. Files that were in order, or not there, are so after. */
+static void run_and_check(const run_state *state, const statement *chosen, npyx_host *host) {
+    npyx_buffer rows = {.host = host}, same = {.host = host};
+    bool is_writing = chosen->setup != NULL && strstr(chosen->setup, "mode=") != NULL;
+    bool is_sound = is_writing && count_faults(state, "f") == 0;
+    if (chosen->setup != NULL)
+        set_up(state, chosen->setup);
+    bool is_whole = run(state, chosen, chosen->sql, &rows);
+    if (is_whole && chosen->same != NULL && run(state, chosen, chosen->same, &same) &&
+        (rows.nbytes != same.nbytes || (rows.nbytes > 0 && memcmp(rows.bytes, same.bytes, rows.nbytes) != 0)))
+        fuzz_fail(chosen->sql, __LINE__, "the same rows as", chosen->same);
+    fuzz_require(!is_sound || count_faults(state, "f") <= 0);
+    fuzz_require(!is_writing || count_faults(state, "g*") <= 0);
+    npyx_buffer_clear(&rows);
+    npyx_buffer_clear(&same);
+}
+
 static sqlite3 *open_database(void) {
     sqlite3 *db = NULL;
     if (sqlite3_open(":memory:", &db) != SQLITE_OK)
@@ -197,7 +274,8 @@ static void begin_once(void) {
         return;
     has_begun = true;
     setenv("NPYEXT_THREADS", "1", 1);
-    unsetenv("NPYEXT_MMAP"); /* a map of the file would outlive its change */
+    unsetenv("NPYEXT_MMAP");
+    make_folder();
     sqlite3_auto_extension((void (*)(void))sqlite3_npyext_init);
     sqlite3_hard_heap_limit64(256 << 20);
     sqlite3_close(open_database()); /* what SQLite keeps for good */
@@ -215,20 +293,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         state.arguments[i] = fuzz_take_text(&input);
     char *content = fuzz_copy(input.bytes, input.nbytes);
     state.content = (fuzz_input){(const uint8_t *)content, input.nbytes};
-    set_file(&state.content);
-    npyx_buffer rows = {.host = &fuzz.host}, same = {.host = &fuzz.host};
+    make_file(&state.content);
     is_inside = true;
-    if (chosen->setup != NULL)
-        set_up(&state, chosen->setup);
-    bool is_whole = run(&state, chosen, chosen->sql, &rows);
-    if (is_whole && chosen->same != NULL && run(&state, chosen, chosen->same, &same) &&
-        (rows.nbytes != same.nbytes || (rows.nbytes > 0 && memcmp(rows.bytes, same.bytes, rows.nbytes) != 0)))
-        fuzz_fail(chosen->sql, __LINE__, "the same rows as", chosen->same);
-    npyx_buffer_clear(&rows);
-    npyx_buffer_clear(&same);
+    run_and_check(&state, chosen, &fuzz.host);
     fuzz_require(sqlite3_close(state.db) == SQLITE_OK);
     is_inside = false;
-    fuzz_require(sqlite3_memory_used() == before_nbytes);
+    clear_folders(size > 8 && memmem(data, size, ".npyext", 7) != NULL);
+    fuzz_require(sqlite3_memory_used() == before_nbytes && fuzz.nbytes == 0);
     free(content);
     return 0;
 }

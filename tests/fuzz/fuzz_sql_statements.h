@@ -3,9 +3,9 @@
 #define FUZZ_SQL_STATEMENTS_H
 
 /*
- * ?1 is the file as a BLOB, ?2 to ?4 are the input's arguments; 'f' is the same file by its path. `same`
- * gives the same rows whenever both succeed; NULL: there is nothing to compare with. setup runs first; %Q in
- * it are ?2 to ?4 as texts.
+ * ?1 is the file as a BLOB, ?2 to ?4 are the input's arguments; 'f' and 'd/f' are the same file by its path,
+ * and what is written is 'g' with any suffix. `same` gives the same rows whenever both succeed; NULL: there
+ * is nothing to compare with. setup runs first; %Q in it are ?2 to ?4 as texts.
  */
 typedef struct statement {
     const char *sql, *same, *setup;
@@ -198,6 +198,43 @@ static const statement statements[] = {
     {"SELECT * FROM t", NULL,
      "CREATE VIRTUAL TABLE t USING npy('f'); DELETE FROM t_npy WHERE position = length(%Q); PRAGMA "
      "writable_schema = RESET; ALTER TABLE t RENAME TO u; DROP TABLE u"},
+    /* patterns, and tables that write; what they publish can be read */
+    {"SELECT path FROM npy_file('**/f')", "SELECT path FROM npy_file('[\"d/f\", \"f\"]')", NULL},
+    {"SELECT path FROM npy_file('{d,.}/[e-g]')", "SELECT path FROM npy_file('[\"./f\", \"d/f\"]')", NULL},
+    {"SELECT path, error FROM npz_members(?2)", NULL, NULL},
+    {"SELECT w.bytes > 0 FROM npy_file('f', ?2) h, npy_write('g', h.array) w", NULL, NULL},
+    {"SELECT data FROM npy_rows('g')", "SELECT data FROM npy_rows('f', 0)",
+     "SELECT * FROM npy_file('f', 0) h, npy_write('g', h.array) w"},
+    {"INSERT INTO t SELECT value FROM npy_rows(?1)", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('g', mode='w+', dtype=%Q, shape=%Q)"},
+    {"INSERT INTO t VALUES (?3), (?4), (?3)", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('g', mode='w+', dtype=%Q)"},
+    {"INSERT INTO t VALUES (?3, ?4), (?4, ?3)", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('g', mode='w+', columns='a,b', dtype=%Q)"},
+    {"INSERT INTO t SELECT data FROM npy_rows(?1)", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('g', mode='w+', shape='[-1, 3]', dtype=%Q)"},
+    {"INSERT INTO t(name, array) VALUES (?3, ?1), (?4, ?1)", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('g.npz', mode='w+', method=%Q)"},
+    {"INSERT INTO t(name, array) VALUES (?2, ?1), (?3, ?1)", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('g.ten', mode='w+')"},
+    {"INSERT INTO t VALUES (?2)", NULL, "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='a')"},
+    {"INSERT INTO t SELECT data FROM npy_rows(?1)", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='a')"},
+    {"INSERT INTO t VALUES (?2, ?1), (?3, ?4)", NULL, "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='a')"},
+    {"COMMIT", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('g', mode='w+', dtype=%Q); BEGIN; INSERT INTO t VALUES (%Q); "
+     "SAVEPOINT a; INSERT INTO t VALUES (%Q); INSERT INTO t SELECT value FROM npy_rows('f'); ROLLBACK TO a; "
+     "INSERT INTO t VALUES (1)"},
+    {"COMMIT", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='a'); BEGIN; SAVEPOINT a; INSERT INTO t SELECT data "
+     "FROM npy_rows('d/f'); SAVEPOINT b; INSERT INTO t SELECT data FROM npy_rows('d/f'); ROLLBACK TO b; "
+     "RELEASE a; INSERT INTO t SELECT data FROM npy_rows('d/f')"},
+    {"COMMIT", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('g.npz', mode='w+', method=%Q); BEGIN; INSERT INTO t SELECT 'a' "
+     "|| idx, array FROM npy_file('f'); SAVEPOINT a; INSERT INTO t SELECT name, array FROM npy_file('f'); "
+     "ROLLBACK TO a; INSERT INTO t SELECT 'b' || name, array FROM npy_file('f')"},
+    {"DELETE FROM t WHERE rowid = ?3", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('g', mode='w+', dtype=%Q); UPDATE t SET value = 3"},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

@@ -46,14 +46,20 @@ def statistic(output, pattern):
 def run(target, seconds):
     """Whether the target ran to the end of its time; prints what it did."""
     kept = os.environ.get("FUZZ_CORPUS")
-    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder, tempfile.TemporaryDirectory(dir=shared) as memory:
         seeds.write_seeds(folder, target)
         corpus = [os.path.join(folder, target)]
         if kept:
             corpus.insert(0, os.path.join(kept, target))
             os.makedirs(corpus[0], exist_ok=True)
         prefix = os.path.join(FINDINGS, f"{target}-")
-        done = subprocess.run(command(target, seconds, corpus, prefix), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run(
+            command(target, seconds, corpus, prefix),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(os.environ, TMPDIR=memory),  # for the files of fuzz_sql
+        )
     output = done.stdout.decode("utf-8", "backslashreplace")
     with open(os.path.join(BUILD, f"{target}.log"), "w", encoding="utf-8") as log:
         log.write(output)

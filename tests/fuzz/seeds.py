@@ -143,7 +143,12 @@ def arguments_of(statement):
               "npy_from_data(?1, ": "u1", "npy_from_data(?1, ?2, ": "[-1]", "npy_array(value, ": "<f4",
               "npy_array(value, ?2, ": "[-1]", "npy_records(": "[('a', '<f4'), ('b', '<U3')]", "npy_stack(data, ": "<f8",
               "npy_stack(column1, ": "<f4", "npz_archive(column1, ?1, ": "deflate:9", "npy_stats(?1, '', ?2) WHERE axis = ": "0"}
+    quoted = iter([{"dtype=%Q": b"<f4", "shape=%Q": b"[-1]", "method=%Q": b"deflate"}.get(text) for text in re.findall(r"\w*=?%Q", statement)])
     for number in (2, 3, 4):
+        own = next(quoted, None)
+        if own is not None:
+            yield own
+            continue
         found = [text for before, text in chosen.items() if f"{before}?{number}" in statement]
         yield found[-1].encode() if found else None
 
