@@ -73,6 +73,9 @@ void npyext_table_writer_release(npyext_table_writer *writer, int savepoint);
 npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,
                                        npyx_error *error);
 
+/* The error of a statement that reads the table. */
+void npyext_table_writer_fail_read(const npyext_table_writer *writer, npyx_error *error);
+
 /* The number that the next row gets. */
 int64_t npyext_table_writer_next(const npyext_table_writer *writer);
 

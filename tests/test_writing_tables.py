@@ -678,7 +678,7 @@ def test_rows_are_only_added(connect, folder):
     make(db, mode="w+", dtype="i4")
     db.execute("INSERT INTO out VALUES (1)")
     for sql in ("SELECT * FROM out", "DELETE FROM out", "UPDATE out SET value = 2"):
-        assert "only adds rows" in error_of(db, sql)
+        assert "table out only adds rows" in error_of(db, sql) and "FROM npy_rows('out.npy')" in error_of(db, sql)
     with pytest.raises(sqlite3.IntegrityError, match="the next rowid is 1, not 7"):
         db.execute("INSERT INTO out(rowid, value) VALUES (7, 1)")
     cursor = db.execute("INSERT INTO out(rowid, value) VALUES (1, 8)")
