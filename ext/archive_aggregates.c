@@ -115,7 +115,6 @@ static void step(sqlite3_context *context, const archive_kind *kind, const row *
     }
     if (a->has_failed)
         return;
-    a->nrows++;
     npyx_status status = npyext_array_value_open(&value, context, &kind->caller, row->array, &error);
     if (status == NPYX_DONE)
         status = npyx_fail(&error, NPYX_INVALID, -1, "the array is NULL");
@@ -127,6 +126,7 @@ static void step(sqlite3_context *context, const archive_kind *kind, const row *
         npyx_error_place(&error, status, "row %" PRId64, a->nrows);
         fail(a, context, kind, value.place, &error);
     }
+    a->nrows++;
     npyext_array_value_close(&value);
 }
 

@@ -274,6 +274,10 @@ npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoin
     bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
     const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
     npyx_status status;
+    if (mark->nrows == 0) { /* nothing was written, so that a COMMIT is to replace nothing */
+        npyext_table_writer_rollback(writer);
+        return NPYX_OK;
+    }
     if (writer->archive != NULL)
         status = npyx_archive_writer_return(writer->archive, &mark->archive, error);
     else
