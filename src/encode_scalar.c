@@ -200,7 +200,8 @@ static npyx_status encode_characters(const npyx_dtype *dtype, const char *text, 
     }
     char why[96];
     if (ncharacters > room) {
-        snprintf(why, sizeof why, "it has %zu characters, an item %zu", ncharacters, room);
+        snprintf(why, sizeof why, "it has %zu character%s, an item %zu%s", ncharacters,
+                 ncharacters == 1 ? "" : "s", room, room == 0 ? " (name a length, as in U16)" : "");
         return refuse_text(dtype, text, nbytes, why, error);
     }
     if (nbytes > 0 && text[nbytes - 1] == '\0')
@@ -216,7 +217,8 @@ static npyx_status encode_bytes(const npyx_dtype *dtype, const void *bytes, size
     const size_t room = (size_t)dtype->itemsize;
     char why[96];
     if (nbytes > room) {
-        snprintf(why, sizeof why, "it has %zu bytes, an item %zu", nbytes, room);
+        snprintf(why, sizeof why, "it has %zu byte%s, an item %zu%s", nbytes, nbytes == 1 ? "" : "s", room,
+                 room == 0 ? " (name a length, as in S16)" : "");
         return npyx_encode_refuse(dtype, shown, why, error);
     }
     if (nbytes > 0 && ((const uint8_t *)bytes)[nbytes - 1] == 0)
