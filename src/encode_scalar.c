@@ -261,7 +261,7 @@ npyx_status npyx_encode_text(const npyx_dtype *dtype, const char *text, size_t n
     case NPYX_DATETIME: return encode_date_text(dtype, text, nbytes, item, error);
     case NPYX_U8: return encode_digits(dtype, text, nbytes, item, error);
     case NPYX_VOID: return refuse_text(dtype, text, nbytes, "bytes are given as a BLOB", error);
-    default: return refuse_text(dtype, text, nbytes, "", error);
+    default: return refuse_text(dtype, text, nbytes, "it is a text", error);
     }
 }
 
