@@ -78,7 +78,7 @@ static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error
     npyx_status status = npyx_buffer_check(&header, error);
     if (status == NPYX_OK) {
         writer->header_nbytes = header.nbytes;
-        writer->version_major = header.bytes[6];
+        writer->version_major = (unsigned char)header.bytes[6];
         status = npyx_sink_append(writer->target.sink, header.bytes, header.nbytes, error);
     }
     npyx_buffer_clear(&header);
@@ -159,12 +159,16 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
 
 /* ---- ending ---- */
 
+/* Before the target, whose sink it writes to until the end. */
+static void close_archive(npyext_table_writer *writer) {
+    npyx_archive_writer_close(writer->archive);
+    writer->archive = NULL;
+}
+
 static void close_transaction(npyext_table_writer *writer) {
     npyext_published *record = record_of(writer); /* there is one: begin made it */
     npyext_table_writer_release(writer, BEGINNING);
     npyext_array_builder_clear(&writer->row);
-    npyx_archive_writer_close(writer->archive);
-    writer->archive = NULL;
     writer->is_open = false;
     if (record != NULL && record->owner == writer)
         record->owner = NULL;
@@ -175,6 +179,7 @@ void npyext_table_writer_rollback(npyext_table_writer *writer) {
     npyx_file_info now;
     if (!writer->is_open)
         return;
+    close_archive(writer);
     npyx_target_abandon(&writer->target);
     /* cutting off what was added is no change by others */
     if (record != NULL && npyx_file_info_of_path(writer->path, &now) && now.inode == record->info.inode &&
@@ -215,6 +220,7 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
     npyext_published *record = writer->is_open ? record_of(writer) : NULL;
     if (record == NULL)
         return;
+    close_archive(writer);
     npyx_status status = npyx_target_commit(&writer->target, &writer->lost);
     writer->lost.status = status;
     record->is_published =
