@@ -206,7 +206,16 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     return status;
 }
 
+/* Whether the table is there. A ROLLBACK TO a savepoint older than its CREATE takes it away, and SQLite does
+ * not tell it so when nothing but single rows came in between. */
+static bool is_declared(const npyext_table_writer *writer) {
+    return sqlite3_table_column_metadata(writer->connection->db, "temp", writer->table, NULL, NULL, NULL,
+                                         NULL, NULL, NULL) != SQLITE_ERROR;
+}
+
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error) {
+    if (writer->is_open && !is_declared(writer))
+        npyext_table_writer_rollback(writer);
     if (!writer->is_open)
         return NPYX_OK;
     npyext_connection_begin(writer->connection);

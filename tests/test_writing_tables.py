@@ -482,6 +482,22 @@ def test_a_table_made_in_the_transaction_that_writes(connect, folder, end):
         assert contents() == npy_bytes(np.array([1, 2, 4, 5], "i4"))
 
 
+@pytest.mark.parametrize("rows", ["(1)", "(1), (2)"])
+@pytest.mark.parametrize("outer", ["BEGIN", "SAVEPOINT outer"])
+def test_a_table_whose_making_is_rolled_back_writes_nothing(connect, folder, rows, outer):
+    db = connect()
+    db.execute(outer)
+    db.execute("SAVEPOINT s")
+    make(db, mode="w+", dtype="i4")
+    db.execute(f"INSERT INTO out VALUES {rows}")
+    db.execute("ROLLBACK TO s")
+    db.execute("COMMIT")
+    only(folder)
+    make(db, mode="w+", dtype="i4")
+    db.execute("INSERT INTO out VALUES (7)")
+    assert contents() == npy_bytes(np.array([7], "i4"))
+
+
 def test_a_failure_elsewhere_rolls_the_file_back(connect, folder):
     """A commit that a foreign key refuses publishes nothing."""
     db = connect("other.db")
