@@ -64,7 +64,8 @@ npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error 
 void npyext_table_writer_commit(npyext_table_writer *writer);
 void npyext_table_writer_rollback(npyext_table_writer *writer);
 
-/* Savepoints, numbered as SQLite does: a number stands for all greater ones too. */
+/* Savepoints, numbered as SQLite does: a number stands for all greater ones too. A return to where no row had
+ * been added ends the transaction; the next row begins another one. */
 npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error);
 npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error);
 void npyext_table_writer_release(npyext_table_writer *writer, int savepoint);

@@ -159,12 +159,16 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
 
 /* ---- ending ---- */
 
+/* Before the target, whose sink it writes to until the end. */
+static void close_archive(npyext_table_writer *writer) {
+    npyx_archive_writer_close(writer->archive);
+    writer->archive = NULL;
+}
+
 static void close_transaction(npyext_table_writer *writer) {
     npyext_published *record = record_of(writer); /* there is one: begin made it */
     npyext_table_writer_release(writer, BEGINNING);
     npyext_array_builder_clear(&writer->row);
-    npyx_archive_writer_close(writer->archive);
-    writer->archive = NULL;
     writer->is_open = false;
     if (record != NULL && record->owner == writer)
         record->owner = NULL;
@@ -175,6 +179,7 @@ void npyext_table_writer_rollback(npyext_table_writer *writer) {
     npyx_file_info now;
     if (!writer->is_open)
         return;
+    close_archive(writer);
     npyx_target_abandon(&writer->target);
     /* cutting off what was added is no change by others */
     if (record != NULL && npyx_file_info_of_path(writer->path, &now) && now.inode == record->info.inode &&
@@ -201,7 +206,16 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     return status;
 }
 
+/* Whether the table is there. A ROLLBACK TO a savepoint older than its CREATE takes it away, and SQLite does
+ * not tell it so when nothing but single rows came in between. */
+static bool is_declared(const npyext_table_writer *writer) {
+    return sqlite3_table_column_metadata(writer->connection->db, "temp", writer->table, NULL, NULL, NULL,
+                                         NULL, NULL, NULL) != SQLITE_ERROR;
+}
+
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error) {
+    if (writer->is_open && !is_declared(writer))
+        npyext_table_writer_rollback(writer);
     if (!writer->is_open)
         return NPYX_OK;
     npyext_connection_begin(writer->connection);
@@ -215,6 +229,7 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
     npyext_published *record = writer->is_open ? record_of(writer) : NULL;
     if (record == NULL)
         return;
+    close_archive(writer);
     npyx_status status = npyx_target_commit(&writer->target, &writer->lost);
     writer->lost.status = status;
     record->is_published =
@@ -274,6 +289,10 @@ npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoin
     bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
     const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
     npyx_status status;
+    if (mark->nrows == 0) { /* nothing was written, so that a COMMIT is to replace nothing */
+        npyext_table_writer_rollback(writer);
+        return NPYX_OK;
+    }
     if (writer->archive != NULL)
         status = npyx_archive_writer_return(writer->archive, &mark->archive, error);
     else
