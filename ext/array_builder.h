@@ -35,9 +35,9 @@ static inline uint8_t *npyext_array_builder_items(npyext_array_builder *builder)
 }
 
 /* Turns the items from int64 to float64 in place. NPYX_INVALID for one that is no float64 exactly: it would
- * be rounded without anyone's asking. */
-npyx_status npyext_array_builder_widen(npyext_array_builder *builder, npyx_error *error);
-/* Whether an integer is a float64 exactly; the error is that of widening, without a place. */
+ * be rounded without anyone's asking. *item is its number. */
+npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error);
+/* Whether an integer is a float64 exactly; the error is that of widening. */
 npyx_status npyext_check_exact(int64_t value, npyx_error *error);
 
 /* Puts the header before the items, of which there are as many as the shape says, and makes all of it the

@@ -119,8 +119,8 @@ static int register_aggregates(sqlite3 *db, npyext_connection *connection) {
     for (size_t i = 0; i < sizeof aggregates / sizeof aggregates[0] && code == SQLITE_OK; i++) {
         connection->nreferences++; /* given back by the destructor, which a failure runs too */
         code = sqlite3_create_function_v2(db, aggregates[i].name, aggregates[i].argc,
-                                          SQLITE_UTF8 | ARRAY_FLAGS, connection, NULL, aggregates[i].step,
-                                          aggregates[i].final, npyext_connection_release);
+                                          SQLITE_UTF8 | ARRAY_FLAGS | SQLITE_SUBTYPE, connection, NULL,
+                                          aggregates[i].step, aggregates[i].final, npyext_connection_release);
     }
     return code;
 }

@@ -774,3 +774,8 @@ def test_interrupts(connect):
             one(db, "SELECT length(npy_from_json(?, 'f4'))", text)
     assert time.monotonic() - started < 5
     timer.join()
+
+
+def test_texts_without_a_length_are_as_long_as_the_longest(connect):
+    db = connect()
+    assert one(db, "SELECT npy_from_json('[[\"a\", \"bcd\"]]', 'U')") == npy_bytes(np.array([["a", "bcd"]]))

@@ -115,7 +115,7 @@ SELECT npy_from_json('X.npy');
 SELECT npy_from_json('[1, [2]]');
 SELECT npy_from_json('[[1, 2], [3]]');
 SELECT npy_from_json('[1, "a"]');
-SELECT npy_from_json('["a", "bc"]', 'U');
+SELECT npy_dtype(npy_from_json('["a", "bc"]', 'U'));
 SELECT npy_from_json('[NaN]');
 SELECT npy_from_json('[1, 300]', 'u1');
 SELECT npy_from_json('{"x": 1}');
