@@ -1,8 +1,10 @@
 /*
  * What a typed table with mode='w+' or 'a' writes: a .npy row by row, an .npz or a .ten array by array.
  *
- * A transaction of SQLite is one of the file: it is opened by the first statement that writes, prepared by
- * xSync (all that can fail), published by xCommit. A table of mode 'w+' replaces what is at its path once,
+ * A transaction of SQLite is one of the file: it is opened by the first statement that writes, and published
+ * by xSync, so that COMMIT fails when that does; xRollback can still take it back. Where a database on disk
+ * takes part in the transaction, xSync prepares the file and xCommit publishes it when that database has
+ * committed. A table of mode 'w+' replaces what is at its path once,
  * and adds to its own file in later transactions. Rows are added to a .npy in place; an .npz or a .ten is
  * copied and replaced, because its reader looks at its end.
  */
@@ -37,6 +39,7 @@ typedef struct npyext_table_writer {
     npyext_layout layout; /* its columns */
     /* the transaction */
     bool is_open;
+    bool is_published; /* by xSync; what xCommit makes final and xRollback takes back */
     npyx_target target;
     int64_t nrows;        /* or arrays of an archive, that this transaction added */
     int64_t nrows_before; /* of a .npy that is added to */
@@ -46,7 +49,8 @@ typedef struct npyext_table_writer {
     npyext_array_builder row; /* the row at hand */
     npyext_writer_mark *marks;
     int nmarks, capacity_nmarks;
-    npyx_error lost; /* of a commit that could not be told of at the time; NPYX_OK when there is none */
+    npyx_error lost; /* of a commit that could not be told of at the time; its status is NPYX_OK when there is
+                      * none */
 } npyext_table_writer;
 
 /* Reads the arguments, and for mode 'a' the file's header. NULL with *error set on failure. The declaration
@@ -57,8 +61,8 @@ npyx_status npyext_table_writer_new(npyext_connection *connection, const char *t
 /* Takes NULL. A transaction that is open is rolled back. */
 void npyext_table_writer_free(npyext_table_writer *writer);
 
-/* A transaction; each does nothing when none is open. Commit cannot fail as SQLite sees it: what it meets is
- * the error of the next begin. */
+/* A transaction; each does nothing when none is open. Commit cannot fail as SQLite sees it: what it meets
+ * (where it is the one to publish) is logged, and the error of the next begin. */
 npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error);
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error);
 void npyext_table_writer_commit(npyext_table_writer *writer);

@@ -137,9 +137,10 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
     if (record == NULL)
         return npyx_fail_nomem(error);
     if (writer->lost.status != NPYX_OK) {
-        *error = writer->lost;
+        npyx_status lost = writer->lost.status;
+        npyx_error_set(error, lost, -1, "what the last COMMIT wrote is lost: %s", writer->lost.message);
         writer->lost.status = NPYX_OK;
-        return error->status;
+        return lost;
     }
     if (writer->is_open)
         return NPYX_OK;
@@ -165,7 +166,7 @@ static void close_transaction(npyext_table_writer *writer) {
     npyext_array_builder_clear(&writer->row);
     npyx_archive_writer_close(writer->archive);
     writer->archive = NULL;
-    writer->is_open = false;
+    writer->is_open = writer->is_published = false;
     if (record != NULL && record->owner == writer)
         record->owner = NULL;
 }
@@ -181,6 +182,13 @@ void npyext_table_writer_rollback(npyext_table_writer *writer) {
         now.device == record->info.device && now.nbytes == record->info.nbytes)
         record->info = now;
     close_transaction(writer);
+}
+
+/* A COMMIT that SQLITE_BUSY has put off leaves the transaction open to more. */
+static void withdraw(npyext_table_writer *writer) {
+    if (writer->is_published)
+        npyx_target_withdraw(&writer->target);
+    writer->is_published = false;
 }
 
 /* The header with the number of rows, to be written when all of them are on disk. */
@@ -201,14 +209,35 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     return status;
 }
 
+/* Whether a database on disk has its own part in the transaction: its commit, which comes between xSync and
+ * xCommit, may fail or be put off (SQLITE_BUSY). TEMP is always written to by an INSERT into a table of its
+ * own; that cannot fail. */
+static bool other_databases_write(sqlite3 *db) {
+    sqlite3_stmt *statement = NULL;
+    bool does_one = sqlite3_prepare_v2(db, "PRAGMA database_list", -1, &statement, NULL) != SQLITE_OK;
+    while (!does_one && sqlite3_step(statement) == SQLITE_ROW) {
+        const char *schema = (const char *)sqlite3_column_text(statement, 1);
+        does_one = schema == NULL ||
+                   (strcmp(schema, "temp") != 0 && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE);
+    }
+    return sqlite3_finalize(statement) != SQLITE_OK || does_one;
+}
+
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error) {
     if (!writer->is_open)
         return NPYX_OK;
     npyext_connection_begin(writer->connection);
+    withdraw(writer);
     npyx_status status = writer->format == NPYX_FORMAT_NPY
                              ? seal_header(writer, error)
                              : npyx_archive_writer_finish(writer->archive, error);
-    return status == NPYX_OK ? npyx_target_prepare(&writer->target, error) : status;
+    if (status == NPYX_OK)
+        status = npyx_target_prepare(&writer->target, error);
+    if (status != NPYX_OK || other_databases_write(writer->connection->db))
+        return status;
+    status = npyx_target_publish(&writer->target, error);
+    writer->is_published = status == NPYX_OK;
+    return status;
 }
 
 void npyext_table_writer_commit(npyext_table_writer *writer) {
@@ -217,6 +246,9 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
         return;
     npyx_status status = npyx_target_commit(&writer->target, &writer->lost);
     writer->lost.status = status;
+    if (status != NPYX_OK)
+        sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", writer->path,
+                    writer->lost.message);
     record->is_published =
         record->is_published || status == NPYX_OK; /* what has failed has published nothing */
     npyx_file_info_of_path(writer->path, &record->info);
@@ -270,6 +302,7 @@ npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint,
 npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error) {
     if (!writer->is_open)
         return NPYX_OK;
+    withdraw(writer);
     int i = find_mark(writer, savepoint);
     bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
     const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
@@ -343,6 +376,7 @@ static npyx_status append_array(npyext_table_writer *writer, sqlite3_value **val
 npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,
                                        npyx_error *error) {
     npyx_status status;
+    withdraw(writer);
     *rowid = npyext_table_writer_next(writer);
     if (writer->archive != NULL)
         status = append_array(writer, values, error);

@@ -68,7 +68,10 @@ static int take(const char *name) {
         REAL(ssize_t, #name, int, const void *, size_t, off_t);                    \
         int action = take("pwrite");                                               \
         if (action == SHORT || action == TEAR) {                                   \
-            ssize_t n = real(fd, bytes, nbytes > 1 ? nbytes / 2 : nbytes, off);    \
+            size_t part = (nbytes + 1) / 2;                                          \
+            if (action == TEAR) /* the kernel writes what lies on one page whole */ \
+                part -= part % 4096;                                               \
+            ssize_t n = part > 0 ? real(fd, bytes, part, off) : 0;                 \
             if (action == TEAR)                                                    \
                 kill(getpid(), SIGKILL);                                           \
             return n;                                                              \

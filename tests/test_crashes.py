@@ -63,7 +63,7 @@ def holds(path, form, states, may_have_tail=False):
         assert np.load(path).nbytes <= len(got) - 128
         is_loaded = np.array_equal(np.load(path), array_of(states))
         assert is_loaded == got.startswith(want), "the header and the rows say different things"
-    return got == want or (may_have_tail and got.startswith(want))
+    return got == want or (may_have_tail and path.suffix == ".npy" and got.startswith(want))
 
 
 def begin(folder, form):
@@ -123,7 +123,7 @@ def test_kills_before_every_call(server, tmp_path, name, action):
     assert outcome["reports"][-1] == ["calls", at - 1]
     assert holds(folder / form.path, form, in_file(form, LAST)) and os.listdir(folder) == [form.path]
     # the moments were those between all states
-    assert at > 2 * LAST and found >= set(range(LAST)), (at, found)
+    assert at > LAST and found >= set(range(LAST)), (at, found)
 
 
 # --- failures ----------------------------------------------------------------------------------------------
