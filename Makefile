@@ -122,6 +122,10 @@ check-sanitized: .build/asan/npyext.so units-asan ## Every test again, under Add
 	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 	    $(suite) tests
 
+.PHONY: check-big
+check-big: npyext.so ## Write 5 GB to a .npy and to a member of an .npz, and read them back (needs 16 GB of disk; not in CI)
+	@$(PYTHON) -B tests/big/big.py
+
 .PHONY: bench
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
 	@$(PYTHON) -B tests/bench/bench.py

@@ -49,6 +49,8 @@ typedef struct npyext_table_writer {
     npyext_array_builder row; /* the row at hand */
     npyext_writer_mark *marks;
     int nmarks, capacity_nmarks;
+    int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */
+    bool is_spoilt;  /* going back to a savepoint has failed: the transaction can only be rolled back */
     npyx_error lost; /* of a commit that could not be told of at the time; its status is NPYX_OK when there is
                       * none */
 } npyext_table_writer;

@@ -148,6 +148,7 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
         return npyx_fail(error, NPYX_INVALID, -1,
                          "this transaction has written rows and then changed a schema; commit it first");
     writer->nrows = writer->nrows_before = 0;
+    writer->is_spoilt = false;
     npyx_status status = open_target(writer, record, error);
     if (status == NPYX_OK)
         status = npyext_table_writer_mark(writer, BEGINNING, error);
@@ -226,6 +227,9 @@ static bool other_databases_write(sqlite3 *db) {
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error) {
     if (!writer->is_open)
         return NPYX_OK;
+    if (writer->is_spoilt)
+        return npyx_fail(error, NPYX_IO, -1,
+                         "rows that a ROLLBACK TO should have taken out are still there; roll all back");
     npyext_connection_begin(writer->connection);
     withdraw(writer);
     npyx_status status = writer->format == NPYX_FORMAT_NPY
@@ -283,8 +287,10 @@ npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint,
         int capacity_nmarks = writer->capacity_nmarks == 0 ? 4 : writer->capacity_nmarks * 2;
         void *grown =
             host->resize(host->ctx, writer->marks, (size_t)capacity_nmarks * sizeof writer->marks[0]);
-        if (grown == NULL)
+        if (grown == NULL) {
+            writer->unmarked = savepoint;
             return npyx_fail_nomem(error);
+        }
         writer->marks = grown;
         writer->capacity_nmarks = capacity_nmarks;
     }
@@ -292,6 +298,7 @@ npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint,
     *mark = (npyext_writer_mark){.savepoint = savepoint, .nrows = writer->nrows};
     npyx_status status =
         writer->archive == NULL ? NPYX_OK : npyx_archive_writer_mark(writer->archive, &mark->archive, error);
+    writer->unmarked = status == NPYX_OK ? BEGINNING : savepoint;
     if (status == NPYX_OK)
         writer->nmarks++;
     else
@@ -305,6 +312,8 @@ npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoin
     withdraw(writer);
     int i = find_mark(writer, savepoint);
     bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
+    if (!is_marked && writer->unmarked == savepoint)
+        return NPYX_OK; /* what was to follow it has not begun */
     const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
     npyx_status status;
     if (writer->archive != NULL)
@@ -313,6 +322,7 @@ npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoin
         status = npyx_sink_cut(
             writer->target.sink,
             writer->target.sink->nbytes - (writer->nrows - mark->nrows) * writer->row_nbytes, error);
+    writer->is_spoilt = status != NPYX_OK; /* it holds rows that are none */
     if (status != NPYX_OK)
         return status;
     writer->nrows = mark->nrows;
@@ -370,6 +380,8 @@ static npyx_status append_array(npyext_table_writer *writer, sqlite3_value **val
         status = npyext_stream_member(&array, writer->archive, writer->format, name.bytes, name.nbytes,
                                       writer->method, error);
     npyext_array_value_close(&array);
+    if (status != NPYX_OK) /* where that fails too, the commit will say so */
+        npyx_archive_writer_take_back(writer->archive, NULL);
     return status;
 }
 
