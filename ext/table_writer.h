@@ -39,7 +39,10 @@ typedef struct npyext_table_writer {
     npyext_layout layout; /* its columns */
     /* the transaction */
     bool is_open;
-    bool is_published; /* by xSync; what xCommit makes final and xRollback takes back */
+    bool is_new;         /* its file replaces what is at the path, or nothing */
+    bool has_taken_back; /* a statement that failed, or a savepoint: without rows, the file stays as it is */
+    bool is_vain;        /* nothing is to be published */
+    bool is_published;   /* by xSync; what xCommit makes final and xRollback takes back */
     npyx_target target;
     int64_t nrows;        /* or arrays of an archive, that this transaction added */
     int64_t nrows_before; /* of a .npy that is added to */
@@ -69,6 +72,10 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error);
 void npyext_table_writer_commit(npyext_table_writer *writer);
 void npyext_table_writer_rollback(npyext_table_writer *writer);
+
+/* Takes back what xSync has published: a COMMIT that SQLITE_BUSY has put off leaves the transaction open to
+ * more. To be called before anything is written. */
+void npyext_table_writer_withdraw(npyext_table_writer *writer);
 
 /* Savepoints, numbered as SQLite does: a number stands for all greater ones too. */
 npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error);
