@@ -49,7 +49,6 @@ int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqli
                       npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
                                 argc == 1 ? "deleted" : "changed"),
                       &error);
-    npyext_connection_begin(writer->connection);
     status = check_rowid(writer, argv[1], &error);
     if (status == NPYX_OK)
         status = npyext_table_writer_insert(writer, argv + 2, &row, &error);

@@ -22,12 +22,14 @@ static npyx_format format_of_name(const char *path) {
 
 /* The bytes of a row, and whether they can be counted. */
 static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
-    int64_t nbytes = writer->dtype->itemsize;
+    int64_t nelem = 1, nbytes = 0;
     bool fits = true;
     for (int axis = 1; axis < writer->ndim; axis++)
-        fits = fits && npyx_multiply_i64(nbytes, writer->shape[axis], &nbytes);
+        fits = fits && npyx_multiply_i64(nelem, writer->shape[axis], &nelem);
+    fits = fits && npyx_multiply_i64(nelem, writer->dtype->itemsize, &nbytes);
     if (!fits || nbytes > sqlite3_limit(writer->connection->db, SQLITE_LIMIT_LENGTH, -1))
         return npyx_fail(error, NPYX_INVALID, -1, "a row has more bytes than SQLite's values may have");
+    writer->row_nelem = nelem;
     writer->row_nbytes = nbytes;
     return NPYX_OK;
 }

@@ -35,7 +35,7 @@ typedef struct npyext_table_writer {
     const npyx_dtype *dtype;
     int ndim;
     int64_t shape[NPYX_MAX_NDIM];
-    int64_t row_nbytes;
+    int64_t row_nelem, row_nbytes;
     npyext_layout layout; /* its columns */
     /* the transaction */
     bool is_open;

@@ -1,4 +1,5 @@
 /* The rows of a table that writes. */
+#include <float.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,16 +9,40 @@
 /* A row of one value: raw items, JSON or an array. */
 static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
     static const npyext_caller caller = {"row", "row"};
-    npyext_rows rows = {.has_shape = true, .ndim = writer->ndim - 1, .nelem = 1};
+    npyext_rows rows = {.has_shape = true, .ndim = writer->ndim - 1, .nelem = writer->row_nelem};
     npyext_array_builder *row = &writer->row;
+    npyext_connection_begin(writer->connection);
     memcpy(rows.shape, writer->shape + 1, sizeof rows.shape[0] * (size_t)rows.ndim);
-    for (int axis = 0; axis < rows.ndim; axis++)
-        rows.nelem *= rows.shape[axis]; /* measured with the table */
     row->out.nbytes = NPYEXT_HEADER_NBYTES;
     npyx_status status = npyext_rows_append(&rows, row, NULL, &caller, value, error);
     return status == NPYX_OK ? npyx_sink_append(writer->target.sink, npyext_array_builder_items(row),
                                                 (size_t)writer->row_nbytes, error)
                              : status;
+}
+
+/* Numbers of the usual types in the host's byte order, without the way around: most of what is ever written.
+ * False for all that needs a closer look. */
+static bool store_plain(npyx_type type, sqlite3_value *value, uint8_t *item) {
+    int given = sqlite3_value_type(value);
+    if (given == SQLITE_FLOAT && type == NPYX_F8) {
+        npyx_store_f64(item, sqlite3_value_double(value), NPYX_HOST_IS_BIG_ENDIAN);
+        return true;
+    }
+    if (given == SQLITE_FLOAT && type == NPYX_F4) {
+        float narrow = (float)sqlite3_value_double(value);
+        npyx_store_f32(item, narrow, NPYX_HOST_IS_BIG_ENDIAN);
+        return narrow <= FLT_MAX && narrow >= -FLT_MAX;
+    }
+    if (given != SQLITE_INTEGER)
+        return false;
+    int64_t integer = sqlite3_value_int64(value);
+    if (type == NPYX_I8)
+        npyx_store_u64(item, (uint64_t)integer, NPYX_HOST_IS_BIG_ENDIAN);
+    else if (type == NPYX_I4 && integer >= INT32_MIN && integer <= INT32_MAX)
+        npyx_store_u32(item, (uint32_t)integer, NPYX_HOST_IS_BIG_ENDIAN);
+    else
+        return false;
+    return true;
 }
 
 static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **values, npyx_error *error) {
@@ -27,6 +52,8 @@ static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **v
         memset(item, 0, (size_t)writer->row_nbytes); /* padding */
     for (int i = 0; i < layout->ncolumns; i++) {
         const npyext_layout_column *column = &layout->columns[i];
+        if (store_plain(column->plain_type, values[i], item + column->off))
+            continue;
         npyx_status status = npyext_items_encode(&writer->connection->host, column->dtype, column->ndim,
                                                  column->shape, values[i], item + column->off, error);
         if (status != NPYX_OK)
@@ -39,6 +66,7 @@ static npyx_status append_array(npyext_table_writer *writer, sqlite3_value **val
     static const npyext_caller caller = {"array", "array"};
     npyext_array_value array;
     npyx_value name;
+    npyext_connection_begin(writer->connection);
     npyx_status status = npyext_value_read(values[0], &name, error);
     if (status == NPYX_OK && name.kind != NPYX_VALUE_TEXT)
         return npyx_fail(error, NPYX_INVALID, -1, "the name is %s, not a TEXT",
