@@ -66,6 +66,11 @@ npyx_status npyext_table_writer_new(npyext_connection *connection, const char *t
 /* Takes NULL. A transaction that is open is rolled back. */
 void npyext_table_writer_free(npyext_table_writer *writer);
 
+/* The array of so many rows that the table writes, its items and bytes counted; it borrows the dtype and is
+ * not to be cleared. NPYX_CORRUPT when they cannot be counted: nobody could read it. */
+npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
+                                        npyx_error *error);
+
 /* A transaction; each does nothing when none is open. Commit cannot fail as SQLite sees it: what it meets
  * (where it is the one to publish) is logged, and the error of the next begin. */
 npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error);

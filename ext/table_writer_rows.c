@@ -96,6 +96,8 @@ npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_valu
     else if (writer->shape[0] >= 0 && *rowid >= writer->shape[0])
         status = npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and this is one more",
                            writer->shape[0]);
+    else if (*rowid == INT64_MAX)
+        status = npyx_fail(error, NPYX_INVALID, -1, "more rows than an array can have");
     else if (writer->layout.has_whole_rows)
         status = append_whole_row(writer, values[0], error);
     else

@@ -195,15 +195,15 @@ void npyext_table_writer_withdraw(npyext_table_writer *writer) {
 /* The header with the number of rows, to be written when all of them are on disk. */
 static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     npyx_buffer header = {.host = &writer->connection->host};
-    int64_t shape[NPYX_MAX_NDIM];
-    memcpy(shape, writer->shape, sizeof shape[0] * (size_t)writer->ndim);
-    shape[0] = npyext_table_writer_next(writer);
-    if (writer->shape[0] >= 0 && shape[0] != writer->shape[0])
+    npyx_array array;
+    int64_t nrows = npyext_table_writer_next(writer);
+    if (writer->shape[0] >= 0 && nrows != writer->shape[0])
         return npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and there are %" PRId64,
-                         writer->shape[0], shape[0]);
-    npyx_status status =
-        npyx_header_npy_append_fitted(writer->dtype, writer->ndim, shape, false, writer->version_major,
-                                      writer->header_nbytes, &header, error);
+                         writer->shape[0], nrows);
+    npyx_status status = npyext_table_writer_measure(writer, nrows, &array, error);
+    if (status == NPYX_OK)
+        status = npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, false,
+                                               writer->version_major, writer->header_nbytes, &header, error);
     if (status == NPYX_OK)
         status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);
     npyx_buffer_clear(&header);

@@ -67,7 +67,6 @@ static npyx_status take_permissions(const npyx_target_file *file, const struct s
 }
 
 static npyx_status make_file(npyx_target_file *file, bool uses_names, npyx_error *error) {
-    npyx_target_sweep(file->folder, file->name);
     npyx_status status =
         uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, &file->descriptor, error);
     if (status == NPYX_DONE)
@@ -127,6 +126,7 @@ static npyx_status open_file(npyx_target *target, const char *path, bool uses_na
         return status;
     if (!target->has_info && file->kind != NPYX_TARGET_NEW)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
+    npyx_target_sweep(file->folder, file->name);
     if (file->kind == NPYX_TARGET_EXTEND) {
         status = lock_file(file, error);
         if (status == NPYX_OK && fstat(file->descriptor, &found) != 0)
