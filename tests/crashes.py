@@ -92,11 +92,11 @@ PWRITE(pwrite64)
 FTRUNCATE(ftruncate)
 FTRUNCATE(ftruncate64)
 
+/* Nothing here depends on the disk itself: what a killed process has written is in the kernel. */
 int fsync(int fd) {
-    REAL(int, "fsync", int);
     int action = take("fsync");
     FAIL(action);
-    return real(fd);
+    return fcntl(fd, F_GETFD) < 0 ? -1 : 0;
 }
 
 int linkat(int from, const char *a, int to, const char *b, int flags) {
@@ -161,22 +161,29 @@ class Form:
         if self.mode is not None:
             db.execute(f"CREATE VIRTUAL TABLE temp.out USING npy('{self.path}', mode='{self.mode}'{shape})")
 
+    def array(self, state):
+        """An expression for the array of a state, and its parameters."""
+        rows = rows_of(state)
+        return "npy_from_data(?, 'f8', ?)", (b"".join(rows), f"[{len(rows)}, {NCOLUMNS}]")
+
+    def insert(self, db, state):
+        if self.is_npy:
+            db.executemany("INSERT INTO out VALUES (?)", ((row,) for row in rows_of(state)))
+        else:
+            array, parameters = self.array(state)
+            db.execute(f"INSERT INTO out SELECT ?, {array}", (f"s{state}", *parameters))
+
     def write(self, db, state, before_commit=lambda: None):
         """A transaction that ends in a state."""
-        rows = rows_of(state)
-        array, data = "npy_from_data(?, 'f8', ?)", (b"".join(rows), f"[{len(rows)}, {NCOLUMNS}]")
         if self.mode is None:
             before_commit()
-            db.execute(f"SELECT bytes FROM npy_write(?, {array})", (self.path, *data)).fetchall()
+            array, parameters = self.array(state)
+            db.execute(f"SELECT bytes FROM npy_write(?, {array})", (self.path, *parameters)).fetchall()
             return
         db.execute("BEGIN")
-        if self.is_npy:
-            db.executemany("INSERT INTO out VALUES (?)", ((row,) for row in rows))
-        else:
-            db.execute(f"INSERT INTO out SELECT ?, {array}", (f"s{state}", *data))
+        self.insert(db, state)
         before_commit()
         db.execute("COMMIT")
-
 
 
 FORMS = {
@@ -245,7 +252,52 @@ def write_and_try_again(form, library, run, report):
     db.close()
 
 
-WORK = {"write": write, "write and try again": write_and_try_again}
+def go_back_to_a_savepoint(form, library, run, report):
+    """A state behind a savepoint that cannot be gone back to; then one that can."""
+    db = shell.connect()
+    form.open(db)
+    db.execute("BEGIN")
+    db.execute("SAVEPOINT a")
+    form.insert(db, 1)
+    armed(library, run)
+    report(error_of(db, "ROLLBACK TO a"))
+    disarmed(library)
+    report(error_of(db, "COMMIT"))
+    form.write(db, 2)
+    db.close()
+
+
+def write_with_a_database(form, library, run, report):
+    """A state in a transaction that a database on disk takes part in, then another one."""
+    db = shell.connect("own.db")
+    db.execute("CREATE TABLE t(x)")
+    form.open(db)
+    db.execute("BEGIN")
+    db.execute("INSERT INTO t VALUES (1)")
+    form.insert(db, 1)
+    armed(library, run)
+    report(error_of(db, "COMMIT"))
+    disarmed(library)
+    report(error_of(db, "INSERT INTO out VALUES (NULL)" if form.is_npy else "INSERT INTO out VALUES (NULL, NULL)"))
+    report(db.execute("SELECT count(*) FROM t").fetchone()[0])
+    form.write(db, 2)
+    db.close()
+
+
+def error_of(db, sql):
+    try:
+        db.execute(sql)
+    except sqlite3.Error as error:
+        return str(error)
+    return None
+
+
+WORK = {
+    "write": write,
+    "write and try again": write_and_try_again,
+    "go back to a savepoint": go_back_to_a_savepoint,
+    "write with a database": write_with_a_database,
+}
 
 
 # --- the server ------------------------------------------------------------------------------------------------------

@@ -175,3 +175,37 @@ def test_calls_that_are_cut_short(server, tmp_path, name, call, action):
         outcome = server.run("write", name, path.parent, 1, LAST, call, at, action)
         assert outcome["end"] == 0 and outcome["reports"][-2] == ["done", LAST], (at, outcome)
         assert holds(path, form, in_file(form, LAST)), (name, call, action, at)
+
+
+@pytest.mark.parametrize("name", ["w+ npy", "a npy", "a npz", "a ten"])
+def test_a_savepoint_that_cannot_be_gone_back_to(server, tmp_path, name):
+    """The COMMIT that follows must not publish the rows behind it."""
+    form, path = FORMS[name], begin(tmp_path / "it", FORMS[name])
+    outcome = server.run("go back to a savepoint", name, path.parent, 0, 0, "ftruncate", 1, "EIO", True)
+    assert outcome["end"] == 0, outcome
+    went_back, committed = outcome["reports"]
+    assert went_back == "SQL logic error"  # SQLite asks for no message there
+    assert committed.startswith(f"npyext: {form.path}: ")
+    assert holds(path, form, [0, 2] if form.mode == "a" else [2]) and os.listdir(path.parent) == [form.path]
+
+
+@pytest.mark.parametrize("call", ["pwrite", "fsync", "renameat"])
+@pytest.mark.parametrize("name", ["w+ npy", "a npy", "w+ npz", "a ten"])
+def test_a_database_that_commits_before_the_file(server, tmp_path, name, call):
+    """What fails behind the database's own COMMIT is the error of the next statement."""
+    form, told_later = FORMS[name], set()
+    for at in range(1, 9):
+        path = begin(tmp_path / str(at), form)
+        outcome = server.run("write with a database", name, path.parent, 0, 0, call, at, "EIO")
+        assert outcome["end"] == 0, (at, outcome)
+        committed, then, nrows = outcome["reports"]
+        lost = then.startswith(f"npyext: {form.path}: what the last COMMIT wrote is lost: ")
+        told_later.add(lost)
+        assert committed is None or "Input/output error" in committed or "disk I/O error" in committed, (at, outcome)
+        assert (nrows == 1) == (committed is None) and (not lost or committed is None), (at, outcome)
+        states = [2] if lost or committed is not None else [1, 2]
+        assert holds(path, form, [0, *states] if form.mode == "a" else states), (at, outcome)
+        assert sorted(os.listdir(path.parent)) == sorted([form.path, "own.db"])
+    # an archive is whole when the database commits, and rows that are added are never renamed
+    all_before = (call == "pwrite" and name != "a npy") or (call == "renameat" and name == "a npy")
+    assert told_later == ({False} if all_before else {False, True})
