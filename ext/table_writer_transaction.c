@@ -162,12 +162,16 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
 
 /* ---- ending ---- */
 
+/* The archive is written to the target's sink, and goes first. */
+static void close_archive(npyext_table_writer *writer) {
+    npyx_archive_writer_close(writer->archive);
+    writer->archive = NULL;
+}
+
 static void close_transaction(npyext_table_writer *writer) {
     npyext_published *record = record_of(writer); /* there is one: begin made it */
     npyext_table_writer_release(writer, BEGINNING);
     npyext_array_builder_clear(&writer->row);
-    npyx_archive_writer_close(writer->archive);
-    writer->archive = NULL;
     writer->is_open = writer->is_published = false;
     if (record != NULL && record->owner == writer)
         record->owner = NULL;
@@ -178,6 +182,7 @@ void npyext_table_writer_rollback(npyext_table_writer *writer) {
     npyx_file_info now;
     if (!writer->is_open)
         return;
+    close_archive(writer);
     npyx_target_abandon(&writer->target);
     /* cutting off what was added is no change by others */
     if (record != NULL && npyx_file_info_of_path(writer->path, &now) && now.inode == record->info.inode &&
@@ -266,6 +271,7 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
         npyext_table_writer_rollback(writer);
         return;
     }
+    close_archive(writer);
     npyx_status status = npyx_target_commit(&writer->target, &writer->lost);
     writer->lost.status = status;
     if (status != NPYX_OK)
