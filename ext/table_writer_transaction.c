@@ -77,7 +77,7 @@ static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error
     npyx_status status = npyx_buffer_check(&header, error);
     if (status == NPYX_OK) {
         writer->header_nbytes = header.nbytes;
-        writer->version_major = header.bytes[6];
+        writer->version_major = (uint8_t)header.bytes[6];
         status = npyx_sink_append(writer->target.sink, header.bytes, header.nbytes, error);
     }
     npyx_buffer_clear(&header);

@@ -2,9 +2,7 @@
 went wrong or might."""
 
 import ctypes
-import io
 import os
-import shutil
 import sqlite3
 import zipfile
 
