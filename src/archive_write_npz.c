@@ -80,6 +80,12 @@ static npyx_status npz_end(npyx_archive_writer *base, npyx_error *error) {
     return npyx_zip_write_end(&((npz_writer *)base)->zip, error);
 }
 
+static npyx_status npz_take_back(npyx_archive_writer *base, npyx_error *error) {
+    npz_writer *writer = (npz_writer *)base;
+    npyx_name_set_cut(&writer->names, base->narrays);
+    return npyx_zip_write_take_back(&writer->zip, base->narrays, error);
+}
+
 static npyx_status npz_finish(npyx_archive_writer *base, npyx_error *error) {
     return npyx_zip_write_finish(&((npz_writer *)base)->zip, error);
 }
@@ -119,7 +125,7 @@ static void npz_close(npyx_archive_writer *base) {
     npyx_free(base->host, writer);
 }
 
-static const npyx_archive_writer_ops npz_ops = {npz_check,  npz_begin, npz_append,  npz_end,
+static const npyx_archive_writer_ops npz_ops = {npz_check,  npz_begin, npz_append,  npz_end,  npz_take_back,
                                                 npz_finish, npz_mark,  npz_go_back, npz_close};
 
 /* Learns the names in the zip that the sink holds. */

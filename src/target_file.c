@@ -170,3 +170,32 @@ npyx_status npyx_target_link(int folder, const char *name, int descriptor,
     beside[0] = '\0';
     return fail_make(error, EEXIST);
 }
+
+/* Lets two names change places; errno is EINVAL or ENOSYS where they cannot. */
+static int exchange(int folder, const char *one, const char *other) {
+#ifdef RENAME_EXCHANGE
+    return renameat2(folder, one, folder, other, RENAME_EXCHANGE);
+#else
+    (void)folder;
+    (void)one;
+    (void)other;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+npyx_status npyx_target_replace(int folder, char beside[NPYX_TARGET_NAME_NBYTES], const char *name,
+                                npyx_target_replaced *replaced, npyx_error *error) {
+    if (exchange(folder, beside, name) == 0) {
+        *replaced = NPYX_TARGET_REPLACED_KEPT;
+        return NPYX_OK;
+    }
+    bool is_there = errno != ENOENT;
+    if (is_there && errno != EINVAL && errno != ENOSYS)
+        return npyx_fail_errno(error, errno, "cannot take its place");
+    if (renameat(folder, beside, folder, name) != 0)
+        return npyx_fail_errno(error, errno, "cannot take its place");
+    *replaced = is_there ? NPYX_TARGET_REPLACED_GONE : NPYX_TARGET_REPLACED_NOTHING;
+    beside[0] = '\0';
+    return NPYX_OK;
+}
