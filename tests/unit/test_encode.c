@@ -213,7 +213,8 @@ static void bytes(void **state) {
     assert_refused("S3", blob("ab\0", 3),
                    "a BLOB of 3 bytes does not fit bytes24: it ends in a NUL, which an item cannot tell from "
                    "its padding");
-    assert_refused("S0", text("a"), "'a' does not fit bytes: it has 1 byte, an item 0 (name a length, as in S16)");
+    assert_refused("S0", text("a"),
+                   "'a' does not fit bytes: it has 1 byte, an item 0 (name a length, as in S16)");
     assert_refused("U1", text("ab"), "'ab' does not fit str32: it has 2 characters, an item 1");
     assert_refused("U9", text("a\xff"), "'a\xff' does not fit str288: it is not UTF-8");
     assert_refused("U9", text("\xed\xa0\x80"), "'\xed\xa0\x80' does not fit str288: it is not UTF-8");
