@@ -137,9 +137,9 @@ static int check_loaded(sqlite3 *db, npyext_entry_point entry_point, char **mess
     const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
     if (text != NULL && strstr(text, expected) != NULL) {
         code = SQLITE_OK;
-    } else if (text == NULL && code == SQLITE_ROW) {
+    } else if (code == SQLITE_NOMEM || sqlite3_errcode(db) == SQLITE_NOMEM) {
         code = SQLITE_NOMEM;
-    } else if (code != SQLITE_NOMEM) {
+    } else {
         *message = sqlite3_mprintf("npyext is loaded already by another entry point than %s; a connection "
                                    "keeps the one that it began with",
                                    name);

@@ -42,11 +42,6 @@ npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_v
                      what, SHOWN_NBYTES, root[0] == '\0' ? "/" : root);
 }
 
-npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what) {
-    npyx_status status = errno_value == ENOENT || errno_value == ENOTDIR ? NPYX_NOT_FOUND : NPYX_IO;
-    return npyx_fail(error, status, -1, "%s (%s)", what, strerror(errno_value));
-}
-
 static const char *file_kind(mode_t mode) {
     return S_ISDIR(mode)    ? "a directory"
            : S_ISFIFO(mode) ? "a FIFO"

@@ -34,9 +34,6 @@ npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_v
 /* Whether a descriptor can be given a name through /proc. */
 bool npyx_has_descriptor_paths(void);
 
-/* `what (the reason)`: NPYX_NOT_FOUND where something on the path is missing, else NPYX_IO. */
-npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what);
-
 /* NPYX_UNSUPPORTED for anything but a regular file, saying what it is. */
 npyx_status npyx_file_check_regular(const struct stat *found, npyx_error *error);
 

@@ -13,8 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "file_system.h"
-
 const npyx_root npyx_root_of_nothing = {.descriptor = -1};
 
 /* ---- by the kernel: openat2, since Linux 5.6 ---- */
