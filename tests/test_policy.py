@@ -248,6 +248,21 @@ def test_its_schema_where_views_are_allowed(connect, hostile, entry_point, monke
         assert "unsafe use of" in complaint_of(db, f"SELECT * FROM {view}")
 
 
+@pytest.mark.parametrize("entry_point", [ALL, READONLY])
+def test_a_database_holds_no_table_that_writes(connect, hostile, entry_point):
+    db = connect(hostile)
+    db.execute("INSERT INTO typed_npy(item, name, value) VALUES ('argument', 'mode', 'w+'), ('argument', 'dtype', 'i8')")
+    db.execute("PRAGMA writable_schema = ON")
+    sql = "CREATE VIRTUAL TABLE typed USING npy('made.npy', mode='w+', dtype='i8')"
+    db.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'typed'", (sql,))
+    db.close()
+    db = connect(hostile, entry_point)
+    for statement in ("INSERT INTO typed VALUES (1)", "UPDATE typed SET value = 1", "DELETE FROM typed"):
+        with pytest.raises(sqlite3.Error):
+            db.execute(statement)
+    assert not os.path.exists("made.npy") and np.array_equal(np.load("secret.npy"), SECRET)
+
+
 def test_views_cannot_be_allowed_later(connect, hostile, monkeypatch):
     db = connect(hostile)
     monkeypatch.setenv("NPYEXT_VIEWS", "1")
@@ -470,6 +485,19 @@ def test_the_cache_of_open_files(connect, tree):
     os.remove("../in/a/b")
     os.rename("../in/a/c", "../in/a/b")
     assert db.execute("SELECT sum(value) FROM npy_rows('a/b/f.npy')").fetchone() == (3,)
+
+
+def test_what_is_outside_cannot_be_told(connect, tree):
+    """Not even whether it is there, and of what kind."""
+    db = connect()
+    os.symlink("../out/nothing", "../in/lnothing.npy")
+    pairs = [("../out/f.npy", "../out/nothing"), (f"{tree}/out/f.npy", f"{tree}/nothing"), ("lout/f.npy", "lout/nothing"), ("lsecret.npy", "lnothing.npy")]
+    pairs += [("../out", "../nothing"), ("/etc/passwd", "/etc/nothing"), ("lout", "lnothing.npy")]
+    for there, not_there in pairs:
+        texts = [error_of(db, "SELECT * FROM npy_meta(?)", path).replace(path, "PATH") for path in (there, not_there)]
+        assert texts[0] == texts[1]
+        texts = [error_of(db, "SELECT * FROM npy_write(?, ?)", path, npy_bytes(INSIDE)).replace(path, "PATH") for path in (there, not_there)]
+        assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
