@@ -21,11 +21,12 @@ def extension():
 
 @pytest.fixture
 def connect():
-    """connect(database=':memory:') -> a connection with the extension loaded; all are closed after the test."""
+    """connect(database=':memory:', entry_point=None) -> a connection with the extension loaded; all are closed after
+    the test."""
     opened = []
 
-    def connect(database=":memory:"):
-        opened.append(shell.connect(database))
+    def connect(database=":memory:", entry_point=None):
+        opened.append(shell.connect(database, entry_point))
         return opened[-1]
 
     yield connect
