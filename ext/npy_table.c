@@ -124,7 +124,7 @@ static int declare(sqlite3 *db, const npyext_table *table) {
     int code = schema == NULL ? SQLITE_NOMEM : sqlite3_declare_vtab(db, schema);
     sqlite3_free(schema);
     if (code == SQLITE_OK)
-        code = npyext_declare_risk(table->connection, table->writer == NULL ? 0 : SQLITE_DIRECTONLY);
+        code = npyext_declare_risk(table->connection, 0);
     if (code == SQLITE_OK && table->writer != NULL) /* INSERT OR IGNORE and the like */
         code = sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
     return code;
