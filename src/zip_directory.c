@@ -1,5 +1,6 @@
 #include "zip_directory.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <minizip/unzip.h>
 #include <string.h>
@@ -379,9 +380,12 @@ npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *dir
                                      .opaque = s};
     walk w = {.directory = directory, .stream = s, .error = error};
     status = hide_data(s, end_off);
+    errno = 0;
     if (status == NPYX_OK)
         w.zip = unzOpen2_64("", &functions);
     s->hidden_nbytes = 0;
+    if (status == NPYX_OK && w.zip == NULL && errno == ENOMEM) /* malloc's word: minizip's NULL says nothing */
+        status = npyx_fail_nomem(error);
     if (status == NPYX_OK && (w.zip == NULL || unzGoToFirstFile(w.zip) != UNZ_OK))
         status = fail_directory(&w, "minizip finds no first record; the end record is", end_off);
     while (status == NPYX_OK) {
