@@ -1,8 +1,6 @@
 #include "opener.h"
 
 #include <string.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 void npyext_files_clear(npyext_files *files) {
     npyext_paths_clear(&files->paths);
@@ -18,16 +16,12 @@ const char *npyext_files_path(const npyext_files *files, size_t index) {
     return files->content != NULL ? NULL : files->paths.paths[index];
 }
 
-static bool exists(const char *path) {
-    return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 /* A path that exists as written is never a pattern. */
 static npyx_status add_path_or_pattern(npyext_files *files, const char *text, size_t nbytes,
                                        npyx_error *error) {
     if (strlen(text) != nbytes)
         return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
-    if (!npyext_pattern_is_pattern(text) || exists(text))
+    if (!npyext_pattern_is_pattern(text) || npyx_path_exists(files->paths.arena.host, text))
         return npyext_paths_append(&files->paths, text, nbytes, error);
     files->is_many = true;
     return npyext_pattern_expand(text, &files->paths, error);
@@ -84,8 +78,22 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     return npyext_paths_append(&files->paths, handle.path, handle.path_nbytes, error);
 }
 
+/* What a source is by its type; NULL when that names no file. */
+static const char *name_of(const npyext_argument *source) {
+    if (source->type == SQLITE_BLOB)
+        return npyext_handle_is_like(source->bytes, source->nbytes) ? "a handle" : NULL;
+    return source->type == SQLITE_TEXT ? "a TEXT" : NULL;
+}
+
 npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
                                  npyext_files *files, npyx_error *error) {
+    const char *name = name_of(source);
+    npyx_status status = NPYX_OK;
+    if (name != NULL)
+        status = npyext_policy_check_name(&connection->policy, name,
+                                          "the contents of a .npy, .npz or .ten file as a BLOB", error);
+    if (status != NPYX_OK)
+        return status;
     if (source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes))
         return add_handle(connection, files, source, error);
     if (source->type == SQLITE_BLOB) {
@@ -97,8 +105,8 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
                          "the source is a number; give a path, a pattern, a JSON array of them, or a BLOB");
     const char *text = source->bytes;
     size_t blank_nbytes = strspn(text, " \t\r\n");
-    if (text[blank_nbytes] == '[' && !exists(text)) {
-        npyx_status status = add_json_list(connection, files, text, source->nbytes, error);
+    if (text[blank_nbytes] == '[' && !npyx_path_exists(&connection->host, text)) {
+        status = add_json_list(connection, files, text, source->nbytes, error);
         if (status != NPYX_DONE)
             return status;
     }

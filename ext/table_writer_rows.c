@@ -182,8 +182,9 @@ void npyext_table_writer_rollback(npyext_table_writer *writer) {
     close_archive(writer);
     npyx_target_abandon(&writer->target);
     /* cutting off what was added is no change by others */
-    if (record != NULL && npyx_file_info_of_path(writer->path, &now) && now.inode == record->info.inode &&
-        now.device == record->info.device && now.nbytes == record->info.nbytes)
+    if (record != NULL && npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
+        now.inode == record->info.inode && now.device == record->info.device &&
+        now.nbytes == record->info.nbytes)
         record->info = now;
     close_transaction(writer);
 }
@@ -234,7 +235,7 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
     writer->lost.status = status;
     record->is_published =
         record->is_published || status == NPYX_OK; /* what has failed has published nothing */
-    npyx_file_info_of_path(writer->path, &record->info);
+    npyx_file_info_of_path(&writer->connection->host, writer->path, &record->info);
     close_transaction(writer);
 }
 

@@ -128,10 +128,10 @@ static void file_close(npyx_source *source) {
 
 static const npyx_source_ops file_ops = {file_read, file_borrow, file_close, file_read_aside, file_account};
 
-static npyx_status fail_open(npyx_error *error, int errno_value) {
+static npyx_status fail_open(const npyx_host *host, npyx_error *error, int errno_value) {
     if (errno_value == ENOENT || errno_value == ENOTDIR)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
-    return npyx_fail_errno(error, errno_value, "cannot be opened");
+    return npyx_path_fail(host, error, errno_value, "cannot be opened");
 }
 
 static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source **source,
@@ -161,16 +161,16 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
 npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
                                   npyx_file_info *info, npyx_error *error) {
     struct stat found;
-    if (stat(path, &found) != 0)
-        return fail_open(error, errno);
+    if (npyx_path_stat(host, path, &found) != 0)
+        return fail_open(host, error, errno);
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
     npyx_status status = npyx_file_check_regular(&found, error);
     if (status != NPYX_OK)
         return status;
     /* O_NONBLOCK, O_NOCTTY: it may have become something else in between */
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int descriptor = npyx_path_open(host, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)
-        return fail_open(error, errno);
+        return fail_open(host, error, errno);
     status = adopt_descriptor(host, descriptor, source, info, error);
     if (status != NPYX_OK)
         close(descriptor);

@@ -34,10 +34,11 @@ static npyx_status open_folder(npyx_target_file *file, const char *path, npyx_er
     npyx_status status = npyx_target_resolve(file->host, path, &file->folder_path, &file->name, error);
     if (status != NPYX_OK)
         return status;
-    file->folder = open(file->folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    file->folder = npyx_path_open(file->host, file->folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->folder < 0 && (errno == ENOENT || errno == ENOTDIR))
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "its folder does not exist");
-    return file->folder < 0 ? npyx_fail_errno(error, errno, "its folder cannot be opened") : NPYX_OK;
+    return file->folder < 0 ? npyx_path_fail(file->host, error, errno, "its folder cannot be opened")
+                            : NPYX_OK;
 }
 
 /* What stands at the path: a regular file, or nothing. */
@@ -53,7 +54,9 @@ static npyx_status look(const npyx_target_file *file, struct stat *found, bool *
 static npyx_status take_permissions(const npyx_target_file *file, const struct stat *replaced,
                                     npyx_error *error) {
     struct stat made;
-    if (faccessat(file->folder, file->name, W_OK, AT_EACCESS) != 0)
+    /* a link that came in between must not tell of what is outside of a root */
+    int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
+    if (faccessat(file->folder, file->name, W_OK, flags) != 0)
         return npyx_fail_errno(error, errno, "cannot be opened for writing");
     if (fstat(file->descriptor, &made) != 0)
         return npyx_fail_errno(error, errno, "cannot be examined");

@@ -30,14 +30,19 @@ static size_t folder_nbytes(const char *path) {
 
 /* Follows the link that the path is, if it is one. */
 static npyx_status follow(npyx_buffer *path, bool *is_link, npyx_error *error) {
+    static const char what[] = "cannot be opened for writing";
+    const npyx_host *host = path->host;
     char target[PATH_MAX];
-    ssize_t n = readlink(path->bytes, target, sizeof target);
+    ssize_t n = npyx_path_read_link(host, path->bytes, target, sizeof target);
     *is_link = n >= 0;
     if (n < 0 && (errno == EINVAL || errno == ENOENT || errno == ENOTDIR)) /* no link, or nothing there */
         return NPYX_OK;
     if (n < 0 || n == sizeof target)
-        return npyx_fail_errno(error, n < 0 ? errno : ENAMETOOLONG, "cannot be opened for writing");
-    path->nbytes = n > 0 && target[0] == '/' ? 0 : folder_nbytes(path->bytes);
+        return npyx_path_fail(host, error, n < 0 ? errno : ENAMETOOLONG, what);
+    bool is_absolute = n > 0 && target[0] == '/';
+    if (is_absolute && host->root != NULL) /* even one that leads back below the root, as for who reads */
+        return npyx_path_fail(host, error, EXDEV, what);
+    path->nbytes = is_absolute ? 0 : folder_nbytes(path->bytes);
     npyx_buffer_append(path, target, (size_t)n);
     npyx_buffer_append_char(path, '\0');
     return npyx_buffer_check(path, error);
@@ -123,7 +128,7 @@ static npyx_status fail_make(npyx_error *error, int errno_value) {
 
 npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *error) {
     /* it gets its name through /proc */
-    if (access("/proc/self/fd", X_OK) != 0)
+    if (!npyx_has_descriptor_paths())
         return NPYX_DONE;
     *descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (*descriptor < 0)
