@@ -384,7 +384,8 @@ npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *dir
     if (status == NPYX_OK)
         w.zip = unzOpen2_64("", &functions);
     s->hidden_nbytes = 0;
-    if (status == NPYX_OK && w.zip == NULL && errno == ENOMEM) /* malloc's word: minizip's NULL says nothing */
+    if (status == NPYX_OK && w.zip == NULL &&
+        errno == ENOMEM) /* malloc's word: minizip's NULL says nothing */
         status = npyx_fail_nomem(error);
     if (status == NPYX_OK && (w.zip == NULL || unzGoToFirstFile(w.zip) != UNZ_OK))
         status = fail_directory(&w, "minizip finds no first record; the end record is", end_off);

@@ -4,13 +4,14 @@
  *     faults EXTENSION SETUP SCRIPT CHECK FAULT...
  *
  * Each time on a new connection: SETUP, and CHECK for what it then says; SCRIPT with the fault. When that
- * fails, it is by SQLITE_NOMEM (by a message of the extension's where a system call failed), CHECK says what it
- * said before the script or what it says after it, and SCRIPT succeeds at the second attempt. Nothing is left
- * behind: no memory, no descriptor. An empty SCRIPT stands for loading the extension.
+ * fails, it is by SQLITE_NOMEM (by a message of the extension's where a system call failed), CHECK says what
+ * it said before the script or what it says after it, and SCRIPT succeeds at the second attempt. Nothing is
+ * left behind: no memory, no descriptor. An empty SCRIPT stands for loading the extension.
  *
- * FAULT is a kind (memory, libc, an errno's name, short, end), with `+` behind it when all calls from the n-th
- * on are to fail, and with `/N` when of those past the first hundred only each N-th is tried. Prints one line of
- * numbers for each: calls, faults tried, of these absorbed, and of these absorbed where SQLite says that it may.
+ * FAULT is a kind (memory, libc, an errno's name, short, end), with `+` behind it when all calls from the
+ * n-th on are to fail, and with `/N` when of those past the first hundred only each N-th is tried. Prints one
+ * line of numbers for each: calls, faults tried, of these absorbed, and of these absorbed where SQLite says
+ * that it may.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -40,8 +41,8 @@ static struct {
 static answer before, after, expected, found, checked;
 
 static void fail(const char *what, const answer *said) {
-    fprintf(stderr, "%s, call %ld: %s\ncode %d: %s\n%.900s\nwhere it is to be\n%.900s\n", job.fault_name, job.nth,
-            what, said->code, said->message, said->text, expected.text);
+    fprintf(stderr, "%s, call %ld: %s\ncode %d: %s\n%.900s\nwhere it is to be\n%.900s\n", job.fault_name,
+            job.nth, what, said->code, said->message, said->text, expected.text);
     exit(1);
 }
 
@@ -60,8 +61,8 @@ static int add_row(sqlite3_stmt *statement, answer *out) {
     int code = SQLITE_OK;
     for (int i = 0; i < sqlite3_column_count(statement) && code == SQLITE_OK; i++) {
         int type = sqlite3_column_type(statement, i);
-        const char *value =
-            type == SQLITE_BLOB ? sqlite3_column_blob(statement, i) : (const char *)sqlite3_column_text(statement, i);
+        const char *value = type == SQLITE_BLOB ? sqlite3_column_blob(statement, i)
+                                                : (const char *)sqlite3_column_text(statement, i);
         int nbytes = sqlite3_column_bytes(statement, i);
         if (value == NULL && type != SQLITE_NULL && !(type == SQLITE_BLOB && nbytes == 0))
             code = SQLITE_NOMEM;
@@ -173,7 +174,8 @@ static bool judge(sqlite3 *db, fault what, bool has_failed) {
         return true;
     if (!has_failed)
         fail("a script without faults failed", &found);
-    bool is_load = *job.script == '\0'; /* SQLite says SQLITE_ERROR when an entry point fails, however it does */
+    bool is_load =
+        *job.script == '\0'; /* SQLite says SQLITE_ERROR when an entry point fails, however it does */
     if (is_of_memory(what) && found.code != SQLITE_NOMEM && !(is_load && found.code == SQLITE_ERROR))
         fail("no SQLITE_NOMEM", &found);
     if (is_of_memory(what) && !is_load && (sqlite3_errcode(db) & 0xff) != SQLITE_NOMEM)

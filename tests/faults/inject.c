@@ -73,7 +73,8 @@ static bool fails(fault_kind kind) {
     return true;
 }
 
-/* --- SQLite's allocator: blocks behind their size -------------------------------------------------------- */
+/* --- SQLite's allocator: blocks behind their size --------------------------------------------------------
+ */
 
 enum { HEAD_NBYTES = 8 }; /* sqlite3_malloc promises no more than this alignment */
 
@@ -145,7 +146,8 @@ void inject_into_sqlite(void) {
     sqlite3_test_control(SQLITE_TESTCTRL_BENIGN_MALLOC_HOOKS, benign_begin, benign_end);
 }
 
-/* --- the C library's allocator --------------------------------------------------------------------------- */
+/* --- the C library's allocator ---------------------------------------------------------------------------
+ */
 
 #if !defined(__SANITIZE_ADDRESS__)
 extern void *__libc_malloc(size_t nbytes);
@@ -171,7 +173,8 @@ void *realloc(void *block, size_t nbytes) {
 }
 #endif
 
-/* --- system calls ---------------------------------------------------------------------------------------- */
+/* --- system calls ----------------------------------------------------------------------------------------
+ */
 
 static bool io_fails(void) {
     if (!fails(FAULT_IO))
@@ -234,6 +237,12 @@ struct dirent *readdir(DIR *folder) {
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *ctx) {
     return io_fails() ? EAGAIN : NEXT(pthread_create)(thread, how, run, ctx);
+}
+
+/* What is on disk is not looked at here, and waiting for the disk takes most of the time. */
+int fsync(int descriptor) {
+    (void)descriptor;
+    return 0;
 }
 
 ssize_t pread(int descriptor, void *bytes, size_t nbytes, off_t off) {

@@ -1,9 +1,9 @@
 /*
  * Faults on demand: while they are armed, calls of one kind are counted, and the n-th fails.
  *
- * SQLite's allocations are reached through its configuration. Those of the C library (zlib's, minizip's, those
- * of opendir) and system calls are reached by the names that this program defines: a program's own go before
- * those of the libraries, whoever calls.
+ * SQLite's allocations are reached through its configuration. Those of the C library (zlib's, minizip's,
+ * those of opendir) and system calls are reached by the names that this program defines: a program's own go
+ * before those of the libraries, whoever calls.
  */
 #ifndef FAULTS_INJECT_H
 #define FAULTS_INJECT_H
