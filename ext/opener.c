@@ -35,7 +35,8 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
 static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
                                  size_t nbytes, npyx_error *error) {
     static const char *const queries[] = {
-        "SELECT CASE WHEN json_valid(?1) THEN json_type(?1) = 'array' ELSE 0 END",
+        /* not json_valid, which says no when memory is out: this one fails, and how tells why */
+        "SELECT json_type(?1) = 'array'",
         "SELECT NOT EXISTS (SELECT 1 FROM json_each(?1) WHERE type <> 'text')",
         "SELECT value FROM json_each(?1)",
     };
@@ -62,7 +63,8 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
             status = npyx_fail_nomem(error);
         else if (code == SQLITE_INTERRUPT)
             status = npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
-        else if (code != SQLITE_ROW && code != SQLITE_DONE) /* a list must not be cut silently */
+        else if (code != SQLITE_ROW && code != SQLITE_DONE &&
+                 !(i == 0 && code == SQLITE_ERROR)) /* a list must not be cut silently */
             status =
                 npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
         sqlite3_finalize(statement);

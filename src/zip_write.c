@@ -66,6 +66,10 @@ static uLong stream_read(voidpf opaque, voidpf file, void *bytes, uLong nbytes) 
     int64_t left_nbytes = writer->sink->nbytes - writer->off;
     if (left_nbytes <= 0 || !is_going_well(writer))
         return 0;
+    if (bytes == NULL) { /* minizip reads to what malloc gave it, looking or not */
+        npyx_error_set(&writer->error, NPYX_NOMEM, -1, "out of memory");
+        return 0;
+    }
     if (nbytes > (uint64_t)left_nbytes)
         nbytes = (uLong)left_nbytes;
     if (npyx_sink_read(writer->sink, writer->off, bytes, nbytes, &writer->error) != NPYX_OK)

@@ -17,7 +17,8 @@ class Case(NamedTuple):
     check: str = "SELECT 1"
     # System calls are made to fail too: what a script writes is tested in test_crashes.py.
     only_reads: bool = True
-    # zlib's and minizip's allocations are made to fail too.
+    # The C library's allocations are made to fail too. minizip 1.1 does not look at what malloc gave it when it
+    # begins an entry of a zip.
     libc: bool = True
 
 
@@ -25,14 +26,14 @@ def make(folder):
     """The files that the cases read, in the current folder."""
     make_files.make(folder)
     rng = np.random.default_rng(5)
-    long = np.arange(400_000.0)
+    long = np.arange(200_000.0)
     wide = rng.integers(-9, 9, (300, 40)).astype("<f4")
     files = {
         "long.npy": npy_bytes(long),
-        "long_too.npy": npy_bytes(np.where(long == 399_000, -1, long)),
+        "long_too.npy": npy_bytes(np.where(long == 199_000, -1, long)),
         "fortran.npy": npy_bytes(np.asfortranarray(wide)),
         "big_endian.npy": npy_bytes(wide.astype(">f8")),
-        "deflated_long.npz": npz_bytes({"a": rng.integers(0, 200, 300_000), "b": wide}, "deflated"),
+        "deflated_long.npz": npz_bytes({"a": rng.integers(0, 200, 300_000), "b": wide}, "deflate"),
         "many.npz": npz_bytes({f"a rather long name of a layer/number {i}": wide[i] for i in range(40)}),
         "out.npy": npy_bytes(np.arange(3.0)),
         "out.npz": npz_bytes({"old": np.arange(3)}),
@@ -68,7 +69,7 @@ ROWS = [
     reading("npy_rows, structured", "SELECT row, value, hex(data) FROM npy_rows('structured/nested.npy')"),
     reading("npy_rows, text", "SELECT row, value FROM npy_rows('types/{U,S,M8,V,c}*.npy')"),
     reading("npy_rows, long", "SELECT count(*), sum(value) FROM npy_rows('long.npy')"),
-    reading("npy_rows, filtered", "SELECT row, value FROM npy_rows('long.npy') WHERE value >= 399990"),
+    reading("npy_rows, filtered", "SELECT row, value FROM npy_rows('long.npy') WHERE value >= 199990"),
     reading("npy_rows, one row", "SELECT value FROM npy_rows('X.npy') WHERE row = 3"),
     reading("npy_rows, some rows backwards", "SELECT row, value FROM npy_rows('X.npy') WHERE row IN (1, 4) ORDER BY row DESC LIMIT 1"),
     reading("npy_rows, fortran", "SELECT row, value FROM npy_rows('fortran.npy', '', '::60, ::7')"),

@@ -11,7 +11,6 @@ import fault_cases
 import shell
 
 ALL = os.environ.get("NPYEXT_FAULTS") == "all"
-TRIED = {}
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +60,8 @@ def test_no_memory(program, folder, case):
     if case.libc and not shell.SANITIZED:
         faults += ["libc", "libc+"]
     tried = inject(program, folder, case, spread(*faults))
-    calls, ntried, nabsorbed, nbenign = tried[spread("memory")[0]]
-    assert ntried >= min(calls, 100) > 0
+    calls, ntried, nabsorbed, _ = tried[spread("memory")[0]]
+    assert ntried >= min(calls, 100) > nabsorbed
 
 
 @pytest.mark.parametrize("case", fault_cases.READING, ids=lambda case: case.name)
