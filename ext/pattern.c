@@ -11,7 +11,6 @@
 #include "pattern_braces.h"
 
 enum {
-    MATCHES_MAX = 16000000,
     PATTERN_NBYTES_MAX = 16384, /* without braces: four times the longest path that the kernel takes */
     PARTS_MAX = 512,            /* keeps a walk's state small enough for the stack */
     STEPS_PER_POLL = 64         /* entries of a folder, or files looked up */
@@ -144,8 +143,6 @@ static npyx_status look_up_type(walk *walk, unsigned char *type, npyx_error *err
 static npyx_status add_match(walk *walk, npyx_error *error) {
     if (walk->path.status != NPYX_OK)
         return npyx_fail_nomem(error);
-    if (walk->paths->npaths - walk->first_path == MATCHES_MAX)
-        return npyx_fail(error, NPYX_TOOBIG, -1, "the pattern matches more than %d files", (int)MATCHES_MAX);
     return npyext_paths_append(walk->paths, walk->path.bytes, walk->path.nbytes, error);
 }
 

@@ -335,6 +335,9 @@ static npyx_status next_record(walk *w) {
         return fail_directory(w, "no record", w->next_off);
     if (memcmp(magic, record_magic, sizeof record_magic) != 0)
         return NPYX_DONE; /* the end record, zip64's, or a digital signature */
+    if (w->directory->nrecords == NPYX_ZIP_MAX_NRECORDS)
+        return npyx_fail(w->error, NPYX_UNSUPPORTED, w->next_off, "the zip has more than %d entries",
+                         NPYX_ZIP_MAX_NRECORDS);
     int code = unzGoToNextFile(w->zip);
     if (code == UNZ_END_OF_LIST_OF_FILE)
         code = unzSetOffset64(w->zip, (ZPOS64_T)(w->next_off - w->prefix_nbytes));
