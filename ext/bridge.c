@@ -123,8 +123,9 @@ char *npyext_error_text(npyext_place place, const npyx_error *error) {
     const char *name = place.entry == NULL ? "" : place.entry->name;
     int name_nbytes = place.entry == NULL ? 0 : (int)place.entry->name_nbytes;
     const char *path = place.path == NULL ? "" : place.path;
-    char *text = sqlite3_mprintf("npyext: %s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes, name,
-                                 *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
+    /* a path longer than the kernel takes says no more by its end */
+    char *text = sqlite3_mprintf("npyext: %.4096s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes,
+                                 name, *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
     blank_unprintable(text);
     return text;
 }

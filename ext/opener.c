@@ -21,7 +21,11 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
                                        npyx_error *error) {
     if (strlen(text) != nbytes)
         return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
-    if (!npyext_pattern_is_pattern(text) || npyx_path_exists(files->paths.arena.host, text))
+    bool is_path = !npyext_pattern_is_pattern(text);
+    npyx_status status = is_path ? NPYX_OK : npyx_path_exists(files->paths.arena.host, text, &is_path, error);
+    if (status != NPYX_OK)
+        return status;
+    if (is_path)
         return npyext_paths_append(&files->paths, text, nbytes, error);
     files->is_many = true;
     return npyext_pattern_expand(text, &files->paths, error);
@@ -31,14 +35,18 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
 static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
                                  size_t nbytes, npyx_error *error) {
     static const char *const queries[] = {
-        "SELECT CASE WHEN json_valid(?1) THEN json_type(?1) = 'array' ELSE 0 END",
+        /* not json_valid, which says no when memory is out: this one fails, and how tells why */
+        "SELECT json_type(?1) = 'array'",
         "SELECT NOT EXISTS (SELECT 1 FROM json_each(?1) WHERE type <> 'text')",
         "SELECT value FROM json_each(?1)",
     };
     npyx_status status = NPYX_OK;
     for (int i = 0; i < 3 && status == NPYX_OK; i++) {
         sqlite3_stmt *statement = NULL;
-        if (sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL) != SQLITE_OK)
+        int prepared = sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL);
+        if (prepared == SQLITE_NOMEM)
+            return npyx_fail_nomem(error);
+        if (prepared != SQLITE_OK)
             return NPYX_DONE; /* an SQLite without JSON: a text is a path */
         sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
         int code = sqlite3_step(statement);
@@ -55,7 +63,8 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
             status = npyx_fail_nomem(error);
         else if (code == SQLITE_INTERRUPT)
             status = npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
-        else if (code != SQLITE_ROW && code != SQLITE_DONE) /* a list must not be cut silently */
+        else if (code != SQLITE_ROW && code != SQLITE_DONE &&
+                 !(i == 0 && code == SQLITE_ERROR)) /* a list must not be cut silently */
             status =
                 npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
         sqlite3_finalize(statement);
@@ -105,11 +114,17 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
                          "the source is a number; give a path, a pattern, a JSON array of them, or a BLOB");
     const char *text = source->bytes;
     size_t blank_nbytes = strspn(text, " \t\r\n");
-    if (text[blank_nbytes] == '[' && !npyx_path_exists(&connection->host, text)) {
+    bool is_path = text[blank_nbytes] != '[';
+    if (!is_path)
+        status = npyx_path_exists(&connection->host, text, &is_path, error);
+    if (status == NPYX_OK && !is_path) {
         status = add_json_list(connection, files, text, source->nbytes, error);
         if (status != NPYX_DONE)
             return status;
+        status = NPYX_OK;
     }
+    if (status != NPYX_OK)
+        return status;
     return add_path_or_pattern(files, text, source->nbytes, error);
 }
 

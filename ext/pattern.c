@@ -11,7 +11,6 @@
 #include "pattern_braces.h"
 
 enum {
-    MATCHES_MAX = 16000000,
     PATTERN_NBYTES_MAX = 16384, /* without braces: four times the longest path that the kernel takes */
     PARTS_MAX = 512,            /* keeps a walk's state small enough for the stack */
     STEPS_PER_POLL = 64         /* entries of a folder, or files looked up */
@@ -113,6 +112,16 @@ static bool is_refused(const walk *walk, int errno_value) {
     return errno_value == EXDEV && host_of(walk)->root != NULL && walk->path.nbytes == walk->head_nbytes;
 }
 
+/* A fault of the system at walk.path, which must not pass for an empty answer. */
+static npyx_status fail_here(const walk *walk, int errno_value, const char *what, npyx_error *error) {
+    enum { SHOWN_NBYTES = 200 };
+    int nbytes = walk->path.nbytes < SHOWN_NBYTES ? (int)walk->path.nbytes : SHOWN_NBYTES;
+    if (errno_value == ENOMEM)
+        return npyx_fail_nomem(error);
+    return npyx_fail(error, NPYX_IO, -1, "%s %.*s (%s)", what, nbytes == 0 ? 1 : nbytes,
+                     nbytes == 0 ? "." : walk->path.bytes, strerror(errno_value));
+}
+
 /* The type of walk.path as readdir has it, links followed; DT_UNKNOWN when there is no such file. */
 static npyx_status look_up_type(walk *walk, unsigned char *type, npyx_error *error) {
     struct stat status;
@@ -125,6 +134,8 @@ static npyx_status look_up_type(walk *walk, unsigned char *type, npyx_error *err
         *type = (unsigned char)IFTODT(status.st_mode);
     else if (is_refused(walk, errno))
         return npyx_path_fail(host_of(walk), error, errno, "cannot be looked up");
+    else if (!npyx_errno_is_absence(errno))
+        return fail_here(walk, errno, "cannot look up", error);
     return NPYX_OK;
 }
 
@@ -132,8 +143,6 @@ static npyx_status look_up_type(walk *walk, unsigned char *type, npyx_error *err
 static npyx_status add_match(walk *walk, npyx_error *error) {
     if (walk->path.status != NPYX_OK)
         return npyx_fail_nomem(error);
-    if (walk->paths->npaths - walk->first_path == MATCHES_MAX)
-        return npyx_fail(error, NPYX_TOOBIG, -1, "the pattern matches more than %d files", (int)MATCHES_MAX);
     return npyext_paths_append(walk->paths, walk->path.bytes, walk->path.nbytes, error);
 }
 
@@ -166,8 +175,12 @@ static npyx_status visit_entry(walk *walk, int folder, const struct dirent *entr
     unsigned char type = entry->d_type;
     npyx_status status = NPYX_OK;
     struct stat found;
-    if (type == DT_UNKNOWN && npyx_entry_stat(folder, name, &found) == 0) /* some file systems do not say */
-        type = (unsigned char)IFTODT(found.st_mode);
+    if (type == DT_UNKNOWN) { /* some file systems do not say */
+        if (npyx_entry_stat(folder, name, &found) == 0)
+            type = (unsigned char)IFTODT(found.st_mode);
+        else if (!npyx_errno_is_absence(errno))
+            return fail_here(walk, errno, "cannot look up a file in", error);
+    }
     if (type != DT_REG && type != DT_DIR && type != DT_LNK)
         return NPYX_OK;
     bool matches = match_entry(walk, name, type == DT_LNK);
@@ -187,8 +200,7 @@ static npyx_status visit_entry(walk *walk, int folder, const struct dirent *entr
     return push_folder(walk, error);
 }
 
-/* *folder becomes NULL for a folder that cannot be read. Running out of descriptors or memory is no such
- * case: it would lose matches that are there. */
+/* *folder becomes NULL for a folder that is not to be read. */
 static npyx_status open_folder(walk *walk, DIR **folder, npyx_error *error) {
     *folder = NULL;
     size_t nbytes = walk->path.nbytes;
@@ -199,19 +211,16 @@ static npyx_status open_folder(walk *walk, DIR **folder, npyx_error *error) {
     int descriptor = npyx_path_open(host_of(walk), walk->path.bytes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor >= 0) {
         *folder = fdopendir(descriptor);
+        int errno_value = errno;
         if (*folder == NULL)
             (void)close(descriptor);
+        errno = errno_value;
     }
     if (*folder != NULL)
         return NPYX_OK;
     if (is_refused(walk, errno))
         return npyx_path_fail(host_of(walk), error, errno, "cannot be listed");
-    switch (errno) {
-    case ENOMEM: return npyx_fail_nomem(error);
-    case EMFILE:
-    case ENFILE: return npyx_fail(error, NPYX_IO, -1, "cannot list a folder: %s", strerror(errno));
-    default: return NPYX_OK;
-    }
+    return npyx_errno_is_absence(errno) ? NPYX_OK : fail_here(walk, errno, "cannot list the folder", error);
 }
 
 static npyx_status list_folder(walk *walk, npyx_error *error) {
@@ -220,8 +229,15 @@ static npyx_status list_folder(walk *walk, npyx_error *error) {
     if (folder == NULL)
         return status;
     size_t folder_nbytes = walk->path.nbytes;
-    const struct dirent *entry;
-    while (status == NPYX_OK && (entry = readdir(folder)) != NULL) {
+    while (status == NPYX_OK) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (entry == NULL) {
+            /* a folder removed while it is open gives ENOENT */
+            if (errno != 0 && !npyx_errno_is_absence(errno))
+                status = fail_here(walk, errno, "cannot list the folder", error);
+            break;
+        }
         status = step(walk, error);
         if (status == NPYX_OK)
             status = visit_entry(walk, dirfd(folder), entry, error);

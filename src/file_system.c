@@ -13,9 +13,20 @@ int npyx_path_stat(const npyx_host *host, const char *path, struct stat *found) 
     return host->root == NULL ? stat(path, found) : npyx_root_stat(host->root, path, found);
 }
 
-bool npyx_path_exists(const npyx_host *host, const char *path) {
-    return host->root == NULL ? faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-                              : npyx_root_has(host->root, path);
+bool npyx_errno_is_absence(int errno_value) {
+    static const int absences[] = {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, EXDEV, EINVAL};
+    for (size_t i = 0; i < sizeof absences / sizeof absences[0]; i++) {
+        if (absences[i] == errno_value)
+            return true;
+    }
+    return false;
+}
+
+npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error) {
+    *exists = host->root == NULL ? faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+                                 : npyx_root_has(host->root, path);
+    return *exists || npyx_errno_is_absence(errno) ? NPYX_OK
+                                                   : npyx_fail_errno(error, errno, "cannot be looked up");
 }
 
 ssize_t npyx_path_read_link(const npyx_host *host, const char *path, char *target, size_t capacity_nbytes) {

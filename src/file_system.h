@@ -19,8 +19,12 @@ int npyx_path_open(const npyx_host *host, const char *path, int flags);
 /* stat(2): links are followed. */
 int npyx_path_stat(const npyx_host *host, const char *path, struct stat *found);
 
+/* Whether an errno says that there is nothing at a path that this process could read: it is missing,
+ * forbidden, or leads nowhere. Anything else is a fault, and not to be taken for that. */
+bool npyx_errno_is_absence(int errno_value);
+
 /* Whether something is at the path; a link is, wherever it leads. */
-bool npyx_path_exists(const npyx_host *host, const char *path);
+npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error);
 
 /* readlink(2): EINVAL or ENOENT for what is no link. */
 ssize_t npyx_path_read_link(const npyx_host *host, const char *path, char *target, size_t capacity_nbytes);

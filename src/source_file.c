@@ -45,6 +45,18 @@ static npyx_status file_check_when_due(const file_source *file, int64_t off, siz
     return is_due ? file_check(file, error) : NPYX_OK;
 }
 
+/* No bytes where there were some at its opening. */
+static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_error *error) {
+    npyx_status status = file_check(file, error);
+    if (status != NPYX_OK)
+        return status;
+    return npyx_fail(error, NPYX_IO, off,
+                     "cannot be read (the system gives nothing at byte %" PRId64
+                     ", and says that the file has "
+                     "%" PRId64 ")",
+                     off, file->base.nbytes);
+}
+
 static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                              size_t *read_nbytes, npyx_error *error) {
     file_source *file = (file_source *)source;
@@ -58,7 +70,7 @@ static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size
         if (n < 0 && errno != EINTR)
             return npyx_fail_errno(error, errno, "cannot be read");
         if (n == 0)
-            return file_check(file, error); /* shorter than at its opening */
+            return fail_early_end(file, off + (int64_t)done_nbytes, error);
         counters->bytes_read += n < 0 ? 0 : n;
         done_nbytes += n < 0 ? 0 : (size_t)n;
         npyx_status status = done_nbytes < nbytes ? npyx_poll(source->host, error) : NPYX_OK;

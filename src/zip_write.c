@@ -1,5 +1,6 @@
 #include "zip_write.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <minizip/zip.h>
 #include <string.h>
@@ -65,6 +66,10 @@ static uLong stream_read(voidpf opaque, voidpf file, void *bytes, uLong nbytes) 
     int64_t left_nbytes = writer->sink->nbytes - writer->off;
     if (left_nbytes <= 0 || !is_going_well(writer))
         return 0;
+    if (bytes == NULL) { /* minizip reads to what malloc gave it, looking or not */
+        npyx_error_set(&writer->error, NPYX_NOMEM, -1, "out of memory");
+        return 0;
+    }
     if (nbytes > (uint64_t)left_nbytes)
         nbytes = (uLong)left_nbytes;
     if (npyx_sink_read(writer->sink, writer->off, bytes, nbytes, &writer->error) != NPYX_OK)
@@ -125,9 +130,10 @@ static npyx_status open_zip(npyx_zip_write *writer, npyx_error *error) {
     writer->off = 0;
     if (is_new)
         writer->directory_off = 0;
+    errno = 0;
     writer->zip = zipOpen2_64("", is_new ? APPEND_STATUS_CREATE : APPEND_STATUS_ADDINZIP, NULL, &functions);
-    npyx_status status =
-        check(writer, writer->zip == NULL ? ZIP_BADZIPFILE : ZIP_OK, "add to the zip", error);
+    int code = writer->zip != NULL ? ZIP_OK : errno == ENOMEM ? Z_MEM_ERROR : ZIP_BADZIPFILE;
+    npyx_status status = check(writer, code, "add to the zip", error);
     if (status == NPYX_OK && writer->off != writer->directory_off)
         status = npyx_fail(error, NPYX_UNSUPPORTED, writer->directory_off,
                            "cannot be added to (its directory begins at byte %" PRId64
