@@ -377,10 +377,10 @@ ENDLESS = ["SELECT count(*) FROM npy_rows('x')", "SELECT count(value) FROM npy_r
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_rows_without_bytes(connect, folder, name):
+def test_rows_without_bytes(connect, folder, heap, name):
     write("x", BOMBS[name])
     db, begin = connect(), time.monotonic()
-    db.execute(f"PRAGMA hard_heap_limit={64 * MIB}")
+    heap(64 * MIB)
     for sql in BOUNDED:
         try:
             db.execute(sql).fetchall()
@@ -388,7 +388,6 @@ def test_rows_without_bytes(connect, folder, name):
             assert str(error).startswith("npyext: "), (sql, str(error))
             assert error.sqlite_errorcode in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG), sql
     assert time.monotonic() - begin < SOON
-    db.execute("PRAGMA hard_heap_limit=0")
 
 
 @pytest.mark.parametrize("name", BOMBS)

@@ -1,7 +1,6 @@
 """Defects of tables that write and of aggregates that were found once, and what lies near them, each named for what
 went wrong or might."""
 
-import ctypes
 import os
 import sqlite3
 import zipfile
@@ -342,25 +341,6 @@ def test_aggregates_where_a_value_has_no_room_for_a_header(connect):
         with pytest.raises(sqlite3.DataError) as raised:
             db.execute(f"SELECT {call}").fetchone()
         assert raised.value.sqlite_errorname == "SQLITE_TOOBIG"
-
-
-@pytest.fixture
-def heap():
-    """heap(nbytes): so many bytes more can be allocated; heap(None): any."""
-    library = ctypes.CDLL("libsqlite3.so.0")
-    limits = library.sqlite3_hard_heap_limit64, library.sqlite3_soft_heap_limit64
-    for limit in limits:
-        limit.argtypes, limit.restype = [ctypes.c_int64], ctypes.c_int64
-    library.sqlite3_memory_used.restype = ctypes.c_int64
-
-    def heap(nbytes):
-        for limit in limits:
-            limit(0)
-        if nbytes is not None:
-            limits[0](library.sqlite3_memory_used() + nbytes + 1)
-
-    yield heap
-    heap(None)
 
 
 @pytest.mark.parametrize("path", ["out.npy", *ARCHIVES])
