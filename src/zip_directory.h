@@ -15,7 +15,8 @@
 
 enum { NPYX_ZIP_STORED = 0, NPYX_ZIP_DEFLATE = 8 };
 
-/* More entries than any archive of arrays has; what is kept of one takes 88 bytes and three times its name. */
+/* More entries than any archive of arrays has; what is kept of one takes 88 bytes and three times its name.
+ */
 enum { NPYX_ZIP_MAX_NRECORDS = 1000000 };
 
 /* General purpose flags (APPNOTE 4.4.4). */
