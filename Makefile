@@ -125,9 +125,14 @@ check-sanitized: .build/asan/npyext.so units-asan replayers-asan ## Every test a
 	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 	    $(suite) tests
 
+.PHONY: faults
+faults: npyext.so ## Fail every single allocation and system call of tests/fault_cases.py (`make check` takes samples)
+	@NPYEXT_FAULTS=all $(suite) tests/test_faults.py
+
 .PHONY: check-big
-check-big: npyext.so .build/release/unit/big_archive_write ## Archives beyond 4 GiB: minutes, and 10 GB of room in TMPDIR
+check-big: npyext.so .build/release/unit/big_archive_write ## Files of 5 GB and archives beyond 4 GiB, written and read back: minutes, and 16 GB of room in TMPDIR; not in CI
 	@$(suite) $(wildcard tests/big_*.py)
+	@$(PYTHON) -B tests/big/big.py
 
 # ---- fuzzing and coverage: tests/fuzz ----
 

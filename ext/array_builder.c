@@ -3,16 +3,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-void npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection) {
+npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
+                                       npyx_error *error) {
     static const char room[NPYEXT_HEADER_NBYTES];
     if (builder->connection != NULL)
-        return;
+        return NPYX_OK;
     builder->connection = connection;
     npyx_host *host = &connection->host;
     builder->out = (npyx_buffer){.host = host};
     builder->out.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
     builder->arena.host = host;
     npyx_buffer_append(&builder->out, room, sizeof room);
+    return npyx_buffer_check(&builder->out, error);
 }
 
 void npyext_array_builder_clear(npyext_array_builder *builder) {
@@ -51,17 +53,17 @@ npyx_status npyext_check_exact(int64_t value, npyx_error *error) {
                            "%" PRId64 " would be rounded among REALs; name a dtype, as 'float64'", value);
 }
 
-npyx_status npyext_array_builder_widen(npyext_array_builder *builder, npyx_error *error) {
-    uint8_t *item = npyext_array_builder_items(builder);
+npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error) {
+    uint8_t *at = npyext_array_builder_items(builder);
     int64_t nitems = (int64_t)((builder->out.nbytes - NPYEXT_HEADER_NBYTES) / sizeof(int64_t));
-    for (int64_t i = 0; i < nitems; i++, item += sizeof(int64_t)) {
+    for (*item = 0; *item < nitems; ++*item, at += sizeof(int64_t)) {
         int64_t integer;
-        memcpy(&integer, item, sizeof integer);
+        memcpy(&integer, at, sizeof integer);
         npyx_status status = npyext_check_exact(integer, error);
         if (status != NPYX_OK)
-            return npyx_error_place(error, status, "item %" PRId64, i);
+            return status;
         double real = (double)integer;
-        memcpy(item, &real, sizeof real);
+        memcpy(at, &real, sizeof real);
     }
     return npyext_array_builder_infer(builder, "f8", error);
 }

@@ -20,8 +20,10 @@ typedef struct npyext_array_builder {
 enum { NPYEXT_HEADER_NBYTES = 128 };
 
 /* builder is zeroed memory, as sqlite3_aggregate_context gives it; one that has begun stays as it is. The
- * BLOB is bounded by SQLITE_LIMIT_LENGTH. */
-void npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection);
+ * BLOB is bounded by SQLITE_LIMIT_LENGTH. NPYX_NOMEM, or NPYX_TOOBIG where that leaves no room for a header:
+ * nothing but clear may follow. */
+npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
+                                       npyx_error *error);
 void npyext_array_builder_clear(npyext_array_builder *builder);
 
 /* Takes the dtype that an argument names; an empty text or NULL names none. */
@@ -35,9 +37,9 @@ static inline uint8_t *npyext_array_builder_items(npyext_array_builder *builder)
 }
 
 /* Turns the items from int64 to float64 in place. NPYX_INVALID for one that is no float64 exactly: it would
- * be rounded without anyone's asking. */
-npyx_status npyext_array_builder_widen(npyext_array_builder *builder, npyx_error *error);
-/* Whether an integer is a float64 exactly; the error is that of widening, without a place. */
+ * be rounded without anyone's asking. *item is its number. */
+npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error);
+/* Whether an integer is a float64 exactly; the error is that of widening. */
 npyx_status npyext_check_exact(int64_t value, npyx_error *error);
 
 /* Puts the header before the items, of which there are as many as the shape says, and makes all of it the

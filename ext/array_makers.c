@@ -28,6 +28,9 @@ static npyx_status make_of_json(npyext_call *c, const char *text, size_t nbytes,
     npyx_json_form form;
     uint8_t *items = NULL;
     npyx_status status = npyx_json_measure(arena->host, text, nbytes, dtype, &form, &c->error);
+    if (status == NPYX_OK && dtype != NULL && dtype->type == NPYX_TEXT && dtype->itemsize == 0 &&
+        form.longest_ncharacters > 0)
+        dtype = NULL; /* `U` is as long as the longest */
     if (status == NPYX_OK && dtype == NULL)
         status = npyx_json_dtype(arena, &form, &dtype, &c->error);
     if (status == NPYX_OK)

@@ -46,14 +46,30 @@ static void settle(array_state *state) {
         state->form = TEXTS;
 }
 
+/* A shape in the place of the dtype, as reshape has it, deserves a better word than the dtype parser's. */
+static npyx_status name_dtype(npyext_array_builder *builder, sqlite3_value *argument, npyx_error *error) {
+    int64_t integers[NPYX_MAX_NDIM];
+    int n = 0;
+    npyx_status status = npyext_array_builder_set_dtype(builder, argument, error);
+    if (status != NPYX_INVALID || sqlite3_value_type(argument) != SQLITE_TEXT)
+        return status;
+    const char *text = (const char *)sqlite3_value_text(argument);
+    size_t nbytes = (size_t)sqlite3_value_bytes(argument);
+    if (npyx_integers_parse(builder->out.host, "shape", text, nbytes, integers, &n, NULL) != NPYX_OK)
+        return status;
+    return npyx_fail(
+        error, NPYX_INVALID, -1,
+        "%.60s is no dtype; a shape is the third argument, as in npy_array(value, NULL, '%.60s')", text,
+        text);
+}
+
 static npyx_status begin(array_state *state, sqlite3_context *context, int argc, sqlite3_value **argv,
                          npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
-    npyx_status status = NPYX_OK;
-    npyext_array_builder_begin(builder, sqlite3_user_data(context));
+    npyx_status status = npyext_array_builder_begin(builder, sqlite3_user_data(context), error);
     state->nulls.host = state->shape.host = builder->out.host;
-    if (argc > 1)
-        status = npyext_array_builder_set_dtype(builder, argv[1], error);
+    if (status == NPYX_OK && argc > 1)
+        status = name_dtype(builder, argv[1], error);
     settle(state);
     if (status != NPYX_OK || argc < 3 || sqlite3_value_type(argv[2]) == SQLITE_NULL)
         return status;
@@ -125,9 +141,12 @@ static npyx_status infer(array_state *state, const npyx_value *value, npyx_error
             return NPYX_OK;
         if (!is_first && dtype->type != NPYX_I8)
             return fail_mixed(state, value, error);
-        status = npyext_array_builder_widen(builder, error);
+        int64_t item = 0;
+        status = npyext_array_builder_widen(builder, &item, error);
         if (status == NPYX_OK)
             fill_nulls(state);
+        else
+            state->nvalues = item; /* the one at fault */
     } else if (!is_first || state->nulls.nbytes > 0) {
         bool is_text = value->kind == NPYX_VALUE_TEXT;
         if (is_first) /* these have no place for a NULL */
@@ -180,6 +199,10 @@ static npyx_status append(array_state *state, sqlite3_value *argument, npyx_erro
     npyx_status status = npyext_value_read(argument, &value, error);
     if (status != NPYX_OK)
         return status;
+    if (!builder->is_dtype_given && value.kind == NPYX_VALUE_TEXT && sqlite3_value_subtype(argument) == 'J')
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "is JSON, as a row of several items is; npy_stack makes an array of such rows, and "
+                         "npy_array one of texts when the dtype is 'U'");
     if (!builder->is_dtype_given) {
         bool has_no_nan = builder->dtype == NULL || builder->dtype->type == NPYX_I8;
         if (value.kind == NPYX_VALUE_NULL && has_no_nan)

@@ -5,6 +5,7 @@
 #include "plan.h"
 #include "range.h"
 #include "selection.h"
+#include "table_writer.h"
 
 enum {
     /* Of all the blocks of a cursor together. */
@@ -289,11 +290,7 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     }
     if (table->writer != NULL) {
         npyx_error error;
-        npyx_error_set(
-            &error, NPYX_INVALID, -1,
-            "table %.60s only adds rows; what it has committed is read by npy_rows, npy_file and a table of "
-            "mode 'r'",
-            table->name);
+        npyext_table_writer_fail_read(table->writer, &error);
         return npyext_report(cursor->pVtab, place, &error);
     }
     npyext_plan_read(&rows->plan, idx_num, sentence);

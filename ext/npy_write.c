@@ -136,13 +136,14 @@ static npyx_status check_arguments(const write_cursor *cursor, npyx_error *error
     if (!npyext_argument_is_given(target) || array->type == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "%s", usage);
     if (target->type != SQLITE_TEXT)
-        return npyx_fail(error, NPYX_INVALID, -1, "the path is no TEXT: %s", usage);
+        return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path is no TEXT: %s", usage);
     if (strlen(target->bytes) != target->nbytes)
-        return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
+        return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path holds a NUL character");
     if (array->type != SQLITE_BLOB)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the array is %s; a .npy, .npz or .ten BLOB is one, or a handle that npy_file made",
-                         array->type == SQLITE_TEXT ? "a TEXT" : "a number");
+        return npyx_fail(
+            error, NPYX_INVALID, -1,
+            "npy_write: the array is %s; a .npy, .npz or .ten BLOB is one, or a handle that npy_file made",
+            array->type == SQLITE_TEXT ? "a TEXT" : "a number");
     return NPYX_OK;
 }
 

@@ -1,8 +1,6 @@
 #include "opener.h"
 
 #include <string.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 void npyext_files_clear(npyext_files *files) {
     npyext_paths_clear(&files->paths);
@@ -18,16 +16,16 @@ const char *npyext_files_path(const npyext_files *files, size_t index) {
     return files->content != NULL ? NULL : files->paths.paths[index];
 }
 
-static bool exists(const char *path) {
-    return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 /* A path that exists as written is never a pattern. */
 static npyx_status add_path_or_pattern(npyext_files *files, const char *text, size_t nbytes,
                                        npyx_error *error) {
     if (strlen(text) != nbytes)
         return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
-    if (!npyext_pattern_is_pattern(text) || exists(text))
+    bool is_path = !npyext_pattern_is_pattern(text);
+    npyx_status status = is_path ? NPYX_OK : npyx_path_exists(files->paths.arena.host, text, &is_path, error);
+    if (status != NPYX_OK)
+        return status;
+    if (is_path)
         return npyext_paths_append(&files->paths, text, nbytes, error);
     files->is_many = true;
     return npyext_pattern_expand(text, &files->paths, error);
@@ -37,14 +35,18 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
 static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
                                  size_t nbytes, npyx_error *error) {
     static const char *const queries[] = {
-        "SELECT CASE WHEN json_valid(?1) THEN json_type(?1) = 'array' ELSE 0 END",
+        /* not json_valid, which says no when memory is out: this one fails, and how tells why */
+        "SELECT json_type(?1) = 'array'",
         "SELECT NOT EXISTS (SELECT 1 FROM json_each(?1) WHERE type <> 'text')",
         "SELECT value FROM json_each(?1)",
     };
     npyx_status status = NPYX_OK;
     for (int i = 0; i < 3 && status == NPYX_OK; i++) {
         sqlite3_stmt *statement = NULL;
-        if (sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL) != SQLITE_OK)
+        int prepared = sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL);
+        if (prepared == SQLITE_NOMEM)
+            return npyx_fail_nomem(error);
+        if (prepared != SQLITE_OK)
             return NPYX_DONE; /* an SQLite without JSON: a text is a path */
         sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
         int code = sqlite3_step(statement);
@@ -61,7 +63,8 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
             status = npyx_fail_nomem(error);
         else if (code == SQLITE_INTERRUPT)
             status = npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
-        else if (code != SQLITE_ROW && code != SQLITE_DONE) /* a list must not be cut silently */
+        else if (code != SQLITE_ROW && code != SQLITE_DONE &&
+                 !(i == 0 && code == SQLITE_ERROR)) /* a list must not be cut silently */
             status =
                 npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
         sqlite3_finalize(statement);
@@ -84,8 +87,22 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     return npyext_paths_append(&files->paths, handle.path, handle.path_nbytes, error);
 }
 
+/* What a source is by its type; NULL when that names no file. */
+static const char *name_of(const npyext_argument *source) {
+    if (source->type == SQLITE_BLOB)
+        return npyext_handle_is_like(source->bytes, source->nbytes) ? "a handle" : NULL;
+    return source->type == SQLITE_TEXT ? "a TEXT" : NULL;
+}
+
 npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
                                  npyext_files *files, npyx_error *error) {
+    const char *name = name_of(source);
+    npyx_status status = NPYX_OK;
+    if (name != NULL)
+        status = npyext_policy_check_name(&connection->policy, name,
+                                          "the contents of a .npy, .npz or .ten file as a BLOB", error);
+    if (status != NPYX_OK)
+        return status;
     if (source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes))
         return add_handle(connection, files, source, error);
     if (source->type == SQLITE_BLOB) {
@@ -97,11 +114,17 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
                          "the source is a number; give a path, a pattern, a JSON array of them, or a BLOB");
     const char *text = source->bytes;
     size_t blank_nbytes = strspn(text, " \t\r\n");
-    if (text[blank_nbytes] == '[' && !exists(text)) {
-        npyx_status status = add_json_list(connection, files, text, source->nbytes, error);
+    bool is_path = text[blank_nbytes] != '[';
+    if (!is_path)
+        status = npyx_path_exists(&connection->host, text, &is_path, error);
+    if (status == NPYX_OK && !is_path) {
+        status = add_json_list(connection, files, text, source->nbytes, error);
         if (status != NPYX_DONE)
             return status;
+        status = NPYX_OK;
     }
+    if (status != NPYX_OK)
+        return status;
     return add_path_or_pattern(files, text, source->nbytes, error);
 }
 

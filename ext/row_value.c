@@ -157,8 +157,12 @@ static npyx_status agree(npyext_array_builder *builder, const npyx_dtype **row_d
         return NPYX_OK;
     }
     npyx_type before = builder->dtype->type, now = (*row_dtype)->type;
-    if (before == NPYX_I8 && now == NPYX_F8)
-        return npyext_array_builder_widen(builder, error);
+    if (before == NPYX_I8 && now == NPYX_F8) {
+        int64_t item = 0;
+        npyx_status status = npyext_array_builder_widen(builder, &item, error);
+        return status == NPYX_OK ? NPYX_OK
+                                 : npyx_error_place(error, status, "item %" PRId64 " before it", item);
+    }
     if (before == now || (before == NPYX_F8 && now == NPYX_I8))
         return NPYX_OK;
     return fail_dtype(builder, *row_dtype, error);

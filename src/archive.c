@@ -88,9 +88,12 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
         return status;
     if (is_zip)
         return npyx_archive_npz_open(source, archive, error);
+    char shown[16] = "";
+    for (size_t i = 0; i < nbytes && i < 4; i++)
+        snprintf(shown + 3 * i, sizeof shown - 3 * i, " %02X", head[i]);
     return npyx_fail(error, NPYX_CORRUPT, 0,
-                     "is not a .npy, .npz or .ten file (none begins with the bytes %02X %02X %02X %02X)",
-                     head[0], nbytes > 1 ? head[1] : 0, nbytes > 2 ? head[2] : 0, nbytes > 3 ? head[3] : 0);
+                     "is not a .npy, .npz or .ten file (none begins with the byte%s%s)",
+                     nbytes == 1 ? "" : "s", shown);
 }
 
 npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,

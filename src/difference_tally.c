@@ -138,7 +138,7 @@ bool npyx_chunk_differs(const npyx_chunk *a, const npyx_chunk *b, int64_t i) {
 static double modulus(double x, double y) {
     double x_abs = fabs(x), y_abs = fabs(y);
     double larger = x_abs > y_abs ? x_abs : y_abs, smaller = x_abs > y_abs ? y_abs : x_abs;
-    if (smaller == 0)
+    if (smaller == 0 || isinf(larger))
         return larger;
     double ratio = smaller / larger;
     return larger * sqrt(1 + ratio * ratio);

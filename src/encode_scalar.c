@@ -216,7 +216,8 @@ static npyx_status encode_characters(const npyx_dtype *dtype, const char *text, 
     }
     char why[96];
     if (ncharacters > room) {
-        snprintf(why, sizeof why, "it has %zu characters, an item %zu", ncharacters, room);
+        snprintf(why, sizeof why, "it has %zu character%s, an item %zu%s", ncharacters,
+                 ncharacters == 1 ? "" : "s", room, room == 0 ? " (name a length, as in U16)" : "");
         return refuse_text(dtype, text, nbytes, why, error);
     }
     if (nbytes > 0 && text[nbytes - 1] == '\0')
@@ -232,7 +233,8 @@ static npyx_status encode_bytes(const npyx_dtype *dtype, const void *bytes, size
     const size_t room = (size_t)dtype->itemsize;
     char why[96];
     if (nbytes > room) {
-        snprintf(why, sizeof why, "it has %zu bytes, an item %zu", nbytes, room);
+        snprintf(why, sizeof why, "it has %zu byte%s, an item %zu%s", nbytes, nbytes == 1 ? "" : "s", room,
+                 room == 0 ? " (name a length, as in S16)" : "");
         return npyx_encode_refuse(dtype, shown, why, error);
     }
     if (nbytes > 0 && ((const uint8_t *)bytes)[nbytes - 1] == 0)
@@ -275,7 +277,7 @@ npyx_status npyx_encode_text(const npyx_dtype *dtype, const char *text, size_t n
     case NPYX_DATETIME: return encode_date_text(dtype, text, nbytes, item, error);
     case NPYX_U8: return encode_digits(dtype, text, nbytes, item, error);
     case NPYX_VOID: return refuse_text(dtype, text, nbytes, "bytes are given as a BLOB", error);
-    default: return refuse_text(dtype, text, nbytes, "", error);
+    default: return refuse_text(dtype, text, nbytes, "it is a text", error);
     }
 }
 

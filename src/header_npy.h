@@ -5,12 +5,13 @@
 #define NPYX_HEADER_NPY_H
 
 #include "array.h"
+#include "literal.h"
 
 #pragma GCC visibility push(hidden)
 
 /* NumPy refuses more than 10,000 characters because it evaluates them; this parser only has to stay bounded.
  */
-enum { NPYX_HEADER_NPY_MAX_NBYTES = 1 << 20 };
+enum { NPYX_HEADER_NPY_MAX_NBYTES = NPYX_LITERAL_NBYTES };
 
 /* A first read of this size holds most headers: NumPy pads to a multiple of 64 and seldom needs 192. */
 enum { NPYX_HEADER_NPY_USUAL_NBYTES = 512 };

@@ -363,6 +363,9 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
                                const npyx_literal **literal, npyx_error *error) {
     parser p = {.arena = arena, .text = text, .nbytes = nbytes, .allow_long = allow_long, .error = error};
     const char *nul = memchr(text, '\0', nbytes);
+    if (nbytes > NPYX_LITERAL_NBYTES)
+        return npyx_fail(error, NPYX_CORRUPT, -1, "the text has %zu bytes, and at most %d are read", nbytes,
+                         NPYX_LITERAL_NBYTES);
     if (nul != NULL)
         return npyx_fail(error, NPYX_CORRUPT, nul - text, "the text holds a NUL byte");
     if (!npyx_utf8_is_valid(text, nbytes))

@@ -20,11 +20,19 @@ EXTENSION = os.path.abspath(
 PATIENCE = 600 if SANITIZED else 120
 
 
-def connect(database=":memory:"):
+def connect(database=":memory:", entry_point=None):
+    """A connection with the extension loaded, through an entry point that is named or the usual one."""
     connection = sqlite3.connect(database, isolation_level=None)
     connection.enable_load_extension(True)
-    connection.load_extension(EXTENSION)
+    load(connection, entry_point)
     return connection
+
+
+def load(connection, entry_point=None):
+    if entry_point is None:
+        connection.load_extension(EXTENSION)
+    else:
+        connection.execute("SELECT load_extension(?, ?)", (EXTENSION, entry_point))
 
 
 def environment(folder):

@@ -121,7 +121,7 @@ def test_texts_of_a_length_that_they_say(connect):
     [
         ([1, None], (), "value 1: NULL does not fit int64; name a dtype that has one, as 'float64'"),
         ([None], (), "every value is NULL; name a dtype that has one, as 'float64'"),
-        ([2**53 + 1, 0.5], (), f"value 1: item 0: {2**53 + 1} would be rounded among REALs"),
+        ([2**53 + 1, 0.5], (), f"value 0: {2**53 + 1} would be rounded among REALs"),
         ([0.5, 2**53 + 1], (), f"value 1: {2**53 + 1} would be rounded among REALs; name a dtype, as 'float64'"),
         ([1, "a"], (), "value 1: a TEXT among numbers"),
         (["a", 1], (), "value 1: an INTEGER among TEXTs"),
@@ -134,6 +134,7 @@ def test_texts_of_a_length_that_they_say(connect):
         ([1e300], ("f4",), "value 0: 1e+300 does not fit float32"),
         ([1], ("nope",), "nope"),
         ([1], (7,), "a dtype is a TEXT, as in 'float32'"),
+        ([1], ("[2, 3]",), "[2, 3] is no dtype; a shape is the third argument, as in npy_array(value, NULL, '[2, 3]')"),
         ([1, 2, 3], ("i4", "[2, -1]"), "shape (2, -1) has a multiple of 2 items, and there are 3"),
         ([1, 2, 3], ("i4", "[2, 2]"), "shape (2, 2) has 4 items, and there are 3"),
         ([1, 2, 3], ("i4", "[-1, -1]"), "shape has more than one -1 to be worked out"),
@@ -144,6 +145,14 @@ def test_what_does_not_fit_says_which_value(connect, values, arguments, message)
     with pytest.raises(sqlite3.Error) as raised:
         of_values(connect(), values, *arguments)
     assert str(raised.value).startswith("npyext: npy_array: ") and message in str(raised.value)
+
+
+def test_rows_of_several_items_are_not_taken_for_texts(connect):
+    db, array = connect(), npy_bytes(np.ones((2, 3)))
+    text = error_of(db, "SELECT npy_array(value) FROM npy_rows(?)", array)
+    assert "value 0: is JSON, as a row of several items is; npy_stack makes an array of such rows" in text
+    texts = np.array(["[1.0,1.0,1.0]"] * 2)
+    assert one(db, "SELECT npy_array(value, 'U') FROM npy_rows(?)", array) == npy_bytes(texts)
 
 
 def test_shapes(connect):
@@ -243,7 +252,7 @@ def test_json_rows_have_a_dtype_of_their_own(connect):
         ([b"abcde"], ("f4",), "row 0: the BLOB's 5 bytes are no whole number of items of 4 bytes"),
         ([b"abcd", b"abcdefgh"], ("f4",), "row 1: the BLOB has 8 bytes, and 1 items of 4 bytes are 4"),
         (["[1, 300]"], ("u1",), "row 0: [1]: 300 does not fit uint8"),
-        ([f"[{2**53 + 1}]", "[0.5]"], (), f"row 1: item 0: {2**53 + 1} would be rounded among REALs"),
+        ([f"[{2**53 + 1}]", "[0.5]"], (), f"row 1: item 0 before it: {2**53 + 1} would be rounded among REALs"),
         (['["a"]'], (), "row 0: texts need a dtype"),
     ],
 )

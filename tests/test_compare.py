@@ -291,6 +291,15 @@ def test_differences_beyond_a_double(db):
     assert max_abs == INF and max_rel == 2 and math.isclose(rms, 1.5e308 * math.sqrt(2), rel_tol=1e-14)
 
 
+def test_distances_that_overflow_in_both_parts(db):
+    """Their modulus was infinity over infinity, and made a NaN of the rms of all items."""
+    a, b = np.array([1.5e308 + 1.5e308j, 1]), np.array([-1.5e308 - 1.5e308j, 2])
+    _, max_abs, max_rel, rms, *_ = numbers(db, a, b)
+    assert max_abs == INF and math.isclose(max_rel, 2) and rms == INF  # 3e308, which no double holds
+    a, b = np.concatenate([a, np.zeros(98)]), np.concatenate([b, np.zeros(98)])
+    assert math.isclose(numbers(db, a, b)[3], 3e307 * math.sqrt(2), rel_tol=1e-14)
+
+
 def test_the_mean_is_accurate(db):
     rng = seeded_generator()
     a, b = rng.normal(size=300_000), rng.normal(size=300_000) * 10.0 ** rng.integers(-8, 3, 300_000)

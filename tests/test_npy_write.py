@@ -210,7 +210,7 @@ def test_planning_writes_and_opens_nothing(connect, folder):
         ("('', ?1)", "npy_write needs a path and an array"),
         ("(5, ?1)", "the path is no TEXT"),
         ("(x'61', ?1)", "the path is no TEXT"),
-        ("('x' || char(0) || '.npy', ?1)", "a path holds a NUL character"),
+        ("('x' || char(0) || '.npy', ?1)", "the path holds a NUL character"),
         ("('x.npy', 5)", "the array is a number; a .npy, .npz or .ten BLOB is one"),
         ("('x.npy', 'y.npy')", "the array is a TEXT; a .npy, .npz or .ten BLOB is one"),
         ("('x.npy', x'')", "npyext: BLOB: is empty (0 bytes)"),

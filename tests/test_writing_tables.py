@@ -437,6 +437,67 @@ def test_a_statement_that_fails_leaves_nothing(connect, folder):
     only(folder, "out.npy")
 
 
+def test_what_fails_before_the_first_row_replaces_nothing(connect, folder):
+    """A script that goes on to its COMMIT after an error leaves the old file, not an empty one."""
+    db = connect()
+    for path in ("out.npy", "out.npz"):
+        with open(path, "wb") as file:
+            file.write(b"old")
+        is_npy = path == "out.npy"
+        make(db, path, mode="w+", **({"dtype": "u1"} if is_npy else {}))
+        good = "(7)" if is_npy else "('a', npy_from_json('[1]'))"
+        bad = good + (", (300)" if is_npy else f", {good}")
+        db.execute("BEGIN")
+        error_of(db, f"INSERT INTO out VALUES {bad}", code=sqlite3.SQLITE_CONSTRAINT)
+        db.execute("SAVEPOINT s")
+        db.execute(f"INSERT INTO out VALUES {good}")
+        db.execute("ROLLBACK TO s")
+        db.execute("COMMIT")
+        assert contents(path) == b"old"
+        db.execute("BEGIN")
+        error_of(db, f"INSERT INTO out VALUES {bad}", code=sqlite3.SQLITE_CONSTRAINT)
+        db.execute(f"INSERT INTO out VALUES {good}")
+        db.execute("COMMIT")
+        assert db.execute("SELECT npy_size(array) FROM npy_file(?)", (path,)).fetchall() == [(1,)]
+        db.execute("DROP TABLE out")
+    only(folder, "out.npy", "out.npz")
+
+
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+def test_a_table_made_in_the_transaction_that_writes(connect, folder, end):
+    """SQLite does not call xBegin then."""
+    db = connect()
+    db.execute("BEGIN")
+    make(db, mode="w+", dtype="i4")
+    db.execute("INSERT INTO out VALUES (1), (2)")
+    error_of(db, "INSERT INTO out VALUES (3), (NULL)", code=sqlite3.SQLITE_CONSTRAINT)
+    db.execute("INSERT INTO out VALUES (4)")
+    only(folder)
+    db.execute(end)
+    if end == "ROLLBACK":
+        only(folder)
+    else:
+        assert contents() == npy_bytes(np.array([1, 2, 4], "i4"))
+        db.execute("INSERT INTO out VALUES (5)")
+        assert contents() == npy_bytes(np.array([1, 2, 4, 5], "i4"))
+
+
+@pytest.mark.parametrize("rows", ["(1)", "(1), (2)"])
+@pytest.mark.parametrize("outer", ["BEGIN", "SAVEPOINT outer"])
+def test_a_table_whose_making_is_rolled_back_writes_nothing(connect, folder, rows, outer):
+    db = connect()
+    db.execute(outer)
+    db.execute("SAVEPOINT s")
+    make(db, mode="w+", dtype="i4")
+    db.execute(f"INSERT INTO out VALUES {rows}")
+    db.execute("ROLLBACK TO s")
+    db.execute("COMMIT")
+    only(folder)
+    make(db, mode="w+", dtype="i4")
+    db.execute("INSERT INTO out VALUES (7)")
+    assert contents() == npy_bytes(np.array([7], "i4"))
+
+
 def test_a_failure_elsewhere_rolls_the_file_back(connect, folder):
     """A commit that a foreign key refuses publishes nothing."""
     db = connect("other.db")
@@ -678,7 +739,7 @@ def test_rows_are_only_added(connect, folder):
     make(db, mode="w+", dtype="i4")
     db.execute("INSERT INTO out VALUES (1)")
     for sql in ("SELECT * FROM out", "DELETE FROM out", "UPDATE out SET value = 2"):
-        assert "only adds rows" in error_of(db, sql)
+        assert "table out only adds rows" in error_of(db, sql) and "FROM npy_rows('out.npy')" in error_of(db, sql)
     with pytest.raises(sqlite3.IntegrityError, match="the next rowid is 1, not 7"):
         db.execute("INSERT INTO out(rowid, value) VALUES (7, 1)")
     cursor = db.execute("INSERT INTO out(rowid, value) VALUES (1, 8)")
