@@ -126,6 +126,20 @@ check-sanitized: .build/asan/npyext.so units-asan ## Every test again, under Add
 check-big: npyext.so .build/release/unit/big_archive_write ## Archives beyond 4 GiB: minutes, and 10 GB of room in TMPDIR
 	@$(suite) $(wildcard tests/big_*.py)
 
+# ---- other hosts, threads, valgrind, soak ----
+
+# What tests/foreign.sh builds with cross compilers, whose CC, CFLAGS and LDFLAGS it gives.
+flags_s390x     = $(CFLAGS)
+flags_i386      = $(CFLAGS) -msse2 -mfpmath=sse
+extension_s390x = .build/s390x/npyext.so
+extension_i386  = .build/i386/npyext.so
+$(eval $(call flavour,s390x))
+$(eval $(call flavour,i386))
+
+.PHONY: check-foreign
+check-foreign: ## Unit tests and SQL on a big-endian and on a 32-bit host, emulated (s390x, i386; Debian only)
+	@sh tests/foreign.sh s390x i386
+
 .PHONY: bench
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
 	@$(PYTHON) -B tests/bench/bench.py

@@ -10,6 +10,8 @@
 
 #pragma GCC visibility push(hidden)
 
+_Static_assert(sizeof(off_t) == 8, "large_files.h is to be included first");
+
 /* `what (the reason)`: NPYX_NOT_FOUND where something on the path is missing, else NPYX_IO. */
 npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what);
 

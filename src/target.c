@@ -1,3 +1,5 @@
+#include "large_files.h"
+
 #include "target.h"
 
 #include <errno.h>
