@@ -93,7 +93,7 @@ check() {
         CFLAGS="-O2 -g -isystem $root/usr/include -isystem $root/usr/include/$1-linux-gnu" \
         LDFLAGS="-L$root/usr/lib/$1-linux-gnu -Wl,-rpath,$libraries" ".build/$1/npyext.so" "units-$1"
     write_shell "qemu-$1 -L /usr/$compiler" "$root" "$libraries"
-    NPYEXT_FLAVOUR=$1 NPYEXT_SO=.build/$1/npyext.so SQLITE3=$root/sqlite3 NPYEXT_RUNNER=$(runner_of "$1" "$compiler") \
+    NPYEXT_UNIT_ROUNDS=few NPYEXT_FLAVOUR=$1 NPYEXT_SO=.build/$1/npyext.so SQLITE3=$root/sqlite3 NPYEXT_RUNNER=$(runner_of "$1" "$compiler") \
         "${PYTHON:-/usr/bin/python3}" -B -m pytest -c tests/pytest.ini \
         tests/test_unit.py tests/test_sql.py tests/test_docs.py tests/foreign_hosts.py
 }
