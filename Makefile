@@ -162,8 +162,8 @@ $(eval $(call driven,tsan))
 .PHONY: check-threads
 check-threads: ## Many threads, under ThreadSanitizer (and SQLite with it, where npm can fetch it)
 	@sh tests/install-packages.sh check
-	@! command -v npm >/dev/null || CC=gcc sh tests/build-sqlite.sh latest .build/tsan/sqlite -fsanitize=thread
-	@$(again) CC=gcc npyext.so .build/tsan/npyext.so units-tsan
+	@! command -v npm >/dev/null || sh tests/build-sqlite.sh latest .build/tsan/sqlite -fsanitize=thread
+	@$(again) .build/tsan/npyext.so units-tsan
 	@NPYEXT_FLAVOUR=tsan $(suite) tests/test_threads.py
 
 .PHONY: check-foreign
