@@ -204,6 +204,50 @@ coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by fil
 	    || echo 'Some tests failed, as slow builds make them; what follows counts all the same.'
 	@$(PYTHON) -B tests/coverage.py
 
+# ---- other hosts, threads, valgrind, soak ----
+
+# What tests/foreign.sh builds with cross compilers, whose CC, CFLAGS and LDFLAGS it gives.
+flags_s390x     = $(CFLAGS)
+flags_i386      = $(CFLAGS) -msse2 -mfpmath=sse
+extension_s390x = .build/s390x/npyext.so
+extension_i386  = .build/i386/npyext.so
+$(eval $(call flavour,s390x))
+$(eval $(call flavour,i386))
+
+# ThreadSanitizer sees what SQLite does, too, when that is built with it (tests/build-sqlite.sh, which needs npm).
+flags_tsan     = -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+extension_tsan = .build/tsan/npyext.so
+sqlite_release = -lsqlite3
+sqlite_asan    = -lsqlite3
+sqlite_tsan    = $(if $(wildcard .build/tsan/sqlite/libsqlite3.so.0),.build/tsan/sqlite/libsqlite3.so.0 -Wl$(comma)-rpath$(comma)$(CURDIR)/.build/tsan/sqlite,-lsqlite3)
+comma := ,
+$(eval $(call flavour,tsan))
+
+# Programs of tests/host that use SQLite as a host does.
+drivers := $(patsubst tests/host/%.c,%,$(sort $(wildcard tests/host/*.c)))
+define driven
+.build/$(1)/host/%: .build/$(1)/tests/host/%.o
+	@mkdir -p $$(@D)
+	$$(CC) $$(flags_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(sqlite_$(1)) -lpthread -ldl
+
+units-$(1): $$(drivers:%=.build/$(1)/host/%)
+-include $$(drivers:%=.build/$(1)/tests/host/%.d)
+endef
+$(eval $(call driven,release))
+$(eval $(call driven,asan))
+$(eval $(call driven,tsan))
+
+.PHONY: check-threads
+check-threads: ## Many threads, under ThreadSanitizer (and SQLite with it, where npm can fetch it)
+	@sh tests/install-packages.sh check
+	@! command -v npm >/dev/null || sh tests/build-sqlite.sh latest .build/tsan/sqlite -fsanitize=thread
+	@$(again) .build/tsan/npyext.so units-tsan
+	@NPYEXT_FLAVOUR=tsan $(suite) tests/test_threads.py
+
+.PHONY: check-foreign
+check-foreign: ## Unit tests and SQL on a big-endian and on a 32-bit host, emulated (s390x, i386; Debian only)
+	@sh tests/foreign.sh s390x i386
+
 .PHONY: bench
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
 	@$(PYTHON) -B tests/bench/bench.py

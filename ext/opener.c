@@ -31,6 +31,15 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
     return npyext_pattern_expand(text, &files->paths, error);
 }
 
+/* The status of a statement over a list that failed: a list must not be cut silently. */
+static npyx_status fail_list(npyext_connection *connection, int code, npyx_error *error) {
+    if (code == SQLITE_NOMEM)
+        return npyx_fail_nomem(error);
+    if (code == SQLITE_INTERRUPT)
+        return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+    return npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
+}
+
 /* NPYX_DONE unless the text is a JSON array of strings. SQLite's own JSON functions parse it. */
 static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
                                  size_t nbytes, npyx_error *error) {
@@ -43,13 +52,13 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
     npyx_status status = NPYX_OK;
     for (int i = 0; i < 3 && status == NPYX_OK; i++) {
         sqlite3_stmt *statement = NULL;
-        int prepared = sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL);
-        if (prepared == SQLITE_NOMEM)
-            return npyx_fail_nomem(error);
-        if (prepared != SQLITE_OK)
+        int code = sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL);
+        if (code == SQLITE_NOMEM || code == SQLITE_INTERRUPT)
+            return fail_list(connection, code, error);
+        if (code != SQLITE_OK)
             return NPYX_DONE; /* an SQLite without JSON: a text is a path */
         sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
-        int code = sqlite3_step(statement);
+        code = sqlite3_step(statement);
         if (i < 2 && (code != SQLITE_ROW || !sqlite3_column_int(statement, 0)))
             status = NPYX_DONE;
         for (; i == 2 && code == SQLITE_ROW && status == NPYX_OK; code = sqlite3_step(statement)) {
@@ -59,14 +68,9 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
             else
                 status = add_path_or_pattern(files, path, (size_t)sqlite3_column_bytes(statement, 0), error);
         }
-        if (code == SQLITE_NOMEM)
-            status = npyx_fail_nomem(error);
-        else if (code == SQLITE_INTERRUPT)
-            status = npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
-        else if (code != SQLITE_ROW && code != SQLITE_DONE &&
-                 !(i == 0 && code == SQLITE_ERROR)) /* a list must not be cut silently */
-            status =
-                npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
+        bool is_json = i > 0 || code != SQLITE_ERROR;
+        if (code != SQLITE_ROW && code != SQLITE_DONE && is_json)
+            status = fail_list(connection, code, error);
         sqlite3_finalize(statement);
     }
     if (status == NPYX_OK)

@@ -1,3 +1,5 @@
+#include "../src/large_files.h"
+
 #include "pattern.h"
 
 #include <dirent.h>

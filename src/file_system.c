@@ -1,3 +1,5 @@
+#include "large_files.h"
+
 #include "file_system.h"
 
 #include <errno.h>

@@ -13,6 +13,8 @@
 
 #pragma GCC visibility push(hidden)
 
+_Static_assert(sizeof(off_t) == 8, "large_files.h is to be included first");
+
 /* open(2), without O_CREAT: -1 and errno on failure. The descriptor is the caller's. */
 int npyx_path_open(const npyx_host *host, const char *path, int flags);
 

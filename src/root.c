@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 
+#include "large_files.h"
 #include "root.h"
 
 #include <errno.h>

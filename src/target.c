@@ -1,3 +1,5 @@
+#include "large_files.h"
+
 #include "target.h"
 
 #include <errno.h>
@@ -15,6 +17,7 @@ enum { SEAL_MAX_NBYTES = 1 << 16, COPIED_NBYTES = 1 << 20 };
 typedef struct npyx_target_file {
     npyx_host *host;
     npyx_target_kind kind;
+    pid_t process; /* that opened it: a forked copy of it leaves the file to that one */
     int folder;
     int descriptor;
     int original; /* of NPYX_TARGET_COPY what is copied, locked; -1 otherwise */
@@ -239,18 +242,24 @@ static void withdraw(npyx_target *target) {
 
 /* ---- closing ---- */
 
-static void unlock_and_close(int descriptor) {
+static bool is_ours(const npyx_target_file *file) {
+    return file->process == getpid();
+}
+
+/* The lock is one with that of every copy of the descriptor, in a child process too. */
+static void unlock_and_close(const npyx_target_file *file, int descriptor) {
     if (descriptor < 0)
         return;
-    flock(descriptor, LOCK_UN); /* a child process may hold a copy of the descriptor */
+    if (is_ours(file))
+        flock(descriptor, LOCK_UN);
     close(descriptor);
 }
 
 static void close_target(npyx_target *target) {
     npyx_target_file *file = target->file;
     npyx_sink_close(target->sink);
-    unlock_and_close(file->descriptor);
-    unlock_and_close(file->original);
+    unlock_and_close(file, file->descriptor);
+    unlock_and_close(file, file->original);
     if (file->folder >= 0)
         close(file->folder);
     npyx_host *host = file->host;
@@ -262,10 +271,9 @@ static void close_target(npyx_target *target) {
     target->file = NULL;
 }
 
-void npyx_target_abandon(npyx_target *target) {
+/* Leaves everything as it was before the target was opened. */
+static void take_back(npyx_target *target) {
     npyx_target_file *file = target->file;
-    if (file == NULL)
-        return;
     withdraw(target);
     if (file->kind == NPYX_TARGET_EXTEND && target->sink != NULL && !file->keeps_tail) {
         int64_t lowest_nbytes = npyx_sink_file_lowest(target->sink);
@@ -273,6 +281,14 @@ void npyx_target_abandon(npyx_target *target) {
     }
     if (file->beside[0] != '\0')
         unlinkat(file->folder, file->beside, 0);
+}
+
+void npyx_target_abandon(npyx_target *target) {
+    npyx_target_file *file = target->file;
+    if (file == NULL)
+        return;
+    if (is_ours(file))
+        take_back(target);
     close_target(target);
 }
 
@@ -281,8 +297,8 @@ npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_targe
     target->file = npyx_alloc(host, sizeof *target->file);
     if (target->file == NULL)
         return npyx_fail_nomem(error);
-    *target->file =
-        (npyx_target_file){.host = host, .kind = kind, .folder = -1, .descriptor = -1, .original = -1};
+    *target->file = (npyx_target_file){
+        .host = host, .kind = kind, .process = getpid(), .folder = -1, .descriptor = -1, .original = -1};
     npyx_status status = open_file(target, path, uses_names, error);
     if (status != NPYX_OK)
         npyx_target_abandon(target);
@@ -336,6 +352,9 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     bool is_extended = file->kind == NPYX_TARGET_EXTEND, is_found;
     struct stat found;
+    if (!is_ours(file))
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "cannot be published by a child of the process that opened it");
     npyx_status status = npyx_sink_flush(target->sink, error);
     if (status == NPYX_OK && !is_extended)
         status = write_seal(target, error);

@@ -70,7 +70,8 @@ void npyx_target_withdraw(npyx_target *target);
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error);
 
 /* Leaves the path as it was: what was appended to it in place is cut off again. Closes the target; does
- * nothing to one that is closed. */
+ * nothing to one that is closed. In a child of the process that opened it nothing but memory and descriptors
+ * is given back: the file and its lock stay the parent's. */
 void npyx_target_abandon(npyx_target *target);
 
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
 """What every test shares: the extension under test, connections and shells that have it loaded, the last line.
 
-Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR=asan says that the build under test
-is the sanitized one; SQLITE3 names the shell.
+Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR names the build under test
+(release, or asan, tsan, s390x, i386 below .build); SQLITE3 names the shell.
 """
 
 import ctypes

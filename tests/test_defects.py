@@ -211,3 +211,11 @@ def test_true_and_false_among_numbers_and_nulls(connect):
         contents = connect().execute("SELECT npy_from_json(?)", (text,)).fetchone()[0]
         array = np.load(io.BytesIO(contents))
         assert array.dtype == "f8" and np.array_equal(array, values, equal_nan=True)
+
+
+def test_the_mean_of_times_far_apart(connect):
+    """The distance from the first of them to the mean is more than int64 holds."""
+    times = np.array([-(2**63) + 1, 2**63 - 1, 2**63 - 1, 2**63 - 1], "<i8").view("<M8[ns]")
+    mean = connect().execute("SELECT mean FROM npy_stats(?)", (npy_bytes(times),)).fetchone()[0]
+    exact = sum(times.view("i8").tolist()) // 4
+    assert abs(int(np.datetime64(mean, "ns").astype("i8")) - exact) <= 2048  # a double apart

@@ -1,3 +1,5 @@
+#include "../../src/large_files.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
