@@ -5,6 +5,8 @@
 #ifndef NPYX_FILE_SYSTEM_H
 #define NPYX_FILE_SYSTEM_H
 
+#include "large_files.h"
+
 #include <sys/stat.h>
 #include <sys/types.h>
 

@@ -13,6 +13,8 @@
 #ifndef NPYX_ROOT_H
 #define NPYX_ROOT_H
 
+#include "large_files.h"
+
 #include <sys/stat.h>
 #include <sys/types.h>
 
