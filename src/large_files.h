@@ -1,15 +1,18 @@
 /*
  * To be included before anything else by a source that calls open, stat, pread or readdir: on a 32-bit host
- * they then know files beyond 2 GiB, inode numbers of 64 bits and times beyond 2038.
+ * they then know files beyond 2 GiB, inode numbers of 64 bits and times beyond 2038. Elsewhere they do anyway,
+ * and keep the names that those who watch system calls know.
  */
 #ifndef NPYX_LARGE_FILES_H
 #define NPYX_LARGE_FILES_H
 
+#ifndef __LP64__
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 #endif
 #ifndef _TIME_BITS
 #define _TIME_BITS 64
+#endif
 #endif
 
 #endif
