@@ -13,8 +13,6 @@
 #ifndef NPYX_ROOT_H
 #define NPYX_ROOT_H
 
-#include "large_files.h"
-
 #include <sys/stat.h>
 #include <sys/types.h>
 
