@@ -248,6 +248,10 @@ check-threads: ## Many threads, under ThreadSanitizer (and SQLite with it, where
 check-foreign: ## Unit tests and SQL on a big-endian and on a 32-bit host, emulated (s390x, i386; Debian only)
 	@sh tests/foreign.sh s390x i386
 
+.PHONY: soak
+soak: npyext.so ## Random statements for SECONDS=30 in one process, which must not grow
+	@$(PYTHON) -B tests/soak.py $(SECONDS)
+
 .PHONY: bench
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
 	@$(PYTHON) -B tests/bench/bench.py
