@@ -5,7 +5,6 @@ import os
 import random
 import re
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ import arrays  # noqa: E402
 import make_files  # noqa: E402
 import seeds  # noqa: E402
 import shell  # noqa: E402
+from seeds_of_statements import listed_statements, quoted, spoiled  # noqa: E402
 
 ENTRY_POINTS = ["sqlite3_npyext_init"] * 6 + ["sqlite3_npyext_readonly_init", "sqlite3_npyext_blob_init"]
 # What may end a statement: never a misuse, an internal fault, a fault of the database's files, or lack of memory.
@@ -54,36 +54,6 @@ SCRIPTS = [
     "SELECT npyext_debug(), npyext_counters(), npyext_version()",
     "CREATE TEMP VIEW v AS SELECT * FROM npy_meta({}); SELECT count(*) FROM v; DROP VIEW v",
 ]
-
-
-def listed_statements():
-    """The (sql, same, setup) of tests/fuzz/fuzz_sql_statements.h, read behind the preprocessor."""
-    header = os.path.join(shell.TESTS, "fuzz", "fuzz_sql_statements.h")
-    command = [*os.environ.get("CC", "cc").split(), "-E", "-P", "-x", "c", header]
-    text = subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
-    text = text[text.index("statements[] = {") + len("statements[] =") : text.index("};", text.index("statements[] = {"))]
-    found, quoted = [], False
-    for brace, comma, string in re.findall(r'(\{)|(,|NULL)|"((?:\\.|[^"\\])*)"', text):
-        if brace:
-            found.append([""])
-        elif comma == ",":
-            found[-1].append("")
-        elif not comma:
-            found[-1][-1] += string.replace('\\"', '"')
-    found = [tuple((entry + ["", ""])[:3]) for entry in found if entry[0]]
-    assert len(found) > 150 and all(sql.split()[0] in ("SELECT", "WITH", "INSERT", "COMMIT", "DELETE") for sql, _, _ in found)
-    return found
-
-
-def spoiled(rng, contents):
-    """Cut short, or a few of its bytes others."""
-    contents = bytearray(contents)
-    if rng.random() < 0.3:
-        return bytes(contents[: rng.randrange(len(contents) + 1)])
-    for _ in range(rng.randrange(1, 4)):
-        if contents:
-            contents[min(rng.randrange(len(contents)), rng.randrange(len(contents)))] = rng.randrange(256)
-    return bytes(contents)
 
 
 def put(path, contents):
@@ -229,10 +199,6 @@ class Session:
         if name not in EXPECTED or "out of memory" in str(error):
             self.faults.append(f"{name}: {error}\n    {sql[:500]}\n    {[str(a)[:80] for a in arguments]}")
         return name
-
-
-def quoted(value):
-    return "NULL" if value is None else "'" + (str(value) if not isinstance(value, bytes) else "bytes").replace("'", "''") + "'"
 
 
 class Work:
