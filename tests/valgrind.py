@@ -25,9 +25,9 @@ import shell  # noqa: E402
 FAULT = 98  # no exit code of the shell's or of a test's
 VALGRIND = ["valgrind", "-q", f"--error-exitcode={FAULT}", "--leak-check=full", "--show-leak-kinds=definite,indirect",
             "--errors-for-leak-kinds=definite,indirect", "--keep-debuginfo=yes", "--trace-children=no"]
-# Tens of thousands of inflated streams and patterns take an hour here; `make check-sanitized` runs them.
+# Tens of thousands of inflated streams and patterns take many minutes here; `make check-sanitized` runs them.
 TOO_LONG = {"test_inflate", "test_pattern"}
-# valgrind computes 80-bit floats in 64 bits (its manual, 2.13), which these tests notice.
+# valgrind computes 80-bit floats in 64 bits, as its manual says, which these tests notice.
 OF_80_BITS = {b"rounded_once", b"floats", b"x87_random"}
 PATIENCE = 900
 
