@@ -1,6 +1,7 @@
 """Every tests/sql/NAME.sql is run by the sqlite3 shell in a folder of files (make_files.py) and its output compared
 with NAME.out. UPDATE=1 (`make update-sql`) stores the output instead. So is the library of ready queries, sql/NAME.sql,
-the demo among them."""
+the demo among them, in columns with headers; the dataset card is a document of its own. test_library.py holds its numbers
+against NumPy."""
 
 import glob
 import os
@@ -12,25 +13,27 @@ import shell
 
 SQL = os.path.join(shell.TESTS, "sql")
 LIBRARY = os.path.join(shell.ROOT, "sql")
+COLUMNS = ["-header", "-column"]
 
 
 def scripts():
-    """The scripts by name, each with the file of its expected output."""
+    """The scripts by name, each with the file of its expected output and the shell's options."""
     found = {os.path.basename(path)[:-4]: path for path in glob.glob(os.path.join(SQL, "*.sql"))}
-    cases = {name: (path, path[:-4] + ".out") for name, path in found.items()}
+    cases = {name: (path, path[:-4] + ".out", []) for name, path in found.items()}
     for path in glob.glob(os.path.join(LIBRARY, "*.sql")):
         name = os.path.basename(path)[:-4]
+        assert name not in cases, f"sql/{name}.sql and tests/sql/{name}.sql would share an output"
         folder = os.path.join(shell.TESTS, "demo") if name == "demo" else SQL
-        cases[name] = (path, os.path.join(folder, name + ".out"))
+        cases[name] = (path, os.path.join(folder, name + ".out"), [] if name in ("demo", "dataset_card") else COLUMNS)
     return dict(sorted(cases.items()))
 
 
 @pytest.mark.parametrize("name", scripts())
 def test_sql(name, tmp_path):
-    script, expected = scripts()[name]
+    script, expected, options = scripts()[name]
     make_files.make(tmp_path)
     with open(script) as file:
-        got = shell.run(file.read(), tmp_path)
+        got = shell.run(file.read(), tmp_path, *options)
     if os.environ.get("UPDATE"):
         with open(expected, "w") as file:
             file.write(got)
