@@ -35,8 +35,10 @@ SELECT path, name, problem FROM temp.problems ORDER BY path, name;
 -- NULL writes nothing.
 SELECT path, bytes
   FROM npy_write(coalesce(:target, 'packed.npz'),
-         (SELECT npz_archive(p.name, f.array, 'deflate') FROM temp.parts AS p JOIN npy_file(p.path, p.idx) AS f
-          WHERE NOT EXISTS (SELECT 1 FROM temp.problems) HAVING count(*) > 0));
+         CASE
+             WHEN EXISTS (SELECT 1 FROM temp.parts) AND NOT EXISTS (SELECT 1 FROM temp.problems)
+             THEN (SELECT npz_archive(p.name, f.array, 'deflate') FROM temp.parts AS p JOIN npy_file(p.path, p.idx) AS f)
+         END);
 
 SELECT p.name, p.dtype, p.shape, c.status
   FROM temp.parts AS p
