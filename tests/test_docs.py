@@ -1,4 +1,4 @@
-"""The examples in README.md and docs/: every ```sql block of a document is run, in order, in one sqlite3 shell in a
+"""The examples in README.md, docs/ and sql/README.md: every ```sql block of a document is run, in order, in one sqlite3 shell in a
 folder of files (make_files.py). A block without language or of ```text that follows directly is its output, exactly;
 a block without one must at least not fail."""
 
@@ -18,6 +18,7 @@ DOCUMENTS = [
     for path in [
         os.path.join(shell.ROOT, "README.md"),
         *sorted(glob.glob(os.path.join(shell.ROOT, "docs", "**", "*.md"), recursive=True)),
+        os.path.join(shell.ROOT, "sql", "README.md"),
     ]
     if os.path.exists(path)
 ]
@@ -52,6 +53,7 @@ def outputs(document):
     with tempfile.TemporaryDirectory() as folder:
         make_files.make(folder)
         os.symlink(shell.EXTENSION, os.path.join(folder, "npyext.so"))
+        os.symlink(os.path.join(shell.ROOT, "sql"), os.path.join(folder, "sql"))
         return shell.run(script, folder).split(BORDER + "\n")
 
 
