@@ -5,7 +5,7 @@
 --     .parameter set :title "'Digits, second release'"
 --     .mode list
 --     .headers off
---     .once README.md
+--     .once card.md
 --     .read sql/dataset_card.sql
 --
 -- One value comes back: the document. Every array of numbers is read, for its statistics. Arrays of one name, dtype and shape of
