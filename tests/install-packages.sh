@@ -1,7 +1,7 @@
 #!/bin/sh
 # install-packages.sh GROUP...: install what the targets of the Makefile need and the machine lacks.
 #
-# Groups: demo (building, too), check, lint. Says nothing and touches nothing when all is there. Where there is
+# Groups: demo (building, too), check, lint, fuzz. Says nothing and touches nothing when all is there. Where there is
 # no apt-get, or no way to become root, it names what is missing and fails.
 set -eu
 
@@ -14,8 +14,9 @@ packages() {
     check) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 \
         libcmocka-dev python3 python3-numpy python3-pytest ;;
     lint) echo clang clang-format clang-tidy binutils ;;
+    fuzz) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev python3 python3-numpy clang libclang-rt-14-dev ;;
     *)
-        echo "install-packages.sh: no group '$1' (demo, check, lint)" >&2
+        echo "install-packages.sh: no group '$1' (demo, check, lint, fuzz)" >&2
         exit 2
         ;;
     esac
@@ -38,6 +39,7 @@ is_there() {
     python3) command_is_there "$python" ;;
     python3-*) module_is_there "${1#python3-}" ;;
     binutils) command_is_there nm ;;
+    libclang-rt-*) test -n "$(find "$(clang -print-resource-dir 2>/dev/null)/lib" -name 'libclang_rt.fuzzer*' 2>/dev/null)" ;;
     *) command_is_there "$1" ;;
     esac
 }
