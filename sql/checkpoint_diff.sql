@@ -7,6 +7,10 @@
 --
 -- `rms` is the root of the mean square of b - a, and `relative` that over the one of a: 0.01 is a step of 1 %. Items that are
 -- NaN or infinite are counted in `differing` and enter no mean; relative is NULL when a holds infinities or nothing but zeros.
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 WITH sides AS (
          SELECT coalesce(:a, 'checkpoints/step_1/model.npz') AS a, coalesce(:b, 'checkpoints/step_3/model.npz') AS b
      ),

@@ -8,6 +8,10 @@
 -- The split file is an .npz with an array of row numbers for each split (train, valid, test). For a table of rows and splits
 -- put its name in the place of the query in `split`; for a .npy that names the split of each row put there
 -- SELECT value AS split, row FROM npy_rows('split.npy').
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 DROP TABLE IF EXISTS temp.labelled;
 CREATE TEMP TABLE labelled AS
   WITH split AS MATERIALIZED (

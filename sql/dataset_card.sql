@@ -11,6 +11,10 @@
 -- One value comes back: the document. Every array of numbers is read, for its statistics. Arrays of one name, dtype and shape of
 -- a row in files whose paths differ only in digits are one line, with the statistics of all of them. Whole numbers along one
 -- axis with few different values are taken for labels and counted.
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 WITH arrays AS MATERIALIZED (
          SELECT path, idx, name, dtype, kind, ndim, size, nbytes, has_objects, file_size, error,
                 CASE WHEN ndim > 0 THEN json_extract(shape, '$[0]') END AS rows,
@@ -22,6 +26,12 @@ WITH arrays AS MATERIALIZED (
      ),
      kinds AS MATERIALIZED (
          SELECT *, dense_rank() OVER (ORDER BY family, name, dtype, shape) AS number FROM arrays WHERE dtype IS NOT NULL
+     ),
+     named AS MATERIALIZED (
+         SELECT number, CASE WHEN count(*) = 1 THEN title ELSE family || CASE WHEN name <> '' THEN ':' || name ELSE '' END END AS title,
+                count(*) AS arrays, dtype, shape, sum(rows) AS rows, sum(nbytes) AS nbytes
+           FROM kinds
+          GROUP BY number
      ),
      items AS MATERIALIZED (
          SELECT k.number, k.path, k.idx, k.title, s.count, s.nulls, s.infs, s.zeros, s.min, s.max, s.mean, s.m2, s.error
@@ -41,10 +51,10 @@ WITH arrays AS MATERIALIZED (
          HAVING sum(i.count) > 0
      ),
      labels AS MATERIALIZED (
-         SELECT k.title, r.value AS label, count(*) AS n
-           FROM kinds AS k JOIN items AS i ON i.path = k.path AND i.idx = k.idx JOIN npy_rows(k.path, k.idx) AS r
-          WHERE k.ndim = 1 AND k.kind IN ('b', 'i', 'u') AND i.error IS NULL AND i.max - i.min < 20 AND i.count > 2 * (i.max - i.min + 1)
-          GROUP BY k.title, r.value
+         SELECT number, r.value AS label, count(*) AS n
+           FROM kinds AS k JOIN items AS i USING (number, path, idx) JOIN statistics AS s USING (number) JOIN npy_rows(k.path, k.idx) AS r
+          WHERE k.ndim = 1 AND k.kind IN ('b', 'i', 'u') AND i.error IS NULL AND s.max - s.min < 20 AND s.count > 2 * (s.max - s.min + 1)
+          GROUP BY number, r.value
      ),
      problems(title, problem) AS (
          SELECT title, replace(error, 'npyext: ' || title, '') FROM arrays WHERE error IS NOT NULL
@@ -67,10 +77,8 @@ WITH arrays AS MATERIALIZED (
          SELECT 2, 0, '## Arrays' || char(10) || char(10) || '| | array | count | dtype | shape | rows | bytes |' || char(10) || '|---|---|---:|---|---|---:|---:|'
          UNION ALL
          SELECT 2, number, printf('| %d | `%s` | %,d | %s | `%s` | %s | %,d |', number,
-                                  replace(CASE WHEN count(*) = 1 THEN title ELSE family || CASE WHEN name <> '' THEN ':' || name ELSE '' END END, '|', '\|'),
-                                  count(*), dtype, shape, coalesce(printf('%,d', nullif(sum(rows), 0)), ''), sum(nbytes))
-           FROM kinds
-          GROUP BY number
+                                  replace(title, '|', '\|'), arrays, dtype, shape, CASE WHEN rows IS NULL THEN '' ELSE printf('%,d', rows) END, nbytes)
+           FROM named
          UNION ALL
          SELECT 3, 0, char(10) || '## Values' || char(10) || char(10) || '| | least | greatest | mean | deviation | NaN | infinite | zeros |' ||
                       char(10) || '|---|---:|---:|---:|---:|---:|---:|---:|'
@@ -82,8 +90,8 @@ WITH arrays AS MATERIALIZED (
          UNION ALL
          SELECT 4, 0, char(10) || '## Labels' || char(10) WHERE EXISTS (SELECT 1 FROM labels)
          UNION ALL
-         SELECT 4, row_number() OVER (ORDER BY title), '- `' || title || '`: ' || group_concat(label || ' × ' || n, ', ')
-           FROM (SELECT * FROM labels ORDER BY title, n DESC, label) GROUP BY title
+         SELECT 4, number, '- `' || title || '`: ' || group_concat(label || ' × ' || n, ', ')
+           FROM (SELECT * FROM labels JOIN named USING (number) ORDER BY number, n DESC, label) GROUP BY number
          UNION ALL
          SELECT 5, 0, char(10) || '## Problems' || char(10) WHERE EXISTS (SELECT 1 FROM problems)
          UNION ALL

@@ -8,6 +8,10 @@
 --     .read sql/distribution.sql
 --
 -- The range is that of the finite values, unless :lo and :hi are set. The bins and counts are those of numpy.histogram.
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 WITH asked AS (
          SELECT coalesce(:source, 'dataset/sensor.npy') AS file, coalesce(:member, '') AS array, coalesce(:slice, '') AS part
      ),

@@ -5,6 +5,10 @@
 -- Change the `.import` line to your log, or drop it and put your table in the place of temp.log; the paths, too: they are the
 -- four lines with 'runs/. The run's name is a part of each path, here the second. A run without files, and files that the
 -- log does not know, are lines as well.
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 DROP TABLE IF EXISTS temp.log;
 .import --csv --schema temp experiments.csv log
 

@@ -14,6 +14,10 @@
 --     INSERT INTO vectors(rowid, embedding) SELECT row, data FROM npy_rows('dataset/features.npy');
 --     SELECT rowid, distance FROM vectors
 --      WHERE embedding MATCH (SELECT data FROM npy_rows('dataset/features.npy') WHERE row = 4) AND k = 5;
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 DROP TABLE IF EXISTS temp.query;
 CREATE TEMP TABLE query(i1 INTEGER PRIMARY KEY, value REAL);
 INSERT INTO temp.query SELECT i1, value FROM npy_elements(coalesce(:source, 'dataset/features.npy')) WHERE i0 = coalesce(:query, 0);

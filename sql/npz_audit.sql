@@ -5,6 +5,10 @@
 --     .read sql/npz_audit.sql
 --
 -- Every entry is read to its end once, for its CRC-32. The table temp.entries stays, for questions of your own.
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 DROP TABLE IF EXISTS temp.entries;
 CREATE TEMP TABLE entries AS
   SELECT path, idx, name, filename, is_array, dtype, descr, shape, method, compressed_size, uncompressed_size, ratio, encrypted, crc_ok, error,

@@ -8,6 +8,10 @@
 -- It shows what does not fit; only when there is nothing is the file written, in one step, each array under its file's name,
 -- deflated. Then each is read back and compared. Archives up to SQLite's limit for a value (1 GB); docs/cookbook.md has the
 -- table for longer ones.
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 DROP TABLE IF EXISTS temp.parts;
 CREATE TEMP TABLE parts AS
   SELECT m.path, m.idx, CASE WHEN m.format = 'npy' THEN m.stem ELSE m.name END AS name, m.dtype, m.shape, m.nbytes,

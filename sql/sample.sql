@@ -10,6 +10,10 @@
 -- Each row gets a number by its place and the seed, and those with the least are taken. x -> x^5 modulo the prime 2^31 - 1
 -- gives each number once, so that no two of 2^31 - 1 rows tie; twice, with the seed between, leaves no pattern to see.
 -- To write the sample, join its rows: INSERT INTO ... SELECT data FROM npy_rows('dataset/features.npy') JOIN temp.sampled USING (row).
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 DROP TABLE IF EXISTS temp.numbered;
 CREATE TEMP TABLE numbered AS
   WITH one AS (

@@ -5,6 +5,10 @@
 --     .read sql/survey.sql
 --
 -- Headers are read once and no data. The table temp.survey stays, for questions of your own.
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 DROP TABLE IF EXISTS temp.survey;
 CREATE TEMP TABLE survey AS
   SELECT path, name, format, dtype, descr, kind, byteorder, ndim, shape, size, nbytes, fortran_order, has_objects, compression, file_size, error,

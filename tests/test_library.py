@@ -46,11 +46,12 @@ def statements(name):
 
 
 def ask(db, name, **parameters):
-    """The rows, as dictionaries, of each statement that gives columns. Parameters that are not given are NULL."""
+    """The rows, as dictionaries, of each statement that gives columns but the one that loads the extension. Parameters that
+    are not given are NULL."""
     results = []
     for statement in statements(name):
         cursor = db.execute(statement, collections.defaultdict(lambda: None, parameters))
-        if cursor.description:
+        if cursor.description and "load_extension" not in statement:
             names = [column[0] for column in cursor.description]
             results.append([dict(zip(names, row)) for row in cursor])
     return results
@@ -117,10 +118,10 @@ def test_siblings(lab):
         save(f"run{i:02}/x.npy", np.zeros(shape, "f8" if kind == "dtype" else "f4"))
         save(f"run{i:02}/y.npy", np.zeros(9 if i == 11 else 7))
         np.savez(f"run{i:02}/z.npz", step=np.array(i), w=np.zeros(3 + i))
-    (found,) = ask(lab, "siblings", source="run*/*")
+    seen, found = ask(lab, "siblings", source="run*/*")
     want = {(f"run{i:02}/x.npy", "dtype" if kind == "dtype" else "shape") for i, kind in odd.items()}
     assert {(row["path"], row["differs_in"]) for row in found} == want | {("run11/y.npy", "rows")}
-    assert {row["siblings"] for row in found} == {40}
+    assert {row["siblings"] for row in found} == {40} and seen == [{"files": 120, "arrays": 160, "errors": 0}]
     assert all(row["usual_dtype"] == "float32" for row in found if row["path"].endswith("x.npy"))
 
 
@@ -154,9 +155,10 @@ def test_duplicates(lab):
         if key in first:
             want.add((*first[key], *place))
         first.setdefault(key, place)
-    (found,) = ask(lab, "duplicates", source="*")
+    seen, found = ask(lab, "duplicates", source="*")
     assert {(row["path"], row["name"], row["copy"], row["copy_name"]) for row in found} == want and len(found) == len(want)
     assert {row["status"] for row in found} == {"equal"}
+    assert seen[0]["files"] == len({path for path, _ in held}) and seen[0]["errors"] == 0
 
 
 def test_nan_hunt(lab):
@@ -182,9 +184,13 @@ def test_nan_hunt(lab):
                 want[f"m/step_{step}.npz", name, field] = (int(nans.sum()), int(infs.sum()), target.size, int(at))
         os.makedirs("m", exist_ok=True)
         np.savez(f"m/step_{step}.npz", **arrays)
-    (found,) = ask(lab, "nan_hunt", source="m/*.npz")
+    seen, found = ask(lab, "nan_hunt", source="m/*.npz")
     got = {(row["path"], row["name"], row["field"]): (row["nans"], row["infs"], row["items"], row["at"]) for row in found}
-    assert got == want
+    assert got == want and seen == [{"files": 6, "arrays": 24, "errors": 0}]
+    firsts = {}
+    for row in found:
+        firsts.setdefault((row["name"], row["field"]), (row["path"], "first"))
+    assert sorted((row["path"], row["turn"]) for row in found if row["turn"]) == sorted(firsts.values())
     paths = [row["path"] for row in found]
     assert paths == sorted(paths, key=lambda path: (len(path), path))
 
@@ -193,7 +199,7 @@ def test_nan_hunt_marks_the_first_of_a_series(lab):
     for step in (2, 9, 10):
         os.makedirs(f"c/{step}")
         np.savez(f"c/{step}/m.npz", w=np.array([np.nan if step > 2 else 0.0]))
-    (found,) = ask(lab, "nan_hunt", source="c/*/m.npz")
+    _, found = ask(lab, "nan_hunt", source="c/*/m.npz")
     assert [(row["path"], row["turn"]) for row in found] == [("c/9/m.npz", "first"), ("c/10/m.npz", "")]
 
 
@@ -241,12 +247,24 @@ def test_drift(lab, baseline):
         for name in "wb" if run != base else "":
             x, b = named[name], arrays[base][name]
             want[f"r/{run}/", name] = ((x.mean() - b.mean()) / b.std(), x.std() / b.std())
-    (found,) = ask(lab, "drift", source="r/*/*.npz", baseline=baseline)
-    assert {(row["run"], row["name"]) for row in found} == set(want)
+    seen, found = ask(lab, "drift", source="r/*/*.npz", baseline=baseline)
+    assert {(row["run"], row["name"]) for row in found} == set(want) and seen == [{"files": 3, "arrays": 9, "errors": 0}]
     for row in found:
         assert (row["shift"], row["spread"]) == pytest.approx(want[row["run"], row["name"]], abs=5.1e-4)
     far = [max(abs(shift), spread - 1, 1 / spread - 1) for shift, spread in (want[row["run"], row["name"]] for row in found)]
     assert far == sorted(far, reverse=True)
+
+
+def test_drift_begins_with_what_moved_out_of_sight(lab):
+    """Infinities and a deviation that is gone are further than any number; the baseline holds for folders below it."""
+    plain = {"far": [1.0, 2.0], "gone": [1.0, 2.0], "infinite": [1.0, 2.0], "nan": [np.nan, np.nan]}
+    moved = {"far": [50.0, 51.0], "gone": [1.5, 1.5], "infinite": [1.0, np.inf], "nan": [np.nan, np.nan]}
+    for run, arrays in (("aa", moved), ("base", plain)):
+        os.makedirs(f"r/{run}/last")
+        np.savez(f"r/{run}/last/m.npz", **arrays)
+    _, found = ask(lab, "drift", source="r/**/*.npz", baseline="r/base/")
+    assert [row["name"] for row in found] == ["gone", "infinite", "far", "nan"]
+    assert {row["run"] for row in found} == {"r/aa/last/"}
 
 
 def test_class_balance(lab):
@@ -288,7 +306,7 @@ def test_experiments(lab):
             save(f"runs/{run}/confusion.npy", np.diag([3, 4]) + i)
             np.savez(f"runs/{run}/weights.npz", w=np.zeros((i + 1, 4)), b=np.zeros(4))
     rows = []
-    for statement in statements("experiments")[1:]:  # the first drops the log
+    for statement in statements("experiments")[2:]:  # the first load and drop
         cursor = lab.execute(statement)
         names = [column[0] for column in cursor.description]
         rows += [dict(zip(names, row)) for row in cursor]
@@ -415,9 +433,13 @@ def test_dataset_card(lab):
         save(f"d/shard-{i:03}.npy", shard)
     labels = rng.integers(-1, 3, 500)
     save("d/labels.npy", labels)
+    parts = rng.integers(0, 4, 90)
+    for i in range(3):
+        save(f"d/part-{i}.npy", parts[30 * i : 30 * i + 30])
+    save("d/scalar.npy", np.array(1.0))
     save("d/a|b.npy", np.array([np.nan, 1, np.inf]))
     (((card,),),) = [[list(row.values()) for row in result] for result in ask(lab, "dataset_card", source="d/*.npy", title="Mine")]
-    assert card.startswith("# Mine\n\n32 files, 32 arrays, ")
+    assert card.startswith("# Mine\n\n36 files, 36 arrays, ")
     table = {}
     for line in card.splitlines():
         if re.match(r"\| \d", line):
@@ -433,6 +455,9 @@ def test_dataset_card(lab):
     counts = collections.Counter(labels.tolist()).most_common()
     line = next(line for line in card.splitlines() if line.startswith("- `d/labels.npy`"))
     assert sorted(line.split(": ")[1].split(", ")) == sorted(f"{label} × {n}" for label, n in counts)
+    line = next(line for line in card.splitlines() if line.startswith("- `d/part-#.npy`"))
+    assert sorted(line.split(": ")[1].split(", ")) == sorted(f"{label} × {n}" for label, n in collections.Counter(parts.tolist()).items())
+    assert next(cells for cells in table.values() if cells[0] == "`d/scalar.npy`")[4] == ""
     assert "- `d/a|b.npy`: 1 NaN and 1 infinite values" in card
 
 

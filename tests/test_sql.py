@@ -5,6 +5,7 @@ against NumPy."""
 
 import glob
 import os
+import subprocess
 
 import pytest
 
@@ -41,6 +42,18 @@ def test_sql(name, tmp_path):
     with open(expected) as file:
         want = file.read()
     assert got.splitlines() == want.splitlines()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, (path, _, _) in scripts().items() if path.startswith(LIBRARY)))
+def test_ready_query_by_init(name, tmp_path):
+    """`sqlite3 -init` finds the extension itself, and prints what `.read` prints."""
+    make_files.make(tmp_path)
+    os.symlink(LIBRARY, tmp_path / "sql")
+    os.symlink(shell.EXTENSION, tmp_path / "npyext.so")
+    command = [os.environ.get("SQLITE3", "sqlite3"), "-batch", "-init", f"sql/{name}.sql", ":memory:"]
+    done = subprocess.run(command, input=b"", stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=shell.environment(tmp_path))
+    assert done.stderr == b""
+    assert done.stdout.decode() == shell.run(f".read sql/{name}.sql\n", tmp_path)
 
 
 def test_every_output_has_its_sql():
