@@ -39,10 +39,11 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
         return NPYX_OK;
     /* SQLite gives no constraint for a column that is compared with one of the same table, nor for one of a
      * later table. */
-    const char *hint = scan->plan.names_source ? "; a column that is an argument belongs to a table before it, "
-                                                 "and a bare name may mean a column of the function itself: "
-                                                 "qualify it, as in m.path"
-                                               : "";
+    const char *hint = scan->plan.names_source
+                           ? "; a column that is an argument belongs to a table before it, "
+                             "and a bare name may mean a column of the function itself: "
+                             "qualify it, as in m.path"
+                           : "";
     if (takes_two)
         return npyx_fail(error, NPYX_INVALID, -1, "%s needs two sources, as in %s('a.npz', 'b.npz')%s", name,
                          name, hint);
