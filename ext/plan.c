@@ -37,13 +37,16 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
                    char **message) {
     (void)argc;
     (void)argv;
-    (void)message;
     const npyext_registration *registered = registration;
     char *schema = schema_text(db, registered->function);
     if (schema == NULL)
         return SQLITE_NOMEM;
     int code = sqlite3_declare_vtab(db, schema);
     sqlite3_free(schema);
+    /* SQLite asks the host's authorizer about the schema, and keeps the answer to itself. */
+    if (code == SQLITE_ERROR)
+        *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)",
+                                   registered->function->name, sqlite3_errmsg(db));
     if (code == SQLITE_OK)
         code = npyext_declare_risk(registered->connection, registered->flags);
     if (code != SQLITE_OK)
