@@ -6,14 +6,8 @@
 --     .parameter set :k 5
 --     .read sql/nearest.sql
 --
--- This is the exact search in plain SQL, at a million items a second: good for some thousand rows. sqlite-vec is made for more;
--- it takes `data` of npy_rows as it is (float32; of other dtypes with WHERE astype = '<f4'), once into a table of its own:
---
---     .load ./vec0
---     CREATE VIRTUAL TABLE temp.vectors USING vec0(embedding float[4]);
---     INSERT INTO vectors(rowid, embedding) SELECT row, data FROM npy_rows('dataset/features.npy');
---     SELECT rowid, distance FROM vectors
---      WHERE embedding MATCH (SELECT data FROM npy_rows('dataset/features.npy') WHERE row = 4) AND k = 5;
+-- This is the exact search in plain SQL, at a million items a second: good for some thousand rows. nearest_vec.sql is for more:
+-- it takes the vector extension sqlite-vec.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;

@@ -16,8 +16,6 @@ import shell
 from arrays import seeded_generator, ten_bytes
 
 LIBRARY = os.path.join(shell.ROOT, "sql")
-# Where `make bench` puts sqlite-vec; without it there is no test of it.
-VECTORS = glob.glob(os.path.join(shell.ROOT, ".build", "bench", "peer", "node_modules", "sqlite-vec-*", "vec0.so"))
 
 
 @pytest.fixture
@@ -68,7 +66,7 @@ def number(text):
 
 def test_every_file_says_what_it_answers():
     names = [os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))]
-    assert len(names) == 16
+    assert len(names) == 17
     for name in names:
         with open(os.path.join(LIBRARY, name + ".sql")) as file:
             text = file.read()
@@ -366,24 +364,6 @@ def test_nearest(lab):
         assert [row["distance"] for row in found] == pytest.approx(distance[order], abs=1e-6)
         cosine = x[order] @ x[query] / np.linalg.norm(x[order], axis=1) / np.linalg.norm(x[query])
         assert [row["cosine"] for row in found] == pytest.approx(cosine, abs=1e-6)
-
-
-@pytest.mark.parametrize("vectors", VECTORS)
-def test_nearest_by_sqlite_vec(lab, vectors):
-    """The statements in the comment of sql/nearest.sql."""
-    rng = seeded_generator()
-    X = rng.normal(size=(300, 4)).astype("f4")
-    save("dataset/features.npy", X)
-    with open(os.path.join(LIBRARY, "nearest.sql")) as file:
-        comment = "".join(line[2:] for line in file if line.startswith("--     ") and "--     ." not in line)
-    lab.enable_load_extension(True)
-    lab.load_extension(vectors[:-3])
-    *before, query, rest = comment.split(";")
-    for statement in before:
-        lab.execute(statement)
-    assert not rest.strip()
-    order = np.argsort(((X - X[4]) ** 2).sum(1))[:5]
-    assert [row for row, _ in lab.execute(query)] == list(order)
 
 
 def test_sample(lab):

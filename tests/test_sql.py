@@ -15,6 +15,8 @@ import shell
 SQL = os.path.join(shell.TESTS, "sql")
 LIBRARY = os.path.join(shell.ROOT, "sql")
 COLUMNS = ["-header", "-column"]
+# What needs another extension too: clients_vectors.py.
+NEEDS_MORE = ["nearest_vec"]
 
 
 def scripts():
@@ -23,6 +25,8 @@ def scripts():
     cases = {name: (path, path[:-4] + ".out", []) for name, path in found.items()}
     for path in glob.glob(os.path.join(LIBRARY, "*.sql")):
         name = os.path.basename(path)[:-4]
+        if name in NEEDS_MORE:
+            continue
         assert name not in cases, f"sql/{name}.sql and tests/sql/{name}.sql would share an output"
         folder = os.path.join(shell.TESTS, "demo") if name == "demo" else SQL
         cases[name] = (path, os.path.join(folder, name + ".out"), [] if name in ("demo", "dataset_card") else COLUMNS)
@@ -58,4 +62,4 @@ def test_ready_query_by_init(name, tmp_path):
 
 def test_every_output_has_its_sql():
     outputs = {os.path.basename(path)[:-4] for path in glob.glob(os.path.join(SQL, "*.out"))}
-    assert outputs <= set(scripts())
+    assert outputs <= {*scripts(), *NEEDS_MORE}

@@ -195,7 +195,8 @@ def changed_while_read(connect):
     np.save("long.npy", np.zeros(1_000_000))
     rows = connect().execute("SELECT value FROM npy_rows('long.npy')")
     next(rows)
-    np.save("long.npy", np.zeros(10))
+    with open("long.npy", "ab") as file:  # longer: where files are mapped (NPYEXT_MMAP), a shorter one ends the process
+        file.write(bytes(8))
     with pytest.raises(sqlite3.OperationalError) as raised:
         rows.fetchall()
     return str(raised.value)
