@@ -5,9 +5,8 @@
 --     .parameter set :splits "'dataset/splits.npz'"
 --     .read sql/class_balance.sql
 --
--- The split file is an .npz with an array of row numbers for each split (train, valid, test). For a table of rows and splits
--- put its name in the place of the query in `split`; for a .npy that names the split of each row put there
--- SELECT value AS split, row FROM npy_rows('split.npy').
+-- The split file is an .npz with an array of row numbers for each split (train, valid, test), or a pattern of such .npy files, or
+-- one .npy of texts, the name of each row's split. For a table of rows and splits put its name in the place of the query in `split`.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
@@ -15,7 +14,9 @@ SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE na
 DROP TABLE IF EXISTS temp.labelled;
 CREATE TEMP TABLE labelled AS
   WITH split AS MATERIALIZED (
-           SELECT name AS split, value AS row FROM npy_rows(coalesce(:splits, 'dataset/splits.npz'))
+           SELECT CASE WHEN typeof(value) = 'text' THEN value WHEN name <> '' THEN name ELSE path END AS split,
+                  CASE WHEN typeof(value) = 'text' THEN row ELSE value END AS row
+             FROM npy_rows(coalesce(:splits, 'dataset/splits.npz'))
        ),
        label AS MATERIALIZED (
            SELECT row, value AS label FROM npy_rows(coalesce(:labels, 'dataset/labels.npy'))

@@ -290,6 +290,20 @@ def test_class_balance(lab):
     assert len(rows) == 3
 
 
+@pytest.mark.parametrize("form", ["texts", "files"])
+def test_class_balance_by_other_forms_of_splits(lab, form):
+    rng = seeded_generator()
+    labels, chosen = rng.integers(0, 3, 200), rng.integers(0, 2, 200)
+    np.save("y.npy", labels)
+    names = ["a", "b"] if form == "texts" else ["split/a.npy", "split/b.npy"]
+    save("names.npy", np.array(["a", "b"])[chosen])
+    for number, name in enumerate(["a", "b"]):
+        save(f"split/{name}.npy", np.flatnonzero(chosen == number))
+    classes, wrong = ask(lab, "class_balance", labels="y.npy", splits="names.npy" if form == "texts" else "split/*.npy")
+    want = {(names[s], c): np.sum((chosen == s) & (labels == c)) for s in (0, 1) for c in range(3)}
+    assert {(row["split"], row["label"]): row["rows"] for row in classes} == want and wrong == []
+
+
 def test_experiments(lab):
     rng = seeded_generator()
     lab.execute("CREATE TEMP TABLE log(run, optimizer, learning_rate, width)")
