@@ -100,6 +100,10 @@ check: ## Install what is missing, build, and run every test
 sqlite-versions: ## Build older and newer SQLite libraries, for `make check` to run on them too (needs npm)
 	@sh tests/build-sqlite.sh
 
+.PHONY: check-sqlite-versions
+check-sqlite-versions: npyext.so sqlite-versions ## Build those, and run on them what goes through Python's sqlite3
+	@$(suite) tests/test_sqlite_versions.py
+
 .PHONY: check-unit
 check-unit: units-release ## Unit tests of the codec, without SQLite
 	@$(suite) tests/test_unit.py
@@ -208,7 +212,7 @@ coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by fil
 
 # What tests/foreign.sh builds with cross compilers, whose CC, CFLAGS and LDFLAGS it gives.
 flags_s390x     = $(CFLAGS)
-flags_i386      = $(CFLAGS) -msse2 -mfpmath=sse
+flags_i386      = $(CFLAGS) -msse2 -mfpmath=sse -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 extension_s390x = .build/s390x/npyext.so
 extension_i386  = .build/i386/npyext.so
 $(eval $(call flavour,s390x))
