@@ -245,9 +245,10 @@ def test_triggers_that_insert(connect, folder, monkeypatch):
         CREATE TEMP TRIGGER more AFTER INSERT ON t WHEN new.x < 50 BEGIN INSERT INTO t VALUES (new.x + 10); END;"""
     db = connect()
     db.executescript(script)
-    with pytest.raises(sqlite3.OperationalError, match="unsafe use of virtual table"):
-        db.execute("INSERT INTO t VALUES (1)")
-    only(folder)
+    if sqlite3.sqlite_version_info >= (3, 40):  # older ones look at what a trigger reads alone
+        with pytest.raises(sqlite3.OperationalError, match="unsafe use of virtual table"):
+            db.execute("INSERT INTO t VALUES (1)")
+        only(folder)
     monkeypatch.setenv("NPYEXT_VIEWS", "1")
     db = connect()
     db.executescript(script)
