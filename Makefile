@@ -52,7 +52,7 @@ define flavour
 	$$(CC) $$(base) $$(flags_$(1)) -MMD -MP -c -o $$@ $$<
 
 $$(extension_$(1)): $$(codec:%.c=.build/$(1)/%.o) $$(sql:%.c=.build/$(1)/%.o)
-	$$(CC) $$(flags_$(1)) -shared $$(LDFLAGS) -o $$@ $$^ $$(libraries)
+	$$(CC) $$(flags_$(1)) -shared $$(LDFLAGS) -o $$@ $$^ $$(or $$(libraries_$(1)),$$(libraries))
 
 .build/$(1)/libnpyx.a: $$(codec:%.c=.build/$(1)/%.o) $$(plain:%.c=.build/$(1)/%.o)
 	@rm -f $$@
@@ -125,6 +125,69 @@ check-sanitized: .build/asan/npyext.so units-asan ## Every test again, under Add
 .PHONY: check-big
 check-big: npyext.so .build/release/unit/big_archive_write ## Archives beyond 4 GiB: minutes, and 10 GB of room in TMPDIR
 	@$(suite) $(wildcard tests/big_*.py)
+
+# ---- what is handed on: an installation, one C file, a self-contained extension, a Python package ----
+
+PREFIX     = /usr/local
+LIBDIR     = $(PREFIX)/lib
+INCLUDEDIR = $(PREFIX)/include
+version   := $(shell sed -n 's/^.define NPYEXT_VERSION "\(.*\)"/\1/p' ext/version.h)
+
+# The extension lies in LIBDIR itself, as Debian's mod_spatialite and libsqlite3_mod_* do: dlopen looks into the
+# system's library folders, so that `.load npyext` works by its bare name when LIBDIR is one of these
+# (LIBDIR=/usr/lib/x86_64-linux-gnu). From elsewhere it is loaded by its path, which
+# `pkg-config --variable=extension npyx` tells.
+installed = npyext.so libnpyx.a pkgconfig/npyx.pc
+
+.build/install/libnpyx.a: $(codec:%.c=.build/release/%.o)
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+.PHONY: install
+install: npyext.so .build/install/libnpyx.a ## Install extension, codec and SQL (PREFIX, LIBDIR, INCLUDEDIR, DESTDIR)
+	install -d $(addprefix '$(DESTDIR),$(LIBDIR)/pkgconfig' $(INCLUDEDIR)/npyx' $(PREFIX)/share/npyext/sql')
+	install -m 644 npyext.so .build/install/libnpyx.a '$(DESTDIR)$(LIBDIR)'
+	install -m 644 $$($(CC) -MM src/npyx.h | tr -d '\\' | sed 's/^[^:]*://') '$(DESTDIR)$(INCLUDEDIR)/npyx'
+	install -m 644 sql/*.sql '$(DESTDIR)$(PREFIX)/share/npyext/sql'
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(version)|' \
+	    src/npyx.pc.in > '$(DESTDIR)$(LIBDIR)/pkgconfig/npyx.pc'
+
+.PHONY: uninstall
+uninstall: ## Remove what install has put there, given the same variables
+	rm -f $(patsubst %,'$(DESTDIR)$(LIBDIR)/%',$(installed))
+	rm -rf '$(DESTDIR)$(INCLUDEDIR)/npyx' '$(DESTDIR)$(PREFIX)/share/npyext'
+
+.PHONY: amalgamation
+amalgamation: .build/amalgamation/npyext.c ## Make .build/amalgamation/npyext.c and npyext.h, all of it in one C file
+
+.build/amalgamation/npyext.c: ext/amalgamate.py $(wildcard src/*.[ch] ext/*.[ch]) LICENSE
+	$(PYTHON) -B ext/amalgamate.py $(@D)
+
+# minizip and zlib are linked in, their names hidden, and nothing is asked of a glibc newer than 2.17, whose
+# threads are a library of their own.
+threads_2_17         = $(wildcard /lib/x86_64-linux-gnu/libpthread.so.0)
+flags_standalone     = $(CFLAGS) -include ext/standalone.h -ffile-prefix-map='$(CURDIR)'=.
+libraries_standalone = -s -Wl,-Bstatic -lminizip -lz -Wl,-Bdynamic -Wl,--exclude-libs,ALL -Wl,-z,defs \
+    $(if $(threads_2_17),-Wl$(comma)--no-as-needed $(threads_2_17) -Wl$(comma)--as-needed,-lpthread) -lm
+extension_standalone = .build/standalone/npyext.so
+comma               := ,
+$(eval $(call flavour,standalone))
+
+.PHONY: npyext-standalone
+npyext-standalone: .build/standalone/npyext.so ## Make .build/standalone/npyext.so, which needs libc alone
+	@ldd $<
+	@echo "glibc $$(objdump -T $< | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1 | cut -c 7-) or newer"
+
+.PHONY: wheel
+wheel: .build/standalone/npyext.so ## Make the Python package, .build/dist/npyext-VERSION-py3-none-PLATFORM.whl
+	@cd ext/python && $(PYTHON) -B backend.py ../../.build/dist
+
+.PHONY: check-clients
+check-clients: ## Try the ways of docs/install.md that need PyPI and npm: apsw, sqlite-utils, Datasette, Node
+	@sh tests/install-packages.sh check clients
+	@$(again) npyext.so wheel
+	@$(suite) tests/clients
 
 .PHONY: bench
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md

@@ -1,0 +1,436 @@
+#!/usr/bin/env python3
+"""amalgamate.py FOLDER: write FOLDER/npyext.c, all of src/ and ext/ as one C file, and FOLDER/npyext.h, its entry
+points.
+
+    cc -O2 -fPIC -shared -o npyext.so npyext.c -lminizip -lz -lm
+
+Files may use the same names for what is their own: static functions and variables, types, tags, constants. In one
+translation unit these meet, so a name of this kind that means something elsewhere, too, gets the name of its file as
+suffix. What a file declares is taken from the preprocessor's output (CC, by default cc), where functions that macros
+make stand in full, and from the text, where the branches for other machines are. Macros of a file end with it.
+"""
+
+import collections
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOKEN = re.compile(
+    r"""(?P<space>\s+|\\\n|//[^\n]*|/\*.*?\*/)
+      | (?P<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+      | (?P<name>[A-Za-z_]\w*)
+      | (?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)
+      | (?P<mark>->|\.\.\.|\#\#|.)""",
+    re.X | re.S,
+)
+DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)\n?", re.M)
+OPEN, CLOSE = "([{", ")]}"
+TAGGED = ("struct", "union", "enum")
+QUALIFIERS = {"const", "volatile", "restrict", "__restrict", "__extension__"}
+# These declare nothing; each is followed by a parenthesis of no interest.
+ATTRIBUTES = {"__attribute__", "__attribute", "__asm__", "asm", "_Alignas", "__declspec"}
+FEATURES = re.compile(r"_(GNU|POSIX|XOPEN|DEFAULT|FILE)_\w+$")
+
+
+def fail(message):
+    sys.exit(f"amalgamate.py: {message}")
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def tokens_of(text):
+    return [(match.lastgroup, match[0]) for match in TOKEN.finditer(text)]
+
+
+def words_of(text):
+    return [token for kind, token in tokens_of(text) if kind != "space"]
+
+
+def is_name(token):
+    return re.match(r"[A-Za-z_]", token) is not None
+
+
+def group_end(words, at):
+    """The index behind the bracket that closes the one at an index."""
+    depth = 0
+    for i in range(at, len(words)):
+        depth += words[i] in OPEN
+        depth -= words[i] in CLOSE
+        if depth == 0:
+            return i + 1
+    return len(words)
+
+
+def declarations(words):
+    """The file-scope declarations in a list of words, bodies of functions left out."""
+    i, start = 0, 0
+    while i < len(words):
+        word = words[i]
+        if word == ";":
+            yield words[start:i]
+            i = start = i + 1
+        elif word == "{":
+            end = group_end(words, i)
+            has_members = words[i - 1] in TAGGED or (i > 1 and words[i - 2] in TAGGED)
+            if words[i - 1] == ")" and not has_members and "=" not in words[start:i]:
+                has_members = attribute_before(words, start, i)
+            if not has_members and words[i - 1] != "=" and "=" not in words[start:i]:
+                yield words[start:i]
+                start = end
+            i = end
+        elif word in "([":
+            i = group_end(words, i)
+        elif word in ("static", "typedef", "extern") and i > start and words[i - 1] == ")":
+            # Behind a macro that makes functions and needs no semicolon.
+            yield words[start:i]
+            start, i = i, i + 1
+        else:
+            i += 1
+
+
+def attribute_before(words, start, brace):
+    """Whether the brace opens the members of `struct __attribute__((...)) {`, not the body of a function."""
+    for i in range(start, brace):
+        if words[i] in TAGGED and words[i + 1] in ATTRIBUTES:
+            return group_end(words, i + 2) == brace
+    return False
+
+
+def tags_and_constants(words):
+    for i, word in enumerate(words[:-1]):
+        if word not in TAGGED:
+            continue
+        at = i + 1
+        if is_name(words[at]) and words[at] not in ATTRIBUTES:
+            if at + 1 < len(words) and words[at + 1] == "{":
+                yield words[at]
+            at += 1
+        if word == "enum" and at < len(words) and words[at] == "{":
+            inside = words[at + 1 : group_end(words, at) - 1]
+            expected = True
+            for j, name in enumerate(inside):
+                if expected and is_name(name):
+                    yield name
+                    expected = False
+                expected = expected or (name == "," and "(" not in bracket_path(inside[:j]))
+
+
+def bracket_path(words):
+    path = []
+    for word in words:
+        if word in OPEN:
+            path.append(word)
+        elif word in CLOSE:
+            path.pop()
+    return path
+
+
+def declared_names(declaration):
+    """The functions, variables and types that a declaration names."""
+    i, name, found, done = 0, None, [], False
+    while i < len(declaration):
+        word = declaration[i]
+        if word in ATTRIBUTES or word == "_Static_assert":
+            i = group_end(declaration, i + 1) if i + 1 < len(declaration) else i + 1
+            continue
+        if word in TAGGED:
+            i += 1 + (i + 1 < len(declaration) and is_name(declaration[i + 1]))
+            continue
+        if word == ",":
+            found.append(name)
+            name, done = None, False
+        elif word == "=":
+            done = True
+        elif word == "(" and not done:
+            inner = declaration[i + 1 : group_end(declaration, i) - 1]
+            if inner[:1] == ["*"]:
+                name = next((w for w in inner if is_name(w) and w not in QUALIFIERS), name)
+            done = name is not None
+        elif is_name(word) and not done:
+            name = word
+        i = group_end(declaration, i) if word in OPEN else i + 1
+    return [name for name in [*found, name] if name and name not in QUALIFIERS]
+
+
+def names_of(words):
+    """(the file's own names, the names that are linked) at file scope."""
+    own, linked = set(), set()
+    for declaration in declarations(words):
+        own.update(tags_and_constants(declaration))
+        kept = "static" in declaration or "typedef" in declaration
+        (own if kept else linked).update(declared_names(declaration))
+    return own, linked - own
+
+
+def preprocessed(path, known):
+    """{file: its words} of a file and what it includes but the known files, macros expanded; {file: its macros}."""
+    command = [*shlex.split(os.environ.get("CC", "cc")), "-E", "-dD", "-D_GNU_SOURCE", path]
+    output = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout.decode()
+    texts, macros, origin = {}, {}, path
+    for line in output.splitlines():
+        marker = re.match(r'# \d+ "([^"]*)"', line)
+        if marker:
+            origin = os.path.normpath(marker[1])
+        elif line.startswith("#"):
+            define = re.match(r"#define (\w+)", line)
+            if define:
+                macros.setdefault(origin, set()).add(define[1])
+        else:
+            texts.setdefault(origin, []).append(line + "\n")
+    return {origin: words_of("".join(lines)) for origin, lines in texts.items() if origin not in known}, macros
+
+
+def split_includes(path, text):
+    """(system headers, own headers, the text without these lines). Those within #if stay where they are."""
+    system, own, kept, depth, at = [], [], [], 0, 0
+    for directive in DIRECTIVE.finditer(text):
+        kind, rest = directive[1], directive[2].strip()
+        guard = depth == 1 and path.endswith(".h")
+        if kind == "include" and (depth == 0 or guard):
+            if rest.startswith("<"):
+                system.append(rest)
+            else:
+                own.append(os.path.normpath(os.path.join(os.path.dirname(path), rest.strip('"'))))
+            kept.append(text[at : directive.start()])
+            at = directive.end()
+        elif kind == "include" and not rest.startswith("<"):
+            fail(f"{path} includes {rest} within #if")
+        depth += kind.startswith("if")
+        depth -= kind == "endif"
+    return system, own, "".join(kept) + text[at:]
+
+
+def own_macros(text):
+    """The macros that end with the file; those that stand in for one that is missing (#ifndef X) do not."""
+    found, before = [], None
+    for directive in DIRECTIVE.finditer(text):
+        words = directive[2].split()
+        if directive[1] == "define":
+            name = re.match(r"\w+", words[0])[0]
+            if before != ("ifndef", name) and name not in found and not FEATURES.match(name):
+                found.append(name)
+        before = (directive[1], words[0] if words else "")
+    return found
+
+
+class Member:
+    """Tells which words of a text are names of members, by the words before: members keep their names."""
+
+    def __init__(self):
+        self.stack = []  # of open brackets: "members" for those of a struct, else the word before the bracket
+        self.words = ["", "", "", ""]
+
+    def is_next(self, word, following):
+        last, second = self.words[-1], self.words[-2]
+        if last in (".", "->"):
+            return True
+        if self.stack and self.stack[-1] == ("(", "offsetof") and last == ",":
+            return True
+        if self.stack and self.stack[-1][0] == "members":
+            return following in (";", ",", "[", ":") and last not in TAGGED
+        in_members = len(self.stack) > 1 and self.stack[-2][0] == "members"
+        return in_members and last == "*" and second == "(" and following == ")"
+
+    def advance(self, word):
+        if word in OPEN:
+            opens_members = word == "{" and any(tag in ("struct", "union") for tag in self.words[-2:])
+            self.stack.append(("members" if opens_members else word, self.words[-1]))
+        elif word in CLOSE and self.stack:
+            self.stack.pop()
+        self.words = [*self.words[1:], word]
+
+
+def renamed(text, names):
+    """The text with the names replaced, members, texts and comments left alone."""
+    tokens, member, out = tokens_of(text), Member(), []
+    significant = [token for kind, token in tokens if kind != "space"] + [""]
+    at = 0
+    for kind, token in tokens:
+        if kind == "space":
+            out.append(token)
+            continue
+        at += 1
+        if token in names and not member.is_next(token, significant[at]):
+            out.append(names[token])
+        else:
+            out.append(token)
+        member.advance(token)
+    return "".join(out)
+
+
+class Project:
+    """The files of src/ and ext/, what each includes and what each declares."""
+
+    def __init__(self):
+        folders = [(folder, os.listdir(os.path.join(ROOT, folder))) for folder in ("src", "ext")]
+        self.files = [f"{folder}/{name}" for folder, names in folders for name in sorted(names) if name.endswith(".c")]
+        self.headers, self.system, self.text, self.includes = [], [], {}, {}
+        self.own, self.made_by_macros, self.shared, self.linked, self.known = {}, {}, set(), set(), set()
+        for path in self.files:
+            self.take(path)
+        for path in self.files:
+            self.learn(path)
+        self.settle()
+
+    def take(self, path):
+        """Read a file and the headers that it includes, which become known in the order of their use."""
+        system, headers, self.text[path] = split_includes(path, read(path))
+        self.system += [header for header in system if header not in self.system]
+        self.includes[path] = []
+        for header in headers:
+            if header not in self.text:
+                if not re.search(r"^#ifndef (\w+_H)\n#define \1\n", read(header), re.M):
+                    fail(f"{header} has no guard of the form #ifndef NAME_H")
+                self.take(header)
+                self.headers.append(header)
+            self.includes[path] += [header, *self.includes[header]]
+
+    def learn(self, path):
+        """Note what a file declares, and what its headers do. Of system headers every word counts, which costs a
+        suffix too many at most."""
+        texts, macros = preprocessed(path, self.known)
+        self.known.update(texts)
+        for origin, words in texts.items():
+            if origin in self.text:
+                own, linked = names_of(words)
+                literal, literally_linked = names_of(words_of(DIRECTIVE.sub("", self.text[origin])))
+                self.linked |= linked | (literally_linked - own)
+                self.own[origin] = own | literal
+                self.made_by_macros[origin] = own - literal
+            else:
+                self.shared.update(filter(is_name, words))
+        for origin, names in macros.items():
+            if origin not in self.files:
+                self.shared |= names
+
+    def settle(self):
+        """What a file declares, too, of which its header knows is not its own: types that are complete there
+        alone. Nor is what is linked."""
+        for path, headers in self.includes.items():
+            self.own[path] -= self.linked
+            for header in headers:
+                self.own[path] -= self.own[header]
+        self.declared = collections.Counter(name for names in self.own.values() for name in names)
+
+    def clashes(self, path):
+        taken = self.shared | self.linked
+        return {name for name in self.own[path] if name in taken or self.declared[name] > 1}
+
+    def new_names(self, path):
+        """{name: with a suffix} of the names in a file that have another meaning elsewhere: its own ones, and those
+        of private headers, of which each file includes one."""
+        names = {}
+        for origin in dict.fromkeys([path, *self.includes[path]]):
+            suffix = os.path.splitext(os.path.basename(origin))[0]
+            for name in sorted(self.clashes(origin)):
+                if origin.endswith(".h") and (name in self.shared or name.endswith("_H")):
+                    continue
+                new = f"{name}_{suffix}"
+                while new in self.shared or new in self.linked or new in self.declared:
+                    new += "_"
+                names.setdefault(name, new)
+        return names
+
+
+def section(project, path):
+    """(macros that it wants before all includes, its text) of a file as a part of the whole."""
+    text, names = project.text[path], project.new_names(path)
+    features = [name for name in re.findall(r"^#define (\w+)$", text, re.M) if FEATURES.match(name)]
+    for name in features:
+        text = re.sub(rf"^#ifndef {name}\n#define {name}\n#endif\n", "", text, flags=re.M)
+    pasted = [name for name in names if name in project.made_by_macros[path]]
+    parts = [f"\n/* ======== {path} ======== */\n"]
+    parts += [f"#define {name} {names[name]}\n" for name in pasted]
+    parts.append(renamed(text, names))
+    parts += [f"#undef {name}\n" for name in pasted]
+    if path.endswith(".c"):
+        parts += [f"#undef {name}\n" for name in own_macros(text)]
+    for pragma in sorted(set(re.findall(r"^#pragma STDC (\w+) O", text, re.M))):
+        # It would last to the end of the unit.
+        parts.append(f"#ifdef __clang__\n#pragma STDC {pragma} DEFAULT\n#endif\n")
+    return features, "".join(parts)
+
+
+def version():
+    return re.search(r'NPYEXT_VERSION "([^"]+)"', read("ext/version.h"))[1]
+
+
+def entry_points(project):
+    return sorted(set(re.findall(r"\bsqlite3_npyext_(?:[a-z]+_)?init\b", read("ext/npyext.c"))), key=len)
+
+
+HEADER = """/*
+ * npyext {version}: SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten files.
+ *
+ * The entry points, for programs that compile npyext.c into themselves, with -DSQLITE_CORE. Before the first
+ * connection is opened:
+ *
+ *     sqlite3_auto_extension((void (*)(void))sqlite3_npyext_init);
+ *
+ * and every connection has it. MIT licence.
+ */
+#ifndef NPYEXT_H
+#define NPYEXT_H
+
+#include <sqlite3.h>
+
+#define NPYEXT_VERSION "{version}"
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+struct sqlite3_api_routines;
+
+{declarations}
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+PREAMBLE = """/*
+ * npyext {version}: SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten files.
+ *
+ * This one file is made of src/ and ext/ by ext/amalgamate.py. As a loadable extension:
+ *
+ *     cc -O2 -fPIC -shared -o npyext.so npyext.c -lminizip -lz -lm
+ *
+ * As a part of a program that has SQLite (3.37 or newer), see npyext.h:
+ *
+ *     cc -O2 -DSQLITE_CORE program.c npyext.c -lsqlite3 -lminizip -lz -lm -lpthread
+ *
+{licence} */
+"""
+
+
+def main(folder):
+    project = Project()
+    sections = [section(project, path) for path in project.files]
+    features = sorted({name for names, _ in sections for name in names})
+    licence = "".join(f" * {line}".rstrip() + "\n" for line in read("LICENSE").splitlines())
+    parts = [PREAMBLE.format(version=version(), licence=licence)]
+    parts += [f"#ifndef {name}\n#define {name}\n#endif\n" for name in features]
+    parts += [f"#include {header}\n" for header in sorted(project.system)]
+    parts += [section(project, path)[1] for path in project.headers]
+    parts += [text for _, text in sections]
+    prototype = "int {}(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);\n"
+    prototypes = "".join(prototype.format(name) for name in entry_points(project))
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "npyext.c"), "w", encoding="utf-8") as file:
+        file.write("".join(parts))
+    with open(os.path.join(folder, "npyext.h"), "w", encoding="utf-8") as file:
+        file.write(HEADER.format(version=version(), declarations=prototypes))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        fail("usage: amalgamate.py FOLDER")
+    main(sys.argv[1])
