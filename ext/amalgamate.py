@@ -107,7 +107,9 @@ def tags_and_constants(words):
         if word not in TAGGED:
             continue
         at = i + 1
-        if is_name(words[at]) and words[at] not in ATTRIBUTES:
+        if words[at] in ATTRIBUTES:
+            at = group_end(words, at + 1)
+        if at < len(words) and is_name(words[at]):
             if at + 1 < len(words) and words[at + 1] == "{":
                 yield words[at]
             at += 1

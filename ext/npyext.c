@@ -77,12 +77,20 @@ static const struct {
     {"ten_archive", 2, npyext_ten_archive_step, npyext_ten_archive_final},
 };
 
-/* A second load would replace functions that its own SELECT load_extension(...) keeps busy. */
-static bool is_loaded(sqlite3 *db) {
+static bool is_prepared(sqlite3 *db, const char *sql) {
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, "SELECT npyext_version()", -1, &statement, NULL);
+    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
     sqlite3_finalize(statement);
     return code == SQLITE_OK;
+}
+
+/* A second load would replace functions that its own SELECT load_extension(...) keeps busy. */
+static bool is_loaded(sqlite3 *db) {
+    if (is_prepared(db, "SELECT npyext_version()"))
+        return true;
+    /* sqlite3_open takes the error that is left in a connection for one of its automatic extensions. */
+    is_prepared(db, "SELECT 1");
+    return false;
 }
 
 static int register_table_functions(sqlite3 *db, npyext_connection *connection) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # install-packages.sh GROUP...: install what the targets of the Makefile need and the machine lacks.
 #
-# Groups: demo (building, too), check, lint. Says nothing and touches nothing when all is there. Where there is
+# Groups: demo (building, too), check, clients, lint. Says nothing and touches nothing when all is there. Where there is
 # no apt-get, or no way to become root, it names what is missing and fails.
 set -eu
 
@@ -12,10 +12,11 @@ packages() {
     case $1 in
     demo) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 ;;
     check) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 \
-        libcmocka-dev python3 python3-numpy python3-pytest ;;
+        libcmocka-dev python3 python3-numpy python3-pytest binutils pkg-config ;;
+    clients) echo python3-venv curl npm g++ ;;
     lint) echo clang clang-format clang-tidy binutils ;;
     *)
-        echo "install-packages.sh: no group '$1' (demo, check, lint)" >&2
+        echo "install-packages.sh: no group '$1' (demo, check, clients, lint)" >&2
         exit 2
         ;;
     esac
@@ -36,6 +37,7 @@ is_there() {
     libcmocka-dev) printf '%s\n' '#include <stdarg.h>' '#include <stddef.h>' '#include <stdint.h>' \
         '#include <setjmp.h>' '#include <cmocka.h>' | "$compiler" -E - >/dev/null 2>&1 ;;
     python3) command_is_there "$python" ;;
+    python3-venv) module_is_there ensurepip ;;
     python3-*) module_is_there "${1#python3-}" ;;
     binutils) command_is_there nm ;;
     *) command_is_there "$1" ;;

@@ -32,8 +32,11 @@ def _refuse_masked(array):
     raise TypeError("npyext: a masked array has no .npy form; bind array.filled() or array.data")
 
 
-def _refuse_timedelta(value):
-    raise TypeError("npyext: bind a timedelta64 as a count of a unit: int(value / numpy.timedelta64(1, 's'))")
+def _from_timedelta(value):
+    """The count of its unit, as npyext shows it."""
+    import numpy
+
+    return None if numpy.isnat(value) else int(value.astype("int64"))
 
 
 def _from_datetime(value):
@@ -65,9 +68,10 @@ def register_adapters(module=None):
     - An ndarray binds as a .npy BLOB.
     - A column that is declared as `npy` or `ndarray` gives one back, on connections with
       detect_types=PARSE_DECLTYPES.
-    - NumPy's numbers and booleans bind as INTEGER and REAL, datetime64 as text (NaT as NULL), complex numbers as
-      a JSON text, structured scalars as a .npy BLOB of one record.
-    - What has no such form (objects, masked arrays, timedelta64) is an error.
+    - NumPy's numbers and booleans bind as INTEGER and REAL, datetime64 as text, timedelta64 as the count of its
+      unit (NaT as NULL), complex numbers as a JSON text: what npyext shows of them in an array. Structured
+      scalars bind as a .npy BLOB of one record.
+    - What has no such form (objects, masked arrays) is an error.
     """
     import numpy
 
@@ -85,6 +89,6 @@ def register_adapters(module=None):
         elif issubclass(kind, numpy.complexfloating):
             module.register_adapter(kind, _from_complex)
     module.register_adapter(numpy.datetime64, _from_datetime)
-    module.register_adapter(numpy.timedelta64, _refuse_timedelta)
+    module.register_adapter(numpy.timedelta64, _from_timedelta)
     for name in DECLARED:
         module.register_converter(name, from_npy)
