@@ -77,10 +77,7 @@ def declarations(words):
             i = start = i + 1
         elif word == "{":
             end = group_end(words, i)
-            has_members = words[i - 1] in TAGGED or (i > 1 and words[i - 2] in TAGGED)
-            if words[i - 1] == ")" and not has_members and "=" not in words[start:i]:
-                has_members = attribute_before(words, start, i)
-            if not has_members and words[i - 1] != "=" and "=" not in words[start:i]:
+            if "=" not in words[start:i] and not opens_members(words, start, i):
                 yield words[start:i]
                 start = end
             i = end
@@ -94,25 +91,29 @@ def declarations(words):
             i += 1
 
 
-def attribute_before(words, start, brace):
-    """Whether the brace opens the members of `struct __attribute__((...)) {`, not the body of a function."""
-    for i in range(start, brace):
-        if words[i] in TAGGED and words[i + 1] in ATTRIBUTES:
-            return group_end(words, i + 2) == brace
-    return False
+def behind_tag(words, at):
+    """(the tag or None, the index behind it) where `struct`, `union` or `enum` stands before an index."""
+    tag = None
+    while at < len(words) and (words[at] in ATTRIBUTES or (tag is None and is_name(words[at]))):
+        if words[at] in ATTRIBUTES:
+            at = group_end(words, at + 1)
+        else:
+            tag, at = words[at], at + 1
+    return tag, at
+
+
+def opens_members(words, start, brace):
+    """Whether a brace opens what a struct, union or enum has, and not the body of a function."""
+    return any(words[i] in TAGGED and behind_tag(words, i + 1)[1] == brace for i in range(start, brace))
 
 
 def tags_and_constants(words):
     for i, word in enumerate(words[:-1]):
         if word not in TAGGED:
             continue
-        at = i + 1
-        if words[at] in ATTRIBUTES:
-            at = group_end(words, at + 1)
-        if at < len(words) and is_name(words[at]):
-            if at + 1 < len(words) and words[at + 1] == "{":
-                yield words[at]
-            at += 1
+        tag, at = behind_tag(words, i + 1)
+        if tag and at < len(words) and words[at] == "{":
+            yield tag
         if word == "enum" and at < len(words) and words[at] == "{":
             inside = words[at + 1 : group_end(words, at) - 1]
             expected = True
@@ -142,7 +143,7 @@ def declared_names(declaration):
             i = group_end(declaration, i + 1) if i + 1 < len(declaration) else i + 1
             continue
         if word in TAGGED:
-            i += 1 + (i + 1 < len(declaration) and is_name(declaration[i + 1]))
+            i = behind_tag(declaration, i + 1)[1]
             continue
         if word == ",":
             found.append(name)
@@ -225,8 +226,9 @@ class Member:
     """Tells which words of a text are names of members, by the words before: members keep their names."""
 
     def __init__(self):
-        self.stack = []  # of open brackets: "members" for those of a struct, else the word before the bracket
-        self.words = ["", "", "", ""]
+        self.stack = []  # of open brackets: "members" for those of a struct, and the word before the bracket
+        self.words = ["", ""]
+        self.struct_depth = None  # of brackets, where a struct or union has been named whose members may follow
 
     def is_next(self, word, following):
         last, second = self.words[-1], self.words[-2]
@@ -240,12 +242,18 @@ class Member:
         return in_members and last == "*" and second == "(" and following == ")"
 
     def advance(self, word):
+        depth, last = len(self.stack), self.words[-1]
+        if word in ("struct", "union"):
+            self.struct_depth = depth
+        elif self.struct_depth == depth and (word in "*=,;)" or (word == "(" and last not in ATTRIBUTES)):
+            self.struct_depth = None
         if word in OPEN:
-            opens_members = word == "{" and any(tag in ("struct", "union") for tag in self.words[-2:])
-            self.stack.append(("members" if opens_members else word, self.words[-1]))
+            is_struct = word == "{" and self.struct_depth == depth
+            self.stack.append(("members" if is_struct else word, last))
+            self.struct_depth = None if word == "{" else self.struct_depth
         elif word in CLOSE and self.stack:
             self.stack.pop()
-        self.words = [*self.words[1:], word]
+        self.words = [last, word]
 
 
 def renamed(text, names):

@@ -128,8 +128,8 @@ def test_datasette_answers_in_json(datasette):
 
 
 def test_datasette_takes_parameters(datasette):
-    sql = "SELECT dtype, shape FROM npy_meta(:path)"
-    status, text, _ = datasette("/runs.json", sql=sql, path="x.npy", _shape="array")
+    sql = "SELECT dtype, shape FROM npy_meta(:file)"
+    status, text, _ = datasette("/runs.json", sql=sql, file="x.npy", _shape="array")
     assert (status, json.loads(text)) == (200, [{"dtype": "float64", "shape": "[2,3]"}])
 
 

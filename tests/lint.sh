@@ -43,7 +43,7 @@ only() {
 
 scripts() {
     for script in .ci/run tests/*.sh tests/demo/*.sh; do sh -n "$script" || return 1; done
-    "${PYTHON:-/usr/bin/python3}" - tests/*.py tests/*/*.py <<'END'
+    "${PYTHON:-/usr/bin/python3}" - tests/*.py tests/*/*.py ext/*.py ext/python/*.py ext/python/*/*.py <<'END'
 import ast, sys
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as file:
