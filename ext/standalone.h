@@ -31,9 +31,9 @@ __asm__(".symver npyext_xstat,__xstat@GLIBC_2.2.5");
 __asm__(".symver npyext_fxstat,__fxstat@GLIBC_2.2.5");
 __asm__(".symver npyext_fxstatat,__fxstatat@GLIBC_2.4");
 
-#define stat(path, found)                    npyext_xstat(NPYEXT_STAT_LAYOUT, path, found)
-#define fstat(file, found)                   npyext_fxstat(NPYEXT_STAT_LAYOUT, file, found)
-#define fstatat(folder, path, found, flags)  npyext_fxstatat(NPYEXT_STAT_LAYOUT, folder, path, found, flags)
+#define stat(path, found)                   npyext_xstat(NPYEXT_STAT_LAYOUT, path, found)
+#define fstat(file, found)                  npyext_fxstat(NPYEXT_STAT_LAYOUT, file, found)
+#define fstatat(folder, path, found, flags) npyext_fxstatat(NPYEXT_STAT_LAYOUT, folder, path, found, flags)
 
 #endif
 

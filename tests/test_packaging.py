@@ -231,10 +231,9 @@ def passes_the_sql_tests(extension):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_one_file_is_a_part_of_a_program(compiler, tmp_path, patience_for):
-    """Also the C dialect that a program may ask for, without GNU's extensions."""
     patience_for(5 * shell.PATIENCE)
     packages.made("amalgamation")
-    options = ["-Wconversion", "-DSQLITE_CORE", f"-I{AMALGAMATION}", os.path.join(AMALGAMATION, "npyext.c")]
+    options = ["-O0", "-Wconversion", "-DSQLITE_CORE", f"-I{AMALGAMATION}", os.path.join(AMALGAMATION, "npyext.c")]
     libraries = "-lsqlite3 -lminizip -lz -lm -lpthread".split()
     program = compiled(tmp_path, "static", STATIC_PROGRAM, "-std=c11", *options, *libraries, compiler=[compiler])
     numpy.save(tmp_path / "x.npy", numpy.arange(6.0).reshape(2, 3))
@@ -248,14 +247,16 @@ def test_one_file_is_a_part_of_a_program(compiler, tmp_path, patience_for):
     assert shown.splitlines() == lines
 
 
-def amalgamate():
-    spec = importlib.util.spec_from_file_location("amalgamate", os.path.join(shell.ROOT, "ext", "amalgamate.py"))
+@pytest.fixture(scope="module")
+def c_text():
+    """ext/c_text.py, which the generator reads C with."""
+    spec = importlib.util.spec_from_file_location("c_text", os.path.join(shell.ROOT, "ext", "c_text.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_names_of_files_are_told():
+def test_names_of_files_are_told(c_text):
     text = """
     typedef struct cursor cursor;
     struct cursor { int begin; enum { LEFT, RIGHT = (1, 2) } side; };
@@ -271,8 +272,7 @@ def test_names_of_files_are_told():
     struct __attribute__((packed)) pair { char x; };
     static int (*pick(int x))(int) { return chosen; }
     """
-    module = amalgamate()
-    own, linked = module.names_of(module.words_of(text))
+    own, linked = c_text.names_of(c_text.words_of(text))
     expected = "cursor LEFT RIGHT FIRST SECOND THIRD compare table other chosen last say later pair pick"
     assert own - {"MAKE"} == set(expected.split()) and "linked" in linked
 
@@ -294,8 +294,8 @@ def test_names_of_files_are_told():
         ("f(a ? begin : 0, ...);", "f(a ? begin_f : 0, ...);"),
     ],
 )
-def test_names_of_members_stay(text, expected):
-    assert amalgamate().renamed(text, {"begin": "begin_f"}) == expected
+def test_names_of_members_stay(c_text, text, expected):
+    assert c_text.renamed(text, {"begin": "begin_f"}) == expected
 
 
 # ---- make npyext-standalone ----

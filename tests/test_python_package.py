@@ -94,7 +94,7 @@ def test_the_wheel_is_reproducible(wheel, tmp_path):
         shutil.copytree(os.path.join(shell.ROOT, folder), copy / folder)
     for file in ("Makefile", "LICENSE"):
         shutil.copy(os.path.join(shell.ROOT, file), copy / file)
-    # Another folder, other times, other modes; the extension is compared by what it is made of in the next test.
+    # Another folder, other times; the extension itself is not compiled again.
     os.makedirs(copy / ".build" / "standalone")
     shutil.copy(packages.STANDALONE, copy / ".build" / "standalone" / "npyext.so")
     packages.run(sys.executable, "-B", str(copy / "ext/python/backend.py"), str(tmp_path), cwd=tmp_path)
