@@ -15,6 +15,7 @@ SQLITE3 = sqlite3
 PYTHON  = /usr/bin/python3
 export CC SQLITE3 PYTHON
 
+comma    := ,
 warnings  = -Wall -Wextra -Wconversion $(WERROR)
 base      = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(warnings)
 sanitizer = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -22,9 +23,11 @@ libraries = -lz -lminizip -lm
 
 flags_release = $(CFLAGS)
 flags_asan    = -O1 -g $(sanitizer)
+flags_coverage = -O0 -g --coverage -fprofile-update=atomic
 
 extension_release = npyext.so
 extension_asan    = .build/asan/npyext.so
+extension_coverage = .build/coverage/npyext.so
 
 codec := $(sort $(wildcard src/*.c))
 sql   := $(sort $(wildcard ext/*.c))
@@ -70,6 +73,7 @@ units-$(1): $$(units:%=.build/$(1)/unit/%)
 endef
 $(eval $(call flavour,release))
 $(eval $(call flavour,asan))
+$(eval $(call flavour,coverage))
 
 .PHONY: always
 always:
@@ -90,7 +94,7 @@ demo: ## Install what is missing, build, and show the extension on a small folde
 .PHONY: check
 check: ## Install what is missing, build, and run every test
 	@sh tests/install-packages.sh check
-	@$(again) npyext.so units-release
+	@$(again) npyext.so units-release replayers-release
 	@$(suite) tests
 
 .PHONY: sqlite-versions
@@ -103,7 +107,7 @@ check-unit: units-release ## Unit tests of the codec, without SQLite
 
 .PHONY: check-sql
 check-sql: npyext.so ## The functions in SQL: stored output of tests/sql and the documents, and through Python
-	@$(suite) $(filter-out tests/test_unit.py tests/test_corpus.py tests/test_numpy%,$(wildcard tests/test_*.py))
+	@$(suite) $(filter-out tests/test_unit.py tests/test_corpus.py tests/test_fuzz_corpus.py tests/test_numpy%,$(wildcard tests/test_*.py))
 
 .PHONY: update-sql
 update-sql: npyext.so ## Store the output of tests/sql as it is now; read the difference before you commit it
@@ -118,13 +122,130 @@ check-corpus: npyext.so ## The corpus of good, malformed and real files (NPYEXT_
 	@$(suite) tests/test_corpus.py
 
 .PHONY: check-sanitized
-check-sanitized: .build/asan/npyext.so units-asan ## Every test again, under AddressSanitizer and UBSan
+check-sanitized: .build/asan/npyext.so units-asan replayers-asan ## Every test again, under AddressSanitizer and UBSan
 	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 	    $(suite) tests
 
+.PHONY: faults
+faults: npyext.so ## Fail every single allocation and system call of tests/fault_cases.py (`make check` takes samples)
+	@NPYEXT_FAULTS=all $(suite) tests/test_faults.py
+
 .PHONY: check-big
-check-big: npyext.so .build/release/unit/big_archive_write ## Archives beyond 4 GiB: minutes, and 10 GB of room in TMPDIR
+check-big: npyext.so .build/release/unit/big_archive_write ## Files of 5 GB and archives beyond 4 GiB, written and read back: minutes, and 16 GB of room in TMPDIR; not in CI
 	@$(suite) $(wildcard tests/big_*.py)
+	@$(PYTHON) -B tests/big/big.py
+
+# ---- fuzzing and coverage: tests/fuzz ----
+
+CLANG   = clang
+SECONDS = 30
+fuzzers      := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+fuzz_shared  := tests/fuzz/fuzz.c tests/fuzz/read_archive.c
+# What fuzz_sql answers itself: its statements see one folder.
+fuzz_wrapped := open openat stat fstatat faccessat access readlink syscall
+wraps         = $(fuzz_wrapped:%=-Wl$(comma)--wrap=%)
+fuzz_sql_only = $(if $(filter sql,$(1)),$(2))
+fuzz_flags    = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+                -fno-omit-frame-pointer -DFUZZ_MUTATES
+
+.build/fuzz/flags: always
+	@mkdir -p $(@D)
+	@echo '$(CLANG) $(base) $(fuzz_flags)' > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+.build/fuzz/%.o: %.c .build/fuzz/flags
+	@mkdir -p $(@D)
+	$(CLANG) $(base) $(fuzz_flags) -MMD -MP -c -o $@ $<
+
+# $(1): a target; libFuzzer's own program.
+define fuzzer
+.build/fuzz/fuzz_$(1): $$(patsubst %.c,.build/fuzz/%.o,tests/fuzz/fuzz_$(1).c $$(fuzz_shared) \
+    $$(if $$(filter header npz ten sql,$(1)),tests/fuzz/mutate.c) $$(codec) $$(call fuzz_sql_only,$(1),$$(sql)))
+	$$(CLANG) -fsanitize=fuzzer,address,undefined $$(call fuzz_sql_only,$(1),$$(wraps)) -o $$@ $$^ \
+	    $$(libraries) $$(call fuzz_sql_only,$(1),-lsqlite3)
+endef
+$(foreach target,$(fuzzers),$(eval $(call fuzzer,$(target))))
+-include $(patsubst %.c,.build/fuzz/%.d,$(wildcard tests/fuzz/*.c) $(codec) $(sql))
+
+# $(1): a flavour, $(2): a target; the same without libFuzzer, which replays files.
+define replayer
+.build/$(1)/fuzz/replay_$(2): $$(patsubst %.c,.build/$(1)/%.o,tests/fuzz/fuzz_$(2).c $$(fuzz_shared) \
+    tests/fuzz/replay.c $$(codec) $$(call fuzz_sql_only,$(2),$$(sql)))
+	@mkdir -p $$(@D)
+	$$(CC) $$(flags_$(1)) $$(LDFLAGS) $$(call fuzz_sql_only,$(2),$$(wraps)) -o $$@ $$^ \
+	    $$(libraries) $$(call fuzz_sql_only,$(2),-lsqlite3)
+endef
+define replayers
+$(foreach target,$(fuzzers),$(eval $(call replayer,$(1),$(target))))
+.PHONY: replayers-$(1)
+replayers-$(1): $(fuzzers:%=.build/$(1)/fuzz/replay_%)
+-include $(patsubst %.c,.build/$(1)/%.d,$(wildcard tests/fuzz/*.c))
+endef
+$(eval $(call replayers,release))
+$(eval $(call replayers,asan))
+$(eval $(call replayers,coverage))
+
+.PHONY: fuzzers
+fuzzers: $(fuzzers:%=.build/fuzz/fuzz_%)
+
+.PHONY: fuzz
+fuzz: ## Fuzz every target of tests/fuzz for SECONDS=30 each, from fresh seeds; findings stay in .build/fuzz
+	@sh tests/install-packages.sh fuzz
+	@$(again) -s fuzzers
+	@$(PYTHON) -B tests/fuzz/run.py $(SECONDS) $(TARGETS)
+
+.PHONY: coverage
+coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by file, with those that they do not
+	@sh tests/install-packages.sh check
+	@$(again) -s CC=gcc .build/coverage/npyext.so units-coverage replayers-coverage
+	@find .build/coverage -name '*.gcda' -delete
+	@export NPYEXT_FLAVOUR=coverage NPYEXT_SO=$(CURDIR)/.build/coverage/npyext.so; \
+	$(suite) tests --ignore=tests/test_sqlite_versions.py && NPYEXT_MMAP=1 $(suite) tests/test_reads.py tests/test_sources.py \
+	    || echo 'Some tests failed, as slow builds make them; what follows counts all the same.'
+	@$(PYTHON) -B tests/coverage.py
+
+# ---- other hosts, threads, valgrind, soak ----
+
+# What tests/foreign.sh builds with cross compilers, whose CC, CFLAGS and LDFLAGS it gives.
+flags_s390x     = $(CFLAGS)
+flags_i386      = $(CFLAGS) -msse2 -mfpmath=sse
+extension_s390x = .build/s390x/npyext.so
+extension_i386  = .build/i386/npyext.so
+$(eval $(call flavour,s390x))
+$(eval $(call flavour,i386))
+
+# ThreadSanitizer sees what SQLite does, too, when that is built with it (tests/build-sqlite.sh, which needs npm).
+flags_tsan     = -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+extension_tsan = .build/tsan/npyext.so
+sqlite_release = -lsqlite3
+sqlite_asan    = -lsqlite3
+sqlite_tsan    = $(if $(wildcard .build/tsan/sqlite/libsqlite3.so.0),.build/tsan/sqlite/libsqlite3.so.0 -Wl$(comma)-rpath$(comma)$(CURDIR)/.build/tsan/sqlite,-lsqlite3)
+$(eval $(call flavour,tsan))
+
+# Programs of tests/host that use SQLite as a host does.
+drivers := $(patsubst tests/host/%.c,%,$(sort $(wildcard tests/host/*.c)))
+define driven
+.build/$(1)/host/%: .build/$(1)/tests/host/%.o
+	@mkdir -p $$(@D)
+	$$(CC) $$(flags_$(1)) $$(LDFLAGS) -o $$@ $$^ $$(sqlite_$(1)) -lpthread -ldl
+
+units-$(1): $$(drivers:%=.build/$(1)/host/%)
+-include $$(drivers:%=.build/$(1)/tests/host/%.d)
+endef
+$(eval $(call driven,release))
+$(eval $(call driven,asan))
+$(eval $(call driven,tsan))
+
+.PHONY: check-threads
+check-threads: ## Many threads, under ThreadSanitizer (and SQLite with it, where npm can fetch it)
+	@sh tests/install-packages.sh check
+	@! command -v npm >/dev/null || sh tests/build-sqlite.sh latest .build/tsan/sqlite -fsanitize=thread
+	@$(again) .build/tsan/npyext.so units-tsan
+	@NPYEXT_FLAVOUR=tsan $(suite) tests/test_threads.py
+
+.PHONY: check-foreign
+check-foreign: ## Unit tests and SQL on a big-endian and on a 32-bit host, emulated (s390x, i386; Debian only)
+	@sh tests/foreign.sh s390x i386
 
 # ---- what is handed on: an installation, one C file, a self-contained extension, a Python package ----
 
@@ -171,7 +292,6 @@ flags_standalone     = $(CFLAGS) -include ext/standalone.h -ffile-prefix-map='$(
 libraries_standalone = -s -Wl,-Bstatic -lminizip -lz -Wl,-Bdynamic -Wl,--exclude-libs,ALL -Wl,-z,defs \
     $(if $(threads_2_17),-Wl$(comma)--no-as-needed $(threads_2_17) -Wl$(comma)--as-needed,-lpthread) -lm
 extension_standalone = .build/standalone/npyext.so
-comma               := ,
 $(eval $(call flavour,standalone))
 
 .PHONY: npyext-standalone
@@ -199,7 +319,7 @@ lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes 
 
 .PHONY: format
 format: ## Lay the C files out as .clang-format says
-	clang-format -i $(wildcard src/*.[ch] ext/*.[ch] tests/unit/*.[ch])
+	clang-format -i $(wildcard src/*.[ch] ext/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
 
 .PHONY: deps
 deps: ## Install what any of these targets needs

@@ -81,9 +81,12 @@ static npyx_status open_blob(npyext_array_value *value, const npyext_caller *cal
 
 static npyx_status open_handle(npyext_array_value *value, int64_t tick, npyx_error *error) {
     npyext_connection *connection = value->connection;
-    npyx_status status = npyext_memo_of_handle(&connection->arrays, &connection->cache, &connection->host,
-                                               &connection->handle_key, value->bytes, value->nbytes, tick,
-                                               &value->known, error);
+    npyx_status status = npyext_policy_check_name(&connection->policy, "a handle", "a .npy BLOB", error);
+    if (status != NPYX_OK)
+        return status;
+    status = npyext_memo_of_handle(&connection->arrays, &connection->cache, &connection->host,
+                                   &connection->handle_key, value->bytes, value->nbytes, tick, &value->known,
+                                   error);
     value->bytes = NULL;
     if (value->known != NULL) {
         value->array = &value->known->array;
@@ -99,8 +102,11 @@ static npyx_status open_value(npyext_array_value *value, sqlite3_context *contex
     int type = sqlite3_value_type(argument);
     if (type == SQLITE_NULL)
         return NPYX_DONE;
+    npyx_status status = NPYX_OK;
+    if (type == SQLITE_TEXT)
+        status = npyext_policy_check_name(&value->connection->policy, "a TEXT", "a .npy BLOB", error);
     if (type != SQLITE_BLOB)
-        return fail_type(caller, argument, error);
+        return status == NPYX_OK ? fail_type(caller, argument, error) : status;
     value->bytes = sqlite3_value_blob(argument);
     value->nbytes = (size_t)sqlite3_value_bytes(argument);
     if (value->bytes == NULL && value->nbytes > 0) /* a zeroblob that could not be written out */

@@ -2,8 +2,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-
-#include "policy.h"
 #include <time.h>
 
 /* Interrupts are noticed within a tenth of a second; asking this often costs half a percent. */
@@ -53,19 +51,24 @@ static bool interrupted(void *ctx) {
     return stopped;
 }
 
-npyext_connection *npyext_connection_new(sqlite3 *db) {
-    npyext_connection *connection = sqlite3_malloc(sizeof *connection);
-    if (connection == NULL)
-        return NULL;
-    *connection = (npyext_connection){.db = db,
-                                      .nreferences = 1,
-                                      .host = {.ctx = connection,
-                                               .resize = resize,
-                                               .interrupted = interrupted,
-                                               .maps_files = npyext_policy_maps_files(),
-                                               .uses_one_thread = npyext_policy_uses_one_thread()}};
-    sqlite3_randomness(sizeof connection->handle_key.bytes, connection->handle_key.bytes);
-    return connection;
+int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_connection **connection,
+                          char **message) {
+    npyx_error error;
+    npyext_connection *made = *connection = sqlite3_malloc(sizeof *made);
+    if (made == NULL)
+        return SQLITE_NOMEM;
+    *made = (npyext_connection){
+        .db = db, .nreferences = 1, .host = {.ctx = made, .resize = resize, .interrupted = interrupted}};
+    npyx_status status = npyext_policy_read(&made->policy, entry_point, &made->host, &error);
+    if (status == NPYX_OK) {
+        sqlite3_randomness(sizeof made->handle_key.bytes, made->handle_key.bytes);
+        return SQLITE_OK;
+    }
+    npyext_connection_release(made);
+    *connection = NULL;
+    if (status != NPYX_NOMEM)
+        *message = npyext_error_text((npyext_place){0}, &error);
+    return npyext_code(status);
 }
 
 void npyext_connection_release(void *connection) {
@@ -75,11 +78,21 @@ void npyext_connection_release(void *connection) {
     npyext_memo_clear(&released->arrays, &released->cache, &released->host);
     npyext_cache_clear(&released->cache, &released->host);
     npyext_published_clear(&released->published, &released->host);
+    npyext_policy_clear(&released->policy, &released->host);
     sqlite3_free(released);
 }
 
 void npyext_connection_begin(npyext_connection *connection) {
     connection->probe_at_ns = now_ns() + PROBE_INTERVAL_NS;
+}
+
+int npyext_declare_risk(const npyext_connection *connection, int flags) {
+    const npyext_policy *policy = &connection->policy;
+    if (policy->entry_point == NPYEXT_ENTRY_BLOB)
+        return sqlite3_vtab_config(connection->db, SQLITE_VTAB_INNOCUOUS);
+    if ((flags & SQLITE_DIRECTONLY) != 0 || !policy->allows_views)
+        return sqlite3_vtab_config(connection->db, SQLITE_VTAB_DIRECTONLY);
+    return SQLITE_OK;
 }
 
 int npyext_code(npyx_status status) {
@@ -113,8 +126,9 @@ char *npyext_error_text(npyext_place place, const npyx_error *error) {
     const char *name = place.entry == NULL ? "" : place.entry->name;
     int name_nbytes = place.entry == NULL ? 0 : (int)place.entry->name_nbytes;
     const char *path = place.path == NULL ? "" : place.path;
-    char *text = sqlite3_mprintf("npyext: %s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes, name,
-                                 *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
+    /* a path longer than the kernel takes says no more by its end */
+    char *text = sqlite3_mprintf("npyext: %.4096s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes,
+                                 name, *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
     blank_unprintable(text);
     return text;
 }

@@ -13,6 +13,7 @@
 #include "array_memo.h"
 #include "cache.h"
 #include "handle.h"
+#include "policy.h"
 #include "published.h"
 
 #pragma GCC visibility push(hidden)
@@ -23,6 +24,7 @@ SQLITE_EXTENSION_INIT3
 typedef struct npyext_connection {
     sqlite3 *db;
     npyx_host host; /* its ctx is this struct */
+    npyext_policy policy;
     npyext_cache cache;
     npyext_array_memo arrays;
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
@@ -31,14 +33,21 @@ typedef struct npyext_connection {
     int64_t probe_at_ns; /* when a native loop next asks SQLite whether to stop */
 } npyext_connection;
 
-/* With one reference; NULL when memory is out. */
-npyext_connection *npyext_connection_new(sqlite3 *db);
+/* With one reference; *connection is NULL on failure, whose *message is to be freed with sqlite3_free.
+ * Returns an SQLite code. */
+int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_connection **connection,
+                          char **message);
 /* Shaped as a destructor of sqlite3_create_module_v2 and sqlite3_create_function_v2. */
 void npyext_connection_release(void *connection);
 
 /* To be called where SQLite's virtual machine hands control over for what may take long: it has itself just
  * looked for interrupts, so the codec's polls need not for the next 10 ms. */
 void npyext_connection_begin(npyext_connection *connection);
+
+/* Tells SQLite, from an xCreate or xConnect, who may use a table. flags is SQLITE_DIRECTONLY for what writes
+ * files, whoever trusts their databases; 0 for what reads them, which NPYEXT_VIEWS=1 frees. Where there are
+ * no files, all is innocuous. */
+int npyext_declare_risk(const npyext_connection *connection, int flags);
 
 /* The SQLite result code of a status. */
 int npyext_code(npyx_status status);

@@ -48,7 +48,8 @@ static void trim(npyext_cache *cache, npyx_host *host) {
 
 /* The file kept for a path, moved to the front; NULL when there is none or it is not the file at the path
  * now. */
-static npyext_cached_file *find(npyext_cache *cache, const char *path, uint32_t path_hash, int64_t tick) {
+static npyext_cached_file *find(npyext_cache *cache, const npyx_host *host, const char *path,
+                                uint32_t path_hash, int64_t tick) {
     npyext_cached_file **link = &cache->newest;
     while (*link != NULL &&
            ((*link)->is_stale || (*link)->path_hash != path_hash || strcmp((*link)->path, path) != 0))
@@ -58,7 +59,8 @@ static npyext_cached_file *find(npyext_cache *cache, const char *path, uint32_t 
         return NULL;
     if (file->validated_at < tick) {
         npyx_file_info now;
-        file->is_stale = !npyx_file_info_of_path(path, &now) || !npyx_file_info_is_same(&now, &file->info);
+        file->is_stale =
+            !npyx_file_info_of_path(host, path, &now) || !npyx_file_info_is_same(&now, &file->info);
         file->validated_at = cache->clock;
     }
     if (file->is_stale)
@@ -72,7 +74,7 @@ static npyext_cached_file *find(npyext_cache *cache, const char *path, uint32_t 
 npyx_status npyext_cache_acquire(npyext_cache *cache, npyx_host *host, const char *path, int64_t tick,
                                  npyext_cached_file **file, npyx_error *error) {
     uint32_t path_hash = hash_path(path);
-    *file = find(cache, path, path_hash, tick);
+    *file = find(cache, host, path, path_hash, tick);
     if (*file != NULL) {
         host->counters.cache_hits++;
         (*file)->nusers++;

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "policy.h"
 #include "version.h"
 
 void npyext_version_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
@@ -33,17 +32,49 @@ static const char *word(bool is_true) {
     return is_true ? "true" : "false";
 }
 
+/* Appends `"key":`, behind what precedes it. */
+static void append_key(npyx_buffer *out, const char *key) {
+    npyx_buffer_append_char(out, out->nbytes == 0 ? '{' : ',');
+    npyx_buffer_append_json(out, key, strlen(key));
+    npyx_buffer_append_char(out, ':');
+}
+
+static void append_text(npyx_buffer *out, const char *key, const char *text) {
+    append_key(out, key);
+    npyx_buffer_append_json(out, text, strlen(text));
+}
+
+static void append_word(npyx_buffer *out, const char *key, const char *word) {
+    append_key(out, key);
+    npyx_buffer_append_text(out, word);
+}
+
 void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     (void)argc;
     (void)argv;
-    const npyx_host *host = &((const npyext_connection *)sqlite3_user_data(context))->host;
-    result_printed_json(
-        context, sqlite3_mprintf("{\"version\":\"%s\",\"sqlite\":\"%s\",\"sqlite_built_against\":\"%s\","
-                                 "\"zlib\":\"%s\",\"compiler\":\"%s\",\"entry_point\":\"%s\","
-                                 "\"views_allowed\":%s,\"maps_files\":%s,\"uses_one_thread\":%s}",
-                                 NPYEXT_VERSION, sqlite3_libversion(), SQLITE_VERSION, zlibVersion(),
-                                 COMPILER, "sqlite3_npyext_init", word(npyext_policy_allows_views()),
-                                 word(host->maps_files), word(host->uses_one_thread)));
+    npyext_connection *connection = sqlite3_user_data(context);
+    const npyext_policy *policy = &connection->policy;
+    const npyx_host *host = &connection->host;
+    npyx_buffer out = {.host = &connection->host};
+    append_text(&out, "version", NPYEXT_VERSION);
+    append_text(&out, "sqlite", sqlite3_libversion());
+    append_text(&out, "sqlite_built_against", SQLITE_VERSION);
+    append_text(&out, "zlib", zlibVersion());
+    append_text(&out, "compiler", COMPILER);
+    append_text(&out, "entry_point", npyext_entry_name(policy->entry_point));
+    if (policy->is_confined)
+        append_text(&out, "root", policy->root.path[0] == '\0' ? "/" : policy->root.path);
+    else
+        append_word(&out, "root", "null");
+    append_word(&out, "views_allowed", word(policy->allows_views));
+    append_word(&out, "maps_files", word(host->maps_files));
+    append_word(&out, "uses_one_thread", word(host->uses_one_thread));
+    npyx_buffer_append_char(&out, '}');
+    if (out.status == NPYX_OK)
+        npyext_result_json(context, out.bytes, out.nbytes);
+    else
+        sqlite3_result_error_nomem(context);
+    npyx_buffer_clear(&out);
 }
 
 void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv) {

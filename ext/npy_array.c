@@ -66,10 +66,9 @@ static npyx_status name_dtype(npyext_array_builder *builder, sqlite3_value *argu
 static npyx_status begin(array_state *state, sqlite3_context *context, int argc, sqlite3_value **argv,
                          npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
-    npyx_status status = NPYX_OK;
-    npyext_array_builder_begin(builder, sqlite3_user_data(context));
+    npyx_status status = npyext_array_builder_begin(builder, sqlite3_user_data(context), error);
     state->nulls.host = state->shape.host = builder->out.host;
-    if (argc > 1)
+    if (status == NPYX_OK && argc > 1)
         status = name_dtype(builder, argv[1], error);
     settle(state);
     if (status != NPYX_OK || argc < 3 || sqlite3_value_type(argv[2]) == SQLITE_NULL)

@@ -35,10 +35,11 @@ static npyx_status fail_count(const npyx_dtype *dtype, int nfields, int nvalues,
 static npyx_status begin(records_state *state, sqlite3_context *context, int argc, sqlite3_value **argv,
                          npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
-    npyext_array_builder_begin(builder, sqlite3_user_data(context));
-    if (argc < 1)
-        return npyx_fail(error, NPYX_INVALID, -1, "takes a dtype and a value for each of its fields");
-    npyx_status status = npyext_array_builder_set_dtype(builder, argv[0], error);
+    npyx_status status = npyext_array_builder_begin(builder, sqlite3_user_data(context), error);
+    if (status == NPYX_OK && argc < 1)
+        status = npyx_fail(error, NPYX_INVALID, -1, "takes a dtype and a value for each of its fields");
+    if (status == NPYX_OK)
+        status = npyext_array_builder_set_dtype(builder, argv[0], error);
     if (status != NPYX_OK)
         return status;
     if (builder->dtype == NULL || builder->dtype->type != NPYX_STRUCT)

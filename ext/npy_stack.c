@@ -24,8 +24,8 @@ void npyext_npy_stack_step(sqlite3_context *context, int argc, sqlite3_value **a
     if (state->is_failed)
         return;
     if (state->builder.connection == NULL) {
-        npyext_array_builder_begin(&state->builder, sqlite3_user_data(context));
-        if (argc > 1)
+        status = npyext_array_builder_begin(&state->builder, sqlite3_user_data(context), &error);
+        if (status == NPYX_OK && argc > 1)
             status = npyext_array_builder_set_dtype(&state->builder, argv[1], &error);
     }
     if (status == NPYX_OK) {

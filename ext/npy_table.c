@@ -5,7 +5,6 @@
 
 #include "functions.h"
 #include "npy_table.h"
-#include "policy.h"
 #include "table_writer.h"
 
 /* ---- xBestIndex ---- */
@@ -124,8 +123,8 @@ static int declare(sqlite3 *db, const npyext_table *table) {
     char *schema = sqlite3_str_finish(text);
     int code = schema == NULL ? SQLITE_NOMEM : sqlite3_declare_vtab(db, schema);
     sqlite3_free(schema);
-    if (code == SQLITE_OK && !npyext_policy_allows_views())
-        code = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
+    if (code == SQLITE_OK)
+        code = npyext_declare_risk(table->connection, 0);
     if (code == SQLITE_OK && table->writer != NULL) /* INSERT OR IGNORE and the like */
         code = sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
     return code;
@@ -158,6 +157,11 @@ static bool is_temporary(const npyext_table *table) {
 
 /* No database can carry a table that writes files: whoever opens it would run it. */
 static npyx_status make_writer(npyext_table *table, npyx_error *error) {
+    bool adds = strcmp(table->declaration.arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    npyx_status status =
+        npyext_policy_check_writing(&table->connection->policy, adds ? "mode='a'" : "mode='w+'", error);
+    if (status != NPYX_OK)
+        return status;
     if (!is_temporary(table))
         return npyx_fail(
             error, NPYX_INVALID, -1,

@@ -1,9 +1,11 @@
-/* The entry point, and the one table of what it registers with which flags. */
+/* The entry points, and the one table of what they register with which flags. */
 #include <sqlite3ext.h>
 
 #pragma GCC visibility push(hidden)
 SQLITE_EXTENSION_INIT1
 #pragma GCC visibility pop
+
+#include <string.h>
 
 #include "aggregates.h"
 #include "array_makers.h"
@@ -11,149 +13,183 @@ SQLITE_EXTENSION_INIT1
 #include "introspection.h"
 #include "scalars.h"
 
-/* Table functions: each opens files, and so is SQLITE_DIRECTONLY (set in npyext_connect); npy_write writes
- * one. */
-static const npyext_function *const table_functions[] = {
-    &npyext_npy_meta,  &npyext_npz_members,   &npyext_ten_arrays,  &npyext_npy_rows, &npyext_npy_elements,
-    &npyext_npy_stats, &npyext_npy_histogram, &npyext_npy_compare, &npyext_npy_file, &npyext_npy_write,
-};
-
 /* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
 #ifndef SQLITE_RESULT_SUBTYPE
 #define SQLITE_RESULT_SUBTYPE 0x001000000
 #endif
 
-/* Functions of an array give the same for the same one: a BLOB, or what a handle stands for while it is
- * valid. */
-#define ARRAY_FLAGS (SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS)
-
-/* Scalar functions: none reaches the disk by a name it is given, so all are innocuous. */
-static const struct {
-    const char *name;
-    int argc;
-    int flags;
-    void (*function)(sqlite3_context *, int, sqlite3_value **);
-} scalar_functions[] = {
-    {"npyext_version", 0, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, npyext_version_function},
-    {"npyext_debug", 0, SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE, npyext_debug_function},
-    {"npyext_counters", 0, SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE, npyext_counters_function},
-    {"npy_shape", 1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_shape_function},
-    {"npy_dtype", 1, ARRAY_FLAGS, npyext_dtype_function},
-    {"npy_ndim", 1, ARRAY_FLAGS, npyext_ndim_function},
-    {"npy_size", 1, ARRAY_FLAGS, npyext_size_function},
-    {"npy_valid", 1, ARRAY_FLAGS, npyext_valid_function},
-    {"npy_get", -1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_get_function},
-    {"npy_get_or", -1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_get_or_function},
-    {"npy_slice", 2, ARRAY_FLAGS, npyext_slice_function},
-    {"npy_json", 1, ARRAY_FLAGS | SQLITE_RESULT_SUBTYPE, npyext_json_function},
-    {"npy_data", 1, ARRAY_FLAGS, npyext_data_function},
-    {"npy_from_json", 1, ARRAY_FLAGS, npyext_from_json_function},
-    {"npy_from_json", 2, ARRAY_FLAGS, npyext_from_json_function},
-    {"npy_from_data", 3, ARRAY_FLAGS, npyext_from_data_function},
-    {"npy_member", 2, ARRAY_FLAGS, npyext_member_function},
-    {"npy_astype", 2, ARRAY_FLAGS, npyext_astype_function},
-    {"npy_reshape", 2, ARRAY_FLAGS, npyext_reshape_function},
-    {"npy_order", 2, ARRAY_FLAGS, npyext_order_function},
-    {"npy_transpose", 1, ARRAY_FLAGS, npyext_transpose_function},
-    {"npy_transpose", 2, ARRAY_FLAGS, npyext_transpose_function},
+enum {
+    /* entry points */
+    EVERYWHERE = NPYEXT_ENTRY_ALL | NPYEXT_ENTRY_READONLY | NPYEXT_ENTRY_BLOB,
+    WITH_FILES = NPYEXT_ENTRY_ALL | NPYEXT_ENTRY_READONLY,
+    WITH_WRITING = NPYEXT_ENTRY_ALL,
+    /* flags of what has a module: npyext_declare_risk says what becomes of them */
+    READS = 0,
+    WRITES = SQLITE_DIRECTONLY,
+    /* Functions of an array give the same for the same one: a BLOB, or what a handle stands for while it is
+     * valid. They reach the disk through handles alone, never by a name that they are given. */
+    PURE = SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+    PURE_JSON = PURE | SQLITE_RESULT_SUBTYPE,
+    PURE_OF_JSON = PURE | SQLITE_SUBTYPE, /* looks whether an argument is JSON */
+    /* What tells of this process is not for a database to ask. */
+    OF_PROCESS = SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE
 };
 
-/* Aggregates: each returns a BLOB, and reaches the disk through handles alone. */
-static const struct {
+typedef struct registered {
     const char *name;
+    int entry_points;
+    int flags;
+    const npyext_function *table_function;
+    const sqlite3_module *module;
+    /* scalars and aggregates */
     int argc;
+    void (*function)(sqlite3_context *, int, sqlite3_value **);
     void (*step)(sqlite3_context *, int, sqlite3_value **);
     void (*final)(sqlite3_context *);
-} aggregates[] = {
-    {"npy_array", 1, npyext_npy_array_step, npyext_npy_array_final},
-    {"npy_array", 2, npyext_npy_array_step, npyext_npy_array_final},
-    {"npy_array", 3, npyext_npy_array_step, npyext_npy_array_final},
-    {"npy_stack", 1, npyext_npy_stack_step, npyext_npy_stack_final},
-    {"npy_stack", 2, npyext_npy_stack_step, npyext_npy_stack_final},
-    {"npy_records", -1, npyext_npy_records_step, npyext_npy_records_final},
-    {"npz_archive", 2, npyext_npz_archive_step, npyext_npz_archive_final},
-    {"npz_archive", 3, npyext_npz_archive_step, npyext_npz_archive_final},
-    {"ten_archive", 1, npyext_ten_archive_step, npyext_ten_archive_final},
-    {"ten_archive", 2, npyext_ten_archive_step, npyext_ten_archive_final},
+} registered;
+
+#define TABLE(name_of, table)     .name = (name_of), .table_function = &(table)
+#define SCALAR(name_of, n, call)  .name = (name_of), .argc = (n), .function = (call)
+#define AGGREGATE(name_of, n, of) .name = (name_of), .argc = (n), .step = of##_step, .final = of##_final
+#define IN(which, with)           .entry_points = (which), .flags = (with)
+
+/* clang-format off */
+static const registered registrations[] = {
+    {TABLE("npy_meta", npyext_npy_meta),                     IN(EVERYWHERE, READS)},
+    {TABLE("npz_members", npyext_npz_members),               IN(EVERYWHERE, READS)},
+    {TABLE("ten_arrays", npyext_ten_arrays),                 IN(EVERYWHERE, READS)},
+    {TABLE("npy_rows", npyext_npy_rows),                     IN(EVERYWHERE, READS)},
+    {TABLE("npy_elements", npyext_npy_elements),             IN(EVERYWHERE, READS)},
+    {TABLE("npy_stats", npyext_npy_stats),                   IN(EVERYWHERE, READS)},
+    {TABLE("npy_histogram", npyext_npy_histogram),           IN(EVERYWHERE, READS)},
+    {TABLE("npy_compare", npyext_npy_compare),               IN(EVERYWHERE, READS)},
+    {TABLE("npy_file", npyext_npy_file),                     IN(EVERYWHERE, READS)},
+    {TABLE("npy_write", npyext_npy_write),                   IN(WITH_WRITING, WRITES)},
+    {.name = "npy", .module = &npyext_table_module,          IN(WITH_FILES, READS)},
+    {SCALAR("npyext_version", 0, npyext_version_function),   IN(EVERYWHERE, PURE)},
+    {SCALAR("npyext_debug", 0, npyext_debug_function),       IN(EVERYWHERE, OF_PROCESS)},
+    {SCALAR("npyext_counters", 0, npyext_counters_function), IN(EVERYWHERE, OF_PROCESS)},
+    {SCALAR("npy_shape", 1, npyext_shape_function),          IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_dtype", 1, npyext_dtype_function),          IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_ndim", 1, npyext_ndim_function),            IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_size", 1, npyext_size_function),            IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_valid", 1, npyext_valid_function),          IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_get", -1, npyext_get_function),             IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_get_or", -1, npyext_get_or_function),       IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_slice", 2, npyext_slice_function),          IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_json", 1, npyext_json_function),            IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_data", 1, npyext_data_function),            IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_json", 1, npyext_from_json_function),  IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_json", 2, npyext_from_json_function),  IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_data", 3, npyext_from_data_function),  IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_member", 2, npyext_member_function),        IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_astype", 2, npyext_astype_function),        IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_reshape", 2, npyext_reshape_function),      IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_order", 2, npyext_order_function),          IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_transpose", 1, npyext_transpose_function),  IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_transpose", 2, npyext_transpose_function),  IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_array", 1, npyext_npy_array),            IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_array", 2, npyext_npy_array),            IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_array", 3, npyext_npy_array),            IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_stack", 1, npyext_npy_stack),            IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_stack", 2, npyext_npy_stack),            IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_records", -1, npyext_npy_records),       IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npz_archive", 2, npyext_npz_archive),        IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npz_archive", 3, npyext_npz_archive),        IN(EVERYWHERE, PURE)},
+    {AGGREGATE("ten_archive", 1, npyext_ten_archive),        IN(EVERYWHERE, PURE)},
+    {AGGREGATE("ten_archive", 2, npyext_ten_archive),        IN(EVERYWHERE, PURE)},
 };
+/* clang-format on */
 
-static bool is_prepared(sqlite3 *db, const char *sql) {
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    sqlite3_finalize(statement);
-    return code == SQLITE_OK;
-}
-
-/* A second load would replace functions that its own SELECT load_extension(...) keeps busy. */
-static bool is_loaded(sqlite3 *db) {
-    if (is_prepared(db, "SELECT npyext_version()"))
-        return true;
-    /* sqlite3_open takes the error that is left in a connection for one of its automatic extensions. */
-    is_prepared(db, "SELECT 1");
-    return false;
-}
-
-static int register_table_functions(sqlite3 *db, npyext_connection *connection) {
-    int code = SQLITE_OK;
-    for (size_t i = 0; i < sizeof table_functions / sizeof table_functions[0] && code == SQLITE_OK; i++) {
-        npyext_registration *registration = npyext_registration_new(connection, table_functions[i]);
+/* Each registration holds a reference to the connection, given back by its destructor, which a failure runs
+ * too. */
+static int add(sqlite3 *db, const registered *row, npyext_connection *connection) {
+    if (row->table_function != NULL) {
+        npyext_registration *registration =
+            npyext_registration_new(connection, row->table_function, row->flags);
         if (registration == NULL)
             return SQLITE_NOMEM;
-        code = sqlite3_create_module_v2(db, table_functions[i]->name, table_functions[i]->module,
-                                        registration, npyext_registration_free);
+        return sqlite3_create_module_v2(db, row->name, row->table_function->module, registration,
+                                        npyext_registration_free);
     }
+    connection->nreferences++;
+    if (row->module != NULL)
+        return sqlite3_create_module_v2(db, row->name, row->module, connection, npyext_connection_release);
+    int flags = row->flags;
+    if (connection->policy.entry_point == NPYEXT_ENTRY_BLOB) /* nothing there tells of a file */
+        flags = (flags & ~SQLITE_DIRECTONLY) | SQLITE_INNOCUOUS;
+    return sqlite3_create_function_v2(db, row->name, row->argc, SQLITE_UTF8 | flags, connection,
+                                      row->function, row->step, row->final, npyext_connection_release);
+}
+
+/* SQLITE_DONE when nothing is loaded yet. A second load would replace functions that its own SELECT
+ * load_extension(...) keeps busy, and one by another entry point would leave the functions of the first
+ * beside its own: it is refused, in whichever order. */
+static int check_loaded(sqlite3 *db, npyext_entry_point entry_point, char **message) {
+    const char *name = npyext_entry_name(entry_point);
+    char expected[80];
+    sqlite3_snprintf(sizeof expected, expected, "\"entry_point\":\"%s\"", name);
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, "SELECT npyext_debug()", -1, &statement, NULL);
+    if (code == SQLITE_ERROR) { /* there is no such function */
+        /* forgets that: sqlite3_open takes an error that an automatic extension leaves behind for its own */
+        sqlite3_exec(db, "", NULL, NULL, NULL);
+        return SQLITE_DONE;
+    }
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (text != NULL && strstr(text, expected) != NULL) {
+        code = SQLITE_OK;
+    } else if (code == SQLITE_NOMEM || sqlite3_errcode(db) == SQLITE_NOMEM) {
+        code = SQLITE_NOMEM;
+    } else {
+        *message = sqlite3_mprintf("npyext is loaded already by another entry point than %s; a connection "
+                                   "keeps the one that it began with",
+                                   name);
+        code = SQLITE_ERROR;
+    }
+    sqlite3_finalize(statement);
     return code;
 }
 
-/* Typed tables open files too: SQLITE_DIRECTONLY is set where each is declared. */
-static int register_table_module(sqlite3 *db, npyext_connection *connection) {
-    connection->nreferences++; /* given back by the destructor, which a failure runs too */
-    return sqlite3_create_module_v2(db, "npy", &npyext_table_module, connection, npyext_connection_release);
-}
-
-static int register_scalar_functions(sqlite3 *db, npyext_connection *connection) {
-    int code = SQLITE_OK;
-    for (size_t i = 0; i < sizeof scalar_functions / sizeof scalar_functions[0] && code == SQLITE_OK; i++) {
-        connection->nreferences++; /* given back by the destructor, which a failure runs too */
-        code = sqlite3_create_function_v2(
-            db, scalar_functions[i].name, scalar_functions[i].argc, SQLITE_UTF8 | scalar_functions[i].flags,
-            connection, scalar_functions[i].function, NULL, NULL, npyext_connection_release);
-    }
-    return code;
-}
-
-static int register_aggregates(sqlite3 *db, npyext_connection *connection) {
-    int code = SQLITE_OK;
-    for (size_t i = 0; i < sizeof aggregates / sizeof aggregates[0] && code == SQLITE_OK; i++) {
-        connection->nreferences++; /* given back by the destructor, which a failure runs too */
-        code = sqlite3_create_function_v2(db, aggregates[i].name, aggregates[i].argc,
-                                          SQLITE_UTF8 | ARRAY_FLAGS | SQLITE_SUBTYPE, connection, NULL,
-                                          aggregates[i].step, aggregates[i].final, npyext_connection_release);
-    }
-    return code;
-}
-
-__attribute__((visibility("default"))) int sqlite3_npyext_init(sqlite3 *db, char **message,
-                                                               const sqlite3_api_routines *api);
-
-int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    SQLITE_EXTENSION_INIT2(api);
+static int load(sqlite3 *db, char **message, npyext_entry_point entry_point) {
+    npyext_connection *connection = NULL;
     if (sqlite3_libversion_number() < 3037000) {
         *message = sqlite3_mprintf("npyext needs SQLite 3.37 or newer; this is %s", sqlite3_libversion());
         return SQLITE_ERROR;
     }
-    if (is_loaded(db))
-        return SQLITE_OK;
-    npyext_connection *connection = npyext_connection_new(db);
-    if (connection == NULL)
-        return SQLITE_NOMEM;
-    int code = register_table_functions(db, connection);
-    if (code == SQLITE_OK)
-        code = register_table_module(db, connection);
-    if (code == SQLITE_OK)
-        code = register_scalar_functions(db, connection);
-    if (code == SQLITE_OK)
-        code = register_aggregates(db, connection);
+    int code = check_loaded(db, entry_point, message);
+    if (code != SQLITE_DONE)
+        return code;
+    code = npyext_connection_new(db, entry_point, &connection, message);
+    if (code != SQLITE_OK)
+        return code;
+    for (size_t i = 0; i < sizeof registrations / sizeof registrations[0] && code == SQLITE_OK; i++) {
+        if (registrations[i].entry_points & (int)entry_point)
+            code = add(db, &registrations[i], connection);
+    }
     npyext_connection_release(connection);
     return code;
+}
+
+#define ENTRY_POINT __attribute__((visibility("default"))) int
+
+ENTRY_POINT sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+ENTRY_POINT sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+ENTRY_POINT sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+
+int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+    SQLITE_EXTENSION_INIT2(api);
+    return load(db, message, NPYEXT_ENTRY_ALL);
+}
+
+int sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+    SQLITE_EXTENSION_INIT2(api);
+    return load(db, message, NPYEXT_ENTRY_READONLY);
+}
+
+int sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+    SQLITE_EXTENSION_INIT2(api);
+    return load(db, message, NPYEXT_ENTRY_BLOB);
 }

@@ -1,8 +1,6 @@
 #include "opener.h"
 
 #include <string.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 void npyext_files_clear(npyext_files *files) {
     npyext_paths_clear(&files->paths);
@@ -18,36 +16,49 @@ const char *npyext_files_path(const npyext_files *files, size_t index) {
     return files->content != NULL ? NULL : files->paths.paths[index];
 }
 
-static bool exists(const char *path) {
-    return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 /* A path that exists as written is never a pattern. */
 static npyx_status add_path_or_pattern(npyext_files *files, const char *text, size_t nbytes,
                                        npyx_error *error) {
     if (strlen(text) != nbytes)
         return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
-    if (!npyext_pattern_is_pattern(text) || exists(text))
+    bool is_path = !npyext_pattern_is_pattern(text);
+    npyx_status status = is_path ? NPYX_OK : npyx_path_exists(files->paths.arena.host, text, &is_path, error);
+    if (status != NPYX_OK)
+        return status;
+    if (is_path)
         return npyext_paths_append(&files->paths, text, nbytes, error);
     files->is_many = true;
     return npyext_pattern_expand(text, &files->paths, error);
+}
+
+/* The status of a statement over a list that failed: a list must not be cut silently. */
+static npyx_status fail_list(npyext_connection *connection, int code, npyx_error *error) {
+    if (code == SQLITE_NOMEM)
+        return npyx_fail_nomem(error);
+    if (code == SQLITE_INTERRUPT)
+        return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+    return npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
 }
 
 /* NPYX_DONE unless the text is a JSON array of strings. SQLite's own JSON functions parse it. */
 static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
                                  size_t nbytes, npyx_error *error) {
     static const char *const queries[] = {
-        "SELECT CASE WHEN json_valid(?1) THEN json_type(?1) = 'array' ELSE 0 END",
+        /* not json_valid, which says no when memory is out: this one fails, and how tells why */
+        "SELECT json_type(?1) = 'array'",
         "SELECT NOT EXISTS (SELECT 1 FROM json_each(?1) WHERE type <> 'text')",
         "SELECT value FROM json_each(?1)",
     };
     npyx_status status = NPYX_OK;
     for (int i = 0; i < 3 && status == NPYX_OK; i++) {
         sqlite3_stmt *statement = NULL;
-        if (sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL) != SQLITE_OK)
+        int code = sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL);
+        if (code == SQLITE_NOMEM || code == SQLITE_INTERRUPT)
+            return fail_list(connection, code, error);
+        if (code != SQLITE_OK)
             return NPYX_DONE; /* an SQLite without JSON: a text is a path */
         sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
-        int code = sqlite3_step(statement);
+        code = sqlite3_step(statement);
         if (i < 2 && (code != SQLITE_ROW || !sqlite3_column_int(statement, 0)))
             status = NPYX_DONE;
         for (; i == 2 && code == SQLITE_ROW && status == NPYX_OK; code = sqlite3_step(statement)) {
@@ -57,13 +68,9 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
             else
                 status = add_path_or_pattern(files, path, (size_t)sqlite3_column_bytes(statement, 0), error);
         }
-        if (code == SQLITE_NOMEM)
-            status = npyx_fail_nomem(error);
-        else if (code == SQLITE_INTERRUPT)
-            status = npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
-        else if (code != SQLITE_ROW && code != SQLITE_DONE) /* a list must not be cut silently */
-            status =
-                npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
+        bool is_json = i > 0 || code != SQLITE_ERROR;
+        if (code != SQLITE_ROW && code != SQLITE_DONE && is_json)
+            status = fail_list(connection, code, error);
         sqlite3_finalize(statement);
     }
     if (status == NPYX_OK)
@@ -84,8 +91,22 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     return npyext_paths_append(&files->paths, handle.path, handle.path_nbytes, error);
 }
 
+/* What a source is by its type; NULL when that names no file. */
+static const char *name_of(const npyext_argument *source) {
+    if (source->type == SQLITE_BLOB)
+        return npyext_handle_is_like(source->bytes, source->nbytes) ? "a handle" : NULL;
+    return source->type == SQLITE_TEXT ? "a TEXT" : NULL;
+}
+
 npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
                                  npyext_files *files, npyx_error *error) {
+    const char *name = name_of(source);
+    npyx_status status = NPYX_OK;
+    if (name != NULL)
+        status = npyext_policy_check_name(&connection->policy, name,
+                                          "the contents of a .npy, .npz or .ten file as a BLOB", error);
+    if (status != NPYX_OK)
+        return status;
     if (source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes))
         return add_handle(connection, files, source, error);
     if (source->type == SQLITE_BLOB) {
@@ -97,11 +118,17 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
                          "the source is a number; give a path, a pattern, a JSON array of them, or a BLOB");
     const char *text = source->bytes;
     size_t blank_nbytes = strspn(text, " \t\r\n");
-    if (text[blank_nbytes] == '[' && !exists(text)) {
-        npyx_status status = add_json_list(connection, files, text, source->nbytes, error);
+    bool is_path = text[blank_nbytes] != '[';
+    if (!is_path)
+        status = npyx_path_exists(&connection->host, text, &is_path, error);
+    if (status == NPYX_OK && !is_path) {
+        status = add_json_list(connection, files, text, source->nbytes, error);
         if (status != NPYX_DONE)
             return status;
+        status = NPYX_OK;
     }
+    if (status != NPYX_OK)
+        return status;
     return add_path_or_pattern(files, text, source->nbytes, error);
 }
 

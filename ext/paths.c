@@ -7,6 +7,9 @@ enum { STEPS_PER_POLL = 64 };
 
 npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error) {
     npyx_host *host = paths->arena.host;
+    size_t max_npaths = paths->max_npaths == 0 ? NPYEXT_MAX_NPATHS : paths->max_npaths;
+    if (paths->npaths == max_npaths)
+        return npyx_fail(error, NPYX_TOOBIG, -1, "the source comes to more than %zu files", max_npaths);
     if (paths->npaths == paths->capacity_npaths) {
         size_t capacity_npaths = paths->capacity_npaths == 0 ? 16 : paths->capacity_npaths * 2;
         void *grown = host->resize(host->ctx, (void *)paths->paths, capacity_npaths * sizeof(char *));
@@ -25,7 +28,7 @@ npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nb
 void npyext_paths_clear(npyext_paths *paths) {
     npyx_free(paths->arena.host, (void *)paths->paths);
     npyx_arena_clear(&paths->arena);
-    *paths = (npyext_paths){.arena.host = paths->arena.host};
+    *paths = (npyext_paths){.arena.host = paths->arena.host, .max_npaths = paths->max_npaths};
 }
 
 /* A match and its first bytes behind those that all share, as a number that sorts like them: it spares most

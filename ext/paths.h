@@ -16,9 +16,13 @@ typedef struct npyext_paths {
     const char **paths;
     size_t npaths;
     size_t capacity_npaths;
+    size_t max_npaths; /* 0 stands for NPYEXT_MAX_NPATHS */
 } npyext_paths;
 
-/* Zero-initialise with arena.host set. */
+/* Paths take memory, and a few patterns that match everything make as many as there are files. */
+enum { NPYEXT_MAX_NPATHS = 16000000 };
+
+/* Zero-initialise with arena.host set. NPYX_TOOBIG for more paths than the list may have. */
 npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error);
 void npyext_paths_clear(npyext_paths *paths);
 

@@ -1,3 +1,5 @@
+#include "../src/large_files.h"
+
 #include "pattern.h"
 
 #include <dirent.h>
@@ -11,7 +13,6 @@
 #include "pattern_braces.h"
 
 enum {
-    MATCHES_MAX = 16000000,
     PATTERN_NBYTES_MAX = 16384, /* without braces: four times the longest path that the kernel takes */
     PARTS_MAX = 512,            /* keeps a walk's state small enough for the stack */
     STEPS_PER_POLL = 64         /* entries of a folder, or files looked up */
@@ -46,9 +47,10 @@ typedef struct walk {
     npyx_buffer text; /* the pattern without braces, which the parts point into */
     pattern_part parts[PARTS_MAX];
     size_t nparts;
-    npyx_buffer path; /* the folder at hand, with its slash, and then one of its entries */
-    places here;      /* of the folder at hand */
-    places below;     /* of the entry at hand, should it be a folder */
+    npyx_buffer path;   /* the folder at hand, with its slash, and then one of its entries */
+    size_t head_nbytes; /* of a path: what precedes the first part that is not literal */
+    places here;        /* of the folder at hand */
+    places below;       /* of the entry at hand, should it be a folder */
     npyx_buffer waiting;
 } walk;
 
@@ -102,20 +104,47 @@ static bool match_entry(walk *walk, const char *name, bool is_link) {
     return matches;
 }
 
-/* The file's type as readdir has it, DT_UNKNOWN when there is no such file. */
-static unsigned char look_up_type(int folder, const char *path, int flags) {
+static npyx_host *host_of(const walk *walk) {
+    return walk->paths->arena.host;
+}
+
+/* Whether the path at hand is what the caller wrote, and leads out of the host's root. What is found to lead
+ * there has no matches, as what cannot be read. */
+static bool is_refused(const walk *walk, int errno_value) {
+    return errno_value == EXDEV && host_of(walk)->root != NULL && walk->path.nbytes == walk->head_nbytes;
+}
+
+/* A fault of the system at walk.path, which must not pass for an empty answer. */
+static npyx_status fail_here(const walk *walk, int errno_value, const char *what, npyx_error *error) {
+    enum { SHOWN_NBYTES = 200 };
+    int nbytes = walk->path.nbytes < SHOWN_NBYTES ? (int)walk->path.nbytes : SHOWN_NBYTES;
+    if (errno_value == ENOMEM)
+        return npyx_fail_nomem(error);
+    return npyx_fail(error, NPYX_IO, -1, "%s %.*s (%s)", what, nbytes == 0 ? 1 : nbytes,
+                     nbytes == 0 ? "." : walk->path.bytes, strerror(errno_value));
+}
+
+/* The type of walk.path as readdir has it, links followed; DT_UNKNOWN when there is no such file. */
+static npyx_status look_up_type(walk *walk, unsigned char *type, npyx_error *error) {
     struct stat status;
-    if (fstatat(folder, path, &status, flags) != 0)
-        return DT_UNKNOWN;
-    return (unsigned char)IFTODT(status.st_mode);
+    npyx_buffer_append_char(&walk->path, '\0');
+    if (walk->path.status != NPYX_OK)
+        return npyx_fail_nomem(error);
+    walk->path.nbytes--;
+    *type = DT_UNKNOWN;
+    if (npyx_path_stat(host_of(walk), walk->path.bytes, &status) == 0)
+        *type = (unsigned char)IFTODT(status.st_mode);
+    else if (is_refused(walk, errno))
+        return npyx_path_fail(host_of(walk), error, errno, "cannot be looked up");
+    else if (!npyx_errno_is_absence(errno))
+        return fail_here(walk, errno, "cannot look up", error);
+    return NPYX_OK;
 }
 
 /* Adds walk.path, which names a file that matches. */
 static npyx_status add_match(walk *walk, npyx_error *error) {
     if (walk->path.status != NPYX_OK)
         return npyx_fail_nomem(error);
-    if (walk->paths->npaths - walk->first_path == MATCHES_MAX)
-        return npyx_fail(error, NPYX_TOOBIG, -1, "the pattern matches more than %d files", (int)MATCHES_MAX);
     return npyext_paths_append(walk->paths, walk->path.bytes, walk->path.nbytes, error);
 }
 
@@ -146,25 +175,34 @@ static void pop_folder(walk *walk) {
 static npyx_status visit_entry(walk *walk, int folder, const struct dirent *entry, npyx_error *error) {
     const char *name = entry->d_name;
     unsigned char type = entry->d_type;
-    if (type == DT_UNKNOWN) /* some file systems do not say */
-        type = look_up_type(folder, name, AT_SYMLINK_NOFOLLOW);
+    npyx_status status = NPYX_OK;
+    struct stat found;
+    if (type == DT_UNKNOWN) { /* some file systems do not say */
+        if (npyx_entry_stat(folder, name, &found) == 0)
+            type = (unsigned char)IFTODT(found.st_mode);
+        else if (!npyx_errno_is_absence(errno))
+            return fail_here(walk, errno, "cannot look up a file in", error);
+    }
     if (type != DT_REG && type != DT_DIR && type != DT_LNK)
         return NPYX_OK;
     bool matches = match_entry(walk, name, type == DT_LNK);
-    if (type == DT_LNK && (matches || walk->below.nparts > 0))
-        type = look_up_type(folder, name, 0);
+    if (!matches && walk->below.nparts == 0)
+        return NPYX_OK;
+    npyx_buffer_append_text(&walk->path, name);
+    if (type == DT_LNK)
+        status = look_up_type(walk, &type, error);
+    if (status != NPYX_OK)
+        return status;
     bool is_file = type == DT_REG && matches, is_folder = type == DT_DIR && walk->below.nparts > 0;
     if (!is_file && !is_folder)
         return NPYX_OK;
-    npyx_buffer_append_text(&walk->path, name);
     if (is_file)
         return add_match(walk, error);
     npyx_buffer_append_char(&walk->path, '/');
     return push_folder(walk, error);
 }
 
-/* *folder becomes NULL for a folder that cannot be read. Running out of descriptors or memory is no such
- * case: it would lose matches that are there. */
+/* *folder becomes NULL for a folder that is not to be read. */
 static npyx_status open_folder(walk *walk, DIR **folder, npyx_error *error) {
     *folder = NULL;
     size_t nbytes = walk->path.nbytes;
@@ -172,20 +210,19 @@ static npyx_status open_folder(walk *walk, DIR **folder, npyx_error *error) {
     if (walk->path.status != NPYX_OK)
         return npyx_fail_nomem(error);
     walk->path.nbytes = nbytes;
-    int descriptor = openat(AT_FDCWD, walk->path.bytes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int descriptor = npyx_path_open(host_of(walk), walk->path.bytes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor >= 0) {
         *folder = fdopendir(descriptor);
+        int errno_value = errno;
         if (*folder == NULL)
             (void)close(descriptor);
+        errno = errno_value;
     }
     if (*folder != NULL)
         return NPYX_OK;
-    switch (errno) {
-    case ENOMEM: return npyx_fail_nomem(error);
-    case EMFILE:
-    case ENFILE: return npyx_fail(error, NPYX_IO, -1, "cannot list a folder: %s", strerror(errno));
-    default: return NPYX_OK;
-    }
+    if (is_refused(walk, errno))
+        return npyx_path_fail(host_of(walk), error, errno, "cannot be listed");
+    return npyx_errno_is_absence(errno) ? NPYX_OK : fail_here(walk, errno, "cannot list the folder", error);
 }
 
 static npyx_status list_folder(walk *walk, npyx_error *error) {
@@ -194,8 +231,15 @@ static npyx_status list_folder(walk *walk, npyx_error *error) {
     if (folder == NULL)
         return status;
     size_t folder_nbytes = walk->path.nbytes;
-    const struct dirent *entry;
-    while (status == NPYX_OK && (entry = readdir(folder)) != NULL) {
+    while (status == NPYX_OK) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (entry == NULL) {
+            /* a folder removed while it is open gives ENOENT */
+            if (errno != 0 && !npyx_errno_is_absence(errno))
+                status = fail_here(walk, errno, "cannot list the folder", error);
+            break;
+        }
         status = step(walk, error);
         if (status == NPYX_OK)
             status = visit_entry(walk, dirfd(folder), entry, error);
@@ -207,13 +251,9 @@ static npyx_status list_folder(walk *walk, npyx_error *error) {
 
 /* Adds walk.path when it names a regular file. */
 static npyx_status look_up_file(walk *walk, npyx_error *error) {
-    npyx_buffer_append_char(&walk->path, '\0');
-    if (walk->path.status != NPYX_OK)
-        return npyx_fail_nomem(error);
-    walk->path.nbytes--;
-    if (look_up_type(AT_FDCWD, walk->path.bytes, 0) != DT_REG)
-        return NPYX_OK;
-    return add_match(walk, error);
+    unsigned char type = DT_UNKNOWN;
+    npyx_status status = look_up_type(walk, &type, error);
+    return status == NPYX_OK && type == DT_REG ? add_match(walk, error) : status;
 }
 
 /* Goes through the literal parts next in the pattern without listing the folders on the way. */
@@ -259,6 +299,7 @@ static npyx_status split_pattern(walk *walk, npyx_error *error) {
         part_kind kind = is_deep ? PART_DEEP : is_wild ? PART_WILD : PART_LITERAL;
         walk->parts[walk->nparts++] = (pattern_part){.kind = kind, .text = text};
     } while (slash != NULL);
+    walk->head_nbytes = walk->path.nbytes;
     if (walk->nparts > 0 && walk->parts[walk->nparts - 1].kind == PART_DEEP)
         walk->parts[walk->nparts++] = (pattern_part){.kind = PART_WILD, .text = "*"};
     return NPYX_OK;

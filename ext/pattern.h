@@ -30,7 +30,7 @@ bool npyext_pattern_matches(const char *part, const char *name);
  * that are there. They are spelled as the pattern is up to its first `*`, `?` or `[`, with single slashes
  * after. No match is no error, nor is a folder that cannot be read or that vanishes. Polls the host.
  * NPYX_INVALID for braces that make more than a million patterns, for unbalanced ones and for ranges of other
- * than whole numbers; NPYX_TOOBIG for more than 16 million matches; NPYX_IO when the process has no
+ * than whole numbers; NPYX_TOOBIG for more paths than the list may have; NPYX_IO when the process has no
  * descriptor left. An error appends nothing. */
 npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx_error *error);
 

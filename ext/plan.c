@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy.h"
 #include "prospect.h"
 
-npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function) {
+npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function,
+                                             int flags) {
     npyext_registration *registration = sqlite3_malloc(sizeof *registration);
     if (registration == NULL)
         return NULL;
-    *registration = (npyext_registration){.connection = connection, .function = function};
+    *registration = (npyext_registration){.connection = connection, .function = function, .flags = flags};
     connection->nreferences++;
     return registration;
 }
@@ -44,9 +44,8 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
         return SQLITE_NOMEM;
     int code = sqlite3_declare_vtab(db, schema);
     sqlite3_free(schema);
-    /* whoever lets a database's views read files does not mean that they may write any */
-    if (code == SQLITE_OK && (registered->function->writes || !npyext_policy_allows_views()))
-        code = sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
+    if (code == SQLITE_OK)
+        code = npyext_declare_risk(registered->connection, registered->flags);
     if (code != SQLITE_OK)
         return code;
     npyext_vtab *made = sqlite3_malloc(sizeof *made);

@@ -138,9 +138,11 @@ typedef struct npyext_vtab {
 typedef struct npyext_registration {
     npyext_connection *connection;
     const npyext_function *function;
+    int flags; /* for npyext_declare_risk */
 } npyext_registration;
 
-npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function);
+npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function,
+                                             int flags);
 void npyext_registration_free(void *registration);
 
 /* xConnect, xBestIndex and xDisconnect of every table function. */

@@ -8,14 +8,68 @@ static bool is_one(const char *name) {
     return value != NULL && strcmp(value, "1") == 0;
 }
 
-bool npyext_policy_allows_views(void) {
-    return is_one("NPYEXT_VIEWS");
+static npyx_status read_root(npyext_policy *policy, npyx_host *host, npyx_error *error) {
+    enum { SHOWN_NBYTES = 200 };
+    const char *folder = getenv("NPYEXT_ROOT");
+    if (folder == NULL)
+        return NPYX_OK;
+    if (folder[0] == '\0') /* somebody meant to confine paths */
+        return npyx_fail(error, NPYX_INVALID, -1, "NPYEXT_ROOT is empty; name a folder, or unset it");
+    npyx_status status = npyx_root_open(&policy->root, host, folder, error);
+    if (status == NPYX_NOMEM)
+        return status;
+    if (status != NPYX_OK) {
+        npyx_error reason = *error;
+        return npyx_fail(error, status, -1, "NPYEXT_ROOT=%.*s %.200s; it is to be a folder", SHOWN_NBYTES,
+                         folder, reason.message);
+    }
+    policy->is_confined = true;
+    host->root = &policy->root;
+    return NPYX_OK;
 }
 
-bool npyext_policy_maps_files(void) {
-    return is_one("NPYEXT_MMAP");
+npyx_status npyext_policy_read(npyext_policy *policy, npyext_entry_point entry_point, npyx_host *host,
+                               npyx_error *error) {
+    *policy = (npyext_policy){.entry_point = entry_point};
+    host->maps_files = is_one("NPYEXT_MMAP");
+    host->uses_one_thread = is_one("NPYEXT_THREADS");
+    if (entry_point == NPYEXT_ENTRY_BLOB) { /* whatever a function may forget to refuse */
+        policy->allows_views = true;
+        host->root = &npyx_root_of_nothing;
+        return NPYX_OK;
+    }
+    policy->allows_views = is_one("NPYEXT_VIEWS");
+    return read_root(policy, host, error);
 }
 
-bool npyext_policy_uses_one_thread(void) {
-    return is_one("NPYEXT_THREADS");
+void npyext_policy_clear(npyext_policy *policy, npyx_host *host) {
+    if (policy->is_confined)
+        npyx_root_close(&policy->root, host);
+    policy->is_confined = false;
+    host->root = &npyx_root_of_nothing;
+}
+
+const char *npyext_entry_name(npyext_entry_point entry_point) {
+    switch (entry_point) {
+    case NPYEXT_ENTRY_READONLY: return "sqlite3_npyext_readonly_init";
+    case NPYEXT_ENTRY_BLOB: return "sqlite3_npyext_blob_init";
+    default: return "sqlite3_npyext_init";
+    }
+}
+
+npyx_status npyext_policy_check_name(const npyext_policy *policy, const char *name, const char *wanted,
+                                     npyx_error *error) {
+    if (policy->entry_point != NPYEXT_ENTRY_BLOB)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "%s names a file, and npyext was loaded by %s, which opens none; give %s", name,
+                     npyext_entry_name(policy->entry_point), wanted);
+}
+
+npyx_status npyext_policy_check_writing(const npyext_policy *policy, const char *what, npyx_error *error) {
+    if (policy->entry_point == NPYEXT_ENTRY_ALL)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "%s writes a file, and npyext was loaded by %s, which writes none", what,
+                     npyext_entry_name(policy->entry_point));
 }

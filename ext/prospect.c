@@ -41,7 +41,7 @@ static npyext_prospect describe(npyx_archive *archive, npyx_host *host, int64_t 
 npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value *source,
                                    sqlite3_value *member) {
     npyext_prospect prospect = {0};
-    if (sqlite3_value_type(source) != SQLITE_TEXT)
+    if (sqlite3_value_type(source) != SQLITE_TEXT || connection->policy.entry_point == NPYEXT_ENTRY_BLOB)
         return prospect;
     const char *path = (const char *)sqlite3_value_text(source);
     /* what may be a pattern or a list is not looked for on the disk */

@@ -20,15 +20,24 @@ static npyx_format format_of_name(const char *path) {
     return NPYX_FORMAT_NPY;
 }
 
+npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
+                                        npyx_error *error) {
+    npyx_array_init(array, &writer->connection->host);
+    array->dtype = writer->dtype;
+    array->ndim = writer->ndim;
+    memcpy(array->shape, writer->shape, sizeof array->shape[0] * (size_t)writer->ndim);
+    array->shape[0] = nrows;
+    return npyx_array_measure(array, error);
+}
+
 /* The bytes of a row, and whether they can be counted. */
 static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
-    int64_t nbytes = writer->dtype->itemsize;
-    bool fits = true;
-    for (int axis = 1; axis < writer->ndim; axis++)
-        fits = fits && npyx_multiply_i64(nbytes, writer->shape[axis], &nbytes);
-    if (!fits || nbytes > sqlite3_limit(writer->connection->db, SQLITE_LIMIT_LENGTH, -1))
+    npyx_array row;
+    npyx_status status = npyext_table_writer_measure(writer, 1, &row, error);
+    if (status != NPYX_OK || row.nbytes > sqlite3_limit(writer->connection->db, SQLITE_LIMIT_LENGTH, -1))
         return npyx_fail(error, NPYX_INVALID, -1, "a row has more bytes than SQLite's values may have");
-    writer->row_nbytes = nbytes;
+    writer->row_nelem = row.nelem;
+    writer->row_nbytes = row.nbytes;
     return NPYX_OK;
 }
 

@@ -1,8 +1,10 @@
 /*
  * What a typed table with mode='w+' or 'a' writes: a .npy row by row, an .npz or a .ten array by array.
  *
- * A transaction of SQLite is one of the file: it is opened by the first statement that writes, prepared by
- * xSync (all that can fail), published by xCommit. A table of mode 'w+' replaces what is at its path once,
+ * A transaction of SQLite is one of the file: it is opened by the first statement that writes, and published
+ * by xSync, so that COMMIT fails when that does; xRollback can still take it back. Where a database on disk
+ * takes part in the transaction, xSync prepares the file and xCommit publishes it when that database has
+ * committed. A table of mode 'w+' replaces what is at its path once,
  * and adds to its own file in later transactions. Rows are added to a .npy in place; an .npz or a .ten is
  * copied and replaced, because its reader looks at its end.
  */
@@ -33,10 +35,14 @@ typedef struct npyext_table_writer {
     const npyx_dtype *dtype;
     int ndim;
     int64_t shape[NPYX_MAX_NDIM];
-    int64_t row_nbytes;
+    int64_t row_nelem, row_nbytes;
     npyext_layout layout; /* its columns */
     /* the transaction */
     bool is_open;
+    bool is_new;         /* its file replaces what is at the path, or nothing */
+    bool has_taken_back; /* a statement that failed, or a savepoint: without rows, the file stays as it is */
+    bool is_vain;        /* nothing is to be published */
+    bool is_published;   /* by xSync; what xCommit makes final and xRollback takes back */
     npyx_target target;
     int64_t nrows;        /* or arrays of an archive, that this transaction added */
     int64_t nrows_before; /* of a .npy that is added to */
@@ -46,7 +52,10 @@ typedef struct npyext_table_writer {
     npyext_array_builder row; /* the row at hand */
     npyext_writer_mark *marks;
     int nmarks, capacity_nmarks;
-    npyx_error lost; /* of a commit that could not be told of at the time; NPYX_OK when there is none */
+    int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */
+    bool is_spoilt;  /* going back to a savepoint has failed: the transaction can only be rolled back */
+    npyx_error lost; /* of a commit that could not be told of at the time; its status is NPYX_OK when there is
+                      * none */
 } npyext_table_writer;
 
 /* Reads the arguments, and for mode 'a' the file's header. NULL with *error set on failure. The declaration
@@ -57,15 +66,24 @@ npyx_status npyext_table_writer_new(npyext_connection *connection, const char *t
 /* Takes NULL. A transaction that is open is rolled back. */
 void npyext_table_writer_free(npyext_table_writer *writer);
 
-/* A transaction; each does nothing when none is open. Commit cannot fail as SQLite sees it: what it meets is
- * the error of the next begin. */
+/* The array of so many rows that the table writes, its items and bytes counted; it borrows the dtype and is
+ * not to be cleared. NPYX_CORRUPT when they cannot be counted: nobody could read it. */
+npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
+                                        npyx_error *error);
+
+/* A transaction; each does nothing when none is open. Commit cannot fail as SQLite sees it: what it meets
+ * (where it is the one to publish) is logged, and the error of the next begin. */
 npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error);
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error);
 void npyext_table_writer_commit(npyext_table_writer *writer);
 void npyext_table_writer_rollback(npyext_table_writer *writer);
 
+/* Takes back what xSync has published: a COMMIT that SQLITE_BUSY has put off leaves the transaction open to
+ * more. To be called before anything is written. */
+void npyext_table_writer_withdraw(npyext_table_writer *writer);
+
 /* Savepoints, numbered as SQLite does: a number stands for all greater ones too. A return to where no row had
- * been added ends the transaction; the next row begins another one. */
+ * been added leaves a transaction that publishes nothing, unless more is added. */
 npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error);
 npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error);
 void npyext_table_writer_release(npyext_table_writer *writer, int savepoint);

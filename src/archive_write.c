@@ -72,6 +72,8 @@ npyx_status npyx_archive_writer_begin(npyx_archive_writer *writer, const npyx_me
         status = writer->ops->check(writer, member, error);
     if (status != NPYX_OK)
         return status;
+    writer->has_begun = true;
+    writer->start_off = writer->sink->nbytes;
     status = writer->ops->begin(writer, member, method, error);
     writer->is_in_array = status == NPYX_OK;
     writer->has_failed = status != NPYX_OK;
@@ -105,7 +107,17 @@ npyx_status npyx_archive_writer_end(npyx_archive_writer *writer, npyx_error *err
     npyx_status status = writer->ops->end(writer, error);
     writer->is_in_array = false;
     writer->has_failed = status != NPYX_OK;
+    writer->has_begun = status != NPYX_OK;
     writer->narrays += status == NPYX_OK;
+    return status;
+}
+
+npyx_status npyx_archive_writer_take_back(npyx_archive_writer *writer, npyx_error *error) {
+    if (!writer->has_begun)
+        return NPYX_OK;
+    npyx_status status = writer->ops->take_back(writer, error);
+    writer->has_failed = status != NPYX_OK;
+    writer->has_begun = writer->is_in_array = false;
     return status;
 }
 
@@ -129,7 +141,7 @@ npyx_status npyx_archive_writer_return(npyx_archive_writer *writer, const npyx_a
                                        npyx_error *error) {
     npyx_status status = writer->ops->go_back(writer, mark, error);
     writer->has_failed = status != NPYX_OK;
-    writer->is_in_array = false;
+    writer->has_begun = writer->is_in_array = false;
     writer->narrays = mark->narrays;
     return status;
 }

@@ -52,6 +52,10 @@ npyx_status npyx_archive_writer_append(npyx_archive_writer *writer, const void *
 /* NPYX_INVALID when the items were not as many as the shape says. */
 npyx_status npyx_archive_writer_end(npyx_archive_writer *writer, npyx_error *error);
 
+/* Takes out the array that was begun last, if it was not ended or failed: those before it stay, and the next
+ * one can begin. */
+npyx_status npyx_archive_writer_take_back(npyx_archive_writer *writer, npyx_error *error);
+
 /* Makes what was written whole: the zip's directory. Arrays may be added behind it all the same. */
 npyx_status npyx_archive_writer_finish(npyx_archive_writer *writer, npyx_error *error);
 

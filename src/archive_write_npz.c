@@ -34,6 +34,8 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has a NUL in it", shown_nbytes, name);
     if (!npyx_utf8_is_valid(name, nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8", shown_nbytes, name);
+    if (npyx_name_set_count(&writer->names) >= NPYX_ZIP_MAX_NRECORDS)
+        return npyx_fail(error, NPYX_INVALID, -1, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);
     if (npyx_name_set_has(&writer->names, name, nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already", shown_nbytes, name);
     return NPYX_OK;
@@ -80,6 +82,12 @@ static npyx_status npz_end(npyx_archive_writer *base, npyx_error *error) {
     return npyx_zip_write_end(&((npz_writer *)base)->zip, error);
 }
 
+static npyx_status npz_take_back(npyx_archive_writer *base, npyx_error *error) {
+    npz_writer *writer = (npz_writer *)base;
+    npyx_name_set_cut(&writer->names, base->narrays);
+    return npyx_zip_write_take_back(&writer->zip, base->narrays, error);
+}
+
 static npyx_status npz_finish(npyx_archive_writer *base, npyx_error *error) {
     return npyx_zip_write_finish(&((npz_writer *)base)->zip, error);
 }
@@ -119,7 +127,7 @@ static void npz_close(npyx_archive_writer *base) {
     npyx_free(base->host, writer);
 }
 
-static const npyx_archive_writer_ops npz_ops = {npz_check,  npz_begin, npz_append,  npz_end,
+static const npyx_archive_writer_ops npz_ops = {npz_check,  npz_begin, npz_append,  npz_end,  npz_take_back,
                                                 npz_finish, npz_mark,  npz_go_back, npz_close};
 
 /* Learns the names in the zip that the sink holds. */

@@ -138,6 +138,10 @@ static npyx_status ten_end(npyx_archive_writer *writer, npyx_error *error) {
     return append_padding(writer->sink, writer->nbytes, error);
 }
 
+static npyx_status ten_take_back(npyx_archive_writer *writer, npyx_error *error) {
+    return npyx_sink_cut(writer->sink, writer->start_off, error);
+}
+
 static npyx_status ten_finish(npyx_archive_writer *writer, npyx_error *error) {
     (void)writer;
     (void)error;
@@ -160,7 +164,7 @@ static void ten_close(npyx_archive_writer *writer) {
     npyx_free(writer->host, writer);
 }
 
-static const npyx_archive_writer_ops ten_ops = {ten_check,  ten_begin, ten_append,  ten_end,
+static const npyx_archive_writer_ops ten_ops = {ten_check,  ten_begin, ten_append,  ten_end,  ten_take_back,
                                                 ten_finish, ten_mark,  ten_go_back, ten_close};
 
 /* Goes through the arrays that there are; *end_off is behind the padding of the last one, which may be

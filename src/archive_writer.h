@@ -16,6 +16,7 @@ typedef struct npyx_archive_writer_ops {
     npyx_status (*append)(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
                           npyx_error *error);
     npyx_status (*end)(npyx_archive_writer *writer, npyx_error *error);
+    npyx_status (*take_back)(npyx_archive_writer *writer, npyx_error *error);
     npyx_status (*finish)(npyx_archive_writer *writer, npyx_error *error);
     npyx_status (*mark)(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error);
     npyx_status (*go_back)(npyx_archive_writer *writer, const npyx_archive_mark *mark, npyx_error *error);
@@ -30,6 +31,8 @@ struct npyx_archive_writer {
     bool is_in_array;
     bool has_failed; /* in the middle of something: only going back to a mark makes the archive sound again */
     /* the array that is being written */
+    bool has_begun; /* and was neither ended nor taken back */
+    int64_t start_off;
     npyx_dtype dtype; /* but for its fields, which may be gone */
     int64_t nelem;
     int64_t nbytes;

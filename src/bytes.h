@@ -7,10 +7,17 @@
 #ifndef NPYX_BYTES_H
 #define NPYX_BYTES_H
 
+#include <float.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+/* x87 keeps more digits than a double has, or not, as a compiler likes: comparisons and statistics would go
+ * wrong. 1 is s390x's, which computes floats as doubles. */
+#if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 1
+#error "arithmetic must be that of IEEE doubles: on i386, add -msse2 -mfpmath=sse"
+#endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define NPYX_HOST_IS_BIG_ENDIAN 1

@@ -108,7 +108,7 @@ static bool days_of(const parser *p, int64_t *days) {
     if (!npyx_add_i64(p->year, -(int64_t)(p->month < 3), &year))
         return false;
     int64_t era = year / 400 - (year % 400 < 0);
-    int64_t year_of_era = year - era * 400;
+    int64_t year_of_era = year % 400 + (year % 400 < 0 ? 400 : 0);
     int64_t month = p->month < 3 ? p->month + 9 : p->month - 3;
     int64_t day_of_era =
         year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * month + 2) / 5 + p->day - 1;

@@ -223,7 +223,8 @@ static npyx_status dtype_from_code(const context *c, const char *text, size_t nb
         return fail_spelling(c, whole, whole_nbytes, "only datetime64 and timedelta64 have a unit");
     if (info->itemsize != 0)
         dtype->itemsize = info->itemsize;
-    if (info->swap_nbytes == 1)
+    /* bfloat16 is what the V2 of a file are taken for, on any host: no order means little-endian */
+    if (info->swap_nbytes == 1 || (dtype->type == NPYX_BFLOAT16 && text == whole))
         dtype->is_big_endian = false;
     dtype->has_objects = dtype->type == NPYX_OBJECT;
     return NPYX_OK;

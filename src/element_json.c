@@ -83,6 +83,18 @@ static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
     return out;
 }
 
+/* The same, into a buffer. */
+static void append_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, npyx_buffer *out) {
+    enum { NUMBER_NBYTES = NPYX_NUMBER_TEXT_NBYTES + 1 };
+    size_t max_nbytes = (size_t)nelem * NUMBER_NBYTES;
+    if (out->limit_nbytes != 0 && out->limit_nbytes - out->nbytes < max_nbytes) {
+        char text[RUN_NELEM * NUMBER_NBYTES]; /* it may be less than it could be, and fit */
+        npyx_buffer_append(out, text, (size_t)(write_numbers(dtype, item, nelem, text) - text));
+    } else if (npyx_buffer_reserve(out, max_nbytes)) {
+        out->nbytes = (size_t)(write_numbers(dtype, item, nelem, out->bytes + out->nbytes) - out->bytes);
+    }
+}
+
 static bool is_number(const npyx_dtype *dtype) {
     switch (npyx_dtype_kind(dtype)) {
     case 'b':
@@ -180,13 +192,12 @@ static npyx_status append_items(const npyx_dtype *dtype, const uint8_t *item, in
         int64_t run_nelem = nelem - i < step ? nelem - i : step;
         if (i > 0)
             npyx_buffer_append_char(out, ',');
-        if (!npyx_buffer_reserve(out, (size_t)run_nelem * (NPYX_NUMBER_TEXT_NBYTES + 1)))
-            return NPYX_OK; /* the buffer remembers why, and the caller asks it */
         if (numbers)
-            out->nbytes =
-                (size_t)(write_numbers(dtype, item, run_nelem, out->bytes + out->nbytes) - out->bytes);
+            append_numbers(dtype, item, run_nelem, out);
         else
             status = append_item(dtype, item, out, error);
+        if (out->status != NPYX_OK)
+            return status; /* the buffer remembers why, and the caller asks it */
         item += run_nelem * dtype->itemsize;
         if ((i & 0xffff) == 0 && status == NPYX_OK)
             status = npyx_poll(out->host, error);

@@ -207,7 +207,7 @@ npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const
         type = NPYX_U8;
     else if (form->has_integer && !form->has_real && !form->has_null)
         type = NPYX_I8;
-    else if (form->has_bool && !form->has_real)
+    else if (form->has_bool && !form->has_real && !form->has_null) /* nulls stand among numbers alone */
         type = NPYX_BOOL;
     *made = (npyx_dtype){.type = type,
                          .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,

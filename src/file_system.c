@@ -1,11 +1,58 @@
+#include "large_files.h"
+
 #include "file_system.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
-npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what) {
-    npyx_status status = errno_value == ENOENT || errno_value == ENOTDIR ? NPYX_NOT_FOUND : NPYX_IO;
-    return npyx_fail(error, status, -1, "%s (%s)", what, strerror(errno_value));
+int npyx_path_open(const npyx_host *host, const char *path, int flags) {
+    return host->root == NULL ? open(path, flags) : npyx_root_open_below(host->root, path, flags);
+}
+
+int npyx_path_stat(const npyx_host *host, const char *path, struct stat *found) {
+    return host->root == NULL ? stat(path, found) : npyx_root_stat(host->root, path, found);
+}
+
+bool npyx_errno_is_absence(int errno_value) {
+    static const int absences[] = {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, EXDEV, EINVAL};
+    for (size_t i = 0; i < sizeof absences / sizeof absences[0]; i++) {
+        if (absences[i] == errno_value)
+            return true;
+    }
+    return false;
+}
+
+npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error) {
+    *exists = host->root == NULL ? faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+                                 : npyx_root_has(host->root, path);
+    return *exists || npyx_errno_is_absence(errno) ? NPYX_OK
+                                                   : npyx_fail_errno(error, errno, "cannot be looked up");
+}
+
+ssize_t npyx_path_read_link(const npyx_host *host, const char *path, char *target, size_t capacity_nbytes) {
+    return host->root == NULL ? readlink(path, target, capacity_nbytes)
+                              : npyx_root_read_link(host->root, path, target, capacity_nbytes);
+}
+
+int npyx_entry_stat(int folder, const char *name, struct stat *found) {
+    return fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW);
+}
+
+bool npyx_has_descriptor_paths(void) {
+    return access("/proc/self/fd", X_OK) == 0;
+}
+
+npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what) {
+    enum { SHOWN_NBYTES = 200 };
+    if (host->root == NULL || errno_value != EXDEV)
+        return npyx_fail_errno(error, errno_value, what);
+    const char *root = host->root->path;
+    return npyx_fail(error, NPYX_IO, -1,
+                     "%s (it leads out of %.*s, below which NPYEXT_ROOT keeps every path; links to absolute "
+                     "paths lead out, too)",
+                     what, SHOWN_NBYTES, root[0] == '\0' ? "/" : root);
 }
 
 static const char *file_kind(mode_t mode) {
@@ -29,9 +76,9 @@ npyx_file_info npyx_file_info_of_stat(const struct stat *found) {
                             .inode = found->st_ino};
 }
 
-bool npyx_file_info_of_path(const char *path, npyx_file_info *info) {
+bool npyx_file_info_of_path(const npyx_host *host, const char *path, npyx_file_info *info) {
     struct stat found;
-    if (stat(path, &found) != 0)
+    if (npyx_path_stat(host, path, &found) != 0)
         return false;
     *info = npyx_file_info_of_stat(&found);
     return true;

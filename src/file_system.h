@@ -1,17 +1,44 @@
 /*
- * What the operating system says of files, as this codec's errors and values.
+ * The way to the file system: nothing else opens or looks up a path, so that a host's root confines all of
+ * them; and what the system says of files, as this codec's errors and values.
  */
 #ifndef NPYX_FILE_SYSTEM_H
 #define NPYX_FILE_SYSTEM_H
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
+#include "root.h"
 #include "source.h"
 
 #pragma GCC visibility push(hidden)
 
-/* `what (the reason)`: NPYX_NOT_FOUND where something on the path is missing, else NPYX_IO. */
-npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what);
+_Static_assert(sizeof(off_t) == 8, "large_files.h is to be included first");
+
+/* open(2), without O_CREAT: -1 and errno on failure. The descriptor is the caller's. */
+int npyx_path_open(const npyx_host *host, const char *path, int flags);
+
+/* stat(2): links are followed. */
+int npyx_path_stat(const npyx_host *host, const char *path, struct stat *found);
+
+/* Whether an errno says that there is nothing at a path that this process could read: it is missing,
+ * forbidden, or leads nowhere. Anything else is a fault, and not to be taken for that. */
+bool npyx_errno_is_absence(int errno_value);
+
+/* Whether something is at the path; a link is, wherever it leads. */
+npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error);
+
+/* readlink(2): EINVAL or ENOENT for what is no link. */
+ssize_t npyx_path_read_link(const npyx_host *host, const char *path, char *target, size_t capacity_nbytes);
+
+/* lstat(2) of an entry of an open folder, by its name. */
+int npyx_entry_stat(int folder, const char *name, struct stat *found);
+
+/* npyx_fail_errno for a path that was to be opened or looked up: says so when it leads out of the root. */
+npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what);
+
+/* Whether a descriptor can be given a name through /proc. */
+bool npyx_has_descriptor_paths(void);
 
 /* NPYX_UNSUPPORTED for anything but a regular file, saying what it is. */
 npyx_status npyx_file_check_regular(const struct stat *found, npyx_error *error);

@@ -5,12 +5,13 @@
 #define NPYX_HEADER_NPY_H
 
 #include "array.h"
+#include "literal.h"
 
 #pragma GCC visibility push(hidden)
 
 /* NumPy refuses more than 10,000 characters because it evaluates them; this parser only has to stay bounded.
  */
-enum { NPYX_HEADER_NPY_MAX_NBYTES = 1 << 20 };
+enum { NPYX_HEADER_NPY_MAX_NBYTES = NPYX_LITERAL_NBYTES };
 
 /* A first read of this size holds most headers: NumPy pads to a multiple of 64 and seldom needs 192. */
 enum { NPYX_HEADER_NPY_USUAL_NBYTES = 512 };
@@ -27,8 +28,8 @@ npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t 
 npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, npyx_array *array,
                                   npyx_error *error);
 
-/* The same from a source that begins with the header; head holds its first bytes, read before (may be none).
- * Does not look at the data behind. */
+/* The same from a source that begins with the header; head holds its first bytes, read before: 12 or more,
+ * where the source has as many. Does not look at the data behind. */
 npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_t head_nbytes,
                                  npyx_array *array, npyx_error *error);
 

@@ -72,14 +72,19 @@ void npyx_arena_clear(npyx_arena *arena) {
     }
 }
 
+/* What room there is left is given up, so that appends that would fit do nothing either. */
+static bool fail_buffer(npyx_buffer *buffer, npyx_status status) {
+    buffer->status = status;
+    buffer->capacity_nbytes = buffer->nbytes;
+    return false;
+}
+
 bool npyx_buffer_grow(npyx_buffer *buffer, size_t nbytes) {
     if (buffer->status != NPYX_OK)
         return false;
     size_t wanted_nbytes = buffer->nbytes + nbytes;
-    if (wanted_nbytes < nbytes || (buffer->limit_nbytes != 0 && wanted_nbytes > buffer->limit_nbytes)) {
-        buffer->status = NPYX_TOOBIG;
-        return false;
-    }
+    if (wanted_nbytes < nbytes || (buffer->limit_nbytes != 0 && wanted_nbytes > buffer->limit_nbytes))
+        return fail_buffer(buffer, NPYX_TOOBIG);
     if (wanted_nbytes <= buffer->capacity_nbytes)
         return true;
     size_t capacity_nbytes = buffer->capacity_nbytes < 64 ? 64 : buffer->capacity_nbytes;
@@ -88,10 +93,8 @@ bool npyx_buffer_grow(npyx_buffer *buffer, size_t nbytes) {
     if (buffer->limit_nbytes != 0 && capacity_nbytes > buffer->limit_nbytes)
         capacity_nbytes = buffer->limit_nbytes; /* or the next appends would not come here */
     char *bytes = buffer->host->resize(buffer->host->ctx, buffer->bytes, capacity_nbytes);
-    if (bytes == NULL) {
-        buffer->status = NPYX_NOMEM;
-        return false;
-    }
+    if (bytes == NULL)
+        return fail_buffer(buffer, NPYX_NOMEM);
     buffer->bytes = bytes;
     buffer->capacity_nbytes = capacity_nbytes;
     return true;

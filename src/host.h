@@ -37,8 +37,9 @@ typedef struct npyx_host {
      * left to checkpoints.h, and 0 at first. */
     struct npyx_checkpoints *checkpoints;
     int ncheckpoints;
-    bool maps_files;      /* files are mapped into memory instead of being read */
-    bool uses_one_thread; /* no thread is started */
+    const struct npyx_root *root; /* what all paths lie below (root.h); NULL: they lead anywhere */
+    bool maps_files;              /* files are mapped into memory instead of being read */
+    bool uses_one_thread;         /* no thread is started */
 } npyx_host;
 
 /* A block of nbytes (1 when 0), or NULL. npyx_free takes NULL. */

@@ -363,8 +363,13 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
                                const npyx_literal **literal, npyx_error *error) {
     parser p = {.arena = arena, .text = text, .nbytes = nbytes, .allow_long = allow_long, .error = error};
     const char *nul = memchr(text, '\0', nbytes);
+    if (nbytes > NPYX_LITERAL_NBYTES)
+        return npyx_fail(error, NPYX_CORRUPT, -1, "the text has %zu bytes, and at most %d are read", nbytes,
+                         NPYX_LITERAL_NBYTES);
     if (nul != NULL)
         return npyx_fail(error, NPYX_CORRUPT, nul - text, "the text holds a NUL byte");
+    if (!npyx_utf8_is_valid(text, nbytes))
+        return npyx_fail(error, NPYX_CORRUPT, 0, "the text is not valid UTF-8");
     /* Blank lines may stand before the literal, but no indentation behind a line end. */
     for (;;) {
         skip_blanks(&p);

@@ -15,6 +15,9 @@
 /* CPython's own tokenizer refuses brackets nested more than 200 deep. */
 enum { NPYX_LITERAL_DEPTH = 200 };
 
+/* The tree takes up to 50 times as much memory as the text. */
+enum { NPYX_LITERAL_NBYTES = 1 << 20 };
+
 typedef enum npyx_literal_kind {
     NPYX_LITERAL_NONE,
     NPYX_LITERAL_BOOL,
@@ -40,8 +43,9 @@ typedef struct npyx_literal {
     size_t end_off;
 } npyx_literal;
 
-/* Parses UTF-8 text that holds one literal and nothing else. allow_long takes Python 2's `2L`. The offset in
- * an error counts from the start of text. NPYX_CORRUPT or NPYX_NOMEM. */
+/* Parses text that holds one literal and nothing else. allow_long takes Python 2's `2L`. The offset in an
+ * error counts from the start of text. NPYX_CORRUPT, also for a text that is not UTF-8 or goes beyond
+ * NPYX_LITERAL_NBYTES, or NPYX_NOMEM. */
 npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbytes, bool allow_long,
                                const npyx_literal **literal, npyx_error *error);
 

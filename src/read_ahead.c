@@ -24,6 +24,7 @@ struct npyx_read_ahead {
     uint8_t *memory;  /* of all slots */
     int64_t ntaken;   /* blocks given to the caller */
     npyx_error error; /* of the block that could not be read, when only the caller reads */
+    pid_t process;    /* in a forked copy of which there is no helper, and the mutex is in any state */
     pthread_t helper;
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t changed;
@@ -127,9 +128,12 @@ static bool start_helper(npyx_read_ahead *ahead) {
     return is_started;
 }
 
-static void give_back(npyx_read_ahead *ahead) {
+static void destroy_mutex(npyx_read_ahead *ahead) {
     pthread_mutex_destroy(&ahead->mutex);
     pthread_cond_destroy(&ahead->changed);
+}
+
+static void give_back(npyx_read_ahead *ahead) {
     npyx_host *host = ahead->host;
     npyx_free(host, ahead->memory);
     npyx_free(host, ahead);
@@ -144,6 +148,7 @@ npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t
         return NULL;
     ahead->host = source->host;
     ahead->source = source;
+    ahead->process = getpid();
     ahead->off = off;
     ahead->nbytes = nbytes;
     ahead->block_nbytes = block_nbytes;
@@ -161,6 +166,7 @@ npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t
     }
     if (ahead->memory != NULL && start_helper(ahead))
         return ahead;
+    destroy_mutex(ahead);
     give_back(ahead);
     return NULL;
 }
@@ -182,6 +188,9 @@ static void await(npyx_read_ahead *ahead, int64_t index) {
 }
 
 npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_block *block, npyx_error *error) {
+    if (ahead->process != getpid())
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "cannot be read on by a child of the process that began to");
     int64_t index = ahead->ntaken++;
     await(ahead, index);
     slot *wanted = &ahead->slots[index % NSLOTS];
@@ -207,10 +216,13 @@ npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_block *block, npyx
 void npyx_read_ahead_stop(npyx_read_ahead *ahead) {
     if (ahead == NULL)
         return;
-    pthread_mutex_lock(&ahead->mutex);
-    ahead->is_stopping = true;
-    pthread_cond_signal(&ahead->changed);
-    pthread_mutex_unlock(&ahead->mutex);
-    pthread_join(ahead->helper, NULL);
+    if (ahead->process == getpid()) {
+        pthread_mutex_lock(&ahead->mutex);
+        ahead->is_stopping = true;
+        pthread_cond_signal(&ahead->changed);
+        pthread_mutex_unlock(&ahead->mutex);
+        pthread_join(ahead->helper, NULL);
+        destroy_mutex(ahead);
+    }
     give_back(ahead);
 }

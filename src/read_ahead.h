@@ -39,7 +39,8 @@ typedef struct npyx_block {
 /* The next block, with the source's checks made. Not to be called behind the last one. */
 npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_block *block, npyx_error *error);
 
-/* Takes NULL. Waits for the other thread to end. */
+/* Takes NULL. Waits for the other thread to end. In a child of the process that started it there is no such
+ * thread: memory is given back, and _next fails. */
 void npyx_read_ahead_stop(npyx_read_ahead *ahead);
 
 #pragma GCC visibility pop

@@ -1,3 +1,5 @@
+#include "large_files.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

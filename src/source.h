@@ -77,10 +77,11 @@ typedef struct npyx_file_info {
 bool npyx_file_info_is_same(const npyx_file_info *a, const npyx_file_info *b);
 
 /* What it says of a path now, links followed; false when there is no such file. */
-bool npyx_file_info_of_path(const char *path, npyx_file_info *info);
+bool npyx_file_info_of_path(const npyx_host *host, const char *path, npyx_file_info *info);
 
 /* Opens a regular file for reading without waiting on anything; FIFOs, sockets, devices and folders are
- * refused. A file that changes its size or time of change while it is read gives NPYX_IO. info may be NULL.
+ * refused, and what lies outside of the host's root. A file that changes its size or time of change while it
+ * is read gives NPYX_IO. info may be NULL.
  */
 npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
                                   npyx_file_info *info, npyx_error *error);

@@ -1,3 +1,5 @@
+#include "large_files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -45,6 +47,18 @@ static npyx_status file_check_when_due(const file_source *file, int64_t off, siz
     return is_due ? file_check(file, error) : NPYX_OK;
 }
 
+/* No bytes where there were some at its opening. */
+static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_error *error) {
+    npyx_status status = file_check(file, error);
+    if (status != NPYX_OK)
+        return status;
+    return npyx_fail(error, NPYX_IO, off,
+                     "cannot be read (the system gives nothing at byte %" PRId64
+                     ", and says that the file has "
+                     "%" PRId64 ")",
+                     off, file->base.nbytes);
+}
+
 static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                              size_t *read_nbytes, npyx_error *error) {
     file_source *file = (file_source *)source;
@@ -58,7 +72,7 @@ static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size
         if (n < 0 && errno != EINTR)
             return npyx_fail_errno(error, errno, "cannot be read");
         if (n == 0)
-            return file_check(file, error); /* shorter than at its opening */
+            return fail_early_end(file, off + (int64_t)done_nbytes, error);
         counters->bytes_read += n < 0 ? 0 : n;
         done_nbytes += n < 0 ? 0 : (size_t)n;
         npyx_status status = done_nbytes < nbytes ? npyx_poll(source->host, error) : NPYX_OK;
@@ -128,10 +142,10 @@ static void file_close(npyx_source *source) {
 
 static const npyx_source_ops file_ops = {file_read, file_borrow, file_close, file_read_aside, file_account};
 
-static npyx_status fail_open(npyx_error *error, int errno_value) {
+static npyx_status fail_open(const npyx_host *host, npyx_error *error, int errno_value) {
     if (errno_value == ENOENT || errno_value == ENOTDIR)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
-    return npyx_fail_errno(error, errno_value, "cannot be opened");
+    return npyx_path_fail(host, error, errno_value, "cannot be opened");
 }
 
 static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source **source,
@@ -161,16 +175,16 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
 npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
                                   npyx_file_info *info, npyx_error *error) {
     struct stat found;
-    if (stat(path, &found) != 0)
-        return fail_open(error, errno);
+    if (npyx_path_stat(host, path, &found) != 0)
+        return fail_open(host, error, errno);
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
     npyx_status status = npyx_file_check_regular(&found, error);
     if (status != NPYX_OK)
         return status;
     /* O_NONBLOCK, O_NOCTTY: it may have become something else in between */
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int descriptor = npyx_path_open(host, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)
-        return fail_open(error, errno);
+        return fail_open(host, error, errno);
     status = adopt_descriptor(host, descriptor, source, info, error);
     if (status != NPYX_OK)
         close(descriptor);

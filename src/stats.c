@@ -283,8 +283,11 @@ double npyx_stats_imaginary_mean(const npyx_stats *stats) {
 
 int64_t npyx_stats_nearest_mean(const npyx_stats *stats) {
     /* a double alone would not hold nanoseconds */
-    double rest = nearbyint(stats->mean + stats->mean_low);
-    return (int64_t)npyx_wide_add(stats->base, npyx_wide_of_i64((int64_t)rest)).low;
+    double rest = nearbyint(stats->mean + stats->mean_low), size = fabs(rest);
+    npyx_wide whole =
+        npyx_wide_of_u64(size < 0x1p64 ? (uint64_t)size : UINT64_MAX); /* two times lie that far apart */
+    return (int64_t)(rest < 0 ? npyx_wide_subtract(stats->base, whole) : npyx_wide_add(stats->base, whole))
+        .low;
 }
 
 double npyx_stats_m2(const npyx_stats *stats) {

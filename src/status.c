@@ -1,5 +1,6 @@
 #include "status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,4 +36,9 @@ npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *
     }
     error->message[place_nbytes] = '\0';
     return status;
+}
+
+npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what) {
+    npyx_status status = errno_value == ENOENT || errno_value == ENOTDIR ? NPYX_NOT_FOUND : NPYX_IO;
+    return npyx_fail(error, status, -1, "%s (%s)", what, strerror(errno_value));
 }

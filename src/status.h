@@ -49,6 +49,10 @@ void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const ch
 npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The failure of a system call, `what (the reason)`: NPYX_NOT_FOUND where something on a path is missing,
+ * else NPYX_IO. */
+npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what);
+
 /* The failure of an allocation. */
 #define npyx_fail_nomem(error) npyx_fail(error, NPYX_NOMEM, -1, "out of memory")
 

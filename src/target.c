@@ -1,3 +1,5 @@
+#include "large_files.h"
+
 #include "target.h"
 
 #include <errno.h>
@@ -15,6 +17,7 @@ enum { SEAL_MAX_NBYTES = 1 << 16, COPIED_NBYTES = 1 << 20 };
 typedef struct npyx_target_file {
     npyx_host *host;
     npyx_target_kind kind;
+    pid_t process; /* that opened it: a forked copy of it leaves the file to that one */
     int folder;
     int descriptor;
     int original; /* of NPYX_TARGET_COPY what is copied, locked; -1 otherwise */
@@ -23,6 +26,9 @@ typedef struct npyx_target_file {
     char beside[NPYX_TARGET_NAME_NBYTES]; /* what the file is called now; '' when it has no name of its own */
     int64_t original_nbytes;              /* of a file that is extended */
     bool is_prepared;
+    bool is_published; /* and not yet for good */
+    bool keeps_tail;   /* of a file that is extended: what was added is not to be cut off */
+    npyx_target_replaced replaced;
     uint8_t *seal; /* NULL: none. Behind it the bytes that it is written over. */
     size_t seal_nbytes;
     int64_t seal_off;
@@ -34,10 +40,11 @@ static npyx_status open_folder(npyx_target_file *file, const char *path, npyx_er
     npyx_status status = npyx_target_resolve(file->host, path, &file->folder_path, &file->name, error);
     if (status != NPYX_OK)
         return status;
-    file->folder = open(file->folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    file->folder = npyx_path_open(file->host, file->folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->folder < 0 && (errno == ENOENT || errno == ENOTDIR))
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "its folder does not exist");
-    return file->folder < 0 ? npyx_fail_errno(error, errno, "its folder cannot be opened") : NPYX_OK;
+    return file->folder < 0 ? npyx_path_fail(file->host, error, errno, "its folder cannot be opened")
+                            : NPYX_OK;
 }
 
 /* What stands at the path: a regular file, or nothing. */
@@ -53,7 +60,9 @@ static npyx_status look(const npyx_target_file *file, struct stat *found, bool *
 static npyx_status take_permissions(const npyx_target_file *file, const struct stat *replaced,
                                     npyx_error *error) {
     struct stat made;
-    if (faccessat(file->folder, file->name, W_OK, AT_EACCESS) != 0)
+    /* a link that came in between must not tell of what is outside of a root */
+    int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
+    if (faccessat(file->folder, file->name, W_OK, flags) != 0)
         return npyx_fail_errno(error, errno, "cannot be opened for writing");
     if (fstat(file->descriptor, &made) != 0)
         return npyx_fail_errno(error, errno, "cannot be examined");
@@ -65,7 +74,6 @@ static npyx_status take_permissions(const npyx_target_file *file, const struct s
 }
 
 static npyx_status make_file(npyx_target_file *file, bool uses_names, npyx_error *error) {
-    npyx_target_sweep(file->folder, file->name);
     npyx_status status =
         uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, &file->descriptor, error);
     if (status == NPYX_DONE)
@@ -124,6 +132,7 @@ static npyx_status open_file(npyx_target *target, const char *path, bool uses_na
         return status;
     if (!target->has_info && file->kind != NPYX_TARGET_NEW)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
+    npyx_target_sweep(file->folder, file->name);
     if (file->kind == NPYX_TARGET_EXTEND) {
         status = lock_file(file, &file->descriptor, error);
         if (status == NPYX_OK && fstat(file->descriptor, &found) != 0)
@@ -148,20 +157,109 @@ static npyx_status open_file(npyx_target *target, const char *path, bool uses_na
     return status == NPYX_OK && file->kind == NPYX_TARGET_COPY ? copy_from(target, path, error) : status;
 }
 
+/* ---- publishing ---- */
+
+/* 0, or what errno says. */
+static int sync_descriptor(int descriptor) {
+    int result;
+    do
+        result = fsync(descriptor);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? 0 : errno;
+}
+
+static npyx_status sync_file(const npyx_target_file *file, npyx_error *error) {
+    int errno_value = sync_descriptor(file->descriptor);
+    return errno_value == 0 ? NPYX_OK : npyx_fail_errno(error, errno_value, "cannot be written to the disk");
+}
+
+/* Some file systems do not sync folders, and say EINVAL. */
+static npyx_status sync_folder(const npyx_target_file *file, npyx_error *error) {
+    int errno_value = sync_descriptor(file->folder);
+    return errno_value == 0 || errno_value == EINVAL
+               ? NPYX_OK
+               : npyx_fail_errno(error, errno_value, "its folder cannot be written to the disk");
+}
+
+static npyx_status write_seal(npyx_target *target, npyx_error *error) {
+    const npyx_target_file *file = target->file;
+    if (file->seal == NULL)
+        return NPYX_OK;
+    return npyx_sink_rewrite(target->sink, file->seal_off, file->seal, file->seal_nbytes, error);
+}
+
+/* Whether the bytes that the seal is written over are as they were. */
+static bool is_unsealed(npyx_target *target) {
+    const npyx_target_file *file = target->file;
+    uint8_t found[256];
+    for (size_t done = 0; done < file->seal_nbytes; done += sizeof found) {
+        size_t left_nbytes = file->seal_nbytes - done;
+        size_t nbytes = left_nbytes < sizeof found ? left_nbytes : sizeof found;
+        npyx_status status =
+            npyx_sink_read(target->sink, file->seal_off + (int64_t)done, found, nbytes, NULL);
+        if (status != NPYX_OK || memcmp(found, file->seal + file->seal_nbytes + done, nbytes) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Makes what was added not count again. What was written over must be back before anything is cut off; a
+ * disk that is full may refuse to write it, but then it has refused the seal as well. */
+static void withdraw_extension(npyx_target *target) {
+    npyx_target_file *file = target->file;
+    if (is_unsealed(target))
+        return;
+    npyx_status status = npyx_sink_rewrite(target->sink, file->seal_off, file->seal + file->seal_nbytes,
+                                           file->seal_nbytes, NULL);
+    if (status == NPYX_OK)
+        status = sync_file(file, NULL);
+    file->keeps_tail = status != NPYX_OK;
+}
+
+/* Gives the path back what was there, unless it has gone to somebody else since. */
+static void withdraw_file(npyx_target_file *file) {
+    if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
+        return;
+    if (file->replaced == NPYX_TARGET_REPLACED_KEPT) {
+        npyx_target_replace(file->folder, file->beside, file->name, &file->replaced, NULL);
+    } else if (file->replaced == NPYX_TARGET_REPLACED_NOTHING) {
+        npyx_target_link(file->folder, file->name, file->descriptor, file->beside, NULL);
+        unlinkat(file->folder, file->name, 0);
+    }
+    (void)sync_folder(file, NULL);
+}
+
+static void withdraw(npyx_target *target) {
+    npyx_target_file *file = target->file;
+    if (!file->is_published)
+        return;
+    file->is_published = false;
+    if (file->kind == NPYX_TARGET_EXTEND)
+        withdraw_extension(target);
+    else
+        withdraw_file(file);
+}
+
 /* ---- closing ---- */
 
-static void unlock_and_close(int descriptor) {
+static bool is_ours(const npyx_target_file *file) {
+    return file->process == getpid();
+}
+
+/* The lock is one with that of every copy of the descriptor, in a child process too. */
+static void unlock_and_close(const npyx_target_file *file, int descriptor) {
     if (descriptor < 0)
         return;
-    flock(descriptor, LOCK_UN); /* a child process may hold a copy of the descriptor */
+    if (is_ours(file))
+        flock(descriptor, LOCK_UN);
     close(descriptor);
 }
 
 static void close_target(npyx_target *target) {
     npyx_target_file *file = target->file;
     npyx_sink_close(target->sink);
-    unlock_and_close(file->descriptor);
-    unlock_and_close(file->original);
+    unlock_and_close(file, file->descriptor);
+    unlock_and_close(file, file->original);
     if (file->folder >= 0)
         close(file->folder);
     npyx_host *host = file->host;
@@ -173,16 +271,24 @@ static void close_target(npyx_target *target) {
     target->file = NULL;
 }
 
-void npyx_target_abandon(npyx_target *target) {
+/* Leaves everything as it was before the target was opened. */
+static void take_back(npyx_target *target) {
     npyx_target_file *file = target->file;
-    if (file == NULL)
-        return;
-    if (file->kind == NPYX_TARGET_EXTEND && target->sink != NULL) {
+    withdraw(target);
+    if (file->kind == NPYX_TARGET_EXTEND && target->sink != NULL && !file->keeps_tail) {
         int64_t lowest_nbytes = npyx_sink_file_lowest(target->sink);
         (void)!ftruncate(file->descriptor, (off_t)lowest_nbytes);
     }
     if (file->beside[0] != '\0')
         unlinkat(file->folder, file->beside, 0);
+}
+
+void npyx_target_abandon(npyx_target *target) {
+    npyx_target_file *file = target->file;
+    if (file == NULL)
+        return;
+    if (is_ours(file))
+        take_back(target);
     close_target(target);
 }
 
@@ -191,8 +297,8 @@ npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_targe
     target->file = npyx_alloc(host, sizeof *target->file);
     if (target->file == NULL)
         return npyx_fail_nomem(error);
-    *target->file =
-        (npyx_target_file){.host = host, .kind = kind, .folder = -1, .descriptor = -1, .original = -1};
+    *target->file = (npyx_target_file){
+        .host = host, .kind = kind, .process = getpid(), .folder = -1, .descriptor = -1, .original = -1};
     npyx_status status = open_file(target, path, uses_names, error);
     if (status != NPYX_OK)
         npyx_target_abandon(target);
@@ -210,7 +316,7 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {
     return target->has_info;
 }
 
-/* ---- publishing ---- */
+/* ---- what a commit does ---- */
 
 npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
                              npyx_error *error) {
@@ -218,41 +324,37 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
     if (nbytes > SEAL_MAX_NBYTES)
         return npyx_fail(error, NPYX_TOOBIG, off, "a seal has at most %d bytes (found %zu)", SEAL_MAX_NBYTES,
                          nbytes);
-    uint8_t *seal = npyx_alloc(file->host, 2 * nbytes);
+    uint8_t *seal = npyx_alloc(file->host, 2 * nbytes + 1);
     if (seal == NULL)
         return npyx_fail_nomem(error);
-    memcpy(seal, bytes, nbytes);
     npyx_status status = npyx_sink_read(target->sink, off, seal + nbytes, nbytes, error);
     if (status != NPYX_OK) {
         npyx_free(file->host, seal);
         return status;
     }
+    /* the fewer bytes are written, the less can be torn: what changes of a header is its number of rows */
+    const uint8_t *now = bytes, *before = seal + nbytes;
+    size_t first = 0, end = nbytes;
+    while (first < end && now[first] == before[first])
+        first++;
+    while (end > first && now[end - 1] == before[end - 1])
+        end--;
+    memcpy(seal, now + first, end - first);
+    memmove(seal + (end - first), before + first, end - first);
     npyx_free(file->host, file->seal);
     file->seal = seal;
-    file->seal_nbytes = nbytes;
-    file->seal_off = off;
+    file->seal_nbytes = end - first;
+    file->seal_off = off + (int64_t)first;
     return NPYX_OK;
-}
-
-static npyx_status write_seal(npyx_target *target, npyx_error *error) {
-    const npyx_target_file *file = target->file;
-    if (file->seal == NULL)
-        return NPYX_OK;
-    return npyx_sink_rewrite(target->sink, file->seal_off, file->seal, file->seal_nbytes, error);
-}
-
-static npyx_status sync_file(const npyx_target_file *file, npyx_error *error) {
-    int result;
-    do
-        result = fsync(file->descriptor);
-    while (result != 0 && errno == EINTR);
-    return result == 0 ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be written to the disk");
 }
 
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     bool is_extended = file->kind == NPYX_TARGET_EXTEND, is_found;
     struct stat found;
+    if (!is_ours(file))
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "cannot be published by a child of the process that opened it");
     npyx_status status = npyx_sink_flush(target->sink, error);
     if (status == NPYX_OK && !is_extended)
         status = write_seal(target, error);
@@ -271,43 +373,44 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     return status;
 }
 
-/* Gives the file its place. */
-static npyx_status publish(npyx_target_file *file, npyx_error *error) {
-    if (renameat(file->folder, file->beside, file->folder, file->name) != 0)
-        return npyx_fail_errno(error, errno, "cannot take its place");
-    file->beside[0] = '\0';
-    /* some file systems do not sync folders, and say EINVAL */
-    if (fsync(file->folder) != 0 && errno != EINVAL)
-        return npyx_fail_errno(error, errno, "is in its place, but the folder cannot be written to the disk");
-    return NPYX_OK;
+npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    npyx_status status;
+    if (!file->is_prepared)
+        return npyx_fail(error, NPYX_INVALID, -1, "cannot be published: it was not prepared");
+    if (file->is_published)
+        return NPYX_OK;
+    file->is_published = file->kind == NPYX_TARGET_EXTEND;
+    if (file->kind == NPYX_TARGET_EXTEND) {
+        status = write_seal(target, error);
+        if (status == NPYX_OK)
+            status = sync_file(file, error);
+    } else {
+        status = npyx_target_replace(file->folder, file->beside, file->name, &file->replaced, error);
+        file->is_published = status == NPYX_OK;
+        if (status == NPYX_OK)
+            status = sync_folder(file, error);
+    }
+    if (status != NPYX_OK)
+        withdraw(target);
+    return status;
 }
 
-/* Makes what was added count. When that fails, it does not. */
-static npyx_status finish_extension(npyx_target *target, npyx_error *error) {
-    npyx_target_file *file = target->file;
-    npyx_status status = write_seal(target, error);
-    if (status != NPYX_OK) {
-        npyx_sink_rewrite(target->sink, file->seal_off, file->seal + file->seal_nbytes, file->seal_nbytes,
-                          NULL);
-        return status;
-    }
-    file->kind = NPYX_TARGET_NEW; /* nothing is to be cut off any more */
-    return sync_file(file, error);
+void npyx_target_withdraw(npyx_target *target) {
+    if (target->file != NULL)
+        withdraw(target);
 }
 
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     struct stat now;
-    npyx_status status;
-    if (!file->is_prepared)
-        status = npyx_fail(error, NPYX_INVALID, -1, "cannot be published: it was not prepared");
-    else if (file->kind == NPYX_TARGET_EXTEND)
-        status = finish_extension(target, error);
-    else
-        status = publish(file, error);
-    if (status == NPYX_OK && fstat(file->descriptor, &now) == 0) {
-        target->has_info = true;
-        target->info = npyx_file_info_of_stat(&now);
+    npyx_status status = npyx_target_publish(target, error);
+    if (status == NPYX_OK) {
+        target->has_info = fstat(file->descriptor, &now) == 0;
+        if (target->has_info)
+            target->info = npyx_file_info_of_stat(&now);
+        file->is_published = false; /* for good */
+        file->keeps_tail = true;
     }
     npyx_target_abandon(target);
     return status;

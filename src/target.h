@@ -2,14 +2,17 @@
  * A file that is being written, and what becomes of it.
  *
  * NPYX_TARGET_NEW and NPYX_TARGET_COPY write to a file without a name (O_TMPFILE) in the folder of the path;
- * it gets a name and takes the path's place by rename(2), so that whoever opens the path finds the old
- * contents or the new ones whole, whatever happens to this process. Where the file system has no files
- * without names, one with a name of its own (`.NAME.XXXXXXXXXXXX.npyext`, locked with flock while its writer
- * lives) is used; such a name is also what a crash between link and rename leaves, and the next writer of the
- * same path removes those that nobody holds a lock on.
+ * it gets a name and changes places with what is at the path by rename(2), so that whoever opens the path
+ * finds the old contents or the new ones whole, whatever happens to this process. Where the file system has
+ * no files without names, one with a name of its own (`.NAME.XXXXXXXXXXXX.npyext`, locked with flock while
+ * its writer lives) is used; such a name is also what a crash between link and the end of a commit leaves,
+ * and the next writer of the same path removes those that nobody holds a lock on.
  *
  * NPYX_TARGET_EXTEND adds to the file in place, behind nbytes that no reader looks beyond; what makes the
- * added bytes count (a header's length) is written last, by the commX
+ * added bytes count (a header's length) is written last, by the commit.
+ *
+ * The file that COPY and EXTEND add to is locked with flock, so that of two who add to it at the same time
+ * one is refused; and one that another file has taken the place of by the end is not published.
  *
  * A path that is a symbolic link stands for what it points to, as it does for open(2). Anything at it but a
  * regular file is refused. Permissions are those that open(2) gives: those of the file that is replaced, else
@@ -51,15 +54,24 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
 npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
                              npyx_error *error);
 
-/* All that can fail of a commit: writes out and syncs what the sink holds, gives the file a name. For EXTEND
- * and COPY also that the path still leads to the file. */
+/* The long part of a commit: writes out and syncs what the sink holds, gives the file a name. For EXTEND and
+ * COPY also that the path still leads to the file. More may be appended all the same, and prepared again. */
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
 
-/* Publishes, and syncs the folder. To be called after prepare; the target is closed whatever the status. */
+/* Makes the path lead to the new contents, on disk too; the folder is synced. To be called after prepare.
+ * When it fails the path is as before. Until the commit it can be taken back: by withdraw, after which the
+ * target can be written to again, or by abandon. (Where the file system cannot exchange two files, a file
+ * that was replaced does not come back.) */
+npyx_status npyx_target_publish(npyx_target *target, npyx_error *error);
+void npyx_target_withdraw(npyx_target *target);
+
+/* Publishes, unless that was done, for good. To be called after prepare; the target is closed whatever the
+ * status. It fails only where publish would. */
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error);
 
 /* Leaves the path as it was: what was appended to it in place is cut off again. Closes the target; does
- * nothing to one that is closed. */
+ * nothing to one that is closed. In a child of the process that opened it nothing but memory and descriptors
+ * is given back: the file and its lock stay the parent's. */
 void npyx_target_abandon(npyx_target *target);
 
 #pragma GCC visibility pop

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #endif
 
+#include "large_files.h"
+
 #include "target_file.h"
 
 #include <errno.h>
@@ -30,14 +32,19 @@ static size_t folder_nbytes(const char *path) {
 
 /* Follows the link that the path is, if it is one. */
 static npyx_status follow(npyx_buffer *path, bool *is_link, npyx_error *error) {
+    static const char what[] = "cannot be opened for writing";
+    const npyx_host *host = path->host;
     char target[PATH_MAX];
-    ssize_t n = readlink(path->bytes, target, sizeof target);
+    ssize_t n = npyx_path_read_link(host, path->bytes, target, sizeof target);
     *is_link = n >= 0;
     if (n < 0 && (errno == EINVAL || errno == ENOENT || errno == ENOTDIR)) /* no link, or nothing there */
         return NPYX_OK;
     if (n < 0 || n == sizeof target)
-        return npyx_fail_errno(error, n < 0 ? errno : ENAMETOOLONG, "cannot be opened for writing");
-    path->nbytes = n > 0 && target[0] == '/' ? 0 : folder_nbytes(path->bytes);
+        return npyx_path_fail(host, error, n < 0 ? errno : ENAMETOOLONG, what);
+    bool is_absolute = n > 0 && target[0] == '/';
+    if (is_absolute && host->root != NULL) /* even one that leads back below the root, as for who reads */
+        return npyx_path_fail(host, error, EXDEV, what);
+    path->nbytes = is_absolute ? 0 : folder_nbytes(path->bytes);
     npyx_buffer_append(path, target, (size_t)n);
     npyx_buffer_append_char(path, '\0');
     return npyx_buffer_check(path, error);
@@ -123,7 +130,7 @@ static npyx_status fail_make(npyx_error *error, int errno_value) {
 
 npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *error) {
     /* it gets its name through /proc */
-    if (access("/proc/self/fd", X_OK) != 0)
+    if (!npyx_has_descriptor_paths())
         return NPYX_DONE;
     *descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (*descriptor < 0)
@@ -169,4 +176,33 @@ npyx_status npyx_target_link(int folder, const char *name, int descriptor,
     }
     beside[0] = '\0';
     return fail_make(error, EEXIST);
+}
+
+/* Lets two names change places; errno is EINVAL or ENOSYS where they cannot. */
+static int exchange(int folder, const char *one, const char *other) {
+#ifdef RENAME_EXCHANGE
+    return renameat2(folder, one, folder, other, RENAME_EXCHANGE);
+#else
+    (void)folder;
+    (void)one;
+    (void)other;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+npyx_status npyx_target_replace(int folder, char beside[NPYX_TARGET_NAME_NBYTES], const char *name,
+                                npyx_target_replaced *replaced, npyx_error *error) {
+    if (exchange(folder, beside, name) == 0) {
+        *replaced = NPYX_TARGET_REPLACED_KEPT;
+        return NPYX_OK;
+    }
+    bool is_there = errno != ENOENT;
+    if (is_there && errno != EINVAL && errno != ENOSYS)
+        return npyx_fail_errno(error, errno, "cannot take its place");
+    if (renameat(folder, beside, folder, name) != 0)
+        return npyx_fail_errno(error, errno, "cannot take its place");
+    *replaced = is_there ? NPYX_TARGET_REPLACED_GONE : NPYX_TARGET_REPLACED_NOTHING;
+    beside[0] = '\0';
+    return NPYX_OK;
 }

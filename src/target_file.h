@@ -38,6 +38,18 @@ npyx_status npyx_target_link(int folder, const char *name, int descriptor,
 /* Removes the files beside name that nobody holds a lock on. */
 void npyx_target_sweep(int folder, const char *name);
 
+/* What was at a path that a new file has taken. */
+typedef enum npyx_target_replaced {
+    NPYX_TARGET_REPLACED_NOTHING,
+    NPYX_TARGET_REPLACED_KEPT, /* it has the name that the new file had */
+    NPYX_TARGET_REPLACED_GONE
+} npyx_target_replaced;
+
+/* Makes name lead to the file called beside, in one step. beside[0] is '\0' then, unless it leads to what was
+ * replaced. */
+npyx_status npyx_target_replace(int folder, char beside[NPYX_TARGET_NAME_NBYTES], const char *name,
+                                npyx_target_replaced *replaced, npyx_error *error);
+
 /* Whether a name leads to the file. */
 bool npyx_target_leads_to(int folder, const char *name, int descriptor);
 

@@ -1,5 +1,6 @@
 #include "zip_directory.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <minizip/unzip.h>
 #include <string.h>
@@ -334,6 +335,9 @@ static npyx_status next_record(walk *w) {
         return fail_directory(w, "no record", w->next_off);
     if (memcmp(magic, record_magic, sizeof record_magic) != 0)
         return NPYX_DONE; /* the end record, zip64's, or a digital signature */
+    if (w->directory->nrecords == NPYX_ZIP_MAX_NRECORDS)
+        return npyx_fail(w->error, NPYX_UNSUPPORTED, w->next_off, "the zip has more than %d entries",
+                         NPYX_ZIP_MAX_NRECORDS);
     int code = unzGoToNextFile(w->zip);
     if (code == UNZ_END_OF_LIST_OF_FILE)
         code = unzSetOffset64(w->zip, (ZPOS64_T)(w->next_off - w->prefix_nbytes));
@@ -379,9 +383,13 @@ npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *dir
                                      .opaque = s};
     walk w = {.directory = directory, .stream = s, .error = error};
     status = hide_data(s, end_off);
+    errno = 0;
     if (status == NPYX_OK)
         w.zip = unzOpen2_64("", &functions);
     s->hidden_nbytes = 0;
+    if (status == NPYX_OK && w.zip == NULL &&
+        errno == ENOMEM) /* malloc's word: minizip's NULL says nothing */
+        status = npyx_fail_nomem(error);
     if (status == NPYX_OK && (w.zip == NULL || unzGoToFirstFile(w.zip) != UNZ_OK))
         status = fail_directory(&w, "minizip finds no first record; the end record is", end_off);
     while (status == NPYX_OK) {

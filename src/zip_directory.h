@@ -15,6 +15,10 @@
 
 enum { NPYX_ZIP_STORED = 0, NPYX_ZIP_DEFLATE = 8 };
 
+/* More entries than any archive of arrays has; what is kept of one takes 88 bytes and three times its name.
+ */
+enum { NPYX_ZIP_MAX_NRECORDS = 1000000 };
+
 /* General purpose flags (APPNOTE 4.4.4). */
 enum {
     NPYX_ZIP_ENCRYPTED = 0x1,
@@ -46,7 +50,7 @@ typedef struct npyx_zip_directory {
 } npyx_zip_directory;
 
 /* Reads the whole directory. *directory is zero but for names.host. On failure the records before the fault
- * are there, and clear is to be called all the same. */
+ * are there, and clear is to be called all the same. NPYX_UNSUPPORTED for more than NPYX_ZIP_MAX_NRECORDS. */
 npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *directory, npyx_error *error);
 void npyx_zip_directory_clear(npyx_zip_directory *directory);
 

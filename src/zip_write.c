@@ -1,5 +1,6 @@
 #include "zip_write.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <minizip/zip.h>
 #include <string.h>
@@ -65,6 +66,10 @@ static uLong stream_read(voidpf opaque, voidpf file, void *bytes, uLong nbytes) 
     int64_t left_nbytes = writer->sink->nbytes - writer->off;
     if (left_nbytes <= 0 || !is_going_well(writer))
         return 0;
+    if (bytes == NULL) { /* minizip reads to what malloc gave it, looking or not */
+        npyx_error_set(&writer->error, NPYX_NOMEM, -1, "out of memory");
+        return 0;
+    }
     if (nbytes > (uint64_t)left_nbytes)
         nbytes = (uLong)left_nbytes;
     if (npyx_sink_read(writer->sink, writer->off, bytes, nbytes, &writer->error) != NPYX_OK)
@@ -76,6 +81,11 @@ static uLong stream_read(voidpf opaque, voidpf file, void *bytes, uLong nbytes) 
 static uLong stream_write(voidpf opaque, voidpf file, const void *bytes, uLong nbytes) {
     npyx_zip_write *writer = file;
     (void)opaque;
+    if (writer->taken != NULL) {
+        npyx_buffer_append(writer->taken, bytes, nbytes);
+        writer->off += (int64_t)nbytes;
+        return nbytes;
+    }
     int64_t over_nbytes = writer->sink->nbytes - writer->off; /* of headers that are filled in */
     size_t rewritten_nbytes = over_nbytes <= 0                  ? 0
                               : (uint64_t)over_nbytes >= nbytes ? nbytes
@@ -120,9 +130,10 @@ static npyx_status open_zip(npyx_zip_write *writer, npyx_error *error) {
     writer->off = 0;
     if (is_new)
         writer->directory_off = 0;
+    errno = 0;
     writer->zip = zipOpen2_64("", is_new ? APPEND_STATUS_CREATE : APPEND_STATUS_ADDINZIP, NULL, &functions);
-    npyx_status status =
-        check(writer, writer->zip == NULL ? ZIP_BADZIPFILE : ZIP_OK, "add to the zip", error);
+    int code = writer->zip != NULL ? ZIP_OK : errno == ENOMEM ? Z_MEM_ERROR : ZIP_BADZIPFILE;
+    npyx_status status = check(writer, code, "add to the zip", error);
     if (status == NPYX_OK && writer->off != writer->directory_off)
         status = npyx_fail(error, NPYX_UNSUPPORTED, writer->directory_off,
                            "cannot be added to (its directory begins at byte %" PRId64
@@ -147,6 +158,7 @@ npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const npyx_zip_new *ent
     npyx_status status = writer->zip == NULL ? open_zip(writer, error) : NPYX_OK;
     if (status != NPYX_OK)
         return status;
+    writer->entry_off = writer->sink->nbytes;
     zip_fileinfo info = {.dosDate = DATE, .external_fa = ATTRIBUTES};
     /* deflate makes what it cannot make smaller a little larger */
     bool is_zip64 = entry->nbytes >= 0xffffffff - (0xffffffff >> 4);
@@ -195,6 +207,90 @@ npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
         writer->directory_off = directory_off;
         writer->is_empty = is_empty;
     }
+    return status;
+}
+
+/* ---- taking an entry back ---- */
+
+enum { RECORD_NBYTES = 46, END_NBYTES = 22, END64_NBYTES = 56, LOCATOR_NBYTES = 20 };
+
+static bool has_signature(const npyx_buffer *directory, size_t off, size_t nbytes, char c, char d) {
+    const char *at = directory->bytes + off;
+    return off <= directory->nbytes && nbytes <= directory->nbytes - off && at[0] == 'P' && at[1] == 'K' &&
+           at[2] == c && at[3] == d;
+}
+
+/* Where the records end of which there are at most nrecords; those that there are may be fewer. */
+static size_t pass_records(const npyx_buffer *directory, size_t off, int64_t nrecords, int64_t *npassed) {
+    for (*npassed = 0; *npassed < nrecords && has_signature(directory, off, RECORD_NBYTES, 1, 2);
+         ++*npassed) {
+        const char *record = directory->bytes + off;
+        off += RECORD_NBYTES + (size_t)npyx_load_u16(record + 28, false) + npyx_load_u16(record + 30, false) +
+               npyx_load_u16(record + 32, false);
+    }
+    return off;
+}
+
+static void store_u32_at_most(char *bytes, uint64_t number) {
+    npyx_store_u32(bytes, number < UINT32_MAX ? (uint32_t)number : UINT32_MAX, false);
+}
+
+/* Leaves the first nentries of a directory, which is to stand at directory_off (APPNOTE 4.3.12 to 4.3.16).
+ * False when it is not one. */
+static bool keep_entries(npyx_buffer *directory, int64_t nentries, int64_t directory_off) {
+    int64_t nkept, nothers;
+    size_t kept_nbytes = pass_records(directory, 0, nentries, &nkept);
+    size_t off = pass_records(directory, kept_nbytes, INT64_MAX, &nothers), end_off = off;
+    if (nkept != nentries)
+        return false;
+    if (has_signature(directory, off, END64_NBYTES + LOCATOR_NBYTES, 6, 6)) {
+        char *end64 = directory->bytes + off, *locator = end64 + END64_NBYTES;
+        npyx_store_u64(end64 + 24, (uint64_t)nentries, false);
+        npyx_store_u64(end64 + 32, (uint64_t)nentries, false);
+        npyx_store_u64(end64 + 40, kept_nbytes, false);
+        npyx_store_u64(end64 + 48, (uint64_t)directory_off, false);
+        npyx_store_u64(locator + 8, (uint64_t)directory_off + kept_nbytes, false);
+        end_off += END64_NBYTES + LOCATOR_NBYTES;
+    }
+    if (!has_signature(directory, end_off, END_NBYTES, 5, 6))
+        return false;
+    char *end = directory->bytes + end_off;
+    uint16_t count = (uint16_t)(nentries < UINT16_MAX ? nentries : UINT16_MAX);
+    npyx_store_u16(end + 8, count, false);
+    npyx_store_u16(end + 10, count, false);
+    store_u32_at_most(end + 12, kept_nbytes);
+    store_u32_at_most(end + 16, (uint64_t)directory_off);
+    memmove(directory->bytes + kept_nbytes, directory->bytes + off, directory->nbytes - off);
+    directory->nbytes -= off - kept_nbytes;
+    return true;
+}
+
+/* minizip cannot take an entry back: it writes its directory aside, and all but that entry is put behind the
+ * others. */
+npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, npyx_error *error) {
+    npyx_buffer directory = {.host = writer->sink->host};
+    if (writer->zip == NULL) {
+        writer->error.status = NPYX_OK;
+        return NPYX_OK;
+    }
+    writer->is_dropping = true;
+    zipCloseFileInZip(writer->zip);
+    writer->taken = &directory;
+    zipClose(writer->zip, NULL);
+    writer->zip = NULL;
+    writer->taken = NULL;
+    writer->is_dropping = false;
+    writer->error.status = NPYX_OK;
+    npyx_status status = npyx_buffer_check(&directory, error);
+    if (status == NPYX_OK && !keep_entries(&directory, nentries, writer->entry_off))
+        status = npyx_fail_nomem(error); /* it had not even that for its directory */
+    if (status == NPYX_OK)
+        status = npyx_sink_cut(writer->sink, writer->entry_off, error);
+    if (status == NPYX_OK)
+        status = npyx_sink_append(writer->sink, directory.bytes, directory.nbytes, error);
+    npyx_buffer_clear(&directory);
+    writer->directory_off = writer->entry_off;
+    writer->is_empty = nentries == 0;
     return status;
 }
 

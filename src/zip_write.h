@@ -17,8 +17,10 @@ typedef struct npyx_zip_write {
     int64_t directory_off; /* of such a whole zip */
     bool is_empty;         /* it has no entries */
     int64_t off;           /* where minizip reads or writes next */
+    int64_t entry_off;     /* where the entry begins that was begun last */
     bool is_dropping;
-    npyx_error error; /* its status is NPYX_OK as long as all went well */
+    npyx_buffer *taken; /* where to all is written at this moment, instead of the sink; NULL: it is not */
+    npyx_error error;   /* its status is NPYX_OK as long as all went well */
 } npyx_zip_write;
 
 typedef struct npyx_zip_new {
@@ -39,6 +41,10 @@ npyx_status npyx_zip_write_end(npyx_zip_write *writer, npyx_error *error);
 
 /* Makes the zip whole: writes its directory. */
 npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error);
+
+/* Takes out the entry that was begun last and not ended, or that failed: makes the zip whole with its first
+ * nentries alone. When nothing was begun it does nothing. */
+npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, npyx_error *error);
 
 /* Lets go of a zip that is not whole, and of what went wrong; the sink is to be cut then. */
 void npyx_zip_write_drop(npyx_zip_write *writer);

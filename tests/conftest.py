@@ -1,9 +1,10 @@
 """What every test shares: the extension under test, connections and shells that have it loaded, the last line.
 
-Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR=asan says that the build under test
-is the sanitized one; SQLITE3 names the shell.
+Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR names the build under test
+(release, or asan, tsan, s390x, i386 below .build); SQLITE3 names the shell.
 """
 
+import ctypes
 import faulthandler
 import os
 import signal
@@ -21,11 +22,12 @@ def extension():
 
 @pytest.fixture
 def connect():
-    """connect(database=':memory:') -> a connection with the extension loaded; all are closed after the test."""
+    """connect(database=':memory:', entry_point=None) -> a connection with the extension loaded; all are closed after
+    the test."""
     opened = []
 
-    def connect(database=":memory:"):
-        opened.append(shell.connect(database))
+    def connect(database=":memory:", entry_point=None):
+        opened.append(shell.connect(database, entry_point))
         return opened[-1]
 
     yield connect
@@ -78,3 +80,23 @@ def patience_for():
         faulthandler.dump_traceback_later(seconds)
 
     return patience_for
+
+
+@pytest.fixture
+def heap():
+    """heap(nbytes): SQLite can allocate so many bytes more; heap(None): any number. The limit is the process's, and
+    its PRAGMA can only lower it: tests that set it use this, which lifts it again."""
+    library = ctypes.CDLL("libsqlite3.so.0")
+    limits = library.sqlite3_hard_heap_limit64, library.sqlite3_soft_heap_limit64
+    for limit in limits:
+        limit.argtypes, limit.restype = [ctypes.c_int64], ctypes.c_int64
+    library.sqlite3_memory_used.restype = ctypes.c_int64
+
+    def heap(nbytes):
+        for limit in limits:
+            limit(0)
+        if nbytes is not None:
+            limits[0](library.sqlite3_memory_used() + nbytes + 1)
+
+    yield heap
+    heap(None)

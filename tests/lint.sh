@@ -16,7 +16,7 @@ check() {
     fi
 }
 
-layout() { find src ext tests/unit -name '*.[ch]' -exec clang-format --dry-run --Werror {} +; }
+layout() { find src ext tests/unit tests/fuzz -name '*.[ch]' -exec clang-format --dry-run --Werror {} +; }
 
 analysis() {
     mkdir -p .build
@@ -27,8 +27,10 @@ analysis() {
 # Nothing but the entry points may be seen from outside: hosts load other extensions beside this one.
 exports() {
     symbols=$(nm -D --defined-only npyext.so | awk '{ print $3 }')
-    echo "$symbols" | grep -qx sqlite3_npyext_init || return 1
-    if echo "$symbols" | grep -vxE 'sqlite3_npyext_([a-z]+_)?init'; then return 1; fi
+    for entry_point in init readonly_init blob_init; do
+        echo "$symbols" | grep -qx "sqlite3_npyext_$entry_point" || return 1
+    done
+    if echo "$symbols" | grep -vxE 'sqlite3_npyext_((readonly|blob)_)?init'; then return 1; fi
 }
 
 # only FILES HEADERS FOLDER...: in the folders, these files alone include the headers (both are patterns).
@@ -39,6 +41,25 @@ only() {
     if grep -rnE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($headers)" "$@" | grep -vE "^($allowed):"; then
         return 1
     fi
+}
+
+# Calls of these functions, and of none that only ends in such a name. Methods (x->open, .open) are other things.
+calls() {
+    names=$1
+    shift
+    grep -nE "(^|[^[:alnum:]_>.])($names)\\(" "$@" | grep -vE '^[^:]*:[0-9]*:[[:space:]]*(/?\*|//)'
+}
+
+# A path is opened or looked up by the host's root alone, and what is done below an open folder stays with the
+# files that are written: any other way to the file system would not be confined.
+file_system() {
+    by_path='open|open64|creat|fopen|freopen|opendir|scandir|ftw|nftw|glob|stat|lstat|statx|access|euidaccess|readlink|realpath'
+    by_path="$by_path|unlink|rename|link|symlink|mkdir|rmdir|remove|truncate|chmod|chown|mkstemp|mkfifo|mknod|chdir|syscall"
+    by_entry='openat|openat2|fstatat|faccessat|readlinkat|unlinkat|renameat|renameat2|linkat|symlinkat|mkdirat|mkfifoat|mknodat|fchmodat|fchownat|fchdir'
+    others=$(ls src/*.[ch] ext/*.[ch] | grep -vxE 'src/(root|file_system)\.c')
+    not_targets=$(echo "$others" | grep -vxE 'src/target(_file)?\.c')
+    # shellcheck disable=SC2086
+    if calls "$by_path" $others || calls "$by_entry" $not_targets; then return 1; fi
 }
 
 scripts() {
@@ -57,5 +78,6 @@ check "only entry points are exported" exports
 check "the codec knows no SQLite" only '' '.*sqlite3(ext)?\.h' src
 check "the codec knows nothing of ext/" only '' '(\.\./)?ext/' src
 check "only the zip files of the codec include minizip" only 'src/(archive_npz|zip_[a-z_]*)\.c' '(minizip/)?(unzip|zip|ioapi)\.h' src ext
+check "paths are opened in one place" file_system
 check "scripts parse" scripts
 exit "$failed"

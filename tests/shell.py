@@ -14,17 +14,25 @@ SANITIZED = FLAVOUR == "asan"
 MAPPED = os.environ.get("NPYEXT_MMAP") == "1"
 BUILD = os.path.join(ROOT, ".build", FLAVOUR)
 EXTENSION = os.path.abspath(
-    os.environ.get("NPYEXT_SO") or os.path.join(BUILD if SANITIZED else ROOT, "npyext.so")
+    os.environ.get("NPYEXT_SO") or os.path.join(ROOT if FLAVOUR == "release" else BUILD, "npyext.so")
 )
 # A test that waits longer than this for a process has found one that hangs.
-PATIENCE = 600 if SANITIZED else 120
+PATIENCE = 120 if FLAVOUR == "release" else 600
 
 
-def connect(database=":memory:"):
+def connect(database=":memory:", entry_point=None):
+    """A connection with the extension loaded, through an entry point that is named or the usual one."""
     connection = sqlite3.connect(database, isolation_level=None)
     connection.enable_load_extension(True)
-    connection.load_extension(EXTENSION)
+    load(connection, entry_point)
     return connection
+
+
+def load(connection, entry_point=None):
+    if entry_point is None:
+        connection.load_extension(EXTENSION)
+    else:
+        connection.execute("SELECT load_extension(?, ?)", (EXTENSION, entry_point))
 
 
 def environment(folder):
@@ -34,6 +42,8 @@ def environment(folder):
     if SANITIZED:
         # An exit code that no program under test has of its own.
         values.update(ASAN_OPTIONS="detect_leaks=1:exitcode=99", UBSAN_OPTIONS="exitcode=99:print_stacktrace=1")
+    if FLAVOUR == "tsan":
+        values.update(TSAN_OPTIONS="exitcode=99:history_size=7")
     return values
 
 

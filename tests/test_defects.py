@@ -1,5 +1,6 @@
 """Defects that were found once, each named for what went wrong."""
 
+import ctypes
 import io
 import json
 import os
@@ -181,3 +182,40 @@ def test_an_error_does_not_roll_the_transaction_back(connect):
     db.execute("INSERT INTO t VALUES (1)")
     error_of(db, "SELECT * FROM npy_rows(?), t", "n" * 5000)
     assert db.in_transaction and db.execute("SELECT count(*) FROM t").fetchone() == (1,)
+
+
+def test_an_automatic_extension_leaves_no_error_behind(extension):
+    """sqlite3_open takes the error code that is there behind automatic extensions for its own."""
+    sqlite, entry = ctypes.CDLL("libsqlite3.so.0"), ctypes.CDLL(extension).sqlite3_npyext_init
+    assert sqlite.sqlite3_auto_extension(entry) == 0
+    try:
+        db = sqlite3.connect(":memory:")
+        assert db.execute("SELECT npy_json(npy_from_json('[1, 2]'))").fetchone() == ("[1,2]",)
+        db.close()
+    finally:
+        assert sqlite.sqlite3_cancel_auto_extension(entry) == 1
+
+
+def test_a_dtype_that_is_not_utf8(connect):
+    """Written into a header it made a file that nobody could read."""
+    spelled = b"[('\xe9', '<f4')]"
+    sql = "SELECT npy_from_json('[[1]]', CAST(? AS TEXT))"
+    assert "UTF-8" in error_of(connect(), sql, spelled)
+    contents = connect().execute(sql, (spelled.decode("latin1").encode(),)).fetchone()[0]
+    assert np.load(io.BytesIO(contents)).dtype.names == ("\u00e9",)
+
+
+def test_true_and_false_among_numbers_and_nulls(connect):
+    """A bool was chosen, which no number fits."""
+    for text, values in (("[false, 36, null]", [0, 36, np.nan]), ("[null, true, 2]", [np.nan, 1, 2])):
+        contents = connect().execute("SELECT npy_from_json(?)", (text,)).fetchone()[0]
+        array = np.load(io.BytesIO(contents))
+        assert array.dtype == "f8" and np.array_equal(array, values, equal_nan=True)
+
+
+def test_the_mean_of_times_far_apart(connect):
+    """The distance from the first of them to the mean is more than int64 holds."""
+    times = np.array([-(2**63) + 1, 2**63 - 1, 2**63 - 1, 2**63 - 1], "<i8").view("<M8[ns]")
+    mean = connect().execute("SELECT mean FROM npy_stats(?)", (npy_bytes(times),)).fetchone()[0]
+    exact = sum(times.view("i8").tolist()) // 4
+    assert abs(int(np.datetime64(mean, "ns").astype("i8")) - exact) <= 2048  # a double apart

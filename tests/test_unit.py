@@ -1,6 +1,7 @@
 """The C unit tests: each tests/unit/test_*.c is a cmocka program, each of its tests is one here.
 
 `make check-unit` builds the programs. A program runs once; what it says of each test is looked up afterwards.
+Environment: NPYEXT_RUNNER is the command that runs programs of another host.
 """
 
 import functools
@@ -30,7 +31,7 @@ def run(program):
     path = os.path.join(shell.BUILD, "unit", program)
     assert os.path.exists(path), f"{path} is not built; `make check-unit` builds it"
     done = subprocess.run(
-        [path],
+        [*os.environ.get("NPYEXT_RUNNER", "").split(), path],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=shell.environment(shell.ROOT),

@@ -265,6 +265,30 @@ def row_12():
     )
 
 
+def row_12_table():
+    """Each side makes its table anew, in a file: a database, or the .npy."""
+    database = path("written.db")
+    for name in glob.glob(f"{database}*"):
+        os.remove(name)
+    connections = shell.connect(database), shell.connect()
+    statements = (
+        "DROP TABLE IF EXISTS written",
+        "CREATE TABLE written(value REAL)",
+        f"INSERT INTO written SELECT value FROM npy_rows('{path('values.npy')}')",
+    ), (
+        "DROP TABLE IF EXISTS temp.written",
+        f"CREATE VIRTUAL TABLE temp.written USING npy('{path('written.npy')}', mode='w+', dtype='f8')",
+        f"INSERT INTO temp.written SELECT value FROM npy_rows('{path('values.npy')}')",
+    )
+    write = lambda side: lambda: [connections[side].execute(sql).rowcount for sql in statements[side]][-1]
+    times = timed_in_python(write(0), write(1), turns=3)
+    for connection in connections:
+        connection.close()
+    for name in glob.glob(path("written.*")):
+        os.remove(name)
+    return times
+
+
 def row_15():
     array = np.load(path("vectors.npy"), mmap_mode="r")[:100_000]
     return timed_in_python(
@@ -352,6 +376,8 @@ ROWS = [
     Row("11", "sum over a Fortran (5000, 2000) float64 array by elements", "the same in C order", 1.15, row_11,
         ["fortran.npy", "matrix_c.npy"]),
     Row("12", "npy_array over 10M rows", "sum over the same rows", 1.35, row_12, ["values.npy"]),
+    Row("12t", "INSERT of the same rows into a table that writes a .npy", "into an ordinary table of a database", 0.6, row_12_table,
+        ["values.npy"]),
     Row("13", "peak memory of scans above sqlite3's own", "sqlite3", 16, row_13,
         ["large.npy", "with_nan.npy", "vectors.npy", "fortran.npy", "many"], "MiB", False),
     Row("13d", "the same of deflated members", "sqlite3", 32, row_13_deflated, ["deflated.npz", "archive.npz"], "MiB", False),

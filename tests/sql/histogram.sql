@@ -20,7 +20,7 @@ SELECT name, bin, lo, hi, count FROM npy_histogram('w.npz', 'b', '', 2);
 SELECT bin, count FROM npy_histogram('deflated.npz', 'w', ':, 0', 2);
 SELECT bin, count FROM npy_histogram('structured/nested.npy', '', '', 2) WHERE field = 'pos.x';
 SELECT bin, lo, hi, count FROM npy_histogram('types/bfloat16.npy', '', '', 2) WHERE view = 'bfloat16';
-SELECT bin, lo, hi, count FROM npy_histogram('types/M8_D.npy', '', '', 2, -100, 30000) WHERE view = 'i8';
+SELECT bin, lo, hi, count FROM npy_histogram('types/M8_D.npy', '', '', 2, -100, 30000) WHERE view = '<i8';
 -- Arguments are columns.
 SELECT bins, range_lo, range_hi, sum(count) FROM npy_histogram WHERE source = 'X.npy' AND bins IN (2, '[0, 1]') GROUP BY bins;
 SELECT count(*) FROM npy_histogram('X.npy', '', '', NULL);

@@ -153,6 +153,24 @@ static void test_dtypes_that_are_none(void **state) {
     }
 }
 
+/* Behind an append that failed, one that would fit must not stand. */
+static void test_a_buffer_that_failed_takes_no_more(void **state) {
+    (void)state;
+    npyx_buffer buffer = {.host = &unit.host, .limit_nbytes = 4};
+    npyx_buffer_append_text(&buffer, "ab");
+    npyx_buffer_append_text(&buffer, "cde");
+    npyx_buffer_append_char(&buffer, 'f');
+    npyx_buffer_append_text(&buffer, "g");
+    assert_int_equal(buffer.status, NPYX_TOOBIG);
+    assert_int_equal(buffer.nbytes, 2);
+    assert_memory_equal(buffer.bytes, "ab", 2);
+    npyx_buffer_reset(&buffer);
+    npyx_buffer_append_text(&buffer, "wxyz");
+    assert_int_equal(npyx_buffer_check(&buffer, &error), NPYX_OK);
+    assert_memory_equal(buffer.bytes, "wxyz", 4);
+    npyx_buffer_clear(&buffer);
+}
+
 static void test_a_poll_stops_a_read(void **state) {
     (void)state;
     uint8_t file[256], rows[6];
@@ -190,9 +208,13 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fortran_order_is_gathered), cmocka_unit_test(test_data_that_are_missing),
-        cmocka_unit_test(test_shapes_that_overflow),      cmocka_unit_test(test_items_as_json),
-        cmocka_unit_test(test_dtypes_that_are_none),      cmocka_unit_test(test_a_poll_stops_a_read),
+        cmocka_unit_test(test_fortran_order_is_gathered),
+        cmocka_unit_test(test_data_that_are_missing),
+        cmocka_unit_test(test_shapes_that_overflow),
+        cmocka_unit_test(test_items_as_json),
+        cmocka_unit_test(test_dtypes_that_are_none),
+        cmocka_unit_test(test_a_poll_stops_a_read),
+        cmocka_unit_test(test_a_buffer_that_failed_takes_no_more),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

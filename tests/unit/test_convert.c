@@ -38,9 +38,14 @@ static npyx_dtype dtype_of(npyx_type type, bool is_big_endian) {
         .type = type, .is_big_endian = is_big_endian, .multiple = 1, .itemsize = npyx_types[type].itemsize};
 }
 
+/* As the processor has them, but x87's floats, which only little-endian ones have. */
+static bool is_big_endian(npyx_type type) {
+    return NPYX_HOST_IS_BIG_ENDIAN && type != NPYX_F12 && type != NPYX_F16;
+}
+
 static npyx_status convert(npyx_type from, const void *items, int64_t nelem, npyx_type to, void *out) {
-    npyx_dtype from_dtype = dtype_of(from, NPYX_HOST_IS_BIG_ENDIAN);
-    npyx_dtype to_dtype = dtype_of(to, NPYX_HOST_IS_BIG_ENDIAN);
+    npyx_dtype from_dtype = dtype_of(from, is_big_endian(from));
+    npyx_dtype to_dtype = dtype_of(to, is_big_endian(to));
     memset(&error, 0, sizeof error);
     return npyx_convert_items(&from_dtype, items, nelem, &to_dtype, out, 0, &error);
 }

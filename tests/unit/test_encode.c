@@ -122,7 +122,7 @@ static void integers(void **state) {
     assert_refused("?", integer(-1), "-1 does not fit bool");
     assert_refused("i4", null, "NULL does not fit int32");
     assert_refused("?", null, "NULL does not fit bool");
-    assert_refused("i8", text("5"), "'5' does not fit int64");
+    assert_refused("i8", text("5"), "'5' does not fit int64: it is a text");
     assert_refused("u8", text("-5"), "'-5' does not fit uint64");
     assert_refused("u8", text("5 "), "'5 ' does not fit uint64");
     assert_refused("u8", text(""), "'' does not fit uint64");
@@ -159,7 +159,7 @@ static void floats(void **state) {
     assert_refused("bfloat16", real(1e300), "1e+300 does not fit bfloat16");
     assert_refused("float8_e4m3fn", real(465), "465.0 does not fit float8_e4m3fn");
     assert_refused("float8_e4m3fn", real((double)INFINITY), "inf does not fit float8_e4m3fn");
-    assert_refused("f8", text("1.5"), "'1.5' does not fit float64");
+    assert_refused("f8", text("1.5"), "'1.5' does not fit float64: it is a text");
 }
 
 static void complex_items(void **state) {
@@ -190,7 +190,7 @@ static void dates(void **state) {
     assert_item("<M8", text("NaT"), "0000000000000080");
     assert_item("<M8", integer(5), "0500000000000000");
     assert_refused("M8[D]", text("2021-02-29"), "'2021-02-29' is a date or time that does not exist");
-    assert_refused("m8[s]", text("5"), "'5' does not fit timedelta64[s]");
+    assert_refused("m8[s]", text("5"), "'5' does not fit timedelta64[s]: it is a text");
     assert_refused("m8[s]", real(5), "5.0 does not fit timedelta64[s]: a count is an integer of 64 bits");
     assert_refused("M8[s]", integer(INT64_MIN),
                    "-9223372036854775808 does not fit datetime64[s]: it stands for NaT, which NULL gives");
@@ -213,7 +213,8 @@ static void bytes(void **state) {
     assert_refused("S3", blob("ab\0", 3),
                    "a BLOB of 3 bytes does not fit bytes24: it ends in a NUL, which an item cannot tell from "
                    "its padding");
-    assert_refused("S0", text("a"), "'a' does not fit bytes: it has 1 bytes, an item 0");
+    assert_refused("S0", text("a"),
+                   "'a' does not fit bytes: it has 1 byte, an item 0 (name a length, as in S16)");
     assert_refused("U1", text("ab"), "'ab' does not fit str32: it has 2 characters, an item 1");
     assert_refused("U9", text("a\xff"), "'a\xff' does not fit str288: it is not UTF-8");
     assert_refused("U9", text("\xed\xa0\x80"), "'\xed\xa0\x80' does not fit str288: it is not UTF-8");

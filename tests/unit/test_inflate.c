@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../../src/source.h"
+#include "rounds.h"
 #include "unit_host.h"
 
 enum { PLAIN_NBYTES = 3 << 20, MAX_READ_NBYTES = 300000, SPAN = NPYX_CHECKPOINT_MIN_SPAN_NBYTES };
@@ -170,7 +171,7 @@ static void test_any_order_of_reads(void **state) {
         fill_plain((contents)kind);
         for (int i = 0; i < NPACKINGS; i++) {
             stream s = pack(&packings[i], PLAIN_NBYTES);
-            assert_reads_anywhere(&s, 30);
+            assert_reads_anywhere(&s, unit_rounds(30));
             free(s.bytes);
         }
     }
@@ -183,7 +184,7 @@ static void test_sizes(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (int k = 0; k < NPACKINGS; k++) {
             stream s = pack(&packings[k], sizes[i]);
-            assert_reads_anywhere(&s, 20);
+            assert_reads_anywhere(&s, unit_rounds(20));
             free(s.bytes);
         }
     }

@@ -126,6 +126,18 @@ static void test_depth_is_bounded(void **state) {
     parse(text, NPYX_CORRUPT);
 }
 
+static void test_length_is_bounded(void **state) {
+    (void)state;
+    enum { NBYTES = NPYX_LITERAL_NBYTES + 1 };
+    const npyx_literal *literal = NULL;
+    char *text = npyx_alloc(&unit.host, NBYTES);
+    memset(text, ' ', NBYTES);
+    text[0] = '1';
+    assert_int_equal(npyx_literal_parse(&arena, text, NBYTES - 1, false, &literal, &error), NPYX_OK);
+    assert_int_equal(npyx_literal_parse(&arena, text, NBYTES, false, &literal, &error), NPYX_CORRUPT);
+    npyx_free(&unit.host, text);
+}
+
 /* Whatever allocation fails, the answer is NPYX_NOMEM and nothing is lost. */
 static void test_out_of_memory(void **state) {
     (void)state;
@@ -159,7 +171,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strings),          cmocka_unit_test(test_integers),
         cmocka_unit_test(test_containers),       cmocka_unit_test(test_what_stands_around),
-        cmocka_unit_test(test_depth_is_bounded), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_depth_is_bounded), cmocka_unit_test(test_length_is_bounded),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

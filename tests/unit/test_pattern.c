@@ -1,3 +1,5 @@
+#include "../../src/large_files.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -453,6 +455,24 @@ static void test_order_and_earlier_paths(void **state) {
     finish(trial);
 }
 
+static void test_paths_are_bounded(void **state) {
+    (void)state;
+    make_folder("b");
+    make_file("b/1");
+    make_file("b/2");
+    make_file("b/3");
+    trial *trial = start();
+    trial->paths.max_npaths = 4;
+    assert_int_equal(npyext_pattern_expand("b/*", &trial->paths, NULL), NPYX_OK);
+    assert_int_equal(npyext_pattern_expand("b/[12]", &trial->paths, NULL), NPYX_TOOBIG);
+    assert_int_equal(trial->paths.npaths, 3);
+    assert_int_equal(npyext_paths_append(&trial->paths, "x", 1, NULL), NPYX_OK);
+    assert_int_equal(npyext_paths_append(&trial->paths, "x", 1, NULL), NPYX_TOOBIG);
+    npyext_paths_clear(&trial->paths);
+    assert_int_equal(trial->paths.max_npaths, 4);
+    finish(trial);
+}
+
 static void make_crowd(void) {
     make_folder("crowd");
     for (int i = 0; i < 2000; i++) {
@@ -522,6 +542,7 @@ int main(void) {
         cmocka_unit_test(test_many_deep_parts),
         cmocka_unit_test(test_paths_too_long),
         cmocka_unit_test(test_order_and_earlier_paths),
+        cmocka_unit_test(test_paths_are_bounded),
         cmocka_unit_test(test_interruption),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_tree);

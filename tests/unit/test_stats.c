@@ -9,10 +9,16 @@
 
 #include <cmocka.h>
 
+#include "../../src/bytes.h"
 #include "../../src/stats.h"
 
 static const double specials[] = {0.0, -0.0, 1.5, -2.25, 1e300, -1e300, 5e-324, NAN, INFINITY, -INFINITY};
 enum { NSPECIALS = sizeof specials / sizeof specials[0] };
+
+/* Items as the processor has them. */
+static npyx_dtype dtype_of(npyx_type type, int64_t itemsize) {
+    return (npyx_dtype){.type = type, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = itemsize};
+}
 
 static uint32_t state_of_random;
 
@@ -112,9 +118,8 @@ static void test_merging(void **state) {
     (void)state;
     enum { NELEM = 3000 };
     static uint8_t memory[1 + NELEM * 8];
-    const npyx_dtype types[] = {{.type = NPYX_F8, .itemsize = 8}, {.type = NPYX_I8, .itemsize = 8},
-                                {.type = NPYX_U8, .itemsize = 8}, {.type = NPYX_TIMEDELTA, .itemsize = 8},
-                                {.type = NPYX_I4, .itemsize = 4}, {.type = NPYX_U1, .itemsize = 1}};
+    const npyx_dtype types[] = {dtype_of(NPYX_F8, 8),        dtype_of(NPYX_I8, 8), dtype_of(NPYX_U8, 8),
+                                dtype_of(NPYX_TIMEDELTA, 8), dtype_of(NPYX_I4, 4), dtype_of(NPYX_U1, 1)};
     state_of_random = 11;
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
         for (uint32_t nspecials = 0; nspecials <= 2; nspecials += 2)
@@ -125,8 +130,8 @@ static void test_merging(void **state) {
 /* Far from zero and close together, and the extremes of the types. */
 static void test_wide_moments(void **state) {
     (void)state;
-    const npyx_dtype unsigned_type = {.type = NPYX_U8, .itemsize = 8};
-    const npyx_dtype signed_type = {.type = NPYX_I8, .itemsize = 8};
+    const npyx_dtype unsigned_type = dtype_of(NPYX_U8, 8);
+    const npyx_dtype signed_type = dtype_of(NPYX_I8, 8);
     uint64_t near[2000], far[2] = {0, UINT64_MAX};
     for (uint64_t i = 0; i < 2000; i++)
         near[i] = UINT64_MAX - i % 2;

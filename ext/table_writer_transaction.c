@@ -1,0 +1,366 @@
+/* The transactions of a table that writes. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "table_writer.h"
+
+/* The first mark is of the beginning: that is where the table was at savepoints older than its transaction.
+ */
+enum { BEGINNING = -1 };
+
+static npyext_published *record_of(const npyext_table_writer *writer) {
+    npyext_connection *connection = writer->connection;
+    return npyext_published_of(&connection->published, &connection->host, writer->table);
+}
+
+int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
+    return writer->nrows_before + writer->nrows;
+}
+
+/* ---- beginning ---- */
+
+/* Reads the header of the file that rows are added to, and goes to where its rows end. */
+static npyx_status find_end(npyext_table_writer *writer, npyx_error *error) {
+    static const char magic[] = "\x93NUMPY";
+    npyx_host *host = &writer->connection->host;
+    npyx_sink *sink = writer->target.sink;
+    int64_t file_nbytes = sink->nbytes;
+    uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
+    size_t head_nbytes = file_nbytes < (int64_t)sizeof head ? (size_t)file_nbytes : sizeof head;
+    npyx_source *source = NULL;
+    npyx_array array;
+    npyx_array_init(&array, host);
+    npyx_status status = npyx_source_open_file(host, writer->path, &source, NULL, error);
+    if (status == NPYX_OK)
+        status = npyx_sink_read(sink, 0, head, head_nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_header_npy_read(source, head, head_nbytes, &array, error);
+    if (status == NPYX_OK)
+        status = npyx_array_check_nbytes(&array, file_nbytes, error);
+    bool is_same =
+        status == NPYX_OK && npyx_dtype_is_same(array.dtype, writer->dtype) &&
+        npyx_dtype_byteorder(array.dtype) == npyx_dtype_byteorder(writer->dtype) &&
+        array.ndim == writer->ndim && (array.ndim == 1 || !array.fortran_order) &&
+        memcmp(array.shape + 1, writer->shape + 1, sizeof array.shape[0] * (size_t)(writer->ndim - 1)) == 0;
+    if (status == NPYX_OK && !is_same)
+        status = npyx_fail(error, NPYX_INVALID, -1,
+                           "has changed since the table was made; drop the table and create it anew");
+    if (status == NPYX_OK) {
+        writer->nrows_before = array.shape[0];
+        writer->header_nbytes = (size_t)array.data_off;
+        writer->version_major = array.version_major;
+    }
+    int64_t end_off = status == NPYX_OK ? array.data_off + array.nbytes : 0;
+    char behind[sizeof magic - 1];
+    if (status == NPYX_OK && file_nbytes - end_off >= (int64_t)sizeof behind)
+        status = npyx_sink_read(sink, end_off, behind, sizeof behind, error);
+    if (status == NPYX_OK && file_nbytes - end_off >= (int64_t)sizeof behind &&
+        memcmp(behind, magic, sizeof behind) == 0)
+        status =
+            npyx_fail(error, NPYX_INVALID, end_off,
+                      "another array begins where this one ends (byte %" PRId64 "): rows would be written "
+                      "over it",
+                      end_off);
+    if (status == NPYX_OK)
+        status = npyx_sink_cut(sink, end_off, error); /* what else lies behind it belongs to nothing */
+    npyx_array_clear(&array);
+    npyx_source_close(source);
+    return status;
+}
+
+/* Room for the header, whose size does not depend on the number of rows. */
+static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error) {
+    npyx_buffer header = {.host = &writer->connection->host};
+    int64_t shape[NPYX_MAX_NDIM] = {0};
+    memcpy(shape + 1, writer->shape + 1, sizeof shape[0] * (size_t)(writer->ndim - 1));
+    npyx_header_npy_append(writer->dtype, writer->ndim, shape, false, &header);
+    npyx_status status = npyx_buffer_check(&header, error);
+    if (status == NPYX_OK) {
+        writer->header_nbytes = header.nbytes;
+        writer->version_major = (uint8_t)header.bytes[6];
+        status = npyx_sink_append(writer->target.sink, header.bytes, header.nbytes, error);
+    }
+    npyx_buffer_clear(&header);
+    return status;
+}
+
+/* Room for the row at hand. */
+static npyx_status reserve_row(npyext_table_writer *writer, npyx_error *error) {
+    npyext_array_builder *row = &writer->row;
+    npyx_status status = npyext_array_builder_begin(row, writer->connection, error);
+    row->dtype = writer->dtype;
+    row->is_dtype_given = true;
+    if (status == NPYX_OK && !npyx_buffer_reserve(&row->out, (size_t)writer->row_nbytes))
+        status = npyx_buffer_check(&row->out, error);
+    return status;
+}
+
+/* NPYX_INVALID when the file is not the one that this table has written. */
+static npyx_status check_published(const npyext_table_writer *writer, const npyext_published *record,
+                                   npyx_error *error) {
+    npyx_file_info now;
+    if (npyx_target_info(&writer->target, &now) && npyx_file_info_is_same(&now, &record->info))
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "is no longer as this table has written it; drop the table and create it anew");
+}
+
+static npyx_status open_target(npyext_table_writer *writer, const npyext_published *record,
+                               npyx_error *error) {
+    npyx_host *host = &writer->connection->host;
+    bool is_npy = writer->format == NPYX_FORMAT_NPY;
+    npyx_target_kind kind = record->is_published || writer->adds
+                                ? (is_npy ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY)
+                                : NPYX_TARGET_NEW;
+    npyx_status status = npyx_target_open(&writer->target, host, kind, writer->path, error);
+    if (status == NPYX_NOT_FOUND && writer->adds && !record->is_published) {
+        kind = NPYX_TARGET_NEW; /* there is nothing to add to yet */
+        status = npyx_target_open(&writer->target, host, kind, writer->path, error);
+    }
+    if (status != NPYX_OK)
+        return status;
+    writer->is_open = true;
+    writer->is_new = kind == NPYX_TARGET_NEW;
+    if (record->is_published)
+        status = check_published(writer, record, error);
+    if (status != NPYX_OK)
+        return status;
+    if (!is_npy)
+        return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
+    status = reserve_row(writer, error);
+    if (status != NPYX_OK)
+        return status;
+    return kind == NPYX_TARGET_NEW ? reserve_header(writer, error) : find_end(writer, error);
+}
+
+npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error) {
+    npyext_published *record = record_of(writer);
+    if (record == NULL)
+        return npyx_fail_nomem(error);
+    if (writer->lost.status != NPYX_OK) {
+        npyx_status lost = writer->lost.status;
+        npyx_error_set(error, lost, -1, "what the last COMMIT wrote is lost: %s", writer->lost.message);
+        writer->lost.status = NPYX_OK;
+        return lost;
+    }
+    if (writer->is_open)
+        return NPYX_OK;
+    if (record->owner != NULL)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "this transaction has written rows and then changed a schema; commit it first");
+    writer->nrows = writer->nrows_before = 0;
+    writer->is_spoilt = writer->has_taken_back = false;
+    npyx_status status = open_target(writer, record, error);
+    if (status == NPYX_OK)
+        status = npyext_table_writer_mark(writer, BEGINNING, error);
+    if (status == NPYX_OK)
+        record->owner = writer;
+    else
+        npyext_table_writer_rollback(writer);
+    return status;
+}
+
+/* ---- ending ---- */
+
+/* The archive is written to the target's sink, and goes first. */
+static void close_archive(npyext_table_writer *writer) {
+    npyx_archive_writer_close(writer->archive);
+    writer->archive = NULL;
+}
+
+static void close_transaction(npyext_table_writer *writer) {
+    npyext_published *record = record_of(writer); /* there is one: begin made it */
+    npyext_table_writer_release(writer, BEGINNING);
+    npyext_array_builder_clear(&writer->row);
+    writer->is_open = writer->is_published = false;
+    if (record != NULL && record->owner == writer)
+        record->owner = NULL;
+}
+
+void npyext_table_writer_rollback(npyext_table_writer *writer) {
+    npyext_published *record = writer->is_open ? record_of(writer) : NULL;
+    npyx_file_info now;
+    if (!writer->is_open)
+        return;
+    close_archive(writer);
+    npyx_target_abandon(&writer->target);
+    /* cutting off what was added is no change by others */
+    if (record != NULL && npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
+        now.inode == record->info.inode && now.device == record->info.device &&
+        now.nbytes == record->info.nbytes)
+        record->info = now;
+    close_transaction(writer);
+}
+
+void npyext_table_writer_withdraw(npyext_table_writer *writer) {
+    if (writer->is_published)
+        npyx_target_withdraw(&writer->target);
+    writer->is_published = false;
+}
+
+/* The header with the number of rows, to be written when all of them are on disk. */
+static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
+    npyx_buffer header = {.host = &writer->connection->host};
+    npyx_array array;
+    int64_t nrows = npyext_table_writer_next(writer);
+    if (writer->shape[0] >= 0 && nrows != writer->shape[0])
+        return npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and there are %" PRId64,
+                         writer->shape[0], nrows);
+    npyx_status status = npyext_table_writer_measure(writer, nrows, &array, error);
+    if (status == NPYX_OK)
+        status = npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, false,
+                                               writer->version_major, writer->header_nbytes, &header, error);
+    if (status == NPYX_OK)
+        status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);
+    npyx_buffer_clear(&header);
+    return status;
+}
+
+/* *does_one: a database on disk has its own part in the transaction. Its commit, which comes between xSync
+ * and xCommit, may fail or be put off (SQLITE_BUSY). TEMP is always written to by an INSERT into a table of
+ * its own; that cannot fail. */
+static npyx_status look_for_others(sqlite3 *db, bool *does_one, npyx_error *error) {
+    sqlite3_stmt *statement = NULL;
+    *does_one = false;
+    int code = sqlite3_prepare_v2(db, "PRAGMA database_list", -1, &statement, NULL);
+    while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
+        const char *schema = (const char *)sqlite3_column_text(statement, 1);
+        *does_one = *does_one || schema == NULL ||
+                    (strcmp(schema, "temp") != 0 && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE);
+    }
+    int end_code = sqlite3_finalize(statement);
+    code = code == SQLITE_OK ? end_code : code;
+    if (code == SQLITE_NOMEM)
+        return npyx_fail_nomem(error);
+    if (code == SQLITE_INTERRUPT)
+        return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+    *does_one = *does_one || code != SQLITE_OK; /* an authorizer's no says nothing */
+    return NPYX_OK;
+}
+
+/* Whether the table is there. A ROLLBACK TO a savepoint older than its CREATE takes it away, and SQLite does
+ * not tell it so when nothing but single rows came in between. */
+static bool is_declared(const npyext_table_writer *writer) {
+    return sqlite3_table_column_metadata(writer->connection->db, "temp", writer->table, NULL, NULL, NULL,
+                                         NULL, NULL, NULL) != SQLITE_ERROR;
+}
+
+npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error) {
+    if (writer->is_open && !is_declared(writer))
+        npyext_table_writer_rollback(writer);
+    if (!writer->is_open)
+        return NPYX_OK;
+    if (writer->is_spoilt)
+        return npyx_fail(error, NPYX_IO, -1,
+                         "rows that a ROLLBACK TO should have taken out are still there; roll all back");
+    writer->is_vain = writer->nrows == 0 && (writer->has_taken_back || !writer->is_new);
+    if (writer->is_vain)
+        return NPYX_OK;
+    npyext_connection_begin(writer->connection);
+    npyext_table_writer_withdraw(writer);
+    npyx_status status = writer->format == NPYX_FORMAT_NPY
+                             ? seal_header(writer, error)
+                             : npyx_archive_writer_finish(writer->archive, error);
+    if (status == NPYX_OK)
+        status = npyx_target_prepare(&writer->target, error);
+    bool does_another_write = false;
+    if (status == NPYX_OK)
+        status = look_for_others(writer->connection->db, &does_another_write, error);
+    if (status != NPYX_OK || does_another_write)
+        return status;
+    status = npyx_target_publish(&writer->target, error);
+    writer->is_published = status == NPYX_OK;
+    return status;
+}
+
+void npyext_table_writer_commit(npyext_table_writer *writer) {
+    npyext_published *record = writer->is_open ? record_of(writer) : NULL;
+    if (record == NULL)
+        return;
+    if (writer->is_vain) {
+        npyext_table_writer_rollback(writer);
+        return;
+    }
+    close_archive(writer);
+    npyx_status status = npyx_target_commit(&writer->target, &writer->lost);
+    writer->lost.status = status;
+    if (status != NPYX_OK)
+        sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", writer->path,
+                    writer->lost.message);
+    record->is_published =
+        record->is_published || status == NPYX_OK; /* what has failed has published nothing */
+    npyx_file_info_of_path(&writer->connection->host, writer->path, &record->info);
+    close_transaction(writer);
+}
+
+/* ---- savepoints ---- */
+
+static void clear_marks_from(npyext_table_writer *writer, int first) {
+    while (writer->nmarks > first)
+        npyx_archive_mark_clear(&writer->marks[--writer->nmarks].archive);
+}
+
+/* The first mark of a savepoint not older than this one. */
+static int find_mark(const npyext_table_writer *writer, int savepoint) {
+    int i = 0;
+    while (i < writer->nmarks && writer->marks[i].savepoint < savepoint)
+        i++;
+    return i;
+}
+
+void npyext_table_writer_release(npyext_table_writer *writer, int savepoint) {
+    clear_marks_from(writer, find_mark(writer, savepoint));
+}
+
+npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error) {
+    npyx_host *host = &writer->connection->host;
+    if (!writer->is_open)
+        return NPYX_OK;
+    npyext_table_writer_release(writer, savepoint);
+    if (writer->nmarks == writer->capacity_nmarks) {
+        int capacity_nmarks = writer->capacity_nmarks == 0 ? 4 : writer->capacity_nmarks * 2;
+        void *grown =
+            host->resize(host->ctx, writer->marks, (size_t)capacity_nmarks * sizeof writer->marks[0]);
+        if (grown == NULL) {
+            writer->unmarked = savepoint;
+            return npyx_fail_nomem(error);
+        }
+        writer->marks = grown;
+        writer->capacity_nmarks = capacity_nmarks;
+    }
+    npyext_writer_mark *mark = &writer->marks[writer->nmarks];
+    *mark = (npyext_writer_mark){.savepoint = savepoint, .nrows = writer->nrows};
+    npyx_status status =
+        writer->archive == NULL ? NPYX_OK : npyx_archive_writer_mark(writer->archive, &mark->archive, error);
+    writer->unmarked = status == NPYX_OK ? BEGINNING : savepoint;
+    if (status == NPYX_OK)
+        writer->nmarks++;
+    else
+        npyx_archive_mark_clear(&mark->archive);
+    return status;
+}
+
+npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error) {
+    if (!writer->is_open)
+        return NPYX_OK;
+    npyext_table_writer_withdraw(writer);
+    writer->has_taken_back = true;
+    int i = find_mark(writer, savepoint);
+    bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
+    if (!is_marked && writer->unmarked == savepoint)
+        return NPYX_OK; /* what was to follow it has not begun */
+    const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
+    npyx_status status;
+    if (writer->archive != NULL)
+        status = npyx_archive_writer_return(writer->archive, &mark->archive, error);
+    else
+        status = npyx_sink_cut(
+            writer->target.sink,
+            writer->target.sink->nbytes - (writer->nrows - mark->nrows) * writer->row_nbytes, error);
+    writer->is_spoilt = status != NPYX_OK; /* it holds rows that are none */
+    if (status != NPYX_OK)
+        return status;
+    writer->nrows = mark->nrows;
+    clear_marks_from(writer, i + is_marked); /* the savepoint itself stays, to be returned to again */
+    return NPYX_OK;
+}

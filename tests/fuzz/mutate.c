@@ -1,0 +1,303 @@
+/*
+ * Mutations that know the formats, for libFuzzer: a change inside of an array reaches the code behind the
+ * checks around it. A zip gets right sizes, CRCs and a directory again, a .npy the length of its header, a
+ * .ten counts that fit. One change in five is libFuzzer's own, so that the checks meet wrong ones, too.
+ */
+#include <zlib.h>
+
+#include "fuzz.h"
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
+enum { MAX_NBYTES = 1 << 16, MAX_NMEMBERS = 16, LOCAL_NBYTES = 30, RECORD_NBYTES = 46, END_NBYTES = 22 };
+
+typedef struct bytes {
+    uint8_t *at;
+    size_t nbytes;
+    size_t capacity;
+} bytes;
+
+static uint32_t state;
+
+static uint32_t below(uint32_t n) {
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % n;
+}
+
+static void append(bytes *out, const void *from, size_t nbytes) {
+    if (nbytes > out->capacity - out->nbytes)
+        nbytes = out->capacity - out->nbytes;
+    if (nbytes > 0)
+        memcpy(out->at + out->nbytes, from, nbytes);
+    out->nbytes += nbytes;
+}
+
+static void append_number(bytes *out, uint64_t number, int nbytes) {
+    for (int i = 0; i < nbytes; i++)
+        append(out, &(uint8_t){i < 8 ? (uint8_t)(number >> (8 * i)) : 0}, 1);
+}
+
+static bytes new_bytes(size_t capacity) {
+    bytes made = {malloc(capacity), 0, capacity};
+    fuzz_require(made.at != NULL);
+    return made;
+}
+
+/* A mutated copy. */
+static bytes mutated(const uint8_t *from, size_t nbytes) {
+    bytes made = new_bytes(nbytes + 256);
+    append(&made, from, nbytes);
+    made.nbytes = LLVMFuzzerMutate(made.at, nbytes, made.capacity);
+    return made;
+}
+
+static size_t mutate_file(uint8_t *data, size_t size, size_t capacity);
+
+/* ---- .npy ---- */
+
+/* As many bytes behind a header as it claims, when they are few. */
+static void append_items(const uint8_t *data, size_t nbytes, bytes *out) {
+    fuzz_host fuzz;
+    npyx_array array;
+    size_t header_nbytes = 0;
+    fuzz_host_init(&fuzz);
+    npyx_array_init(&array, &fuzz.host);
+    append(out, data, nbytes);
+    if (npyx_header_npy_measure(out->at, out->nbytes, &header_nbytes, NULL) == NPYX_OK &&
+        npyx_header_npy_parse(out->at, header_nbytes, &array, NULL) == NPYX_OK && array.nbytes <= 1 << 13) {
+        while (out->nbytes < header_nbytes + (size_t)array.nbytes && out->nbytes < out->capacity)
+            append_number(out, below(256), 1);
+        if (out->nbytes > header_nbytes + (size_t)array.nbytes && below(4) > 0)
+            out->nbytes = header_nbytes + (size_t)array.nbytes;
+    }
+    npyx_array_clear(&array);
+}
+
+static size_t mutate_npy(uint8_t *data, size_t size, size_t capacity) {
+    bool is_short = data[6] == 1;
+    size_t prefix_nbytes = is_short ? 10 : 12, header_nbytes = data[8] | (size_t)data[9] << 8;
+    if (size < prefix_nbytes || header_nbytes > size - prefix_nbytes)
+        return LLVMFuzzerMutate(data, size, capacity);
+    const uint8_t *text = data + prefix_nbytes, *items = text + header_nbytes;
+    size_t items_nbytes = size - prefix_nbytes - header_nbytes;
+    bool wants_text = below(3) > 0;
+    bytes changed = wants_text ? mutated(text, header_nbytes) : mutated(items, items_nbytes);
+    bytes out = new_bytes(capacity);
+    append(&out, data, 8);
+    if (below(20) == 0)
+        out.at[6] = (uint8_t)(1 + below(3));
+    append_number(&out, wants_text ? changed.nbytes : header_nbytes, out.at[6] == 1 ? 2 : 4);
+    append(&out, wants_text ? changed.at : text, wants_text ? changed.nbytes : header_nbytes);
+    append_items(wants_text ? items : changed.at, wants_text ? items_nbytes : changed.nbytes, &out);
+    memcpy(data, out.at, out.nbytes);
+    free(changed.at);
+    free(out.at);
+    return out.nbytes;
+}
+
+/* ---- zip ---- */
+
+typedef struct zip_member {
+    bytes name, contents;
+    uint16_t method;
+} zip_member;
+
+static bytes inflated(const uint8_t *from, size_t nbytes) {
+    bytes out = new_bytes(MAX_NBYTES);
+    z_stream stream = {
+        .next_in = (uint8_t *)from, .avail_in = (uInt)nbytes, .next_out = out.at, .avail_out = MAX_NBYTES};
+    fuzz_require(inflateInit2(&stream, -15) == Z_OK);
+    inflate(&stream, Z_FINISH);
+    out.nbytes = stream.total_out;
+    inflateEnd(&stream);
+    return out;
+}
+
+static bytes deflated(const bytes *from) {
+    bytes out = new_bytes(2 * MAX_NBYTES);
+    z_stream stream = {
+        .next_in = from->at, .avail_in = (uInt)from->nbytes, .next_out = out.at, .avail_out = 2 * MAX_NBYTES};
+    int strategy = below(4) == 0 ? Z_FIXED : Z_DEFAULT_STRATEGY;
+    fuzz_require(deflateInit2(&stream, (int)below(10), 8, -9, 1, strategy) == Z_OK);
+    deflate(&stream, Z_FINISH);
+    out.nbytes = stream.total_out;
+    deflateEnd(&stream);
+    return out;
+}
+
+/* Takes the members whose local headers tell their sizes. */
+static int take_members(const uint8_t *data, size_t size, zip_member *members) {
+    int nmembers = 0;
+    size_t off = 0;
+    while (nmembers < MAX_NMEMBERS && size - off >= LOCAL_NBYTES && memcmp(data + off, "PK\3\4", 4) == 0) {
+        const uint8_t *local = data + off;
+        size_t packed_nbytes = npyx_load_u32(local + 18, false),
+               name_nbytes = npyx_load_u16(local + 26, false);
+        size_t room_nbytes = size - off - LOCAL_NBYTES, extra_nbytes = npyx_load_u16(local + 28, false);
+        if (name_nbytes + extra_nbytes > room_nbytes ||
+            packed_nbytes > room_nbytes - name_nbytes - extra_nbytes)
+            break;
+        const uint8_t *packed = local + LOCAL_NBYTES + name_nbytes + extra_nbytes;
+        zip_member *member = &members[nmembers++];
+        member->method = npyx_load_u16(local + 8, false);
+        member->name = new_bytes(name_nbytes + 1);
+        append(&member->name, local + LOCAL_NBYTES, name_nbytes);
+        if (member->method == 8) {
+            member->contents = inflated(packed, packed_nbytes);
+        } else {
+            member->contents = new_bytes(packed_nbytes + 1);
+            append(&member->contents, packed, packed_nbytes);
+        }
+        off += LOCAL_NBYTES + name_nbytes + extra_nbytes + packed_nbytes;
+    }
+    return nmembers;
+}
+
+/* Versions, flags and so on to the lengths: the same bytes in the local header and in the directory. */
+static void append_facts(const zip_member *member, uint32_t crc, size_t packed_nbytes, bytes *out) {
+    append_number(out, 20, 2);
+    append_number(out, 0x800, 2);
+    append_number(out, member->method, 2);
+    append_number(out, 0x21 << 16, 4);
+    append_number(out, crc, 4);
+    append_number(out, packed_nbytes, 4);
+    append_number(out, member->contents.nbytes, 4);
+    append_number(out, member->name.nbytes, 2);
+    append_number(out, 0, 2);
+}
+
+static void build_zip(const zip_member *members, int nmembers, bytes *out) {
+    bytes directory = new_bytes(MAX_NBYTES);
+    for (int i = 0; i < nmembers; i++) {
+        const zip_member *member = &members[i];
+        uint32_t crc = (uint32_t)crc32(0, member->contents.at, (uInt)member->contents.nbytes);
+        bytes packed = member->method == 8 ? deflated(&member->contents) : member->contents;
+        size_t off = out->nbytes;
+        append(out, "PK\3\4", 4);
+        append_facts(member, crc, packed.nbytes, out);
+        append(out, member->name.at, member->name.nbytes);
+        append(out, packed.at, packed.nbytes);
+        append(&directory, "PK\1\2\24\0", 6);
+        append_facts(member, crc, packed.nbytes, &directory);
+        append_number(&directory, 0, 10);
+        append_number(&directory, off, 4);
+        append(&directory, member->name.at, member->name.nbytes);
+        if (member->method == 8)
+            free(packed.at);
+    }
+    size_t directory_off = out->nbytes;
+    append(out, directory.at, directory.nbytes);
+    append(out, "PK\5\6\0\0\0\0", 8);
+    append_number(out, (uint64_t)nmembers, 2);
+    append_number(out, (uint64_t)nmembers, 2);
+    append_number(out, directory.nbytes, 4);
+    append_number(out, directory_off, 4);
+    append_number(out, 0, 2);
+    free(directory.at);
+}
+
+static void mutate_member(zip_member *member) {
+    if (below(8) == 0) {
+        bytes name = mutated(member->name.at, member->name.nbytes);
+        if (name.nbytes > 200)
+            name.nbytes = 200;
+        free(member->name.at);
+        member->name = name;
+    } else if (below(6) == 0) {
+        member->method = member->method == 8 ? 0 : 8;
+    } else {
+        bytes contents = new_bytes(member->contents.nbytes + 4096);
+        append(&contents, member->contents.at, member->contents.nbytes);
+        contents.nbytes = mutate_file(contents.at, contents.nbytes, contents.capacity);
+        free(member->contents.at);
+        member->contents = contents;
+    }
+}
+
+static size_t mutate_zip(uint8_t *data, size_t size, size_t capacity) {
+    zip_member members[MAX_NMEMBERS];
+    int nmembers = take_members(data, size, members);
+    bytes out = new_bytes(capacity);
+    int nkept = nmembers > 1 && below(20) == 0 ? nmembers - 1 : nmembers;
+    if (nkept > 0) {
+        mutate_member(&members[below((uint32_t)nkept)]);
+        build_zip(members, nkept, &out);
+        memcpy(data, out.at, out.nbytes);
+        size = out.nbytes;
+    } else {
+        size = LLVMFuzzerMutate(data, size, capacity);
+    }
+    for (int i = 0; i < nmembers; i++) {
+        free(members[i].name.at);
+        free(members[i].contents.at);
+    }
+    free(out.at);
+    return size;
+}
+
+/* ---- .ten ---- */
+
+static void append_chunk(const uint8_t *payload, size_t nbytes, bytes *out) {
+    append(out, "~TenBin~", 8);
+    append_number(out, nbytes, 8);
+    append(out, payload, nbytes);
+    for (; nbytes % 64 != 0; nbytes++)
+        append_number(out, 0, 1);
+}
+
+/* Changes the payload of one chunk. */
+static size_t mutate_ten(uint8_t *data, size_t size, size_t capacity) {
+    bytes out = new_bytes(capacity);
+    uint32_t chosen = below(8), chunk = 0;
+    for (size_t off = 0; size - off >= 16; chunk++) {
+        uint64_t nbytes = npyx_load_u64(data + off + 8, false);
+        if (memcmp(data + off, "~TenBin~", 8) != 0 || nbytes > size - off - 16)
+            break;
+        const uint8_t *payload = data + off + 16;
+        if (chunk == chosen) {
+            bytes changed = mutated(payload, (size_t)nbytes);
+            append_chunk(changed.at, changed.nbytes, &out);
+            free(changed.at);
+        } else {
+            append_chunk(payload, (size_t)nbytes, &out);
+        }
+        size_t padded_nbytes = 16 + (((size_t)nbytes + 63) & ~(size_t)63);
+        off = padded_nbytes < size - off ? off + padded_nbytes : size;
+    }
+    if (chunk <= chosen || out.nbytes == 0)
+        out.nbytes = 0;
+    size_t made_nbytes = out.nbytes;
+    if (made_nbytes > 0)
+        memcpy(data, out.at, made_nbytes);
+    free(out.at);
+    return made_nbytes > 0 ? made_nbytes : LLVMFuzzerMutate(data, size, capacity);
+}
+
+static size_t mutate_file(uint8_t *data, size_t size, size_t capacity) {
+    if (below(5) > 0 && size >= 12 && memcmp(data, "\x93NUMPY", 6) == 0)
+        return mutate_npy(data, size, capacity);
+    if (below(5) > 0 && size >= LOCAL_NBYTES && memcmp(data, "PK\3\4", 4) == 0)
+        return mutate_zip(data, size, capacity);
+    if (below(5) > 0 && size >= 16 && memcmp(data, "~TenBin~", 8) == 0)
+        return mutate_ten(data, size, capacity);
+    return LLVMFuzzerMutate(data, size, capacity);
+}
+
+__attribute__((weak)) size_t fuzz_prefix_nbytes(const uint8_t *data, size_t size) {
+    (void)data;
+    (void)size;
+    return 0;
+}
+
+__attribute__((weak)) size_t fuzz_mutate_prefix(uint8_t *data, size_t size, size_t capacity, unsigned seed) {
+    (void)seed;
+    return LLVMFuzzerMutate(data, size, capacity);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
+    state = seed;
+    size_t prefix_nbytes = fuzz_prefix_nbytes(data, size);
+    if (prefix_nbytes > 0 && below(3) == 0)
+        return fuzz_mutate_prefix(data, size, max_size, below(1 << 20));
+    return prefix_nbytes + mutate_file(data + prefix_nbytes, size - prefix_nbytes, max_size - prefix_nbytes);
+}

@@ -1,0 +1,213 @@
+"""Seeds of the fuzz targets: `python3 tests/fuzz/seeds.py FOLDER` writes FOLDER/TARGET/*, small files.
+
+They come from the makers of the project's own tests, so that a new kind of file is a seed as soon as it is tested.
+"""
+
+import io
+import os
+import re
+import struct
+import sys
+import zipfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import numpy as np  # noqa: E402
+
+import arrays  # noqa: E402
+import make_files  # noqa: E402
+from formats import header_text, npy, npz, ten  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MAX_BYTES = 4096
+
+
+def npy_files():
+    """Every dtype, in both byte orders, scalar, empty, Fortran and structured."""
+    rng = np.random.default_rng(1)
+    for dtype in arrays.SCALARS + arrays.ITEM_SIZE_ZERO:
+        for order in arrays.both_byte_orders(dtype):
+            yield arrays.npy_bytes(arrays.random_array(rng, order, (3,)))
+    for shape in [(), (0,), (1,), (2, 3), (3, 0, 2), (2, 1, 3, 1), (1,) * 32]:
+        yield arrays.npy_bytes(arrays.random_array(rng, "<f8", shape))
+        yield arrays.npy_bytes(arrays.random_array(rng, ">i2", shape, "F"))
+    for _ in range(40):
+        yield arrays.npy_bytes(arrays.random_array(rng, arrays.random_structured_dtype(rng), (2,)))
+    for version in [(1, 0), (2, 0), (3, 0)]:
+        yield arrays.npy_bytes(np.arange(5), version)
+    for _, contents in [*make_files.types(), *make_files.structured()]:
+        yield contents
+    yield arrays.object_npy_bytes()
+    yield npy("<f4", (2**40, 0, 3), b"")
+    yield npy("<f4", (1000,), bytes(8))
+
+
+def npz_files():
+    rng = np.random.default_rng(2)
+    members = {"a": np.arange(6).reshape(2, 3), "d/b": rng.normal(size=3), "c": np.array(["x", "yz"])}
+    for variant in arrays.NPZ_VARIANTS:
+        yield arrays.npz_bytes(members, variant)
+        yield arrays.zip_bytes(arrays.mixed_entries(), variant)
+    yield arrays.zip_bytes([("a.npy", arrays.npy_bytes(np.zeros(3))), ("a.npy", b"x"), ("\u540d.npy", b"")])
+    yield npz([], comment=b"nothing")
+    yield npz([("no date.npy", arrays.npy_bytes(np.arange(2)))], when=(1980, 0, 0, 0, 0, 0))
+    yield arrays.npy_bytes(np.arange(4))
+    yield b"bytes before" + arrays.npz_bytes({"x": np.arange(3)})
+    yield arrays.npz_bytes({"f": np.asfortranarray(np.arange(300).reshape(15, 20) % 7)}, "deflate")
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        yield npz([("x.npy", arrays.npy_bytes(np.arange(3)))], method)
+    for dtype in ("<f8", ">i2", "?", "<M8[s]", "S3"):
+        yield arrays.npz_bytes({"x": arrays.random_array(rng, dtype, (4,)), "y": arrays.random_array(rng, dtype, (4, 2))})
+
+
+def ten_files():
+    rng = np.random.default_rng(3)
+    for order in "<>":
+        for code in arrays.TEN_CODES:
+            yield arrays.ten_bytes([arrays.random_array(rng, code, (3,)), np.zeros((2, 0), "f4")], order, ["one"])
+    yield arrays.ten_bytes([np.array(i) for i in range(5)], infos=["a", "b", "a", "", "12345678"])
+    yield ten([("f8", "deep", (1,) * 9, bytes(8)), ("f8", "\0deeper", (1,) * 40, bytes(8))])
+
+
+def dtype_texts():
+    with open(os.path.join(HERE, "..", "..", "src", "dtype_parse.c"), encoding="utf-8") as source:
+        yield from re.findall(r'^    \{"([^"]+)", NPYX_', source.read(), re.M)
+    rng = np.random.default_rng(4)
+    for dtype in arrays.SCALARS:
+        for order in arrays.both_byte_orders(dtype):
+            yield order.str
+    for _ in range(60):
+        yield repr(np.lib.format.dtype_to_descr(arrays.random_structured_dtype(rng)))
+    yield from ["float32[*, 128]", "[>=1000, 28, 28]", "int64[..., 3]", "datetime64[25s]", "M8[s/1000]", "<U2147483647"]
+    yield from ['[["x","<f4"],["y","<i8",[3]]]', "[('a', ('<f4', (2,))), ('', '|V4')]", "('<i4', (2, 3))", "O8", "f4\0"]
+    yield repr([("quote'\"", "f4"), ("tab\t line\n\r \x1b \\", "i2", 1), ("deep", "u1", (1,) * 65)])
+    yield from ["[('x', ('f4', 2, 3))]", "[('x', ('S9', (2147483647,)))]", "[" + "('name', 'f4'), " * 9 + "]", ">" * 70]
+
+
+def literals():
+    yield from map(header_text, ["<f4", [("x", "<f4"), (("t", "y"), ">i2", (2, 3))]], [(3,), (2, 2)])
+    yield from ["{'a': 1, \"b\": [True, False, None], }", "(1, -2, 0x1f, 0o17, 0b11, 1_000)", "[" * 199 + "]" * 199]
+    yield from ["'\\x41\\u00e9\\U0001f600\\n\\'\\N{DASH}'", "b'\\xff' b'y'", "'a' 'b' \"c\"", "'''long'''", "r'\\n'"]
+    yield from ["(1,\r\n 2)", "'a\\\r\nb'", "[1, 'x"]
+    yield from ["99999999999999999999", "-9223372036854775808", "1L", "()", "(1,)", "# comment\n1", "1 \\\n"]
+
+
+SLICES = ["[" * 70, "9" * 30, "10:20", ":, 3", "..., ::-2", "-1", "None, 1", "[1:, ::3]", "(0, ..., newaxis)", "::-1, 1:2, :5:2", "()", "5:2"]
+
+
+def slices():
+    for i, text in enumerate(SLICES):
+        for first in SLICES[:3]:
+            shape = bytes([2 * (2 + i % 3) + i % 2, 3, 4, 5, 6])
+            yield shape + bytes([len(first)]) + first.encode() + bytes([i, 2, 1]) + bytes([len(text)]) + text.encode() + b"..."
+
+
+def jsons():
+    texts = ["[[1, 2], [3]]", "[[1], {}]", "[1, null, true, false, \"x\", [2]]", "[1, 2.5, null]", "[[1, 2], [3, 4]]", "[true, false]", '["a", "\\u00e9\\ud83d\\ude00"]', "[]", "[[], []]", "3",
+             "[9e999, -9e999, 1e-5]", "[18446744073709551615, 9223372036854775808]", '{"x": 1, "y": [1, 2]}']
+    for text in texts:
+        for dtype in ["", "f4", "<i2", "?", "U5", "S9", ">u8", "f2", "f16", "bfloat16"]:
+            yield dtype, text
+    yield "c16", "[[1, 2], [null, 9e999]]"
+    yield "M8[D]", '["2020-02-29", null, 17]'
+    yield "m8[s]", "[1, null, -5]"
+    yield "[('x', '<f4'), ('y', '>i2', (2,))]", '[{"x": 1, "y": [1, 2]}, {"x": null, "y": [3, 4]}]'
+    yield "[('x', '<f4'), ('y', [('z', 'S3')])]", '[[1, ["abc"]], [2, ["d"]]]'
+
+
+def texts():
+    for text in ["0", "-0.0", "1e308", "123456789.125", "4.9e-324", "18446744073709551615", "2020-02-29", "1969-12-31 23:59:59.999",
+                 "-0044-03-15T12", "NaT", "2020-01-01T12:3", "2020-01-1", "9999999999999999-01-01", "25s", "s/1000", "generic", "[1, {\"a\": [null, \"\\u00e9\"]}]", "[2, -1, 3]", "deflate:9"]:
+        for i in range(3):
+            yield struct.pack("<dBBB", 1.5 * 10.0 ** (20 * i - 20), len(text) % 14, i, 3) + text.encode()
+
+
+def writes():
+    rng = np.random.default_rng(5)
+    for flags in (0, 1, 2, 3):
+        for _ in range(8):
+            operations = b""
+            for _ in range(6):
+                name = bytes(rng.choice(list(b"abcxyz/."), rng.integers(1, 6)))
+                member = bytes([rng.integers(256), 2, rng.integers(1, 5), rng.integers(1, 5), len(name)]) + name
+                operations += bytes([0]) + member + bytes([9, rng.integers(256), 200] + [0] * 3)
+                operations += bytes([rng.integers(4, 8) + 8 * rng.integers(3)])
+            yield bytes([flags]) + (bytes([99]) if flags & 2 else b"") + operations
+
+
+def arguments_of(statement):
+    """Something sensible for ?2 to ?4 of a statement of fuzz_sql."""
+    chosen = {"astype = ": "<f4", "view = ": "<i8", "field = ": "x", "expect = ": "float64", "on_error = ": "skip",
+              "npy_astype(?1, ": "<f4", "npy_reshape(?1, ": "[-1]", "npy_order(?1, ": "F", "npy_transpose(?1, ": "[1, 0]",
+              "npy_member(?1, ": "a", "npy_from_json(": "[[1, 2], [3, 4]]", "npy_from_json(?2, ": "<i2",
+              "npy_from_data(?1, ": "u1", "npy_from_data(?1, ?2, ": "[-1]", "npy_array(value, ": "<f4",
+              "npy_array(value, ?2, ": "[-1]", "npy_records(": "[('a', '<f4'), ('b', '<U3')]", "npy_stack(data, ": "<f8",
+              "npy_stack(column1, ": "<f4", "npz_archive(column1, ?1, ": "deflate:9", "npy_stats(?1, '', ?2) WHERE axis = ": "0"}
+    quoted = iter([{"dtype=%Q": b"<f4", "shape=%Q": b"[-1]", "method=%Q": b"deflate"}.get(text) for text in re.findall(r"\w*=?%Q", statement)])
+    for number in (2, 3, 4):
+        own = next(quoted, None)
+        if own is not None:
+            yield own
+            continue
+        found = [text for before, text in chosen.items() if f"{before}?{number}" in statement]
+        yield found[-1].encode() if found else None
+
+
+def statements():
+    """The texts of each statement of fuzz_sql, in the order of their numbers."""
+    with open(os.path.join(HERE, "fuzz_sql_statements.h"), encoding="utf-8") as source:
+        body = source.read()
+    begin = body.index("statements[] = {") + len("statements[] = {")
+    body = re.sub(r"/\*.*?\*/", "", body[begin : body.index("\n};", begin)], flags=re.S)
+    comparisons, found = 10, []
+    for macro, brace, text in re.findall(r'(COMPARED)|([{}])|"((?:\\.|[^"\\])*)"', body):
+        if macro:
+            found += [["<", comparisons]]
+        elif brace == "{":
+            found += [["", 1]]
+        else:
+            found[-1][0] += text
+    return [text for text, count in found for _ in range(count)]
+
+
+def sqls():
+    files = [arrays.npy_bytes(np.arange(6.0).reshape(2, 3)), arrays.npy_bytes(np.array([3, -1, 7])),
+             arrays.npz_bytes({"a": np.arange(4), "b": np.ones(4)}, "deflate"), arrays.ten_bytes([np.arange(4, dtype="i2")]),
+             arrays.npy_bytes(np.array([(1, 2.5), (3, 4)], [("x", "<i4"), ("y", "<f8")])),
+             arrays.npy_bytes(np.array([1 + 2j, 3])), arrays.npy_bytes(np.array(["ab", "c"])),
+             arrays.npy_bytes(np.array(["2020-01-01", "NaT"], "M8[D]"))]
+    for number, statement in enumerate(statements()):
+        for k, contents in enumerate(files):
+            texts = [b"\1\1", b"\1\5", b""] if k % 2 else [b":", b"2.5", b"0"]
+            texts = [own if own is not None else text for own, text in zip(arguments_of(statement), texts)]
+            yield bytes([number]) + b"".join(bytes([len(text)]) + text for text in texts) + contents
+
+
+SEEDS = {
+    "header": npy_files,
+    "dtype": lambda: (text.encode() for text in dtype_texts()),
+    "literal": lambda: (bytes([i % 2]) + text.encode() for i, text in enumerate(literals())),
+    "npz": npz_files,
+    "ten": ten_files,
+    "slice": slices,
+    "json": lambda: (bytes([len(dtype)]) + dtype.encode() + text.encode() for dtype, text in jsons()),
+    "text": texts,
+    "write": writes,
+    "sql": sqls,
+}
+
+
+def write_seeds(folder, target):
+    """The number of seeds written to FOLDER/TARGET."""
+    path = os.path.join(folder, target)
+    os.makedirs(path, exist_ok=True)
+    number = 0
+    for number, contents in enumerate((c for c in SEEDS[target]() if len(c) <= MAX_BYTES), 1):
+        with open(os.path.join(path, f"{number:04}"), "wb") as file:
+            file.write(contents)
+    return number
+
+
+if __name__ == "__main__":
+    for target in SEEDS:
+        print(target, write_seeds(sys.argv[1], target))

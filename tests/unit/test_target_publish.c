@@ -1,0 +1,203 @@
+/* Files that are written and published: by names and without, published and taken back, added to in place. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../src/target_file.h"
+#include "unit_host.h"
+
+static char folder[] = "/tmp/npyext-target-XXXXXX";
+static char path[64];
+static unit_host unit;
+static npyx_error error;
+
+static void put(const char *text) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_holds(const char *text) {
+    char found[64] = {0};
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t nbytes = fread(found, 1, sizeof found - 1, file);
+    fclose(file);
+    assert_string_equal(found, text);
+    assert_int_equal(nbytes, strlen(text));
+}
+
+/* Names in the folder but for . and .. */
+static int count_names(void) {
+    int n = 0;
+    DIR *names = opendir(folder);
+    assert_non_null(names);
+    while (readdir(names) != NULL)
+        n++;
+    closedir(names);
+    return n - 2;
+}
+
+static npyx_target open_target(npyx_target_kind kind, bool uses_names) {
+    npyx_target target = {0};
+    assert_int_equal(npyx_target_open_as(&target, &unit.host, kind, path, uses_names, &error), NPYX_OK);
+    return target;
+}
+
+static void append(npyx_target *target, const char *text) {
+    assert_int_equal(npyx_sink_append(target->sink, text, strlen(text), &error), NPYX_OK);
+}
+
+static void prepare_and_publish(npyx_target *target) {
+    assert_int_equal(npyx_target_prepare(target, &error), NPYX_OK);
+    assert_int_equal(npyx_target_publish(target, &error), NPYX_OK);
+}
+
+static int begin(void **state) {
+    (void)state;
+    unit_host_init(&unit);
+    unlink(path);
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    return unit.nblocks != 0;
+}
+
+static void test_what_was_published_can_be_taken_back(void **state) {
+    (void)state;
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        put("old");
+        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
+        append(&target, "new");
+        prepare_and_publish(&target);
+        assert_holds("new");
+        npyx_target_withdraw(&target);
+        assert_holds("old");
+        append(&target, " and more");
+        prepare_and_publish(&target);
+        assert_holds("new and more");
+        npyx_target_abandon(&target);
+        assert_holds("old");
+        assert_int_equal(count_names(), 1);
+    }
+}
+
+static void test_a_file_where_none_was_goes_away_again(void **state) {
+    (void)state;
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
+        append(&target, "new");
+        prepare_and_publish(&target);
+        assert_holds("new");
+        npyx_target_withdraw(&target);
+        assert_int_not_equal(access(path, F_OK), 0);
+        append(&target, "er");
+        prepare_and_publish(&target);
+        assert_holds("newer");
+        npyx_target_abandon(&target);
+        assert_int_equal(count_names(), 0);
+    }
+}
+
+static void test_a_commit_is_for_good(void **state) {
+    (void)state;
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        put("old");
+        npyx_target target = open_target(NPYX_TARGET_COPY, uses_names);
+        append(&target, " and new");
+        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+        assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+        assert_holds("old and new");
+        npyx_target_abandon(&target); /* does nothing */
+        assert_holds("old and new");
+        assert_int_equal(count_names(), 1);
+    }
+}
+
+static void test_a_path_that_went_to_others_is_theirs(void **state) {
+    (void)state;
+    put("old");
+    npyx_target target = open_target(NPYX_TARGET_NEW, false);
+    append(&target, "new");
+    prepare_and_publish(&target);
+    unlink(path);
+    put("theirs");
+    npyx_target_abandon(&target);
+    assert_holds("theirs");
+    assert_int_equal(count_names(), 1);
+}
+
+static void test_rows_that_are_added_count_when_they_are_sealed(void **state) {
+    (void)state;
+    put("n=1;a");
+    npyx_target target = open_target(NPYX_TARGET_EXTEND, false);
+    append(&target, "b");
+    assert_int_equal(npyx_target_seal(&target, 0, "n=2;", 4, &error), NPYX_OK);
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+    assert_holds("n=1;ab");
+    assert_int_equal(npyx_target_publish(&target, &error), NPYX_OK);
+    assert_holds("n=2;ab");
+    npyx_target_withdraw(&target);
+    assert_holds("n=1;ab");
+    append(&target, "c");
+    assert_int_equal(npyx_target_seal(&target, 0, "n=3;", 4, &error), NPYX_OK);
+    prepare_and_publish(&target);
+    assert_holds("n=3;abc");
+    npyx_target_abandon(&target);
+    assert_holds("n=1;a");
+    target = open_target(NPYX_TARGET_EXTEND, false);
+    append(&target, "b");
+    assert_int_equal(npyx_target_seal(&target, 0, "n=2;", 4, &error), NPYX_OK);
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+    assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+    assert_holds("n=2;ab");
+    assert_int_equal(count_names(), 1);
+}
+
+static void test_every_writer_sweeps(void **state) {
+    (void)state;
+    static const npyx_target_kind kinds[] = {NPYX_TARGET_NEW, NPYX_TARGET_COPY, NPYX_TARGET_EXTEND};
+    for (int i = 0; i < 3; i++) {
+        char beside[NPYX_TARGET_NAME_NBYTES], left[sizeof folder + sizeof beside];
+        put("old");
+        npyx_target_name("out", i, beside);
+        snprintf(left, sizeof left, "%s/%s", folder, beside);
+        int descriptor = open(left, O_CREAT | O_WRONLY, 0666);
+        assert_true(descriptor >= 0);
+        close(descriptor);
+        assert_int_equal(count_names(), 2);
+        npyx_target target = open_target(kinds[i], false);
+        assert_int_equal(count_names(), 1);
+        npyx_target_abandon(&target);
+        assert_holds("old");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_was_published_can_be_taken_back, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_file_where_none_was_goes_away_again, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_commit_is_for_good, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_path_that_went_to_others_is_theirs, begin, end),
+        cmocka_unit_test_setup_teardown(test_rows_that_are_added_count_when_they_are_sealed, begin, end),
+        cmocka_unit_test_setup_teardown(test_every_writer_sweeps, begin, end),
+    };
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    snprintf(path, sizeof path, "%s/out", folder);
+    int nfailed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    rmdir(folder);
+    return nfailed;
+}
