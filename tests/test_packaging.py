@@ -197,6 +197,24 @@ def test_some_compiler_is_there():
     assert COMPILERS
 
 
+def test_one_file_asks_for_large_files_first():
+    """Macros that system headers read stand before the first of these."""
+    packages.made("amalgamation")
+    with open(os.path.join(AMALGAMATION, "npyext.c")) as file:
+        before = file.read().split("#include")[0]
+    for name in ("_GNU_SOURCE", "_FILE_OFFSET_BITS 64", "_TIME_BITS 64"):
+        assert f"#define {name}\n" in before
+
+
+def test_one_file_holds_the_sources_and_no_more():
+    packages.made("amalgamation")
+    with open(os.path.join(AMALGAMATION, "npyext.c")) as file:
+        parts = re.findall(r"^/\* =+ (\S+) =+ \*/$", file.read(), re.M)
+    sources = [path for folder in ("src", "ext") for path in glob.glob(f"{folder}/*.c", root_dir=shell.ROOT)]
+    assert sorted(path for path in parts if path.endswith(".c")) == sorted(sources)
+    assert all(re.match("(src|ext)/[a-z0-9_]+\\.[ch]$", path) for path in parts) and len(parts) == len(set(parts))
+
+
 @pytest.fixture(scope="module")
 def extensions_of_one_file(tmp_path_factory):
     """compiler -> the extension made of npyext.c, by the line that it shows, without a warning."""
