@@ -301,6 +301,7 @@ npyext-standalone: .build/standalone/npyext.so ## Make .build/standalone/npyext.
 
 .PHONY: wheel
 wheel: .build/standalone/npyext.so ## Make the Python package, .build/dist/npyext-VERSION-py3-none-PLATFORM.whl
+	@rm -f .build/dist/npyext-*.whl
 	@cd ext/python && $(PYTHON) -B backend.py ../../.build/dist
 
 .PHONY: check-clients

@@ -13,6 +13,11 @@ GUIDE = os.path.join(shell.ROOT, "docs", "install.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 BORDER = "--- next block ---"
 RUN = {"python": "~/venv/bin/python -B", "js": "node"}
+# The shell looks for .sqliterc in the home that the system knows of the user, whatever HOME says.
+SQLITERC = """sqlite3() {
+    if [ -e ~/.sqliterc ]; then command sqlite3 -init ~/.sqliterc "$@"; else command sqlite3 "$@"; fi
+}
+"""
 
 
 def sections():
@@ -29,7 +34,7 @@ def needs_a_registry(blocks):
 
 def script_of(blocks):
     """The section as a shell script that prints BORDER where a ```text block has ended what came before."""
-    script, sql = ["set -eu\n"], False
+    script, sql = ["set -eu\n", SQLITERC], False
     for number, (language, text) in enumerate(blocks):
         if language == "sh":
             script.append(text)
