@@ -9,7 +9,7 @@ MAKEFLAGS += --no-builtin-rules
 
 CFLAGS  = -O2 -g
 LDFLAGS =
-WERROR  =
+WERROR ?=
 SQLITE3 = sqlite3
 # Debian's own Python: the one that its numpy and pytest packages belong to.
 PYTHON  = /usr/bin/python3
@@ -309,6 +309,11 @@ check-clients: ## Try the ways of docs/install.md that need PyPI and npm: apsw, 
 	@sh tests/install-packages.sh check clients
 	@$(again) npyext.so wheel
 	@$(suite) $(wildcard tests/clients_*.py)
+
+.PHONY: check-install
+check-install: ## Follow docs/install.md from nothing, each section in a fresh Debian (root and debootstrap; some minutes; not in CI)
+	@sh tests/install-packages.sh check root
+	@$(suite) $(wildcard tests/roots_*.py)
 
 .PHONY: bench
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md

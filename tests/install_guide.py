@@ -32,9 +32,14 @@ def needs_a_registry(blocks):
     return any(re.search(r"\b(pip|npm) install", text) for language, text in blocks if language == "sh")
 
 
+def installs_packages(text):
+    """Whether a ```sh block is of apt-get. Where tests run, what it installs is there."""
+    return text.startswith("apt-get ")
+
+
 def script_of(blocks):
     """The section as a shell script that prints BORDER where a ```text block has ended what came before."""
-    script, sql = ["set -eu\n", SQLITERC], False
+    script, sql = ["set -eu\n"], False
     for number, (language, text) in enumerate(blocks):
         if language == "sh":
             script.append(text)
@@ -75,11 +80,17 @@ def free_port():
 
 
 def check(name, home, seconds):
-    blocks = sections()[name]
+    """Run a section on this machine, from the folder of the sources, with a home of its own."""
+    blocks = [(language, text) for language, text in sections()[name] if not installs_packages(text)]
+    script = SQLITERC + script_of(blocks).replace("8001", str(free_port()))
+    check_output(name, blocks, ["sh", "-c", script], seconds, cwd=shell.ROOT, env=environment(home))
+
+
+def check_output(name, blocks, command, seconds, **where):
+    """Run a command that runs the script of a section, and compare what it prints with the blocks of text."""
     process = subprocess.Popen(
-        ["sh", "-c", script_of(blocks).replace("8001", str(free_port()))],
-        cwd=shell.ROOT,
-        env=environment(home),
+        command,
+        **where,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
