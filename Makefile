@@ -208,7 +208,7 @@ coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by fil
 
 # What tests/foreign.sh builds with cross compilers, whose CC, CFLAGS and LDFLAGS it gives.
 flags_s390x     = $(CFLAGS)
-flags_i386      = $(CFLAGS) -msse2 -mfpmath=sse
+flags_i386      = $(CFLAGS) -msse2 -mfpmath=sse -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 extension_s390x = .build/s390x/npyext.so
 extension_i386  = .build/i386/npyext.so
 $(eval $(call flavour,s390x))

@@ -5,6 +5,7 @@
 SQLITE_EXTENSION_INIT1
 #pragma GCC visibility pop
 
+#include <pthread.h>
 #include <string.h>
 
 #include "aggregates.h"
@@ -173,6 +174,19 @@ static int load(sqlite3 *db, char **message, npyext_entry_point entry_point) {
     return code;
 }
 
+/* SQLITE_EXTENSION_INIT2, which writes what all threads read, by one thread at a time and only once. */
+static void use_routines(const sqlite3_api_routines *api) {
+#if defined(SQLITE_CORE) || defined(SQLITE_OMIT_LOAD_EXTENSION)
+    (void)api;
+#else
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    if (sqlite3_api != api)
+        SQLITE_EXTENSION_INIT2(api);
+    pthread_mutex_unlock(&mutex);
+#endif
+}
+
 #define ENTRY_POINT __attribute__((visibility("default"))) int
 
 ENTRY_POINT sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
@@ -180,16 +194,16 @@ ENTRY_POINT sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqli
 ENTRY_POINT sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 
 int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    SQLITE_EXTENSION_INIT2(api);
+    use_routines(api);
     return load(db, message, NPYEXT_ENTRY_ALL);
 }
 
 int sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    SQLITE_EXTENSION_INIT2(api);
+    use_routines(api);
     return load(db, message, NPYEXT_ENTRY_READONLY);
 }
 
 int sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    SQLITE_EXTENSION_INIT2(api);
+    use_routines(api);
     return load(db, message, NPYEXT_ENTRY_BLOB);
 }

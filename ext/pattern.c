@@ -1,5 +1,3 @@
-#include "../src/large_files.h"
-
 #include "pattern.h"
 
 #include <dirent.h>

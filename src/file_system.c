@@ -1,5 +1,3 @@
-#include "large_files.h"
-
 #include "file_system.h"
 
 #include <errno.h>

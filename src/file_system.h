@@ -13,7 +13,8 @@
 
 #pragma GCC visibility push(hidden)
 
-_Static_assert(sizeof(off_t) == 8, "large_files.h is to be included first");
+_Static_assert(sizeof(off_t) == 8,
+               "files beyond 2 GiB: on a 32-bit host, add -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64");
 
 /* open(2), without O_CREAT: -1 and errno on failure. The descriptor is the caller's. */
 int npyx_path_open(const npyx_host *host, const char *path, int flags);

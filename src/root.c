@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #endif
 
-#include "large_files.h"
 #include "root.h"
 
 #include <errno.h>

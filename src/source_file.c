@@ -1,5 +1,3 @@
-#include "large_files.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

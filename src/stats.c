@@ -291,5 +291,7 @@ int64_t npyx_stats_nearest_mean(const npyx_stats *stats) {
 }
 
 double npyx_stats_m2(const npyx_stats *stats) {
-    return stats->count == 0 || npyx_stats_infs(stats) > 0 ? NAN : stats->m2;
+    if (stats->count == 0 || npyx_stats_infs(stats) > 0)
+        return NAN;
+    return isnan(stats->m2) ? INFINITY : stats->m2; /* of finite numbers, squares too large */
 }

@@ -1,5 +1,3 @@
-#include "large_files.h"
-
 #include "target.h"
 
 #include <errno.h>

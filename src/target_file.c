@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #endif
 
-#include "large_files.h"
-
 #include "target_file.h"
 
 #include <errno.h>

@@ -64,14 +64,16 @@ fetch() {
     : >"$2/complete"
 }
 
-# Says what is run by what: a processor that runs i386 itself needs no emulator.
+# Says what is run by what: a processor that runs i386 itself needs no emulator. With qemu's own -L `/` would be
+# another folder.
 runner_of() {
-    loader="/usr/$2/lib/ld-linux.so.2"
-    if [ "$1" = i386 ] && "$loader" --version >/dev/null 2>&1; then
-        echo "$loader --library-path /usr/$2/lib"
-    else
-        echo "qemu-$1 -L /usr/$2"
-    fi
+    case $1 in
+    s390x) loader=/usr/$2/lib/ld64.so.1 ;;
+    i386) loader=/usr/$2/lib/ld-linux.so.2 ;;
+    esac
+    emulator="qemu-$1 "
+    ! "$loader" --version >/dev/null 2>&1 || emulator=
+    echo "$emulator$loader --library-path /usr/$2/lib"
 }
 
 # The shell there. Its output is to be unbuffered by the stdbuf of that architecture, not of this one.

@@ -219,3 +219,13 @@ def test_the_mean_of_times_far_apart(connect):
     mean = connect().execute("SELECT mean FROM npy_stats(?)", (npy_bytes(times),)).fetchone()[0]
     exact = sum(times.view("i8").tolist()) // 4
     assert abs(int(np.datetime64(mean, "ns").astype("i8")) - exact) <= 2048  # a double apart
+
+
+def test_the_deviation_of_numbers_whose_squares_overflow(connect):
+    """It was NULL or infinite as the order of additions had it."""
+    rng = np.random.default_rng(6)
+    for size in (2, 3, 20, 1000, 100_000):
+        numbers = rng.choice([-1.0, 1.0], size) * rng.uniform(1e200, 1e300, size)
+        numbers[:2] = -1e300, 1e300
+        found = connect().execute("SELECT std, var, m2 FROM npy_stats(?)", (npy_bytes(numbers),)).fetchone()
+        assert found == (np.inf,) * 3

@@ -15,7 +15,6 @@ from arrays import npy_bytes, npz_bytes, ten_bytes, write_sparse_npy
 from test_interrupt import endless_npz
 
 
-
 def scenarios(program):
     """What the program's main lists."""
     with open(os.path.join(shell.TESTS, "host", program + ".c")) as source:

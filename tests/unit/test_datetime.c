@@ -1,7 +1,5 @@
 /* Units, and datetimes as text. */
 
-#include "../../src/large_files.h" /* the C library's calendar beyond 2038 */
-
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>

@@ -1,5 +1,3 @@
-#include "../../src/large_files.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,4 @@
 /* Targets: the path leads to the old contents or the new ones, and nothing is left beside it. */
-#include "../../src/large_files.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
