@@ -21,7 +21,7 @@ from c_text import is_name, names_of, renamed, words_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)\n?", re.M)
-FEATURES = re.compile(r"_(GNU|POSIX|XOPEN|DEFAULT|FILE|TIME)_\w+$")
+FEATURES = re.compile(r"_(GNU|POSIX|XOPEN|DEFAULT|FILE)_\w+$")
 
 
 def fail(message):
@@ -177,12 +177,6 @@ def section(project, path):
     return features, "".join(parts)
 
 
-def is_for_the_system(text):
-    """Whether a header has nothing but macros that system headers read."""
-    defined = [directive[2].split()[0] for directive in DIRECTIVE.finditer(text) if directive[1] == "define"]
-    return not words_of(DIRECTIVE.sub("", text)) and any(map(FEATURES.match, defined))
-
-
 def version():
     return re.search(r'NPYEXT_VERSION "([^"]+)"', read("ext/version.h"))[1]
 
@@ -244,10 +238,8 @@ def main(folder):
     licence = "".join(f" * {line}".rstrip() + "\n" for line in read("LICENSE").splitlines())
     parts = [PREAMBLE.format(version=version(), licence=licence)]
     parts += [f"#ifndef {name}\n#define {name}\n#endif\n" for name in features]
-    first = [path for path in project.headers if is_for_the_system(project.text[path])]
-    parts += [section(project, path)[1] for path in first]
     parts += [f"#include {header}\n" for header in sorted(project.system)]
-    parts += [section(project, path)[1] for path in project.headers if path not in first]
+    parts += [section(project, path)[1] for path in project.headers]
     parts += [text for _, text in sections]
     prototype = "int {}(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);\n"
     prototypes = "".join(prototype.format(name) for name in entry_points(project))

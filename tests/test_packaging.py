@@ -197,15 +197,6 @@ def test_some_compiler_is_there():
     assert COMPILERS
 
 
-def test_one_file_asks_for_large_files_first():
-    """Macros that system headers read stand before the first of these."""
-    packages.made("amalgamation")
-    with open(os.path.join(AMALGAMATION, "npyext.c")) as file:
-        before = file.read().split("#include")[0]
-    for name in ("_GNU_SOURCE", "_FILE_OFFSET_BITS 64", "_TIME_BITS 64"):
-        assert f"#define {name}\n" in before
-
-
 def test_one_file_holds_the_sources_and_no_more():
     packages.made("amalgamation")
     with open(os.path.join(AMALGAMATION, "npyext.c")) as file:
