@@ -40,7 +40,7 @@ all: npyext.so ## Build ./npyext.so (the default)
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "%-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile
 
 # The rules of one flavour: objects with their dependencies, the extension, the unit test programs. The file
 # `flags` changes when compiler or flags do, and with it everything made by them.

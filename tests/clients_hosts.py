@@ -90,6 +90,7 @@ def datasette(python, tmp_path_factory):
     packages.run("sqlite3", str(folder / "runs.db"), "CREATE TABLE runs(path); INSERT INTO runs VALUES ('x.npy')")
     port = install_guide.free_port()
     extension = packages.run(python, "-m", "npyext", cwd=folder).strip()
+    extension += ":sqlite3_npyext_readonly_init"
     command = [python, "-m", "datasette", "runs.db", "--load-extension", extension, "--port", str(port)]
     with open(folder / "log", "w") as log:
         server = subprocess.Popen(
@@ -142,6 +143,12 @@ def test_datasette_answers_in_html(datasette):
 def test_datasette_shows_errors(datasette):
     status, text, _ = datasette("/runs.json", sql="SELECT * FROM npy_rows('missing.npy')", _shape="array")
     assert status == 400 and "npyext: missing.npy" in json.loads(text)["error"]
+
+
+def test_datasette_writes_nothing_by_that_entry_point(datasette):
+    sql = "SELECT * FROM npy_write('y.npy', npy_from_json('[1]'))"
+    status, text, _ = datasette("/runs.json", sql=sql, _shape="array")
+    assert status == 400 and "no such table: npy_write" in json.loads(text)["error"]
 
 
 @pytest.mark.parametrize(
