@@ -101,6 +101,10 @@ check: ## Install what is missing, build, and run every test
 sqlite-versions: ## Build older and newer SQLite libraries, for `make check` to run on them too (needs npm)
 	@sh tests/build-sqlite.sh
 
+.PHONY: check-sqlite-versions
+check-sqlite-versions: npyext.so sqlite-versions ## Build those, and run on them what goes through Python's sqlite3
+	@$(suite) tests/test_sqlite_versions.py
+
 .PHONY: check-unit
 check-unit: units-release ## Unit tests of the codec, without SQLite
 	@$(suite) tests/test_unit.py

@@ -64,7 +64,7 @@ static void check_view(const npyx_array *array, const npyx_view *view) {
     fuzz_require(view->ndim >= 0 && view->ndim <= NPYX_MAX_NDIM && view->file_ndim == array->ndim);
     for (int axis = 0; axis < view->ndim; axis++) {
         fuzz_require(view->shape[axis] >= 0);
-        fuzz_require(view->file_axis[axis] >= 0 || view->shape[axis] == 1);
+        fuzz_require(view->file_axis[axis] >= 0 || view->shape[axis] <= 1);
         nelem = nelem == 0 ? 0 : nelem * view->shape[axis];
     }
     fuzz_require(nelem == npyx_view_nelem(view) && nelem <= (array->nelem == 0 ? 0 : array->nelem));
