@@ -251,6 +251,16 @@ check-threads: ## Many threads, under ThreadSanitizer (and SQLite with it, where
 check-foreign: ## Unit tests and SQL on a big-endian and on a 32-bit host, emulated (s390x, i386; Debian only)
 	@sh tests/foreign.sh s390x i386
 
+.PHONY: check-valgrind
+check-valgrind: ## Unit tests and SQL under valgrind's memcheck
+	@sh tests/install-packages.sh check valgrind
+	@$(again) -s npyext.so units-release
+	@$(PYTHON) -B tests/valgrind.py
+
+.PHONY: soak
+soak: npyext.so ## Random statements for SECONDS=30 in one process, which must not grow
+	@$(PYTHON) -B tests/soak.py $(SECONDS)
+
 # ---- what is handed on: an installation, one C file, a self-contained extension, a Python package ----
 
 PREFIX     = /usr/local

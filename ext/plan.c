@@ -37,13 +37,16 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
                    char **message) {
     (void)argc;
     (void)argv;
-    (void)message;
     const npyext_registration *registered = registration;
     char *schema = schema_text(db, registered->function);
     if (schema == NULL)
         return SQLITE_NOMEM;
     int code = sqlite3_declare_vtab(db, schema);
     sqlite3_free(schema);
+    /* SQLite asks the host's authorizer about the schema, and keeps the answer to itself. */
+    if (code == SQLITE_ERROR)
+        *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)",
+                                   registered->function->name, sqlite3_errmsg(db));
     if (code == SQLITE_OK)
         code = npyext_declare_risk(registered->connection, registered->flags);
     if (code != SQLITE_OK)
@@ -315,16 +318,19 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
         return code;
     take_filters(&p);
     take_order(&p);
+    bool names_source = false;
     double penalty = 1;
     for (int column = 0; column < function->ncolumns; column++) {
         const npyext_column *declared = &function->columns[column];
         if (!is_used(info, column))
             continue;
         p.needs |= declared->needs;
-        if (declared->kind == NPYEXT_IS_ARGUMENT && !p.is_given[declared->role])
+        if (declared->kind == NPYEXT_IS_ARGUMENT && !p.is_given[declared->role]) {
             penalty = 1e50;
+            names_source |= declared->role <= NPYEXT_OTHER_SOURCE;
+        }
     }
-    info->idxNum = p.needs | (int)p.order << NPYEXT_ORDER_SHIFT;
+    info->idxNum = p.needs | (int)p.order << NPYEXT_ORDER_SHIFT | (names_source ? NPYEXT_NAMES_SOURCE : 0);
     info->idxStr = idx_str(&p);
     info->needToFreeIdxStr = 1;
     bool has_source = has_sources(&p);
@@ -339,7 +345,8 @@ void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence) {
     const char *terms = sentence + strlen(sentence) + 1;
     plan->sentence = sentence;
     plan->needs = idx_num & NPYEXT_NEEDS_ALL;
-    plan->order = (npyext_order)(idx_num >> NPYEXT_ORDER_SHIFT);
+    plan->order = (npyext_order)(idx_num >> NPYEXT_ORDER_SHIFT & NPYEXT_ORDER_MASK);
+    plan->names_source = (idx_num & NPYEXT_NAMES_SOURCE) != 0;
     plan->nterms = (unsigned char)terms[0];
     memcpy(plan->terms, terms + 1, (size_t)plan->nterms * sizeof plan->terms[0]);
 }

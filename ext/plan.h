@@ -71,7 +71,10 @@ typedef enum npyext_order {
     NPYEXT_DESCENDING
 } npyext_order;
 
-enum { NPYEXT_ORDER_SHIFT = 4 };
+enum { NPYEXT_ORDER_SHIFT = 4, NPYEXT_ORDER_MASK = 3 };
+
+/* The bit of idxNum above the order: the query names a source that this plan does not give. */
+enum { NPYEXT_NAMES_SOURCE = 1 << 6 };
 
 typedef enum npyext_column_kind {
     NPYEXT_PLAIN,
@@ -179,6 +182,7 @@ typedef struct npyext_plan {
         *sentence; /* the idxStr that it was read from: the same pointer means the same plan to a cursor */
     int needs;
     npyext_order order;
+    bool names_source; /* the query has a condition on a source, or shows it, but the plan does not give it */
     int nterms;
     npyext_term terms[NPYEXT_MAX_TERMS];
 } npyext_plan;

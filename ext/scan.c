@@ -37,10 +37,17 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
     if (npyext_argument_is_given(&scan->arguments[NPYEXT_SOURCE]) &&
         (!takes_two || npyext_argument_is_given(&scan->arguments[NPYEXT_OTHER_SOURCE])))
         return NPYX_OK;
+    /* SQLite gives no constraint for a column that is compared with one of the same table, nor for one of a
+     * later table. */
+    const char *hint = scan->plan.names_source
+                           ? "; a column that is an argument belongs to a table before it, "
+                             "and a bare name may mean a column of the function itself: "
+                             "qualify it, as in m.path"
+                           : "";
     if (takes_two)
-        return npyx_fail(error, NPYX_INVALID, -1, "%s needs two sources, as in %s('a.npz', 'b.npz')", name,
-                         name);
-    return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')", name, name);
+        return npyx_fail(error, NPYX_INVALID, -1, "%s needs two sources, as in %s('a.npz', 'b.npz')%s", name,
+                         name, hint);
+    return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')%s", name, name, hint);
 }
 
 /* What a term gives a value to; NULL for terms that the function itself looks at. */

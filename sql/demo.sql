@@ -1,4 +1,8 @@
 -- A tour: four training runs, their files in runs/, and the log that somebody kept of them.
+
+-- `sqlite3 -init` has loaded nothing yet.
+SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
+
 .mode column
 
 -- Every array of two of the runs, in whatever file of NumPy's it lies.

@@ -112,8 +112,13 @@ static npyx_status ten_locate(npyx_archive *base, int64_t index, int64_t *payloa
 }
 
 static npyx_status ten_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
-    (void)index; /* data_off counts from the start of the file */
-    return npyx_source_open_range(base->source, 0, base->source->nbytes, false, 0, payload, error);
+    npyx_entry entry;
+    npyx_status status = ten_entry(base, index, &entry, error);
+    if (status != NPYX_OK)
+        return status;
+    /* data_off counts from the start of the file; the range ends with the array's last item */
+    int64_t end_off = ((ten_archive *)base)->ten.end_off;
+    return npyx_source_open_range(base->source, 0, end_off, false, 0, payload, error);
 }
 
 static void ten_close(npyx_archive *base) {

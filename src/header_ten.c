@@ -147,6 +147,7 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
         status = npyx_source_read_exactly(source, off, bytes, nbytes, error);
     }
     ten->header_off = off;
+    ten->end_off = source->nbytes;
     ten->next_off = INT64_MAX; /* unless the data chunk is sound, there is no way past it */
     if (status == NPYX_OK)
         status = parse_words(bytes + CHUNK_NBYTES, header_nbytes, off + CHUNK_NBYTES, is_big_endian, array,
@@ -175,5 +176,8 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
         return status;
     ten->data_off = array->data_off = data_chunk_off + CHUNK_NBYTES;
     ten->next_off = chunk_end(data_chunk_off, data_nbytes);
-    return npyx_array_check_nbytes(array, array->data_off + data_nbytes, error);
+    status = npyx_array_check_nbytes(array, array->data_off + data_nbytes, error);
+    if (status == NPYX_OK)
+        ten->end_off = array->data_off + array->nbytes;
+    return status;
 }

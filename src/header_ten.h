@@ -15,6 +15,7 @@ bool npyx_header_ten_has_magic(const void *bytes, size_t nbytes);
 typedef struct npyx_ten_array {
     int64_t header_off; /* of the header chunk's magic */
     int64_t data_off;
+    int64_t end_off;  /* behind the data, or the end of the file when that comes first */
     int64_t next_off; /* of the next array's header chunk; at or beyond the end of the file behind the last */
     char info[24];    /* NULs stripped from both ends; UTF-8, a byte that is none as U+FFFD */
     size_t info_nbytes;

@@ -32,6 +32,8 @@ typedef struct npyx_source_ops {
     const uint8_t *(*read_aside)(const npyx_source *source, int64_t off, void *scratch, size_t nbytes);
     /* Counts and checks what was read aside, as read would have. */
     npyx_status (*account)(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error);
+    /* NPYX_IO when the bytes are no more those of the opening; NULL member: they cannot change. */
+    npyx_status (*check)(const npyx_source *source, npyx_error *error);
 } npyx_source_ops;
 
 struct npyx_source {

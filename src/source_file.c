@@ -25,7 +25,8 @@ typedef struct file_source {
 /* A scan of a mapped file keeps about this much of it in the process. */
 enum { MAPPED_NBYTES = 1 << 23 };
 
-static npyx_status file_check(const file_source *file, npyx_error *error) {
+static npyx_status file_check(const npyx_source *source, npyx_error *error) {
+    const file_source *file = (const file_source *)source;
     struct stat now;
     if (fstat(file->descriptor, &now) != 0)
         return npyx_fail_errno(error, errno, "cannot be examined");
@@ -42,12 +43,12 @@ static npyx_status file_check_when_due(const file_source *file, int64_t off, siz
     int64_t end_off = off + (int64_t)nbytes;
     bool is_due =
         off / CHECKED_NBYTES != end_off / CHECKED_NBYTES || (off > 0 && end_off == file->base.nbytes);
-    return is_due ? file_check(file, error) : NPYX_OK;
+    return is_due ? file_check(&file->base, error) : NPYX_OK;
 }
 
 /* No bytes where there were some at its opening. */
 static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_error *error) {
-    npyx_status status = file_check(file, error);
+    npyx_status status = file_check(&file->base, error);
     if (status != NPYX_OK)
         return status;
     return npyx_fail(error, NPYX_IO, off,
@@ -138,7 +139,8 @@ static void file_close(npyx_source *source) {
     npyx_free(source->host, source);
 }
 
-static const npyx_source_ops file_ops = {file_read, file_borrow, file_close, file_read_aside, file_account};
+static const npyx_source_ops file_ops = {file_read,       file_borrow,  file_close,
+                                         file_read_aside, file_account, file_check};
 
 static npyx_status fail_open(const npyx_host *host, npyx_error *error, int errno_value) {
     if (errno_value == ENOENT || errno_value == ENOTDIR)

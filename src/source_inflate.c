@@ -276,7 +276,7 @@ static void inflate_close(npyx_source *base) {
     npyx_free(base->host, source);
 }
 
-static const npyx_source_ops inflate_ops = {inflate_read, NULL, inflate_close, NULL, NULL};
+static const npyx_source_ops inflate_ops = {inflate_read, NULL, inflate_close, NULL, NULL, NULL};
 
 npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
                                      npyx_checkpoints *checkpoints, npyx_source **source, npyx_error *error) {

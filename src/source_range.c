@@ -62,10 +62,24 @@ static npyx_status range_note(range_source *range, int64_t off, const uint8_t *b
     return range_check_end(range, error);
 }
 
+static npyx_status range_check(const npyx_source *source, npyx_error *error) {
+    const npyx_source *parent = ((const range_source *)source)->parent;
+    return parent->ops->check == NULL ? NPYX_OK : parent->ops->check(parent, error);
+}
+
+/* The last of several pieces ends a scan, as the end of the file does for a scan of all of it. */
+static npyx_status range_check_when_due(const npyx_source *source, int64_t off, size_t nbytes,
+                                        npyx_error *error) {
+    bool is_due = off > 0 && off + (int64_t)nbytes == source->nbytes;
+    return is_due ? range_check(source, error) : NPYX_OK;
+}
+
 static npyx_status range_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                               size_t *read_nbytes, npyx_error *error) {
     range_source *range = (range_source *)source;
     npyx_status status = npyx_source_read(range->parent, range->off + off, bytes, nbytes, read_nbytes, error);
+    if (status == NPYX_OK)
+        status = range_check_when_due(source, off, *read_nbytes, error);
     return status == NPYX_OK ? range_note(range, off, bytes, *read_nbytes, error) : status;
 }
 
@@ -77,6 +91,9 @@ static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes,
         return NPYX_OK;
     npyx_status status = range->parent->ops->borrow(range->parent, range->off + off, nbytes, bytes, error);
     if (status != NPYX_OK || *bytes == NULL)
+        return status;
+    status = range_check_when_due(source, off, nbytes, error);
+    if (status != NPYX_OK)
         return status;
     return range_note(range, off, *bytes, nbytes, error);
 }
@@ -92,11 +109,12 @@ static const uint8_t *range_read_aside(const npyx_source *source, int64_t off, v
 
 static npyx_status range_account(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
     range_source *range = (range_source *)source;
-    return range->parent->ops->account(range->parent, range->off + off, nbytes, error);
+    npyx_status status = range->parent->ops->account(range->parent, range->off + off, nbytes, error);
+    return status == NPYX_OK ? range_check_when_due(source, off, nbytes, error) : status;
 }
 
-static const npyx_source_ops range_ops = {range_read, range_borrow, range_close, range_read_aside,
-                                          range_account};
+static const npyx_source_ops range_ops = {range_read,       range_borrow,  range_close,
+                                          range_read_aside, range_account, range_check};
 
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error) {

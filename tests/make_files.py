@@ -19,6 +19,8 @@
     odd/link.npy dangling.npy fifo.npy      a symbolic link, a broken one, a named pipe
     odd/folder.npy/                         a folder with a file's name
     survey/...                              good files among a corrupt, a truncated, an empty and an object one
+    dataset/...                             twelve rows with labels and splits, images in batches, copies, an archive,
+                                            and in each of them what the queries of sql/ are to find
 
 Every file's modification time is 2026-01-02 03:04:05 UTC.
 """
@@ -89,6 +91,53 @@ def encrypted(data):
     return bytes(data)
 
 
+def damaged(data):
+    """The archive's bytes with the last one of its last entry changed."""
+    data = bytearray(data)
+    data[data.index(b"PK\1\2") - 1] ^= 1
+    return bytes(data)
+
+
+def dataset():
+    """Yield (path, bytes): a folder as people have them, with the mistakes that people make."""
+    centres = [(1, 0, 0, 0), (0, 2, 0, 0), (0, 0, 3, 3)]
+    labels = [0, 1, 0, 0, 2, 0, 1, 0, 1, 0, 2, 0]
+    rows = [round(centre + 0.05 * ((13 * i * i + 7 * i * j + 3 * j * j) % 17 - 8), 2) for i, label in enumerate(labels) for j, centre in enumerate(centres[label])]
+    yield "features.npy", numbers("<f4", (12, 4), rows)
+    yield "labels.npy", numbers("<i8", (12,), labels)
+    # Row 3 is in two splits, row 11 in none.
+    splits = {"train": [0, 1, 2, 3, 4, 5, 6], "valid": [7, 8], "test": [9, 10, 3]}
+    yield "splits.npz", npz([(f"{name}.npy", numbers("<i8", (len(index),), index)) for name, index in splits.items()])
+
+    pixels = [[(40 * batch + 7 * i) % 256 for i in range(48)] for batch in range(5)]
+    yield "images/batch-000.npy", numbers("|u1", (3, 4, 4), pixels[0])
+    yield "images/batch-001.npy", numbers("|u1", (3, 4, 4), pixels[1])
+    yield "images/batch-002.npy", numbers("<f4", (3, 4, 4), [pixel / 256 for pixel in pixels[2]])
+    yield "images/batch-003.npy", numbers("|u1", (3, 4, 3), pixels[3][:36])
+    yield "images/batch-004.npy", numbers("|u1", (1, 4, 4), pixels[4][:16])
+    yield "images/batch-005.npy", numbers("|u1", (3, 4, 4), pixels[0])[:-20]
+    in_fortran_order = [pixels[0][16 * i + 4 * j + k] for k in range(4) for j in range(4) for i in range(3)]
+    yield "backup/batch-000.npy", numbers("|u1", (3, 4, 4), in_fortran_order, fortran_order=True)
+    second = numbers("|u1", (3, 4, 4), pixels[1])
+    yield "backup/images.npz", npz([("one.npy", second), ("other.npy", numbers("|u1", (3, 4, 4), pixels[2]))], zipfile.ZIP_DEFLATED)
+
+    yield "captions.npy", npy("|O", (1,), b"\x80\x02]q\x00K\x01a.")
+    yield "no_rows.npy", numbers("<f4", (0, 4), [])
+    yield "sensor.npy", numbers(">f8", (8,), [0.5, 1.5, NAN, 2.0, INFINITY, 1.0, 2.5, 1.5])
+    zeros = numbers("<f4", (1000,), [0] * 1000)
+    members = [
+        ("a.npy", numbers("<f4", (4,), [1, 2, 3, 4])),
+        ("a.npy", numbers("<f4", (3,), [1, 2, 3])),
+        ("zeros.npy", zeros, zipfile.ZIP_DEFLATED),
+        ("objects.npy", npy("|O", (1,), b"\x80\x02]q\x00K\x01a.")),
+        ("../outside.npy", second),
+        ("readme.txt", b"hello\n"),
+        ("last.npy", second),
+    ]
+    yield "cache/mixed.npz", damaged(npz(members))
+    yield "cache/private.npz", encrypted(npz([("a.npy", second)]))
+
+
 def files():
     """Yield (path, bytes)."""
     vectors = [round(0.25 * i - 1, 2) for i in range(24)]
@@ -144,6 +193,9 @@ def files():
     yield "survey/truncated.npy", good[:-1]
     yield "survey/truncated.npz", npz([("a.npy", good)])[:-30]
     yield "survey/z.npz", npz([("a.npy", good), ("bad.npy", good[:20])])
+
+    for path, data in dataset():
+        yield "dataset/" + path, data
 
 
 def make(folder):

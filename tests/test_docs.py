@@ -1,4 +1,4 @@
-"""The examples in README.md and docs/: every ```sql block of a document is run, in order, in one sqlite3 shell in a
+"""The examples in README.md, docs/ and sql/README.md: every ```sql block of a document is run, in order, in one sqlite3 shell in a
 folder of files (make_files.py). A block without language or of ```text that follows directly is its output, exactly;
 a block without one must at least not fail."""
 
@@ -6,6 +6,7 @@ import functools
 import glob
 import os
 import re
+import sqlite3
 import tempfile
 
 import pytest
@@ -18,6 +19,7 @@ DOCUMENTS = [
     for path in [
         os.path.join(shell.ROOT, "README.md"),
         *sorted(glob.glob(os.path.join(shell.ROOT, "docs", "**", "*.md"), recursive=True)),
+        os.path.join(shell.ROOT, "sql", "README.md"),
     ]
     if os.path.exists(path)
 ]
@@ -52,6 +54,7 @@ def outputs(document):
     with tempfile.TemporaryDirectory() as folder:
         make_files.make(folder)
         os.symlink(shell.EXTENSION, os.path.join(folder, "npyext.so"))
+        os.symlink(os.path.join(shell.ROOT, "sql"), os.path.join(folder, "sql"))
         return shell.run(script, folder).split(BORDER + "\n")
 
 
@@ -71,3 +74,47 @@ def test_example(document, number):
         assert not re.search(r"^(?:Error|Usage)\b", printed[number], re.M), printed[number]
     else:
         assert printed[number].splitlines() == expected.splitlines(), sql
+
+
+def test_reference_has_an_example_of_each(connect):
+    """Each function, aggregate and table of the extension is called in a block of the reference whose output is compared."""
+    listing = {"functions": "SELECT DISTINCT name FROM pragma_function_list", "modules": "SELECT name FROM pragma_module_list"}
+    bare, loaded = sqlite3.connect(":memory:"), connect()
+    registered = {
+        kind: {name for name, in loaded.execute(query)} - {name for name, in bare.execute(query)} for kind, query in listing.items()
+    }
+    assert len(registered["functions"]) >= 25 and len(registered["modules"]) >= 11
+    compared = "".join(sql for _, sql, output in blocks(os.path.join(shell.ROOT, "docs", "reference.md")) if output is not None)
+    called = set(re.findall(r"\b(\w+)\(", compared))
+    assert not {name for names in registered.values() for name in names} - called
+
+
+def headings(document):
+    """The anchors of a document, as GitHub makes them of its headings."""
+    with open(document) as file:
+        text = FENCE.sub("", file.read())
+    titles = re.findall(r"^#+ +(.*?) *$", text, re.M)
+    plain = (re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", title).lower() for title in titles)
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=[os.path.relpath(path, shell.ROOT) for path in DOCUMENTS])
+def test_links(document):
+    """What a link of a document leads to in this tree exists, its heading too."""
+    with open(document) as file:
+        text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", file.read()))
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = os.path.normpath(os.path.join(os.path.dirname(document), path)) if path else document
+        if not os.path.exists(target) or (anchor and anchor not in headings(target)):
+            broken.append(link)
+    assert not broken
+
+
+def test_readme_leads_to_every_document():
+    with open(os.path.join(shell.ROOT, "README.md")) as file:
+        linked = re.findall(r"\]\(((?:docs|sql)/[\w/.]+\.md)", file.read())
+    assert {os.path.relpath(path, shell.ROOT) for path in DOCUMENTS} - {"README.md"} <= set(linked)

@@ -1,6 +1,7 @@
 """Arguments that come from other tables, and the same function several times in one query."""
 
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -99,7 +100,18 @@ def test_arguments_from_a_table_in_either_order(lab, tables):
 
 def test_an_order_that_cannot_supply_the_source_is_an_error(lab):
     sql = "SELECT * FROM npy_rows r CROSS JOIN runs ON r.source = runs.path"
-    assert "needs a source" in error_of(lab.db, sql)
+    assert "a table before it" in error_of(lab.db, sql)
+
+
+@pytest.mark.parametrize(
+    "arguments, hinted",
+    [("(path)", True), ("(path, runs.member)", True), ("('')", False), ("", False)],
+)
+def test_a_bare_name_that_is_the_functions_own(lab, arguments, hinted):
+    """In a subquery `path` is that of npy_rows, the innermost one. The error says so where the query names the source."""
+    error = error_of(lab.db, f"SELECT (SELECT max(value) FROM npy_rows{arguments}) FROM runs WHERE path IS NOT NULL")
+    hinted = hinted and sqlite3.sqlite_version_info >= (3, 38)  # before, SQLite does not tell that the argument is there
+    assert "npy_rows needs a source" in error and ("qualify it, as in m.path" in error) == hinted
 
 
 def test_left_join(lab):

@@ -1,9 +1,11 @@
 """Every tests/sql/NAME.sql is run by the sqlite3 shell in a folder of files (make_files.py) and its output compared
 with NAME.out. UPDATE=1 (`make update-sql`) stores the output instead. So is the library of ready queries, sql/NAME.sql,
-the demo among them."""
+the demo among them, in columns with headers; the dataset card is a document of its own. test_library.py holds its numbers
+against NumPy."""
 
 import glob
 import os
+import subprocess
 
 import pytest
 
@@ -12,25 +14,31 @@ import shell
 
 SQL = os.path.join(shell.TESTS, "sql")
 LIBRARY = os.path.join(shell.ROOT, "sql")
+COLUMNS = ["-header", "-column"]
+# What needs another extension too: clients_vectors.py.
+NEEDS_MORE = ["nearest_vec"]
 
 
 def scripts():
-    """The scripts by name, each with the file of its expected output."""
+    """The scripts by name, each with the file of its expected output and the shell's options."""
     found = {os.path.basename(path)[:-4]: path for path in glob.glob(os.path.join(SQL, "*.sql"))}
-    cases = {name: (path, path[:-4] + ".out") for name, path in found.items()}
+    cases = {name: (path, path[:-4] + ".out", []) for name, path in found.items()}
     for path in glob.glob(os.path.join(LIBRARY, "*.sql")):
         name = os.path.basename(path)[:-4]
+        if name in NEEDS_MORE:
+            continue
+        assert name not in cases, f"sql/{name}.sql and tests/sql/{name}.sql would share an output"
         folder = os.path.join(shell.TESTS, "demo") if name == "demo" else SQL
-        cases[name] = (path, os.path.join(folder, name + ".out"))
+        cases[name] = (path, os.path.join(folder, name + ".out"), [] if name in ("demo", "dataset_card") else COLUMNS)
     return dict(sorted(cases.items()))
 
 
 @pytest.mark.parametrize("name", scripts())
 def test_sql(name, tmp_path):
-    script, expected = scripts()[name]
+    script, expected, options = scripts()[name]
     make_files.make(tmp_path)
     with open(script) as file:
-        got = shell.run(file.read(), tmp_path)
+        got = shell.run(file.read(), tmp_path, *options)
     if os.environ.get("UPDATE"):
         with open(expected, "w") as file:
             file.write(got)
@@ -40,6 +48,18 @@ def test_sql(name, tmp_path):
     assert got.splitlines() == want.splitlines()
 
 
+@pytest.mark.parametrize("name", sorted(name for name, (path, _, _) in scripts().items() if path.startswith(LIBRARY)))
+def test_ready_query_by_init(name, tmp_path):
+    """`sqlite3 -init` finds the extension itself, and prints what `.read` prints."""
+    make_files.make(tmp_path)
+    os.symlink(LIBRARY, tmp_path / "sql")
+    os.symlink(shell.EXTENSION, tmp_path / "npyext.so")
+    command = [os.environ.get("SQLITE3", "sqlite3"), "-batch", "-init", f"sql/{name}.sql", ":memory:"]
+    done = subprocess.run(command, input=b"", stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=shell.environment(tmp_path))
+    assert done.stderr == b""
+    assert done.stdout.decode() == shell.run(f".read sql/{name}.sql\n", tmp_path)
+
+
 def test_every_output_has_its_sql():
     outputs = {os.path.basename(path)[:-4] for path in glob.glob(os.path.join(SQL, "*.out"))}
-    assert outputs <= set(scripts())
+    assert outputs <= {*scripts(), *NEEDS_MORE}
