@@ -9,12 +9,13 @@ MAKEFLAGS += --no-builtin-rules
 
 CFLAGS  = -O2 -g
 LDFLAGS =
-WERROR  =
+WERROR ?=
 SQLITE3 = sqlite3
 # Debian's own Python: the one that its numpy and pytest packages belong to.
 PYTHON  = /usr/bin/python3
 export CC SQLITE3 PYTHON
 
+comma    := ,
 warnings  = -Wall -Wextra -Wconversion $(WERROR)
 base      = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(warnings)
 sanitizer = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -39,7 +40,7 @@ all: npyext.so ## Build ./npyext.so (the default)
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "%-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "%-18s %s\n", $$1, $$2 }' Makefile
 
 # The rules of one flavour: objects with their dependencies, the extension, the unit test programs. The file
 # `flags` changes when compiler or flags do, and with it everything made by them.
@@ -54,7 +55,7 @@ define flavour
 	$$(CC) $$(base) $$(flags_$(1)) -MMD -MP -c -o $$@ $$<
 
 $$(extension_$(1)): $$(codec:%.c=.build/$(1)/%.o) $$(sql:%.c=.build/$(1)/%.o)
-	$$(CC) $$(flags_$(1)) -shared $$(LDFLAGS) -o $$@ $$^ $$(libraries)
+	$$(CC) $$(flags_$(1)) -shared $$(LDFLAGS) -o $$@ $$^ $$(or $$(libraries_$(1)),$$(libraries))
 
 .build/$(1)/libnpyx.a: $$(codec:%.c=.build/$(1)/%.o) $$(plain:%.c=.build/$(1)/%.o)
 	@rm -f $$@
@@ -146,7 +147,6 @@ fuzzers      := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fu
 fuzz_shared  := tests/fuzz/fuzz.c tests/fuzz/read_archive.c
 # What fuzz_sql answers itself: its statements see one folder.
 fuzz_wrapped := open openat stat fstatat faccessat access readlink syscall
-comma        := ,
 wraps         = $(fuzz_wrapped:%=-Wl$(comma)--wrap=%)
 fuzz_sql_only = $(if $(filter sql,$(1)),$(2))
 fuzz_flags    = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
@@ -224,7 +224,6 @@ extension_tsan = .build/tsan/npyext.so
 sqlite_release = -lsqlite3
 sqlite_asan    = -lsqlite3
 sqlite_tsan    = $(if $(wildcard .build/tsan/sqlite/libsqlite3.so.0),.build/tsan/sqlite/libsqlite3.so.0 -Wl$(comma)-rpath$(comma)$(CURDIR)/.build/tsan/sqlite,-lsqlite3)
-comma := ,
 $(eval $(call flavour,tsan))
 
 # Programs of tests/host that use SQLite as a host does.
@@ -261,6 +260,74 @@ check-valgrind: ## Unit tests and SQL under valgrind's memcheck
 .PHONY: soak
 soak: npyext.so ## Random statements for SECONDS=30 in one process, which must not grow
 	@$(PYTHON) -B tests/soak.py $(SECONDS)
+
+# ---- what is handed on: an installation, one C file, a self-contained extension, a Python package ----
+
+PREFIX     = /usr/local
+LIBDIR     = $(PREFIX)/lib
+INCLUDEDIR = $(PREFIX)/include
+version   := $(shell sed -n 's/^.define NPYEXT_VERSION "\(.*\)"/\1/p' ext/version.h)
+
+# The extension lies in LIBDIR itself, as Debian's mod_spatialite and libsqlite3_mod_* do: dlopen looks into the
+# system's library folders, so that `.load npyext` works by its bare name when LIBDIR is one of these
+# (LIBDIR=/usr/lib/x86_64-linux-gnu). From elsewhere it is loaded by its path, which
+# `pkg-config --variable=extension npyx` tells.
+installed = npyext.so libnpyx.a pkgconfig/npyx.pc
+
+.build/install/libnpyx.a: $(codec:%.c=.build/release/%.o)
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+.PHONY: install
+install: npyext.so .build/install/libnpyx.a ## Install extension, codec and SQL (PREFIX, LIBDIR, INCLUDEDIR, DESTDIR)
+	install -d $(addprefix '$(DESTDIR),$(LIBDIR)/pkgconfig' $(INCLUDEDIR)/npyx' $(PREFIX)/share/npyext/sql')
+	install -m 644 npyext.so .build/install/libnpyx.a '$(DESTDIR)$(LIBDIR)'
+	install -m 644 $$($(CC) -MM src/npyx.h | tr -d '\\' | sed 's/^[^:]*://') '$(DESTDIR)$(INCLUDEDIR)/npyx'
+	install -m 644 sql/*.sql '$(DESTDIR)$(PREFIX)/share/npyext/sql'
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(version)|' \
+	    src/npyx.pc.in > '$(DESTDIR)$(LIBDIR)/pkgconfig/npyx.pc'
+
+.PHONY: uninstall
+uninstall: ## Remove what install has put there, given the same variables
+	rm -f $(patsubst %,'$(DESTDIR)$(LIBDIR)/%',$(installed))
+	rm -rf '$(DESTDIR)$(INCLUDEDIR)/npyx' '$(DESTDIR)$(PREFIX)/share/npyext'
+
+.PHONY: amalgamation
+amalgamation: .build/amalgamation/npyext.c ## Make .build/amalgamation/npyext.c and npyext.h, all of it in one C file
+
+.build/amalgamation/npyext.c: ext/amalgamate.py ext/c_text.py $(wildcard src/*.[ch] ext/*.[ch]) LICENSE
+	$(PYTHON) -B ext/amalgamate.py $(@D)
+
+# minizip and zlib are linked in, their names hidden, and nothing is asked of a glibc newer than 2.17, whose
+# threads are a library of their own.
+threads_2_17         = $(wildcard /lib/x86_64-linux-gnu/libpthread.so.0)
+flags_standalone     = $(CFLAGS) -include ext/standalone.h -ffile-prefix-map='$(CURDIR)'=.
+libraries_standalone = -s -Wl,-Bstatic -lminizip -lz -Wl,-Bdynamic -Wl,--exclude-libs,ALL -Wl,-z,defs \
+    $(if $(threads_2_17),-Wl$(comma)--no-as-needed $(threads_2_17) -Wl$(comma)--as-needed,-lpthread) -lm
+extension_standalone = .build/standalone/npyext.so
+$(eval $(call flavour,standalone))
+
+.PHONY: npyext-standalone
+npyext-standalone: .build/standalone/npyext.so ## Make .build/standalone/npyext.so, which needs libc alone
+	@ldd $<
+	@echo "glibc $$(objdump -T $< | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1 | cut -c 7-) or newer"
+
+.PHONY: wheel
+wheel: .build/standalone/npyext.so ## Make the Python package, .build/dist/npyext-VERSION-py3-none-PLATFORM.whl
+	@rm -f .build/dist/npyext-*.whl
+	@cd ext/python && $(PYTHON) -B backend.py ../../.build/dist
+
+.PHONY: check-clients
+check-clients: ## Try the ways of docs/install.md that need PyPI and npm: apsw, sqlite-utils, Datasette, Node
+	@sh tests/install-packages.sh check clients
+	@$(again) npyext.so wheel
+	@$(suite) $(wildcard tests/clients_*.py)
+
+.PHONY: check-install
+check-install: ## Follow docs/install.md from nothing, each section in a fresh Debian (root and debootstrap; some minutes; not in CI)
+	@sh tests/install-packages.sh check root
+	@$(suite) $(wildcard tests/roots_*.py)
 
 .PHONY: bench
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md

@@ -120,6 +120,9 @@ static void blank_unprintable(char *text) {
 }
 
 char *npyext_error_text(npyext_place place, const npyx_error *error) {
+    /* SQLite's own word and no more: Datasette knows its time limit by the whole message. */
+    if (error->status == NPYX_INTERRUPTED)
+        return sqlite3_mprintf("%s", sqlite3_errstr(SQLITE_INTERRUPT));
     const char *name = place.entry == NULL ? "" : place.entry->name;
     int name_nbytes = place.entry == NULL ? 0 : (int)place.entry->name_nbytes;
     const char *path = place.path == NULL ? "" : place.path;

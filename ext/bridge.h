@@ -58,8 +58,8 @@ typedef struct npyext_place {
     const npyx_entry *entry; /* its name is shown when it has one */
 } npyext_place;
 
-/* Sets vtab's message to `npyext: path:name: what is wrong` and returns the code. error is one that failed.
- */
+/* Sets vtab's message to `npyext: path:name: what is wrong`, or SQLite's own for an interrupt, and returns
+ * the code. error is one that failed. */
 int npyext_report(sqlite3_vtab *vtab, npyext_place place, const npyx_error *error);
 
 /* The same text, to be freed with sqlite3_free; NULL when memory is out. */

@@ -1,8 +1,8 @@
 #!/bin/sh
 # install-packages.sh GROUP...: install what the targets of the Makefile need and the machine lacks.
 #
-# Groups: demo (building, too), check, lint, fuzz, valgrind. Says nothing and touches nothing when all is there. Where there is
-# no apt-get, or no way to become root, it names what is missing and fails.
+# Groups: demo (building, too), check, clients, root, valgrind, lint, fuzz. Says nothing and touches nothing when all is
+# there. Where there is no apt-get, or no way to become root, it names what is missing and fails.
 set -eu
 
 compiler=${CC:-cc}
@@ -12,12 +12,14 @@ packages() {
     case $1 in
     demo) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 ;;
     check) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 \
-        libcmocka-dev python3 python3-numpy python3-pytest ;;
+        libcmocka-dev python3 python3-numpy python3-pytest binutils pkg-config ;;
+    clients) echo python3-venv curl npm g++ ;;
+    root) echo debootstrap ;;
     valgrind) echo valgrind libc6-dbg ;;
     lint) echo clang clang-format clang-tidy binutils ;;
     fuzz) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev python3 python3-numpy clang libclang-rt-14-dev ;;
     *)
-        echo "install-packages.sh: no group '$1' (demo, check, lint, fuzz, valgrind)" >&2
+        echo "install-packages.sh: no group '$1' (demo, check, clients, root, valgrind, lint, fuzz)" >&2
         exit 2
         ;;
     esac
@@ -38,6 +40,7 @@ is_there() {
     libcmocka-dev) printf '%s\n' '#include <stdarg.h>' '#include <stddef.h>' '#include <stdint.h>' \
         '#include <setjmp.h>' '#include <cmocka.h>' | "$compiler" -E - >/dev/null 2>&1 ;;
     python3) command_is_there "$python" ;;
+    python3-venv) module_is_there ensurepip ;;
     python3-*) module_is_there "${1#python3-}" ;;
     binutils) command_is_there nm ;;
     libc6-dbg) test -d /usr/lib/debug/.build-id ;;

@@ -1,0 +1,125 @@
+"""The build backend of the Python package (PEP 517), and `python3 backend.py FOLDER`, which `make wheel` calls.
+
+A wheel is a zip with a few files of known form (PEP 427), written here by hand: the same sources and compiler give the
+same bytes, and nothing has to be installed. It holds the self-contained extension, so its platform tag is the oldest
+glibc that the extension's symbols ask for.
+"""
+
+import base64
+import hashlib
+import os
+import platform
+import re
+import subprocess
+import sys
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+EXTENSION = os.path.join(ROOT, ".build", "standalone", "npyext.so")
+# The earliest that a zip can say; SOURCE_DATE_EPOCH would make wheels of the same contents differ.
+DATE = (1980, 1, 1, 0, 0, 0)
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: npyext
+Version: {version}
+Summary: SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten files
+License: MIT
+Keywords: sqlite,numpy,npy,npz,webdataset
+Classifier: License :: OSI Approved :: MIT License
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C
+Classifier: Programming Language :: Python :: 3
+Classifier: Topic :: Database
+Requires-Python: >=3.7
+Provides-Extra: numpy
+Requires-Dist: numpy; extra == 'numpy'
+Description-Content-Type: text/markdown
+
+{description}"""
+
+
+def read(*parts):
+    with open(os.path.join(*parts), "rb") as file:
+        return file.read()
+
+
+def version():
+    return re.search(rb'NPYEXT_VERSION "([^"]+)"', read(ROOT, "ext", "version.h"))[1].decode()
+
+
+def platform_tag(extension):
+    """`manylinux_2_17_x86_64` for symbols of glibc up to 2.17, which older pips call manylinux2014."""
+    machine = platform.machine()
+    symbols = subprocess.run(["objdump", "-T", extension], stdout=subprocess.PIPE, check=True).stdout.decode()
+    versions = [tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_(\d+\.\d+)", symbols)]
+    if not versions:
+        return f"linux_{machine}"
+    major, minor = max(versions)
+    minor = max(minor, 17)  # the oldest that pips still know by number
+    older_name = f".manylinux2014_{machine}" if (major, minor) == (2, 17) else ""
+    return f"manylinux_{major}_{minor}_{machine}{older_name}"
+
+
+def metadata():
+    return METADATA.format(version=version(), description=read(HERE, "README.md").decode()).encode()
+
+
+def tag():
+    return f"py3-none-{platform_tag(EXTENSION)}"
+
+
+def wheel_text():
+    tags = "".join(f"Tag: py3-none-{each}\n" for each in platform_tag(EXTENSION).split("."))
+    return f"Wheel-Version: 1.0\nGenerator: npyext backend.py\nRoot-Is-Purelib: false\n{tags}".encode()
+
+
+def contents():
+    """[(path in the wheel, bytes)], RECORD left out."""
+    info = f"npyext-{version()}.dist-info"
+    modules = sorted(name for name in os.listdir(os.path.join(HERE, "npyext")) if name.endswith(".py"))
+    files = [(f"npyext/{name}", read(HERE, "npyext", name)) for name in modules]
+    files.append(("npyext/_version.py", f'__version__ = "{version()}"\n'.encode()))
+    files.append(("npyext/npyext.so", read(EXTENSION)))
+    files.append((f"{info}/LICENSE", read(ROOT, "LICENSE")))
+    files.append((f"{info}/METADATA", metadata()))
+    files.append((f"{info}/WHEEL", wheel_text()))
+    return files
+
+
+def record(files, path):
+    lines = []
+    for name, data in files:
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        lines.append(f"{name},sha256={digest},{len(data)}\n")
+    return "".join([*lines, f"{path},,\n"]).encode()
+
+
+def write_wheel(folder):
+    files = contents()
+    path = f"npyext-{version()}.dist-info/RECORD"
+    files.append((path, record(files, path)))
+    name = f"npyext-{version()}-{tag()}.whl"
+    os.makedirs(folder, exist_ok=True)
+    with zipfile.ZipFile(os.path.join(folder, name), "w", zipfile.ZIP_DEFLATED) as wheel:
+        for file, data in files:
+            entry = zipfile.ZipInfo(file, DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o755 if file.endswith(".so") else 0o644) << 16
+            entry.create_system = 3
+            wheel.writestr(entry, data)
+    return name
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    subprocess.run(["make", "-C", ROOT, "npyext-standalone"], stdout=sys.stderr, check=True)
+    return write_wheel(wheel_directory)
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    raise RuntimeError("npyext's sources are built in their repository: make wheel, or pip wheel ext/python")
+
+
+if __name__ == "__main__":
+    print(os.path.relpath(os.path.join(sys.argv[1], write_wheel(sys.argv[1])), ROOT))

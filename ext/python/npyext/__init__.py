@@ -1,0 +1,16 @@
+"""npyext: SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten files.
+
+    import sqlite3, npyext
+    db = sqlite3.connect("experiments.db")
+    npyext.load(db)
+    db.execute("SELECT path, shape FROM npy_meta('runs/**/*.npy')")
+
+NumPy is needed for register_adapters, to_npy and from_npy alone.
+"""
+
+from ._load import loadable_path, load
+from ._repair import repair_scalars
+from ._version import __version__
+from ._adapters import from_npy, register_adapters, to_npy
+
+__all__ = ["__version__", "from_npy", "load", "loadable_path", "register_adapters", "repair_scalars", "to_npy"]

@@ -1,0 +1,46 @@
+/*
+ * Included before everything in the self-contained build (`make npyext-standalone`), and in no other.
+ *
+ * The linker binds a call to the newest version of a function that the building machine's glibc has, and a
+ * machine with an older glibc then refuses the library. What the code calls has been the same since 2.17 but
+ * for names: functions that moved into libc with 2.34, stat, which was an inline call of __xstat before 2.33,
+ * and renameat2, which was a system call without a function before 2.28. Here the old names are asked for,
+ * which every newer glibc keeps. tests/test_packaging.py holds the result to 2.17. Other processors and
+ * libraries than x86-64's glibc take what they have.
+ */
+#ifndef NPYEXT_STANDALONE_H
+#define NPYEXT_STANDALONE_H
+
+#include <features.h>
+
+#if defined(__GLIBC__) && defined(__x86_64__) && defined(__LP64__)
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+__asm__(".symver pthread_create,pthread_create@GLIBC_2.2.5");
+__asm__(".symver pthread_join,pthread_join@GLIBC_2.2.5");
+__asm__(".symver pthread_sigmask,pthread_sigmask@GLIBC_2.2.5");
+
+/* The layout of struct stat that the kernel has. */
+enum { NPYEXT_STAT_LAYOUT = 1 };
+
+int npyext_xstat(int layout, const char *path, struct stat *found);
+int npyext_fxstat(int layout, int file, struct stat *found);
+int npyext_fxstatat(int layout, int folder, const char *path, struct stat *found, int flags);
+__asm__(".symver npyext_xstat,__xstat@GLIBC_2.2.5");
+__asm__(".symver npyext_fxstat,__fxstat@GLIBC_2.2.5");
+__asm__(".symver npyext_fxstatat,__fxstatat@GLIBC_2.4");
+
+#define stat(path, found)                   npyext_xstat(NPYEXT_STAT_LAYOUT, path, found)
+#define fstat(file, found)                  npyext_fxstat(NPYEXT_STAT_LAYOUT, file, found)
+#define fstatat(folder, path, found, flags) npyext_fxstatat(NPYEXT_STAT_LAYOUT, folder, path, found, flags)
+
+#define renameat2(from, one, to, other, flags) (int)syscall(SYS_renameat2, from, one, to, other, flags)
+
+#endif
+
+#endif

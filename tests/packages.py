@@ -1,0 +1,63 @@
+"""Runs make, compilers and programs for the tests of what is handed on."""
+
+import functools
+import glob
+import os
+import re
+import shlex
+import subprocess
+
+import shell
+
+CC = shlex.split(os.environ.get("CC", "cc"))
+STANDALONE = os.path.join(shell.ROOT, ".build", "standalone", "npyext.so")
+
+
+def run(*command, env=None, cwd=shell.ROOT, seconds=5 * shell.PATIENCE):
+    """Standard output and error of a command that must succeed."""
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd, env=env, timeout=seconds
+    )
+    assert done.returncode == 0, f"{shlex.join(command)} ended with {done.returncode}:\n{done.stdout[-6000:]}"
+    return done.stdout
+
+
+def make(*arguments):
+    """A make of its own, not a part of the one that runs the tests."""
+    env = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    return run("make", "-j2", *arguments, env=env)
+
+
+@functools.lru_cache(maxsize=None)
+def made(*targets):
+    """make, once a run."""
+    return make(*targets)
+
+
+@functools.lru_cache(maxsize=None)
+def version():
+    with open(os.path.join(shell.ROOT, "ext", "version.h")) as file:
+        return re.search(r'NPYEXT_VERSION "([^"]+)"', file.read())[1]
+
+
+def wheel():
+    """The path of the wheel."""
+    made("wheel")
+    (path,) = glob.glob(os.path.join(shell.ROOT, ".build", "dist", f"npyext-{version()}-*.whl"))
+    return path
+
+
+def exported(library):
+    """The names that a library shows to others."""
+    return {line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines()}
+
+
+def needed(library):
+    """The libraries that one needs, their versions left out, what they need in turn included."""
+    names = (line.split()[0] for line in run("ldd", library).splitlines())
+    return {re.sub(r"\.so.*$", "", os.path.basename(name)) for name in names}
+
+
+def newest_glibc(library):
+    versions = re.findall(r"GLIBC_(\d+)\.(\d+)", run("objdump", "-T", library))
+    return max((int(major), int(minor)) for major, minor in versions)

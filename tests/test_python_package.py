@@ -1,0 +1,289 @@
+"""The Python package: the wheel that `make wheel` makes, and what is in it, with Debian's Python and NumPy."""
+
+import base64
+import csv
+import hashlib
+import io
+import os
+import platform
+import re
+import shutil
+import sqlite3
+import sys
+import zipfile
+
+import numpy
+import pytest
+
+import children
+import packages
+import shell
+
+__test__ = not shell.SANITIZED
+
+
+@pytest.fixture(scope="module")
+def wheel():
+    return packages.wheel()
+
+
+@pytest.fixture(scope="module")
+def package(wheel, tmp_path_factory):
+    """The package, imported from where a wheel unpacks to."""
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    sys.path.insert(0, str(folder))
+    import npyext
+
+    yield npyext
+    sys.path.remove(str(folder))
+
+
+def python(package, *arguments):
+    """What Python prints, outside of the folder of the build: its npyext.so would be taken for the package."""
+    folder = os.path.dirname(os.path.dirname(package.loadable_path()))
+    return packages.run(sys.executable, "-B", *arguments, env=dict(os.environ, PYTHONPATH=folder), cwd=folder)
+
+
+def in_a_child(work):
+    """Adapters are of a process and for good: they are tried in one of their own."""
+    outcome = children.run(lambda _: work(), ["work"], shell.PATIENCE)["work"]
+    assert outcome is None, outcome
+
+
+# ---- the wheel ----
+
+
+def test_the_record_is_true(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (record,) = [name for name in names if name.endswith(".dist-info/RECORD")]
+        rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(archive.read(record).decode()))}
+        assert set(rows) == set(names) and len(names) == len(set(names))
+        for name in set(names) - {record}:
+            data = archive.read(name)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert rows[name] == [f"sha256={digest}", str(len(data))]
+
+
+def test_the_wheel_holds_what_it_should(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        info = f"npyext-{packages.version()}.dist-info"
+        with open(packages.STANDALONE, "rb") as built, open(os.path.join(shell.ROOT, "LICENSE"), "rb") as licence:
+            assert archive.read("npyext/npyext.so") == built.read()
+            assert archive.read(f"{info}/LICENSE") == licence.read()
+        metadata = archive.read(f"{info}/METADATA").decode()
+        assert f"\nVersion: {packages.version()}\n" in metadata and "npyext.register_adapters()" in metadata
+
+
+def test_the_tag_is_of_the_symbols(wheel):
+    major, minor = packages.newest_glibc(packages.STANDALONE)
+    tags = re.fullmatch(rf"npyext-{packages.version()}-py3-none-(.*)\.whl", os.path.basename(wheel))[1].split(".")
+    assert f"manylinux_{major}_{max(minor, 17)}_{platform.machine()}" in tags
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(f"npyext-{packages.version()}.dist-info/WHEEL").decode()
+    assert re.findall("^Tag: (.*)$", text, re.M) == [f"py3-none-{tag}" for tag in tags]
+
+
+def test_the_wheel_is_reproducible(wheel, tmp_path):
+    with open(wheel, "rb") as file:
+        before = file.read()
+    copy = tmp_path / "elsewhere"
+    for folder in ("ext", "src"):
+        shutil.copytree(os.path.join(shell.ROOT, folder), copy / folder)
+    for file in ("Makefile", "LICENSE"):
+        shutil.copy(os.path.join(shell.ROOT, file), copy / file)
+    # Another folder, other times; the extension itself is not compiled again.
+    os.makedirs(copy / ".build" / "standalone")
+    shutil.copy(packages.STANDALONE, copy / ".build" / "standalone" / "npyext.so")
+    packages.run(sys.executable, "-B", str(copy / "ext/python/backend.py"), str(tmp_path), cwd=tmp_path)
+    with open(tmp_path / os.path.basename(wheel), "rb") as file:
+        assert file.read() == before
+
+
+def test_objects_do_not_tell_where_they_were_made(wheel):
+    with open(packages.STANDALONE, "rb") as file:
+        assert shell.ROOT.encode() not in file.read()
+
+
+# ---- load ----
+
+
+def test_load(package):
+    connection = sqlite3.connect(":memory:")
+    connection.enable_load_extension(False)  # Debian's SQLite begins with it on
+    package.load(connection)
+    assert package.__version__ == packages.version()
+    assert connection.execute("SELECT npyext_version()").fetchone() == (packages.version(),)
+    with pytest.raises(sqlite3.OperationalError, match="not authorized"):
+        connection.load_extension(package.loadable_path())
+
+
+def test_load_leaves_loading_enabled(package):
+    connection = sqlite3.connect(":memory:")
+    connection.enable_load_extension(True)
+    package.load(connection)
+    package.load(connection)
+    connection.load_extension(package.loadable_path())
+    assert connection.execute("SELECT npy_json(npy_array(1))").fetchone() == ("[1]",)
+
+
+def test_loadable_path(package):
+    assert os.path.exists(package.loadable_path() + ".so")
+    shown = python(package, "-m", "npyext")
+    assert shown == package.loadable_path() + "\n"
+    query = ["-cmd", f".load {shown.strip()}", ":memory:", "SELECT npyext_version()"]
+    assert packages.run(os.environ.get("SQLITE3", "sqlite3"), *query).strip() == packages.version()
+
+
+def test_a_python_without_loading_is_told(package):
+    class Connection:
+        """As sqlite3.Connection is where Python was configured without loadable extensions."""
+
+        def execute(self, sql):
+            raise AssertionError("nothing is to be executed")
+
+    with pytest.raises(RuntimeError) as caught:
+        package.load(Connection())
+    for word in (sys.executable, "enable_load_extension", "apsw", "pysqlite3", "/usr/bin/python3"):
+        assert word in str(caught.value)
+    with pytest.raises(TypeError, match="a connection, not str"):
+        package.load("database.db")
+
+
+def test_numpy_is_optional(package):
+    script = (
+        "import sys; sys.modules['numpy'] = None\n"
+        "import sqlite3, npyext\n"
+        "db = sqlite3.connect(':memory:'); npyext.load(db)\n"
+        "db.execute('CREATE TABLE t(x)'); db.execute('INSERT INTO t VALUES (?)', (bytes([5] + [0] * 7),))\n"
+        "print(npyext.repair_scalars(db, 't', 'x', 'int64'), *db.execute('SELECT x FROM t').fetchone())\n"
+    )
+    assert python(package, "-c", script) == "1 5\n"
+
+
+# ---- adapters ----
+
+
+def test_arrays_go_there_and_back(package, tmp_path):
+    def work():
+        package.register_adapters()
+        db = sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_DECLTYPES)
+        package.load(db)
+        db.execute("CREATE TABLE runs(name TEXT, loss npy, weights NDARRAY)")
+        loss = numpy.linspace(1, 0, 5)
+        weights = numpy.asfortranarray(numpy.arange(6, dtype=">i2").reshape(2, 3))
+        db.execute("INSERT INTO runs VALUES ('a', ?, ?)", (loss, weights))
+        db.execute("INSERT INTO runs VALUES ('b', NULL, ?)", (numpy.zeros((0, 3)),))
+        (first, second), (nothing, empty) = db.execute("SELECT loss, weights FROM runs").fetchall()
+        numpy.testing.assert_array_equal(first, loss, strict=True)
+        numpy.testing.assert_array_equal(second, weights, strict=True)
+        assert second.flags.f_contiguous and nothing is None and empty.shape == (0, 3)
+        rows = db.execute("SELECT npy_shape(weights), npy_get(loss, -1) FROM runs WHERE name = 'a'").fetchall()
+        assert rows == [("[2,3]", 0.0)]
+
+    in_a_child(work)
+
+
+def test_kinds_of_arrays(package, tmp_path):
+    def work():
+        package.register_adapters()
+        db = sqlite3.connect(":memory:")
+        numpy.save(tmp_path / "x.npy", numpy.arange(3))
+        mapped = numpy.load(tmp_path / "x.npy", mmap_mode="r")
+        records = numpy.rec.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f4")])
+        for array in (mapped, records, numpy.matrix([[1]]), numpy.array(5), numpy.array(["a", "bc"])):
+            (data,) = db.execute("SELECT ?", (array,)).fetchone()
+            numpy.testing.assert_array_equal(package.from_npy(data), numpy.asarray(array))
+        (data,) = db.execute("SELECT ?", (numpy.asarray(records)[0],)).fetchone()
+        assert package.from_npy(data)["b"] == 2.0
+        with pytest.raises(ValueError):
+            db.execute("SELECT ?", (numpy.array([object()]),))
+        with pytest.raises(TypeError, match="filled"):
+            db.execute("SELECT ?", (numpy.ma.array([1]),))
+        for wrong in (b"", b"text", b"PK\x03\x04"):
+            with pytest.raises(ValueError, match="no .npy file"):
+                package.from_npy(wrong)
+
+    in_a_child(work)
+
+
+SCALARS = [
+    (numpy.int64(-5), -5),
+    (numpy.uint8(200), 200),
+    (numpy.longlong(1 << 40), 1 << 40),
+    (numpy.float16(0.5), 0.5),
+    (numpy.float32(0.1), float(numpy.float32(0.1))),
+    (numpy.float64(0.1), 0.1),
+    (numpy.longdouble(0.25), 0.25),
+    (numpy.bool_(True), 1),
+    (numpy.complex64(1 - 2j), "[1.0, -2.0]"),
+    (numpy.str_("text"), "text"),
+    (numpy.bytes_(b"bytes"), b"bytes"),
+    (numpy.datetime64("2026-01-02"), "2026-01-02"),
+    (numpy.datetime64("2026", "Y"), "2026-01-01"),
+    (numpy.datetime64("2026-01-02T03", "h"), "2026-01-02 03:00:00"),
+    (numpy.datetime64("2026-01-02T03:04:05.123456"), "2026-01-02 03:04:05.123456"),
+    (numpy.datetime64("NaT"), None),
+    (numpy.timedelta64(90, "s"), 90),
+    (numpy.timedelta64("NaT"), None),
+]
+
+
+def test_scalars_bind_as_values(package):
+    def work():
+        package.register_adapters()
+        db = sqlite3.connect(":memory:")
+        package.load(db)
+        for scalar, expected in SCALARS:
+            (value,) = db.execute("SELECT ?", (scalar,)).fetchone()
+            assert value == expected and type(value) is type(expected), (scalar, value)
+        with pytest.raises(OverflowError):
+            db.execute("SELECT ?", (numpy.uint64(1 << 63),))
+        # What npyext shows of the same values in an array.
+        for scalar, _ in SCALARS:
+            if scalar.dtype.kind in "biufmM" and scalar.dtype.name != "datetime64":
+                bound, shown = db.execute("SELECT ?, npy_get(?, 0)", (scalar, numpy.array([scalar]))).fetchone()
+                assert bound == shown, scalar
+
+    in_a_child(work)
+
+
+# ---- repair ----
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint16", "float32", "float16", "bool", "datetime64[us]", "u8"])
+def test_scalars_are_repaired(package, dtype):
+    values = numpy.array([1, 0, 1, 1], dtype=dtype)
+    db = sqlite3.connect(":memory:")
+    package.load(db)
+    db.execute('CREATE TABLE "odd ""name"""("a column", note)')
+    insert = 'INSERT INTO "odd ""name""" VALUES (?, ?)'
+    for value in values:
+        db.execute(insert, (value.tobytes(), "raw"))
+    others = [(7, "integer"), (None, "null"), ("text", "text"), (b"\x01\x02\x03", "blob"), (package.to_npy([1]), "npy")]
+    db.executemany(insert, others)
+    db.commit()
+    assert package.repair_scalars(db, 'odd "name"', "a column", dtype) == len(values)
+    assert db.in_transaction
+    rows = db.execute('SELECT * FROM "odd ""name"""').fetchall()
+    expected = values.astype("M8[us]").astype(str) if dtype.startswith("date") else values.tolist()
+    expected = [str(value).replace("T", " ") if dtype.startswith("date") else value for value in expected]
+    assert [value for value, _ in rows[: len(values)]] == expected and rows[len(values) :] == others
+    assert package.repair_scalars(db, 'odd "name"', "a column", dtype) == 0
+    db.rollback()
+    assert db.execute('SELECT "a column" FROM "odd ""name"""').fetchone() == (values[0].tobytes(),)
+
+
+def test_a_repair_that_fails_changes_nothing(package):
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE t(x UNIQUE)")
+    db.executemany("INSERT INTO t VALUES (?)", [(b"\x05\0\0\0",), (b"\x06\0\0\0",), (6,)])
+    db.commit()
+    before = db.execute("SELECT x FROM t").fetchall()
+    with pytest.raises(sqlite3.IntegrityError):
+        package.repair_scalars(db, "t", "x", "int32")
+    assert db.execute("SELECT x FROM t").fetchall() == before
+    with pytest.raises(sqlite3.OperationalError, match="no_such"):
+        package.repair_scalars(db, "t", "x", "no_such")
