@@ -233,8 +233,6 @@ static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, in
         if (status != NPYX_OK || is_end)
             return status;
         status = encode_lists(r, dtype, ndim - 1, shape + 1, items, error);
-        if (status == NPYX_OK && (i & 0xffff) == 0xffff)
-            status = npyx_poll(r->scratch.host, error);
         if (status != NPYX_OK)
             return place(error, status, i);
     }

@@ -127,8 +127,6 @@ static npyx_status measure_list(measuring *m, int depth, bool has_list_items) {
             break;
         m->at[depth] = n;
         status = measure_list(m, depth + 1, has_list_items);
-        if (status == NPYX_OK && (n & 0xffff) == 0xffff)
-            status = npyx_poll(r->scratch.host, m->error);
         if (status != NPYX_OK)
             return status;
     }

@@ -220,6 +220,9 @@ static bool leave(npyx_json_reader *r) {
 
 npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
     npyx_json_reader *r = reader;
+    npyx_status status = (++r->ntokens & 0xffff) == 0 ? npyx_poll(r->scratch.host, error) : NPYX_OK;
+    if (status != NPYX_OK)
+        return status;
     skip_blanks(r);
     r->token_off = r->off;
     switch (r->place) {
@@ -256,10 +259,7 @@ npyx_status npyx_json_skip(npyx_json_reader *reader, npyx_error *error) {
     if (reader->token != NPYX_JSON_LIST && reader->token != NPYX_JSON_OBJECT)
         return NPYX_OK;
     int depth = reader->depth - 1;
-    for (uint32_t ntokens = 0; status == NPYX_OK && reader->depth > depth; ntokens++) {
+    while (status == NPYX_OK && reader->depth > depth)
         status = npyx_json_next(reader, error);
-        if ((ntokens & 0xffff) == 0xffff && status == NPYX_OK)
-            status = npyx_poll(reader->scratch.host, error);
-    }
     return status;
 }

@@ -39,6 +39,7 @@ typedef struct npyx_json_reader {
     const char *text;
     size_t nbytes;
     size_t off;
+    uint32_t ntokens; /* read so far, modulo 2^32 */
     int depth;
     int place; /* what may come next */
     uint8_t is_object[NPYX_JSON_DEPTH / 8 + 1];
@@ -50,7 +51,7 @@ void npyx_json_init(npyx_json_reader *reader, npyx_host *host, const char *text,
 void npyx_json_clear(npyx_json_reader *reader);
 
 /* Goes to the next token; at the end it stays there. NPYX_INVALID for what is no JSON, and for deeper nesting
- * than NPYX_JSON_DEPTH; NPYX_NOMEM. */
+ * than NPYX_JSON_DEPTH; NPYX_NOMEM; NPYX_INTERRUPTED, asked now and then. */
 npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error);
 
 /* Goes to the last token of the value whose first is at hand. */

@@ -764,6 +764,7 @@ def test_they_work_on_each_other(connect):
 
 
 def test_interrupts(connect):
+    """Short lists in a long one, which nobody had asked between."""
     db = connect()
     text = "[" + ",".join(["[" + ",".join(["0.123456789012345678901"] * 1000) + "]"] * 4000) + "]"
     is_done, started = threading.Event(), time.monotonic()
