@@ -204,8 +204,9 @@ coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by fil
 	@$(again) -s CC=gcc .build/coverage/npyext.so units-coverage replayers-coverage
 	@find .build/coverage -name '*.gcda' -delete
 	@export NPYEXT_FLAVOUR=coverage NPYEXT_SO=$(CURDIR)/.build/coverage/npyext.so; \
-	$(suite) tests --ignore=tests/test_sqlite_versions.py && NPYEXT_MMAP=1 $(suite) tests/test_reads.py tests/test_sources.py \
-	    || echo 'Some tests failed, as slow builds make them; what follows counts all the same.'
+	$(suite) tests --ignore=tests/test_sqlite_versions.py || failed=1; \
+	NPYEXT_MMAP=1 $(suite) tests/test_reads.py tests/test_sources.py || failed=1; \
+	[ -z "$$failed" ] || echo 'Some tests failed, as slow builds make them; what follows counts all the same.'
 	@$(PYTHON) -B tests/coverage.py
 
 # ---- other hosts, threads, valgrind, soak ----
@@ -223,6 +224,7 @@ flags_tsan     = -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 extension_tsan = .build/tsan/npyext.so
 sqlite_release = -lsqlite3
 sqlite_asan    = -lsqlite3
+sqlite_coverage = -lsqlite3
 sqlite_tsan    = $(if $(wildcard .build/tsan/sqlite/libsqlite3.so.0),.build/tsan/sqlite/libsqlite3.so.0 -Wl$(comma)-rpath$(comma)$(CURDIR)/.build/tsan/sqlite,-lsqlite3)
 $(eval $(call flavour,tsan))
 
@@ -239,6 +241,7 @@ endef
 $(eval $(call driven,release))
 $(eval $(call driven,asan))
 $(eval $(call driven,tsan))
+$(eval $(call driven,coverage))
 
 .PHONY: check-threads
 check-threads: ## Many threads, under ThreadSanitizer (and SQLite with it, where npm can fetch it)
@@ -339,7 +342,7 @@ lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes 
 
 .PHONY: format
 format: ## Lay the C files out as .clang-format says
-	clang-format -i $(wildcard src/*.[ch] ext/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch])
+	clang-format -i $(wildcard src/*.[ch] ext/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] tests/host/*.[ch])
 
 .PHONY: deps
 deps: ## Install what any of these targets needs

@@ -1,5 +1,5 @@
-/* What the drivers of SQLite share: connections with the extension loaded, statements run to their end, and a failure
- * that ends the program. */
+/* What the drivers of SQLite share: connections with the extension loaded, statements run to their end, and a
+ * failure that ends the program. */
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -126,7 +126,8 @@ typedef struct scenario {
 static int run_scenario(int argc, char **argv, const scenario *scenarios, size_t n) {
     CHECK(argc >= 3);
     extension = argv[1];
-    CHECK(sqlite3_initialize() == SQLITE_OK); /* in threads it races with itself, harmlessly but for ThreadSanitizer */
+    CHECK(sqlite3_initialize() ==
+          SQLITE_OK); /* in threads it races with itself, harmlessly but for ThreadSanitizer */
     for (size_t i = 0; i < n; i++) {
         if (strcmp(scenarios[i].name, argv[2]) == 0) {
             scenarios[i].run(argc > 3 ? atoi(argv[3]) : 1);

@@ -1,6 +1,6 @@
 /*
- * What ends while something is open: PROGRAM npyext.so SCENARIO, in a folder that tests/test_threads.py fills. Nothing
- * of a scenario may be left behind: no descriptor, no byte of SQLite's memory.
+ * What ends while something is open: PROGRAM npyext.so SCENARIO, in a folder that tests/test_threads.py
+ * fills. Nothing of a scenario may be left behind: no descriptor, no byte of SQLite's memory.
  */
 #include "driver.h"
 
@@ -34,10 +34,14 @@ static void close_db(sqlite3 *db) {
 /* ---- a cursor, and what happens to its transaction and its table meanwhile ---- */
 
 static const char *const sources[] = {
-    "SELECT value FROM npy_rows('counted.npy')",   "SELECT value FROM npy_elements('counted.npy')",
-    "SELECT value FROM npy_rows('counted.npz')",   "SELECT value FROM npy_rows('counted.ten', 'x')",
-    "SELECT value FROM typed",                     "SELECT value FROM temp_typed",
-    "SELECT value FROM npy_rows((SELECT b FROM blobs))", "SELECT value FROM npy_rows('counted.npy') WHERE value >= 0",
+    "SELECT value FROM npy_rows('counted.npy')",
+    "SELECT value FROM npy_elements('counted.npy')",
+    "SELECT value FROM npy_rows('counted.npz')",
+    "SELECT value FROM npy_rows('counted.ten', 'x')",
+    "SELECT value FROM typed",
+    "SELECT value FROM temp_typed",
+    "SELECT value FROM npy_rows((SELECT b FROM blobs))",
+    "SELECT value FROM npy_rows('counted.npy') WHERE value >= 0",
 };
 enum { NSOURCES = sizeof sources / sizeof sources[0] };
 
@@ -51,7 +55,8 @@ static sqlite3 *open_database(void) {
     return db;
 }
 
-/* The event comes in the middle; whether the cursor goes on or ends as SQLite likes, the next query is whole. */
+/* The event comes in the middle; whether the cursor goes on or ends as SQLite likes, the next query is whole.
+ */
 static void meet_event(const char *source, const char *before, const char *event, bool may_end) {
     sqlite3 *db = open_database();
     must_run(db, before);

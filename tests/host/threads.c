@@ -1,6 +1,7 @@
 /*
- * Many threads: PROGRAM npyext.so SCENARIO [ROUNDS], in a folder that tests/test_threads.py fills. The answers of each
- * thread are those that one thread alone has; that nothing races is what ThreadSanitizer says.
+ * Many threads: PROGRAM npyext.so SCENARIO [ROUNDS], in a folder that tests/test_threads.py fills. The
+ * answers of each thread are those that one thread alone has; that nothing races is what ThreadSanitizer
+ * says.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,8 +26,8 @@ static const char *const questions[] = {
     "SELECT path, name, npy_get(array, -1), npy_json(npy_slice(array, ':2')) FROM npy_file('*.{npz,ten}')",
     "SELECT hex(npy_array(value, 'f4')) FROM npy_rows('small.npy')",
     "SELECT length(npz_archive('x', array, 'deflate')) FROM npy_file('small.npy')",
-    "WITH n(i) AS (SELECT 1 UNION ALL SELECT (i * 7919) % 100000 FROM n LIMIT 300) "
-    "SELECT sum(r.value) FROM n JOIN npy_rows('deflated.npz', 'x') r ON r.row = n.i",
+    ("WITH n(i) AS (SELECT 1 UNION ALL SELECT (i * 7919) % 100000 FROM n LIMIT 300) "
+     "SELECT sum(r.value) FROM n JOIN npy_rows('deflated.npz', 'x') r ON r.row = n.i"),
     "SELECT sum(c0), count(*) FROM typed WHERE rowid > 100",
     "SELECT sum(value) FROM npy_rows((SELECT contents FROM blobs))",
 };
@@ -39,8 +40,9 @@ static atomic_int nready;
 
 static sqlite3 *open_asking(void) {
     sqlite3 *db = open_loaded(":memory:");
-    must_run(db, "CREATE VIRTUAL TABLE temp.typed USING npy('fortran.npy');"
-                 "CREATE TABLE blobs AS SELECT npy_slice(array, ':1000') AS contents FROM npy_file('big.npy')");
+    must_run(db,
+             "CREATE VIRTUAL TABLE temp.typed USING npy('fortran.npy');"
+             "CREATE TABLE blobs AS SELECT npy_slice(array, ':1000') AS contents FROM npy_file('big.npy')");
     return db;
 }
 
@@ -185,9 +187,11 @@ static double interrupt_task(sqlite3 *db, const char *sql) {
 static void interrupts(int nrounds) {
     double longest = 0;
     sqlite3 *db = open_loaded(":memory:");
-    must_run(db, "CREATE TABLE generate_many AS WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) "
-                 "SELECT i FROM n;"
-                 "CREATE VIRTUAL TABLE temp.out USING npy('never_too.npy', mode='w+', dtype='f8')");
+    must_run(
+        db,
+        "CREATE TABLE generate_many AS WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) "
+        "SELECT i FROM n;"
+        "CREATE VIRTUAL TABLE temp.out USING npy('never_too.npy', mode='w+', dtype='f8')");
     for (int round = 0; round < nrounds; round++) {
         for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
             double seconds = interrupt_task(db, tasks[i]);
@@ -219,12 +223,14 @@ static bool run_among_others(sqlite3 *db, const char *sql) {
 }
 
 static void write_once(sqlite3 *db, int number) {
-    char *publish = sqlite3_mprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT %d) "
-                                    "SELECT * FROM npy_write('shared.npy', (SELECT npy_array(%d, 'i8') FROM n))",
-                                    NWRITTEN, number);
-    char *table = sqlite3_mprintf("CREATE VIRTUAL TABLE temp.w USING npy('table.npy', mode='w+', dtype='i8'); BEGIN;"
-                                  "INSERT INTO w SELECT %d FROM npy_rows('shared.npy'); COMMIT",
-                                  number);
+    char *publish =
+        sqlite3_mprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT %d) "
+                        "SELECT * FROM npy_write('shared.npy', (SELECT npy_array(%d, 'i8') FROM n))",
+                        NWRITTEN, number);
+    char *table =
+        sqlite3_mprintf("CREATE VIRTUAL TABLE temp.w USING npy('table.npy', mode='w+', dtype='i8'); BEGIN;"
+                        "INSERT INTO w SELECT %d FROM npy_rows('shared.npy'); COMMIT",
+                        number);
     run_among_others(db, publish);
     run_among_others(db, table);
     run(db, "DROP TABLE IF EXISTS temp.w");
@@ -263,7 +269,8 @@ static void writers(int nrounds) {
 
 int main(int argc, char **argv) {
     static const scenario scenarios[] = {
-        {"many", many}, {"shared", shared}, {"loading", loading}, {"interrupts", interrupts}, {"writers", writers},
+        {"many", many},       {"shared", shared}, {"loading", loading}, {"interrupts", interrupts},
+        {"writers", writers},
     };
     return run_scenario(argc, argv, scenarios, sizeof scenarios / sizeof scenarios[0]);
 }
