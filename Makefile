@@ -288,6 +288,7 @@ install: npyext.so .build/install/libnpyx.a ## Install extension, codec and SQL 
 	install -m 644 npyext.so .build/install/libnpyx.a '$(DESTDIR)$(LIBDIR)'
 	install -m 644 $$($(CC) -MM src/npyx.h | tr -d '\\' | sed 's/^[^:]*://') '$(DESTDIR)$(INCLUDEDIR)/npyx'
 	install -m 644 sql/*.sql '$(DESTDIR)$(PREFIX)/share/npyext/sql'
+	sed -i "s|load_extension('./npyext')|load_extension('$(LIBDIR)/npyext')|" '$(DESTDIR)$(PREFIX)/share/npyext/sql'/*.sql
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(version)|' \
 	    src/npyx.pc.in > '$(DESTDIR)$(LIBDIR)/pkgconfig/npyx.pc'
 

@@ -164,7 +164,11 @@ def test_the_installed_extension_loads(installation, tmp_path):
 def test_the_sql_is_installed(installation):
     root, _ = installation
     sql = {name for name in os.listdir(shell.ROOT + "/sql") if name.endswith(".sql")}
-    assert sql and set(os.listdir(root / "opt/npyext/share/npyext/sql")) == sql
+    folder = root / "opt/npyext/share/npyext/sql"
+    assert sql and set(os.listdir(folder)) == sql
+    (libraries,) = pkg_config(root, "--variable=libdir")
+    loads = [line for name in sql for line in (folder / name).read_text().splitlines() if "npyext')" in line]
+    assert loads and all(f"load_extension('{libraries.removeprefix(str(root))}/npyext')" in line for line in loads)
 
 
 def test_uninstall_leaves_nothing(installation):
