@@ -97,8 +97,7 @@ check() {
     write_shell "qemu-$1 -L /usr/$compiler" "$root" "$libraries"
     NPYEXT_UNIT_ROUNDS=few NPYEXT_FLAVOUR=$1 NPYEXT_SO=.build/$1/npyext.so SQLITE3=$root/sqlite3 NPYEXT_RUNNER=$(runner_of "$1" "$compiler") \
         "${PYTHON:-/usr/bin/python3}" -B -m pytest -c tests/pytest.ini \
-        tests/test_unit.py tests/test_sql.py tests/test_docs.py tests/foreign_hosts.py \
-        --deselect tests/test_docs.py::test_reference_has_an_example_of_each # in this process
+        tests/test_unit.py tests/test_sql.py tests/test_docs.py tests/foreign_hosts.py
 }
 
 install_compilers "$@"
