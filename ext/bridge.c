@@ -95,6 +95,20 @@ int npyext_declare_risk(const npyext_connection *connection, int flags) {
     return SQLITE_OK;
 }
 
+int npyext_declare_columns(sqlite3 *db, sqlite3_str *text) {
+    int code = sqlite3_str_errcode(text);
+    char *statement = sqlite3_str_finish(text); /* NULL after every error */
+    if (code == SQLITE_OK)
+        code = statement == NULL ? SQLITE_NOMEM : sqlite3_declare_vtab(db, statement);
+    sqlite3_free(statement);
+    return code;
+}
+
+const char *npyext_declare_reason(sqlite3 *db, int code) {
+    return code == SQLITE_TOOBIG ? sqlite3_errstr(code)
+                                 : sqlite3_errmsg(db); /* which knows of no sqlite3_str */
+}
+
 int npyext_code(npyx_status status) {
     switch (status) {
     case NPYX_OK:

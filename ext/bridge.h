@@ -49,6 +49,12 @@ void npyext_connection_begin(npyext_connection *connection);
  * no files, all is innocuous. */
 int npyext_declare_risk(const npyext_connection *connection, int flags);
 
+/* Declares the columns of a table, from an xCreate or xConnect, by the CREATE TABLE statement in text, which
+ * is freed. A statement beyond the host's SQLITE_LIMIT_LENGTH is SQLITE_TOOBIG. */
+int npyext_declare_columns(sqlite3 *db, sqlite3_str *text);
+/* Why that failed, for a message; good until the next call of the connection. */
+const char *npyext_declare_reason(sqlite3 *db, int code);
+
 /* The SQLite result code of a status. */
 int npyext_code(npyx_status status);
 

@@ -1,9 +1,9 @@
 /* npy_stats(source, member, slice, axis): counts, extremes and moments of arrays, one row an array, a field
  * or a coordinate of the axes that are left. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "axis_argument.h"
 #include "functions.h"
 #include "selection.h"
 
@@ -116,62 +116,12 @@ static int stats_close(sqlite3_vtab_cursor *cursor) {
     return SQLITE_OK;
 }
 
-/* Marks an axis of the view, which may be counted from the end. */
-static npyx_status name_axis(int64_t axis, const npyx_view *view, bool *axes, npyx_error *error) {
-    int64_t from_start = axis < 0 ? axis + view->ndim : axis;
-    if (from_start < 0 || from_start >= view->ndim)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "axis %" PRId64 " is out of range for an array of %d dimensions", axis, view->ndim);
-    if (axes[from_start])
-        return npyx_fail(error, NPYX_INVALID, -1, "axis %" PRId64 " is named twice", axis);
-    axes[from_start] = true;
-    return NPYX_OK;
-}
-
-static npyx_status name_listed_axes(const npyx_literal *list, const npyx_view *view, bool *axes,
-                                    npyx_error *error) {
-    bool is_list = list->kind == NPYX_LITERAL_LIST || list->kind == NPYX_LITERAL_TUPLE;
-    npyx_status status = NPYX_OK;
-    for (const npyx_literal *item = is_list ? list->first : list; item != NULL && status == NPYX_OK;
-         item = is_list ? item->next : NULL) {
-        if (item->kind != NPYX_LITERAL_INT)
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "axis is an integer or a list of integers, as in '[0, 2]'");
-        status = name_axis(item->integer, view, axes, error);
-    }
-    return status;
-}
-
-/* Reads the axis argument; *is_given false: there is none. */
-static npyx_status read_axes(const stats_cursor *stats, bool axes[NPYX_MAX_NDIM], bool *is_given,
-                             npyx_error *error) {
-    const npyext_argument *argument = &stats->scan.arguments[NPYEXT_AXIS];
-    const npyx_view *view = &stats->selection.view;
-    memset(axes, 0, NPYX_MAX_NDIM * sizeof axes[0]);
-    *is_given = npyext_argument_is_given(argument);
-    if (!*is_given)
-        return NPYX_OK;
-    if (argument->type == SQLITE_INTEGER)
-        return name_axis(argument->integer, view, axes, error);
-    npyx_arena arena = {.host = &stats->scan.connection->host};
-    const npyx_literal *list = NULL;
-    npyx_status status = NPYX_CORRUPT;
-    if (argument->type == SQLITE_TEXT)
-        status = npyx_literal_parse(&arena, argument->bytes, argument->nbytes, false, &list, error);
-    if (status == NPYX_OK)
-        status = name_listed_axes(list, view, axes, error);
-    else if (status != NPYX_NOMEM)
-        status =
-            npyx_fail(error, NPYX_INVALID, -1, "axis is an integer or a list of integers, as in '[0, 2]'");
-    npyx_arena_clear(&arena);
-    return status;
-}
-
 static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
     const npyext_selection *selection = &stats->selection;
     int needs = stats->scan.plan.needs;
     bool axes[NPYX_MAX_NDIM], has_axes = false;
-    npyx_status status = read_axes(stats, axes, &has_axes, error);
+    npyx_status status = npyext_axis_argument_read(&stats->scan.arguments[NPYEXT_AXIS], &selection->view,
+                                                   &stats->scan.connection->host, axes, &has_axes, error);
     if (status != NPYX_OK)
         return status;
     npyx_reduction_options options = {.axes = has_axes ? axes : NULL,
@@ -184,8 +134,51 @@ static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
     return npyx_reduction_begin(&stats->reduction, selection->payload, &selection->view, &options, error);
 }
 
-/* Goes on to the next row of the open array; NPYX_DONE behind its last. */
-static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
+static const npyx_stats *stats_of_row(const stats_cursor *cursor) {
+    const npyx_reduction *reduction = &cursor->reduction;
+    return &reduction->stats[cursor->coordinate * reduction->nleaves + cursor->leaf];
+}
+
+/* A statistic that is an item: the least, the greatest, and the mean of dates. */
+typedef struct item_statistic {
+    npyx_dtype dtype;
+    const uint8_t *bytes; /* NULL: there is none */
+    int64_t date;
+} item_statistic;
+
+static bool find_item(const npyx_stats *stats, int column, item_statistic *found) {
+    *found = (item_statistic){.dtype = *stats->dtype};
+    if (column == MIN && stats->argmin >= 0)
+        found->bytes = npyx_stats_min(stats);
+    else if (column == MAX && stats->argmax >= 0)
+        found->bytes = npyx_stats_max(stats);
+    else if (column == MEAN && stats->dtype->type == NPYX_DATETIME && stats->count > 0) {
+        found->date = npyx_stats_nearest_mean(stats); /* the mean itself lies between two dates */
+        found->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
+        found->bytes = (const uint8_t *)&found->date;
+    }
+    return found->bytes != NULL;
+}
+
+/* Fails when SQL has no value for an item that the query asks for: a date outside of the calendar, a text
+ * with a code point that there is not. xColumn would find it too late for on_error. */
+static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
+    static const int checked[] = {MIN, MAX, MEAN};
+    const npyx_stats *row = stats_of_row(stats);
+    npyx_status status = NPYX_OK;
+    if (npyx_dtype_is_real(row->dtype))
+        return NPYX_OK;
+    for (size_t i = 0; i < sizeof checked / sizeof checked[0] && status == NPYX_OK; i++) {
+        item_statistic item;
+        npyx_value value;
+        if (npyext_plan_uses(&stats->scan.plan, checked[i]) && find_item(row, checked[i], &item))
+            status = npyx_element_value(&item.dtype, item.bytes, &stats->scratch, &value, error);
+    }
+    return status;
+}
+
+/* Goes on to the next coordinate or field of the open array; NPYX_DONE behind its last. */
+static npyx_status step(stats_cursor *stats, npyx_error *error) {
     npyx_reduction *reduction = &stats->reduction;
     if (stats->nrows > 0 && ++stats->leaf < reduction->nleaves)
         return NPYX_OK;
@@ -194,6 +187,11 @@ static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
         return NPYX_OK;
     stats->coordinate = 0;
     return npyx_reduction_next(reduction, error);
+}
+
+static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
+    npyx_status status = step(stats, error);
+    return status == NPYX_OK ? check_items(stats, error) : status;
 }
 
 /* Goes on to the next array that can be opened, or answers NPYX_DONE. */
@@ -210,6 +208,7 @@ static int meet_fault(stats_cursor *stats, bool *is_row) {
     npyext_fate fate = npyext_scan_fate(scan, &stats->error);
     end_reduction(stats);
     *is_row = fate == NPYEXT_BECOMES_ROW;
+    stats->nrows++; /* array_key tells the row from the one before it */
     stats->has_error = *is_row;
     if (fate == NPYEXT_ENDS_QUERY)
         return npyext_report(stats->base.pVtab, npyext_scan_place(scan), &stats->error);
@@ -270,11 +269,6 @@ static int stats_eof(sqlite3_vtab_cursor *cursor) {
     return ((stats_cursor *)cursor)->is_eof;
 }
 
-static const npyx_stats *stats_of_row(const stats_cursor *cursor) {
-    const npyx_reduction *reduction = &cursor->reduction;
-    return &reduction->stats[cursor->coordinate * reduction->nleaves + cursor->leaf];
-}
-
 static int result_item(sqlite3_context *context, stats_cursor *cursor, const npyx_dtype *dtype,
                        const uint8_t *item) {
     npyx_value value;
@@ -284,6 +278,12 @@ static int result_item(sqlite3_context *context, stats_cursor *cursor, const npy
         return npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
     npyext_result_value(context, &value);
     return SQLITE_OK;
+}
+
+static int result_found(sqlite3_context *context, stats_cursor *cursor, const npyx_stats *stats, int column) {
+    item_statistic item;
+    return find_item(stats, column, &item) ? result_item(context, cursor, &item.dtype, item.bytes)
+                                           : SQLITE_OK;
 }
 
 static int result_complex(sqlite3_context *context, stats_cursor *cursor, double real, double imaginary) {
@@ -298,20 +298,14 @@ static int result_complex(sqlite3_context *context, stats_cursor *cursor, double
 }
 
 static int result_mean(sqlite3_context *context, stats_cursor *cursor, const npyx_stats *stats) {
-    const npyx_dtype *dtype = stats->dtype;
     double mean = npyx_stats_mean(stats);
     if (stats->form == NPYX_STATS_COMPLEX)
         return result_complex(context, cursor, mean, npyx_stats_imaginary_mean(stats));
-    if (stats->form == NPYX_STATS_ORDER || stats->form == NPYX_STATS_COUNT || stats->count == 0)
-        return SQLITE_OK;
-    if (dtype->type != NPYX_DATETIME) {
+    if (stats->dtype->type == NPYX_DATETIME)
+        return result_found(context, cursor, stats, MEAN);
+    if (stats->form != NPYX_STATS_ORDER && stats->form != NPYX_STATS_COUNT && stats->count > 0)
         sqlite3_result_double(context, mean);
-        return SQLITE_OK;
-    }
-    npyx_dtype date = *dtype; /* the nearest one, which lies between two that there are */
-    date.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
-    int64_t count = npyx_stats_nearest_mean(stats);
-    return result_item(context, cursor, &date, (const uint8_t *)&count);
+    return SQLITE_OK;
 }
 
 static int result_sum(sqlite3_context *context, stats_cursor *cursor, const npyx_stats *stats) {
@@ -388,11 +382,7 @@ static int result_statistic(sqlite3_context *context, stats_cursor *cursor, int 
         return SQLITE_OK;
     case AT: result_at(context, cursor); return SQLITE_OK;
     case MIN:
-        return stats->argmin < 0 ? SQLITE_OK
-                                 : result_item(context, cursor, stats->dtype, npyx_stats_min(stats));
-    case MAX:
-        return stats->argmax < 0 ? SQLITE_OK
-                                 : result_item(context, cursor, stats->dtype, npyx_stats_max(stats));
+    case MAX: return result_found(context, cursor, stats, column);
     case MEAN: return result_mean(context, cursor, stats);
     case SUM: return result_sum(context, cursor, stats);
     case STD:

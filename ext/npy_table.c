@@ -120,9 +120,7 @@ static int declare(sqlite3 *db, const npyext_table *table) {
     if (table->is_damaged)
         npyext_append_column(text, "value", NPYEXT_TABLE_ANY);
     sqlite3_str_appendall(text, ")");
-    char *schema = sqlite3_str_finish(text);
-    int code = schema == NULL ? SQLITE_NOMEM : sqlite3_declare_vtab(db, schema);
-    sqlite3_free(schema);
+    int code = npyext_declare_columns(db, text);
     if (code == SQLITE_OK)
         code = npyext_declare_risk(table->connection, 0);
     if (code == SQLITE_OK && table->writer != NULL) /* INSERT OR IGNORE and the like */
@@ -201,7 +199,7 @@ static int create(sqlite3 *db, void *client, int argc, const char *const *argv, 
     if (code == SQLITE_OK) {
         code = declare(db, table);
         if (code != SQLITE_OK)
-            *message = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db));
+            *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
         else if (table->writer != NULL)
             npyext_published_forget(&connection->published, &connection->host, table->name);
         else
@@ -251,8 +249,8 @@ static int connect_table(sqlite3 *db, void *connection, int argc, const char *co
         return SQLITE_OK;
     }
     if (code != SQLITE_NOMEM)
-        *message =
-            sqlite3_mprintf("npyext: the declaration of %s cannot be read: %s", argv[2], sqlite3_errmsg(db));
+        *message = sqlite3_mprintf("npyext: the declaration of %s cannot be read: %s", argv[2],
+                                   npyext_declare_reason(db, code));
     disconnect(&table->base);
     return code;
 }

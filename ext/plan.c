@@ -23,14 +23,14 @@ void npyext_registration_free(void *registration) {
 
 /* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to array.
  */
-static char *schema_text(sqlite3 *db, const npyext_function *function) {
+static int declare(sqlite3 *db, const npyext_function *function) {
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_str_appendall(text, "CREATE TABLE x(");
     for (int i = 0; i < function->ncolumns; i++)
         sqlite3_str_appendf(text, "%s%s%s", i == 0 ? "" : ", ", function->columns[i].declaration,
                             function->columns[i].is_hidden ? " HIDDEN" : "");
     sqlite3_str_appendf(text, ", PRIMARY KEY(%s)) WITHOUT ROWID", function->key);
-    return sqlite3_str_finish(text);
+    return npyext_declare_columns(db, text);
 }
 
 int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const *argv, sqlite3_vtab **vtab,
@@ -38,15 +38,11 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
     (void)argc;
     (void)argv;
     const npyext_registration *registered = registration;
-    char *schema = schema_text(db, registered->function);
-    if (schema == NULL)
-        return SQLITE_NOMEM;
-    int code = sqlite3_declare_vtab(db, schema);
-    sqlite3_free(schema);
+    int code = declare(db, registered->function);
     /* SQLite asks the host's authorizer about the schema, and keeps the answer to itself. */
-    if (code == SQLITE_ERROR)
+    if (code == SQLITE_ERROR || code == SQLITE_TOOBIG)
         *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)",
-                                   registered->function->name, sqlite3_errmsg(db));
+                                   registered->function->name, npyext_declare_reason(db, code));
     if (code == SQLITE_OK)
         code = npyext_declare_risk(registered->connection, registered->flags);
     if (code != SQLITE_OK)
@@ -235,6 +231,7 @@ static bool has_sources(const planning *p) {
 /* `by source, member; row>=?, row<?; reading items` */
 static char *idx_str(const planning *p) {
     sqlite3_str *text = sqlite3_str_new(NULL);
+    uint64_t used = p->info->colUsed;
     bool is_first_filter = true;
     for (int i = 0; i < p->nterms && p->terms[i].column != NPYEXT_NO_COLUMN; i++) {
         const npyext_column *column = &p->function->columns[p->terms[i].column];
@@ -263,6 +260,7 @@ static char *idx_str(const planning *p) {
     if (p->order != NPYEXT_OWN_ORDER)
         sqlite3_str_appendall(text, p->order == NPYEXT_ASCENDING ? "; in order" : "; last row first");
     npyext_append_terms(text, p->terms, p->nterms);
+    sqlite3_str_append(text, (const char *)&used, sizeof used);
     return sqlite3_str_finish(text);
 }
 
@@ -348,5 +346,7 @@ void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence) {
     plan->order = (npyext_order)(idx_num >> NPYEXT_ORDER_SHIFT & NPYEXT_ORDER_MASK);
     plan->names_source = (idx_num & NPYEXT_NAMES_SOURCE) != 0;
     plan->nterms = (unsigned char)terms[0];
-    memcpy(plan->terms, terms + 1, (size_t)plan->nterms * sizeof plan->terms[0]);
+    size_t terms_nbytes = (size_t)plan->nterms * sizeof plan->terms[0];
+    memcpy(plan->terms, terms + 1, terms_nbytes);
+    memcpy(&plan->used, terms + 1 + terms_nbytes, sizeof plan->used);
 }

@@ -7,7 +7,7 @@
  *
  * A plan is a list of terms, each a column and an operator whose right-hand side is the argv of the same
  * number, and in idxNum what the columns asked for need (NPYEXT_NEEDS_*). idxStr is the plan as a sentence,
- * for EXPLAIN QUERY PLAN; behind its NUL stand the terms.
+ * for EXPLAIN QUERY PLAN; behind its NUL stand the terms, and behind them which columns are asked for.
  *
  *   column kind   operators taken           exact, so that SQLite need not look again
  *   argument      =                         yes; all of them must be usable
@@ -185,10 +185,16 @@ typedef struct npyext_plan {
     bool names_source; /* the query has a condition on a source, or shows it, but the plan does not give it */
     int nterms;
     npyext_term terms[NPYEXT_MAX_TERMS];
+    uint64_t used; /* a bit for each column that the query asks for, the last one for all from 63 on */
 } npyext_plan;
 
 /* Reads the plan unless it is the one that *plan holds. */
 void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence);
+
+/* Whether the query asks for a column. */
+static inline bool npyext_plan_uses(const npyext_plan *plan, int column) {
+    return (plan->used >> (column < 63 ? column : 63)) & 1;
+}
 
 /* Makes the terms the end of a sentence. */
 void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms);

@@ -229,3 +229,65 @@ def test_the_deviation_of_numbers_whose_squares_overflow(connect):
         numbers[:2] = -1e300, 1e300
         found = connect().execute("SELECT std, var, m2 FROM npy_stats(?)", (npy_bytes(numbers),)).fetchone()
         assert found == (np.inf,) * 3
+
+
+def years_with_one_outside_of_the_calendar(nelem, place):
+    years = np.zeros(nelem, "i8")
+    years[place] = 2**63 - 1
+    return years.view("M8[Y]")
+
+
+def text_that_is_damaged():
+    text = np.array(["ab", "cd"])
+    text.view("u4")[0] = 0x110000
+    return text
+
+
+@pytest.mark.parametrize(
+    "bad, fault, column, others",
+    [
+        (years_with_one_outside_of_the_calendar(2, 0), "outside the calendar", "max", "min, count, nulls"),
+        (text_that_is_damaged(), "0x110000", "max", "min, count, argmax"),
+        (np.array([2**63 - 1, 2**63 - 3], "i8").view("M8[Y]"), "outside the calendar", "mean", "count, argmin"),
+    ],
+)
+def test_a_value_that_sql_cannot_express_does_not_end_a_survey_of_stats(connect, tmp_path, bad, fault, column, others):
+    db = connect()
+    for name, array in (("a", np.arange(3)), ("b", bad), ("z", np.arange(4))):
+        np.save(tmp_path / f"{name}.npy", array)
+    query, source = f"SELECT path, {column}, error FROM npy_stats(?)", str(tmp_path / "*.npy")
+    want = [(str(tmp_path / "a.npy"), *db.execute(f"SELECT {column}, error FROM npy_stats(?)", (npy_bytes(np.arange(3)),)).fetchone())]
+    for options in ("", " WHERE on_error = 'row'"):
+        a, b, z = db.execute(query + options, (source,)).fetchall()
+        assert [a] == want and z[0].endswith("z.npy") and z[2] is None
+        assert b[:2] == (str(tmp_path / "b.npy"), None) and fault in b[2] and "b.npy" in b[2]
+    before = counters(db)
+    a, z = db.execute(query + " WHERE on_error = 'skip'", (source,)).fetchall()
+    assert [a] == want and z[0].endswith("z.npy") and since(db, before)["files_skipped"] == 1
+    assert fault in error_of(db, query + " WHERE on_error = 'raise'", source)
+    # what is not asked for is at no fault
+    assert db.execute(f"SELECT error FROM (SELECT {others}, error FROM npy_stats(?))", (source,)).fetchall() == [(None,)] * 3
+
+
+def test_the_row_of_a_fault_behind_other_rows_of_its_array_has_a_key_of_its_own(connect):
+    nrows = 5000
+    source = npy_bytes(years_with_one_outside_of_the_calendar(nrows, nrows - 1))
+    rows = connect().execute("SELECT array_key, at, min, error FROM npy_stats(?, '', '', '[]') WHERE on_error = 'row'", (source,)).fetchall()
+    assert len(rows) == nrows and len({key for key, *_ in rows}) == nrows
+    assert rows[-2][1:] == (nrows - 2, "1970-01-01", None)
+    assert rows[-1][1:3] == (None, None) and "outside the calendar" in rows[-1][3]
+
+
+@pytest.mark.skipif(not hasattr(sqlite3.Connection, "setlimit"), reason="before Python 3.11 there is no way to set a limit")
+def test_a_declaration_beyond_the_limit_of_length_is_not_taken_for_a_lack_of_memory(connect):
+    source, lengths = npy_bytes(np.arange(3)), {}
+    for length in range(200, 2400, 100):
+        for function in ("npy_elements", "npy_stats", "npy_meta"):
+            db = connect()
+            db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, length)
+            try:
+                db.execute(f"SELECT path FROM {function}(?)", (source,)).fetchone()
+            except sqlite3.Error as error:
+                assert str(error) == f"npyext: {function}: its columns cannot be declared (string or blob too big)", length
+                lengths[function] = length
+    assert set(lengths) == {"npy_elements", "npy_stats", "npy_meta"} and max(lengths.values()) < 2000
