@@ -1,6 +1,5 @@
 #include "member.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,10 +17,7 @@ npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *mem
     if (member->type == SQLITE_TEXT)
         return npyx_archive_find(archive, member->bytes, member->nbytes, index, error);
     *index = member->type == SQLITE_INTEGER ? member->integer : (int64_t)member->real;
-    npyx_status status = npyx_archive_entry(archive, *index, &entry, error);
-    if (status == NPYX_DONE)
-        status = npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %" PRId64, *index);
-    return status;
+    return npyx_archive_entry_asked_for(archive, *index, &entry, error);
 }
 
 static npyx_status append_bytes(npyx_source *payload, int64_t off, int64_t end, npyx_buffer *out,

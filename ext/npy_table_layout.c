@@ -47,9 +47,8 @@ static npyext_layout_array *append_array(npyext_layout *layout) {
 static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64_t index, bool is_asked_for,
                              npyx_error *error) {
     npyx_entry entry;
-    npyx_status status = npyx_archive_entry(archive, index, &entry, error);
-    if (status == NPYX_DONE && is_asked_for)
-        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %" PRId64, index);
+    npyx_status status = is_asked_for ? npyx_archive_entry_asked_for(archive, index, &entry, error)
+                                      : npyx_archive_entry(archive, index, &entry, error);
     if (status != NPYX_OK)
         return status;
     npyext_layout_array *added = append_array(layout);

@@ -40,14 +40,32 @@ static npyx_status fail_list(npyext_connection *connection, int code, npyx_error
     return npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
 }
 
-/* NPYX_DONE unless the text is a JSON array of strings. SQLite's own JSON functions parse it. */
+/* Adds the list's entry at which the statement is. */
+static npyx_status add_list_entry(npyext_files *files, sqlite3_stmt *statement, npyx_error *error) {
+    enum { SHOWN_NBYTES = 60 };
+    const char *value = (const char *)sqlite3_column_text(statement, 0);
+    size_t nbytes = (size_t)sqlite3_column_bytes(statement, 0);
+    if (value == NULL)
+        return npyx_fail_nomem(error);
+    if (sqlite3_column_int(statement, 1))
+        return add_path_or_pattern(files, value, nbytes, error);
+    return npyx_fail(
+        error, NPYX_INVALID, -1,
+        "entry %lld of the list, counted from 0, is %.*s, and neither a path nor a pattern in quotes",
+        (long long)sqlite3_column_int64(statement, 2), (int)(nbytes < SHOWN_NBYTES ? nbytes : SHOWN_NBYTES),
+        value);
+}
+
+/* NPYX_DONE unless the text is a JSON array that is empty or has a string or a null in it. SQLite's own JSON
+ * functions parse it. */
 static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
                                  size_t nbytes, npyx_error *error) {
     static const char *const queries[] = {
         /* not json_valid, which says no when memory is out: this one fails, and how tells why */
         "SELECT json_type(?1) = 'array'",
-        "SELECT NOT EXISTS (SELECT 1 FROM json_each(?1) WHERE type <> 'text')",
-        "SELECT value FROM json_each(?1)",
+        "SELECT count(*) = 0 OR sum(type IN ('text', 'null')) > 0 FROM json_each(?1)",
+        "SELECT CASE type WHEN 'true' THEN type WHEN 'false' THEN type ELSE value END, type = 'text', key "
+        "FROM json_each(?1) WHERE type <> 'null'",
     };
     npyx_status status = NPYX_OK;
     for (int i = 0; i < 3 && status == NPYX_OK; i++) {
@@ -61,13 +79,8 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
         code = sqlite3_step(statement);
         if (i < 2 && (code != SQLITE_ROW || !sqlite3_column_int(statement, 0)))
             status = NPYX_DONE;
-        for (; i == 2 && code == SQLITE_ROW && status == NPYX_OK; code = sqlite3_step(statement)) {
-            const char *path = (const char *)sqlite3_column_text(statement, 0);
-            if (path == NULL)
-                status = npyx_fail_nomem(error);
-            else
-                status = add_path_or_pattern(files, path, (size_t)sqlite3_column_bytes(statement, 0), error);
-        }
+        for (; i == 2 && code == SQLITE_ROW && status == NPYX_OK; code = sqlite3_step(statement))
+            status = add_list_entry(files, statement, error);
         bool is_json = i > 0 || code != SQLITE_ERROR;
         if (code != SQLITE_ROW && code != SQLITE_DONE && is_json)
             status = fail_list(connection, code, error);

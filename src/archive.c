@@ -1,10 +1,12 @@
 #include "archive.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "header_npy.h"
 #include "header_ten.h"
+#include "name_list.h"
 
 /* ---- .npy: an archive of one ---- */
 
@@ -113,6 +115,24 @@ npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry 
     return index < 0 ? NPYX_DONE : archive->ops->entry(archive, index, entry, error);
 }
 
+npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, npyx_entry *entry,
+                                         npyx_error *error) {
+    npyx_status status = npyx_archive_entry(archive, index, entry, error);
+    if (status != NPYX_DONE)
+        return status;
+    int64_t count = 0;
+    while (npyx_archive_entry(archive, count, entry, NULL) == NPYX_OK)
+        count++;
+    if (count == 0)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1,
+                         "there is no array number %" PRId64 ": the file holds none", index);
+    if (count == 1)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1,
+                         "there is no array number %" PRId64 " (there is only number 0)", index);
+    return npyx_fail(error, NPYX_NOT_FOUND, -1,
+                     "there is no array number %" PRId64 " (there are %" PRId64 ", from 0)", index, count);
+}
+
 npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
                                   npyx_error *error) {
     return archive->ops->describe(archive, index, array, is_array, error);
@@ -128,34 +148,21 @@ npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx
     return archive->ops->open(archive, index, payload, error);
 }
 
-/* Appends ` 'name'` to a list of names for a message, or `, ...` once where it would grow too long. */
-static size_t list_name(char *list, size_t capacity_nbytes, size_t nbytes, const npyx_entry *entry) {
-    int written = snprintf(list + nbytes, capacity_nbytes - nbytes, "%s'%.*s'", nbytes == 0 ? "" : ", ",
-                           (int)(entry->name_nbytes < 100 ? entry->name_nbytes : 100), entry->name);
-    if (written > 0 && (size_t)written < capacity_nbytes - nbytes)
-        return nbytes + (size_t)written;
-    snprintf(list + nbytes, capacity_nbytes - nbytes, ", ...");
-    return capacity_nbytes; /* full */
-}
-
 static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_t name_nbytes,
                                   npyx_error *error) {
     if (archive->format == NPYX_FORMAT_NPY)
         return npyx_fail(error, NPYX_NOT_FOUND, -1,
                          "there is no array '%.*s': a .npy holds one, without a name",
                          (int)(name_nbytes < 100 ? name_nbytes : 100), name);
-    enum { LIST_NBYTES = 300 };
-    char list[LIST_NBYTES + 8];
-    size_t nbytes = 0;
+    npyx_name_list list = {0};
     npyx_entry entry;
-    list[0] = '\0';
-    for (int64_t i = 0; nbytes < LIST_NBYTES && npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++)
-        nbytes = list_name(list, LIST_NBYTES, nbytes, &entry);
-    if (list[0] == '\0')
+    for (int64_t i = 0; npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++)
+        npyx_name_list_add(&list, entry.name, entry.name_nbytes);
+    if (list.nbytes == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': the file holds none",
                          (int)(name_nbytes < 100 ? name_nbytes : 100), name);
     return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s' (there are %s)",
-                     (int)(name_nbytes < 100 ? name_nbytes : 100), name, list);
+                     (int)(name_nbytes < 100 ? name_nbytes : 100), name, npyx_name_list_text(&list));
 }
 
 static bool is_same(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {

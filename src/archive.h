@@ -66,6 +66,10 @@ void npyx_archive_close(npyx_archive *archive);
  */
 npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error);
 
+/* The same for an index that somebody gave: NPYX_NOT_FOUND says how many entries there are. */
+npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, npyx_entry *entry,
+                                         npyx_error *error);
+
 /* The entry that a name chooses: of an .npz an exact file name before one without `.npy`, and the last of
  * equal ones, as NumPy does; of a .ten the only one of that name (NPYX_INVALID when there are several).
  * NPYX_NOT_FOUND lists the names. */

@@ -65,9 +65,12 @@ static npyx_status encode_complex(npyx_json_reader *r, const npyx_dtype *dtype, 
     for (int64_t i = 0;; i++, item += part.itemsize) {
         status = next_of_list(r, i, 2, &is_end, error);
         if (status != NPYX_OK)
-            return npyx_error_place(error, status, "a complex item is [re, im]");
+            return npyx_error_place(error, status, "a complex item is [re, im], an innermost list");
         if (is_end)
             return NPYX_OK;
+        if (r->token == NPYX_JSON_LIST)
+            return npyx_fail(error, NPYX_INVALID, -1,
+                             "a complex item is [re, im], an innermost list: it has a list for a number");
         status = encode_item(r, &part, item, error);
         if (status != NPYX_OK)
             return status;

@@ -169,6 +169,17 @@ static npyx_status enter(npyx_json_reader *r, bool is_object, npyx_error *error)
     return NPYX_OK;
 }
 
+/* Whether one of the words stands here that Python's json.dumps writes for what JSON has no number for. */
+static bool is_at_no_number(const npyx_json_reader *r) {
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t nbytes = strlen(words[i]);
+        if (r->nbytes - r->off >= nbytes && memcmp(r->text + r->off, words[i], nbytes) == 0)
+            return true;
+    }
+    return false;
+}
+
 static npyx_status read_value(npyx_json_reader *r, npyx_error *error) {
     size_t nbytes = npyx_number_read(r->text + r->off, r->nbytes - r->off, &r->number);
     int c = peek(r);
@@ -191,7 +202,12 @@ static npyx_status read_value(npyx_json_reader *r, npyx_error *error) {
     else if (take_word(r, "false"))
         r->token = NPYX_JSON_FALSE;
     else
-        return fail(r, r->off, "a value is expected", error);
+        return fail(
+            r, r->off,
+            is_at_no_number(r)
+                ? "a value is expected; JSON has no NaN and no Infinity: write null, and 9e999 or -9e999"
+                : "a value is expected",
+            error);
     return NPYX_OK;
 }
 

@@ -297,8 +297,10 @@ static npyx_status pass(npyx_reduction *r, const npyx_view *group, npyx_error *e
 static npyx_status check(const npyx_reduction *r, npyx_error *error) {
     for (int i = 0; i < r->nleaves && r->has_axes; i++) {
         const npyx_dtype *dtype = r->leaves[i].view.dtype;
-        if (npyx_stats_form_of(dtype) == NPYX_STATS_ORDER || dtype->itemsize == 0)
-            return npyx_fail(error, NPYX_INVALID, -1, "axis is for numbers; these items are texts");
+        bool is_text = npyx_stats_form_of(dtype) == NPYX_STATS_ORDER;
+        if (is_text || dtype->itemsize == 0)
+            return npyx_fail(error, NPYX_INVALID, -1, "axis is for numbers; these items %s",
+                             is_text ? "are texts" : "have no bytes");
     }
     return NPYX_OK;
 }

@@ -1,8 +1,10 @@
 #include "subview.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "literal.h"
+#include "name_list.h"
 
 static bool is_named(const char *name, size_t name_nbytes, const char *text, size_t nbytes) {
     return name != NULL && name_nbytes == nbytes && memcmp(name, text, nbytes) == 0;
@@ -19,21 +21,18 @@ static const npyx_field *find_field(const npyx_dtype *dtype, const char *text, s
 }
 
 static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t nbytes, npyx_error *error) {
-    char list[300] = "";
-    size_t list_nbytes = 0;
     int shown_nbytes = (int)(nbytes < 80 ? nbytes : 80);
     if (dtype->type != NPYX_STRUCT)
         return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s': the dtype is not structured",
                          shown_nbytes, text);
-    for (int i = 0; i < dtype->nfields && list_nbytes < sizeof list - 60; i++) {
+    npyx_name_list list = {0};
+    for (int i = 0; i < dtype->nfields; i++) {
         const npyx_field *field = &dtype->fields[i];
         if (!field->is_padding)
-            list_nbytes += (size_t)snprintf(
-                list + list_nbytes, sizeof list - list_nbytes, "%s'%.*s'", list_nbytes == 0 ? "" : ", ",
-                (int)(field->name_nbytes < 50 ? field->name_nbytes : 50), field->name);
+            npyx_name_list_add(&list, field->name, field->name_nbytes);
     }
     return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s' (there are %s)", shown_nbytes, text,
-                     list);
+                     npyx_name_list_text(&list));
 }
 
 /* Adds the axes of a subarray behind the view's. */
@@ -64,33 +63,54 @@ npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx
     return NPYX_OK;
 }
 
-/* The field that the text begins with: a name may itself hold dots, so the longest one that there is. */
-static const npyx_field *find_first_field(const npyx_dtype *dtype, const char *text, size_t nbytes,
-                                          size_t *name_nbytes) {
-    for (*name_nbytes = nbytes; *name_nbytes > 0; --*name_nbytes) {
-        bool is_end = *name_nbytes == nbytes || text[*name_nbytes] == '.';
-        const npyx_field *field = is_end ? find_field(dtype, text, *name_nbytes) : NULL;
-        if (field != NULL)
-            return field;
+/* Where a field is looked for by a text such as `pos.x`. */
+typedef struct field_search {
+    int nlookups; /* that are left: names and titles together can make very many ways of one text */
+    int depth;
+    const npyx_field *path[NPYX_LITERAL_DEPTH];
+    /* where no name fitted first; NULL: nowhere */
+    const npyx_dtype *lacking;
+    const char *lacking_text;
+    size_t lacking_nbytes;
+} field_search;
+
+/* Finds the fields that a text names one within the other. A name may itself hold dots, so the longest that
+ * there is comes first, and shorter ones when what follows it is not there. */
+static bool find_path(field_search *search, const npyx_dtype *dtype, const char *text, size_t nbytes) {
+    bool has_some = false;
+    if (search->depth == NPYX_LITERAL_DEPTH)
+        return false;
+    for (size_t name_nbytes = nbytes; name_nbytes > 0; name_nbytes--) {
+        bool is_last = name_nbytes == nbytes;
+        if (!is_last && text[name_nbytes] != '.')
+            continue;
+        const npyx_field *field = search->nlookups-- > 0 ? find_field(dtype, text, name_nbytes) : NULL;
+        if (field == NULL)
+            continue;
+        has_some = true;
+        search->path[search->depth++] = field;
+        if (is_last || find_path(search, field->dtype, text + name_nbytes + 1, nbytes - name_nbytes - 1))
+            return true;
+        search->depth--;
     }
-    return NULL;
+    if (!has_some && search->lacking == NULL) {
+        search->lacking = dtype;
+        search->lacking_text = text;
+        search->lacking_nbytes = nbytes;
+    }
+    return false;
 }
 
 npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nbytes, npyx_error *error) {
-    bool is_last = false;
-    while (!is_last) {
-        size_t name_nbytes;
-        const npyx_field *field = find_first_field(view->dtype, text, nbytes, &name_nbytes);
-        if (field == NULL)
-            return fail_field(view->dtype, text, nbytes, error);
-        npyx_status status = npyx_view_enter_field(view, field, error);
-        if (status != NPYX_OK)
-            return status;
-        is_last = name_nbytes == nbytes;
-        text += name_nbytes + !is_last;
-        nbytes -= name_nbytes + !is_last;
-    }
-    return NPYX_OK;
+    enum { MOST_NLOOKUPS = 10000 };
+    field_search search = {.nlookups = MOST_NLOOKUPS, .lacking_text = text, .lacking_nbytes = nbytes};
+    if (!find_path(&search, view->dtype, text, nbytes))
+        return fail_field(search.lacking == NULL ? view->dtype : search.lacking, search.lacking_text,
+                          search.lacking_nbytes, error);
+    npyx_status status = NPYX_OK;
+    for (int i = 0; i < search.depth && status == NPYX_OK; i++)
+        status = npyx_view_enter_field(view, search.path[i], error);
+    return status;
 }
 
 npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx_error *error) {

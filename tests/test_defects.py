@@ -291,3 +291,98 @@ def test_a_declaration_beyond_the_limit_of_length_is_not_taken_for_a_lack_of_mem
                 assert str(error) == f"npyext: {function}: its columns cannot be declared (string or blob too big)", length
                 lengths[function] = length
     assert set(lengths) == {"npy_elements", "npy_stats", "npy_meta"} and max(lengths.values()) < 2000
+
+
+def test_a_list_of_names_in_a_message_is_of_whole_names_and_says_how_many_more(connect):
+    for names, contents in (
+        ([f"layer{i // 7}.attn{i}" for i in range(38)], lambda names: npz_bytes({name: np.arange(2) for name in names})),
+        ([f"array{i:03}" for i in range(38)], lambda names: ten_bytes([np.arange(2)] * 38, infos=names)),
+        ([f"field{i:03}" for i in range(38)], lambda names: npy_bytes(np.zeros(2, [(name, "i1") for name in names]))),
+    ):
+        argument = "'', '', " if names[0] == "field000" else ""
+        message = error_of(connect(), f"SELECT * FROM npy_rows(?, {argument}'nope')", contents(names))
+        listed, more = message.split("(there are ")[1].rstrip(")").split(" and ")
+        shown = listed.split(", ")
+        assert shown == [f"'{name}'" for name in names[: len(shown)]] and len(shown) > 5
+        assert more == f"{38 - len(shown)} more"
+
+
+def test_an_index_that_there_is_not_says_how_many_there_are(connect):
+    for count, said in ((0, ": the file holds none"), (1, " (there is only number 0)"), (3, " (there are 3, from 0)")):
+        arrays = {f"a{i}": np.arange(2) for i in range(count)}
+        for contents in (npz_bytes(arrays), *([ten_bytes(list(arrays.values()))] if count else [])):
+            for index in (count, -1, 10**12):
+                message = error_of(connect(), "SELECT * FROM npy_rows(?, ?)", contents, index)
+                assert message.endswith(f"there is no array number {index}{said}")
+    assert "only number 0" in error_of(connect(), "SELECT * FROM npy_rows(?, 1)", npy_bytes(np.arange(2)))
+
+
+def test_axis_of_items_without_bytes_does_not_call_them_texts(connect):
+    for dtype, said in (("V0", "have no bytes"), ("U3", "are texts"), ("S2", "are texts")):
+        message = error_of(connect(), "SELECT * FROM npy_stats(?, '', '', 0)", npy_bytes(np.zeros((3, 2), dtype)))
+        assert message.endswith(f"axis is for numbers; these items {said}"), dtype
+
+
+def test_a_field_whose_first_part_is_another_field_too(connect):
+    inner = np.dtype([("b.c", "i4"), ("b", [("d", "i2"), ("c.e", "i1")])])
+    array = np.zeros(3, [("a.b", [("f", "f4")]), ("a", inner), ("x.y", "i8"), ("x", "i8")])
+    array["a"]["b.c"], array["a"]["b"]["d"], array["a"]["b"]["c.e"], array["a.b"]["f"] = 1, 2, 3, 4
+    db, contents = connect(), npy_bytes(array)
+    rows = {name: least for name, least in db.execute("SELECT field_name, min FROM npy_stats(?)", (contents,))}
+    assert rows == {"a.b.f": 4, "a.b.c": 1, "a.b.d": 2, "a.b.c.e": 3, "x.y": 0, "x": 0}
+    for name, least in rows.items():
+        assert db.execute("SELECT min, max FROM npy_stats(?) WHERE field = ?", (contents, name)).fetchone() == (least, least)
+    assert "there is no field 'd2' (there are 'f')" in error_of(db, "SELECT * FROM npy_stats(?) WHERE field = 'a.b.d2'", contents)
+
+
+def test_a_field_that_can_be_looked_for_in_very_many_ways(connect):
+    descr = "<i4"
+    for _ in range(60):
+        descr = [(("a.a", "a"), descr)]
+    begin = time.monotonic()
+    assert "there is no field" in error_of(connect(), "SELECT * FROM npy_rows(?) WHERE field = ?", npy(descr, (1,), bytes(4)), "a." * 110 + "x")
+    assert time.monotonic() - begin < SOON
+
+
+def test_a_list_with_a_null_or_a_number_among_its_texts_is_no_pattern(connect, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b", "1"):
+        np.save(f"{name}.npy", np.arange(3))
+    db, query = connect(), "SELECT path FROM npy_meta(?)"
+
+    def paths(*entries):
+        return [path for (path,) in db.execute(query, (json.dumps(entries),))]
+
+    assert paths("a.npy", None) == ["a.npy"] and paths(None, "[ab].npy", None, "b.npy") == ["a.npy", "b.npy", "b.npy"]
+    assert paths(None) == paths(None, None) == paths() == []
+    for entry, shown in ((12, "12"), (1.5, "1.5"), (True, "true"), (False, "false"), ({"a": 1}, '{"a":1}'), (["a.npy"], '["a.npy"]')):
+        for entries in (("a.npy", entry), (None, entry, "a.npy")):
+            message = error_of(db, query, json.dumps(entries))
+            assert f"entry 1 of the list, counted from 0, is {shown}, and neither a path nor a pattern" in message
+    # a pattern that happens to be JSON
+    np.save("x", np.arange(2))
+    (tmp_path / "x.npy").rename(tmp_path / "1")
+    assert db.execute(query, ("[12]",)).fetchall() == [("1",)]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_does_not_have_but_python_writes(connect, tmp_path, monkeypatch, number):
+    monkeypatch.chdir(tmp_path)
+    db, text = connect(), json.dumps([1.0, number])
+    hint = "JSON has no NaN and no Infinity: write null, and 9e999 or -9e999"
+    assert f"at byte 6 a value is expected; {hint}" in error_of(db, "SELECT npy_from_json(?)", text)
+    db.execute("CREATE VIRTUAL TABLE temp.t USING npy('t.npy', mode='w+', dtype=f8, shape='[-1, 2]')")
+    assert hint in error_of(db, "INSERT INTO t VALUES (?)", text)
+    assert hint not in error_of(db, "SELECT npy_from_json('[1.0, Na]')")
+    # what the hint says is so
+    good = text.replace("NaN", "null").replace("Infinity", "9e999")
+    [array] = db.execute("SELECT npy_from_json(?)", (good,)).fetchone()
+    np.testing.assert_array_equal(np.load(io.BytesIO(array)), [1.0, number])
+
+
+def test_a_list_in_a_complex_item_is_said_to_be_one(connect):
+    said = "a complex item is [re, im], an innermost list: it has a list for a number"
+    assert said in error_of(connect(), "SELECT npy_from_json('[1,[2,3]]', 'c8')")
+    assert "an innermost list: the list has fewer than 2 items" in error_of(connect(), "SELECT npy_from_json('[null]', 'c8')")
+    array = connect().execute("SELECT npy_from_json('[[1,2],null,3]', 'c8')").fetchone()[0]
+    np.testing.assert_array_equal(np.load(io.BytesIO(array)), np.array([1 + 2j, complex(np.nan, np.nan), 3], "c8"))
