@@ -5,6 +5,7 @@
 
 #include "functions.h"
 #include "npy_table.h"
+#include "pattern.h"
 #include "table_writer.h"
 
 /* ---- xBestIndex ---- */
@@ -134,9 +135,12 @@ static npyx_status read_file(npyext_table *table, npyext_layout *layout, npyx_er
     npyext_declaration *declaration = &table->declaration;
     int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
     npyext_cached_file *file = NULL;
-    npyx_status status =
-        npyext_cache_acquire(&connection->cache, &connection->host, declaration->arguments[NPYEXT_TABLE_PATH],
-                             npyext_cache_tick(&connection->cache), &file, error);
+    const char *path = declaration->arguments[NPYEXT_TABLE_PATH];
+    npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, path,
+                                              npyext_cache_tick(&connection->cache), &file, error);
+    if (status == NPYX_NOT_FOUND && npyext_pattern_is_pattern(path))
+        return npyx_fail(error, status, -1,
+                         "no such file; a table is of one file, and its path is no pattern");
     if (status == NPYX_OK)
         status = npyext_layout_choose(layout, file->archive, declaration, max_ncolumns, error);
     if (status == NPYX_OK)
@@ -271,8 +275,14 @@ static int destroy(sqlite3_vtab *vtab) {
 static int rename_table(sqlite3_vtab *vtab, const char *name) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
-    if (table->writer == NULL)
-        return npyext_shadow_rename(connection->db, table->schema, table->name, name);
+    if (table->writer == NULL) {
+        int code = npyext_shadow_rename(connection->db, table->schema, table->name, name);
+        if (code != SQLITE_OK && code != SQLITE_NOMEM) {
+            sqlite3_free(vtab->zErrMsg);
+            vtab->zErrMsg = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(connection->db));
+        }
+        return code;
+    }
     if (table->writer->is_open)
         return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
     return npyext_published_rename(&connection->published, &connection->host, table->name, name)

@@ -372,7 +372,7 @@ def test_numbers_that_json_does_not_have_but_python_writes(connect, tmp_path, mo
     hint = "JSON has no NaN and no Infinity: write null, and 9e999 or -9e999"
     assert f"at byte 6 a value is expected; {hint}" in error_of(db, "SELECT npy_from_json(?)", text)
     db.execute("CREATE VIRTUAL TABLE temp.t USING npy('t.npy', mode='w+', dtype=f8, shape='[-1, 2]')")
-    assert hint in error_of(db, "INSERT INTO t VALUES (?)", text)
+    assert hint in error_of(db, "INSERT INTO t VALUES (?)", text, code=sqlite3.SQLITE_CONSTRAINT)
     assert hint not in error_of(db, "SELECT npy_from_json('[1.0, Na]')")
     # what the hint says is so
     good = text.replace("NaN", "null").replace("Infinity", "9e999")
@@ -386,3 +386,28 @@ def test_a_list_in_a_complex_item_is_said_to_be_one(connect):
     assert "an innermost list: the list has fewer than 2 items" in error_of(connect(), "SELECT npy_from_json('[null]', 'c8')")
     array = connect().execute("SELECT npy_from_json('[[1,2],null,3]', 'c8')").fetchone()[0]
     np.testing.assert_array_equal(np.load(io.BytesIO(array)), np.array([1 + 2j, complex(np.nan, np.nan), 3], "c8"))
+
+
+def test_a_table_of_a_pattern_is_told_that_it_takes_none(connect, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.arange(3))
+    db = connect()
+    for path in ("*.npy", "[ab].npy", "{a,b}.npy", "?.npy"):
+        message = error_of(db, f"CREATE VIRTUAL TABLE t USING npy('{path}')")
+        assert message == f"npyext: {path}: no such file; a table is of one file, and its path is no pattern"
+    assert error_of(db, "CREATE VIRTUAL TABLE t USING npy('gone.npy')") == "npyext: gone.npy: no such file"
+    (tmp_path / "a.npy").rename(tmp_path / "[ab].npy")
+    db.execute("CREATE VIRTUAL TABLE t USING npy('[ab].npy')")
+    assert db.execute("SELECT count(*) FROM t").fetchone() == (3,)
+
+
+def test_a_table_that_cannot_take_a_name_says_why(connect, tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(3))
+    db = connect()
+    db.execute(f"CREATE VIRTUAL TABLE k USING npy('{tmp_path}/a.npy')")
+    db.execute("CREATE TABLE kk_npy(x)")
+    assert "kk_npy" in error_of(db, "ALTER TABLE k RENAME TO kk")
+    assert db.execute("SELECT count(*) FROM k").fetchone() == (3,)
+    db.execute("DROP TABLE kk_npy")
+    db.execute("ALTER TABLE k RENAME TO kk")
+    assert db.execute("SELECT count(*) FROM kk").fetchone() == (3,)
