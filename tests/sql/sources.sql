@@ -34,8 +34,10 @@ SELECT path FROM npy_meta(' [ "y.npy", "shards/*[01].npy" ] ');
 SELECT path FROM npy_meta('[]');
 SELECT path, error FROM npy_meta('["gone.npy", "y.npy"]');
 SELECT row, value FROM npy_rows('["shards/shard-000001.npy", "shards/shard-000000.npy"]');
--- Not all strings: not a list.
+-- A null is passed over, a number is not; without strings it is not a list.
+SELECT path FROM npy_meta('["y.npy", null]');
 SELECT path FROM npy_meta('["y.npy", 1]');
+SELECT path FROM npy_meta('[1]');
 WITH chosen(paths) AS (SELECT json_group_array(path) FROM (SELECT path FROM npy_meta('**/*.npy') WHERE ndim = 3 ORDER BY path))
 SELECT path, shape FROM chosen, npy_meta(chosen.paths);
 

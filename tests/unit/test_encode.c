@@ -174,8 +174,10 @@ static void complex_items(void **state) {
                 "00000000000000000000000000000000"
                 "0000000000000080ff3f000000000000");
     assert_refused("c8", real(1e39), "1e+39 does not fit complex64");
-    assert_refused("c8", text("[1]"), "a complex item is [re, im], an innermost list: the list has fewer than 2 items");
-    assert_refused("c8", text("[1, 2, 3]"), "a complex item is [re, im], an innermost list: the list has more than 2 items");
+    assert_refused("c8", text("[1]"),
+                   "a complex item is [re, im], an innermost list: the list has fewer than 2 items");
+    assert_refused("c8", text("[1, 2, 3]"),
+                   "a complex item is [re, im], an innermost list: the list has more than 2 items");
     assert_refused("c8", text("[[1], 2]"), "a list does not fit float32");
     assert_refused("c8", text("1+2j"), "is not JSON: at byte 1 something follows the value");
 }
