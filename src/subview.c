@@ -68,7 +68,8 @@ typedef struct field_search {
     int nlookups; /* that are left: names and titles together can make very many ways of one text */
     int depth;
     const npyx_field *path[NPYX_LITERAL_DEPTH];
-    /* where no name fitted first; NULL: nowhere */
+    /* where no name fitted first */
+    bool is_lacking;
     const npyx_dtype *lacking;
     const char *lacking_text;
     size_t lacking_nbytes;
@@ -93,7 +94,8 @@ static bool find_path(field_search *search, const npyx_dtype *dtype, const char 
             return true;
         search->depth--;
     }
-    if (!has_some && search->lacking == NULL) {
+    if (!has_some && !search->is_lacking) {
+        search->is_lacking = true;
         search->lacking = dtype;
         search->lacking_text = text;
         search->lacking_nbytes = nbytes;
@@ -103,10 +105,10 @@ static bool find_path(field_search *search, const npyx_dtype *dtype, const char 
 
 npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nbytes, npyx_error *error) {
     enum { MOST_NLOOKUPS = 10000 };
-    field_search search = {.nlookups = MOST_NLOOKUPS, .lacking_text = text, .lacking_nbytes = nbytes};
+    field_search search = {
+        .nlookups = MOST_NLOOKUPS, .lacking = view->dtype, .lacking_text = text, .lacking_nbytes = nbytes};
     if (!find_path(&search, view->dtype, text, nbytes))
-        return fail_field(search.lacking == NULL ? view->dtype : search.lacking, search.lacking_text,
-                          search.lacking_nbytes, error);
+        return fail_field(search.lacking, search.lacking_text, search.lacking_nbytes, error);
     npyx_status status = NPYX_OK;
     for (int i = 0; i < search.depth && status == NPYX_OK; i++)
         status = npyx_view_enter_field(view, search.path[i], error);
