@@ -271,6 +271,8 @@ static uint64_t hash_file(const npyext_scan *scan) {
         hash = mix(mix(mix(hash, (uint64_t)argument->type), (uint64_t)argument->integer), real_bits);
         hash = mix_bytes(hash, argument->bytes, argument->nbytes);
     }
+    if (scan->files.is_list) /* what was pruned before it counts, too: each branch of an OR has the same key */
+        hash = mix(hash, scan->next_file);
     return scan->path == NULL ? hash : mix_bytes(hash, scan->path, strlen(scan->path));
 }
 

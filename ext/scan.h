@@ -81,7 +81,8 @@ npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error);
 /* Where the scan is, for messages. */
 npyext_place npyext_scan_place(const npyext_scan *scan);
 
-/* A hash of arguments, path and entry: equal for the same array of the same call, and never NULL. */
+/* A hash of arguments, path, place in a list and entry: equal for the same array of the same call, and never
+ * NULL. */
 int64_t npyext_scan_array_key(npyext_scan *scan);
 
 /* xColumn of argument columns, path, name and array_key is the same everywhere. */
