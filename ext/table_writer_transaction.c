@@ -177,18 +177,23 @@ static void close_transaction(npyext_table_writer *writer) {
         record->owner = NULL;
 }
 
+/* Cutting off what was added is no change by others. */
+static void record_cut(const npyext_table_writer *writer, npyext_published *record) {
+    npyx_file_info now;
+    if (npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
+        now.inode == record->info.inode && now.device == record->info.device &&
+        now.nbytes == record->info.nbytes)
+        record->info = now;
+}
+
 void npyext_table_writer_rollback(npyext_table_writer *writer) {
     npyext_published *record = writer->is_open ? record_of(writer) : NULL;
-    npyx_file_info now;
     if (!writer->is_open)
         return;
     close_archive(writer);
     npyx_target_abandon(&writer->target);
-    /* cutting off what was added is no change by others */
-    if (record != NULL && npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
-        now.inode == record->info.inode && now.device == record->info.device &&
-        now.nbytes == record->info.nbytes)
-        record->info = now;
+    if (record != NULL)
+        record_cut(writer, record);
     close_transaction(writer);
 }
 
@@ -287,9 +292,10 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
     if (status != NPYX_OK)
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", writer->path,
                     writer->lost.message);
-    record->is_published =
-        record->is_published || status == NPYX_OK; /* what has failed has published nothing */
-    npyx_file_info_of_path(&writer->connection->host, writer->path, &record->info);
+    if (status != NPYX_OK) /* which has published nothing */
+        record_cut(writer, record);
+    else /* the file that was written: at its path there may be another one by now */
+        record->is_published = npyx_target_info(&writer->target, &record->info);
     close_transaction(writer);
 }
 
