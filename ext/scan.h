@@ -36,6 +36,7 @@ typedef struct npyext_scan {
     int64_t next_index;
     int64_t index;
     bool has_entry;
+    bool is_only_entry; /* of the name that is asked for */
     npyx_entry entry;
     bool has_file_hash; /* file_hash is of the arguments and the path at hand */
     uint64_t file_hash;
