@@ -21,7 +21,8 @@ CREATE TEMP TABLE labelled AS
        label AS MATERIALIZED (
            SELECT row, value AS label FROM npy_rows(coalesce(:labels, 'dataset/labels.npy'))
        )
-  SELECT split.split, label.row, label.label, split.row AS split_row FROM label LEFT JOIN split ON split.row = label.row
+  -- Without the plus sign the two sides would have different affinities, and SQLite would join by nested loops.
+  SELECT split.split, label.row, label.label, split.row AS split_row FROM label LEFT JOIN split ON split.row = +label.row
   UNION ALL
   SELECT split, NULL, NULL, row FROM split WHERE row NOT IN (SELECT row FROM label) OR row IS NULL;
 
