@@ -38,7 +38,7 @@ SELECT s.split, c.label, count(l.row) AS rows, round(100.0 * count(l.row) / s.n,
 
 -- What is wrong with the splits; no rows mean nothing is.
 SELECT 'taken ' || count(*) || ' times (' || group_concat(split, ', ') || ')' AS problem, row, label
-  FROM temp.labelled WHERE row IS NOT NULL GROUP BY row HAVING count(*) > 1
+  FROM (SELECT split, row, label FROM temp.labelled WHERE row IS NOT NULL ORDER BY row, split) GROUP BY row HAVING count(*) > 1
 UNION ALL
 SELECT 'in no split', row, label FROM temp.labelled WHERE split IS NULL
 UNION ALL
