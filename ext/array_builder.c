@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../src/bytes.h"
+
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
                                        npyx_error *error) {
     static const char room[NPYEXT_HEADER_NBYTES];
@@ -53,19 +55,24 @@ npyx_status npyext_check_exact(int64_t value, npyx_error *error) {
                            "%" PRId64 " would be rounded among REALs; name a dtype, as 'float64'", value);
 }
 
-npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error) {
-    uint8_t *at = npyext_array_builder_items(builder);
-    int64_t nitems = (int64_t)((builder->out.nbytes - NPYEXT_HEADER_NBYTES) / sizeof(int64_t));
-    for (*item = 0; *item < nitems; ++*item, at += sizeof(int64_t)) {
-        int64_t integer;
-        memcpy(&integer, at, sizeof integer);
+npyx_status npyext_items_widen(uint8_t *items, int64_t nitems, bool from_big_endian, bool to_big_endian,
+                               int64_t *item, npyx_error *error) {
+    for (*item = 0; *item < nitems; ++*item, items += sizeof(int64_t)) {
+        int64_t integer = (int64_t)npyx_load_u64(items, from_big_endian);
         npyx_status status = npyext_check_exact(integer, error);
         if (status != NPYX_OK)
             return status;
-        double real = (double)integer;
-        memcpy(at, &real, sizeof real);
+        npyx_store_f64(items, (double)integer, to_big_endian);
     }
-    return npyext_array_builder_infer(builder, "f8", error);
+    return NPYX_OK;
+}
+
+npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error) {
+    int64_t nitems = (int64_t)((builder->out.nbytes - NPYEXT_HEADER_NBYTES) / sizeof(int64_t));
+    bool is_big_endian = builder->dtype == NULL ? NPYX_HOST_IS_BIG_ENDIAN : builder->dtype->is_big_endian;
+    npyx_status status = npyext_items_widen(npyext_array_builder_items(builder), nitems, is_big_endian,
+                                            NPYX_HOST_IS_BIG_ENDIAN, item, error);
+    return status == NPYX_OK ? npyext_array_builder_infer(builder, "f8", error) : status;
 }
 
 npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_context *context, int ndim,

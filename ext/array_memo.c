@@ -17,6 +17,7 @@ static void forget(npyext_known_array *known, npyext_cache *cache, npyx_host *ho
     known->file = NULL;
     known->is_sound = known->has_entry = false;
     known->window_nbytes = 0;
+    known->nlookups = 0;
 }
 
 static npyext_known_array *find(npyext_array_memo *memo, const void *key, size_t key_nbytes) {
@@ -142,12 +143,16 @@ npyx_status npyext_memo_of_handle(npyext_array_memo *memo, npyext_cache *cache, 
 /* Neighbours are read along for who goes through an array item by item, but not for who jumps. */
 npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
                               npyx_error *error) {
-    npyx_source *payload = known->payload;
     int64_t end = known->window_off + (int64_t)known->window_nbytes;
     if (off >= known->window_off && off <= end && (int64_t)nbytes <= end - off) {
         *bytes = nbytes == 0 ? (const uint8_t *)"" : known->window + (off - known->window_off);
         return NPYX_OK;
     }
+    npyx_status status =
+        npyx_source_hold(&known->payload, ++known->nlookups, NPYX_HELD_NBYTES / NPYEXT_MEMO_NARRAYS, error);
+    if (status != NPYX_OK)
+        return status;
+    npyx_source *payload = known->payload;
     bool is_onward = payload->is_forward || (off >= known->window_off && off - end < WINDOW_NBYTES);
     size_t wanted_nbytes = nbytes;
     if (is_onward && nbytes < WINDOW_NBYTES)
@@ -161,7 +166,7 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
         if (known->window == NULL)
             return npyx_fail_nomem(error);
     }
-    npyx_status status = npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error);
+    status = npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error);
     if (status == NPYX_OK && *bytes == known->window) {
         known->window_off = off;
         known->window_nbytes = wanted_nbytes;

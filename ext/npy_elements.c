@@ -89,6 +89,7 @@ typedef struct elements_cursor {
     int64_t itemsize;
     /* what the WHERE clause leaves */
     bool is_underway; /* this call of xFilter or xNext has read a block */
+    int nlookups;     /* xFilter calls in a row for the same array */
     npyext_window window;
     npyext_range idx_range;
     npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */
@@ -373,6 +374,9 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char 
         npyext_value_filter_read(&elements->filter, &scan->plan, (npyext_value_columns){VALUE, REAL, IMAG},
                                  argv);
     }
+    elements->nlookups = is_lookup ? elements->nlookups + 1 : 0;
+    if (status == NPYX_OK && is_lookup && (scan->plan.needs & NPYEXT_NEEDS_ITEMS) != 0)
+        status = npyx_source_hold(&elements->selection.payload, elements->nlookups, NPYX_HELD_NBYTES, &error);
     if (status == NPYX_OK && is_lookup)
         status = begin_array(elements, &error);
     if (status != NPYX_OK) {

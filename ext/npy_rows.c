@@ -7,12 +7,6 @@
 #include "value_filter.h"
 
 enum {
-    /* Lookups into an array of this size or less, from the fourth on, find it all in memory. */
-    HELD_NBYTES = 1 << 23,
-    HELD_FROM_NLOOKUPS = 4
-};
-
-enum {
     ROW,
     VALUE,
     SOURCE,
@@ -165,8 +159,8 @@ static void begin_array(rows_cursor *rows) {
 static npyx_status read_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
     const npyext_selection *selection = &rows->selection;
-    bool is_held = rows->nlookups >= HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
-                   reader->nrows <= HELD_NBYTES / reader->row_nbytes;
+    bool is_held = rows->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
+                   reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
     npyx_status status =
         is_held ? npyx_reader_fill_all(reader, error)
                 : npyx_reader_fill(reader, rows->index, rows->last_index - rows->index + 1, error);

@@ -12,9 +12,6 @@ enum {
     BLOCKS_NBYTES = 1 << 22,
     FIRST_BLOCK_NBYTES = 1 << 14,
     MAX_BLOCK_NBYTES = 1 << 18,
-    /* Lookups into arrays of this size or less together, from the fourth on, find them all in memory. */
-    HELD_NBYTES = 1 << 23,
-    HELD_FROM_NLOOKUPS = 4,
     /* A second axis is read in part only when that leaves this much out of every row. */
     SKIPPED_NBYTES = 1 << 13
 };
@@ -228,8 +225,8 @@ static npyx_status load(table_cursor *cursor, int array, npyx_error *error) {
     }
     int64_t row_nbytes = reader->row_nbytes > 0 ? reader->row_nbytes : 1;
     int64_t max_nrows = BLOCKS_NBYTES / cursor->layout.narrays / row_nbytes;
-    bool is_held = cursor->nlookups >= HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
-                   reader->nrows <= HELD_NBYTES / cursor->layout.narrays / row_nbytes;
+    bool is_held = cursor->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
+                   reader->nrows <= NPYX_HELD_NBYTES / cursor->layout.narrays / row_nbytes;
     if (is_held)
         return npyx_reader_fill_all(reader, error);
     max_nrows = max_nrows < cursor->nrows_expected ? max_nrows : cursor->nrows_expected;

@@ -5,7 +5,7 @@
 void npyext_files_clear(npyext_files *files) {
     npyext_paths_clear(&files->paths);
     files->content = NULL;
-    files->is_many = files->is_handle = false;
+    files->is_many = files->is_list = files->is_handle = false;
 }
 
 size_t npyext_files_count(const npyext_files *files) {
@@ -136,6 +136,7 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
         status = npyx_path_exists(&connection->host, text, &is_path, error);
     if (status == NPYX_OK && !is_path) {
         status = add_json_list(connection, files, text, source->nbytes, error);
+        files->is_list = status == NPYX_OK;
         if (status != NPYX_DONE)
             return status;
         status = NPYX_OK;

@@ -14,6 +14,7 @@ typedef struct npyext_files {
     npyext_paths paths;             /* of a TEXT source */
     const npyext_argument *content; /* of a BLOB source, borrowed; NULL otherwise */
     bool is_many;                   /* a pattern or a list: more than one file was meant */
+    bool is_list;                   /* a JSON list: a path may stand in it more than once */
     bool is_handle;                 /* one array of one file, as a handle names it */
     int64_t handle_index;
     uint64_t handle_stamp;

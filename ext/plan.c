@@ -192,8 +192,8 @@ static void take_filters(planning *p) {
         npyext_column_kind kind = constraint_kind(p, i);
         if (kind == NPYEXT_PLAIN || kind == NPYEXT_IS_ARGUMENT || !p->info->aConstraint[i].usable)
             continue;
-        bool is_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME;
-        if (is_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
+        bool may_be_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME || kind == NPYEXT_IS_VALUE;
+        if (may_be_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
             continue; /* NOCASE and RTRIM take for equal what bytes do not */
         int op = p->info->aConstraint[i].op;
         if (kind == NPYEXT_IS_VALUE && op == SQLITE_INDEX_CONSTRAINT_EQ) {

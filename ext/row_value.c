@@ -132,31 +132,18 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
 
 /* ---- JSON ---- */
 
-/* An int64 row among float64 ones, in place. */
-static npyx_status widen_row(uint8_t *items, int64_t nelem, npyx_error *error) {
-    for (int64_t i = 0; i < nelem; i++, items += sizeof(int64_t)) {
-        int64_t integer;
-        memcpy(&integer, items, sizeof integer);
-        npyx_status status = npyext_check_exact(integer, error);
-        if (status != NPYX_OK)
-            return status;
-        double real = (double)integer;
-        memcpy(items, &real, sizeof real);
-    }
-    return NPYX_OK;
-}
-
-/* Brings the builder's dtype and a row's together; *row_dtype is the row's, and becomes what it is to be
- * read as. */
-static npyx_status agree(npyext_array_builder *builder, const npyx_dtype **row_dtype, npyx_error *error) {
-    if (builder->dtype == NULL && (*row_dtype)->type == NPYX_TEXT)
+/* Brings the builder's dtype and that of a row of JSON together: numbers meet in float64, what else there is has
+ * to be of one type. An array before the row may have given the builder another byte order or length of texts
+ * than JSON has by itself: the items are always written as the builder's. */
+static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dtype, npyx_error *error) {
+    if (builder->dtype == NULL && row_dtype->type == NPYX_TEXT)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "texts need a dtype that says how long they get, as in 'U16'");
     if (builder->dtype == NULL) {
-        builder->dtype = *row_dtype;
+        builder->dtype = row_dtype;
         return NPYX_OK;
     }
-    npyx_type before = builder->dtype->type, now = (*row_dtype)->type;
+    npyx_type before = builder->dtype->type, now = row_dtype->type;
     if (before == NPYX_I8 && now == NPYX_F8) {
         int64_t item = 0;
         npyx_status status = npyext_array_builder_widen(builder, &item, error);
@@ -165,7 +152,22 @@ static npyx_status agree(npyext_array_builder *builder, const npyx_dtype **row_d
     }
     if (before == now || (before == NPYX_F8 && now == NPYX_I8))
         return NPYX_OK;
-    return fail_dtype(builder, *row_dtype, error);
+    return fail_dtype(builder, row_dtype, error);
+}
+
+/* At out: what the row needs as the builder's dtype. Integers among inferred float64 are not to be rounded. */
+static npyx_status encode_row(const npyext_rows *rows, const npyext_array_builder *builder,
+                              const npyx_value *json, const npyx_dtype *row_dtype, uint8_t *out,
+                              npyx_error *error) {
+    bool is_widened = row_dtype->type == NPYX_I8 && builder->dtype->type == NPYX_F8;
+    npyx_status status =
+        npyx_encode_json(builder->out.host, json->bytes, json->nbytes,
+                         is_widened ? row_dtype : builder->dtype, rows->ndim, rows->shape, out, error);
+    int64_t item;
+    if (status == NPYX_OK && is_widened)
+        status = npyext_items_widen(out, rows->nelem, row_dtype->is_big_endian,
+                                    builder->dtype->is_big_endian, &item, error);
+    return status;
 }
 
 static npyx_status append_json(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *json,
@@ -182,17 +184,12 @@ static npyx_status append_json(npyext_rows *rows, npyext_array_builder *builder,
     if (status == NPYX_OK && !builder->is_dtype_given) {
         status = npyx_json_dtype(&builder->arena, &form, &row_dtype, error);
         if (status == NPYX_OK)
-            status = agree(builder, &row_dtype, error);
+            status = agree(builder, row_dtype, error);
     }
     uint8_t *out = status == NPYX_OK ? reserve_row(rows, builder, error) : NULL;
     if (out == NULL)
         return status == NPYX_OK ? error->status : status;
-    status =
-        npyx_encode_json(host, json->bytes, json->nbytes, row_dtype, rows->ndim, rows->shape, out, error);
-    if (status == NPYX_OK && row_dtype->type == NPYX_I8 && builder->dtype->type == NPYX_F8 &&
-        !builder->is_dtype_given)
-        status = widen_row(out, rows->nelem, error);
-    return keep_row(rows, builder, status);
+    return keep_row(rows, builder, encode_row(rows, builder, json, row_dtype, out, error));
 }
 
 /* ---- arrays ---- */

@@ -140,7 +140,7 @@ void npyext_scan_rewind(npyext_scan *scan) {
 
 void npyext_scan_close_file(npyext_scan *scan) {
     npyext_opened_close(scan->connection, &scan->opened);
-    scan->has_entry = false;
+    scan->has_entry = scan->is_only_entry = false;
     scan->index = -1;
 }
 
@@ -197,8 +197,26 @@ static npyx_status go_to_entry(npyext_scan *scan, int64_t index, npyx_error *err
     return status;
 }
 
+/* Whether no entry behind the one at hand has the name that is asked for. A .ten would have to be read for it. */
+static bool is_last_of_name(const npyext_scan *scan) {
+    npyx_archive *archive = scan->opened.archive;
+    npyx_entry entry;
+    npyx_error error;
+    npyx_status status = NPYX_OK;
+    if (!scan->name_prune.is_active || chooses_one(scan) || archive->format != NPYX_FORMAT_NPZ)
+        return false;
+    for (int64_t index = scan->index + 1; status == NPYX_OK; index++) {
+        status = npyx_archive_entry(archive, index, &entry, &error);
+        if (status == NPYX_OK && !is_pruned(&scan->name_prune, entry.name, entry.name_nbytes))
+            return false;
+    }
+    return status == NPYX_DONE;
+}
+
 npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
     npyx_status status = NPYX_OK;
+    bool is_first = scan->next_index == 0;
+    scan->is_only_entry = false;
     do {
         int64_t index = scan->next_index++;
         scan->has_entry = false;
@@ -211,11 +229,12 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
         if (status == NPYX_OK)
             status = go_to_entry(scan, index, error);
     } while (status == NPYX_OK && is_pruned(&scan->name_prune, scan->entry.name, scan->entry.name_nbytes));
+    scan->is_only_entry = status == NPYX_OK && is_first && is_last_of_name(scan);
     return status;
 }
 
 bool npyext_scan_is_single(const npyext_scan *scan) {
-    bool is_one_array = chooses_one(scan) ||
+    bool is_one_array = chooses_one(scan) || scan->is_only_entry ||
                         (scan->opened.archive != NULL && scan->opened.archive->format == NPYX_FORMAT_NPY);
     return is_one_array && npyext_files_count(&scan->files) == 1;
 }
@@ -271,6 +290,8 @@ static uint64_t hash_file(const npyext_scan *scan) {
         hash = mix(mix(mix(hash, (uint64_t)argument->type), (uint64_t)argument->integer), real_bits);
         hash = mix_bytes(hash, argument->bytes, argument->nbytes);
     }
+    if (scan->files.is_list) /* what was pruned before it counts, too: each branch of an OR has the same key */
+        hash = mix(hash, scan->next_file);
     return scan->path == NULL ? hash : mix_bytes(hash, scan->path, strlen(scan->path));
 }
 

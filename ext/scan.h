@@ -36,6 +36,7 @@ typedef struct npyext_scan {
     int64_t next_index;
     int64_t index;
     bool has_entry;
+    bool is_only_entry; /* of the name that is asked for */
     npyx_entry entry;
     bool has_file_hash; /* file_hash is of the arguments and the path at hand */
     uint64_t file_hash;
@@ -81,7 +82,8 @@ npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error);
 /* Where the scan is, for messages. */
 npyext_place npyext_scan_place(const npyext_scan *scan);
 
-/* A hash of arguments, path and entry: equal for the same array of the same call, and never NULL. */
+/* A hash of arguments, path, place in a list and entry: equal for the same array of the same call, and never
+ * NULL. */
 int64_t npyext_scan_array_key(npyext_scan *scan);
 
 /* xColumn of argument columns, path, name and array_key is the same everywhere. */

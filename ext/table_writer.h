@@ -42,6 +42,8 @@ typedef struct npyext_table_writer {
     bool is_new;         /* its file replaces what is at the path, or nothing */
     bool has_taken_back; /* a statement that failed, or a savepoint: without rows, the file stays as it is */
     bool is_vain;        /* nothing is to be published */
+    bool may_be_empty;   /* not open, and a statement that adds rows may have run: one without rows */
+    int empty_savepoint; /* the one that takes this back */
     bool is_published;   /* by xSync; what xCommit makes final and xRollback takes back */
     npyx_target target;
     int64_t nrows;        /* or arrays of an archive, that this transaction added */
@@ -71,7 +73,8 @@ void npyext_table_writer_free(npyext_table_writer *writer);
 npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
                                         npyx_error *error);
 
-/* A transaction; each does nothing when none is open. Commit cannot fail as SQLite sees it: what it meets
+/* A transaction; each does nothing when none is open, but prepare opens one of no rows when an INSERT may have
+ * had none. Commit cannot fail as SQLite sees it: what it meets
  * (where it is the one to publish) is logged, and the error of the next begin. */
 npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error);
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error);

@@ -149,7 +149,7 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
         return npyx_fail(error, NPYX_INVALID, -1,
                          "this transaction has written rows and then changed a schema; commit it first");
     writer->nrows = writer->nrows_before = 0;
-    writer->is_spoilt = writer->has_taken_back = false;
+    writer->is_spoilt = writer->has_taken_back = writer->may_be_empty = false;
     npyx_status status = open_target(writer, record, error);
     if (status == NPYX_OK)
         status = npyext_table_writer_mark(writer, BEGINNING, error);
@@ -177,18 +177,24 @@ static void close_transaction(npyext_table_writer *writer) {
         record->owner = NULL;
 }
 
+/* Cutting off what was added is no change by others. */
+static void record_cut(const npyext_table_writer *writer, npyext_published *record) {
+    npyx_file_info now;
+    if (npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
+        now.inode == record->info.inode && now.device == record->info.device &&
+        now.nbytes == record->info.nbytes)
+        record->info = now;
+}
+
 void npyext_table_writer_rollback(npyext_table_writer *writer) {
     npyext_published *record = writer->is_open ? record_of(writer) : NULL;
-    npyx_file_info now;
+    writer->may_be_empty = false;
     if (!writer->is_open)
         return;
     close_archive(writer);
     npyx_target_abandon(&writer->target);
-    /* cutting off what was added is no change by others */
-    if (record != NULL && npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
-        now.inode == record->info.inode && now.device == record->info.device &&
-        now.nbytes == record->info.nbytes)
-        record->info = now;
+    if (record != NULL)
+        record_cut(writer, record);
     close_transaction(writer);
 }
 
@@ -246,10 +252,13 @@ static bool is_declared(const npyext_table_writer *writer) {
 }
 
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error) {
-    if (writer->is_open && !is_declared(writer))
+    npyx_status status = NPYX_OK;
+    if ((writer->is_open || writer->may_be_empty) && !is_declared(writer))
         npyext_table_writer_rollback(writer);
+    if (writer->may_be_empty)
+        status = npyext_table_writer_begin(writer, error);
     if (!writer->is_open)
-        return NPYX_OK;
+        return status;
     if (writer->is_spoilt)
         return npyx_fail(error, NPYX_IO, -1,
                          "rows that a ROLLBACK TO should have taken out are still there; roll all back");
@@ -258,9 +267,8 @@ npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error 
         return NPYX_OK;
     npyext_connection_begin(writer->connection);
     npyext_table_writer_withdraw(writer);
-    npyx_status status = writer->format == NPYX_FORMAT_NPY
-                             ? seal_header(writer, error)
-                             : npyx_archive_writer_finish(writer->archive, error);
+    status = writer->format == NPYX_FORMAT_NPY ? seal_header(writer, error)
+                                               : npyx_archive_writer_finish(writer->archive, error);
     if (status == NPYX_OK)
         status = npyx_target_prepare(&writer->target, error);
     bool does_another_write = false;
@@ -287,9 +295,10 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
     if (status != NPYX_OK)
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", writer->path,
                     writer->lost.message);
-    record->is_published =
-        record->is_published || status == NPYX_OK; /* what has failed has published nothing */
-    npyx_file_info_of_path(&writer->connection->host, writer->path, &record->info);
+    if (status != NPYX_OK) /* which has published nothing */
+        record_cut(writer, record);
+    else /* the file that was written: at its path there may be another one by now */
+        record->is_published = npyx_target_info(&writer->target, &record->info);
     close_transaction(writer);
 }
 
@@ -310,10 +319,16 @@ static int find_mark(const npyext_table_writer *writer, int savepoint) {
 
 void npyext_table_writer_release(npyext_table_writer *writer, int savepoint) {
     clear_marks_from(writer, find_mark(writer, savepoint));
+    if (writer->empty_savepoint >= savepoint)
+        writer->empty_savepoint = savepoint - 1; /* it is a part of the one around it now */
 }
 
 npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error) {
     npyx_host *host = &writer->connection->host;
+    /* In the transaction that has made the table this is all that SQLite tells of an INSERT without rows. */
+    if (!writer->is_open && !writer->may_be_empty)
+        writer->empty_savepoint = savepoint;
+    writer->may_be_empty = !writer->is_open;
     if (!writer->is_open)
         return NPYX_OK;
     npyext_table_writer_release(writer, savepoint);
@@ -341,6 +356,7 @@ npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint,
 }
 
 npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error) {
+    writer->may_be_empty = writer->may_be_empty && writer->empty_savepoint < savepoint;
     if (!writer->is_open)
         return NPYX_OK;
     npyext_table_writer_withdraw(writer);

@@ -18,16 +18,17 @@ static bool read_comparison(int op, npyx_comparison *comparison) {
 
 void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host) {
     filter->nterms = filter->nfilters = 0;
-    filter->operands = filter->bitmap = (npyx_buffer){.host = host};
+    filter->operands = filter->texts = filter->items = filter->bitmap = (npyx_buffer){.host = host};
 }
 
 void npyext_value_filter_clear(npyext_value_filter *filter) {
     npyx_buffer_clear(&filter->operands);
+    npyx_buffer_clear(&filter->texts);
+    npyx_buffer_clear(&filter->items);
     npyx_buffer_clear(&filter->bitmap);
 }
 
-/* False for what is no number: SQLite's rules for texts and BLOBs hang on affinities that are not to be seen.
- */
+/* False for what is no number. */
 static bool read_operand(sqlite3_value *value, npyx_operand *operand) {
     int type = sqlite3_value_type(value);
     *operand = (npyx_operand){.is_real = type == SQLITE_FLOAT};
@@ -56,19 +57,37 @@ static bool read_list(npyext_value_filter *filter, npyext_value_term *term, sqli
     return code == SQLITE_DONE && filter->operands.status == NPYX_OK;
 }
 
+/* False when memory is out, and for what is no TEXT, or one that an affinity may make a number. */
+static bool read_text(npyext_value_filter *filter, npyext_value_term *term, sqlite3_value *value) {
+    if (sqlite3_value_type(value) != SQLITE_TEXT)
+        return false;
+    const char *text = (const char *)sqlite3_value_text(value);
+    term->is_text = true;
+    term->text_off = filter->texts.nbytes;
+    term->text_nbytes = (size_t)sqlite3_value_bytes(value);
+    if (text == NULL || strspn(text, "0123456789+-.eE \t\n\v\f\r") == term->text_nbytes)
+        return false;
+    npyx_buffer_append(&filter->texts, text, term->text_nbytes);
+    filter->ntexts += filter->texts.status == NPYX_OK;
+    return filter->texts.status == NPYX_OK;
+}
+
 static bool read_term(npyext_value_filter *filter, npyext_value_term *term, int op, sqlite3_value *value) {
     if (op == NPYEXT_OP_IN)
         return read_list(filter, term, value);
     if (!read_comparison(op, &term->comparison))
         return false;
     bool is_null_test = term->comparison == NPYX_IS_NULL || term->comparison == NPYX_NOT_NULL;
-    return is_null_test || read_operand(value, &term->operand);
+    return is_null_test || read_operand(value, &term->operand) ||
+           (term->comparison == NPYX_EQUAL && term->component == NPYX_WHOLE && read_text(filter, term, value));
 }
 
 void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,
                               npyext_value_columns columns, sqlite3_value **argv) {
     filter->nterms = 0;
     npyx_buffer_reset(&filter->operands);
+    npyx_buffer_reset(&filter->texts);
+    filter->ntexts = 0;
     for (int i = 0; i < plan->nterms; i++) {
         int column = plan->terms[i].column;
         npyext_value_term term = {.component = column == columns.real   ? NPYX_REAL_PART
@@ -80,8 +99,25 @@ void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
     }
 }
 
+/* Room for an item that each text is to be equal to; false where texts say nothing of items. */
+static bool reserve_items(npyext_value_filter *filter, const npyx_dtype *dtype) {
+    enum { MAX_ITEMSIZE = 1 << 12 }; /* many of them are in a block */
+    bool is_of_texts = dtype->type == NPYX_TEXT || dtype->type == NPYX_BYTES;
+    npyx_buffer_reset(&filter->items);
+    return filter->ntexts > 0 && is_of_texts && dtype->itemsize > 0 && dtype->itemsize <= MAX_ITEMSIZE &&
+           npyx_buffer_reserve(&filter->items, filter->ntexts * (size_t)dtype->itemsize);
+}
+
+static void begin_text(npyext_value_filter *filter, const npyext_value_term *term, const npyx_dtype *dtype,
+                       npyx_filter *made) {
+    uint8_t *item = (uint8_t *)filter->items.bytes + filter->items.nbytes;
+    const char *text = term->text_nbytes == 0 ? "" : filter->texts.bytes + term->text_off;
+    filter->items.nbytes += (size_t)dtype->itemsize;
+    npyx_filter_init_text(made, dtype, text, term->text_nbytes, item);
+}
+
 void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype) {
-    bool is_complex = npyx_dtype_kind(dtype) == 'c';
+    bool is_complex = npyx_dtype_kind(dtype) == 'c', has_items = reserve_items(filter, dtype);
     filter->nfilters = 0;
     for (int i = 0; i < filter->nterms; i++) {
         npyext_value_term term = filter->terms[i];
@@ -89,11 +125,15 @@ void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dt
         /* without a number there are no parts, and the imaginary one of a number is 0 */
         if (!is_complex && is_part && (!npyx_dtype_is_real(dtype) || term.component == NPYX_IMAGINARY_PART))
             continue;
+        if (term.is_text && !has_items)
+            continue;
         if (!is_complex) /* a number is its own real part */
             term.component = NPYX_WHOLE;
         npyx_filter *made = &filter->filters[filter->nfilters];
         const npyx_operand *operands = (const npyx_operand *)(const void *)filter->operands.bytes;
-        if (term.is_list)
+        if (term.is_text)
+            begin_text(filter, &term, dtype, made);
+        else if (term.is_list)
             npyx_filter_init_any(made, dtype, term.component, operands + term.first_operand, term.noperands);
         else
             npyx_filter_init(made, dtype, term.component, term.comparison, term.operand);

@@ -2,7 +2,9 @@
  * Comparisons on value, real and imag, run over whole blocks before SQLite sees a row.
  *
  * What passes is only a candidate: SQLite compares it again, because xFilter cannot see the affinities that
- * decide how (the terms are never omitted). Operands that are no numbers let everything pass.
+ * decide how (the terms are never omitted). Numbers are compared with numbers, and a TEXT that items are to be
+ * equal to with texts, unless it reads like a number: by a numeric affinity '5' and '5.0' are equal. All other
+ * operands let everything pass.
  */
 #ifndef NPYEXT_VALUE_FILTER_H
 #define NPYEXT_VALUE_FILTER_H
@@ -15,6 +17,9 @@ typedef struct npyext_value_term {
     npyx_component component;
     npyx_comparison comparison;
     npyx_operand operand;
+    /* a TEXT: its nbytes lie in the filter's texts from text_off on */
+    bool is_text;
+    size_t text_off, text_nbytes;
     /* IN: its operands are noperands of the filter's from number first_operand on */
     bool is_list;
     size_t first_operand, noperands;
@@ -24,9 +29,12 @@ typedef struct npyext_value_filter {
     int nterms;
     npyext_value_term terms[NPYEXT_MAX_TERMS];
     npyx_buffer operands; /* of lists */
+    npyx_buffer texts;
+    size_t ntexts;
     /* for the array at hand */
     int nfilters; /* 0: every item passes */
     npyx_filter filters[NPYEXT_MAX_TERMS];
+    npyx_buffer items; /* that texts are equal to */
     /* for the block at hand: bit i is set when item i may pass */
     const uint64_t *words;
     npyx_buffer bitmap; /* memory for them */

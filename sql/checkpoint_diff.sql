@@ -18,13 +18,17 @@ WITH sides AS (
          SELECT s.a, c.name, c.status, c.differing, c.max_abs, c.rms, c.first_at, c.error FROM sides AS s JOIN npy_compare(s.a, s.b, 'row') AS c
      ),
      before AS MATERIALIZED (
-         SELECT m.name, max(m.idx) AS idx, m.shape, m.size, t.var + t.mean * t.mean AS mean_square, count(*) OVER () AS arrays
+         SELECT m.name, max(m.idx) AS idx, m.shape, m.size, t.var + t.mean * t.mean AS mean_square
            FROM sides AS s JOIN npy_meta(s.a) AS m LEFT JOIN npy_stats(m.path, m.idx) AS t ON t.on_error = 'skip'
           WHERE m.kind IN ('b', 'i', 'u', 'f')
           GROUP BY m.name
+     ),
+     -- A .npy, whose array has no name, is compared with the one array of the other side, under the name that it has there.
+     alone AS MATERIALIZED (
+         SELECT name FROM before WHERE name = '' AND (SELECT count(*) FROM before) = 1
      )
 SELECT c.name, coalesce(c.error, c.status) AS status, b.shape, c.differing, round(100.0 * c.differing / b.size, 1) AS percent,
        c.max_abs, round(c.rms, 6) AS rms, round(sqrt(c.rms * c.rms / nullif(b.mean_square, 0)), 6) AS relative, c.first_at
   FROM changes AS c
-  LEFT JOIN before AS b ON b.name = c.name OR (b.arrays = 1 AND b.name = '')
+  LEFT JOIN before AS b ON b.name = coalesce((SELECT name FROM alone), c.name)
  ORDER BY c.status = 'equal', relative IS NOT NULL, relative DESC, c.name;

@@ -21,7 +21,8 @@ CREATE TEMP TABLE labelled AS
        label AS MATERIALIZED (
            SELECT row, value AS label FROM npy_rows(coalesce(:labels, 'dataset/labels.npy'))
        )
-  SELECT split.split, label.row, label.label, split.row AS split_row FROM label LEFT JOIN split ON split.row = label.row
+  -- Without the plus sign the two sides would have different affinities, and SQLite would join by nested loops.
+  SELECT split.split, label.row, label.label, split.row AS split_row FROM label LEFT JOIN split ON split.row = +label.row
   UNION ALL
   SELECT split, NULL, NULL, row FROM split WHERE row NOT IN (SELECT row FROM label) OR row IS NULL;
 
@@ -37,7 +38,7 @@ SELECT s.split, c.label, count(l.row) AS rows, round(100.0 * count(l.row) / s.n,
 
 -- What is wrong with the splits; no rows mean nothing is.
 SELECT 'taken ' || count(*) || ' times (' || group_concat(split, ', ') || ')' AS problem, row, label
-  FROM temp.labelled WHERE row IS NOT NULL GROUP BY row HAVING count(*) > 1
+  FROM (SELECT split, row, label FROM temp.labelled WHERE row IS NOT NULL ORDER BY row, split) GROUP BY row HAVING count(*) > 1
 UNION ALL
 SELECT 'in no split', row, label FROM temp.labelled WHERE split IS NULL
 UNION ALL

@@ -5,7 +5,8 @@
 --     .parameter set :baseline "'runs/r1/'"
 --     .read sql/drift.sql
 --
--- A run is a folder; the same array is one of the same name in a file of the same name. The baseline is the folder whose path
+-- A run is a folder; the same array is one of the same name in a file of the same name. So checkpoints that lie side by side in one
+-- folder are one run, with nothing to compare: sql/checkpoint_diff.sql compares two such files. The baseline is the folder whose path
 -- begins as `:baseline` does, or that of the first run that has the array. `shift` is how many standard deviations of the baseline the mean has
 -- moved, `spread` the standard deviation over that of the baseline: 0 and 1 are no drift. NULL is what cannot be told: a
 -- baseline that is constant, no values but NaN, infinities. Only arrays that differ are shown; every array of numbers is read once.
@@ -15,6 +16,12 @@ SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE na
 
 -- What was looked at: when no rows follow, there was nothing to find in these.
 SELECT count(DISTINCT path) AS files, count(dtype) AS arrays, count(error) AS errors FROM npy_meta(coalesce(:source, 'runs/*/*.{npy,npz,ten}'));
+
+-- Why no rows can follow.
+SELECT 'every file lies in the folder ' || coalesce(nullif(folder, ''), '.') || ': one run alone, and none to compare it with' AS note
+  FROM (SELECT count(DISTINCT folder) AS folders, min(folder) AS folder
+          FROM (SELECT rtrim(path, replace(path, '/', '')) AS folder FROM npy_meta(coalesce(:source, 'runs/*/*.{npy,npz,ten}')) WHERE dtype IS NOT NULL))
+ WHERE folders = 1;
 
 WITH arrays AS MATERIALIZED (
          SELECT rtrim(m.path, replace(m.path, '/', '')) AS run, replace(m.path, rtrim(m.path, replace(m.path, '/', '')), '') AS file,

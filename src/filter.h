@@ -39,7 +39,7 @@ typedef struct npyx_pattern_range {
     uint64_t low, high;
 } npyx_pattern_range;
 
-/* A comparison made ready for one dtype: opaque, copied freely, owns nothing. */
+/* A comparison made ready for one dtype: opaque, copied freely, owns nothing. Texts are borrowed. */
 typedef struct npyx_filter {
     const npyx_dtype *dtype;
     npyx_component component;
@@ -53,6 +53,8 @@ typedef struct npyx_filter {
     bool is_negated; /* outside of the bounds, NULL excluded */
     bool wants_null; /* the bounds do not matter */
     double low, high;
+    /* Texts: items that are these itemsize bytes pass. NULL: it is a comparison of numbers. */
+    const uint8_t *equal;
 } npyx_filter;
 
 /* Numeric, bool, timedelta64 and unitless datetime64 items are compared; for all other dtypes the filter lets
@@ -63,6 +65,11 @@ void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_compone
 /* One of a set of operands (value IN (...)): lets through what the loosest bounds around them do. */
 void npyx_filter_init_any(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
                           const npyx_operand *operands, size_t noperands);
+
+/* Lets items of texts and of bytes through that are equal to a TEXT, of SQLite's and of nbytes; for all other
+ * dtypes everything. item has room for an item, which is written there and outlives the filter. */
+void npyx_filter_init_text(npyx_filter *filter, const npyx_dtype *dtype, const char *text, size_t nbytes,
+                           uint8_t *item);
 
 /* Clears in bitmap (bit i of word i / 64, least significant first) the bits of the items that fail. items lie
  * one after the other, itemsize bytes apart, in the dtype's byte order, at any alignment; nelem may end

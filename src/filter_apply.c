@@ -77,9 +77,24 @@ static uint64_t bits_of(int64_t nelem) {
     return nelem >= 64 ? UINT64_MAX : ((uint64_t)1 << nelem) - 1;
 }
 
+static void apply_text(const npyx_filter *filter, const uint8_t *items, int64_t nelem, uint64_t *bitmap) {
+    size_t itemsize = (size_t)filter->dtype->itemsize;
+    for (int64_t first = 0; first < nelem; first += 64) {
+        int64_t count = nelem - first < 64 ? nelem - first : 64;
+        uint64_t word = 0;
+        for (int64_t i = 0; i < count && !filter->passes_none; i++, items += itemsize)
+            word |= (uint64_t)(memcmp(items, filter->equal, itemsize) == 0) << i;
+        bitmap[first / 64] &= word | ~bits_of(count);
+    }
+}
+
 void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t nelem, uint64_t *bitmap) {
     if (filter->passes_all)
         return;
+    if (filter->equal != NULL) {
+        apply_text(filter, items, nelem, bitmap);
+        return;
+    }
     npyx_filter_kernel *kernel = npyx_filter_kernel_of(lane_of(filter));
     int64_t start = 0;
     if (is_in_place(filter) && !filter->passes_none) {

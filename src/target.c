@@ -274,8 +274,10 @@ static void take_back(npyx_target *target) {
     npyx_target_file *file = target->file;
     withdraw(target);
     if (file->kind == NPYX_TARGET_EXTEND && target->sink != NULL && !file->keeps_tail) {
-        int64_t lowest_nbytes = npyx_sink_file_lowest(target->sink);
-        (void)!ftruncate(file->descriptor, (off_t)lowest_nbytes);
+        off_t lowest_nbytes = (off_t)npyx_sink_file_lowest(target->sink);
+        struct stat now; /* a file that was not added to keeps its times */
+        if (fstat(file->descriptor, &now) != 0 || now.st_size != lowest_nbytes)
+            (void)!ftruncate(file->descriptor, lowest_nbytes);
     }
     if (file->beside[0] != '\0')
         unlinkat(file->folder, file->beside, 0);

@@ -1,5 +1,6 @@
 """npy_array, npy_stack and npy_records, against numpy.save."""
 
+import json
 import sqlite3
 
 import numpy as np
@@ -239,9 +240,31 @@ def test_json_rows_have_a_dtype_of_their_own(connect):
     assert stack(db, ["[true]", "[false]"]) == npy_bytes(np.array([[True], [False]]))
 
 
+def test_json_rows_among_arrays_are_of_their_dtype(connect):
+    """Byte orders and lengths of texts that JSON does not have by itself: rows used to be written as JSON's own."""
+    rng, db = seeded_generator(), connect()
+    for name in ["i8", "u8", "f8", "?", "U5"]:
+        for dtype in both_byte_orders(name):
+            for _ in range(10):
+                array = expressible_array(rng, dtype, (4, int(rng.integers(1, 5))))
+                if name == "u8":
+                    array |= 2**63  # or they are of int64
+                elif name == "f8":
+                    array[:] = rng.normal(size=array.shape)
+                rows = [npy_bytes(row) if i == 0 or rng.random() < 0.5 else json.dumps(row.tolist()) for i, row in enumerate(array)]
+                assert stack(db, rows) == npy_bytes(array), (dtype, rows)
+    for order in "<>":
+        integers, reals = np.array([1, 2], f"{order}i8"), np.array([2.5, 3], f"{order}f8")
+        assert stack(db, [npy_bytes(integers), "[0.5, 1.5]", "[7, 8]"]) == npy_bytes(np.array([[1, 2], [0.5, 1.5], [7, 8]]))
+        assert stack(db, [npy_bytes(reals), "[7, 8]", "[0.5, 9]"]) == npy_bytes(np.array([[2.5, 3], [7, 8], [0.5, 9]], reals.dtype))
+
+
 @pytest.mark.parametrize(
     "values, arguments, message",
     [
+        ([npy_bytes(np.array(["a"])), json.dumps(["b" * 1000])], (), "row 1: [0]: "),
+        ([npy_bytes(np.array([2**53 + 1], ">i8")), "[0.5]"], (), f"row 1: item 0 before it: {2**53 + 1} would be rounded"),
+        ([npy_bytes(np.array([0.5], ">f8")), f"[{2**53 + 1}]"], (), f"row 1: {2**53 + 1} would be rounded"),
         (["[1, 2]", "[1, 2, 3]"], (), "row 1: the row's shape is [3], and [2] is expected"),
         (["[1, 2]", "[1, [2]]"], (), "row 1: "),
         (["[1]", None], (), "row 1: NULL is no row"),

@@ -86,6 +86,66 @@ def test_reference_has_an_example_of_each(tmp_path):
     assert not registered - set(re.findall(r"\b(\w+)\(", compared))
 
 
+# --- the messages that the reference quotes -----------------------------------------------------------------------
+
+REFERENCE = os.path.join(shell.ROOT, "docs", "reference.md")
+LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+
+
+@functools.lru_cache(maxsize=None)
+def texts_of_the_source():
+    """The string literals of src/ and ext/, adjacent ones joined, with a NUL for each %-directive."""
+    texts = set()
+    for path in [*glob.glob(os.path.join(shell.ROOT, "src", "*.[ch]")), *glob.glob(os.path.join(shell.ROOT, "ext", "*.[ch]"))]:
+        with open(path) as file:
+            code = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
+        for found in re.findall(rf"{LITERAL}(?:\s*(?:PRI\w+\s*)?{LITERAL})*", code):
+            text = re.sub(r'"\s*(?:PRI\w+)?\s*"', "", found)[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+            texts.add(re.sub(r"%(?:[-+ #0]*[\d.*]*(?:ll|[lzhj])?[a-zA-Z])?", "\0", text))
+    return texts
+
+
+def literal_share(part, text):
+    """The share of a part's characters that stand in a text, where NULs of the text are any characters."""
+    reached = [0] * (len(text) + 1)  # by the place in text: how many characters of part are literal so far, or -1
+    for character in part:
+        after = [-1] * (len(text) + 1)
+        for place, expected in enumerate(text):
+            if reached[place] >= 0:
+                if expected == "\0":
+                    after[place] = max(after[place], reached[place])
+                elif expected == character:
+                    after[place + 1] = max(after[place + 1], reached[place] + 1)
+            if expected == "\0":
+                after[place + 1] = max(after[place + 1], after[place])
+        reached = after
+    return max(reached) / len(part)
+
+
+def is_in_the_source(part):
+    """A part of a message that does not change is in one text, half of it at least: the rest is what %-directives print.
+    Texts that are whole stand for themselves, as what such directives print."""
+    shorter = part
+    for text in sorted((text.strip() for text in texts_of_the_source() if "\0" not in text and len(text) >= 6), key=len, reverse=True):
+        shorter = shorter.replace(text, "#")
+    if len(shorter) < 12:
+        return True
+    likely = [text for text in texts_of_the_source() if any(part[i : i + 5] in text for i in range(len(part) - 4))]
+    return any(literal_share(form, text) > 0.5 for form in (part, shorter) for text in likely)
+
+
+def test_messages_of_the_reference_are_those_of_the_source():
+    with open(REFERENCE) as file:
+        tables = file.read().split("\n## Errors\n")[1].split("\n## ")[0]
+    cells = [re.split(r"(?<!\\) \| ", line[2:])[0] for line in tables.splitlines() if line.startswith("| ") and not line.startswith("| message ")]
+    quoted = [m for cell in cells for m in re.finditer(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)(?! \(SQLite's\))", cell)]
+    parts = {part.strip() for m in quoted for part in re.split(r"`?\.\.\.`?", m[2]) if len(part.strip()) >= 12}
+    # A value of the example, which is not the message's own.
+    parts = {part.replace("'7' does not fit uint8: ", "") for part in parts}
+    assert len(parts) > 150
+    assert {part for part in parts if not is_in_the_source(part)} == set()
+
+
 def headings(document):
     """The anchors of a document, as GitHub makes them of its headings."""
     with open(document) as file:

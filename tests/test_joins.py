@@ -203,6 +203,20 @@ def test_or_over_sources_loses_no_row(lab):
     assert got == sorted([(i, row) for i in range(3) for row in range(i + 2)] + [(0, row) for row in range(5)])
 
 
+def test_a_path_that_stands_twice_in_a_list_has_its_rows_twice(lab):
+    """By an OR too, whose branches SQLite tells rows apart in by the primary key, and by DISTINCT, which trusts it."""
+    twice = json.dumps(["*.npy", "y.npy"])
+    branches = ["source = 'X.npy' AND row = 0", "source = ? AND path = 'y.npy' AND row = 1", "source = ? AND row = 1", "source = 't.ten' AND row = 1"]
+    seen = [lab.select(f"SELECT path, row, value FROM npy_rows WHERE {branch}", (twice,) * branch.count("?")) for branch in branches]
+    assert [len(rows) for rows in seen] == [1, 2, 3, 1]
+    got = lab.select("SELECT path, row, value FROM npy_rows WHERE " + " OR ".join(f"({branch})" for branch in branches), (twice, twice))
+    assert sorted(got) == sorted(seen[0] + seen[2] + seen[3])  # what the second branch has, the third one has
+    assert len(lab.select("SELECT DISTINCT array_key, row FROM npy_rows('[\"y.npy\", \"y.npy\"]') WHERE row = 0")) == 2
+    for function in ("npy_meta", "npy_stats", "npy_elements", "npy_histogram", "npy_file"):
+        total, distinct = lab.select(f"SELECT count(*), count(DISTINCT array_key) FROM {function}('[\"y.npy\", \"y.npy\"]')")[0]
+        assert distinct == 2 and total % 2 == 0, function
+
+
 def test_source_in(lab):
     def count(condition, *arguments):
         return lab.select(

@@ -77,6 +77,114 @@ def test_every_file_says_what_it_answers():
             assert len(re.findall(rf"{parameter}\b", text.split(";")[0])) > 0, (name, parameter)
 
 
+def parameters_of(name):
+    """{parameter: its default, as it stands in the SQL of a file, or None}."""
+    with open(os.path.join(LIBRARY, name + ".sql")) as file:
+        text = re.sub(r"--.*", "", file.read())
+    defaults = dict.fromkeys(re.findall(r":[a-z_]+\b", re.sub(r"'[^']*'", "", text)))
+    for parameter, default in re.findall(r"coalesce\((:[a-z_]+), ('[^']*'|\d+)\)", text):
+        assert defaults[parameter] in (None, default), (name, parameter)
+        defaults[parameter] = default
+    return defaults
+
+
+def test_the_table_of_parameters():
+    """README.md has the parameters of each query with their defaults; one that is not a literal is told in words."""
+    with open(os.path.join(LIBRARY, "README.md")) as file:
+        (table,) = re.findall(r"^\| query \| parameter \|.*\n.*\n((?:\|.*\n)+)", file.read(), re.M)
+    told, query = collections.defaultdict(dict), None
+    for line in table.splitlines():
+        name, parameters, default, meaning = (cell.strip() for cell in line.strip("|").split("|"))
+        query = name or query
+        parameters = re.findall(r"`([^`]+)`", parameters)
+        defaults = re.findall(r"`([^`]+)`", default) or [None] * len(parameters)
+        assert parameters and meaning and len(parameters) == len(defaults)
+        told[query].update(zip(parameters, defaults))
+    names = [os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))]
+    assert dict(told) == {name: parameters_of(name) for name in names if parameters_of(name)}
+
+
+def many_arrays(path, n, array):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    np.savez(path, **{f"layer{i:05}": array(i) for i in range(n)})
+
+
+def make_growing(n):
+    """Files that the queries below read: 20 n rows, and n arrays in each archive and folder."""
+    rng = seeded_generator()
+    np.save("labels.npy", rng.integers(0, 9, 20 * n))
+    np.save("ids.npy", np.arange(20 * n))
+    np.save("names.npy", np.array(["train", "valid"])[rng.integers(0, 2, 20 * n)])
+    order = rng.permutation(20 * n)
+    np.savez("numbers.npz", train=order[: 10 * n], valid=order[10 * n :])
+    np.savez("reals.npz", train=order[: 10 * n] + 0.0, gone=order[10 * n :] + 0.5)
+    np.save("matrix.npy", rng.normal(size=(20 * n, 3)))
+    many_arrays("steps/1/m.npz", n, lambda i: np.array([i, np.nan, i + 1]))
+    many_arrays("steps/2/m.npz", n, lambda i: np.array([i, 2, 3.0]))
+    many_arrays("same/m.npz", n, lambda i: np.array([i % 7, 2]))
+    many_arrays("classes/m.npz", n, lambda i: np.arange(9) % 3)
+    for i in range(n):
+        save(f"parts/{i}.npy", np.arange(3))
+        save(f"runs/r{i}/loss.npy", np.array([1.0, i]))
+        save(f"runs/r{i}/confusion.npy", np.eye(2))
+        np.savez(f"runs/r{i}/weights.npz", w=np.zeros(2))
+
+
+GROWING = [
+    ("checkpoint_diff", {"a": "steps/1/m.npz", "b": "steps/2/m.npz"}),
+    ("class_balance", {"labels": "labels.npy", "splits": "names.npy"}),
+    ("class_balance", {"labels": "labels.npy", "splits": "numbers.npz"}),
+    ("class_balance", {"labels": "ids.npy", "splits": "reals.npz"}),
+    ("dataset_card", {"source": "{steps,classes,runs}/**"}),
+    ("distribution", {"source": "matrix.npy"}),
+    ("drift", {"source": "steps/*/*"}),
+    ("duplicates", {"source": "same/*"}),
+    ("experiments", {}),
+    ("merged_statistics", {"shards": "steps/2/m.npz"}),
+    ("merged_statistics", {"shards": "parts/*"}),
+    ("nan_hunt", {"source": "steps/*/*"}),
+    ("nearest", {"source": "matrix.npy", "query": 3}),
+    ("npz_audit", {"source": "steps/*/*"}),
+    ("pack", {"source": "parts/*", "target": "packed.npz"}),
+    ("sample", {"labels": "labels.npy", "n": 30}),
+    ("siblings", {"source": "{steps,runs}/**"}),
+    ("survey", {"source": "{steps,runs}/**"}),
+]
+
+
+def vm_steps(db, name, parameters):
+    """How many instructions of SQLite's machine the statements of a query take, in hundreds."""
+    count = 0
+
+    def tick():
+        nonlocal count
+        count += 1
+
+    db.set_progress_handler(tick, 100)
+    for statement in statements(name):
+        if "temp.log;" not in statement:  # the shell's .import makes it anew
+            db.execute(statement, collections.defaultdict(lambda: None, parameters)).fetchall()
+    db.set_progress_handler(None, 0)
+    return count
+
+
+def test_no_query_is_quadratic(lab, tmp_path, monkeypatch):
+    """Four times the rows, arrays and files take about four times the steps. (What grows quadratically takes up to 16.)"""
+    steps = []
+    names = {os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))}
+    assert {name for name, _ in GROWING} == names - {"demo", "nearest_vec"}  # without joins of its own, and of another extension
+    for n in (100, 400):
+        os.mkdir(tmp_path / str(n))
+        monkeypatch.chdir(tmp_path / str(n))
+        make_growing(n)
+        lab.execute("DROP TABLE IF EXISTS temp.log")
+        lab.execute("CREATE TEMP TABLE log(run TEXT, optimizer TEXT, learning_rate TEXT, width TEXT)")
+        lab.executemany("INSERT INTO log VALUES (?, 'sgd', '0.1', '8')", [[f"r{i}"] for i in range(n)])
+        steps.append([vm_steps(lab, name, parameters) for name, parameters in GROWING])
+    grown = {(name, *parameters.values()): few and many / few for (name, parameters), few, many in zip(GROWING, *steps)}
+    assert {case: ratio for case, ratio in grown.items() if not 2 < ratio < 5} == {}
+
+
 def test_survey(lab):
     rng = seeded_generator()
     kinds = collections.defaultdict(list)
@@ -245,8 +353,8 @@ def test_drift(lab, baseline):
         for name in "wb" if run != base else "":
             x, b = named[name], arrays[base][name]
             want[f"r/{run}/", name] = ((x.mean() - b.mean()) / b.std(), x.std() / b.std())
-    seen, found = ask(lab, "drift", source="r/*/*.npz", baseline=baseline)
-    assert {(row["run"], row["name"]) for row in found} == set(want) and seen == [{"files": 3, "arrays": 9, "errors": 0}]
+    seen, note, found = ask(lab, "drift", source="r/*/*.npz", baseline=baseline)
+    assert note == [] and {(row["run"], row["name"]) for row in found} == set(want) and seen == [{"files": 3, "arrays": 9, "errors": 0}]
     for row in found:
         assert (row["shift"], row["spread"]) == pytest.approx(want[row["run"], row["name"]], abs=5.1e-4)
     far = [max(abs(shift), spread - 1, 1 / spread - 1) for shift, spread in (want[row["run"], row["name"]] for row in found)]
@@ -260,9 +368,16 @@ def test_drift_begins_with_what_moved_out_of_sight(lab):
     for run, arrays in (("aa", moved), ("base", plain)):
         os.makedirs(f"r/{run}/last")
         np.savez(f"r/{run}/last/m.npz", **arrays)
-    _, found = ask(lab, "drift", source="r/**/*.npz", baseline="r/base/")
+    _, _, found = ask(lab, "drift", source="r/**/*.npz", baseline="r/base/")
     assert [row["name"] for row in found] == ["gone", "infinite", "far", "nan"]
     assert {row["run"] for row in found} == {"r/aa/last/"}
+
+
+def test_drift_of_one_run_alone(lab):
+    for step in range(3):
+        save(f"r/step_{step}.npy", np.arange(3.0) + step)
+    seen, note, found = ask(lab, "drift", source="r/*.npy")
+    assert seen[0]["files"] == 3 and found == [] and [row["note"].split(":")[0] for row in note] == ["every file lies in the folder r/"]
 
 
 def test_class_balance(lab):

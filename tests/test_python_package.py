@@ -18,6 +18,7 @@ import pytest
 import children
 import packages
 import shell
+from arrays import seeded_generator
 
 __test__ = not shell.SANITIZED
 
@@ -205,6 +206,15 @@ def test_kinds_of_arrays(package, tmp_path):
         for wrong in (b"", b"text", b"PK\x03\x04"):
             with pytest.raises(ValueError, match="no .npy file"):
                 package.from_npy(wrong)
+        for wrong, kind in ((None, "NULL"), ("text", "str"), (5, "int"), ([1], "list")):
+            with pytest.raises(ValueError, match=f"this is {kind}$"):
+                package.from_npy(wrong)
+        sound = package.to_npy([1.0, 2.0])
+        for wrong in (sound[:6], sound[:20], sound[:-1], sound[:10] + b"(" * 118, sound.replace(b"<f8", b"|O ")):
+            with pytest.raises(ValueError):
+                package.from_npy(wrong)
+        for whole in (bytearray(sound), memoryview(sound)):
+            assert package.from_npy(whole).tolist() == [1.0, 2.0]
 
     in_a_child(work)
 
@@ -218,7 +228,9 @@ SCALARS = [
     (numpy.float64(0.1), 0.1),
     (numpy.longdouble(0.25), 0.25),
     (numpy.bool_(True), 1),
-    (numpy.complex64(1 - 2j), "[1.0, -2.0]"),
+    (numpy.complex64(1 - 2j), "[1.0,-2.0]"),
+    (numpy.complex64(0.1), "[0.1,0.0]"),
+    (numpy.complex128(complex(numpy.nan, -numpy.inf)), "[null,-9e999]"),
     (numpy.str_("text"), "text"),
     (numpy.bytes_(b"bytes"), b"bytes"),
     (numpy.datetime64("2026-01-02"), "2026-01-02"),
@@ -243,9 +255,53 @@ def test_scalars_bind_as_values(package):
             db.execute("SELECT ?", (numpy.uint64(1 << 63),))
         # What npyext shows of the same values in an array.
         for scalar, _ in SCALARS:
-            if scalar.dtype.kind in "biufmM" and scalar.dtype.name != "datetime64":
+            if scalar.dtype.kind in "biufcmM" and scalar.dtype.name != "datetime64":
                 bound, shown = db.execute("SELECT ?, npy_get(?, 0)", (scalar, numpy.array([scalar]))).fetchone()
                 assert bound == shown, scalar
+
+    in_a_child(work)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "clongdouble"])
+def test_complex_numbers_are_found(package, dtype):
+    """Bound, they are the text that npyext shows of any bits, with NaN and infinities."""
+    rng = seeded_generator()
+
+    def work():
+        package.register_adapters()
+        db = sqlite3.connect(":memory:")
+        package.load(db)
+        part = "u4" if dtype == "complex64" else "u8"
+        # Random bits have every exponent; numbers of few digits, and of whole values, are what people compare with.
+        bits = rng.integers(0, numpy.iinfo(part).max, 2000, part, endpoint=True).view("f4" if part == "u4" else "f8")
+        plain = numpy.round(rng.normal(size=1000) * 10.0 ** rng.integers(-6, 20, 1000), 3)
+        odd = [numpy.nan, numpy.inf, -numpy.inf, 0.0, -0.0, 1e16, 1e-4, 1e-5]
+        parts = numpy.concatenate([bits.astype("f8"), plain, odd, rng.permutation(odd)])
+        with numpy.errstate(all="ignore"):
+            values = (parts[0::2] + 0j).astype(dtype)
+            values.imag = parts[1::2]
+        shown = [text for (text,) in db.execute("SELECT value FROM npy_rows(?)", (values,))]
+        bound = [db.execute("SELECT ?", (value,)).fetchone()[0] for value in values]
+        assert bound == shown and len(bound) == len(parts) // 2
+        (found,) = db.execute("SELECT count(*) FROM npy_rows(?) WHERE value = ?", (values, values[1100])).fetchone()
+        assert found >= 1
+
+    in_a_child(work)
+
+
+def test_dates_are_found_in_the_unit_of_the_array(package):
+    def work():
+        package.register_adapters()
+        db = sqlite3.connect(":memory:")
+        package.load(db)
+        find = lambda array, value: [row for (row,) in db.execute("SELECT row FROM npy_rows(?) WHERE value = ?", (array, value))]
+        times = numpy.datetime64("2024-02-29T12", "ns") + numpy.arange(5) * numpy.timedelta64(6, "h")
+        day = numpy.datetime64("2024-03-01")
+        assert find(times, day) == [] and find(times, day.astype("M8[ns]")) == [2]
+        hours = numpy.timedelta64(48, "h")
+        assert find(numpy.arange(5).astype("m8[D]"), hours) == [] and find(numpy.arange(5).astype("m8[D]"), hours.astype("m8[D]")) == [2]
+        tenths = (numpy.arange(5) / 10).astype("f4")
+        assert find(tenths, 0.1) == [] and find(tenths, numpy.float32(0.1)) == [1]
 
     in_a_child(work)
 

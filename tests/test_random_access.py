@@ -146,6 +146,46 @@ def test_items_of_a_handle(connect, twins):
     assert db.execute(sql, (paths["deflate"],)).fetchall() == want
 
 
+@pytest.mark.parametrize("variant", ["stored", "deflate"])
+def test_lookups_into_small_arrays_read_them_once(connect, tmp_path, variant):
+    """Whatever looks up. npy_elements and npy_get used to inflate for each, and a name from a join to open its array."""
+    rng = seeded_generator()
+    members = {f"w{i}": rng.integers(0, 100, (2000, 3)) for i in range(30)}
+    with open(tmp_path / "a.npz", "wb") as file:
+        file.write(npz_bytes(members, variant))
+    db, path, size = connect(), str(tmp_path / "a.npz"), 2000 * 3 * 8 + 128
+    db.execute("CREATE TABLE wanted(i INTEGER PRIMARY KEY, name, idx, row)")
+    wanted = [(name, int(i), int(i) // 3) for name in ("w7", "w3") for i in rng.permutation(6000)[:500]]
+    db.executemany("INSERT INTO wanted(name, idx, row) VALUES (?, ?, ?)", wanted)
+    expected = [int(members[name].flat[i]) for name, i, _ in wanted]
+    for call, narrays in [
+        ("SELECT e.value FROM wanted CROSS JOIN npy_elements(:path) e USING (name, idx) ORDER BY i", 2),
+        ("SELECT e.value FROM wanted CROSS JOIN npy_elements(:path, wanted.name) e USING (idx) ORDER BY i", 2),
+        ("SELECT json_extract(value, '$[' || (idx % 3) || ']') FROM wanted CROSS JOIN npy_rows(:path) r USING (name, row) ORDER BY i", 2),
+        ("SELECT npy_get(f.array, row, wanted.idx % 3) FROM npy_file(:path) f CROSS JOIN wanted USING (name) ORDER BY i", 2),
+    ]:
+        before = counters(db)
+        assert [value for value, in db.execute(call, {"path": path})] == expected, call
+        read = since(db, before)
+        # each array until the fourth lookup, and then all of it; and the directory
+        most = narrays * 6 * size + 20000
+        assert read["bytes_read"] <= most and read.get("bytes_inflated", 0) <= most, (call, read)
+
+
+def test_a_name_that_stands_twice_is_looked_up_twice(connect, tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, pytest.warns(UserWarning):
+        for name, first in (("w", 0), ("v", 100), ("w", 200)):
+            archive.writestr(f"{name}.npy", npy_bytes(np.arange(first, first + 3)))
+    db = connect()
+    for function, number in [("npy_rows", "row"), ("npy_elements", "idx")]:
+        rows = db.execute(
+            f"SELECT n.column1, n.column2, value FROM (VALUES ('w', 0), ('w', 1), ('v', 1), ('w', 2), ('v', 0), ('v', 2)) n "
+            f"CROSS JOIN {function}(?) x ON x.name = n.column1 AND x.{number} = n.column2",
+            (str(tmp_path / "a.npz"),),
+        ).fetchall()
+        assert rows == [("w", 0, 0), ("w", 0, 200), ("w", 1, 1), ("w", 1, 201), ("v", 1, 101), ("w", 2, 2), ("w", 2, 202), ("v", 0, 100), ("v", 2, 102)]
+
+
 def test_a_blob(connect, twins):
     """An archive without a file has its checkpoints for as long as it is open."""
     _, members = twins

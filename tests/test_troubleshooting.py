@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import struct
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -36,6 +37,9 @@ ANSWERS = {
     "max(value)",
     "[1.5,-2.0]",
     ".NAME.….npyext",
+    "npy_meta('shards/*', on_error = 'row')",
+    "USING (idx)",
+    "value = 0.1",
 }
 
 WRITES = "CREATE VIRTUAL TABLE temp.t USING npy('t.npy', mode='w+', dtype='{}', shape='[-1]')"
@@ -154,6 +158,17 @@ def other_word_size(connect):
     return load_error("./npyext").replace("ELFCLASS64", "ELFCLASS32")
 
 
+def python_beside_it(*arguments):
+    """What Python says in a folder where the extension lies."""
+
+    def beside(connect):
+        os.symlink(shell.EXTENSION, "npyext.so")
+        done = subprocess.run([sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=shell.environment("."))
+        return done.stdout.decode()
+
+    return beside
+
+
 def renamed(connect):
     shutil.copy(shell.EXTENSION, "other.so")
     return load_error("./other")
@@ -254,6 +269,9 @@ SITUATIONS = {
     "invalid ELF header": no_program,
     "wrong ELF class: ELFCLASS32": other_word_size,
     "undefined symbol: sqlite3_other_init": renamed,
+    "undefined symbol: sqlite3__init": lambda connect: load_error(""),
+    "dynamic module does not define module export function (PyInit_npyext)": python_beside_it("-c", "import npyext"),
+    "No code object available for npyext": python_beside_it("-m", "npyext"),
     "cannot run .load in safe mode": safe_mode,
     "no such table: npy_meta": without_extension("SELECT * FROM npy_meta('X.npy')"),
     "no such module: npy": without_extension("CREATE VIRTUAL TABLE t USING npy('X.npy')"),
@@ -316,3 +334,31 @@ def test_first_bytes_of_other_files(folder, connect):
             file.write(data)
         error = failure(db, "SELECT * FROM npy_meta('x.npy')")
         assert f"is not a .npy, .npz or .ten file (none begins with the bytes {first}" in error
+
+
+def test_joins_by_value_that_do_not_scan_for_each_row(connect, tmp_path, monkeypatch):
+    """A join by value scans one array for each row of the other, as the page says; the ways out that it gives do not."""
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.arange(3000))
+    np.save("b.npy", np.arange(3000)[::-1].copy())
+    db = connect()
+    # Conditions that SQLite has to check itself, so that its steps count what the extension's own scan would hide.
+    queries = {
+        "nested": "SELECT count(*) FROM npy_rows('a.npy') AS a CROSS JOIN npy_rows('b.npy') AS b ON a.value = b.value + 0",
+        "materialized": "WITH b AS MATERIALIZED (SELECT row, value FROM npy_rows('b.npy'))"
+        " SELECT count(*) FROM npy_rows('a.npy') AS a CROSS JOIN b ON a.value = b.value",
+        "in": "SELECT count(*) FROM npy_rows('a.npy') WHERE value IN (SELECT value FROM npy_rows('b.npy'))",
+    }
+    steps = {}
+    for name, query in queries.items():
+        steps[name] = 0
+
+        def tick():
+            steps[name] += 1
+
+        db.set_progress_handler(tick, 1000)
+        assert db.execute(query).fetchone() == (3000,)
+    assert steps["nested"] > 9000 and steps["materialized"] < 200 and steps["in"] < 200
+    plan = " ".join(row[3] for row in db.execute("EXPLAIN QUERY PLAN " + queries["nested"].replace(" + 0", "")))
+    assert "value=?" in plan and "AUTOMATIC" not in plan
+    assert "AUTOMATIC" in " ".join(row[3] for row in db.execute("EXPLAIN QUERY PLAN " + queries["materialized"]))

@@ -155,6 +155,59 @@ def test_a_transaction_of_two_files_is_published_whole_or_not_at_all(connect, fo
     only(folder, *{*before, path})
 
 
+@pytest.mark.parametrize("path", ["out.npy", "out.npz", "out.ten"])
+def test_a_file_of_another_table_is_not_adopted(connect, folder, path):
+    """Two tables that write the same file in one transaction: the last one has it, and what the other one is refused
+    does not touch it."""
+    db, is_npy = connect(), path.endswith(".npy")
+    for table in "ab":
+        db.execute(f"CREATE VIRTUAL TABLE temp.{table} USING npy('{path}', mode='w+'{', dtype=i4' if is_npy else ''})")
+    insert = "INSERT INTO {} VALUES ({})" if is_npy else "INSERT INTO {0}(name, array) VALUES ('x{1}', npy_from_json('{1}', 'i4'))"
+    db.execute("BEGIN")
+    db.execute(insert.format("a", 1))
+    db.execute(insert.format("b", 2))
+    db.execute("COMMIT")
+    written = contents(path)
+    with pytest.raises(sqlite3.Error, match="is no longer as this table has written it"):
+        db.execute(insert.format("a", 3))
+    assert contents(path) == written
+    db.execute(insert.format("b", 4))
+    assert [value for value, in db.execute("SELECT value FROM npy_rows(?)", (path,))] == [2, 4]
+
+
+@pytest.mark.parametrize("path", ["out.npy", "out.npz", "out.ten"])
+def test_an_insert_of_no_rows_leaves_nothing_of_the_old_file(connect, folder, path):
+    """Nor in the transaction that made the table, where SQLite calls no xBegin: yesterday's rows used to stay there."""
+    db, is_npy = connect(), path.endswith(".npy")
+    create = f"CREATE VIRTUAL TABLE temp.out USING npy('{path}', mode='w+'{', dtype=i4' if is_npy else ''})"
+    none = "INSERT INTO out SELECT 1 WHERE 0" if is_npy else "INSERT INTO out(name, array) SELECT 'x', NULL WHERE 0"
+    db.execute(create)
+    db.execute(none)
+    empty = contents(path)
+    assert [row for row in db.execute("SELECT * FROM npy_rows(?)", (path,))] == []
+
+    def ends(*statements):
+        db.execute("DROP TABLE out")
+        with open(path, "wb") as file:
+            file.write(b"yesterday's")
+        for statement in statements:
+            db.execute(statement)
+        only(folder, path)
+        return contents(path)
+
+    assert ends("BEGIN", create, none, "COMMIT") == empty
+    assert ends("SAVEPOINT a", create, none, "RELEASE a") == empty
+    assert ends("BEGIN", create, none, none, "COMMIT", "BEGIN", none, "COMMIT") == empty
+    assert ends("BEGIN", create, "COMMIT") == b"yesterday's"
+    assert ends(create) == b"yesterday's"
+    assert ends("BEGIN", create, none, "ROLLBACK", create) == b"yesterday's"
+    assert ends("BEGIN", create, "SAVEPOINT a", none, "ROLLBACK TO a", "COMMIT") == b"yesterday's"
+    assert ends("BEGIN", "SAVEPOINT a", create, none, "ROLLBACK TO a", "COMMIT", create) == b"yesterday's"
+    assert ends("BEGIN", create, none, "SAVEPOINT a", none, "ROLLBACK TO a", "COMMIT") == empty
+    assert ends("BEGIN", create, "SAVEPOINT a", "SAVEPOINT b", none, "RELEASE b", "ROLLBACK TO a", "COMMIT") == b"yesterday's"
+    assert ends("BEGIN", create, none, "DROP TABLE out", "COMMIT", create) == b"yesterday's"
+
+
 @pytest.mark.parametrize("journal_mode", ["delete", "wal", "memory", "truncate"])
 def test_a_commit_that_is_put_off_publishes_nothing(connect, folder, journal_mode):
     """Another connection holds the database: COMMIT is SQLITE_BUSY, and the transaction goes on."""

@@ -235,6 +235,9 @@ static const statement statements[] = {
      "ROLLBACK TO a; INSERT INTO t SELECT 'b' || name, array FROM npy_file('f')"},
     {"DELETE FROM t WHERE rowid = ?3", NULL,
      "CREATE VIRTUAL TABLE temp.t USING npy('g', mode='w+', dtype=%Q); UPDATE t SET value = 3"},
+    /* rows of several kinds */
+    {"SELECT npy_json(npy_stack(column1)) FROM (VALUES (?1), (npy_json(?1)), (?2), (?3), (?4))", NULL, NULL},
+    {"SELECT npy_json(npy_stack(column1)) FROM (VALUES (npy_from_json(?2, ?3)), (?2), (?4))", NULL, NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

@@ -20,12 +20,22 @@ def to_npy(array):
 
 
 def from_npy(data):
-    """The array in the bytes of a .npy file. Anything else, pickles too, is a ValueError."""
+    """The array in the bytes of a .npy file. Anything else, NULL (None), texts and pickles too, is a ValueError."""
     import numpy
 
+    try:
+        nbytes = memoryview(data).nbytes
+    except TypeError:
+        kind = "NULL" if data is None else type(data).__name__
+        raise ValueError(f"npyext: an array is expected, as the bytes of a .npy file, and this is {kind}") from None
     if bytes(data[:6]) != b"\x93NUMPY":
-        raise ValueError(f"npyext: a column of arrays holds {len(data)} bytes that are no .npy file")
-    return numpy.load(io.BytesIO(data), allow_pickle=False)
+        raise ValueError(f"npyext: a column of arrays holds {nbytes} bytes that are no .npy file")
+    try:
+        return numpy.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, MemoryError):
+        raise
+    except Exception as error:  # NumPy's parser of headers lets those of Python's tokenizer through
+        raise ValueError(f"npyext: the bytes are no sound .npy file: {error}") from error
 
 
 def _refuse_masked(array):
@@ -55,11 +65,21 @@ def _from_datetime(value):
     return str(value.astype(f"M8[{unit}]")).replace("T", " ")
 
 
-def _from_complex(value):
-    """JSON, as npyext shows complex numbers."""
-    import json
+def _json_number(part):
+    """A float as npyext shows it in JSON: the shortest digits at its own width, `null` for NaN, `9e999` for infinity."""
+    import numpy
 
-    return json.dumps([float(value.real), float(value.imag)])
+    if numpy.isnan(part):
+        return "null"
+    if numpy.isinf(part):
+        return "9e999" if part > 0 else "-9e999"
+    # The digits of a float32 are few enough to be those of the double that they make, too.
+    return repr(float(numpy.format_float_scientific(part)) if part.dtype == numpy.float32 else float(part))
+
+
+def _from_complex(value):
+    """The JSON text that npyext shows of it, to the byte: texts are compared."""
+    return f"[{_json_number(value.real)},{_json_number(value.imag)}]"
 
 
 def register_adapters(module=None):
@@ -69,8 +89,11 @@ def register_adapters(module=None):
     - A column that is declared as `npy` or `ndarray` gives one back, on connections with
       detect_types=PARSE_DECLTYPES.
     - NumPy's numbers and booleans bind as INTEGER and REAL, datetime64 as text, timedelta64 as the count of its
-      unit (NaT as NULL), complex numbers as a JSON text: what npyext shows of them in an array. Structured
-      scalars bind as a .npy BLOB of one record.
+      unit (NaT as NULL), complex numbers as a JSON text: what npyext shows of them in an array of their dtype.
+      Structured scalars bind as a .npy BLOB of one record.
+    - Dates and durations are compared as these texts and counts, so give a parameter the unit of the array:
+      `day.astype("M8[ns]")` for one of datetime64[ns], `hours.astype("m8[D]")` for one of timedelta64[D]. Likewise
+      `numpy.complex64(z)` for one of complex64, and `numpy.float32(x)` for one of float32.
     - What has no such form (objects, masked arrays) is an error.
     """
     import numpy
