@@ -36,12 +36,12 @@ static inline uint8_t *npyext_array_builder_items(npyext_array_builder *builder)
     return (uint8_t *)builder->out.bytes + NPYEXT_HEADER_NBYTES;
 }
 
-/* Turns nitems int64 items of one byte order into float64 ones of another, in place. NPYX_INVALID for one that
- * is no float64 exactly: it would be rounded without anyone's asking. *item is its number. */
+/* Turns nitems int64 items of one byte order into float64 ones of another, in place. NPYX_INVALID for one
+ * that is no float64 exactly: it would be rounded without anyone's asking. *item is its number. */
 npyx_status npyext_items_widen(uint8_t *items, int64_t nitems, bool from_big_endian, bool to_big_endian,
                                int64_t *item, npyx_error *error);
-/* The same with all items of the builder, which become the host's float64; they were the host's int64, or those
- * of its dtype. */
+/* The same with all items of the builder, which become the host's float64; they were the host's int64, or
+ * those of its dtype. */
 npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error);
 /* Whether an integer is a float64 exactly; the error is that of widening. */
 npyx_status npyext_check_exact(int64_t value, npyx_error *error);

@@ -132,9 +132,9 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
 
 /* ---- JSON ---- */
 
-/* Brings the builder's dtype and that of a row of JSON together: numbers meet in float64, what else there is has
- * to be of one type. An array before the row may have given the builder another byte order or length of texts
- * than JSON has by itself: the items are always written as the builder's. */
+/* Brings the builder's dtype and that of a row of JSON together: numbers meet in float64, what else there is
+ * has to be of one type. An array before the row may have given the builder another byte order or length of
+ * texts than JSON has by itself: the items are always written as the builder's. */
 static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dtype, npyx_error *error) {
     if (builder->dtype == NULL && row_dtype->type == NPYX_TEXT)
         return npyx_fail(error, NPYX_INVALID, -1,
@@ -155,7 +155,8 @@ static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dt
     return fail_dtype(builder, row_dtype, error);
 }
 
-/* At out: what the row needs as the builder's dtype. Integers among inferred float64 are not to be rounded. */
+/* At out: what the row needs as the builder's dtype. Integers among inferred float64 are not to be rounded.
+ */
 static npyx_status encode_row(const npyext_rows *rows, const npyext_array_builder *builder,
                               const npyx_value *json, const npyx_dtype *row_dtype, uint8_t *out,
                               npyx_error *error) {
@@ -165,8 +166,8 @@ static npyx_status encode_row(const npyext_rows *rows, const npyext_array_builde
                          is_widened ? row_dtype : builder->dtype, rows->ndim, rows->shape, out, error);
     int64_t item;
     if (status == NPYX_OK && is_widened)
-        status = npyext_items_widen(out, rows->nelem, row_dtype->is_big_endian,
-                                    builder->dtype->is_big_endian, &item, error);
+        status = npyext_items_widen(out, rows->nelem, row_dtype->is_big_endian, builder->dtype->is_big_endian,
+                                    &item, error);
     return status;
 }
 

@@ -197,7 +197,8 @@ static npyx_status go_to_entry(npyext_scan *scan, int64_t index, npyx_error *err
     return status;
 }
 
-/* Whether no entry behind the one at hand has the name that is asked for. A .ten would have to be read for it. */
+/* Whether no entry behind the one at hand has the name that is asked for. A .ten would have to be read for
+ * it. */
 static bool is_last_of_name(const npyext_scan *scan) {
     npyx_archive *archive = scan->opened.archive;
     npyx_entry entry;
@@ -290,7 +291,8 @@ static uint64_t hash_file(const npyext_scan *scan) {
         hash = mix(mix(mix(hash, (uint64_t)argument->type), (uint64_t)argument->integer), real_bits);
         hash = mix_bytes(hash, argument->bytes, argument->nbytes);
     }
-    if (scan->files.is_list) /* what was pruned before it counts, too: each branch of an OR has the same key */
+    if (scan->files
+            .is_list) /* what was pruned before it counts, too: each branch of an OR has the same key */
         hash = mix(hash, scan->next_file);
     return scan->path == NULL ? hash : mix_bytes(hash, scan->path, strlen(scan->path));
 }

@@ -73,9 +73,9 @@ void npyext_table_writer_free(npyext_table_writer *writer);
 npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
                                         npyx_error *error);
 
-/* A transaction; each does nothing when none is open, but prepare opens one of no rows when an INSERT may have
- * had none. Commit cannot fail as SQLite sees it: what it meets
- * (where it is the one to publish) is logged, and the error of the next begin. */
+/* A transaction; each does nothing when none is open, but prepare opens one of no rows when an INSERT may
+ * have had none. Commit cannot fail as SQLite sees it: what it meets (where it is the one to publish) is
+ * logged, and the error of the next begin. */
 npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error);
 npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error);
 void npyext_table_writer_commit(npyext_table_writer *writer);

@@ -79,7 +79,8 @@ static bool read_term(npyext_value_filter *filter, npyext_value_term *term, int 
         return false;
     bool is_null_test = term->comparison == NPYX_IS_NULL || term->comparison == NPYX_NOT_NULL;
     return is_null_test || read_operand(value, &term->operand) ||
-           (term->comparison == NPYX_EQUAL && term->component == NPYX_WHOLE && read_text(filter, term, value));
+           (term->comparison == NPYX_EQUAL && term->component == NPYX_WHOLE &&
+            read_text(filter, term, value));
 }
 
 void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,

@@ -2,9 +2,9 @@
  * Comparisons on value, real and imag, run over whole blocks before SQLite sees a row.
  *
  * What passes is only a candidate: SQLite compares it again, because xFilter cannot see the affinities that
- * decide how (the terms are never omitted). Numbers are compared with numbers, and a TEXT that items are to be
- * equal to with texts, unless it reads like a number: by a numeric affinity '5' and '5.0' are equal. All other
- * operands let everything pass.
+ * decide how (the terms are never omitted). Numbers are compared with numbers, and a TEXT that items are to
+ * be equal to with texts, unless it reads like a number: by a numeric affinity '5' and '5.0' are equal. All
+ * other operands let everything pass.
  */
 #ifndef NPYEXT_VALUE_FILTER_H
 #define NPYEXT_VALUE_FILTER_H

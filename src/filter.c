@@ -316,8 +316,8 @@ void npyx_filter_init_any(npyx_filter *filter, const npyx_dtype *dtype, npyx_com
  * Texts. Equal ones have equal items: each ends at its last character that is not NUL.
  */
 
-/* Writes the text's characters as an item's; false when they are more than it holds. *is_certain: what reads as
- * this text can be no other item. U+FFFD also stands for characters that are none. */
+/* Writes the text's characters as an item's; false when they are more than it holds. *is_certain: what reads
+ * as this text can be no other item. U+FFFD also stands for characters that are none. */
 static bool encode_characters(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
                               bool *is_certain) {
     int64_t off = 0;

@@ -95,9 +95,9 @@ npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t n
 /* Lookups into an array of this size or less, from the fourth on, find all of it in memory. */
 enum { NPYX_HELD_NBYTES = 1 << 23, NPYX_HELD_FROM_NLOOKUPS = 4 };
 
-/* For who looks into a source again and again; nlookups counts how often. When it pays, a copy of all bytes takes
- * the source's place and the source is closed; one of more than max_nbytes or whose bytes are in memory stays.
- * On failure it stays, too. */
+/* For who looks into a source again and again; nlookups counts how often. When it pays, a copy of all bytes
+ * takes the source's place and the source is closed; one of more than max_nbytes or whose bytes are in memory
+ * stays. On failure it stays, too. */
 npyx_status npyx_source_hold(npyx_source **source, int nlookups, int64_t max_nbytes, npyx_error *error);
 
 /* nbytes of parent from off on. With check_crc, a reader who passes through every byte in order gets

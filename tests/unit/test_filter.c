@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/bytes.h"
 #include "../../src/filter.h"
 #include "../../src/filter_kernels.h"
 #include "../../src/npyx.h"
@@ -368,6 +369,65 @@ static void known_answers(void **state) {
     assert_int_equal(passing(NPYX_BOOL, truths, 4, NPYX_EQUAL, integer_operand(255)), 0);
 }
 
+/* Items of a few characters, so that many are alike. */
+static void fill_texts(subject *subject) {
+    static const uint32_t characters[] = {0, 'a', 'b', 0xe9, 0x6f22, 0x1f600};
+    bool is_text = subject->dtype.type == NPYX_TEXT;
+    subject->items = subject->bytes + below(8);
+    subject->nelem = (int64_t)below(MAX_NELEM);
+    int64_t ncharacters = subject->nelem * subject->dtype.itemsize / (is_text ? 4 : 1);
+    for (int64_t i = 0; i < ncharacters; i++) {
+        if (is_text)
+            npyx_store_u32(subject->items + 4 * i, characters[below(6)], subject->dtype.is_big_endian);
+        else
+            subject->items[i] = (uint8_t)characters[below(3)];
+    }
+}
+
+static void texts_that_are_equal(void **state) {
+    (void)state;
+    start_random();
+    unit_host unit;
+    unit_host_init(&unit);
+    npyx_buffer scratch = {.host = &unit.host}, sought = {.host = &unit.host};
+    static const char *const others[] = {
+        "", "a", "aaaaaaaaaaaa", "c", "\xff", "\xef\xbf\xbd", "a\xef\xbf\xbd"};
+    static subject subject;
+    for (int round = 0; round < 3000; round++) {
+        npyx_filter filter;
+        uint8_t item[32];
+        uint64_t bitmap[MAX_NELEM / 64 + 1];
+        memset(bitmap, 0xff, sizeof bitmap);
+        subject.dtype = dtype_of(below(2) == 0 ? NPYX_TEXT : NPYX_BYTES, below(2) == 0);
+        subject.dtype.itemsize = (int64_t)(1 + below(4)) * (subject.dtype.type == NPYX_TEXT ? 4 : 1);
+        subject.part = subject.dtype;
+        fill_texts(&subject);
+        npyx_buffer_reset(&sought);
+        if (below(4) == 0 || subject.nelem == 0) {
+            npyx_buffer_append_text(&sought, others[below(sizeof others / sizeof others[0])]);
+        } else {
+            npyx_value value = value_of(&subject, (int64_t)below((size_t)subject.nelem), &scratch);
+            npyx_buffer_append(&sought, value.bytes, value.nbytes);
+        }
+        if (below(8) == 0)
+            npyx_buffer_append_char(&sought, (char)below(2)); /* no item ends in a NUL, but it may pass */
+        npyx_filter_init_text(&filter, &subject.dtype, sought.nbytes == 0 ? "" : sought.bytes, sought.nbytes,
+                              item);
+        npyx_filter_apply(&filter, subject.items, subject.nelem, bitmap);
+        while (sought.nbytes > 0 && sought.bytes[sought.nbytes - 1] == '\0')
+            sought.nbytes--;
+        for (int64_t i = 0; i < subject.nelem; i++) {
+            npyx_value value = value_of(&subject, i, &scratch);
+            bool is_equal = value.nbytes == sought.nbytes &&
+                            (value.nbytes == 0 || memcmp(value.bytes, sought.bytes, value.nbytes) == 0);
+            bool passes = (bitmap[i / 64] >> (i % 64) & 1) != 0;
+            assert_true(passes == is_equal || (passes && filter.passes_all));
+        }
+    }
+    npyx_buffer_clear(&scratch);
+    npyx_buffer_clear(&sought);
+}
+
 static void other_types_pass(void **state) {
     (void)state;
     npyx_filter filter;
@@ -382,14 +442,18 @@ static void other_types_pass(void **state) {
         assert_true(filter.passes_all);
         npyx_filter_init_any(&filter, &dtype, NPYX_WHOLE, NULL, 0);
         assert_true(filter.passes_all);
+        uint8_t item[32];
+        npyx_filter_init_text(&filter, &dtype, "a", 1, item);
+        assert_true(filter.passes_all == (k > 1));
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),    cmocka_unit_test(every_type_as_sqlite),
-        cmocka_unit_test(parts_of_complex), cmocka_unit_test(portable_kernels),
-        cmocka_unit_test(sets_of_operands), cmocka_unit_test(other_types_pass),
+        cmocka_unit_test(known_answers),        cmocka_unit_test(every_type_as_sqlite),
+        cmocka_unit_test(parts_of_complex),     cmocka_unit_test(portable_kernels),
+        cmocka_unit_test(sets_of_operands),     cmocka_unit_test(other_types_pass),
+        cmocka_unit_test(texts_that_are_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
