@@ -64,8 +64,8 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
         /* not json_valid, which says no when memory is out: this one fails, and how tells why */
         "SELECT json_type(?1) = 'array'",
         "SELECT count(*) = 0 OR sum(type IN ('text', 'null')) > 0 FROM json_each(?1)",
-        "SELECT CASE type WHEN 'true' THEN type WHEN 'false' THEN type ELSE value END, type = 'text', key "
-        "FROM json_each(?1) WHERE type <> 'null'",
+        ("SELECT CASE type WHEN 'true' THEN type WHEN 'false' THEN type ELSE value END, type = 'text', key "
+         "FROM json_each(?1) WHERE type <> 'null'"),
     };
     npyx_status status = NPYX_OK;
     for (int i = 0; i < 3 && status == NPYX_OK; i++) {
