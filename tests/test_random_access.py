@@ -13,6 +13,7 @@ import zipfile
 import numpy as np
 import pytest
 
+import shell
 from arrays import npy_bytes, npz_bytes, seeded_generator
 from expected import counters, error_of, since
 
@@ -169,7 +170,8 @@ def test_lookups_into_small_arrays_read_them_once(connect, tmp_path, variant):
         read = since(db, before)
         # each array until the fourth lookup, and then all of it; and the directory
         most = narrays * 6 * size + 20000
-        assert read["bytes_read"] <= most and read.get("bytes_inflated", 0) <= most, (call, read)
+        assert read["bytes_read"] <= most or (shell.MAPPED and variant == "stored"), (call, read)
+        assert read["bytes_inflated"] <= most, (call, read)
 
 
 def test_a_name_that_stands_twice_is_looked_up_twice(connect, tmp_path):
