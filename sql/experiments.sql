@@ -12,20 +12,20 @@ SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE na
 DROP TABLE IF EXISTS temp.log;
 .import --csv --schema temp experiments.csv log
 
--- CAST gives `run` the affinity that it has in the log, without which SQLite would join by nested loops.
-WITH losses AS (
+-- CAST gives `run` the affinity that it has in the log; without that, or MATERIALIZED, SQLite may join by nested loops.
+WITH losses AS MATERIALIZED (
          SELECT CAST(json_extract(m.parts, '$[1]') AS TEXT) AS run, s.count + s.nulls AS epochs, s.min AS best, s.argmin AS best_epoch,
                 (SELECT value FROM npy_rows(m.path, '', -1)) AS last, s.nulls
            FROM npy_meta('runs/*/loss.npy') AS m JOIN npy_stats(m.path) AS s
           WHERE m.error IS NULL AND s.on_error = 'skip'
      ),
-     weights AS (
+     weights AS MATERIALIZED (
          SELECT CAST(json_extract(parts, '$[1]') AS TEXT) AS run, sum(size) AS parameters, group_concat(DISTINCT dtype) AS dtype
            FROM npy_meta('runs/*/weights.npz')
           WHERE dtype IS NOT NULL
           GROUP BY run
      ),
-     confusion AS (
+     confusion AS MATERIALIZED (
          SELECT CAST(json_extract(parts, '$[1]') AS TEXT) AS run,
                 (SELECT 1.0 * sum(value) FILTER (WHERE i0 = i1) / sum(value) FROM npy_elements(m.path)) AS accuracy
            FROM npy_meta('runs/*/confusion.npy') AS m
