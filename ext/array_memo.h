@@ -27,8 +27,8 @@ typedef struct npyext_known_array {
     npyx_arena arena;
     npyext_cached_file *file;
     npyx_source *payload;
-    int64_t tick; /* when the file was held against the file system */
-    int nlookups; /* reads that the window did not answer */
+    int64_t tick;     /* when the file was held against the file system */
+    int64_t nlookups; /* reads that the window did not answer */
     uint8_t *window;
     int64_t window_off;
     size_t window_nbytes;

@@ -89,7 +89,7 @@ typedef struct elements_cursor {
     int64_t itemsize;
     /* what the WHERE clause leaves */
     bool is_underway; /* this call of xFilter or xNext has read a block */
-    int nlookups;     /* xFilter calls in a row for the same array */
+    int64_t nlookups; /* xFilter calls in a row for the same array */
     npyext_window window;
     npyext_range idx_range;
     npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */

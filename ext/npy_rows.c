@@ -57,7 +57,7 @@ typedef struct rows_cursor {
     npyext_window window; /* what LIMIT and OFFSET leave of them */
     int64_t last_index;   /* of the rows asked for that the array at hand has */
     bool is_underway;     /* this call of xFilter or xNext has read a block */
-    int nlookups;         /* xFilter calls in a row for the same array */
+    int64_t nlookups;     /* xFilter calls in a row for the same array */
     /* what changes from array to array */
     npyext_scan scan;
     npyext_selection selection;

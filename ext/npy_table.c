@@ -54,7 +54,6 @@ int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
     npyext_term terms[NPYEXT_MAX_TERMS];
     int nterms;
-    uint64_t used = info->colUsed;
     sqlite3_str *text = sqlite3_str_new(NULL);
     sqlite3_str_appendf(text, "%s", path == NULL ? "a damaged declaration" : path);
     double nrows = take_terms(info, terms, &nterms, text);
@@ -65,19 +64,12 @@ int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
         sqlite3_str_appendall(text, info->aOrderBy[0].desc ? "; last row first" : "; in order");
     }
     nterms = npyext_take_window(info, terms, nterms);
-    npyext_append_terms(text, terms, nterms);
-    sqlite3_str_append(text, (const char *)&used, sizeof used);
+    npyext_append_terms(text, terms, nterms, info->colUsed);
     info->idxStr = sqlite3_str_finish(text);
     info->needToFreeIdxStr = 1;
     info->estimatedRows = (sqlite3_int64)nrows;
     info->estimatedCost = nrows + 1;
     return info->idxStr == NULL ? SQLITE_NOMEM : SQLITE_OK;
-}
-
-uint64_t npyext_table_used_columns(const char *sentence, int nterms) {
-    uint64_t used;
-    memcpy(&used, sentence + strlen(sentence) + 2 + (size_t)nterms * sizeof(npyext_term), sizeof used);
-    return used;
 }
 
 /* ---- making and unmaking ---- */

@@ -171,9 +171,8 @@ typedef struct npyext_table {
 /* Appends the declaration of a column to a CREATE TABLE. */
 void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type);
 
-/* xBestIndex, and what it leaves for xFilter behind the terms of the plan: the columns in use, as colUsed. */
+/* xBestIndex. */
 int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
-uint64_t npyext_table_used_columns(const char *sentence, int nterms);
 
 /* The cursor's methods. */
 int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);

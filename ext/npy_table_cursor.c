@@ -40,7 +40,7 @@ typedef struct table_cursor {
     int64_t limit_nbytes; /* of a value */
     bool is_open;
     npyext_cached_file *file;
-    int nlookups; /* xFilter calls behind the first */
+    int64_t nlookups; /* xFilter calls behind the first */
     npyext_plan plan;
     uint64_t used_columns;
 } table_cursor;
@@ -299,10 +299,9 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     }
     if (range.low > range.high)
         return SQLITE_OK;
-    uint64_t used_columns = npyext_table_used_columns(sentence, rows->plan.nterms);
-    if (rows->is_open && used_columns != rows->used_columns)
+    if (rows->is_open && rows->plan.used != rows->used_columns)
         close_streams(rows);
-    rows->used_columns = used_columns;
+    rows->used_columns = rows->plan.used;
     rows->nlookups = rows->is_open ? rows->nlookups + 1 : 0;
     if (!rows->is_open) {
         npyx_error error;

@@ -231,7 +231,6 @@ static bool has_sources(const planning *p) {
 /* `by source, member; row>=?, row<?; reading items` */
 static char *idx_str(const planning *p) {
     sqlite3_str *text = sqlite3_str_new(NULL);
-    uint64_t used = p->info->colUsed;
     bool is_first_filter = true;
     for (int i = 0; i < p->nterms && p->terms[i].column != NPYEXT_NO_COLUMN; i++) {
         const npyext_column *column = &p->function->columns[p->terms[i].column];
@@ -259,8 +258,7 @@ static char *idx_str(const planning *p) {
         sqlite3_str_appendall(text, "; listing");
     if (p->order != NPYEXT_OWN_ORDER)
         sqlite3_str_appendall(text, p->order == NPYEXT_ASCENDING ? "; in order" : "; last row first");
-    npyext_append_terms(text, p->terms, p->nterms);
-    sqlite3_str_append(text, (const char *)&used, sizeof used);
+    npyext_append_terms(text, p->terms, p->nterms, p->info->colUsed);
     return sqlite3_str_finish(text);
 }
 

@@ -196,8 +196,8 @@ static inline bool npyext_plan_uses(const npyext_plan *plan, int column) {
     return (plan->used >> (column < 63 ? column : 63)) & 1;
 }
 
-/* Makes the terms the end of a sentence. */
-void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms);
+/* Makes the terms and colUsed of xBestIndex the end of a sentence. */
+void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms, uint64_t used);
 
 /* The part of a plan's rows that LIMIT and OFFSET leave. */
 typedef struct npyext_window {

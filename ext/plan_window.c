@@ -59,8 +59,9 @@ npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv) 
                                                                            : limit_nrows + offset_nrows};
 }
 
-void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms) {
+void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms, uint64_t used) {
     sqlite3_str_appendchar(sentence, 1, '\0');
     sqlite3_str_appendchar(sentence, 1, (char)nterms);
     sqlite3_str_append(sentence, (const char *)terms, nterms * (int)sizeof terms[0]);
+    sqlite3_str_append(sentence, (const char *)&used, sizeof used);
 }

@@ -291,8 +291,8 @@ static uint64_t hash_file(const npyext_scan *scan) {
         hash = mix(mix(mix(hash, (uint64_t)argument->type), (uint64_t)argument->integer), real_bits);
         hash = mix_bytes(hash, argument->bytes, argument->nbytes);
     }
-    if (scan->files
-            .is_list) /* what was pruned before it counts, too: each branch of an OR has the same key */
+    /* A place counts what was pruned before it, too: each branch of an OR has the same key. */
+    if (scan->files.is_list)
         hash = mix(hash, scan->next_file);
     return scan->path == NULL ? hash : mix_bytes(hash, scan->path, strlen(scan->path));
 }

@@ -295,10 +295,12 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
     if (status != NPYX_OK)
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", writer->path,
                     writer->lost.message);
-    if (status != NPYX_OK) /* which has published nothing */
+    if (status == NPYX_OK) { /* of the file that was written: at its path there may be another one by now */
+        record->is_published = true;
+        npyx_target_info(&writer->target, &record->info);
+    } else { /* it has published nothing */
         record_cut(writer, record);
-    else /* the file that was written: at its path there may be another one by now */
-        record->is_published = npyx_target_info(&writer->target, &record->info);
+    }
     close_transaction(writer);
 }
 

@@ -109,12 +109,17 @@ static bool reserve_items(npyext_value_filter *filter, const npyx_dtype *dtype) 
            npyx_buffer_reserve(&filter->items, filter->ntexts * (size_t)dtype->itemsize);
 }
 
+/* What fits no item (it is too long, is no UTF-8, or ends in a NUL) is equal to none. */
 static void begin_text(npyext_value_filter *filter, const npyext_value_term *term, const npyx_dtype *dtype,
                        npyx_filter *made) {
     uint8_t *item = (uint8_t *)filter->items.bytes + filter->items.nbytes;
-    const char *text = term->text_nbytes == 0 ? "" : filter->texts.bytes + term->text_off;
+    npyx_value text = {.kind = NPYX_VALUE_TEXT,
+                       .bytes = term->text_nbytes == 0 ? "" : filter->texts.bytes + term->text_off,
+                       .nbytes = term->text_nbytes};
+    npyx_error error;
     filter->items.nbytes += (size_t)dtype->itemsize;
-    npyx_filter_init_text(made, dtype, text, term->text_nbytes, item);
+    npyx_status status = npyx_encode_value(filter->items.host, dtype, &text, item, &error);
+    npyx_filter_init_equal(made, dtype, status == NPYX_OK ? item : NULL);
 }
 
 void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype) {

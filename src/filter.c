@@ -6,7 +6,6 @@
 
 #include "bytes.h"
 #include "narrow_float.h"
-#include "utf8.h"
 
 /* Items that are compared as integers, or as doubles. */
 typedef enum domain { DOMAIN_NONE, DOMAIN_INTEGER, DOMAIN_REAL } domain;
@@ -312,45 +311,12 @@ void npyx_filter_init_any(npyx_filter *filter, const npyx_dtype *dtype, npyx_com
     }
 }
 
-/*
- * Texts. Equal ones have equal items: each ends at its last character that is not NUL.
- */
-
-/* Writes the text's characters as an item's; false when they are more than it holds. *is_certain: what reads
- * as this text can be no other item. U+FFFD also stands for characters that are none. */
-static bool encode_characters(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
-                              bool *is_certain) {
-    int64_t off = 0;
-    *is_certain = npyx_utf8_is_valid(text, nbytes);
-    for (size_t i = 0; i < nbytes && *is_certain; off += 4) {
-        size_t character_nbytes = npyx_utf8_character(text + i, nbytes - i);
-        uint32_t character = npyx_utf8_decode(text + i, character_nbytes);
-        *is_certain = character != 0xfffd;
-        if (off == dtype->itemsize)
-            return !*is_certain;
-        npyx_store_u32(item + off, character, dtype->is_big_endian);
-        i += character_nbytes;
-    }
-    return true;
-}
-
-void npyx_filter_init_text(npyx_filter *filter, const npyx_dtype *dtype, const char *text, size_t nbytes,
-                           uint8_t *item) {
-    bool is_certain = true, fits;
-    *filter = (npyx_filter){.dtype = dtype, .component = NPYX_WHOLE};
-    filter->passes_all = dtype->type != NPYX_TEXT && dtype->type != NPYX_BYTES;
-    if (filter->passes_all)
-        return;
-    while (nbytes > 0 && text[nbytes - 1] == '\0')
-        nbytes--;
-    memset(item, 0, (size_t)dtype->itemsize);
-    if (dtype->type == NPYX_TEXT) {
-        fits = encode_characters(dtype, text, nbytes, item, &is_certain);
-    } else {
-        fits = nbytes <= (uint64_t)dtype->itemsize;
-        memcpy(item, text, fits ? nbytes : 0);
-    }
-    filter->equal = item;
-    filter->passes_none = is_certain && !fits;
-    filter->passes_all = !is_certain;
+void npyx_filter_init_equal(npyx_filter *filter, const npyx_dtype *dtype, const uint8_t *item) {
+    bool is_text = dtype->type == NPYX_TEXT;
+    *filter = (npyx_filter){.dtype = dtype, .component = NPYX_WHOLE, .equal = item};
+    filter->passes_all = !is_text && dtype->type != NPYX_BYTES;
+    filter->passes_none = item == NULL && !filter->passes_all;
+    /* what is no character reads as U+FFFD, and equals it */
+    for (int64_t off = 0; is_text && item != NULL && off < dtype->itemsize; off += 4)
+        filter->passes_all |= npyx_load_u32(item + off, dtype->is_big_endian) == 0xfffd;
 }

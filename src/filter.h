@@ -66,10 +66,9 @@ void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_compone
 void npyx_filter_init_any(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
                           const npyx_operand *operands, size_t noperands);
 
-/* Lets items of texts and of bytes through that are equal to a TEXT, of SQLite's and of nbytes; for all other
- * dtypes everything. item has room for an item, which is written there and outlives the filter. */
-void npyx_filter_init_text(npyx_filter *filter, const npyx_dtype *dtype, const char *text, size_t nbytes,
-                           uint8_t *item);
+/* Lets items of texts and of bytes through that read like an item, which outlives the filter; NULL: none is
+ * like what is sought. For all other dtypes everything passes. */
+void npyx_filter_init_equal(npyx_filter *filter, const npyx_dtype *dtype, const uint8_t *item);
 
 /* Clears in bitmap (bit i of word i / 64, least significant first) the bits of the items that fail. items lie
  * one after the other, itemsize bytes apart, in the dtype's byte order, at any alignment; nelem may end

@@ -82,7 +82,7 @@ static void apply_text(const npyx_filter *filter, const uint8_t *items, int64_t 
     for (int64_t first = 0; first < nelem; first += 64) {
         int64_t count = nelem - first < 64 ? nelem - first : 64;
         uint64_t word = 0;
-        for (int64_t i = 0; i < count && !filter->passes_none; i++, items += itemsize)
+        for (int64_t i = 0; i < count; i++, items += itemsize)
             word |= (uint64_t)(memcmp(items, filter->equal, itemsize) == 0) << i;
         bitmap[first / 64] &= word | ~bits_of(count);
     }

@@ -98,7 +98,7 @@ enum { NPYX_HELD_NBYTES = 1 << 23, NPYX_HELD_FROM_NLOOKUPS = 4 };
 /* For who looks into a source again and again; nlookups counts how often. When it pays, a copy of all bytes
  * takes the source's place and the source is closed; one of more than max_nbytes or whose bytes are in memory
  * stays. On failure it stays, too. */
-npyx_status npyx_source_hold(npyx_source **source, int nlookups, int64_t max_nbytes, npyx_error *error);
+npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max_nbytes, npyx_error *error);
 
 /* nbytes of parent from off on. With check_crc, a reader who passes through every byte in order gets
  * NPYX_CORRUPT at the last one when they do not add up to crc32. */

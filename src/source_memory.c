@@ -54,7 +54,7 @@ static npyx_status open_held(npyx_source *original, void *copy, npyx_source **he
     return status;
 }
 
-npyx_status npyx_source_hold(npyx_source **source, int nlookups, int64_t max_nbytes, npyx_error *error) {
+npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max_nbytes, npyx_error *error) {
     npyx_source *original = *source, *held = NULL;
     const uint8_t *bytes = NULL;
     if (nlookups != NPYX_HELD_FROM_NLOOKUPS || original->nbytes == 0 || original->nbytes > max_nbytes)

@@ -410,12 +410,13 @@ static void texts_that_are_equal(void **state) {
             npyx_buffer_append(&sought, value.bytes, value.nbytes);
         }
         if (below(8) == 0)
-            npyx_buffer_append_char(&sought, (char)below(2)); /* no item ends in a NUL, but it may pass */
-        npyx_filter_init_text(&filter, &subject.dtype, sought.nbytes == 0 ? "" : sought.bytes, sought.nbytes,
-                              item);
+            npyx_buffer_append_char(&sought, (char)below(2)); /* no item ends in a NUL */
+        npyx_value text = {.kind = NPYX_VALUE_TEXT,
+                           .bytes = sought.nbytes == 0 ? "" : sought.bytes,
+                           .nbytes = sought.nbytes};
+        npyx_status status = npyx_encode_value(&unit.host, &subject.dtype, &text, item, NULL);
+        npyx_filter_init_equal(&filter, &subject.dtype, status == NPYX_OK ? item : NULL);
         npyx_filter_apply(&filter, subject.items, subject.nelem, bitmap);
-        while (sought.nbytes > 0 && sought.bytes[sought.nbytes - 1] == '\0')
-            sought.nbytes--;
         for (int64_t i = 0; i < subject.nelem; i++) {
             npyx_value value = value_of(&subject, i, &scratch);
             bool is_equal = value.nbytes == sought.nbytes &&
@@ -442,9 +443,11 @@ static void other_types_pass(void **state) {
         assert_true(filter.passes_all);
         npyx_filter_init_any(&filter, &dtype, NPYX_WHOLE, NULL, 0);
         assert_true(filter.passes_all);
-        uint8_t item[32];
-        npyx_filter_init_text(&filter, &dtype, "a", 1, item);
+        uint8_t item[32] = {0};
+        npyx_filter_init_equal(&filter, &dtype, item);
         assert_true(filter.passes_all == (k > 1));
+        npyx_filter_init_equal(&filter, &dtype, NULL);
+        assert_true(filter.passes_all == (k > 1) && filter.passes_none == (k <= 1));
     }
 }
 
