@@ -1,10 +1,12 @@
 #include "published.h"
 
+#include <sqlite3ext.h>
 #include <string.h>
-#include <strings.h>
+
+SQLITE_EXTENSION_INIT3
 
 static npyext_published **find(npyext_published **list, const char *table) {
-    while (*list != NULL && strcasecmp((*list)->table, table) != 0)
+    while (*list != NULL && sqlite3_stricmp((*list)->table, table) != 0)
         list = &(*list)->next;
     return list;
 }
@@ -31,7 +33,7 @@ void npyext_published_forget(npyext_published **list, npyx_host *host, const cha
 bool npyext_published_rename(npyext_published **list, npyx_host *host, const char *table,
                              const char *new_table) {
     const npyext_published *before = *find(list, table);
-    if (before == NULL || strcasecmp(table, new_table) == 0)
+    if (before == NULL || sqlite3_stricmp(table, new_table) == 0)
         return true;
     npyext_published *renamed = npyext_published_of(list, host, new_table);
     if (renamed == NULL)

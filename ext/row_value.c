@@ -208,25 +208,16 @@ static npyx_status append_items(npyext_array_builder *builder, npyext_array_valu
                              : status;
 }
 
-/* The builder's dtype as its own: that of an array lives as long as the array is remembered. */
-static npyx_status copy_dtype(npyext_array_builder *builder, const npyx_dtype *dtype, npyx_error *error) {
-    npyx_buffer text = {.host = builder->out.host};
-    npyx_dtype_append_descr(dtype, &text);
-    npyx_status status = npyx_buffer_check(&text, error);
-    if (status == NPYX_OK)
-        status = npyx_dtype_from_text(&builder->arena, text.bytes, text.nbytes, &builder->dtype, error);
-    npyx_buffer_clear(&text);
-    return status;
-}
-
 static npyx_status append_array(npyext_rows *rows, npyext_array_builder *builder, npyext_array_value *array,
                                 npyx_error *error) {
     npyx_view view;
     npyx_status status = npyx_array_check_values(array->array, error);
-    if (status == NPYX_OK && builder->dtype == NULL)
-        status = copy_dtype(builder, array->array->dtype, error);
-    else if (status == NPYX_OK && !builder->is_dtype_given &&
-             !npyx_dtype_is_same(builder->dtype, array->array->dtype))
+    if (status == NPYX_OK && builder->dtype == NULL) {
+        /* its own: that of an array lives as long as the array is remembered */
+        builder->dtype = npyx_dtype_copy(&builder->arena, array->array->dtype);
+        status = builder->dtype == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    } else if (status == NPYX_OK && !builder->is_dtype_given &&
+               !npyx_dtype_is_same(builder->dtype, array->array->dtype))
         status = fail_dtype(builder, array->array->dtype, error);
     if (status == NPYX_OK)
         status = take_shape(rows, builder->out.host, array->array->ndim, array->array->shape, error);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "unicode.h"
+#include "utf8.h"
 
 const npyx_type_info npyx_types[NPYX_NTYPES] = {
     /* name, kind, itemsize, swap_nbytes, is_sized_name, descr_code */
@@ -118,30 +120,79 @@ static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
     }
 }
 
-/* Python's repr of a str: single quotes unless the text has those and no double ones. */
+/* A character as Python's repr shows one that does not print. */
+static void append_escaped(uint32_t code_point, npyx_buffer *buffer) {
+    if (code_point == '\n' || code_point == '\r' || code_point == '\t')
+        npyx_buffer_append_text(buffer, code_point == '\n' ? "\\n" : code_point == '\r' ? "\\r" : "\\t");
+    else
+        npyx_buffer_printf(buffer,
+                           code_point < 0x100     ? "\\x%02" PRIx32
+                           : code_point < 0x10000 ? "\\u%04" PRIx32
+                                                  : "\\U%08" PRIx32,
+                           code_point);
+}
+
+/* Python's repr of a str: single quotes unless the text has those and no double ones; escapes for what does
+ * not print (str.isprintable). */
 static void append_repr(const char *text, size_t nbytes, npyx_buffer *buffer) {
     bool has_single = memchr(text, '\'', nbytes) != NULL;
     char quote = has_single && memchr(text, '"', nbytes) == NULL ? '"' : '\'';
     npyx_buffer_append_char(buffer, quote);
-    for (size_t i = 0; i < nbytes; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == (unsigned char)quote || c == '\\')
+    for (size_t i = 0, character_nbytes = 1; i < nbytes; i += character_nbytes) {
+        character_nbytes = npyx_utf8_character(text + i, nbytes - i);
+        uint32_t code_point = npyx_utf8_decode(text + i, character_nbytes);
+        if (text[i] == quote || text[i] == '\\')
             npyx_buffer_append_char(buffer, '\\');
-        if (c == '\n' || c == '\r' || c == '\t')
-            npyx_buffer_append_text(buffer, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
-        else if (c < 0x20 || c == 0x7f)
-            npyx_buffer_printf(buffer, "\\x%02x", c);
+        if (npyx_unicode_is_printable(code_point))
+            npyx_buffer_append(buffer, text + i, character_nbytes);
         else
-            npyx_buffer_append_char(buffer, (char)c);
+            append_escaped(code_point, buffer);
     }
     npyx_buffer_append_char(buffer, quote);
 }
 
-static void append_field_shape(const npyx_field *field, npyx_buffer *buffer) {
-    npyx_buffer_append_text(buffer, ", (");
-    for (int i = 0; i < field->ndim; i++)
-        npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ", %" PRId64, field->shape[i]);
-    npyx_buffer_append_text(buffer, field->ndim == 1 ? ",)" : ")");
+static void append_shape(const int64_t *shape, int ndim, npyx_buffer *buffer) {
+    for (int i = 0; i < ndim; i++)
+        npyx_buffer_printf(buffer, i == 0 ? ", (%" PRId64 : ", %" PRId64, shape[i]);
+    npyx_buffer_append_text(buffer, ndim == 1 ? ",)" : ")");
+}
+
+/* The dtype of a field with its subarrays: the outermost one's shape stands beside the dtype, and each one
+ * below it in a pair with what it is of, as in `('<f8', (5,)), (2,)`. */
+static void append_format(const npyx_field *field, npyx_buffer *buffer) {
+    const char *quote = field->dtype->type == NPYX_STRUCT ? "" : "'";
+    for (int level = 1; level < field->nlevels; level++)
+        npyx_buffer_append_char(buffer, '(');
+    npyx_buffer_append_text(buffer, quote);
+    npyx_dtype_append_descr(field->dtype, buffer);
+    npyx_buffer_append_text(buffer, quote);
+    int end = field->ndim;
+    for (int level = field->nlevels - 1; level >= 0; level--) {
+        end -= field->level_ndims[level];
+        append_shape(field->shape + end, field->level_ndims[level], buffer);
+        if (level > 0)
+            npyx_buffer_append_char(buffer, ')');
+    }
+}
+
+static void append_title(const npyx_field *field, npyx_buffer *buffer) {
+    if (field->is_title_number)
+        npyx_buffer_append(buffer, field->title, field->title_nbytes);
+    else
+        append_repr(field->title, field->title_nbytes, buffer);
+}
+
+static void append_field(const npyx_field *field, npyx_buffer *buffer) {
+    npyx_buffer_append_char(buffer, '(');
+    if (field->title != NULL) {
+        npyx_buffer_append_char(buffer, '(');
+        append_title(field, buffer);
+        npyx_buffer_append_text(buffer, ", ");
+    }
+    append_repr(field->name, field->name_nbytes, buffer);
+    npyx_buffer_append_text(buffer, field->title != NULL ? "), " : ", ");
+    append_format(field, buffer);
+    npyx_buffer_append_char(buffer, ')');
 }
 
 void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer) {
@@ -151,23 +202,43 @@ void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer) {
     }
     npyx_buffer_append_char(buffer, '[');
     for (int i = 0; i < dtype->nfields; i++) {
-        const npyx_field *field = &dtype->fields[i];
-        npyx_buffer_append_text(buffer, i == 0 ? "(" : ", (");
-        if (field->title != NULL) {
-            npyx_buffer_append_char(buffer, '(');
-            append_repr(field->title, field->title_nbytes, buffer);
+        if (i > 0)
             npyx_buffer_append_text(buffer, ", ");
-        }
-        append_repr(field->name, field->name_nbytes, buffer);
-        npyx_buffer_append_text(buffer, field->title != NULL ? "), " : ", ");
-        if (field->dtype->type != NPYX_STRUCT)
-            npyx_buffer_append_char(buffer, '\'');
-        npyx_dtype_append_descr(field->dtype, buffer);
-        if (field->dtype->type != NPYX_STRUCT)
-            npyx_buffer_append_char(buffer, '\'');
-        if (field->ndim > 0)
-            append_field_shape(field, buffer);
-        npyx_buffer_append_char(buffer, ')');
+        append_field(&dtype->fields[i], buffer);
     }
     npyx_buffer_append_char(buffer, ']');
+}
+
+/* What a field points to, copied; false when memory is out. */
+static bool copy_field(npyx_arena *arena, npyx_field *field) {
+    field->name = npyx_arena_copy(arena, field->name, field->name_nbytes);
+    field->dtype = npyx_dtype_copy(arena, field->dtype);
+    if (field->title != NULL)
+        field->title = npyx_arena_copy(arena, field->title, field->title_nbytes);
+    bool is_titled = field->title != NULL || field->title_nbytes == 0;
+    if (field->ndim > 0) {
+        size_t shape_nbytes = sizeof field->shape[0] * (size_t)field->ndim;
+        field->shape =
+            (const int64_t *)(void *)npyx_arena_copy(arena, (const char *)field->shape, shape_nbytes);
+        field->level_ndims =
+            (const uint8_t *)npyx_arena_copy(arena, (const char *)field->level_ndims, (size_t)field->nlevels);
+    }
+    bool is_shaped = field->ndim == 0 || (field->shape != NULL && field->level_ndims != NULL);
+    return field->name != NULL && field->dtype != NULL && is_titled && is_shaped;
+}
+
+const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype) {
+    npyx_dtype *copy = npyx_arena_alloc(arena, sizeof *copy);
+    size_t fields_nbytes = sizeof *dtype->fields * (size_t)dtype->nfields;
+    npyx_field *fields = fields_nbytes == 0 ? NULL : npyx_arena_alloc(arena, fields_nbytes);
+    if (copy == NULL || (fields == NULL && fields_nbytes > 0))
+        return NULL;
+    *copy = *dtype;
+    copy->fields = fields;
+    for (int i = 0; i < dtype->nfields; i++) {
+        fields[i] = dtype->fields[i];
+        if (!copy_field(arena, &fields[i]))
+            return NULL;
+    }
+    return copy;
 }

@@ -65,10 +65,15 @@ typedef struct npyx_field {
     size_t name_nbytes;
     const char *title; /* NULL: none */
     size_t title_nbytes;
+    bool is_title_number;    /* an int, whose digits the title is: headers show it without quotes */
     const npyx_dtype *dtype; /* of one item of the subarray */
     int64_t off;
     int ndim; /* of the subarray; 0: none */
     const int64_t *shape;
+    /* How many axes each subarray has when one is of another, the outermost first: (2, 5) may be a subarray
+     * of (2,) items that are subarrays of (5,). Headers alone show the difference. */
+    const uint8_t *level_ndims;
+    int nlevels;
     int64_t nelem;   /* the product of shape; 1 without a subarray */
     bool is_padding; /* a nameless void between fields: not shown */
 } npyx_field;
@@ -100,6 +105,9 @@ npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nby
 /* The same for what is to be written: NPYX_UNSUPPORTED for objects, which only a pickle holds. */
 npyx_status npyx_dtype_for_writing(npyx_arena *arena, const char *text, size_t nbytes,
                                    const npyx_dtype **dtype, npyx_error *error);
+
+/* A copy in another arena; NULL when memory is out. */
+const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype);
 
 /* Appends NumPy's dtype.name: `float64`, `str96`, `datetime64[ns]`, `void128`. */
 void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer);

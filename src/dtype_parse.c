@@ -1,4 +1,6 @@
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "bytes.h"
 #include "dtype.h"
@@ -235,6 +237,8 @@ typedef struct shaped_dtype {
     const npyx_dtype *dtype;
     int ndim;
     int64_t *shape;
+    uint8_t *level_ndims;
+    int nlevels;
     int64_t nelem;
 } shaped_dtype;
 
@@ -243,6 +247,21 @@ static npyx_status parse_format(const context *c, const npyx_literal *literal, s
 static npyx_status fail_literal(const context *c, const npyx_literal *literal, const char *what) {
     return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)literal->off, "%s (found %s)", what,
                      npyx_literal_kind_name(literal->kind));
+}
+
+/* Remembers that the outermost ndim axes are a subarray of what was there before. */
+static npyx_status add_level(const context *c, int ndim, shaped_dtype *shaped) {
+    if (ndim == 0) /* (type, ()) is the type itself */
+        return NPYX_OK;
+    uint8_t *levels = npyx_arena_alloc(c->arena, (size_t)shaped->nlevels + 1);
+    if (levels == NULL)
+        return npyx_fail_nomem(c->error);
+    levels[0] = (uint8_t)ndim;
+    if (shaped->nlevels > 0)
+        memcpy(levels + 1, shaped->level_ndims, (size_t)shaped->nlevels);
+    shaped->level_ndims = levels;
+    shaped->nlevels++;
+    return NPYX_OK;
 }
 
 /* Puts the dimensions of a subarray before those that its base has already. */
@@ -279,7 +298,7 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, shaped
     shaped->ndim = (int)ndim;
     if (shaped->nelem * shaped->dtype->itemsize > NPYX_MAX_ITEMSIZE)
         return fail_literal(c, shape, "a subarray passes 2147483647 bytes");
-    return NPYX_OK;
+    return add_level(c, at, shaped);
 }
 
 static bool is_text(const npyx_literal *literal) {
@@ -290,15 +309,31 @@ static bool is_sequence(const npyx_literal *literal) {
     return literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
 }
 
+/* NumPy takes whatever can be a key of a dict. An int stands for its digits. */
+static npyx_status parse_title(const context *c, const npyx_literal *title, npyx_field *field) {
+    if (title->kind == NPYX_LITERAL_INT) {
+        char digits[24];
+        int ndigits = snprintf(digits, sizeof digits, "%" PRId64, title->integer);
+        field->title = npyx_arena_copy(c->arena, digits, (size_t)ndigits);
+        field->title_nbytes = (size_t)ndigits;
+        field->is_title_number = true;
+        return field->title == NULL ? npyx_fail_nomem(c->error) : NPYX_OK;
+    }
+    if (!is_text(title))
+        return fail_literal(c, title, "the title of a field is neither a string nor an int");
+    field->title = title->text;
+    field->title_nbytes = title->text_nbytes;
+    return NPYX_OK;
+}
+
 /* `name` or `(title, name)`. */
 static npyx_status parse_field_name(const context *c, const npyx_literal *name, npyx_field *field) {
     if (is_sequence(name) && name->nitems == 2) {
         const npyx_literal *title = name->first;
         name = title->next;
-        if (!is_text(title))
-            return fail_literal(c, title, "the title of a field is not a string");
-        field->title = title->text;
-        field->title_nbytes = title->text_nbytes;
+        npyx_status status = parse_title(c, title, field);
+        if (status != NPYX_OK)
+            return status;
     }
     if (!is_text(name))
         return fail_literal(c, name, "the name of a field is not a string");
@@ -323,6 +358,8 @@ static npyx_status parse_field(const context *c, const npyx_literal *literal, np
     field->dtype = shaped.dtype;
     field->ndim = shaped.ndim;
     field->shape = shaped.shape;
+    field->level_ndims = shaped.level_ndims;
+    field->nlevels = shaped.nlevels;
     field->nelem = shaped.nelem;
     /* numpy.lib.format.descr_to_dtype: what has the type void and no name is padding, subarrays included */
     field->is_padding = field->name_nbytes == 0 && field->title == NULL &&

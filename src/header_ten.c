@@ -12,7 +12,7 @@ enum {
     PLAUSIBLE_NBYTES = 96 /* the reference writes at most nine dimensions */
 };
 
-static const char magic[8] = "~TenBin~";
+static const char magic[8] = {'~', 'T', 'e', 'n', 'B', 'i', 'n', '~'}; /* no NUL behind it */
 
 bool npyx_header_ten_has_magic(const void *bytes, size_t nbytes) {
     return nbytes >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;

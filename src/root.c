@@ -17,12 +17,13 @@ const npyx_root npyx_root_of_nothing = {.descriptor = -1};
 
 /* ---- by the kernel: openat2, since Linux 5.6 ---- */
 
-/* As in <linux/openat2.h>, which older systems lack. */
-typedef struct open_how {
+/* The kernel's struct open_how (<linux/openat2.h>), under a name of its own: older systems lack it, and from
+ * glibc 2.43 on <fcntl.h> declares it. */
+typedef struct kernel_how {
     uint64_t flags;
     uint64_t mode;
     uint64_t resolve;
-} open_how;
+} kernel_how;
 
 enum { NO_MAGIC_LINKS = 0x02, BENEATH = 0x08 };
 
@@ -33,7 +34,7 @@ static int open_by_kernel(int folder, const char *path, int flags) {
 #ifdef SYS_openat2
     if ((flags & O_PATH) == 0)
         flags |= O_LARGEFILE; /* as open(2) does by itself */
-    open_how how = {.flags = (uint64_t)(unsigned)flags, .resolve = NO_MAGIC_LINKS | BENEATH};
+    kernel_how how = {.flags = (uint64_t)(unsigned)flags, .resolve = NO_MAGIC_LINKS | BENEATH};
     for (int i = 0; i < MAX_TRIES; i++) {
         int descriptor = (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
         if (descriptor >= 0 || errno != EAGAIN)
