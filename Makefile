@@ -304,11 +304,11 @@ amalgamation: .build/amalgamation/npyext.c ## Make .build/amalgamation/npyext.c 
 	$(PYTHON) -B ext/amalgamate.py $(@D)
 
 # minizip and zlib are linked in, their names hidden, and nothing is asked of a glibc newer than 2.17, whose
-# threads are a library of their own.
-threads_2_17         = $(wildcard /lib/x86_64-linux-gnu/libpthread.so.0)
+# threads and dlopen are libraries of their own.
+threads_2_17         = $(wildcard /lib/x86_64-linux-gnu/libpthread.so.0 /lib/x86_64-linux-gnu/libdl.so.2)
 flags_standalone     = $(CFLAGS) -include ext/standalone.h -ffile-prefix-map='$(CURDIR)'=.
 libraries_standalone = -s -Wl,-Bstatic -lminizip -lz -Wl,-Bdynamic -Wl,--exclude-libs,ALL -Wl,-z,defs \
-    $(if $(threads_2_17),-Wl$(comma)--no-as-needed $(threads_2_17) -Wl$(comma)--as-needed,-lpthread) -lm
+    $(if $(threads_2_17),-Wl$(comma)--no-as-needed $(threads_2_17) -Wl$(comma)--as-needed,-lpthread -ldl) -lm
 extension_standalone = .build/standalone/npyext.so
 $(eval $(call flavour,standalone))
 

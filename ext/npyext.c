@@ -13,6 +13,7 @@ SQLITE_EXTENSION_INIT1
 #include "functions.h"
 #include "introspection.h"
 #include "scalars.h"
+#include "second_library.h"
 
 /* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
 #ifndef SQLITE_RESULT_SUBTYPE
@@ -174,18 +175,35 @@ static int load(sqlite3 *db, char **message, npyext_entry_point entry_point) {
     return code;
 }
 
-/* SQLITE_EXTENSION_INIT2, which writes what all threads read, by one thread at a time and only once. */
-static void use_routines(const sqlite3_api_routines *api) {
 #if defined(SQLITE_CORE) || defined(SQLITE_OMIT_LOAD_EXTENSION)
+
+static int enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
+                 npyext_entry_point entry_point) {
     (void)api;
-#else
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&mutex);
-    if (sqlite3_api != api)
-        SQLITE_EXTENSION_INIT2(api);
-    pthread_mutex_unlock(&mutex);
-#endif
+    return load(db, message, entry_point);
 }
+
+#else
+
+/* SQLITE_EXTENSION_INIT2, which writes what all threads read, by one thread at a time and only once: the
+ * routines of another library are not for this object to call. */
+static int enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
+                 npyext_entry_point entry_point) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    npyext_entry_function of_copy = NULL;
+    pthread_mutex_lock(&mutex);
+    if (sqlite3_api == NULL)
+        SQLITE_EXTENSION_INIT2(api);
+    bool is_own = sqlite3_api == api;
+    if (!is_own)
+        of_copy = npyext_entry_of_copy(npyext_entry_name(entry_point), registrations, message, api);
+    pthread_mutex_unlock(&mutex);
+    if (is_own)
+        return load(db, message, entry_point);
+    return of_copy == NULL ? SQLITE_ERROR : of_copy(db, message, api);
+}
+
+#endif
 
 #define ENTRY_POINT __attribute__((visibility("default"))) int
 
@@ -194,16 +212,13 @@ ENTRY_POINT sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqli
 ENTRY_POINT sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 
 int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    use_routines(api);
-    return load(db, message, NPYEXT_ENTRY_ALL);
+    return enter(db, message, api, NPYEXT_ENTRY_ALL);
 }
 
 int sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    use_routines(api);
-    return load(db, message, NPYEXT_ENTRY_READONLY);
+    return enter(db, message, api, NPYEXT_ENTRY_READONLY);
 }
 
 int sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    use_routines(api);
-    return load(db, message, NPYEXT_ENTRY_BLOB);
+    return enter(db, message, api, NPYEXT_ENTRY_BLOB);
 }
