@@ -8,10 +8,14 @@ const char *const npyext_table_type_names[NPYEXT_TABLE_NTYPES] = {"", "INTEGER",
 /* What the first row says; a later build may know another one. */
 static const char format_version[] = "1";
 
-enum {
-    /* No text of a declaration is longer, because no header is. */
-    MAX_TEXT_NBYTES = 1 << 23
-};
+/* The whole of a declaration: what its arrays' headers, of 1 MiB at most, say in other words. */
+enum { MAX_NBYTES = 1 << 24 };
+
+/* What stands behind the name in the shadow table's schema. A table that is declared otherwise is none of
+ * ours: a virtual one in its place would be connected to, and a generated column would compute what it likes.
+ */
+static const char shadow_columns[] =
+    "(position INTEGER PRIMARY KEY, item TEXT NOT NULL, name TEXT, value TEXT NOT NULL)";
 
 /* ---- writing ---- */
 
@@ -27,6 +31,22 @@ static int insert(sqlite3_stmt *statement, const char *item, const char *name, c
     sqlite3_bind_text(statement, 3, value, -1, SQLITE_STATIC);
     sqlite3_step(statement);
     return sqlite3_reset(statement);
+}
+
+static size_t length_of(const char *text) {
+    return text == NULL ? 0 : strlen(text);
+}
+
+/* Whether it can be read again. */
+static bool is_short(const npyext_declaration *declaration) {
+    size_t nbytes = 0;
+    for (int i = 0; i < NPYEXT_TABLE_NARGUMENTS; i++)
+        nbytes += length_of(declaration->arguments[i]);
+    for (int i = 0; i < declaration->narrays; i++)
+        nbytes += length_of(declaration->arrays[i].name) + length_of(declaration->arrays[i].form);
+    for (int i = 0; i < declaration->ncolumns; i++)
+        nbytes += length_of(declaration->columns[i].name);
+    return nbytes <= MAX_NBYTES / 2; /* the other half is for words that are the same in all of them */
 }
 
 static int insert_all(sqlite3_stmt *statement, const npyext_declaration *declaration) {
@@ -45,9 +65,12 @@ static int insert_all(sqlite3_stmt *statement, const npyext_declaration *declara
 
 int npyext_shadow_write(sqlite3 *db, const char *schema, const char *table,
                         const npyext_declaration *declaration, char **message) {
-    int code = run(db, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_npy\"(position INTEGER PRIMARY KEY, "
-                                       "item TEXT NOT NULL, name TEXT, value TEXT NOT NULL)",
-                                       schema, table));
+    if (!is_short(declaration)) {
+        *message =
+            sqlite3_mprintf("npyext: the table's names and dtypes are longer than %d bytes", MAX_NBYTES / 2);
+        return SQLITE_ERROR;
+    }
+    int code = run(db, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_npy\"%s", schema, table, shadow_columns));
     if (code != SQLITE_OK) {
         *message = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db));
         return code;
@@ -84,6 +107,7 @@ typedef struct shadow_reader {
     sqlite3_stmt *statement;
     int nrows;
     int max_nitems;
+    size_t nbytes; /* of the texts so far */
 } shadow_reader;
 
 static npyx_status fail_damaged(const shadow_reader *r, const char *what) {
@@ -91,7 +115,7 @@ static npyx_status fail_damaged(const shadow_reader *r, const char *what) {
 }
 
 /* The text in a column of the row at hand, copied; NULL for one that is NULL. */
-static npyx_status read_text(const shadow_reader *r, int column, const char **text) {
+static npyx_status read_text(shadow_reader *r, int column, const char **text) {
     *text = NULL;
     if (sqlite3_column_type(r->statement, column) == SQLITE_NULL)
         return NPYX_OK;
@@ -101,8 +125,11 @@ static npyx_status read_text(const shadow_reader *r, int column, const char **te
     size_t nbytes = (size_t)sqlite3_column_bytes(r->statement, column);
     if (bytes == NULL)
         return npyx_fail_nomem(r->error);
-    if (nbytes > MAX_TEXT_NBYTES || strlen(bytes) != nbytes)
-        return fail_damaged(r, "holds a text that is too long or has a NUL in it");
+    if (strlen(bytes) != nbytes)
+        return fail_damaged(r, "holds a text that has a NUL in it");
+    r->nbytes += nbytes;
+    if (r->nbytes > MAX_NBYTES)
+        return fail_damaged(r, "makes it longer than any that is written");
     *text = npyx_arena_copy(&r->declaration->arena, bytes, nbytes);
     return *text == NULL ? npyx_fail_nomem(r->error) : NPYX_OK;
 }
@@ -129,7 +156,7 @@ static npyx_status read_column(const shadow_reader *r, const char *name, const c
     return NPYX_OK;
 }
 
-static npyx_status read_row(const shadow_reader *r) {
+static npyx_status read_row(shadow_reader *r) {
     npyext_declaration *declaration = r->declaration;
     const char *item, *name, *value;
     npyx_status status = read_text(r, 0, &item);
@@ -172,12 +199,33 @@ static npyx_status read_rows(shadow_reader *r, int *code) {
     return status;
 }
 
-/* SQLITE_ERROR when there is no such table, or a view in its place, which could run anything. */
+/* SQLITE_OK when the database's schema declares the table as npyext_shadow_write does, else SQLITE_ERROR. */
+static int check_schema(sqlite3 *db, const char *schema, const char *table) {
+    sqlite3_stmt *statement = NULL;
+    char *sql =
+        sqlite3_mprintf("SELECT count(*), sum(type = 'table' AND sql = 'CREATE TABLE \"' || replace(name, "
+                        "'\"', '\"\"') || '\"' || %Q) FROM \"%w\".sqlite_schema "
+                        "WHERE name = '%q_npy' COLLATE NOCASE",
+                        shadow_columns, schema, table);
+    int code = sql == NULL ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    sqlite3_free(sql);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    bool is_own =
+        code == SQLITE_ROW && sqlite3_column_int(statement, 0) == 1 && sqlite3_column_int(statement, 1) == 1;
+    sqlite3_finalize(statement);
+    return is_own ? SQLITE_OK : code == SQLITE_ROW ? SQLITE_ERROR : code;
+}
+
+/* The same of what SQLite made of the schema, which is another thing where it may be written to: no virtual
+ * table and no view has BLOBs to open. The first row is always there. */
 static int check_table(sqlite3 *db, const char *schema, const char *table) {
-    char *name = sqlite3_mprintf("%s_npy", table);
-    int code = name == NULL ? SQLITE_NOMEM
-                            : sqlite3_table_column_metadata(db, schema, name, "position", NULL, NULL, NULL,
-                                                            NULL, NULL);
+    sqlite3_blob *blob = NULL;
+    int code = check_schema(db, schema, table);
+    char *name = code == SQLITE_OK ? sqlite3_mprintf("%s_npy", table) : NULL;
+    if (code == SQLITE_OK)
+        code = name == NULL ? SQLITE_NOMEM : sqlite3_blob_open(db, schema, name, "value", 1, 0, &blob);
+    sqlite3_blob_close(blob);
     sqlite3_free(name);
     return code;
 }
@@ -190,7 +238,8 @@ int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyex
     char *sql = sqlite3_mprintf("SELECT item, name, value FROM \"%w\".\"%w_npy\" ORDER BY position LIMIT %d",
                                 schema, table, 2 * r.max_nitems + NPYEXT_TABLE_NARGUMENTS + 2);
     int code = sql == NULL ? SQLITE_NOMEM : check_table(db, schema, table);
-    if (code == SQLITE_OK)
+    bool is_own = code == SQLITE_OK;
+    if (is_own)
         code = sqlite3_prepare_v2(db, sql, -1, &r.statement, NULL);
     sqlite3_free(sql);
     npyx_status status = NPYX_OK;
@@ -198,7 +247,8 @@ int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyex
         status = read_rows(&r, &code);
     if (status == NPYX_OK && code == SQLITE_ERROR)
         npyx_error_set(error, NPYX_CORRUPT, -1, "the table's declaration cannot be read (%s)",
-                       sqlite3_errmsg(db));
+                       is_own ? sqlite3_errmsg(db)
+                              : "its shadow table is gone, or another one than npyext makes");
     sqlite3_finalize(r.statement);
     if (status != NPYX_OK)
         return npyext_code(status);

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import re
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -246,6 +247,69 @@ def test_its_schema_where_views_are_allowed(connect, hostile, entry_point, monke
     db.execute("PRAGMA trusted_schema = OFF")
     for view in VIEWS:
         assert "unsafe use of" in complaint_of(db, f"SELECT * FROM {view}")
+
+
+def connected_to(db):
+    """What hosts ask of a table before they use it; what it answers is another matter."""
+    for sql in ("PRAGMA table_info(typed_npy)", "PRAGMA table_info(typed)", "PRAGMA table_xinfo(typed)", "PRAGMA table_list", "SELECT count(*) FROM typed"):
+        try:
+            db.execute(sql).fetchall()
+        except sqlite3.OperationalError:
+            pass
+
+
+@pytest.mark.parametrize("writable", ["OFF", "ON"])
+def test_a_shadow_table_that_is_virtual_was_read(connect, tmp_path, monkeypatch, writable):
+    """Connecting to a typed table read files where its shadow was a typed table itself, past SQLITE_DIRECTONLY."""
+    monkeypatch.chdir(tmp_path)
+    names, types = ["position", "item", "name", "value"], ["i8", "U8", "U8", "U8"]
+    put("declaration.npy", npy_bytes(np.array([(1, "format", "", "1")], list(zip(names, types)))))
+    db = connect("hostile.db")
+    db.execute("CREATE VIRTUAL TABLE typed_npy USING npy('declaration.npy')")
+    db.execute("PRAGMA writable_schema = ON")
+    sql = "CREATE VIRTUAL TABLE typed USING npy('secret.npy')"
+    db.execute("INSERT INTO sqlite_schema VALUES ('table', 'typed', 'typed', 0, ?)", (sql,))
+    # Beside it, an ordinary table of another name that the schema lists under this one, which the virtual one lacks.
+    ordinary = "CREATE TABLE other(position INTEGER PRIMARY KEY, item TEXT NOT NULL, name TEXT, value TEXT NOT NULL)"
+    if writable == "ON":
+        db.execute(ordinary)
+        db.execute("UPDATE sqlite_schema SET name = CASE name WHEN 'other' THEN 'typed_npy' ELSE 'spy' END WHERE name IN ('other', 'typed_npy')")
+    db.close()
+    db = connect("hostile.db", READONLY)
+    db.execute(f"PRAGMA writable_schema = {writable}")
+    connected_to(db)
+    assert counters(db)["files_opened"] == 0
+    assert "another one than npyext makes" in complaint_of(db, "SELECT * FROM typed")
+
+
+def test_a_shadow_table_that_computes_took_gigabytes(connect, hostile):
+    """A generated column made 8 MB of each of 1,990 rows, which connecting kept."""
+    db = connect(hostile)
+    for view in [*VIEWS, "v_npy_write", "v_debug"]:
+        db.execute(f"DROP VIEW {view}")
+    db.execute("DROP TABLE typed_npy")
+    texts = [("item", "'format'", "'array'"), ("name", "NULL", "position"), ("value", "'1'", "hex(zeroblob(4000000))")]
+    columns = ", ".join(f"{name} TEXT AS (iif(position = 1, {first}, {other}))" for name, first, other in texts)
+    db.execute(f"CREATE TABLE typed_npy(position INTEGER PRIMARY KEY, {columns})")
+    db.executemany("INSERT INTO typed_npy(position) VALUES (?)", [(number,) for number in range(1, 101)])
+    db.close()
+    assert os.path.getsize(hostile) < 100000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    db = connect(hostile, READONLY)
+    connected_to(db)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10  # KiB
+    assert "another one than npyext makes" in complaint_of(db, "SELECT * FROM typed")
+
+
+def test_a_declaration_of_many_long_texts_ends(connect, hostile):
+    """The whole of it is bounded, not each text alone: here 240 MB, of which 16 are read."""
+    db = connect(hostile)
+    for number in range(30):
+        db.execute("INSERT INTO typed_npy(item, name, value) VALUES ('array', ?, hex(zeroblob(4000000)))", (f"a{number}",))
+    db.close()
+    db = connect(hostile, READONLY)
+    assert "longer than any that is written" in complaint_of(db, "SELECT * FROM typed")
+    db.execute("DROP TABLE typed")
 
 
 @pytest.mark.parametrize("entry_point", [ALL, READONLY])
