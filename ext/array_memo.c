@@ -85,8 +85,9 @@ static npyx_status open_array(npyext_known_array *known, npyext_cache *cache, np
     if (status != NPYX_OK)
         return status;
     if (npyext_handle_stamp(key, &known->file->info) != handle->stamp)
-        return npyx_fail(error, NPYX_IO, -1,
-                         "the file has changed since npy_file made this handle of it; call npy_file again");
+        return npyx_fail_as(
+            error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+            "the file has changed since npy_file made this handle of it; call npy_file again");
     status = find_entry(known, handle->index, error);
     if (status == NPYX_OK)
         status = npyx_archive_describe(known->file->archive, handle->index, &known->array, &is_array, error);

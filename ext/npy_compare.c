@@ -6,7 +6,22 @@
 #include "functions.h"
 #include "scan.h"
 
-enum { NAME, STATUS, MAX_ABS, MAX_REL, RMS, DIFFERING, FIRST_AT, ERROR, A, B, ON_ERROR, ARRAY_KEY, NCOLUMNS };
+enum {
+    NAME,
+    STATUS,
+    MAX_ABS,
+    MAX_REL,
+    RMS,
+    DIFFERING,
+    FIRST_AT,
+    ERROR,
+    A,
+    B,
+    ON_ERROR,
+    ERROR_KIND,
+    ARRAY_KEY,
+    NCOLUMNS
+};
 
 /* With columns that need no more than to know whether and where items differ, reading stops there. */
 enum { NEEDS_FIRST = NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_ITEMS, NEEDS_EVERY = NEEDS_FIRST | NPYEXT_NEEDS_CRC };
@@ -23,6 +38,7 @@ static const npyext_column columns[NCOLUMNS] = {
     [A] = NPYEXT_ARGUMENT("a BLOB", NPYEXT_SOURCE),
     [B] = NPYEXT_ARGUMENT("b BLOB", NPYEXT_OTHER_SOURCE),
     [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    [ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NEEDS_EVERY),
     [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
@@ -41,8 +57,6 @@ typedef struct compare_cursor {
     bool pairs_alone; /* either file holds one array, which are compared whatever their names */
     int64_t next[2];  /* numbers in the listings: a's first, then what is left of b's */
     /* the row at hand */
-    bool has_error;
-    npyx_error error;
     int faulty; /* the side that the error is of */
     compared result;
     bool has_items; /* difference is known */
@@ -71,7 +85,7 @@ static void forget(compare_cursor *compare, npyext_connection *connection) {
     }
     npyext_opened_close(connection, &compare->other_opened);
     npyext_files_clear(&compare->other_files);
-    compare->pairs_alone = compare->has_error = compare->has_items = false;
+    compare->pairs_alone = compare->scan.has_error = compare->has_items = false;
 }
 
 static int compare_close(sqlite3_vtab_cursor *cursor) {
@@ -85,15 +99,15 @@ static int compare_close(sqlite3_vtab_cursor *cursor) {
 static int report(compare_cursor *compare) {
     npyx_entry entry;
     npyext_place place = npyext_array_side_place(&compare->sides[compare->faulty], &entry);
-    return npyext_report(compare->base.pVtab, place, &compare->error);
+    return npyext_report(compare->base.pVtab, place, &compare->scan.error);
 }
 
 /* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
 static bool becomes_row(compare_cursor *compare, int *code) {
-    npyext_fate fate = npyext_scan_fate(&compare->scan, &compare->error);
+    npyext_fate fate = npyext_scan_fate(&compare->scan, &compare->scan.error);
     *code = fate == NPYEXT_ENDS_QUERY ? report(compare) : SQLITE_OK;
-    compare->has_error = fate == NPYEXT_BECOMES_ROW;
-    return compare->has_error;
+    compare->scan.has_error = fate == NPYEXT_BECOMES_ROW;
+    return compare->scan.has_error;
 }
 
 /* ---- both files ---- */
@@ -295,11 +309,11 @@ static int compare_next(sqlite3_vtab_cursor *cursor) {
     bool found = false;
     npyext_connection_begin(connection);
     while (!found && !compare->is_eof && code == SQLITE_OK) {
-        compare->has_error = compare->has_items = false;
+        compare->scan.has_error = compare->has_items = false;
         compare->sides[0].listed = compare->sides[1].listed = NULL;
-        npyx_status status = visit_next(compare, &compare->error);
+        npyx_status status = visit_next(compare, &compare->scan.error);
         found = status == NPYX_OK || (status != NPYX_DONE && becomes_row(compare, &code));
-        if (code == SQLITE_OK && npyx_poll(&connection->host, &compare->error) != NPYX_OK)
+        if (code == SQLITE_OK && npyx_poll(&connection->host, &compare->scan.error) != NPYX_OK)
             code = report(compare);
     }
     /* what array_key tells rows apart by: the same for the same arrays, whatever was pruned before them */
@@ -324,7 +338,7 @@ static int compare_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *
     compare_cursor *compare = (compare_cursor *)cursor;
     npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
     npyext_scan *scan = &compare->scan;
-    npyx_error *error = &compare->error;
+    npyx_error *error = &compare->scan.error;
     npyext_connection_begin(vtab->connection);
     forget(compare, vtab->connection);
     compare->is_eof = true;
@@ -364,9 +378,9 @@ static void result_name(sqlite3_context *context, const compare_cursor *compare)
 
 static void result_error_text(sqlite3_context *context, const compare_cursor *compare) {
     npyx_entry entry;
-    if (compare->has_error)
+    if (compare->scan.has_error)
         npyext_result_fault(context, npyext_array_side_place(&compare->sides[compare->faulty], &entry),
-                            &compare->error);
+                            &compare->scan.error);
 }
 
 /* SQLite makes NULL of a NaN. */
@@ -381,7 +395,7 @@ static int compare_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context,
     switch (column) {
     case NAME: result_name(context, compare); break;
     case STATUS:
-        if (!compare->has_error)
+        if (!compare->scan.has_error)
             sqlite3_result_text(context, compared_names[compare->result], -1, SQLITE_STATIC);
         break;
     case MAX_ABS: sqlite3_result_double(context, difference->max_abs); break;

@@ -24,7 +24,10 @@ enum {
     PATH,
     NAME,
     I4, /* I4 + K - 4, for K from 4 to 63 */
-    ARRAY_KEY = I4 + NPYX_MAX_NDIM - 4,
+    PARTS = I4 + NPYX_MAX_NDIM - 4,
+    STEM,
+    PARENT,
+    ARRAY_KEY,
     NCOLUMNS
 };
 
@@ -64,6 +67,7 @@ static const npyext_column columns[NCOLUMNS] = {
     FIVE_COORDINATES(49, 50, 51, 52, 53),
     FIVE_COORDINATES(54, 55, 56, 57, 58),
     FIVE_COORDINATES(59, 60, 61, 62, 63),
+    NPYEXT_PATH_COLUMNS,
     NPYEXT_ARRAY_KEY,
 };
 
@@ -71,7 +75,7 @@ static const npyext_column columns[NCOLUMNS] = {
 static int coordinate_axis(int column) {
     if (column >= I0 && column < I0 + 4)
         return column - I0;
-    return column >= I4 && column < ARRAY_KEY ? column - I4 + 4 : -1;
+    return column >= I4 && column < PARTS ? column - I4 + 4 : -1;
 }
 
 typedef struct elements_cursor {

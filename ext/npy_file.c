@@ -3,7 +3,7 @@
 #include "member.h"
 #include "survey.h"
 
-enum { PATH, NAME, ARRAY, SOURCE, MEMBER, ON_ERROR, ARRAY_KEY, NCOLUMNS };
+enum { PATH, NAME, ARRAY, SOURCE, MEMBER, ON_ERROR, PARTS, STEM, PARENT, ARRAY_KEY, NCOLUMNS };
 
 static const npyext_column columns[NCOLUMNS] = {
     [PATH] = NPYEXT_PATH(false),
@@ -12,6 +12,7 @@ static const npyext_column columns[NCOLUMNS] = {
     [SOURCE] = NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
     [MEMBER] = NPYEXT_ARGUMENT("member", NPYEXT_MEMBER),
     [ON_ERROR] = NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
+    [PARTS] = NPYEXT_PATH_COLUMNS,
     [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
@@ -44,9 +45,9 @@ static int filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence
     npyext_connection_begin(vtab->connection);
     survey->is_eof = false;
     npyx_status status =
-        npyext_scan_begin(&survey->scan, vtab, idx_num, sentence, true, argv, &survey->error);
+        npyext_scan_begin(&survey->scan, vtab, idx_num, sentence, true, argv, &survey->scan.error);
     if (status != NPYX_OK)
-        return npyext_report(cursor->pVtab, npyext_scan_place(&survey->scan), &survey->error);
+        return npyext_report(cursor->pVtab, npyext_scan_place(&survey->scan), &survey->scan.error);
     return npyext_survey_next(cursor);
 }
 

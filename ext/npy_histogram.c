@@ -25,6 +25,9 @@ enum {
     ON_ERROR,
     PATH,
     NAME,
+    PARTS,
+    STEM,
+    PARENT,
     ARRAY_KEY,
     NCOLUMNS
 };
@@ -47,6 +50,7 @@ static const npyext_column columns[NCOLUMNS] = {
     [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
     [PATH] = NPYEXT_PATH(true),
     [NAME] = NPYEXT_NAME(true),
+    [PARTS] = NPYEXT_PATH_COLUMNS,
     [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 

@@ -32,6 +32,8 @@ enum {
     ON_ERROR,
     PARTS,
     STEM,
+    PARENT,
+    ERROR_KIND,
     STRIDES,
     ARRAY_KEY,
     NCOLUMNS
@@ -62,8 +64,8 @@ static const npyext_column columns[NCOLUMNS] = {
     [ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER),
     [SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
     [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [PARTS] = NPYEXT_HIDDEN("parts TEXT", 0),
-    [STEM] = NPYEXT_HIDDEN("stem TEXT", 0),
+    [PARTS] = NPYEXT_PATH_COLUMNS,
+    [ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_HEADER),
     [STRIDES] = NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER),
     [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
@@ -93,39 +95,6 @@ static void result_data_offset(sqlite3_context *context, npyext_survey *survey) 
         npyext_result_error(context, npyext_scan_place(scan), &error);
     else
         sqlite3_result_int64(context, payload_off + survey->array.data_off);
-}
-
-/* As pathlib's parts: the root of an absolute path is a part of its own. */
-static int result_parts(sqlite3_context *context, npyext_survey *survey) {
-    const char *path = survey->scan.path;
-    npyx_buffer *text = &survey->text;
-    if (path == NULL)
-        return SQLITE_OK;
-    npyx_buffer_reset(text);
-    npyx_buffer_append_text(text, *path == '/' ? "[\"/\"" : "[");
-    while (*path != '\0') {
-        size_t nbytes = strcspn(path, "/");
-        bool is_here = nbytes == 1 && *path == '.';
-        if (nbytes > 0 && !is_here) {
-            if (text->nbytes > 1)
-                npyx_buffer_append_char(text, ',');
-            npyx_buffer_append_json(text, path, nbytes);
-        }
-        path += nbytes + (path[nbytes] == '/');
-    }
-    npyx_buffer_append_char(text, ']');
-    return npyext_survey_result_json_text(context, survey);
-}
-
-/* As pathlib's stem: the last part up to its last dot, a leading dot aside. */
-static void result_stem(sqlite3_context *context, const char *path) {
-    if (path == NULL)
-        return;
-    const char *slash = strrchr(path, '/');
-    const char *last = slash == NULL ? path : slash + 1;
-    const char *dot = strrchr(last, '.');
-    bool has_suffix = dot != NULL && dot != last && dot[1] != '\0';
-    npyext_result_text(context, last, has_suffix ? (size_t)(dot - last) : strlen(last));
 }
 
 static void append_field(npyx_buffer *text, const npyx_field *field) {
@@ -244,8 +213,6 @@ static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int col
             sqlite3_result_int64(context, scan->opened.facts.mtime_seconds);
         break;
     case ERROR: npyext_survey_result_error(context, survey); break;
-    case PARTS: return result_parts(context, survey);
-    case STEM: result_stem(context, scan->path); break;
     default: return column_of_array(survey, context, column);
     }
     return SQLITE_OK;

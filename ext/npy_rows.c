@@ -20,6 +20,9 @@ enum {
     DATA,
     PATH,
     NAME,
+    PARTS,
+    STEM,
+    PARENT,
     ARRAY_KEY,
     NCOLUMNS
 };
@@ -38,6 +41,7 @@ static const npyext_column columns[NCOLUMNS] = {
     [DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS),
     [PATH] = NPYEXT_PATH(true),
     [NAME] = NPYEXT_NAME(true),
+    [PARTS] = NPYEXT_PATH_COLUMNS,
     [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
@@ -57,6 +61,7 @@ typedef struct rows_cursor {
     npyext_window window; /* what LIMIT and OFFSET leave of them */
     int64_t last_index;   /* of the rows asked for that the array at hand has */
     bool is_underway;     /* this call of xFilter or xNext has read a block */
+    bool begins_again;    /* this call of xFilter is for the array that is open */
     int64_t nlookups;     /* xFilter calls in a row for the same array */
     /* what changes from array to array */
     npyext_scan scan;
@@ -126,7 +131,11 @@ static void find_rows(rows_cursor *rows) {
 }
 
 /* Goes before the first row that is wanted of the open array. */
-static void begin_rows(rows_cursor *rows) {
+static npyx_status begin_rows(rows_cursor *rows, npyx_error *error) {
+    npyx_status status =
+        npyext_value_filter_check(&rows->filter, &rows->selection.view, &rows->scan.connection->host, error);
+    if (status != NPYX_OK)
+        return status;
     if (rows->filter.nterms > 0)
         npyext_value_filter_begin(&rows->filter, npyext_selection_dtype(&rows->selection));
     rows->is_filtered =
@@ -139,10 +148,11 @@ static void begin_rows(rows_cursor *rows) {
     npyx_reader_expect(&rows->reader, rows->window.nrows);
     if (rows->is_filtered && rows->selection.astype == NULL)
         npyx_reader_set_work(&rows->reader, npyext_value_filter_work(&rows->filter));
+    return NPYX_OK;
 }
 
 /* Makes a reader for the array that the selection has just opened. */
-static void begin_array(rows_cursor *rows) {
+static npyx_status begin_array(rows_cursor *rows, npyx_error *error) {
     npyext_selection *selection = &rows->selection;
     if (rows->scan.plan.order != NPYEXT_OWN_ORDER)
         npyx_view_orient(&selection->view, 1, rows->scan.plan.order == NPYEXT_DESCENDING);
@@ -152,7 +162,7 @@ static void begin_array(rows_cursor *rows) {
     rows->scratch.limit_nbytes = (size_t)limit;
     rows->plain_type = selection->view.ndim <= 1 ? npyext_plain_type(dtype) : NPYX_NTYPES;
     rows->needs_swap = npyx_element_needs_swap(dtype);
-    begin_rows(rows);
+    return begin_rows(rows, error);
 }
 
 /* Reads a block with rows->index in it. */
@@ -226,9 +236,7 @@ static void go_to_candidate(rows_cursor *rows) {
 static npyx_status next_array(rows_cursor *rows, npyx_error *error) {
     npyx_reader_clear(&rows->reader);
     npyx_status status = npyext_selection_next(&rows->selection, &rows->scan, error);
-    if (status == NPYX_OK)
-        begin_array(rows);
-    return status;
+    return status == NPYX_OK ? begin_array(rows, error) : status;
 }
 
 /* Goes on to the next block or array that has rows. */
@@ -236,8 +244,11 @@ static int advance(rows_cursor *rows) {
     npyx_error error;
     while (!rows->is_eof) {
         npyx_status status = NPYX_OK;
-        bool is_within = rows->selection.is_open && rows->index <= rows->last_index;
-        if (is_within) {
+        bool is_within = !rows->begins_again && rows->selection.is_open && rows->index <= rows->last_index;
+        if (rows->begins_again) {
+            status = begin_rows(rows, &error);
+            rows->begins_again = false;
+        } else if (is_within) {
             status = load_block(rows, &error);
             if (status == NPYX_OK && rows->is_filtered) {
                 go_to_candidate(rows);
@@ -310,8 +321,7 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sen
     npyext_value_filter_read(&rows->filter, &scan->plan, (npyext_value_columns){VALUE, -1, -1}, argv);
     /* no array has rows in an empty range, and none needs be opened to say so */
     rows->is_eof = rows->range.low > rows->range.high;
-    if (is_lookup)
-        begin_rows(rows);
+    rows->begins_again = is_lookup;
     int code = advance(rows);
     return code == SQLITE_OK ? npyext_scan_confirm(scan) : code;
 }

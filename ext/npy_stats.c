@@ -35,6 +35,10 @@ enum {
     VAR,
     M2,
     CRC32,
+    PARTS,
+    STEM,
+    PARENT,
+    ERROR_KIND,
     ARRAY_KEY,
     NCOLUMNS
 };
@@ -70,6 +74,8 @@ static const npyext_column columns[NCOLUMNS] = {
     NPYEXT_HIDDEN("var REAL", NPYEXT_NEEDS_ITEMS),
     NPYEXT_HIDDEN("m2 REAL", NPYEXT_NEEDS_ITEMS),
     NPYEXT_HIDDEN("crc32 INTEGER", NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_CRC),
+    NPYEXT_PATH_COLUMNS,
+    NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_ITEMS),
     NPYEXT_ARRAY_KEY,
 };
 
@@ -83,8 +89,6 @@ typedef struct stats_cursor {
     int64_t coordinate; /* of the row at hand, in the reduction's group */
     int leaf;
     int64_t nrows; /* given of the array at hand */
-    bool has_error;
-    npyx_error error; /* of the row at hand */
     npyx_buffer scratch;
 } stats_cursor;
 
@@ -205,13 +209,13 @@ static npyx_status next_array(stats_cursor *stats, npyx_error *error) {
 /* What becomes of a fault: a row, nothing, or the end of the query. */
 static int meet_fault(stats_cursor *stats, bool *is_row) {
     npyext_scan *scan = &stats->scan;
-    npyext_fate fate = npyext_scan_fate(scan, &stats->error);
+    npyext_fate fate = npyext_scan_fate(scan, &stats->scan.error);
     end_reduction(stats);
     *is_row = fate == NPYEXT_BECOMES_ROW;
     stats->nrows++; /* array_key tells the row from the one before it */
-    stats->has_error = *is_row;
+    stats->scan.has_error = *is_row;
     if (fate == NPYEXT_ENDS_QUERY)
-        return npyext_report(stats->base.pVtab, npyext_scan_place(scan), &stats->error);
+        return npyext_report(stats->base.pVtab, npyext_scan_place(scan), &stats->scan.error);
     if (fate == NPYEXT_IS_LEFT_OUT)
         npyext_selection_leave(&stats->selection, scan);
     return SQLITE_OK;
@@ -221,12 +225,13 @@ static int advance(stats_cursor *stats) {
     bool is_row = false;
     int code = SQLITE_OK;
     npyext_connection_begin(stats->scan.connection);
-    if (stats->has_error) /* its row was given */
+    if (stats->scan.has_error) /* its row was given */
         npyext_selection_leave(&stats->selection, &stats->scan);
-    stats->has_error = false;
+    stats->scan.has_error = false;
     while (!is_row && !stats->is_eof && code == SQLITE_OK) {
         bool was_reducing = stats->is_reducing;
-        npyx_status status = was_reducing ? next_row(stats, &stats->error) : next_array(stats, &stats->error);
+        npyx_status status =
+            was_reducing ? next_row(stats, &stats->scan.error) : next_array(stats, &stats->scan.error);
         if (status == NPYX_DONE && was_reducing) {
             end_reduction(stats);
         } else if (status == NPYX_DONE) {
@@ -247,16 +252,16 @@ static int stats_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     stats_cursor *stats = (stats_cursor *)cursor;
     bool is_lookup = false;
     end_reduction(stats);
-    stats->has_error = false;
+    stats->scan.has_error = false;
     stats->is_eof = false;
     npyx_status status = npyext_selection_begin(&stats->selection, &stats->scan, cursor->pVtab, idx_num,
-                                                sentence, argv, &is_lookup, &stats->error);
+                                                sentence, argv, &is_lookup, &stats->scan.error);
     if (status == NPYX_OK && is_lookup)
-        status = begin_reduction(stats, &stats->error);
+        status = begin_reduction(stats, &stats->scan.error);
     if (status != NPYX_OK) {
         stats->is_eof = true;
         end_reduction(stats);
-        return npyext_report(cursor->pVtab, npyext_scan_place(&stats->scan), &stats->error);
+        return npyext_report(cursor->pVtab, npyext_scan_place(&stats->scan), &stats->scan.error);
     }
     return advance(stats);
 }
@@ -405,12 +410,12 @@ static int stats_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
     } else if (column == NAME) {
         npyext_result_name(context, &stats->scan);
     } else if (column == ERROR) {
-        if (stats->has_error)
-            npyext_result_fault(context, npyext_scan_place(&stats->scan), &stats->error);
+        if (stats->scan.has_error)
+            npyext_result_fault(context, npyext_scan_place(&stats->scan), &stats->scan.error);
     } else if (column == ARRAY_KEY) { /* no other column tells all the rows of an array apart */
         int64_t key = npyext_scan_array_key(&stats->scan);
         sqlite3_result_int64(context, (int64_t)((uint64_t)key + (uint64_t)stats->nrows));
-    } else if (!npyext_result_common(context, &stats->scan, column) && !stats->has_error) {
+    } else if (!npyext_result_common(context, &stats->scan, column) && !stats->scan.has_error) {
         return result_statistic(context, stats, column);
     }
     return SQLITE_OK;

@@ -29,6 +29,10 @@ enum {
     SOURCE,
     ON_ERROR,
     CRC_OK,
+    PARTS,
+    STEM,
+    PARENT,
+    ERROR_KIND,
     ARRAY_KEY,
     NCOLUMNS
 };
@@ -57,6 +61,8 @@ static const npyext_column columns[NCOLUMNS] = {
     [SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
     [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
     [CRC_OK] = NPYEXT_HIDDEN("crc_ok INTEGER", NPYEXT_NEEDS_CRC),
+    [PARTS] = NPYEXT_PATH_COLUMNS,
+    [ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
     [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
@@ -71,9 +77,14 @@ static npyx_status visit(npyext_survey *survey, npyx_error *error) {
         status = npyx_archive_describe(archive, scan->index, &survey->array, &survey->is_array, error);
     if (status == NPYX_UNSUPPORTED)
         status = NPYX_OK;
-    if (status == NPYX_OK && scan->plan.needs & NPYEXT_NEEDS_PLACE)
-        status = npyx_archive_locate(archive, scan->index, &survey->payload_off, error);
-    return status;
+    if (!(scan->plan.needs & NPYEXT_NEEDS_PLACE))
+        return status;
+    /* a broken header has a place all the same; its error is the one to tell */
+    npyx_status located =
+        npyx_archive_locate(archive, scan->index, &survey->payload_off, status == NPYX_OK ? error : NULL);
+    if (located != NPYX_OK)
+        survey->payload_off = -1;
+    return status == NPYX_OK ? located : status;
 }
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
@@ -118,7 +129,7 @@ static int column_of_entry(npyext_survey *survey, sqlite3_context *context, int 
     switch (column) {
     case FILENAME: npyext_result_text(context, zip->filename, zip->filename_nbytes); break;
     case IS_ARRAY:
-        if (is_readable(zip) && !survey->has_error)
+        if (is_readable(zip) && !survey->scan.has_error)
             sqlite3_result_int(context, survey->is_array);
         break;
     case METHOD: result_method(context, zip->method); break;

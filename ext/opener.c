@@ -175,8 +175,9 @@ npyx_status npyext_files_open(npyext_connection *connection, const npyext_files 
     }
     if (status == NPYX_OK && files->is_handle &&
         npyext_handle_stamp(&connection->handle_key, &info) != files->handle_stamp)
-        status = npyx_fail(error, NPYX_IO, -1,
-                           "the file has changed since npy_file made this handle of it; call npy_file again");
+        status =
+            npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                         "the file has changed since npy_file made this handle of it; call npy_file again");
     if (info.nbytes >= 0) /* known of a file that is no archive, too */
         opened->facts = (npyext_file_facts){
             .is_known = true, .nbytes = info.nbytes, .is_file = true, .mtime_seconds = info.mtime_seconds};

@@ -87,11 +87,21 @@ typedef enum npyext_column_kind {
     NPYEXT_IS_VALUE
 } npyext_column_kind;
 
+/* Columns whose value follows from where the scan is, the same in every function. */
+typedef enum npyext_derived {
+    NPYEXT_NOT_DERIVED,
+    NPYEXT_PARTS,
+    NPYEXT_STEM,
+    NPYEXT_PARENT,
+    NPYEXT_ERROR_KIND
+} npyext_derived;
+
 typedef struct npyext_column {
     const char *declaration; /* `name TYPE` */
     bool is_hidden;
     npyext_column_kind kind;
     npyext_role role; /* of an argument */
+    npyext_derived derived;
     int needs;
 } npyext_column;
 
@@ -111,6 +121,14 @@ typedef struct npyext_column {
     { .declaration = "name TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_NAME }
 #define NPYEXT_VALUE(text, hidden)                                                                           \
     { .declaration = (text), .is_hidden = (hidden), .kind = NPYEXT_IS_VALUE, .needs = NPYEXT_NEEDS_ITEMS }
+/* What every function with a path has, and what stands beside every error. */
+#define NPYEXT_PATH_COLUMN(text, what)                                                                       \
+    { .declaration = (text), .is_hidden = true, .derived = (what) }
+#define NPYEXT_PATH_COLUMNS                                                                                  \
+    NPYEXT_PATH_COLUMN("parts TEXT", NPYEXT_PARTS), NPYEXT_PATH_COLUMN("stem TEXT", NPYEXT_STEM),            \
+        NPYEXT_PATH_COLUMN("parent TEXT", NPYEXT_PARENT)
+#define NPYEXT_KIND_OF_ERROR(needed)                                                                         \
+    { .declaration = "error_kind TEXT", .is_hidden = true, .derived = NPYEXT_ERROR_KIND, .needs = (needed) }
 /* The last column of every function: never NULL, so that it can be a key. */
 #define NPYEXT_ARRAY_KEY                                                                                     \
     { .declaration = "array_key INTEGER", .is_hidden = true }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "member.h"
+#include "path_parts.h"
 
 /* A source longer than this is a list that no message needs to repeat. */
 enum { SHOWN_SOURCE_NBYTES = 300 };
@@ -318,10 +319,23 @@ void npyext_result_name(sqlite3_context *context, const npyext_scan *scan) {
         npyext_result_text(context, "", 0);
 }
 
+static void result_derived(sqlite3_context *context, const npyext_scan *scan, npyext_derived derived) {
+    switch (derived) {
+    case NPYEXT_PARTS: npyext_result_parts(context, &scan->connection->host, scan->path); break;
+    case NPYEXT_STEM: npyext_result_stem(context, scan->path); break;
+    case NPYEXT_PARENT: npyext_result_parent(context, scan->path); break;
+    default:
+        if (scan->has_error)
+            sqlite3_result_text(context, npyx_error_kind_name(&scan->error), -1, SQLITE_STATIC);
+    }
+}
+
 bool npyext_result_common(sqlite3_context *context, npyext_scan *scan, int column) {
     const npyext_column *declared = &scan->function->columns[column];
     if (declared->kind == NPYEXT_IS_ARGUMENT)
         npyext_result_argument(context, &scan->arguments[declared->role]);
+    else if (declared->derived != NPYEXT_NOT_DERIVED)
+        result_derived(context, scan, declared->derived);
     else if (column == scan->function->ncolumns - 1)
         sqlite3_result_int64(context, npyext_scan_array_key(scan));
     else

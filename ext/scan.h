@@ -40,6 +40,8 @@ typedef struct npyext_scan {
     npyx_entry entry;
     bool has_file_hash; /* file_hash is of the arguments and the path at hand */
     uint64_t file_hash;
+    bool has_error; /* the row at hand is of a fault */
+    npyx_error error;
     char ten_name[24]; /* of a .ten's entry, whose archive may be shared with another cursor and move on */
 } npyext_scan;
 
@@ -89,7 +91,7 @@ int64_t npyext_scan_array_key(npyext_scan *scan);
 /* xColumn of argument columns, path, name and array_key is the same everywhere. */
 void npyext_result_path(sqlite3_context *context, const npyext_scan *scan);
 void npyext_result_name(sqlite3_context *context, const npyext_scan *scan);
-/* True when column is an argument or array_key and was answered. */
+/* True when column is an argument, derived or array_key, and was answered. */
 bool npyext_result_common(sqlite3_context *context, npyext_scan *scan, int column);
 
 #pragma GCC visibility pop

@@ -31,12 +31,12 @@ int npyext_survey_close(sqlite3_vtab_cursor *cursor) {
 
 /* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
 static bool becomes_row(npyext_survey *survey, int *code) {
-    npyext_fate fate = npyext_scan_fate(&survey->scan, &survey->error);
+    npyext_fate fate = npyext_scan_fate(&survey->scan, &survey->scan.error);
     *code = fate == NPYEXT_ENDS_QUERY
-                ? npyext_report(survey->base.pVtab, npyext_scan_place(&survey->scan), &survey->error)
+                ? npyext_report(survey->base.pVtab, npyext_scan_place(&survey->scan), &survey->scan.error)
                 : SQLITE_OK;
-    survey->has_error = fate == NPYEXT_BECOMES_ROW;
-    return survey->has_error;
+    survey->scan.has_error = fate == NPYEXT_BECOMES_ROW;
+    return survey->scan.has_error;
 }
 
 static npyx_status check_format(const npyext_survey *survey, npyx_error *error) {
@@ -52,9 +52,9 @@ static npyx_status check_format(const npyext_survey *survey, npyx_error *error) 
 static int next_file(npyext_survey *survey, bool *found) {
     int code = SQLITE_OK;
     survey->nrows_of_file = 0;
-    npyx_status status = npyext_scan_next_file(&survey->scan, &survey->error);
+    npyx_status status = npyext_scan_next_file(&survey->scan, &survey->scan.error);
     if (status == NPYX_OK) {
-        status = check_format(survey, &survey->error);
+        status = check_format(survey, &survey->scan.error);
         if (status != NPYX_OK) /* its row is all there is to say */
             survey->scan.next_index = INT64_MAX;
     }
@@ -69,9 +69,9 @@ static int next_file(npyext_survey *survey, bool *found) {
 static int next_entry(npyext_survey *survey, bool *found) {
     npyext_scan *scan = &survey->scan;
     int code = SQLITE_OK;
-    npyx_status status = npyext_scan_next_entry(scan, &survey->error);
+    npyx_status status = npyext_scan_next_entry(scan, &survey->scan.error);
     if (status == NPYX_OK) {
-        status = survey->visit(survey, &survey->error);
+        status = survey->visit(survey, &survey->scan.error);
         if (status == NPYX_DONE)
             return SQLITE_OK;
         survey->nrows_of_file++;
@@ -94,15 +94,15 @@ int npyext_survey_next(sqlite3_vtab_cursor *cursor) {
     int code = SQLITE_OK;
     bool found = false;
     npyext_connection_begin(scan->connection);
-    survey->has_error = false;
+    survey->scan.has_error = false;
     while (!found && !survey->is_eof && code == SQLITE_OK) {
         npyx_array_clear(&survey->array);
         if (scan->opened.archive == NULL || scan->next_index == INT64_MAX)
             code = next_file(survey, &found);
         else
             code = next_entry(survey, &found);
-        if (code == SQLITE_OK && npyx_poll(&scan->connection->host, &survey->error) != NPYX_OK)
-            code = npyext_report(cursor->pVtab, npyext_scan_place(scan), &survey->error);
+        if (code == SQLITE_OK && npyx_poll(&scan->connection->host, &survey->scan.error) != NPYX_OK)
+            code = npyext_report(cursor->pVtab, npyext_scan_place(scan), &survey->scan.error);
     }
     return code;
 }
@@ -115,9 +115,9 @@ int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *s
     npyext_connection_begin(vtab->connection);
     survey->is_eof = false;
     npyx_status status =
-        npyext_scan_begin(&survey->scan, vtab, idx_num, sentence, false, argv, &survey->error);
+        npyext_scan_begin(&survey->scan, vtab, idx_num, sentence, false, argv, &survey->scan.error);
     if (status != NPYX_OK)
-        return npyext_report(cursor->pVtab, npyext_scan_place(&survey->scan), &survey->error);
+        return npyext_report(cursor->pVtab, npyext_scan_place(&survey->scan), &survey->scan.error);
     return npyext_survey_next(cursor);
 }
 
@@ -126,8 +126,8 @@ int npyext_survey_eof(sqlite3_vtab_cursor *cursor) {
 }
 
 void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey) {
-    if (survey->has_error)
-        npyext_result_fault(context, npyext_scan_place(&survey->scan), &survey->error);
+    if (survey->scan.has_error)
+        npyext_result_fault(context, npyext_scan_place(&survey->scan), &survey->scan.error);
 }
 
 int npyext_survey_result_json_text(sqlite3_context *context, npyext_survey *survey) {

@@ -22,8 +22,6 @@ struct npyext_survey {
     int only_format;  /* the npyx_format that files must have; -1: any */
     bool lists_empty; /* a file without rows of its own gives one with no entry */
     int64_t nrows_of_file;
-    bool has_error;
-    npyx_error error;    /* of the row at hand */
     npyx_array array;    /* of the entry at hand; is_known tells whether it was described */
     bool is_array;       /* what npyx_archive_describe found */
     int64_t payload_off; /* for visitors that locate entries; -1: not known */

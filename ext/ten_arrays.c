@@ -16,6 +16,10 @@ enum {
     ERROR,
     SOURCE,
     ON_ERROR,
+    PARTS,
+    STEM,
+    PARENT,
+    ERROR_KIND,
     ARRAY_KEY,
     NCOLUMNS
 };
@@ -34,6 +38,8 @@ static const npyext_column columns[NCOLUMNS] = {
     [ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER),
     [SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
     [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    [PARTS] = NPYEXT_PATH_COLUMNS,
+    [ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_HEADER),
     [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 

@@ -100,6 +100,39 @@ void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
     }
 }
 
+static bool compares_numbers(const npyext_value_filter *filter) {
+    for (int i = 0; i < filter->nterms; i++) {
+        const npyext_value_term *term = &filter->terms[i];
+        bool is_null_test = term->comparison == NPYX_IS_NULL || term->comparison == NPYX_NOT_NULL;
+        if (term->is_list ? term->noperands > 0 : !term->is_text && !is_null_test)
+            return true;
+    }
+    return false;
+}
+
+npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_view *view,
+                                      npyx_host *host, npyx_error *error) {
+    if (view->ndim < 2 || !compares_numbers(filter))
+        return NPYX_OK;
+    npyx_buffer text = {.host = host};
+    npyext_append_json_integers(&text, view->shape, view->ndim);
+    npyx_buffer_append_char(&text, '\0');
+    size_t slice_off = text.nbytes;
+    npyx_buffer_append_char(&text, ':');
+    for (int axis = 1; axis < view->ndim; axis++)
+        npyx_buffer_append_text(&text, ", 0");
+    npyx_buffer_append_char(&text, '\0');
+    npyx_status status = npyx_buffer_check(&text, error);
+    if (status == NPYX_OK)
+        status = npyx_fail(
+            error, NPYX_INVALID, -1,
+            "rows are JSON here (shape %.200s); compare elements with npy_elements, or choose a column "
+            "with the slice '%.200s'",
+            text.bytes, text.bytes + slice_off);
+    npyx_buffer_clear(&text);
+    return status;
+}
+
 /* Room for an item that each text is to be equal to; false where texts say nothing of items. */
 static bool reserve_items(npyext_value_filter *filter, const npyx_dtype *dtype) {
     enum { MAX_ITEMSIZE = 1 << 12 }; /* many of them are in a block */

@@ -54,6 +54,11 @@ void npyext_value_filter_clear(npyext_value_filter *filter);
 void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,
                               npyext_value_columns columns, sqlite3_value **argv);
 
+/* NPYX_INVALID for a view of several axes whose rows, which are JSON, are to be compared with numbers: by
+ * SQLite's rules a TEXT is greater than every number, so that the answer would be the same for all rows. */
+npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_view *view,
+                                      npyx_host *host, npyx_error *error);
+
 /* Prepares for items of a dtype. */
 void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype);
 

@@ -29,13 +29,14 @@ npyx_status npyx_array_measure(npyx_array *array, npyx_error *error) {
         if (array->shape[axis] == 0)
             is_empty = true;
         else if (!npyx_multiply_i64(product, array->shape[axis], &product))
-            return npyx_fail(error, NPYX_CORRUPT, -1, "the shape has more than 2^63 - 1 items");
+            return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, -1,
+                                "the shape has more than 2^63 - 1 items");
     }
     int64_t nbytes;
     if (!npyx_multiply_i64(product, array->dtype->itemsize, &nbytes))
-        return npyx_fail(error, NPYX_CORRUPT, -1,
-                         "the shape needs more than 2^63 - 1 bytes (%" PRId64 " items of %" PRId64 ")",
-                         product, array->dtype->itemsize);
+        return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, -1,
+                            "the shape needs more than 2^63 - 1 bytes (%" PRId64 " items of %" PRId64 ")",
+                            product, array->dtype->itemsize);
     array->nelem = is_empty ? 0 : product;
     array->nbytes = is_empty ? 0 : nbytes;
     array->is_known = true;
@@ -46,16 +47,16 @@ npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nby
     int64_t data_nbytes = present_nbytes - array->data_off;
     if (array->nbytes <= data_nbytes || array->dtype->has_objects)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_CORRUPT, array->data_off,
-                     "data is truncated (header says %" PRId64 " bytes, file has %" PRId64
-                     " from byte %" PRId64 ")",
-                     array->nbytes, data_nbytes < 0 ? 0 : data_nbytes, array->data_off);
+    return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, array->data_off,
+                        "data is truncated (header says %" PRId64 " bytes, file has %" PRId64
+                        " from byte %" PRId64 ")",
+                        array->nbytes, data_nbytes < 0 ? 0 : data_nbytes, array->data_off);
 }
 
 npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error) {
     if (!array->dtype->has_objects)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_UNSUPPORTED, array->data_off,
-                     "holds Python objects, which are a pickle and are never read (dtype %.*s)",
-                     (int)(array->descr_nbytes < 80 ? array->descr_nbytes : 80), array->descr);
+    return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, array->data_off,
+                        "holds Python objects, which are a pickle and are never read (dtype %.*s)",
+                        (int)(array->descr_nbytes < 80 ? array->descr_nbytes : 80), array->descr);
 }

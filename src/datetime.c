@@ -188,9 +188,9 @@ npyx_status npyx_datetime_text(int64_t value, npyx_unit unit, int32_t multiple, 
     if (!instant_set(&instant, value, unit, multiple)) {
         char count[NPYX_NUMBER_TEXT_NBYTES];
         int count_nbytes = multiple == 1 ? 0 : (int)npyx_text_i64(multiple, count);
-        return npyx_fail(error, NPYX_CORRUPT, -1,
-                         "datetime64[%.*s%s] value %" PRId64 " lies outside the calendar", count_nbytes,
-                         count, npyx_unit_name(unit), value);
+        return npyx_fail_as(error, NPYX_KIND_VALUE, NPYX_CORRUPT, -1,
+                            "datetime64[%.*s%s] value %" PRId64 " lies outside the calendar", count_nbytes,
+                            count, npyx_unit_name(unit), value);
     }
     *nbytes = (size_t)(instant_write(out, &instant, unit) - out);
     return NPYX_OK;

@@ -83,9 +83,9 @@ static npyx_status append_text(const npyx_dtype *dtype, const uint8_t *item, npy
         uint32_t code_point = npyx_load_u32(item + 4 * i, dtype->is_big_endian);
         size_t nbytes = npyx_utf8_encode(code_point, out->bytes + out->nbytes);
         if (nbytes == 0)
-            return npyx_fail(error, NPYX_CORRUPT, -1,
-                             "a text holds the number 0x%" PRIX32 ", which is no Unicode character",
-                             code_point);
+            return npyx_fail_as(error, NPYX_KIND_VALUE, NPYX_CORRUPT, -1,
+                                "a text holds the number 0x%" PRIX32 ", which is no Unicode character",
+                                code_point);
         out->nbytes += nbytes;
     }
     return NPYX_OK;
@@ -123,7 +123,8 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
     case 'M':
     case 'm': return datetime_value(dtype, item, scratch, value, error);
     case 'O':
-        return npyx_fail(error, NPYX_UNSUPPORTED, -1, "a Python object, which is a pickle, is never read");
+        return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
+                            "a Python object, which is a pickle, is never read");
     case 'U':
         status = append_text(dtype, item, scratch, error);
         if (status == NPYX_OK)

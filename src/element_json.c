@@ -21,13 +21,21 @@ static size_t text_f64(double value, char *out) {
     return isfinite(value) ? npyx_text_f64(value, out) : append_special(value, out);
 }
 
+/* Narrow floats have as few digits as their own width needs, with which a fraction reads back as the same
+ * float. From 2^precision on all of them are whole, and fewer digits would be another number in a wider
+ * dtype: these have float64's. */
+static bool is_whole(float value, int precision_nbits) {
+    return fabsf(value) >= (float)((uint64_t)1 << precision_nbits);
+}
+
 static size_t text_f32(float value, char *out) {
-    return isfinite(value) ? npyx_text_f32(value, out) : append_special(value, out);
+    return isfinite(value) && !is_whole(value, 24) ? npyx_text_f32(value, out) : text_f64((double)value, out);
 }
 
 static size_t text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
-    return isfinite(value) ? npyx_text_narrow(value, precision_nbits, min_exponent, out)
-                           : append_special(value, out);
+    return isfinite(value) && !is_whole(value, precision_nbits)
+               ? npyx_text_narrow(value, precision_nbits, min_exponent, out)
+               : text_f64((double)value, out);
 }
 
 /* Writes nelem items with what text makes of them and commas between; room for all is there. */

@@ -29,6 +29,7 @@ typedef struct npyx_json_form {
     int64_t nelem;
     /* what stands in them */
     bool has_null, has_bool, has_integer, has_real, has_text, has_object;
+    bool has_negative;           /* an integer below 0 */
     bool has_u64;                /* an integer from 2^63 to 2^64 - 1 */
     bool has_wide_integer;       /* one that is neither int64 nor uint64 */
     int64_t longest_ncharacters; /* of the texts, in code points */

@@ -96,6 +96,7 @@ static npyx_status measure_item(measuring *m, bool has_list_items) {
     case NPYX_JSON_STRING: count_text(form, r->string, r->string_nbytes); break;
     case NPYX_JSON_NUMBER:
         form->has_integer = form->has_integer || r->number.form == NPYX_NUMBER_I64;
+        form->has_negative = form->has_negative || (r->number.form == NPYX_NUMBER_I64 && r->number.i64 < 0);
         form->has_u64 = form->has_u64 || r->number.form == NPYX_NUMBER_U64;
         form->has_wide_integer =
             form->has_wide_integer || (r->number.form == NPYX_NUMBER_F64 && r->number.is_integer);
@@ -185,8 +186,8 @@ static const char *why_without_dtype(const npyx_json_form *form) {
     if (form->has_null && !has_number)
         return form->has_bool ? "there is a null among true and false"
                               : "nulls alone have no dtype; give one";
-    if (form->has_integer && form->has_u64 && !form->has_real)
-        return "integers above 2^63 - 1 stand among others; give a dtype";
+    if (form->has_negative && form->has_u64 && !form->has_real)
+        return "integers above 2^63 - 1 stand among negative ones; give a dtype";
     return NULL;
 }
 

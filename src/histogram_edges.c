@@ -87,9 +87,10 @@ static npyx_status make_edges(double lo, double hi, int64_t nbins, npyx_precisio
     return NPYX_OK;
 }
 
-/* The end of the range as the items are compared with it. */
-static double compared_end(npyx_precision items, npyx_range_end end) {
-    return npyx_precision_round(wider(items, precision_of_end(end)), end.real);
+/* The end of the range as the items are compared with it. Ends that are items have the items' type; a number
+ * that was given, or that is half beside an item, has the type that its value asks for. */
+static double compared_end(npyx_precision items, npyx_range_end end, bool is_item) {
+    return npyx_precision_round(is_item ? items : wider(items, precision_of_end(end)), end.real);
 }
 
 /* An item of 64 bits from its number in the order of its type. */
@@ -172,7 +173,8 @@ npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, 
         lo = (npyx_range_end){.real = lo.real - 0.5};
         hi = (npyx_range_end){.real = hi.real + 0.5};
     }
-    npyx_precision precision = wider(items, precision_of_range(lo, hi));
+    bool ends_are_items = !is_given && !is_widened;
+    npyx_precision precision = ends_are_items ? items : wider(items, precision_of_range(lo, hi));
     npyx_status status = make_edges(lo.real, hi.real, nbins, precision, edges, error);
     if (status != NPYX_OK)
         return status;
@@ -180,8 +182,8 @@ npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, 
     placing->is_uniform = true;
     placing->nbins = nbins;
     placing->edges = edges;
-    placing->lo = compared_end(items, lo);
-    placing->hi = compared_end(items, hi);
+    placing->lo = compared_end(items, lo, ends_are_items);
+    placing->hi = compared_end(items, hi, ends_are_items);
     if (placing->type == NPYX_I8 || placing->type == NPYX_U8)
         bound_integers(placing, lo, hi, is_given);
     placing->difference = precision;

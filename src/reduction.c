@@ -311,11 +311,12 @@ static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
     most = most < 1 ? 1 : most > r->ncoordinates ? r->ncoordinates : most;
     size_t nstats = (size_t)most * (size_t)r->nleaves;
     int64_t largest_nbytes = 1;
+    bool has_items = npyx_view_nelem(&r->view) > 0; /* without any an item's size is a mere claim */
     for (int i = 0; i < r->nleaves; i++) {
-        int64_t itemsize = r->leaves[i].view.dtype->itemsize;
+        int64_t itemsize = has_items ? r->leaves[i].view.dtype->itemsize : 0;
         largest_nbytes = itemsize > largest_nbytes ? itemsize : largest_nbytes;
         r->leaves[i].extremes = NULL;
-        if (npyx_stats_form_of(r->leaves[i].view.dtype) == NPYX_STATS_ORDER) {
+        if (has_items && npyx_stats_form_of(r->leaves[i].view.dtype) == NPYX_STATS_ORDER) {
             r->leaves[i].extremes = npyx_arena_alloc(&r->arena, 2 * (size_t)itemsize + 1);
             if (r->leaves[i].extremes == NULL)
                 return npyx_fail_nomem(error);

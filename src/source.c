@@ -14,9 +14,9 @@ npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size
 }
 
 static npyx_status fail_truncated(const npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
-    return npyx_fail(error, NPYX_CORRUPT, off,
-                     "data is truncated (%zu bytes wanted at byte %" PRId64 " of %" PRId64 ")", nbytes, off,
-                     source->nbytes);
+    return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, off,
+                        "data is truncated (%zu bytes wanted at byte %" PRId64 " of %" PRId64 ")", nbytes,
+                        off, source->nbytes);
 }
 
 npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *bytes, size_t nbytes,

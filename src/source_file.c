@@ -33,9 +33,9 @@ static npyx_status file_check(const npyx_source *source, npyx_error *error) {
     if (now.st_size == file->base.nbytes && now.st_mtim.tv_sec == file->mtime.tv_sec &&
         now.st_mtim.tv_nsec == file->mtime.tv_nsec)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_IO, -1,
-                     "the file changed while it was read (%" PRId64 " bytes at first, now %" PRId64 ")",
-                     file->base.nbytes, (int64_t)now.st_size);
+    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                        "the file changed while it was read (%" PRId64 " bytes at first, now %" PRId64 ")",
+                        file->base.nbytes, (int64_t)now.st_size);
 }
 
 static npyx_status file_check_when_due(const file_source *file, int64_t off, size_t nbytes,

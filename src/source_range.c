@@ -19,10 +19,10 @@ typedef struct range_source {
 static npyx_status range_check_end(range_source *range, npyx_error *error) {
     if (range->crc_nbytes < range->base.nbytes || range->crc == range->expected_crc)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_CORRUPT, range->base.file_off,
-                     "the entry's bytes are damaged (CRC-32 is %08" PRIx32 ", the directory says %08" PRIx32
-                     ")",
-                     range->crc, range->expected_crc);
+    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, range->base.file_off,
+                        "the entry's bytes are damaged (CRC-32 is %08" PRIx32
+                        ", the directory says %08" PRIx32 ")",
+                        range->crc, range->expected_crc);
 }
 
 static void range_extend_crc(range_source *range, int64_t off, const uint8_t *bytes, size_t nbytes) {
@@ -119,9 +119,9 @@ static const npyx_source_ops range_ops = {range_read,       range_borrow,  range
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error) {
     if (off < 0 || nbytes < 0 || off > parent->nbytes || nbytes > parent->nbytes - off)
-        return npyx_fail(error, NPYX_CORRUPT, off,
-                         "data is truncated (%" PRId64 " bytes wanted at byte %" PRId64 " of %" PRId64 ")",
-                         nbytes, off, parent->nbytes);
+        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, off,
+                            "data is truncated (%" PRId64 " bytes wanted at byte %" PRId64 " of %" PRId64 ")",
+                            nbytes, off, parent->nbytes);
     range_source *range = npyx_alloc_zeroed(parent->host, sizeof *range);
     if (range == NULL)
         return npyx_fail_nomem(error);

@@ -46,14 +46,6 @@ void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extrem
                           .max_item = extremes == NULL ? NULL : extremes + dtype->itemsize};
 }
 
-/* sum / n, rounded about once. */
-static double quotient(npyx_sum sum, double n) {
-    double q = sum.high / n;
-    if (!isfinite(q))
-        return q;
-    return q + (fma(-q, n, sum.high) + sum.low) / n;
-}
-
 /* ---- reals, and integers that doubles hold ---- */
 
 /* A chunk as doubles, filled up with NaN; returns how many doubles. */
@@ -145,9 +137,14 @@ static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, const ui
         stats->wide_sum = npyx_wide_add(stats->wide_sum, npyx_wide_of_i64((int64_t)sums->sum));
         return;
     }
-    npyx_sum_add(&stats->sum, sums->sum);
-    if (isfinite(sums->sum))
-        stats->sum.low += sums->lost;
+    if (isfinite(sums->sum)) {
+        npyx_sum_merge(&stats->sum, (npyx_sum){.high = sums->sum, .low = sums->lost});
+        return;
+    }
+    for (int64_t i = 0; i < nreals; i++) { /* what passes the range of doubles may come back */
+        double x = real_at(reals, i);
+        npyx_sum_add(&stats->sum, isfinite(x) ? x : 0);
+    }
 }
 
 static void count_infs(npyx_stats *stats, const uint8_t *reals, int64_t nelem) {
@@ -196,10 +193,11 @@ static void add_chunk(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
 }
 
 void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
-    if (stats->dtype->itemsize == 0 && nelem > 1) { /* they are all the same, however many are claimed */
+    if (stats->dtype->itemsize == 0 && nelem > 1) { /* they are all as the first, however many are claimed */
+        add_chunk(stats, items, 1);
         stats->count += nelem - 1;
         stats->nseen += nelem - 1;
-        nelem = 1;
+        return;
     }
     while (nelem > 0) {
         int64_t chunk_nelem = nelem < NPYX_CHUNK_NELEM ? nelem : NPYX_CHUNK_NELEM;
@@ -238,10 +236,8 @@ void npyx_stats_merge(npyx_stats *stats, const npyx_stats *next) {
         npyx_stats_merge_moments(stats, n, &added,
                                  npyx_wide_to_f64(npyx_wide_subtract(next->base, stats->base)));
     }
-    npyx_sum_add(&stats->sum, next->sum.high);
-    npyx_sum_add(&stats->imaginary_sum, next->imaginary_sum.high);
-    stats->sum.low += next->sum.low;
-    stats->imaginary_sum.low += next->imaginary_sum.low;
+    npyx_sum_merge(&stats->sum, next->sum);
+    npyx_sum_merge(&stats->imaginary_sum, next->imaginary_sum);
     stats->wide_sum = npyx_wide_add(stats->wide_sum, next->wide_sum);
     stats->nseen += next->nseen;
     stats->count += next->count;
@@ -271,14 +267,11 @@ double npyx_stats_mean(const npyx_stats *stats) {
         return npyx_wide_to_f64(stats->wide_sum) / n;
     if (stats->form == NPYX_STATS_REAL && npyx_stats_infs(stats) > 0)
         return npyx_stats_sum(stats);
-    if (stats->form == NPYX_STATS_REAL &&
-        !isfinite(stats->sum.high)) /* the sum is too large, the mean is not */
-        return stats->mean + stats->mean_low;
-    return quotient(stats->sum, n);
+    return npyx_sum_quotient(stats->sum, n);
 }
 
 double npyx_stats_imaginary_mean(const npyx_stats *stats) {
-    return stats->count == 0 ? NAN : quotient(stats->imaginary_sum, (double)stats->count);
+    return stats->count == 0 ? NAN : npyx_sum_quotient(stats->imaginary_sum, (double)stats->count);
 }
 
 int64_t npyx_stats_nearest_mean(const npyx_stats *stats) {

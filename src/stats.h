@@ -28,9 +28,11 @@ typedef enum npyx_stats_form {
 
 enum { NPYX_STATS_ITEM_NBYTES = 16 };
 
-/* A sum with what its roundings have lost. */
+/* A sum with what its roundings have lost. One that has passed the range of doubles on its way is kept as a
+ * small part of itself, from which it may come back. */
 typedef struct npyx_sum {
     double high, low;
+    bool is_scaled;
 } npyx_sum;
 
 /* Copied freely, but for the memory of extremes. */

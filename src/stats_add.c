@@ -3,14 +3,55 @@
 #include <math.h>
 #include <string.h>
 
-void npyx_sum_add(npyx_sum *sum, double x) {
+/* Below 1 / 2^100 of the greatest double 2^100 numbers may be added up. */
+static const double SCALE = 0x1p-100;
+
+static void scale_down(npyx_sum *sum) {
+    if (sum->is_scaled)
+        return;
+    sum->high *= SCALE;
+    sum->low *= SCALE;
+    sum->is_scaled = true;
+}
+
+/* Adds what is scaled as the sum is. */
+static void add_as_it_is(npyx_sum *sum, double x) {
     double total = sum->high + x;
     sum->low += fabs(sum->high) >= fabs(x) ? (sum->high - total) + x : (x - total) + sum->high;
     sum->high = total;
 }
 
+void npyx_sum_add(npyx_sum *sum, double x) {
+    bool overflows = !isfinite(sum->high + x) && isfinite(sum->high) && isfinite(x);
+    if (overflows && !sum->is_scaled)
+        scale_down(sum);
+    add_as_it_is(sum, sum->is_scaled ? x * SCALE : x);
+}
+
+void npyx_sum_merge(npyx_sum *sum, npyx_sum next) {
+    if (next.is_scaled) {
+        scale_down(sum);
+        add_as_it_is(sum, next.high);
+        sum->low += next.low;
+        return;
+    }
+    npyx_sum_add(sum, next.high);
+    sum->low += sum->is_scaled ? next.low * SCALE : next.low;
+}
+
+static double scaled_up(npyx_sum sum, double x) {
+    return sum.is_scaled ? x / SCALE : x;
+}
+
 double npyx_sum_value(npyx_sum sum) {
-    return isfinite(sum.high) ? sum.high + sum.low : sum.high;
+    return scaled_up(sum, isfinite(sum.high) ? sum.high + sum.low : sum.high);
+}
+
+double npyx_sum_quotient(npyx_sum sum, double n) {
+    double q = sum.high / n;
+    if (isfinite(q))
+        q += (fma(-q, n, sum.high) + sum.low) / n;
+    return scaled_up(sum, q);
 }
 
 void npyx_stats_merge_moments(npyx_stats *stats, double n, const npyx_moments *next, double base_difference) {

@@ -10,9 +10,13 @@
 
 /* Adds x with compensation (Neumaier). */
 void npyx_sum_add(npyx_sum *sum, double x);
+void npyx_sum_merge(npyx_sum *sum, npyx_sum next);
 
-/* The sum; beyond the range of doubles what was lost means nothing. */
+/* The sum; infinite when it is beyond the range of doubles or an infinity was added. */
 double npyx_sum_value(npyx_sum sum);
+
+/* sum / n, rounded about once; finite also where the sum is not. */
+double npyx_sum_quotient(npyx_sum sum, double n);
 
 /* The moments of n items; their mean is mean + mean_low. */
 typedef struct npyx_moments {

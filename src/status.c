@@ -9,12 +9,47 @@ void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const ch
     if (error == NULL)
         return;
     error->status = status;
+    error->kind = NPYX_KIND_OF_STATUS;
     error->off = off;
     va_list arguments;
     va_start(arguments, format);
     if (vsnprintf(error->message, sizeof error->message, format, arguments) < 0)
         error->message[0] = '\0';
     va_end(arguments);
+}
+
+void npyx_error_set_kind(npyx_error *error, npyx_error_kind kind) {
+    if (error != NULL)
+        error->kind = kind;
+}
+
+static npyx_error_kind kind_of_status(npyx_status status) {
+    switch (status) {
+    case NPYX_IO: return NPYX_KIND_UNREADABLE;
+    case NPYX_CORRUPT: return NPYX_KIND_FORMAT;
+    case NPYX_UNSUPPORTED: return NPYX_KIND_UNSUPPORTED;
+    case NPYX_NOT_FOUND: return NPYX_KIND_MISSING;
+    case NPYX_INVALID: return NPYX_KIND_VALUE;
+    default: return NPYX_KIND_LIMIT;
+    }
+}
+
+const char *npyx_error_kind_name(const npyx_error *error) {
+    static const char *const names[] = {
+        [NPYX_KIND_MISSING] = "missing",
+        [NPYX_KIND_UNREADABLE] = "unreadable",
+        [NPYX_KIND_EMPTY] = "empty",
+        [NPYX_KIND_FORMAT] = "format",
+        [NPYX_KIND_HEADER] = "header",
+        [NPYX_KIND_TRUNCATED] = "truncated",
+        [NPYX_KIND_CRC] = "crc",
+        [NPYX_KIND_OBJECTS] = "objects",
+        [NPYX_KIND_UNSUPPORTED] = "unsupported",
+        [NPYX_KIND_CHANGED] = "changed",
+        [NPYX_KIND_VALUE] = "value",
+        [NPYX_KIND_LIMIT] = "limit",
+    };
+    return names[error->kind == NPYX_KIND_OF_STATUS ? kind_of_status(error->status) : error->kind];
 }
 
 npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *format, ...) {

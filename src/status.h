@@ -25,11 +25,29 @@ typedef enum npyx_status {
     NPYX_INVALID      /* an argument makes no sense for this array */
 } npyx_status;
 
+/* What a fault is to a user who sorts them: finer than the status, from which most follow. */
+typedef enum npyx_error_kind {
+    NPYX_KIND_OF_STATUS = 0,
+    NPYX_KIND_MISSING,     /* no such file or array */
+    NPYX_KIND_UNREADABLE,  /* the operating system's no */
+    NPYX_KIND_EMPTY,       /* a file of no bytes */
+    NPYX_KIND_FORMAT,      /* no array file, or an archive whose structure is broken */
+    NPYX_KIND_HEADER,      /* the header of an array breaks its rules */
+    NPYX_KIND_TRUNCATED,   /* bytes that are promised are not there */
+    NPYX_KIND_CRC,         /* bytes are not those that were stored */
+    NPYX_KIND_OBJECTS,     /* Python objects */
+    NPYX_KIND_UNSUPPORTED, /* legal, but not read */
+    NPYX_KIND_CHANGED,     /* the file is another one than a moment ago */
+    NPYX_KIND_VALUE,       /* an argument or an item that makes no sense here */
+    NPYX_KIND_LIMIT        /* more than there is room for */
+} npyx_error_kind;
+
 enum { NPYX_MESSAGE_NBYTES = 480 };
 
 typedef struct npyx_error {
     npyx_status status;
-    int64_t off; /* byte offset of the fault in its file or member; -1 when none applies */
+    npyx_error_kind kind; /* to be asked for by npyx_error_kind_name */
+    int64_t off;          /* byte offset of the fault in its file or member; -1 when none applies */
     char message[NPYX_MESSAGE_NBYTES]; /* UTF-8, NUL-terminated, without path or name: the caller knows those
                                         */
 } npyx_error;
@@ -42,6 +60,14 @@ void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const ch
 /* The same as an expression whose value is the status, to be returned; compilers see that it is not NPYX_OK.
  */
 #define npyx_fail(error, status, off, ...) (npyx_error_set((error), (status), (off), __VA_ARGS__), (status))
+
+/* The same for a fault whose kind is another one than its status has by itself. */
+#define npyx_fail_as(error, kind, status, off, ...)                                                          \
+    (npyx_error_set((error), (status), (off), __VA_ARGS__), npyx_error_set_kind((error), (kind)), (status))
+void npyx_error_set_kind(npyx_error *error, npyx_error_kind kind);
+
+/* `missing`, `unreadable`, `empty`, ...: the names of the kinds. */
+const char *npyx_error_kind_name(const npyx_error *error);
 
 /* Puts a place before the message of an error that a callee made: `value 17` gives `value 17: 300 does not
  * fit uint8`. For who hands a value down and alone knows where it stood. Only what the value is to blame for

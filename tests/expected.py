@@ -53,8 +53,9 @@ def assert_same_data(data, array, label):
 
 
 def float_text(item):
-    """The shortest decimal that reads back as the same float of its own width, spelled as Python's repr does."""
-    if item.dtype.itemsize >= 8:
+    """The shortest decimal that reads back as the same float of its own width, spelled as Python's repr does. A number
+    so large that all of its width are whole is the float64 that it is."""
+    if item.dtype.itemsize >= 8 or abs(item) >= 2.0 ** (np.finfo(item.dtype).nmant + 1):
         return repr(float(item))
     mantissa, exponent = np.format_float_scientific(item, unique=True, trim="-").split("e")
     sign, digits, exponent = "-" * mantissa.startswith("-"), mantissa.lstrip("-").replace(".", ""), int(exponent)
