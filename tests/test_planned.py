@@ -623,6 +623,76 @@ def test_affinities_of_the_other_side(connect):
         assert count("real IS NULL") == count("imag IS NULL") == (3,) and count("real IS NOT NULL") == (0,)
 
 
+# --- defects -----------------------------------------------------------------------------------------------
+
+
+def test_offset_is_not_taken_for_functions_that_do_not_read_it(select, tmp_path):
+    """SQLite 3.46 and newer: rows 0 and 1 came, whatever OFFSET said."""
+    for i in range(5):
+        (tmp_path / f"{i}.npy").write_bytes(npy_bytes(np.arange(i + 1)))
+        (tmp_path / f"{i}.npz").write_bytes(npz_bytes({"a": np.arange(i + 1)}))
+        (tmp_path / f"{i}.ten").write_bytes(ten_bytes([np.arange(i + 1)], infos=["a"]))
+    for function, suffix in (
+        ("npy_meta", "npy"),
+        ("npz_members", "npz"),
+        ("ten_arrays", "ten"),
+        ("npy_rows", "npy"),
+        ("npy_elements", "npy"),
+        ("npy_stats", "npy"),
+        ("npy_histogram", "npy"),
+        ("npy_file", "npy"),
+    ):
+        pattern = str(tmp_path / f"*.{suffix}")
+        per_file = {"npy_rows": [1, 2, 3, 4, 5], "npy_elements": [1, 2, 3, 4, 5], "npy_histogram": [10] * 5}.get(function, [1] * 5)
+        want = [(str(tmp_path / f"{i}.{suffix}"),) for i, count in enumerate(per_file) for _ in range(count)]
+        for limit, offset in ((2, 2), (2, 4), (-1, 3), (3, 0), (1, 100), (0, 1)):
+            stop = None if limit < 0 else offset + limit
+            for window, arguments in ((f"{limit} OFFSET {offset}", ()), ("? OFFSET ?", (limit, offset))):
+                rows = select(f"SELECT path FROM {function}(?) LIMIT {window}", (pattern, *arguments))
+                assert rows == want[offset:stop], (function, window, arguments)
+    archives = [npz_bytes({name: np.arange(2) for name in "abcde"}) for _ in range(2)]
+    assert select("SELECT name FROM npy_compare(?, ?) LIMIT 2 OFFSET 2", archives) == [("c",), ("d",)]
+
+
+def test_offset_is_not_taken_beside_a_part_of_a_row_value(select, tmp_path):
+    """SQLite 3.46 and newer: `(row, value) > (3, 6)` is handed over as `row >= 3`, and the row that is left out by the
+    rest of it was counted as one that OFFSET passes over."""
+    array = np.array([9, 9, 9, 5, 7, 1, 2, 3])
+    path = str(tmp_path / "a.npy")
+    np.save(path, array)
+    np.savez(tmp_path / "t.npz", value=array)
+    select(f"CREATE VIRTUAL TABLE typed USING npy('{tmp_path / 't.npz'}')")
+    tables = ((f"npy_rows('{path}')", "row"), (f"npy_elements('{path}')", "idx"), ("typed", "rowid"))
+    for table, key in tables:
+        for op, satisfies in ((">", tuple.__gt__), (">=", tuple.__ge__), ("<", tuple.__lt__), ("<=", tuple.__le__)):
+            want = [(i,) for i, value in enumerate(array.tolist()) if satisfies((i, value), (3, 6))]
+            sql = f"SELECT {key} FROM {table} WHERE ({key}, value) {op}"
+            for right, arguments in (("(3, 6)", ()), ("(?, ?)", (3, 6)), ("(SELECT 3, 6)", ())):
+                for offset in range(4):
+                    rows = select(f"{sql} {right} LIMIT 1 OFFSET {offset}", arguments)
+                    assert rows == want[offset : offset + 1], (table, op, right, offset)
+
+
+def test_a_left_join_keeps_the_rows_that_its_condition_leaves_out(select, tmp_path):
+    """SQLite 3.37 to 3.50: `<>` and IS NOT NULL of an ON clause were taken of the left table, and its rows lost."""
+    path, items = str(tmp_path / "a.npy"), [1.0, 3.0, None, 3.0, 5.0]
+    np.save(path, np.array(items, float))
+    select("CREATE TABLE k(i)")
+    select("INSERT INTO k VALUES (0), (1), (2)")
+    select("CREATE TABLE plain(place, value)")
+    for place, value in enumerate(items):
+        select("INSERT INTO plain VALUES (?, ?)", (place, value))
+    conditions = "value <> 3|3.0 <> value|value IS NOT 3|value IS NOT NULL|value NOTNULL|value IS NULL|value IS 3|value = 3|value > 3|value <= 3"
+    conditions += "|value IN (1, 3)|value BETWEEN 1 AND 3|value LIKE '3%'|{place} = 1|{place} IS 1|{place} <> 1|{place} > 1|{place} IN (1, 2)"
+    for condition in conditions.split("|"):
+        for on in (condition, f"i = {{place}} AND {condition}", f"i <> {{place}} AND {condition}"):
+            sql = f"SELECT {{place}}, value, i FROM {{table}} LEFT JOIN k ON {on} ORDER BY 1, 3"
+            want = select(sql.format(place="place", table="plain"))
+            assert {row[0] for row in want} == set(range(5))  # every row of the left table
+            for function, place in (("npy_rows", "row"), ("npy_elements", "idx")):
+                assert select(sql.format(place=place, table=f"{function}('{path}')")) == want, (function, on)
+
+
 # --- what is read ------------------------------------------------------------------------------------------
 
 
