@@ -202,7 +202,7 @@ static void take_filters(planning *p) {
         if (may_be_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
             continue; /* NOCASE and RTRIM take for equal what bytes do not */
         int op = p->info->aConstraint[i].op;
-        if (kind == NPYEXT_IS_VALUE && op == SQLITE_INDEX_CONSTRAINT_EQ) {
+        if (may_be_text && op == SQLITE_INDEX_CONSTRAINT_EQ) {
             if (sqlite3_libversion_number() <
                 3038000) /* without sqlite3_vtab_in there is no telling = from IN */
                 continue;

@@ -13,14 +13,15 @@
  *   argument      =                         yes; all of them must be usable
  *   index         = IS < <= > >= (IN as =)  yes
  *   coordinate    = < <= > >= (IN as =)     yes
- *   path, name    =                         no: the right-hand side may be no text
+ *   path, name    = IN                      no: the right-hand side may be no text
  *   value         = <> < <= > >= IN IS [NOT] NULL   no: its affinity is not to be seen in xFilter
  *
  * <> and IS NOT NULL are taken from SQLite 3.51 on. Before, one that stands in the ON of a LEFT JOIN and is
  * about its left table is handed down like one of WHERE, and the rows that it leaves out are lost.
  *
- * IN on value is taken as a whole list (NPYEXT_OP_IN). As one xFilter call for each of its values SQLite
- * would compare them again as if by `=`, which has other affinities, and lose rows of text.
+ * IN on value, path and name is taken as a whole list (NPYEXT_OP_IN), and before 3.38, where there are no
+ * lists and IN looks like `=`, neither is. As one xFilter call for each of its values SQLite would compare
+ * them again as if by `=`, which has other affinities, and lose rows of text or find too many.
  *
  * ORDER BY an index or coordinates is consumed when a literal source was found to be one array: rows start
  * again in each. In functions that say so (takes_window) LIMIT says how much to read at first, and OFFSET is

@@ -108,15 +108,12 @@ class Table:
         # `=` with an argument chooses what is read, as reference.md says, so that no condition is about one.
         self.outputs = [column for column in columns if column.name not in ARGUMENTS]
         self.is_long = nrows > 100
-        # What can stand in brackets: the arguments up to the last one that is given, an empty text for none between.
-        given = [i for i, position in enumerate(positions) if position in self.arguments]
-        positional = [self.arguments.get(position, "") for position in positions[: given[-1] + 1]] if given else []
-        self.is_positional = bool(given) and len(given) == len(self.arguments)
-        self.literals = ", ".join(map(literal, positional))
-        self.parameters = {f"{name}_{i}": value for i, value in enumerate(positional)}
+        # Arguments without a gap can stand in brackets.
+        values = list(self.arguments.values())
+        self.is_bracketed = bool(values) and list(positions[: len(values)]) == list(self.arguments)
+        self.literals = ", ".join(map(literal, values))
+        self.parameters = {f"{name}_{i}": value for i, value in enumerate(values)}
         self.placeholders = ", ".join(f":{parameter}" for parameter in self.parameters)
-        # An argument that was not given but passed over with an empty text returns that.
-        self.passes_over = bool(given) and given[-1] + 1 != len(given)
 
 
 ROWS = "row INTEGER, value, source BLOB, member BLOB, slice BLOB, field BLOB, astype BLOB, data BLOB, path TEXT, name TEXT"
@@ -167,8 +164,9 @@ def sliced(items, text):
     positions = np.arange(items.size, dtype="i8").reshape(items.shape)
     if not text:
         return items, positions
-    index = eval(f"numpy.s_[{text}]", {"numpy": np})
-    return np.asarray(items[index]), np.asarray(positions[index])
+    index = eval(f"numpy.s_[{text},]", {"numpy": np})
+    index = index if ... in index else (*index, ...)  # an array without axes rather than a scalar, which forgets its dtype
+    return items[index], positions[index]
 
 
 def rows_facts(array, slice="", field=None, astype=None, **_):
@@ -402,7 +400,9 @@ class World:
                 more = {"slice": self.one(SLICES[items.ndim])} if 0 < items.size < 100 and min(items.shape, default=2) > 1 and self.rng.random() < 0.4 else {}
                 if function == "npy_rows" and items.dtype.kind in "iu" and items.dtype.itemsize < 8 and self.rng.random() < 0.2:
                     more["astype"] = "<f8"
-                self.call(function, [array], path, **member, **more)
+                if "slice" in more and self.rng.random() < 0.5:
+                    more = {"member": "", **more}  # passed over, in brackets
+                self.call(function, [array], path, **{**more, **member})
         for contents, arrays in self.blobs:
             for function in ("npy_rows", "npy_elements"):
                 if len(arrays) == 1 or self.rng.random() < 0.5:

@@ -52,8 +52,10 @@ class Scope:
     """What a FROM clause has: (alias, table) each; conditions that it adds to WHERE; whether rows come in a known
     order."""
 
-    def __init__(self, text, items, is_in_order=False, conditions=()):
+    def __init__(self, text, items, is_in_order=False, conditions=(), is_turned=False):
         self.text, self.items, self.is_in_order, self.conditions = text, items, is_in_order, list(conditions)
+        # The left table of an outer join cannot read its source from WHERE, nor from a table to its right.
+        self.may_be_outer = not conditions and not is_turned
         self.nrows = 1
         for _, table in items:
             self.nrows *= table.nrows + 1
@@ -68,6 +70,7 @@ class Writer:
         self.version = version
         self.tables = [table for table in world.tables if not table.is_long]
         self.typed = [table for table in self.tables if not table.arguments]
+        self.bracketed = [table for table in self.tables if not table.arguments or table.is_bracketed]
         self.long = [table for table in world.tables if table.is_long]
         self.ordinary, self.files, self.correlated = world.ordinary, world.file_table, world.correlated
         self.shapes = [self.single] * 8 + [self.window_of_one] * 4 + [self.joined] * 7 + [self.looked_up] * 3 + [self.aggregated] * 3
@@ -126,12 +129,11 @@ class Writer:
         if not table.arguments:  # a typed table
             return self.pair(f"{table.function} AS {alias}", plain), []
         how = self.random()
-        if table.is_positional and not table.passes_over or not may_name:
-            if how < 0.4 or not may_name and how < 0.7:
+        if table.is_bracketed and (how < 0.7 or not may_name):
+            if how < 0.4:
                 return self.pair(f"{table.function}({table.literals}) AS {alias}", plain), []
-            if how < 0.7 or not may_name:
-                self.parameters.update(table.parameters)
-                return self.pair(f"{table.function}({table.placeholders}) AS {alias}", plain), []
+            self.parameters.update(table.parameters)
+            return self.pair(f"{table.function}({table.placeholders}) AS {alias}", plain), []
         conditions = []
         for argument, value in table.arguments.items():
             name = f"{table.name}_{argument}"
@@ -158,26 +160,26 @@ class Writer:
         items = [(k, self.files), (a, table)]
         condition = f"\1 AND {self.on_predicate(items, 1)}\2" if self.random() < 0.5 else ""
         join = self.one([" JOIN ", " JOIN ", " LEFT JOIN ", " CROSS JOIN "])
-        if join == " JOIN " and self.random() < 0.3:  # the other order, which SQLite has to turn round
+        is_turned = join == " JOIN " and self.random() < 0.3  # an order that SQLite has to turn round
+        if is_turned:
             text = f"{self.pair(ours, f'{table.name} AS {a}')} JOIN {files}"
         else:
             text = f"{files}{join}{self.pair(ours, f'{table.name} AS {a}')}"
-        return Scope(f"{text} ON {self.pair(given or '1', plain)}{condition}", items)
+        return Scope(f"{text} ON {self.pair(given or '1', plain)}{condition}", items, is_turned=is_turned)
 
     def scope_of_join(self, first=None):
         scope = first or self.scope_of_one()
         n = 2 if self.random() < 0.85 else 3
-        # Arguments by name stand in WHERE, which an outer join's left table cannot read its source from.
-        joins = JOINS + OUTER if self.version >= (3, 39) and not scope.conditions else JOINS
+        joins = JOINS + OUTER if self.version >= (3, 39) and scope.may_be_outer else JOINS
         while len(scope.items) < n and scope.nrows < 400:
             alias, join = self.alias(), self.one(joins)
             # SQLite 3.39 to 3.41 do not hand arguments to the right table of a RIGHT JOIN.
-            tables = self.typed if join in OUTER and self.version < (3, 42) else self.tables
+            tables = self.tables if joins is JOINS else self.typed if join in OUTER and self.version < (3, 42) else self.bracketed
             table = self.one(self.ordinary if self.random() < 0.4 else tables)
-            text, conditions = self.source(table, alias, may_name=join not in OUTER and joins is JOINS)
+            text, conditions = self.source(table, alias, may_name=joins is JOINS)
             items = scope.items + [(alias, table)]
             on = " AND ".join(conditions + [self.join_condition(items)])
-            scope = Scope(f"{scope.text}{join}{text} ON {on}", items, conditions=scope.conditions)
+            scope = Scope(f"{scope.text}{join}{text} ON {on}", items, conditions=scope.conditions, is_turned=not scope.may_be_outer)
         return scope
 
     def join_condition(self, items):
@@ -236,7 +238,8 @@ class Writer:
             return f"{name} {self.one(COMPARISONS)} {other}"
         if kind < 0.76:
             return self.row_value(items)
-        if kind < 0.80:
+        # SQLite 3.40 seeks a rowid for LIKE, and a FULL JOIN of ordinary tables loses rows by it.
+        if kind < 0.80 and (column.name != "rowid" or self.version >= (3, 46)):
             return f"{name} {self.one(['LIKE', 'LIKE', 'GLOB', 'NOT LIKE'])} {self.one(PATTERNS)}"
         if kind < 0.84:
             return f"{name} {self.one(COMPARISONS)} {self.constant(column)} COLLATE {self.one(['NOCASE', 'RTRIM', 'BINARY'])}"
