@@ -235,9 +235,7 @@ static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
 /* Whether `name = ?` leaves the row out. */
 static bool is_pruned(const compare_cursor *compare, const npyext_listed *listed) {
     const npyext_prune *prune = &compare->scan.name_prune;
-    return prune->is_active && !compare->pairs_alone &&
-           (prune->text.nbytes != listed->name_nbytes ||
-            memcmp(prune->text.bytes, listed->name, listed->name_nbytes) != 0);
+    return !compare->pairs_alone && npyext_prune_leaves_out(prune, listed->name, listed->name_nbytes);
 }
 
 /* What b has for an entry of a; NULL: nothing. */

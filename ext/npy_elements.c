@@ -461,6 +461,7 @@ const npyext_function npyext_npy_elements = {
     .ncolumns = NCOLUMNS,
     .key = "array_key, idx",
     .takes_member = true,
+    .takes_window = true,
     .row = NPYEXT_ROW_OF_ITEM,
     .has_error_column = false,
     .estimated_nrows = 1000000,

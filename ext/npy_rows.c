@@ -411,6 +411,7 @@ const npyext_function npyext_npy_rows = {
     .ncolumns = NCOLUMNS,
     .key = "array_key, row",
     .takes_member = true,
+    .takes_window = true,
     .row = NPYEXT_ROW_OF_ENTRY,
     .has_error_column = false,
     .estimated_nrows = 1000000,

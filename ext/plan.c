@@ -80,6 +80,11 @@ static bool is_used(const sqlite3_index_info *info, int column) {
     return (info->colUsed >> (column < 63 ? column : 63)) & 1;
 }
 
+/* Before, SQLite hands <> and IS NOT NULL of a LEFT JOIN's ON down to the left table without its guard,
+ * though they decide there which rows have a match and not which rows there are. The other operators have
+ * one. */
+enum { FIRST_WITH_GUARDED_NE = 3051000 };
+
 static bool takes(npyext_column_kind kind, int op) {
     switch (op) {
     case SQLITE_INDEX_CONSTRAINT_EQ: return kind != NPYEXT_PLAIN;
@@ -89,9 +94,10 @@ static bool takes(npyext_column_kind kind, int op) {
     case SQLITE_INDEX_CONSTRAINT_GT:
     case SQLITE_INDEX_CONSTRAINT_GE:
         return kind == NPYEXT_IS_INDEX || kind == NPYEXT_IS_COORDINATE || kind == NPYEXT_IS_VALUE;
+    case SQLITE_INDEX_CONSTRAINT_ISNULL: return kind == NPYEXT_IS_VALUE;
     case SQLITE_INDEX_CONSTRAINT_NE:
-    case SQLITE_INDEX_CONSTRAINT_ISNULL:
-    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL: return kind == NPYEXT_IS_VALUE;
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
+        return kind == NPYEXT_IS_VALUE && sqlite3_libversion_number() >= FIRST_WITH_GUARDED_NE;
     default: return false;
     }
 }
@@ -196,7 +202,7 @@ static void take_filters(planning *p) {
         if (may_be_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
             continue; /* NOCASE and RTRIM take for equal what bytes do not */
         int op = p->info->aConstraint[i].op;
-        if (kind == NPYEXT_IS_VALUE && op == SQLITE_INDEX_CONSTRAINT_EQ) {
+        if (may_be_text && op == SQLITE_INDEX_CONSTRAINT_EQ) {
             if (sqlite3_libversion_number() <
                 3038000) /* without sqlite3_vtab_in there is no telling = from IN */
                 continue;
@@ -303,7 +309,8 @@ static void take_order(planning *p) {
     p->info->orderByConsumed = is_taken;
     if (!is_taken)
         p->order = NPYEXT_OWN_ORDER;
-    p->nterms = npyext_take_window(p->info, p->terms, p->nterms);
+    if (p->function->takes_window)
+        p->nterms = npyext_take_window(p->info, p->terms, p->nterms);
 }
 
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {

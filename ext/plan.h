@@ -13,15 +13,19 @@
  *   argument      =                         yes; all of them must be usable
  *   index         = IS < <= > >= (IN as =)  yes
  *   coordinate    = < <= > >= (IN as =)     yes
- *   path, name    =                         no: the right-hand side may be no text
+ *   path, name    = IN                      no: the right-hand side may be no text
  *   value         = <> < <= > >= IN IS [NOT] NULL   no: its affinity is not to be seen in xFilter
  *
- * IN on value is taken as a whole list (NPYEXT_OP_IN). As one xFilter call for each of its values SQLite
- * would compare them again as if by `=`, which has other affinities, and lose rows of text.
+ * <> and IS NOT NULL are taken from SQLite 3.51 on. Before, one that stands in the ON of a LEFT JOIN and is
+ * about its left table is handed down like one of WHERE, and the rows that it leaves out are lost.
+ *
+ * IN on value, path and name is taken as a whole list (NPYEXT_OP_IN), and before 3.38, where there are no
+ * lists and IN looks like `=`, neither is. As one xFilter call for each of its values SQLite would compare
+ * them again as if by `=`, which has other affinities, and lose rows of text or find too many.
  *
  * ORDER BY an index or coordinates is consumed when a literal source was found to be one array: rows start
- * again in each. LIMIT says how much to read at first; OFFSET is skipped natively where that cannot lose
- * rows.
+ * again in each. In functions that say so (takes_window) LIMIT says how much to read at first, and OFFSET is
+ * skipped natively where that cannot lose rows.
  *
  * Costs: rows read, as the header of a literal source tells them or else by a guess. A source left out is
  * hopeless (1e300), so that SQLite tries every other order of a join first, and is an error when run all the
@@ -143,6 +147,7 @@ typedef struct npyext_function {
     bool takes_member;     /* the argument chooses one array of many */
     bool takes_two;        /* NPYEXT_OTHER_SOURCE has to be given, too */
     bool writes;           /* there is no source; NPYEXT_TARGET and NPYEXT_ARRAY have to be given */
+    bool takes_window;     /* xFilter asks for npyext_plan_window and skips the rows that it says */
     npyext_row row;        /* what a row is of */
     bool has_error_column; /* on_error = 'row' is possible, and the default for many files */
     int64_t estimated_nrows;

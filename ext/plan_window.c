@@ -6,6 +6,16 @@ static bool is_window(int op) {
     return op >= SQLITE_INDEX_CONSTRAINT_LIMIT && op <= SQLITE_INDEX_CONSTRAINT_OFFSET;
 }
 
+/* Whether a comparison is the whole condition. `(row, value) > (3, 6)` arrives as `row >= 3`, which SQLite
+ * checks whatever omit says: one with >= or <= is known to be no such part where its right-hand side is a
+ * literal. */
+static bool is_whole(sqlite3_index_info *info, int constraint) {
+    int op = info->aConstraint[constraint].op;
+    sqlite3_value *literal;
+    return (op != SQLITE_INDEX_CONSTRAINT_GE && op != SQLITE_INDEX_CONSTRAINT_LE) ||
+           sqlite3_vtab_rhs_value(info, constraint, &literal) == SQLITE_OK;
+}
+
 /* Whether the rows that a plan gives are the query's before its window: nothing is left for SQLite to check
  * or sort, and xFilter is not called once for each value of an IN (which arrives as `=`). */
 static bool is_exact(sqlite3_index_info *info) {
@@ -13,7 +23,8 @@ static bool is_exact(sqlite3_index_info *info) {
     for (int i = 0; i < info->nConstraint; i++) {
         int op = info->aConstraint[i].op;
         bool is_in = op == SQLITE_INDEX_CONSTRAINT_EQ && sqlite3_vtab_in(info, i, -1);
-        is_exact = is_exact && (is_window(op) || (info->aConstraintUsage[i].omit && !is_in));
+        is_exact =
+            is_exact && (is_window(op) || (info->aConstraintUsage[i].omit && !is_in && is_whole(info, i)));
     }
     return is_exact;
 }

@@ -51,17 +51,30 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
     return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')%s", name, name, hint);
 }
 
-/* What a term gives a value to; NULL for terms that the function itself looks at. */
-static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term) {
+/* What a term prunes by; NULL for other terms. */
+static npyext_prune *term_prune(npyext_scan *scan, const npyext_term *term) {
     if (term->column == NPYEXT_NO_COLUMN)
         return NULL;
-    const npyext_column *column = &scan->function->columns[term->column];
-    switch (column->kind) {
-    case NPYEXT_IS_ARGUMENT: return &scan->arguments[column->role];
-    case NPYEXT_IS_PATH: return &scan->path_prune.text;
-    case NPYEXT_IS_NAME: return &scan->name_prune.text;
+    switch (scan->function->columns[term->column].kind) {
+    case NPYEXT_IS_PATH: return &scan->path_prune;
+    case NPYEXT_IS_NAME: return &scan->name_prune;
     default: return NULL;
     }
+}
+
+static bool is_list_term(npyext_scan *scan, const npyext_term *term) {
+    return term->op == NPYEXT_OP_IN && term_prune(scan, term) != NULL;
+}
+
+/* What a term gives a value to; NULL for lists, and for terms that the function itself looks at. */
+static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term) {
+    if (term->column == NPYEXT_NO_COLUMN || is_list_term(scan, term))
+        return NULL;
+    const npyext_column *column = &scan->function->columns[term->column];
+    npyext_prune *prune = term_prune(scan, term);
+    if (prune != NULL)
+        return &prune->text;
+    return column->kind == NPYEXT_IS_ARGUMENT ? &scan->arguments[column->role] : NULL;
 }
 
 bool npyext_scan_is_same(npyext_scan *scan, const char *sentence, sqlite3_value **argv) {
@@ -69,28 +82,57 @@ bool npyext_scan_is_same(npyext_scan *scan, const char *sentence, sqlite3_value 
         return false;
     for (int i = 0; i < scan->plan.nterms; i++) {
         const npyext_argument *target = term_target(scan, &scan->plan.terms[i]);
-        if (target != NULL && !npyext_argument_equals(target, argv[i]))
+        if (is_list_term(scan, &scan->plan.terms[i]) ||
+            (target != NULL && !npyext_argument_equals(target, argv[i])))
             return false;
     }
     return true;
+}
+
+/* The list of an IN, unless it has something else than texts and NULLs, which equal nothing. */
+static npyx_status copy_list(npyext_prune *prune, sqlite3_value *list, npyx_error *error) {
+    sqlite3_value *value = NULL;
+    if (prune->is_list)
+        return NPYX_OK;
+    int code = sqlite3_vtab_in_first(list, &value);
+    for (; code == SQLITE_OK && value != NULL; code = sqlite3_vtab_in_next(list, &value)) {
+        int type = sqlite3_value_type(value);
+        if (type == SQLITE_NULL)
+            continue;
+        const char *name = (const char *)sqlite3_value_text(value);
+        if (name == NULL)
+            return npyx_fail_nomem(error);
+        if (type != SQLITE_TEXT)
+            return NPYX_OK;
+        npyx_status status = npyx_name_set_add(&prune->list, name, (size_t)sqlite3_value_bytes(value), error);
+        if (status != NPYX_OK)
+            return status;
+    }
+    prune->is_list = code == SQLITE_DONE;
+    return NPYX_OK;
 }
 
 /* Copies the arguments out of argv. *has_null: one of them is NULL. */
 static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, bool *has_null, npyx_error *error) {
     *has_null = false;
     for (int i = 0; i < scan->plan.nterms; i++) {
-        npyext_argument *target = term_target(scan, &scan->plan.terms[i]);
-        if (target == NULL ||
-            target->type != 0) /* name = ? AND name = ?: one is enough, SQLite checks both */
-            continue;
-        npyx_status status = npyext_argument_copy(target, argv[i], error);
+        const npyext_term *term = &scan->plan.terms[i];
+        npyext_argument *target = term_target(scan, term);
+        npyx_status status = NPYX_OK;
+        if (is_list_term(scan, term))
+            status = copy_list(term_prune(scan, term), argv[i], error);
+        if (target != NULL &&
+            target->type == 0) { /* name = ? AND name = ?: one is enough, SQLite checks both */
+            status = npyext_argument_copy(target, argv[i], error);
+            *has_null = *has_null || target->type == SQLITE_NULL;
+        }
         if (status != NPYX_OK)
             return status;
-        *has_null = *has_null || target->type == SQLITE_NULL;
     }
     /* Only a text equals a text for certain: a number may become one by the column's affinity. */
-    scan->path_prune.is_active = scan->path_prune.text.type == SQLITE_TEXT;
-    scan->name_prune.is_active = scan->name_prune.text.type == SQLITE_TEXT;
+    npyext_prune *prunes[] = {&scan->path_prune, &scan->name_prune};
+    for (int i = 0; i < 2; i++)
+        prunes[i]->is_active = prunes[i]->is_list || prunes[i]->text.type == SQLITE_TEXT;
     return NPYX_OK;
 }
 
@@ -104,7 +146,10 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num,
         scan->tick = tick == 0 ? npyext_cache_tick(&vtab->connection->cache) : tick;
     npyext_plan_read(&scan->plan, idx_num, sentence);
     scan->index = -1;
-    scan->files.paths.arena.host = &vtab->connection->host;
+    npyx_host *host = &vtab->connection->host;
+    scan->files.paths.arena.host = host;
+    scan->path_prune.list.bytes.host = scan->path_prune.list.entries.host = host;
+    scan->name_prune.list.bytes.host = scan->name_prune.list.entries.host = host;
     bool has_null = false;
     npyx_status status = copy_values(scan, argv, &has_null, error);
     if (status != NPYX_OK || has_null)
@@ -122,13 +167,18 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num,
     return status;
 }
 
+static void clear_prune(npyext_prune *prune) {
+    npyext_argument_clear(&prune->text);
+    npyx_name_set_clear(&prune->list);
+}
+
 void npyext_scan_clear(npyext_scan *scan) {
     if (scan->connection == NULL)
         return;
     npyext_scan_close_file(scan);
     npyext_files_clear(&scan->files);
-    npyext_argument_clear(&scan->path_prune.text);
-    npyext_argument_clear(&scan->name_prune.text);
+    clear_prune(&scan->path_prune);
+    clear_prune(&scan->name_prune);
     for (int role = 0; role < NPYEXT_NROLES; role++)
         npyext_argument_clear(&scan->arguments[role]);
     *scan = (npyext_scan){0};
@@ -145,8 +195,10 @@ void npyext_scan_close_file(npyext_scan *scan) {
     scan->index = -1;
 }
 
-static bool is_pruned(const npyext_prune *prune, const char *text, size_t nbytes) {
-    return prune->is_active && (prune->text.nbytes != nbytes || memcmp(prune->text.bytes, text, nbytes) != 0);
+bool npyext_prune_leaves_out(const npyext_prune *prune, const char *name, size_t nbytes) {
+    bool is_another = prune->text.type == SQLITE_TEXT &&
+                      (prune->text.nbytes != nbytes || memcmp(prune->text.bytes, name, nbytes) != 0);
+    return is_another || (prune->is_list && !npyx_name_set_has(&prune->list, name, nbytes));
 }
 
 npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
@@ -157,8 +209,9 @@ npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
             return NPYX_DONE;
         scan->path = npyext_files_path(&scan->files, scan->next_file);
         bool is_blob = scan->path == NULL; /* its path is NULL, which equals nothing */
-        bool is_wanted = is_blob ? !scan->path_prune.is_active
-                                 : !is_pruned(&scan->path_prune, scan->path, strlen(scan->path));
+        bool is_wanted = is_blob
+                             ? !scan->path_prune.is_active
+                             : !npyext_prune_leaves_out(&scan->path_prune, scan->path, strlen(scan->path));
         if (is_wanted)
             break;
         scan->next_file++;
@@ -209,7 +262,7 @@ static bool is_last_of_name(const npyext_scan *scan) {
         return false;
     for (int64_t index = scan->index + 1; status == NPYX_OK; index++) {
         status = npyx_archive_entry(archive, index, &entry, &error);
-        if (status == NPYX_OK && !is_pruned(&scan->name_prune, entry.name, entry.name_nbytes))
+        if (status == NPYX_OK && !npyext_prune_leaves_out(&scan->name_prune, entry.name, entry.name_nbytes))
             return false;
     }
     return status == NPYX_DONE;
@@ -230,7 +283,8 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
         }
         if (status == NPYX_OK)
             status = go_to_entry(scan, index, error);
-    } while (status == NPYX_OK && is_pruned(&scan->name_prune, scan->entry.name, scan->entry.name_nbytes));
+    } while (status == NPYX_OK &&
+             npyext_prune_leaves_out(&scan->name_prune, scan->entry.name, scan->entry.name_nbytes));
     scan->is_only_entry = status == NPYX_OK && is_first && is_last_of_name(scan);
     return status;
 }

@@ -33,7 +33,7 @@ bool npyx_name_set_has(const npyx_name_set *set, const char *name, size_t nbytes
          slot = (slot + 1) & (set->nslots - 1)) {
         const name_entry *entry = entry_at(set, set->slots[slot]);
         if (entry->hash == hash && entry->nbytes == nbytes &&
-            memcmp(set->bytes.bytes + entry->off, name, nbytes) == 0)
+            (nbytes == 0 || memcmp(set->bytes.bytes + entry->off, name, nbytes) == 0))
             return true;
     }
     return false;

@@ -175,6 +175,54 @@ def random_array(rng, dtype, shape, order="C"):
     return array
 
 
+# --- items of few values ------------------------------------------------------------------------------------
+
+FEW_INTEGERS = [0, 0, 1, 1, 2, 3, 7, -1, -2, 100, 127, -128, 255, 2**31 - 1, -(2**31), 2**53, 2**53 + 1, -(2**53) - 1]
+FEW_INTEGERS += [2**62, 2**63 - 1, 2**63 - 2, -(2**63), 2**63, 2**63 + 1, 2**64 - 1, 2**64 - 2048]
+FEW_REALS = [0.0, -0.0, 1.0, 1.5, -1.5, 0.1, 2.0, 7.0, math.nan, math.inf, -math.inf, 2.0**53, 2.0**53 + 2, -(2.0**53)]
+FEW_REALS += [2.0**63, -(2.0**63), 2.0**64, 1e300, -1e300, 5e-324, 65504.0, 448.0, 1e19, 9007199254740993.0, 127.5]
+FEW_WORDS = ["", "1", "1.5", "abc", "01", "\u00e9", "7", "-1", "9223372036854775808"]
+FEW_FIELDS = [("x", "<f4"), ("s", "S2"), ("n", [("k", ">i8"), ("v", "<u2", (2,))])]
+
+
+def few_values(rng, dtype, shape, greatest=2**64 - 1):
+    """Items of few values, so that comparisons with them find some."""
+    dtype, count = np.dtype(dtype), math.prod(shape)
+    if dtype.names is not None:
+        array = np.zeros(shape, dtype)
+        for name in dtype.names:
+            field = array[name]
+            field[...] = few_values(rng, field.dtype, field.shape, greatest)
+        return array
+    with np.errstate(all="ignore"):
+        if dtype.kind in "biumM":
+            low, high = (0, 1) if dtype.kind == "b" else (0, 2 ** (8 * dtype.itemsize) - 1)
+            if dtype.kind in "imM":
+                low, high = -(2 ** (8 * dtype.itemsize - 1)), 2 ** (8 * dtype.itemsize - 1) - 1
+            if dtype.kind == "M":  # counts whose year SQLite's text can hold, and NaT
+                fitting = [0, 1, 2, 7, 100, -1, -(2**63)]
+            else:
+                high = min(high, greatest)
+                fitting = [n for n in FEW_INTEGERS if low <= n <= high] + [low, high]
+            numbers = [int(fitting[i]) for i in rng.integers(len(fitting), size=count)]
+            kind = "u" if dtype.kind in "bu" else "i"
+            storage = np.dtype(f"{dtype.byteorder}{kind}{dtype.itemsize}".replace("|", ""))
+            array = np.array(numbers, storage).view(dtype)
+        elif dtype.kind == "f":
+            array = rng.choice(np.array(FEW_REALS), count).astype(dtype)
+        elif dtype.kind == "c":
+            parts = rng.choice(np.array(FEW_REALS), 2 * count)
+            array = parts.astype(f"{dtype.byteorder}f{dtype.itemsize // 2}").view(dtype)
+        else:
+            words = FEW_WORDS if dtype.kind == "U" else [word.encode() for word in FEW_WORDS]
+            array = np.array([words[i] for i in rng.integers(len(words), size=count)] or [], dtype.str.replace("V", "S"))
+            array = array.view(dtype)
+    return array.reshape(shape)
+
+
+# --- shapes and structures ---------------------------------------------------------------------------------
+
+
 def random_shape(rng, rank, may_be_empty=True):
     """Up to 5 along each axis; about one in six of the higher ranks is empty."""
     shape = [int(n) for n in rng.integers(1, 6, rank)]

@@ -15,7 +15,7 @@ import re
 import numpy as np
 import pytest
 
-from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes, write_sparse_npy
+from arrays import FEW_FIELDS, FEW_INTEGERS, FEW_REALS, FEW_WORDS, few_values, npy_bytes, npz_bytes, seeded_generator, ten_bytes, write_sparse_npy
 from expected import counters, since
 
 # --- connections -------------------------------------------------------------------------------------------
@@ -39,57 +39,16 @@ def select(connect):
 
 # --- data --------------------------------------------------------------------------------------------------
 
-INTEGERS = [0, 0, 1, 1, 2, 3, 7, -1, -2, 100, 127, -128, 255, 2**31 - 1, -(2**31), 2**53, 2**53 + 1, -(2**53) - 1]
-INTEGERS += [2**62, 2**63 - 1, 2**63 - 2, -(2**63), 2**63, 2**63 + 1, 2**64 - 1, 2**64 - 2048]
-REALS = [0.0, -0.0, 1.0, 1.5, -1.5, 0.1, 2.0, 7.0, math.nan, math.inf, -math.inf, 2.0**53, 2.0**53 + 2, -(2.0**53)]
-REALS += [2.0**63, -(2.0**63), 2.0**64, 1e300, -1e300, 5e-324, 65504.0, 448.0, 1e19, 9007199254740993.0, 127.5]
-WORDS = ["", "1", "1.5", "abc", "01", "\u00e9", "7", "-1", "9223372036854775808"]
 DTYPES = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 f16 c8 c16 S3 U2 >U3 V2 M8[s] M8[Y] M8 m8[ms] >i4 >u8 >f8 >f4 >c16 >i8".split()
-FIELDS = [("x", "<f4"), ("s", "S2"), ("n", [("k", ">i8"), ("v", "<u2", (2,))])]
-
-
-def fill(rng, dtype, shape, greatest=2**64 - 1):
-    """Items of few values, so that comparisons with them find some."""
-    dtype, count = np.dtype(dtype), math.prod(shape)
-    if dtype.names is not None:
-        array = np.zeros(shape, dtype)
-        for name in dtype.names:
-            field = array[name]
-            field[...] = fill(rng, field.dtype, field.shape, greatest)
-        return array
-    with np.errstate(all="ignore"):
-        if dtype.kind in "biumM":
-            low, high = (0, 1) if dtype.kind == "b" else (0, 2 ** (8 * dtype.itemsize) - 1)
-            if dtype.kind in "imM":
-                low, high = -(2 ** (8 * dtype.itemsize - 1)), 2 ** (8 * dtype.itemsize - 1) - 1
-            if dtype.kind == "M":  # counts whose year SQLite's text can hold, and NaT
-                fitting = [0, 1, 2, 7, 100, -1, -(2**63)]
-            else:
-                high = min(high, greatest)
-                fitting = [n for n in INTEGERS if low <= n <= high] + [low, high]
-            numbers = [int(fitting[i]) for i in rng.integers(len(fitting), size=count)]
-            kind = "u" if dtype.kind in "bu" else "i"
-            storage = np.dtype(f"{dtype.byteorder}{kind}{dtype.itemsize}".replace("|", ""))
-            array = np.array(numbers, storage).view(dtype)
-        elif dtype.kind == "f":
-            array = rng.choice(np.array(REALS), count).astype(dtype)
-        elif dtype.kind == "c":
-            parts = rng.choice(np.array(REALS), 2 * count)
-            array = parts.astype(f"{dtype.byteorder}f{dtype.itemsize // 2}").view(dtype)
-        else:
-            words = WORDS if dtype.kind == "U" else [word.encode() for word in WORDS]
-            array = np.array([words[i] for i in rng.integers(len(words), size=count)] or [], dtype.str.replace("V", "S"))
-            array = array.view(dtype)
-    return array.reshape(shape)
 
 
 def random_items(rng, largest, greatest):
-    dtype = FIELDS if rng.random() < 0.08 else str(rng.choice(DTYPES))
+    dtype = FEW_FIELDS if rng.random() < 0.08 else str(rng.choice(DTYPES))
     shape = (int(rng.integers(0, largest)),)
     if rng.random() < 0.5:
         rank = int(rng.integers(6))
         shape = tuple(int(n) for n in rng.integers(1, [2, 31, 9, 6, 5, 4][rank], rank))
-    array = fill(rng, dtype, shape, greatest)
+    array = few_values(rng, dtype, shape, greatest)
     return np.asfortranarray(array) if rng.random() < 0.4 else array
 
 
@@ -101,7 +60,7 @@ class Sources:
         make = lambda: random_items(rng, largest, greatest)
         self.single, self.blob_array = make(), make()
         self.members = members = {name: make() for name in ("a", "B", "dir/c", "1", "empty")}
-        tens = [fill(rng, t, (int(rng.integers(0, largest)),), greatest) for t in ("i4", "f8", "u8", "f2")]
+        tens = [few_values(rng, t, (int(rng.integers(0, largest)),), greatest) for t in ("i4", "f8", "u8", "f2")]
         files = {
             "single.npy": npy_bytes(self.single),
             "m.npz": npz_bytes(members, str(rng.choice(["stored", "deflate"]))),
@@ -213,7 +172,7 @@ class Queries:
         if kind < 0.05:
             return "NULL"
         if kind < 0.15:
-            return self.literal(self.one_of(WORDS + [" 2 ", "1e0", "0x1", "2.0", "9e999", "-1"]))
+            return self.literal(self.one_of(FEW_WORDS + [" 2 ", "1e0", "0x1", "2.0", "9e999", "-1"]))
         if kind < 0.19:
             return self.literal(self.one_of([b"", b"1", b"\xff"]))
         if kind < 0.24:
@@ -223,7 +182,7 @@ class Queries:
                 return self.literal(int(rng.integers(-2, 24 if of != "row" else 12)))
             if kind < 0.9:
                 return self.literal(self.one_of([1.0, 2.5, 0.0, -0.5, -0.0, 3.999, 1e300, -1e300, 2.0**63, -(2.0**63)]))
-        return self.literal(self.one_of(INTEGERS if rng.random() < 0.5 else REALS))
+        return self.literal(self.one_of(FEW_INTEGERS if rng.random() < 0.5 else FEW_REALS))
 
     def leaf(self):
         rng = self.rng
@@ -506,7 +465,7 @@ def test_a_plan_over_many_blocks_changes_no_answer(select, case, tmp_path):
     columns, listed = ", ".join(function.columns), ", ".join(map(spelled, [function.indexes[0], *set(function.values)]))
     for i in range(8):
         dtype, count = str(rng.choice([t for t in DTYPES if t not in ("S3", "U2", ">U3")])), int(rng.integers(9000, 30000))
-        array = fill(rng, dtype, (count,), greatest)
+        array = few_values(rng, dtype, (count,), greatest)
         # Long stretches of one item, in which no candidate or every one lies.
         for begin in rng.integers(0, count, 4):
             array[begin : begin + int(rng.integers(count))] = array[begin]
@@ -518,7 +477,7 @@ def test_a_plan_over_many_blocks_changes_no_answer(select, case, tmp_path):
         for _ in range(10):
             q = Queries(rng, function, None)
             column = q.one_of(function.values)
-            where = f"r.{column} {q.one_of(COMPARISONS)} {q.literal(q.one_of(INTEGERS + REALS))}"
+            where = f"r.{column} {q.one_of(COMPARISONS)} {q.literal(q.one_of(FEW_INTEGERS + FEW_REALS))}"
             if rng.random() < 0.4:
                 bound = int(rng.integers(count))
                 where += f" {q.one_of(['AND', 'OR'])} r.{function.indexes[0]} {q.one_of(['<', '>=', '='])} {bound}"
@@ -621,6 +580,76 @@ def test_affinities_of_the_other_side(connect):
         contents = npy_bytes(np.arange(3).view(dtype))
         count = lambda where: db.execute(f"SELECT count(*) FROM npy_elements(?) WHERE {where}", (contents,)).fetchone()
         assert count("real IS NULL") == count("imag IS NULL") == (3,) and count("real IS NOT NULL") == (0,)
+
+
+# --- defects -----------------------------------------------------------------------------------------------
+
+
+def test_offset_is_not_taken_for_functions_that_do_not_read_it(select, tmp_path):
+    """SQLite 3.46 and newer: rows 0 and 1 came, whatever OFFSET said."""
+    for i in range(5):
+        (tmp_path / f"{i}.npy").write_bytes(npy_bytes(np.arange(i + 1)))
+        (tmp_path / f"{i}.npz").write_bytes(npz_bytes({"a": np.arange(i + 1)}))
+        (tmp_path / f"{i}.ten").write_bytes(ten_bytes([np.arange(i + 1)], infos=["a"]))
+    for function, suffix in (
+        ("npy_meta", "npy"),
+        ("npz_members", "npz"),
+        ("ten_arrays", "ten"),
+        ("npy_rows", "npy"),
+        ("npy_elements", "npy"),
+        ("npy_stats", "npy"),
+        ("npy_histogram", "npy"),
+        ("npy_file", "npy"),
+    ):
+        pattern = str(tmp_path / f"*.{suffix}")
+        per_file = {"npy_rows": [1, 2, 3, 4, 5], "npy_elements": [1, 2, 3, 4, 5], "npy_histogram": [10] * 5}.get(function, [1] * 5)
+        want = [(str(tmp_path / f"{i}.{suffix}"),) for i, count in enumerate(per_file) for _ in range(count)]
+        for limit, offset in ((2, 2), (2, 4), (-1, 3), (3, 0), (1, 100), (0, 1)):
+            stop = None if limit < 0 else offset + limit
+            for window, arguments in ((f"{limit} OFFSET {offset}", ()), ("? OFFSET ?", (limit, offset))):
+                rows = select(f"SELECT path FROM {function}(?) LIMIT {window}", (pattern, *arguments))
+                assert rows == want[offset:stop], (function, window, arguments)
+    archives = [npz_bytes({name: np.arange(2) for name in "abcde"}) for _ in range(2)]
+    assert select("SELECT name FROM npy_compare(?, ?) LIMIT 2 OFFSET 2", archives) == [("c",), ("d",)]
+
+
+def test_offset_is_not_taken_beside_a_part_of_a_row_value(select, tmp_path):
+    """SQLite 3.46 and newer: `(row, value) > (3, 6)` is handed over as `row >= 3`, and the row that is left out by the
+    rest of it was counted as one that OFFSET passes over."""
+    array = np.array([9, 9, 9, 5, 7, 1, 2, 3])
+    path = str(tmp_path / "a.npy")
+    np.save(path, array)
+    np.savez(tmp_path / "t.npz", value=array)
+    select(f"CREATE VIRTUAL TABLE typed USING npy('{tmp_path / 't.npz'}')")
+    tables = ((f"npy_rows('{path}')", "row"), (f"npy_elements('{path}')", "idx"), ("typed", "rowid"))
+    for table, key in tables:
+        for op, satisfies in ((">", tuple.__gt__), (">=", tuple.__ge__), ("<", tuple.__lt__), ("<=", tuple.__le__)):
+            want = [(i,) for i, value in enumerate(array.tolist()) if satisfies((i, value), (3, 6))]
+            sql = f"SELECT {key} FROM {table} WHERE ({key}, value) {op}"
+            for right, arguments in (("(3, 6)", ()), ("(?, ?)", (3, 6)), ("(SELECT 3, 6)", ())):
+                for offset in range(4):
+                    rows = select(f"{sql} {right} LIMIT 1 OFFSET {offset}", arguments)
+                    assert rows == want[offset : offset + 1], (table, op, right, offset)
+
+
+def test_a_left_join_keeps_the_rows_that_its_condition_leaves_out(select, tmp_path):
+    """SQLite 3.37 to 3.50: `<>` and IS NOT NULL of an ON clause were taken of the left table, and its rows lost."""
+    path, items = str(tmp_path / "a.npy"), [1.0, 3.0, None, 3.0, 5.0]
+    np.save(path, np.array(items, float))
+    select("CREATE TABLE k(i)")
+    select("INSERT INTO k VALUES (0), (1), (2)")
+    select("CREATE TABLE plain(place, value)")
+    for place, value in enumerate(items):
+        select("INSERT INTO plain VALUES (?, ?)", (place, value))
+    conditions = "value <> 3|3.0 <> value|value IS NOT 3|value IS NOT NULL|value NOTNULL|value IS NULL|value IS 3|value = 3|value > 3|value <= 3"
+    conditions += "|value IN (1, 3)|value BETWEEN 1 AND 3|value LIKE '3%'|{place} = 1|{place} IS 1|{place} <> 1|{place} > 1|{place} IN (1, 2)"
+    for condition in conditions.split("|"):
+        for on in (condition, f"i = {{place}} AND {condition}", f"i <> {{place}} AND {condition}"):
+            sql = f"SELECT {{place}}, value, i FROM {{table}} LEFT JOIN k ON {on} ORDER BY 1, 3"
+            want = select(sql.format(place="place", table="plain"))
+            assert {row[0] for row in want} == set(range(5))  # every row of the left table
+            for function, place in (("npy_rows", "row"), ("npy_elements", "idx")):
+                assert select(sql.format(place=place, table=f"{function}('{path}')")) == want, (function, on)
 
 
 # --- what is read ------------------------------------------------------------------------------------------
