@@ -14,8 +14,8 @@
 typedef struct npyext_published {
     struct npyext_published *next;
     bool is_published;
-    npyx_file_info info; /* of the file as it was then */
-    const void *owner;   /* the object whose transaction is open; NULL: none */
+    npyx_file_info info;               /* of the file as it was then */
+    struct npyext_table_writer *owner; /* the object whose transaction is open; NULL: none */
     char table[];
 } npyext_published;
 

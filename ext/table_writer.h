@@ -4,9 +4,10 @@
  * A transaction of SQLite is one of the file: it is opened by the first statement that writes, and published
  * by xSync, so that COMMIT fails when that does; xRollback can still take it back. Where a database on disk
  * takes part in the transaction, xSync prepares the file and xCommit publishes it when that database has
- * committed. A table of mode 'w+' replaces what is at its path once,
- * and adds to its own file in later transactions. Rows are added to a .npy in place; an .npz or a .ten is
- * copied and replaced, because its reader looks at its end.
+ * committed. In between nobody else publishes at that path (target.h). A table of mode 'w+' replaces what is
+ * at its path once, and adds to its own file in later transactions. Rows are added to a .npy in place; an
+ * .npz or a .ten is copied and replaced, because its reader looks at its end, and so is a .npy with bytes
+ * behind its last item, which a ROLLBACK or a crash is to leave there.
  */
 #ifndef NPYEXT_TABLE_WRITER_H
 #define NPYEXT_TABLE_WRITER_H
@@ -44,7 +45,8 @@ typedef struct npyext_table_writer {
     bool is_vain;        /* nothing is to be published */
     bool may_be_empty;   /* not open, and a statement that adds rows may have run: one without rows */
     int empty_savepoint; /* the one that takes this back */
-    bool is_published;   /* by xSync; what xCommit makes final and xRollback takes back */
+    bool is_prepared;    /* by xSync, or published; what xCommit makes final and xRollback takes back */
+    bool is_superseded;  /* another table of the transaction has taken the path since */
     npyx_target target;
     int64_t nrows;        /* or arrays of an archive, that this transaction added */
     int64_t nrows_before; /* of a .npy that is added to */
@@ -81,8 +83,8 @@ npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error 
 void npyext_table_writer_commit(npyext_table_writer *writer);
 void npyext_table_writer_rollback(npyext_table_writer *writer);
 
-/* Takes back what xSync has published: a COMMIT that SQLITE_BUSY has put off leaves the transaction open to
- * more. To be called before anything is written. */
+/* Takes back what xSync has prepared or published: a COMMIT that SQLITE_BUSY has put off leaves the
+ * transaction open to more. To be called before anything is written. */
 void npyext_table_writer_withdraw(npyext_table_writer *writer);
 
 /* Savepoints, numbered as SQLite does: a number stands for all greater ones too. A return to where no row had

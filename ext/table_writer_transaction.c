@@ -19,53 +19,77 @@ int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
 
 /* ---- beginning ---- */
 
-/* Reads the header of the file that rows are added to, and goes to where its rows end. */
-static npyx_status find_end(npyext_table_writer *writer, npyx_error *error) {
-    static const char magic[] = "\x93NUMPY";
-    npyx_host *host = &writer->connection->host;
-    npyx_sink *sink = writer->target.sink;
-    int64_t file_nbytes = sink->nbytes;
+/* Describes the array that rows are added to. What is locked is read, and not what is at the path. */
+static npyx_status read_header(const npyext_table_writer *writer, npyx_array *array, npyx_error *error) {
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
-    size_t head_nbytes = file_nbytes < (int64_t)sizeof head ? (size_t)file_nbytes : sizeof head;
+    size_t head_nbytes = 0;
     npyx_source *source = NULL;
+    npyx_status status = npyx_source_open_sink(writer->target.sink, &source, error);
+    if (status == NPYX_OK)
+        status = npyx_source_read(source, 0, head, sizeof head, &head_nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_header_npy_read(source, head, head_nbytes, array, error);
+    if (status == NPYX_OK)
+        status = npyx_array_check_nbytes(array, source->nbytes, error);
+    npyx_source_close(source);
+    return status;
+}
+
+static bool is_as_declared(const npyext_table_writer *writer, const npyx_array *array) {
+    return npyx_dtype_is_same(array->dtype, writer->dtype) &&
+           npyx_dtype_byteorder(array->dtype) == npyx_dtype_byteorder(writer->dtype) &&
+           array->ndim == writer->ndim && (array->ndim == 1 || !array->fortran_order) &&
+           memcmp(array->shape + 1, writer->shape + 1, sizeof array->shape[0] * (size_t)(writer->ndim - 1)) ==
+               0;
+}
+
+/* Of several arrays that were saved one after the other rows would take the place of the next one. */
+static npyx_status check_behind(npyx_sink *sink, int64_t end_off, npyx_error *error) {
+    static const char magic[] = "\x93NUMPY";
+    char behind[sizeof magic - 1];
+    if (sink->nbytes - end_off < (int64_t)sizeof behind)
+        return NPYX_OK;
+    npyx_status status = npyx_sink_read(sink, end_off, behind, sizeof behind, error);
+    if (status == NPYX_OK && memcmp(behind, magic, sizeof behind) == 0)
+        return npyx_fail(error, NPYX_INVALID, end_off,
+                         "another array begins where this one ends (byte %" PRId64 "): rows would be written "
+                         "over it; write the arrays to an .npz, or each to a .npy of its own",
+                         end_off);
+    return status;
+}
+
+/* Finds where the rows end that more are added to. */
+static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_error *error) {
     npyx_array array;
-    npyx_array_init(&array, host);
-    npyx_status status = npyx_source_open_file(host, writer->path, &source, NULL, error);
-    if (status == NPYX_OK)
-        status = npyx_sink_read(sink, 0, head, head_nbytes, error);
-    if (status == NPYX_OK)
-        status = npyx_header_npy_read(source, head, head_nbytes, &array, error);
-    if (status == NPYX_OK)
-        status = npyx_array_check_nbytes(&array, file_nbytes, error);
-    bool is_same =
-        status == NPYX_OK && npyx_dtype_is_same(array.dtype, writer->dtype) &&
-        npyx_dtype_byteorder(array.dtype) == npyx_dtype_byteorder(writer->dtype) &&
-        array.ndim == writer->ndim && (array.ndim == 1 || !array.fortran_order) &&
-        memcmp(array.shape + 1, writer->shape + 1, sizeof array.shape[0] * (size_t)(writer->ndim - 1)) == 0;
-    if (status == NPYX_OK && !is_same)
+    npyx_array_init(&array, &writer->connection->host);
+    npyx_status status = read_header(writer, &array, error);
+    if (status == NPYX_OK && !is_as_declared(writer, &array))
         status = npyx_fail(error, NPYX_INVALID, -1,
                            "has changed since the table was made; drop the table and create it anew");
     if (status == NPYX_OK) {
         writer->nrows_before = array.shape[0];
         writer->header_nbytes = (size_t)array.data_off;
         writer->version_major = array.version_major;
+        *end_off = array.data_off + array.nbytes;
+        status = check_behind(writer->target.sink, *end_off, error);
     }
-    int64_t end_off = status == NPYX_OK ? array.data_off + array.nbytes : 0;
-    char behind[sizeof magic - 1];
-    if (status == NPYX_OK && file_nbytes - end_off >= (int64_t)sizeof behind)
-        status = npyx_sink_read(sink, end_off, behind, sizeof behind, error);
-    if (status == NPYX_OK && file_nbytes - end_off >= (int64_t)sizeof behind &&
-        memcmp(behind, magic, sizeof behind) == 0)
-        status =
-            npyx_fail(error, NPYX_INVALID, end_off,
-                      "another array begins where this one ends (byte %" PRId64 "): rows would be written "
-                      "over it",
-                      end_off);
-    if (status == NPYX_OK)
-        status = npyx_sink_cut(sink, end_off, error); /* what else lies behind it belongs to nothing */
     npyx_array_clear(&array);
-    npyx_source_close(source);
     return status;
+}
+
+/* Goes to where the rows end. What lies behind them belongs to nothing, but it stays until the COMMIT: such a
+ * file is copied, and the copy added to. */
+static npyx_status go_to_end(npyext_table_writer *writer, npyx_error *error) {
+    npyx_host *host = &writer->connection->host;
+    int64_t end_off = 0;
+    npyx_status status = find_end(writer, &end_off, error);
+    if (status != NPYX_OK || writer->target.sink->nbytes == end_off)
+        return status;
+    npyx_target_abandon(&writer->target);
+    status = npyx_target_open(&writer->target, host, NPYX_TARGET_COPY, writer->path, error);
+    if (status == NPYX_OK)
+        status = find_end(writer, &end_off, error);
+    return status == NPYX_OK ? npyx_sink_cut(writer->target.sink, end_off, error) : status;
 }
 
 /* Room for the header, whose size does not depend on the number of rows. */
@@ -130,7 +154,7 @@ static npyx_status open_target(npyext_table_writer *writer, const npyext_publish
     status = reserve_row(writer, error);
     if (status != NPYX_OK)
         return status;
-    return kind == NPYX_TARGET_NEW ? reserve_header(writer, error) : find_end(writer, error);
+    return kind == NPYX_TARGET_NEW ? reserve_header(writer, error) : go_to_end(writer, error);
 }
 
 npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error) {
@@ -172,7 +196,7 @@ static void close_transaction(npyext_table_writer *writer) {
     npyext_published *record = record_of(writer); /* there is one: begin made it */
     npyext_table_writer_release(writer, BEGINNING);
     npyext_array_builder_clear(&writer->row);
-    writer->is_open = writer->is_published = false;
+    writer->is_open = writer->is_prepared = writer->is_superseded = false;
     if (record != NULL && record->owner == writer)
         record->owner = NULL;
 }
@@ -199,9 +223,27 @@ void npyext_table_writer_rollback(npyext_table_writer *writer) {
 }
 
 void npyext_table_writer_withdraw(npyext_table_writer *writer) {
-    if (writer->is_published)
+    if (writer->is_prepared)
         npyx_target_withdraw(&writer->target);
-    writer->is_published = false;
+    writer->is_prepared = false;
+}
+
+/* Two tables of a connection may write the same file in one transaction. The one that is published later has
+ * the path, as if the other one had committed before: so that one makes way, and lets go of the lock. */
+static npyx_status supersede_others(npyext_table_writer *writer, npyx_error *error) {
+    for (npyext_published *record = writer->connection->published; record != NULL; record = record->next) {
+        npyext_table_writer *other = record->owner;
+        if (other == NULL || other == writer || !other->is_prepared ||
+            !npyx_target_is_at_path_of(&other->target, &writer->target))
+            continue;
+        if (!writer->is_new)
+            return npyx_fail(
+                error, NPYX_INVALID, -1,
+                "is written by another table of this transaction, too; commit one of them first");
+        npyext_table_writer_withdraw(other);
+        other->is_superseded = true;
+    }
+    return NPYX_OK;
 }
 
 /* The header with the number of rows, to be written when all of them are on disk. */
@@ -262,23 +304,23 @@ npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error 
     if (writer->is_spoilt)
         return npyx_fail(error, NPYX_IO, -1,
                          "rows that a ROLLBACK TO should have taken out are still there; roll all back");
+    npyext_table_writer_withdraw(writer);
+    writer->is_superseded = false;
     writer->is_vain = writer->nrows == 0 && (writer->has_taken_back || !writer->is_new);
     if (writer->is_vain)
         return NPYX_OK;
     npyext_connection_begin(writer->connection);
-    npyext_table_writer_withdraw(writer);
     status = writer->format == NPYX_FORMAT_NPY ? seal_header(writer, error)
                                                : npyx_archive_writer_finish(writer->archive, error);
     if (status == NPYX_OK)
+        status = supersede_others(writer, error);
+    if (status == NPYX_OK)
         status = npyx_target_prepare(&writer->target, error);
+    writer->is_prepared = status == NPYX_OK;
     bool does_another_write = false;
     if (status == NPYX_OK)
         status = look_for_others(writer->connection->db, &does_another_write, error);
-    if (status != NPYX_OK || does_another_write)
-        return status;
-    status = npyx_target_publish(&writer->target, error);
-    writer->is_published = status == NPYX_OK;
-    return status;
+    return status != NPYX_OK || does_another_write ? status : npyx_target_publish(&writer->target, error);
 }
 
 void npyext_table_writer_commit(npyext_table_writer *writer) {
@@ -290,6 +332,13 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
         return;
     }
     close_archive(writer);
+    if (writer->is_superseded) { /* the file that it has written is not at the path any more */
+        npyx_target_abandon(&writer->target);
+        record->is_published = true;
+        record->info = (npyx_file_info){0};
+        close_transaction(writer);
+        return;
+    }
     npyx_status status = npyx_target_commit(&writer->target, &writer->lost);
     writer->lost.status = status;
     if (status != NPYX_OK)

@@ -50,13 +50,10 @@ void npyx_sink_close(npyx_sink *sink);
 npyx_status npyx_sink_open_memory(npyx_buffer *buffer, npyx_sink **sink, npyx_error *error);
 
 /* Writes to a file open for reading and writing, which stays the caller's and outlives the sink. The sink is
- * nbytes long from the start: what the file holds behind them will be written over. */
+ * nbytes long from the start, and these cannot be cut off; what the file holds behind them will be written
+ * over. */
 npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
                                 npyx_error *error);
-
-/* The least that such a sink was ever long: the file's bytes before there are as they were when it was
- * opened, but for what was rewritten. */
-int64_t npyx_sink_file_lowest(const npyx_sink *sink);
 
 /* What the sink holds at this moment, to be read; borrows the sink, which must not be written to before the
  * source is closed. */

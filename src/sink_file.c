@@ -17,7 +17,7 @@ typedef struct file_sink {
     int descriptor;
     bool may_have_tail; /* the file may be longer than what was written to it */
     int64_t file_nbytes;
-    int64_t lowest_nbytes;  /* that the sink ever was long */
+    int64_t first_nbytes;   /* that stay */
     size_t buffered_nbytes; /* behind file_nbytes */
     uint8_t buffer[BUFFER_NBYTES];
 } file_sink;
@@ -130,6 +130,8 @@ static npyx_status shorten(file_sink *file, int64_t nbytes, npyx_error *error) {
 
 static npyx_status file_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) {
     file_sink *file = (file_sink *)sink;
+    if (nbytes < file->first_nbytes)
+        return npyx_fail(error, NPYX_INVALID, nbytes, "what was there before cannot be cut off");
     if (nbytes < file->file_nbytes) {
         npyx_status status = shorten(file, nbytes, error);
         if (status != NPYX_OK)
@@ -138,8 +140,6 @@ static npyx_status file_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) 
     }
     file->buffered_nbytes = (size_t)(nbytes - file->file_nbytes);
     sink->nbytes = nbytes;
-    if (nbytes < file->lowest_nbytes)
-        file->lowest_nbytes = nbytes;
     return NPYX_OK;
 }
 
@@ -164,12 +164,8 @@ npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes,
     file->base = (npyx_sink){.ops = &file_ops, .host = host, .nbytes = nbytes};
     file->descriptor = descriptor;
     file->may_have_tail = true;
-    file->file_nbytes = file->lowest_nbytes = nbytes;
+    file->file_nbytes = file->first_nbytes = nbytes;
     file->buffered_nbytes = 0;
     *sink = &file->base;
     return NPYX_OK;
-}
-
-int64_t npyx_sink_file_lowest(const npyx_sink *sink) {
-    return ((const file_sink *)sink)->lowest_nbytes;
 }

@@ -18,16 +18,17 @@ typedef struct npyx_target_file {
     pid_t process; /* that opened it: a forked copy of it leaves the file to that one */
     int folder;
     int descriptor;
-    int original; /* of NPYX_TARGET_COPY what is copied, locked; -1 otherwise */
+    int replaced; /* what it takes the place of: what is copied, locked, or was looked at last; -1: nothing */
     char *folder_path;
     char *name;                           /* in the folder */
-    char beside[NPYX_TARGET_NAME_NBYTES]; /* what the file is called now; '' when it has no name of its own */
-    int64_t original_nbytes;              /* of a file that is extended */
+    char beside[NPYX_TARGET_NAME_NBYTES]; /* the file's own name, or when it is published that of the one
+                                           * replaced; '' for none */
+    npyx_target_lock lock;
+    int64_t original_nbytes; /* of a file that is extended */
     bool is_prepared;
     bool is_published; /* and not yet for good */
     bool keeps_tail;   /* of a file that is extended: what was added is not to be cut off */
-    npyx_target_replaced replaced;
-    uint8_t *seal; /* NULL: none. Behind it the bytes that it is written over. */
+    uint8_t *seal;     /* NULL: none. Behind it the bytes that it is written over. */
     size_t seal_nbytes;
     int64_t seal_off;
 } npyx_target_file;
@@ -43,14 +44,6 @@ static npyx_status open_folder(npyx_target_file *file, const char *path, npyx_er
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "its folder does not exist");
     return file->folder < 0 ? npyx_path_fail(file->host, error, errno, "its folder cannot be opened")
                             : NPYX_OK;
-}
-
-/* What stands at the path: a regular file, or nothing. */
-static npyx_status look(const npyx_target_file *file, struct stat *found, bool *is_found, npyx_error *error) {
-    *is_found = fstatat(file->folder, file->name, found, AT_SYMLINK_NOFOLLOW) == 0;
-    if (*is_found)
-        return npyx_file_check_regular(found, error);
-    return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be examined");
 }
 
 /* As open(2) would have it: who may not write to a file may not replace it, and it keeps its owner and its
@@ -83,76 +76,152 @@ static npyx_status make_file(npyx_target_file *file, bool uses_names, npyx_error
     return status;
 }
 
-static npyx_status copy_from(npyx_target *target, const char *path, npyx_error *error) {
+static npyx_status fail_examine(npyx_error *error) {
+    if (errno == ENOENT)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
+    return npyx_fail_errno(error, errno, "cannot be examined");
+}
+
+static npyx_status examine(int descriptor, struct stat *found, npyx_error *error) {
+    return fstat(descriptor, found) == 0 ? NPYX_OK : fail_examine(error);
+}
+
+/* Copies what is at off of the file that is replaced; *nbytes is 0 at its end. It is read through the
+ * descriptor that is locked: its path may lead to a file by now that is going to be taken back. */
+static npyx_status copy_piece(npyx_target *target, int64_t off, uint8_t *piece, size_t *nbytes,
+                              npyx_error *error) {
     npyx_host *host = target->file->host;
-    npyx_source *source = NULL;
+    ssize_t n;
+    do
+        n = pread(target->file->replaced, piece, COPIED_NBYTES, (off_t)off);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return npyx_fail_errno(error, errno, "cannot be read");
+    *nbytes = (size_t)n;
+    host->counters.read_calls++;
+    host->counters.bytes_read += n;
+    npyx_status status = npyx_sink_append(target->sink, piece, *nbytes, error);
+    return status == NPYX_OK ? npyx_poll(host, error) : status;
+}
+
+static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
+    npyx_host *host = target->file->host;
     uint8_t *piece = npyx_alloc(host, COPIED_NBYTES);
-    npyx_status status = NPYX_OK;
-    if (piece == NULL)
-        status = npyx_fail_nomem(error);
-    else
-        status = npyx_source_open_file(host, path, &source, &target->info, error);
-    size_t nbytes = COPIED_NBYTES;
-    for (int64_t off = 0; status == NPYX_OK && nbytes == COPIED_NBYTES; off += COPIED_NBYTES) {
-        status = npyx_source_read(source, off, piece, COPIED_NBYTES, &nbytes, error);
-        if (status == NPYX_OK)
-            status = npyx_sink_append(target->sink, piece, nbytes, error);
-        if (status == NPYX_OK)
-            status = npyx_poll(host, error);
-    }
-    npyx_source_close(source);
+    npyx_status status = piece == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    size_t nbytes = 1;
+    for (int64_t off = 0; status == NPYX_OK && nbytes > 0; off += (int64_t)nbytes)
+        status = copy_piece(target, off, piece, &nbytes, error);
     npyx_free(host, piece);
     return status;
 }
 
-/* Opens the file that is added to, and locks it against others who do. */
-static npyx_status lock_file(const npyx_target_file *file, int *descriptor, npyx_error *error) {
+/* Opens the file that is added to, and locks it against others who do. NPYX_DONE: somebody holds it, or it
+ * has just been replaced; *is_held says which. */
+static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, bool *is_held,
+                               npyx_error *error) {
+    struct stat found;
+    *is_held = false;
+    if (fstatat(file->folder, file->name, &found, AT_SYMLINK_NOFOLLOW) != 0)
+        return fail_examine(error);
+    npyx_status status = npyx_file_check_regular(&found, error);
+    if (status != NPYX_OK)
+        return status;
     *descriptor = openat(file->folder, file->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (*descriptor < 0)
-        return npyx_fail_errno(error, errno, "cannot be opened for writing");
+        return errno == ENOENT ? NPYX_DONE : npyx_fail_errno(error, errno, "cannot be opened for writing");
     bool is_locked = flock(*descriptor, LOCK_EX | LOCK_NB) == 0;
-    if (!is_locked && errno == EWOULDBLOCK)
-        return npyx_fail(error, NPYX_IO, -1, "is being added to by another writer");
-    if (!is_locked)
-        return npyx_fail_errno(error, errno, "cannot be locked");
-    if (!npyx_target_leads_to(file->folder, file->name, *descriptor))
-        return npyx_fail(error, NPYX_IO, -1, "was replaced while it was opened");
-    return NPYX_OK;
+    *is_held = !is_locked && errno == EWOULDBLOCK;
+    if (!is_locked && !*is_held)
+        status = npyx_fail_errno(error, errno, "cannot be locked");
+    else if (*is_held || !npyx_target_leads_to(file->folder, file->name, *descriptor))
+        status = NPYX_DONE;
+    if (status != NPYX_OK) {
+        close(*descriptor);
+        *descriptor = -1;
+    }
+    return status;
+}
+
+/* Whoever publishes at this moment holds the file at the path, too, and may yet take it away: only who holds
+ * it while nobody publishes adds to it. */
+static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error *error) {
+    enum { NTRIES = 100 };
+    bool is_held = false;
+    npyx_status status = NPYX_DONE;
+    for (int i = 0; i < NTRIES && status == NPYX_DONE && !(is_held && file->lock.is_held); i++) {
+        npyx_status taken =
+            is_held ? npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error)
+                    : NPYX_OK;
+        if (taken == NPYX_DONE || taken == NPYX_IO)
+            break;
+        status = taken == NPYX_OK ? try_to_lock(file, descriptor, &is_held, error) : taken;
+    }
+    npyx_target_lock_release(&file->lock, file->folder, file->name);
+    if (status != NPYX_DONE)
+        return status;
+    return npyx_fail(error, NPYX_IO, -1,
+                     is_held ? "is being added to by another writer" : "was replaced while it was opened");
+}
+
+/* ---- the kinds ---- */
+
+static npyx_status open_new(npyx_target *target, bool uses_names, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    struct stat found;
+    int seen;
+    npyx_status status = npyx_target_look(file->folder, file->name, &seen, &found, error);
+    target->has_info = status == NPYX_OK && seen >= 0;
+    if (target->has_info) {
+        target->info = npyx_file_info_of_stat(&found);
+        status = npyx_target_check_replaceable(seen, error);
+        close(seen);
+    }
+    if (status == NPYX_OK)
+        status = make_file(file, uses_names, error);
+    return status == NPYX_OK && target->has_info ? take_permissions(file, &found, error) : status;
+}
+
+static npyx_status open_extended(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    struct stat found;
+    npyx_status status = lock_file(file, &file->descriptor, error);
+    if (status == NPYX_OK)
+        status = examine(file->descriptor, &found, error);
+    target->has_info = status == NPYX_OK;
+    if (status == NPYX_OK) {
+        target->info = npyx_file_info_of_stat(&found);
+        file->original_nbytes = found.st_size;
+    }
+    return status;
+}
+
+static npyx_status open_copy(npyx_target *target, bool uses_names, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    struct stat found;
+    npyx_status status = lock_file(file, &file->replaced, error);
+    if (status == NPYX_OK)
+        status = examine(file->replaced, &found, error);
+    target->has_info = status == NPYX_OK;
+    if (target->has_info)
+        target->info = npyx_file_info_of_stat(&found);
+    if (status == NPYX_OK)
+        status = make_file(file, uses_names, error);
+    return status == NPYX_OK ? take_permissions(file, &found, error) : status;
 }
 
 static npyx_status open_file(npyx_target *target, const char *path, bool uses_names, npyx_error *error) {
     npyx_target_file *file = target->file;
-    struct stat found;
     npyx_status status = open_folder(file, path, error);
-    if (status == NPYX_OK)
-        status = look(file, &found, &target->has_info, error);
     if (status != NPYX_OK)
         return status;
-    if (!target->has_info && file->kind != NPYX_TARGET_NEW)
-        return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
     npyx_target_sweep(file->folder, file->name);
-    if (file->kind == NPYX_TARGET_EXTEND) {
-        status = lock_file(file, &file->descriptor, error);
-        if (status == NPYX_OK && fstat(file->descriptor, &found) != 0)
-            status = npyx_fail_errno(error, errno, "cannot be examined");
-        if (status == NPYX_OK)
-            status = npyx_file_check_regular(&found, error);
-        if (status == NPYX_OK)
-            file->original_nbytes = found.st_size;
-    } else {
-        if (file->kind == NPYX_TARGET_COPY)
-            status = lock_file(file, &file->original, error);
-        if (status == NPYX_OK)
-            status = make_file(file, uses_names, error);
-        if (status == NPYX_OK && target->has_info)
-            status = take_permissions(file, &found, error);
-    }
+    status = file->kind == NPYX_TARGET_EXTEND ? open_extended(target, error)
+             : file->kind == NPYX_TARGET_COPY ? open_copy(target, uses_names, error)
+                                              : open_new(target, uses_names, error);
     if (status == NPYX_OK)
         status =
             npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error);
-    if (target->has_info)
-        target->info = npyx_file_info_of_stat(&found);
-    return status == NPYX_OK && file->kind == NPYX_TARGET_COPY ? copy_from(target, path, error) : status;
+    return status == NPYX_OK && file->kind == NPYX_TARGET_COPY ? copy_replaced(target, error) : status;
 }
 
 /* ---- publishing ---- */
@@ -214,21 +283,21 @@ static void withdraw_extension(npyx_target *target) {
     file->keeps_tail = status != NPYX_OK;
 }
 
-/* Gives the path back what was there, unless it has gone to somebody else since. */
+/* Gives the path back what was there, unless a program that knows nothing of locks has taken it since. */
 static void withdraw_file(npyx_target_file *file) {
     if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
         return;
-    if (file->replaced == NPYX_TARGET_REPLACED_KEPT) {
-        npyx_target_replace(file->folder, file->beside, file->name, &file->replaced, NULL);
-    } else if (file->replaced == NPYX_TARGET_REPLACED_NOTHING) {
-        npyx_target_link(file->folder, file->name, file->descriptor, file->beside, NULL);
-        unlinkat(file->folder, file->name, 0);
-    }
+    if (npyx_target_leads_to(file->folder, file->beside, file->replaced))
+        npyx_target_swap(file->folder, file->name, file->beside, NULL);
+    else if (file->replaced < 0)
+        npyx_target_move_out(file->folder, file->name, file->descriptor, file->beside);
     (void)sync_folder(file, NULL);
 }
 
+/* The lock stays, if it is held. */
 static void withdraw(npyx_target *target) {
     npyx_target_file *file = target->file;
+    file->is_prepared = false;
     if (!file->is_published)
         return;
     file->is_published = false;
@@ -257,7 +326,11 @@ static void close_target(npyx_target *target) {
     npyx_target_file *file = target->file;
     npyx_sink_close(target->sink);
     unlock_and_close(file, file->descriptor);
-    unlock_and_close(file, file->original);
+    unlock_and_close(file, file->replaced);
+    if (is_ours(file)) /* last: who waits for it finds the files unlocked */
+        npyx_target_lock_release(&file->lock, file->folder, file->name);
+    else if (file->lock.is_held)
+        close(file->lock.descriptor);
     if (file->folder >= 0)
         close(file->folder);
     npyx_host *host = file->host;
@@ -269,17 +342,17 @@ static void close_target(npyx_target *target) {
     target->file = NULL;
 }
 
-/* Leaves everything as it was before the target was opened. */
+/* Leaves everything as it was before the target was opened, or for good as it is now. */
 static void take_back(npyx_target *target) {
     npyx_target_file *file = target->file;
     withdraw(target);
     if (file->kind == NPYX_TARGET_EXTEND && target->sink != NULL && !file->keeps_tail) {
-        off_t lowest_nbytes = (off_t)npyx_sink_file_lowest(target->sink);
         struct stat now; /* a file that was not added to keeps its times */
-        if (fstat(file->descriptor, &now) != 0 || now.st_size != lowest_nbytes)
-            (void)!ftruncate(file->descriptor, lowest_nbytes);
+        if (fstat(file->descriptor, &now) != 0 || now.st_size != file->original_nbytes)
+            (void)!ftruncate(file->descriptor, (off_t)file->original_nbytes);
     }
-    if (file->beside[0] != '\0')
+    if (file->beside[0] != '\0' && (npyx_target_leads_to(file->folder, file->beside, file->descriptor) ||
+                                    npyx_target_leads_to(file->folder, file->beside, file->replaced)))
         unlinkat(file->folder, file->beside, 0);
 }
 
@@ -298,7 +371,7 @@ npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_targe
     if (target->file == NULL)
         return npyx_fail_nomem(error);
     *target->file = (npyx_target_file){
-        .host = host, .kind = kind, .process = getpid(), .folder = -1, .descriptor = -1, .original = -1};
+        .host = host, .kind = kind, .process = getpid(), .folder = -1, .descriptor = -1, .replaced = -1};
     npyx_status status = open_file(target, path, uses_names, error);
     if (status != NPYX_OK)
         npyx_target_abandon(target);
@@ -314,6 +387,12 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {
     if (target->has_info)
         *info = target->info;
     return target->has_info;
+}
+
+bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other) {
+    struct stat one, two;
+    return strcmp(target->file->name, other->file->name) == 0 && fstat(target->file->folder, &one) == 0 &&
+           fstat(other->file->folder, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
 /* ---- what a commit does ---- */
@@ -348,29 +427,107 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
     return NPYX_OK;
 }
 
+static npyx_status fail_replaced(npyx_error *error) {
+    return npyx_fail(error, NPYX_IO, -1, "was replaced by another file while it was added to");
+}
+
+/* Looks at what a new file takes the place of, which may not be what was there when it was begun. */
+static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
+    struct stat found;
+    if (file->replaced >= 0)
+        close(file->replaced);
+    npyx_status status = npyx_target_look(file->folder, file->name, &file->replaced, &found, error);
+    return status == NPYX_OK && file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, error)
+                                                    : status;
+}
+
+/* Takes the lock, and sees to it that all is ready for the path. */
+static npyx_status claim_path(npyx_target_file *file, npyx_error *error) {
+    bool is_extended = file->kind == NPYX_TARGET_EXTEND;
+    npyx_status status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
+    if (status == NPYX_DONE) /* a folder that this process cannot write to, nor take a file's place in */
+        status = is_extended ? NPYX_OK : NPYX_IO;
+    if (status == NPYX_OK && file->kind == NPYX_TARGET_NEW)
+        status = look_at_replaced(file, error);
+    else if (status == NPYX_OK &&
+             !npyx_target_leads_to(file->folder, file->name, is_extended ? file->descriptor : file->replaced))
+        status = fail_replaced(error);
+    if (status == NPYX_OK && !is_extended && file->beside[0] == '\0')
+        status = npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    return status;
+}
+
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
-    bool is_extended = file->kind == NPYX_TARGET_EXTEND, is_found;
-    struct stat found;
     if (!is_ours(file))
         return npyx_fail(error, NPYX_INVALID, -1,
                          "cannot be published by a child of the process that opened it");
+    npyx_target_withdraw(target);
     npyx_status status = npyx_sink_flush(target->sink, error);
-    if (status == NPYX_OK && !is_extended)
+    if (status == NPYX_OK && file->kind != NPYX_TARGET_EXTEND)
         status = write_seal(target, error);
     if (status == NPYX_OK)
         status = sync_file(file, error);
-    if (status != NPYX_OK)
-        return status;
-    int added_to = file->kind == NPYX_TARGET_COPY ? file->original : is_extended ? file->descriptor : -1;
-    if (added_to >= 0 && !npyx_target_leads_to(file->folder, file->name, added_to))
-        return npyx_fail(error, NPYX_IO, -1, "was replaced by another file while it was added to");
-    if (!is_extended)
-        status = look(file, &found, &is_found, error);
-    if (status == NPYX_OK && !is_extended && file->beside[0] == '\0')
-        status = npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    if (status == NPYX_OK)
+        status = claim_path(file, error);
     file->is_prepared = status == NPYX_OK;
+    if (!file->is_prepared)
+        npyx_target_lock_release(&file->lock, file->folder, file->name);
     return status;
+}
+
+/* Another program, which knows nothing of the lock, has put a file at the path since it was looked at. That
+ * one has the name beside now: it is replaced like the other, or put back. */
+static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
+    struct stat found;
+    int seen = -1;
+    npyx_status status = file->kind == NPYX_TARGET_COPY
+                             ? fail_replaced(error)
+                             : npyx_target_look(file->folder, file->beside, &seen, &found, error);
+    if (status == NPYX_OK && seen >= 0)
+        status = npyx_target_check_replaceable(seen, error);
+    if (status == NPYX_OK) {
+        close(file->replaced);
+        file->replaced = seen;
+        return NPYX_OK;
+    }
+    if (seen >= 0)
+        close(seen);
+    npyx_target_swap(file->folder, file->name, file->beside, NULL);
+    return status;
+}
+
+/* NPYX_DONE: another program has changed what is at the path, which is to be looked at again. */
+static npyx_status try_to_take_path(npyx_target_file *file, npyx_error *error) {
+    if (!npyx_target_leads_to(file->folder, file->beside, file->descriptor))
+        return npyx_fail(error, NPYX_IO, -1, "cannot take its place (the new file, %s, was removed)",
+                         file->beside);
+    npyx_status status;
+    if (file->replaced < 0) {
+        status = npyx_target_move_in(file->folder, file->name, file->beside, error);
+        if (status == NPYX_OK)
+            file->beside[0] = '\0';
+        return status;
+    }
+    status = npyx_target_swap(file->folder, file->name, file->beside, error);
+    if (status == NPYX_NOT_FOUND)
+        return file->kind == NPYX_TARGET_COPY ? fail_replaced(error) : NPYX_DONE;
+    bool is_looked_at =
+        file->beside[0] == '\0' || npyx_target_leads_to(file->folder, file->beside, file->replaced);
+    return status == NPYX_OK && !is_looked_at ? accept_replaced(file, error) : status;
+}
+
+static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
+    enum { NTRIES = 20 };
+    npyx_status status = try_to_take_path(file, error);
+    for (int i = 0; i < NTRIES && status == NPYX_DONE; i++) {
+        status = look_at_replaced(file, error);
+        if (status == NPYX_OK)
+            status = try_to_take_path(file, error);
+    }
+    if (status != NPYX_DONE)
+        return status;
+    return npyx_fail(error, NPYX_IO, -1, "cannot take its place (others keep changing it)");
 }
 
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
@@ -380,13 +537,13 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
         return npyx_fail(error, NPYX_INVALID, -1, "cannot be published: it was not prepared");
     if (file->is_published)
         return NPYX_OK;
-    file->is_published = file->kind == NPYX_TARGET_EXTEND;
     if (file->kind == NPYX_TARGET_EXTEND) {
+        file->is_published = true;
         status = write_seal(target, error);
         if (status == NPYX_OK)
             status = sync_file(file, error);
     } else {
-        status = npyx_target_replace(file->folder, file->beside, file->name, &file->replaced, error);
+        status = take_path(file, error);
         file->is_published = status == NPYX_OK;
         if (status == NPYX_OK)
             status = sync_folder(file, error);
@@ -397,8 +554,11 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
 }
 
 void npyx_target_withdraw(npyx_target *target) {
-    if (target->file != NULL)
-        withdraw(target);
+    npyx_target_file *file = target->file;
+    if (file == NULL || !is_ours(file))
+        return;
+    withdraw(target);
+    npyx_target_lock_release(&file->lock, file->folder, file->name);
 }
 
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {

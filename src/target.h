@@ -2,17 +2,22 @@
  * A file that is being written, and what becomes of it.
  *
  * NPYX_TARGET_NEW and NPYX_TARGET_COPY write to a file without a name (O_TMPFILE) in the folder of the path;
- * it gets a name and changes places with what is at the path by rename(2), so that whoever opens the path
- * finds the old contents or the new ones whole, whatever happens to this process. Where the file system has
- * no files without names, one with a name of its own (`.NAME.XXXXXXXXXXXX.npyext`, locked with flock while
- * its writer lives) is used; such a name is also what a crash between link and the end of a commit leaves,
- * and the next writer of the same path removes those that nobody holds a lock on.
+ * it gets a name beside the path and changes places with what is at the path by renameat2(2), so that whoever
+ * opens the path finds the old contents or the new ones whole, whatever happens to this process. Where the
+ * file system has no files without names, it has one from the start, locked with flock while its writer
+ * lives.
  *
  * NPYX_TARGET_EXTEND adds to the file in place, behind nbytes that no reader looks beyond; what makes the
- * added bytes count (a header's length) is written last, by the commit.
+ * added bytes count (a header's length) is written last, by the commit. What was there is never cut off.
  *
- * The file that COPY and EXTEND add to is locked with flock, so that of two who add to it at the same time
- * one is refused; and one that another file has taken the place of by the end is not published.
+ * From prepare to the end of its commit a target holds the path's lock (target_lock.h): nobody else publishes
+ * there in between, so what was published can be taken back, and who waits sees it only when it is for good.
+ * The file that COPY and EXTEND add to is locked as well, from the opening on, so that of two who add to it
+ * at the same time one is refused; and one that another file has taken the place of by then is not published.
+ *
+ * A new file replaces only one that is empty or an array file by its first bytes: looked at when the target
+ * is opened, and again when it is prepared. Other programs know nothing of locks; what they put at the path
+ * meanwhile is told by its inode, and put back unless it could be replaced too.
  *
  * A path that is a symbolic link stands for what it points to, as it does for open(2). Anything at it but a
  * regular file is refused. Permissions are those that open(2) gives: those of the file that is replaced, else
@@ -40,8 +45,9 @@ typedef struct npyx_target {
 } npyx_target;
 
 /* Opens the target; *target is zero-initialised. NPYX_NOT_FOUND for COPY and EXTEND without a file at the
- * path (and for a folder that does not exist), NPYX_IO with the system's reason otherwise, and for COPY and
- * EXTEND of a file that another one adds to at this moment. */
+ * path (and for a folder that does not exist), NPYX_INVALID for a file that is not to be replaced, NPYX_IO
+ * with the system's reason otherwise, and for COPY and EXTEND of a file that another one adds to at this
+ * moment. */
 npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
                              npyx_error *error);
 
@@ -54,15 +60,22 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
 npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
                              npyx_error *error);
 
-/* The long part of a commit: writes out and syncs what the sink holds, gives the file a name. For EXTEND and
- * COPY also that the path still leads to the file. More may be appended all the same, and prepared again. */
+/* Whether both are open for the same path. */
+bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other);
+
+/* The long part of a commit: writes out and syncs what the sink holds, takes the path's lock (waiting for
+ * whoever has it: NPYX_IO when that takes long), gives the file a name. NPYX_INVALID for a file that is not
+ * to be replaced, NPYX_IO when COPY's or EXTEND's path leads elsewhere. More may be appended all the same,
+ * after withdraw, and prepared again. */
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
 
 /* Makes the path lead to the new contents, on disk too; the folder is synced. To be called after prepare.
  * When it fails the path is as before. Until the commit it can be taken back: by withdraw, after which the
- * target can be written to again, or by abandon. (Where the file system cannot exchange two files, a file
- * that was replaced does not come back.) */
+ * target can be written to again and others can publish, or by abandon. (Where the file system can neither
+ * exchange two files nor give one a second name, a file that was replaced does not come back.) */
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error);
+
+/* Undoes publish and prepare; does nothing when there is nothing to undo. */
 void npyx_target_withdraw(npyx_target *target);
 
 /* Publishes, unless that was done, for good. To be called after prepare; the target is closed whatever the

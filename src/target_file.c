@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,9 @@
 #include <unistd.h>
 
 #include "file_system.h"
-#include "siphash.h"
+#include "header_npy.h"
+#include "header_ten.h"
+#include "lookalike.h"
 
 /* ---- paths ---- */
 
@@ -81,41 +82,63 @@ npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder
     return status;
 }
 
-/* ---- names ---- */
+/* ---- what stands at the path ---- */
 
-void npyx_target_name(const char *name, int i, char beside[NPYX_TARGET_NAME_NBYTES]) {
-    static const uint8_t no_key[NPYX_SIPHASH_KEY_NBYTES];
-    enum { KEPT_NBYTES = 200 }; /* of a name; file systems allow 255 bytes */
-    uint64_t number = npyx_siphash(no_key, name, strlen(name)) + (unsigned)i;
-    snprintf(beside, NPYX_TARGET_NAME_NBYTES, ".%.*s.%012" PRIx64 ".npyext", KEPT_NBYTES, name,
-             number & 0xffffffffffffu);
+npyx_status npyx_target_look(int folder, const char *name, int *descriptor, struct stat *found,
+                             npyx_error *error) {
+    static const char what[] = "cannot be examined";
+    *descriptor = -1;
+    /* what is no file is not opened: a FIFO would wait, and a tape go back */
+    if (fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, what);
+    npyx_status status = npyx_file_check_regular(found, error);
+    if (status != NPYX_OK)
+        return status;
+    *descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (*descriptor < 0)
+        return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, what);
+    if (fstat(*descriptor, found) != 0)
+        status = npyx_fail_errno(error, errno, what);
+    else
+        status = npyx_file_check_regular(found, error);
+    if (status == NPYX_OK)
+        return NPYX_OK;
+    close(*descriptor);
+    *descriptor = -1;
+    return status;
 }
 
-bool npyx_target_leads_to(int folder, const char *name, int descriptor) {
-    struct stat named, opened;
-    return fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(descriptor, &opened) == 0 &&
-           named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+static bool is_array_file(const uint8_t *head, size_t nbytes) {
+    bool is_zip = nbytes >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
+    return is_zip || npyx_header_npy_has_magic(head, nbytes) || npyx_header_ten_has_magic(head, nbytes);
 }
 
-/* Removes the file of that name unless somebody holds its lock. */
-static void sweep_name(int folder, const char *beside) {
-    struct stat found;
-    int descriptor = openat(folder, beside, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0)
-        return;
-    if (fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) &&
-        flock(descriptor, LOCK_EX | LOCK_NB) == 0 && npyx_target_leads_to(folder, beside, descriptor))
-        unlinkat(folder, beside, 0);
-    close(descriptor);
+static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error *error) {
+    const char *what = npyx_lookalike(head, nbytes);
+    char shown[16] = "";
+    if (what != NULL)
+        return npyx_fail(error, NPYX_INVALID, -1, "is %s, which is not replaced; remove it first", what);
+    for (size_t i = 0; i < nbytes && i < 4; i++)
+        snprintf(shown + 3 * i, sizeof shown - 3 * i, " %02X", head[i]);
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "is no array file (begins with the byte%s%s), and is not replaced; remove it first",
+                     nbytes == 1 ? "" : "s", shown);
 }
 
-void npyx_target_sweep(int folder, const char *name) {
-    char beside[NPYX_TARGET_NAME_NBYTES];
-    for (int i = 0; i < NPYX_TARGET_NNAMES; i++) {
-        npyx_target_name(name, i, beside);
-        sweep_name(folder, beside);
-    }
+npyx_status npyx_target_check_replaceable(int descriptor, npyx_error *error) {
+    uint8_t head[NPYX_LOOKALIKE_NBYTES];
+    size_t nbytes = 0;
+    ssize_t n;
+    do {
+        n = pread(descriptor, head + nbytes, sizeof head - nbytes, (off_t)nbytes);
+        nbytes += n < 0 ? 0 : (size_t)n;
+    } while ((n > 0 && nbytes < sizeof head) || (n < 0 && errno == EINTR));
+    if (n < 0)
+        return npyx_fail_errno(error, errno, "cannot be examined");
+    return nbytes == 0 || is_array_file(head, nbytes) ? NPYX_OK : fail_replacing(head, nbytes, error);
 }
+
+/* ---- files ---- */
 
 static npyx_status fail_make(npyx_error *error, int errno_value) {
     if (errno_value == EEXIST)
@@ -140,67 +163,129 @@ npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *e
     return NPYX_OK;
 }
 
+/* Makes a file of that name. NPYX_DONE: there is one, or it was swept away before it was locked. */
+static npyx_status make_file(int folder, const char *beside, int *descriptor, npyx_error *error) {
+    *descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (*descriptor < 0)
+        return errno == EEXIST ? NPYX_DONE : fail_make(error, errno);
+    bool is_taken = flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!is_taken && npyx_target_leads_to(folder, beside, *descriptor))
+        return NPYX_OK;
+    close(*descriptor);
+    *descriptor = -1;
+    return NPYX_DONE;
+}
+
 npyx_status npyx_target_make_named(int folder, const char *name, int *descriptor,
                                    char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
-    for (int i = 0; i < NPYX_TARGET_NNAMES; i++) {
+    npyx_target_name(name, 1, beside);
+    npyx_status status = make_file(folder, beside, descriptor, error);
+    if (status == NPYX_DONE) /* of a writer who lives, or did */
+        npyx_target_sweep_files(folder, name);
+    for (int i = 1; status == NPYX_DONE && i <= NPYX_TARGET_NNAMES; i++) {
         npyx_target_name(name, i, beside);
-        *descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (*descriptor < 0 && errno != EEXIST)
-            return fail_make(error, errno);
-        if (*descriptor < 0)
-            continue;
-        /* somebody may have swept it away before it was locked */
-        bool is_taken = flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-        if (!is_taken && npyx_target_leads_to(folder, beside, *descriptor))
-            return NPYX_OK;
-        close(*descriptor);
-        *descriptor = -1;
+        status = make_file(folder, beside, descriptor, error);
     }
-    return fail_make(error, EEXIST);
+    return status == NPYX_DONE ? fail_make(error, EEXIST) : status;
+}
+
+/* Gives the file at a path, or the one that a link of /proc leads to, a free name: 0, or errno. */
+static int link_free(int from, const char *path, int flags, int folder, const char *name,
+                     char beside[NPYX_TARGET_NAME_NBYTES]) {
+    int errno_value = EEXIST;
+    for (int i = 1; i <= NPYX_TARGET_NNAMES && errno_value == EEXIST; i++) {
+        npyx_target_name(name, i, beside);
+        errno_value = linkat(from, path, folder, beside, flags) == 0 ? 0 : errno;
+        if (errno_value == EEXIST) {
+            npyx_target_sweep_name(folder, beside);
+            errno_value = linkat(from, path, folder, beside, flags) == 0 ? 0 : errno;
+        }
+    }
+    if (errno_value != 0)
+        beside[0] = '\0';
+    return errno_value;
 }
 
 npyx_status npyx_target_link(int folder, const char *name, int descriptor,
                              char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
     char itself[40];
     snprintf(itself, sizeof itself, "/proc/self/fd/%d", descriptor);
-    for (int i = 0; i < NPYX_TARGET_NNAMES; i++) {
-        npyx_target_name(name, i, beside);
-        if (linkat(AT_FDCWD, itself, folder, beside, AT_SYMLINK_FOLLOW) == 0)
-            return NPYX_OK;
-        if (errno != EEXIST) {
-            beside[0] = '\0';
-            return fail_make(error, errno);
-        }
-    }
-    beside[0] = '\0';
-    return fail_make(error, EEXIST);
+    int errno_value = link_free(AT_FDCWD, itself, AT_SYMLINK_FOLLOW, folder, name, beside);
+    return errno_value == 0 ? NPYX_OK : fail_make(error, errno_value);
 }
 
-/* Lets two names change places; errno is EINVAL or ENOSYS where they cannot. */
-static int exchange(int folder, const char *one, const char *other) {
+/* ---- names that change places ---- */
+
+static npyx_status fail_rename(npyx_error *error, int errno_value) {
+    return npyx_fail_errno(error, errno_value, "cannot take its place"); /* NPYX_NOT_FOUND for ENOENT */
+}
+
+/* renameat2(2) for two names of a folder. ENOSYS or EINVAL: it is not known here. */
+static int rename_as(int folder, const char *one, const char *other, bool exchanges) {
 #ifdef RENAME_EXCHANGE
-    return renameat2(folder, one, folder, other, RENAME_EXCHANGE);
+    int result = renameat2(folder, one, folder, other, exchanges ? RENAME_EXCHANGE : RENAME_NOREPLACE);
+    return result == 0 ? 0 : errno;
 #else
     (void)folder;
     (void)one;
     (void)other;
-    errno = ENOSYS;
-    return -1;
+    (void)exchanges;
+    return ENOSYS;
 #endif
 }
 
-npyx_status npyx_target_replace(int folder, char beside[NPYX_TARGET_NAME_NBYTES], const char *name,
-                                npyx_target_replaced *replaced, npyx_error *error) {
-    if (exchange(folder, beside, name) == 0) {
-        *replaced = NPYX_TARGET_REPLACED_KEPT;
+static bool is_unknown(int errno_value) {
+    return errno_value == ENOSYS || errno_value == EINVAL;
+}
+
+/* What says that a file system has no hard links, or not of this file. */
+static bool is_no_link(int errno_value) {
+    return errno_value == EPERM || errno_value == EOPNOTSUPP || errno_value == ENOSYS ||
+           errno_value == EMLINK;
+}
+
+/* As an exchange, in two steps: what is at name gets a second name before the first one goes to another. */
+static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
+                                npyx_error *error) {
+    char kept[NPYX_TARGET_NAME_NBYTES];
+    int errno_value = link_free(folder, name, 0, folder, name, kept);
+    if (errno_value != 0 && !is_no_link(errno_value))
+        return fail_rename(error, errno_value);
+    if (renameat(folder, beside, folder, name) == 0) {
+        memcpy(beside, kept, sizeof kept);
         return NPYX_OK;
     }
-    bool is_there = errno != ENOENT;
-    if (is_there && errno != EINVAL && errno != ENOSYS)
-        return npyx_fail_errno(error, errno, "cannot take its place");
-    if (renameat(folder, beside, folder, name) != 0)
-        return npyx_fail_errno(error, errno, "cannot take its place");
-    *replaced = is_there ? NPYX_TARGET_REPLACED_GONE : NPYX_TARGET_REPLACED_NOTHING;
-    beside[0] = '\0';
-    return NPYX_OK;
+    npyx_status status = fail_rename(error, errno);
+    if (kept[0] != '\0')
+        unlinkat(folder, kept, 0);
+    return status;
+}
+
+npyx_status npyx_target_swap(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
+                             npyx_error *error) {
+    int errno_value = rename_as(folder, beside, name, true);
+    if (is_unknown(errno_value))
+        return swap_by_link(folder, name, beside, error);
+    return errno_value == 0 ? NPYX_OK : fail_rename(error, errno_value);
+}
+
+npyx_status npyx_target_move_in(int folder, const char *name, const char *beside, npyx_error *error) {
+    int errno_value = rename_as(folder, beside, name, false);
+    if (is_unknown(errno_value)) {
+        errno_value = linkat(folder, beside, folder, name, 0) == 0 ? 0 : errno;
+        if (errno_value == 0)
+            unlinkat(folder, beside, 0);
+        else if (is_no_link(errno_value))
+            errno_value = renameat(folder, beside, folder, name) == 0 ? 0 : errno;
+    }
+    if (errno_value == EEXIST)
+        return NPYX_DONE;
+    return errno_value == 0 ? NPYX_OK : fail_rename(error, errno_value);
+}
+
+void npyx_target_move_out(int folder, const char *name, int descriptor,
+                          char beside[NPYX_TARGET_NAME_NBYTES]) {
+    link_free(folder, name, 0, folder, name, beside);
+    if (npyx_target_leads_to(folder, name, descriptor))
+        unlinkat(folder, name, 0);
 }

@@ -15,6 +15,7 @@ from formats import npy
 from test_writing_tables import contents, folder, make, only  # noqa: F401 (folder is a fixture)
 
 ARCHIVES = ["out.npz", "out.ten"]
+OLD, YESTERDAYS = npy_bytes(np.arange(3)), npy_bytes(np.zeros(2, "u1"))
 
 
 def names_in(db, path):
@@ -109,7 +110,7 @@ def test_a_commit_after_statements_that_failed_replaces_nothing(connect, folder,
     """It replaced the file with an empty one."""
     db, is_npy = connect(), path.endswith(".npy")
     with open(path, "wb") as file:
-        file.write(b"old")
+        file.write(OLD)
     make(db, path, mode="w+", **({"dtype": "i4"} if is_npy else {}))
     value = "VALUES ('x')" if is_npy else "VALUES (NULL, NULL)"
     for sql in (f"INSERT INTO out {value}", f"INSERT OR FAIL INTO out {value}", "INSERT INTO out SELECT value, value FROM npy_rows('none.npy')"):
@@ -117,13 +118,13 @@ def test_a_commit_after_statements_that_failed_replaces_nothing(connect, folder,
         with pytest.raises(sqlite3.Error):
             db.execute(sql.replace("value, value", "value") if is_npy else sql)
         db.execute("COMMIT")
-        assert contents(path) == b"old"
+        assert contents(path) == OLD
     db.execute("BEGIN")
     db.execute("SAVEPOINT a")
     db.execute("INSERT INTO out " + ("VALUES (1)" if is_npy else "SELECT 'a', npy_array(1)"))
     db.execute("ROLLBACK TO a")
     db.execute("COMMIT")
-    assert contents(path) == b"old"
+    assert contents(path) == OLD
     only(folder, path)
 
 
@@ -189,7 +190,7 @@ def test_an_insert_of_no_rows_leaves_nothing_of_the_old_file(connect, folder, pa
     def ends(*statements):
         db.execute("DROP TABLE out")
         with open(path, "wb") as file:
-            file.write(b"yesterday's")
+            file.write(YESTERDAYS)
         for statement in statements:
             db.execute(statement)
         only(folder, path)
@@ -198,14 +199,14 @@ def test_an_insert_of_no_rows_leaves_nothing_of_the_old_file(connect, folder, pa
     assert ends("BEGIN", create, none, "COMMIT") == empty
     assert ends("SAVEPOINT a", create, none, "RELEASE a") == empty
     assert ends("BEGIN", create, none, none, "COMMIT", "BEGIN", none, "COMMIT") == empty
-    assert ends("BEGIN", create, "COMMIT") == b"yesterday's"
-    assert ends(create) == b"yesterday's"
-    assert ends("BEGIN", create, none, "ROLLBACK", create) == b"yesterday's"
-    assert ends("BEGIN", create, "SAVEPOINT a", none, "ROLLBACK TO a", "COMMIT") == b"yesterday's"
-    assert ends("BEGIN", "SAVEPOINT a", create, none, "ROLLBACK TO a", "COMMIT", create) == b"yesterday's"
+    assert ends("BEGIN", create, "COMMIT") == YESTERDAYS
+    assert ends(create) == YESTERDAYS
+    assert ends("BEGIN", create, none, "ROLLBACK", create) == YESTERDAYS
+    assert ends("BEGIN", create, "SAVEPOINT a", none, "ROLLBACK TO a", "COMMIT") == YESTERDAYS
+    assert ends("BEGIN", "SAVEPOINT a", create, none, "ROLLBACK TO a", "COMMIT", create) == YESTERDAYS
     assert ends("BEGIN", create, none, "SAVEPOINT a", none, "ROLLBACK TO a", "COMMIT") == empty
-    assert ends("BEGIN", create, "SAVEPOINT a", "SAVEPOINT b", none, "RELEASE b", "ROLLBACK TO a", "COMMIT") == b"yesterday's"
-    assert ends("BEGIN", create, none, "DROP TABLE out", "COMMIT", create) == b"yesterday's"
+    assert ends("BEGIN", create, "SAVEPOINT a", "SAVEPOINT b", none, "RELEASE b", "ROLLBACK TO a", "COMMIT") == YESTERDAYS
+    assert ends("BEGIN", create, none, "DROP TABLE out", "COMMIT", create) == YESTERDAYS
 
 
 @pytest.mark.parametrize("journal_mode", ["delete", "wal", "memory", "truncate"])
@@ -217,7 +218,7 @@ def test_a_commit_that_is_put_off_publishes_nothing(connect, folder, journal_mod
     db.execute("CREATE TABLE t(x)")
     for path, kind in (("out.npy", {"dtype": "i4"}), ("out.npz", {})):
         with open(path, "wb") as file:
-            file.write(b"old")
+            file.write(OLD)
         make(db, path, mode="w+", **kind)
         insert = "INSERT INTO out VALUES (?)" if kind else "INSERT INTO out SELECT 'n' || ?, npy_array(1)"
         db.execute("BEGIN")
@@ -232,7 +233,7 @@ def test_a_commit_that_is_put_off_publishes_nothing(connect, folder, journal_mod
             for number in (2, 3):
                 with pytest.raises(sqlite3.OperationalError, match="locked"):
                     db.execute("COMMIT")
-                assert db.in_transaction and contents(path) == b"old"
+                assert db.in_transaction and contents(path) == OLD
                 if number == 2:
                     db.execute(insert, (2,))
         other.execute("COMMIT")

@@ -442,7 +442,7 @@ def test_what_fails_before_the_first_row_replaces_nothing(connect, folder):
     db = connect()
     for path in ("out.npy", "out.npz"):
         with open(path, "wb") as file:
-            file.write(b"old")
+            file.write(npy_bytes(np.arange(3)))
         is_npy = path == "out.npy"
         make(db, path, mode="w+", **({"dtype": "u1"} if is_npy else {}))
         good = "(7)" if is_npy else "('a', npy_from_json('[1]'))"
@@ -453,7 +453,7 @@ def test_what_fails_before_the_first_row_replaces_nothing(connect, folder):
         db.execute(f"INSERT INTO out VALUES {good}")
         db.execute("ROLLBACK TO s")
         db.execute("COMMIT")
-        assert contents(path) == b"old"
+        assert contents(path) == npy_bytes(np.arange(3))
         db.execute("BEGIN")
         error_of(db, f"INSERT INTO out VALUES {bad}", code=sqlite3.SQLITE_CONSTRAINT)
         db.execute(f"INSERT INTO out VALUES {good}")

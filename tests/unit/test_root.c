@@ -369,7 +369,7 @@ static npyx_status publish(const char *path, npyx_target_kind kind) {
     npyx_target target = {0};
     npyx_status status = npyx_target_open(&target, &unit.host, kind, path, &error);
     if (status == NPYX_OK)
-        status = npyx_sink_append(target.sink, "new", 3, &error);
+        status = npyx_sink_append(target.sink, "\x93NUMPY", 6, &error);
     if (status == NPYX_OK)
         status = npyx_target_prepare(&target, &error);
     if (status == NPYX_OK)
@@ -401,7 +401,7 @@ static void test_targets(void **state) {
         assert_int_equal(publish("la/new", NPYX_TARGET_COPY), NPYX_OK);
         assert_int_equal(publish("ldangling", NPYX_TARGET_NEW), NPYX_OK);
         assert_int_equal(stat("in/nowhere", &found), 0);
-        assert_int_equal(found.st_size, 3);
+        assert_int_equal(found.st_size, 6);
         assert_int_equal(unlink("in/a/new") | unlink("in/nowhere"), 0);
     }
 }
