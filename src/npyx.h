@@ -26,6 +26,7 @@
 #include "host.h"
 #include "json_text.h"
 #include "literal.h"
+#include "lookalike.h"
 #include "narrow_float.h"
 #include "number_text.h"
 #include "read_ahead.h"

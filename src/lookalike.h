@@ -1,0 +1,23 @@
+/*
+ * What a file is that people take for an array, or could overwrite by mistake: told by its first bytes, for
+ * error messages. Only what is sure is named.
+ */
+#ifndef NPYX_LOOKALIKE_H
+#define NPYX_LOOKALIKE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* As much of a file's beginning as is looked at: a tar header is a block of that size. */
+enum { NPYX_LOOKALIKE_NBYTES = 512 };
+
+/* head is the file's first nbytes, NPYX_LOOKALIKE_NBYTES of them or all that there are. A phrase that goes
+ * after "is", such as `an SQLite database` or `plain text`; NULL for what is not known. Array files are not
+ * known here, but for a zip, which an .npz is. */
+const char *npyx_lookalike(const uint8_t *head, size_t nbytes);
+
+#pragma GCC visibility pop
+
+#endif
