@@ -285,7 +285,8 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
         .stored_name_nbytes = (uint16_t)name_nbytes,
         .compressed_nbytes = is_sound ? (int64_t)compressed_size : 0,
         .nbytes = is_sound ? (int64_t)size : 0,
-        .header_off = is_sound ? (int64_t)header_off + directory->prefix_nbytes : 0,
+        .header_off =
+            header_off <= INT64_MAX / 2 ? (int64_t)header_off + directory->prefix_nbytes : INT64_MAX,
     };
     npyx_status status = decode_name(&directory->names, (const char *)name, name_nbytes, record, error);
     directory->nrecords += status == NPYX_OK;
@@ -320,18 +321,13 @@ static npyx_status read_record(window *w, npyx_zip_directory *directory, int64_t
 
 /* ---- where each entry's room ends ---- */
 
-/* Where an entry begins; one whose record contradicts itself is in nobody's way. */
-static int64_t place_of(const npyx_zip_record *record) {
-    return record->status == NPYX_OK ? record->header_off : INT64_MAX;
-}
-
 static int64_t smaller_of(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
 /* Whether entry a lies behind b, or at the same place and earlier in the directory. */
 static bool lies_behind(const npyx_zip_record *records, int64_t a, int64_t b) {
-    int64_t a_off = place_of(&records[a]), b_off = place_of(&records[b]);
+    int64_t a_off = records[a].header_off, b_off = records[b].header_off;
     return a_off > b_off || (a_off == b_off && a < b);
 }
 
@@ -364,7 +360,7 @@ static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *er
     while (n > 0 && status == NPYX_OK) {
         npyx_zip_record *last = &directory->records[heap[0]];
         last->end_off = end_off;
-        end_off = smaller_of(end_off, place_of(last));
+        end_off = smaller_of(end_off, last->header_off);
         heap[0] = heap[--n];
         sift_down(directory->records, heap, 0, n);
         status = n % NRECORDS_PER_POLL == 0 ? npyx_poll(host, error) : NPYX_OK;
@@ -379,9 +375,9 @@ static npyx_status bound_entries(npyx_zip_directory *directory, npyx_error *erro
     npyx_zip_record *records = directory->records;
     int64_t n = directory->nrecords;
     for (int64_t i = 0; i < n; i++) {
-        int64_t next_off = i + 1 < n ? place_of(&records[i + 1]) : INT64_MAX;
+        int64_t next_off = i + 1 < n ? records[i + 1].header_off : INT64_MAX;
         records[i].end_off = smaller_of(next_off, directory->start_off);
-        if (i + 1 < n && next_off <= place_of(&records[i]))
+        if (i + 1 < n && next_off <= records[i].header_off)
             return bound_unordered(directory, error);
     }
     return NPYX_OK;
@@ -394,7 +390,7 @@ static npyx_status bound_entries(npyx_zip_directory *directory, npyx_error *erro
 static bool prefix_agrees(const npyx_zip_directory *directory) {
     int64_t first_off = directory->start_off;
     for (int64_t i = 0; i < directory->nrecords; i++)
-        first_off = smaller_of(first_off, place_of(&directory->records[i]));
+        first_off = smaller_of(first_off, directory->records[i].header_off);
     return directory->prefix_nbytes == 0 || directory->prefix_nbytes == first_off;
 }
 

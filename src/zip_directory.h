@@ -36,10 +36,10 @@ typedef struct npyx_zip_record {
     uint16_t flags;
     uint32_t crc32;
     uint32_t dos_time;
-    npyx_status status; /* NPYX_CORRUPT when the record contradicts itself: sizes and offset are then 0 */
+    npyx_status status; /* NPYX_CORRUPT when the record contradicts itself: sizes are 0 then */
     int64_t compressed_nbytes;
     int64_t nbytes;
-    int64_t header_off; /* of the local header, from the start of the source */
+    int64_t header_off; /* of the local header, from the start of the source; INT64_MAX: beyond 2^62 */
     int64_t end_off;    /* where the next entry begins, or the directory: this one's data end before it */
 } npyx_zip_record;
 
