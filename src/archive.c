@@ -6,6 +6,7 @@
 
 #include "header_npy.h"
 #include "header_ten.h"
+#include "lookalike.h"
 #include "name_list.h"
 
 /* ---- .npy: an archive of one ---- */
@@ -65,8 +66,42 @@ static npyx_status npy_open_archive(npyx_source *source, npyx_archive **archive,
 
 /* ---- any format ---- */
 
+/* An entry, or what a zip without entries ends with. */
 static bool is_zip_magic(const uint8_t *head, size_t nbytes) {
-    return nbytes >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
+    return nbytes >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0 ||
+                           memcmp(head, "PK\6\6", 4) == 0);
+}
+
+/* A script or a program, which may unpack the zip behind it: of the files that are known, only in these is
+ * such a zip what counts. Windows' programs are not known here, like anything else that may stand before a
+ * zip. */
+static bool may_unpack_itself(const uint8_t *head, size_t nbytes) {
+    return (nbytes >= 2 && memcmp(head, "#!", 2) == 0) || (nbytes >= 4 && memcmp(head, "\x7f\x45LF", 4) == 0);
+}
+
+static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *what, npyx_error *error) {
+    char shown[16] = "";
+    if (what != NULL)
+        return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz or .ten file", what);
+    for (size_t i = 0; i < nbytes && i < 4; i++)
+        snprintf(shown + 3 * i, sizeof shown - 3 * i, " %02X", head[i]);
+    return npyx_fail(error, NPYX_CORRUPT, 0,
+                     "is not a .npy, .npz or .ten file (none begins with the byte%s%s)",
+                     nbytes == 1 ? "" : "s", shown);
+}
+
+/* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */
+static npyx_status open_unknown(npyx_source *source, npyx_archive **archive, npyx_error *error) {
+    uint8_t head[NPYX_LOOKALIKE_NBYTES];
+    size_t nbytes = 0;
+    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
+    if (status != NPYX_OK)
+        return status;
+    const char *what = npyx_lookalike(head, nbytes);
+    status = NPYX_DONE;
+    if (what == NULL || may_unpack_itself(head, nbytes))
+        status = npyx_archive_npz_open(source, true, archive, error);
+    return status == NPYX_DONE ? fail_unknown(head, nbytes, what, error) : status;
 }
 
 static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_archive **archive,
@@ -79,23 +114,12 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
     if (npyx_header_npy_has_magic(head, nbytes))
         return npy_open_archive(source, archive, error);
     if (is_zip_magic(head, nbytes))
-        return npyx_archive_npz_open(source, archive, error);
+        return npyx_archive_npz_open(source, false, archive, error);
     if (npyx_header_ten_has_magic(head, nbytes) || (nbytes == 0 && allow_empty))
         return npyx_archive_ten_open(source, archive, error);
     if (nbytes == 0)
         return npyx_fail(error, NPYX_CORRUPT, 0, "is empty (0 bytes), so not a .npy, .npz or .ten file");
-    bool is_zip = false;
-    status = npyx_archive_npz_probe(source, &is_zip, error);
-    if (status != NPYX_OK)
-        return status;
-    if (is_zip)
-        return npyx_archive_npz_open(source, archive, error);
-    char shown[16] = "";
-    for (size_t i = 0; i < nbytes && i < 4; i++)
-        snprintf(shown + 3 * i, sizeof shown - 3 * i, " %02X", head[i]);
-    return npyx_fail(error, NPYX_CORRUPT, 0,
-                     "is not a .npy, .npz or .ten file (none begins with the byte%s%s)",
-                     nbytes == 1 ? "" : "s", shown);
+    return open_unknown(source, archive, error);
 }
 
 npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,

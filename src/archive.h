@@ -102,12 +102,11 @@ enum { NPYX_DOS_TIME_NBYTES = 20 };
 /* False, and nothing written, when the DOS time is no date: writers put 0 there. */
 bool npyx_dos_time_text(uint32_t dos_time, char *out);
 
-/* For npyx_archive_open alone: each takes the source over on success only. */
-npyx_status npyx_archive_npz_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
+/* For npyx_archive_open alone: each takes the source over on success only. A zip that is_prefixed stands
+ * behind something else; NPYX_DONE when there is none. */
+npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
+                                  npyx_error *error);
 npyx_status npyx_archive_ten_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
-
-/* Whether a zip's end record stands at the end of the source: zips with bytes before them begin otherwise. */
-npyx_status npyx_archive_npz_probe(npyx_source *source, bool *is_zip, npyx_error *error);
 
 #pragma GCC visibility pop
 
