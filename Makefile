@@ -91,6 +91,13 @@ demo: ## Install what is missing, build, and show the extension on a small folde
 	@$(again) -s npyext.so
 	@sh tests/demo/run.sh
 
+.PHONY: examples
+examples: npyext.so ## Make the files that the examples of README and docs read, in .build/examples
+	@rm -rf .build/examples
+	@$(PYTHON) -B tests/make_files.py .build/examples
+	@ln -s '$(CURDIR)/npyext.so' '$(CURDIR)/sql' .build/examples
+	@echo 'cd .build/examples && sqlite3'
+
 .PHONY: check
 check: ## Install what is missing, build, and run every test
 	@sh tests/install-packages.sh check

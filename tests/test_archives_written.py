@@ -296,7 +296,7 @@ def test_repacking(connect, tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
     packed = one(
         db,
-        "SELECT npz_archive(stem, array) FROM (SELECT stem, array FROM npy_meta(?1) m JOIN npy_file(m.path) ORDER BY m.path)",
+        "SELECT npz_archive(stem, array) FROM (SELECT m.stem, array FROM npy_meta(?1) m JOIN npy_file(m.path) ORDER BY m.path)",
         str(tmp_path / "*.npy"),
     )
     (tmp_path / "packed.npz").write_bytes(packed)

@@ -630,7 +630,7 @@ def test_a_schema_that_changes_in_the_transaction(connect, folder):
     [
         ("'out.npy', mode='w+'", "a new .npy needs a dtype, as in dtype='float32'"),
         ("'out.npy', mode='w'", "there is no mode 'w': 'r' reads, 'w+' writes a new file, 'a' adds to one"),
-        ("'out.npy', mode='r+'", "mode 'r+' (rows changed in place) is not in this build"),
+        ("'out.npy', mode='r+'", "no table changes rows in place; 'a' adds rows to a file"),
         ("'out.npy', mode='w+', dtype='f5'", "f5"),
         ("'out.npy', mode='w+', dtype='O'", "dtype O holds Python objects, which are a pickle and are never written"),
         ("'out.npy', mode='w+', dtype='f4', shape='[]'", "an array without an axis has no rows to add"),

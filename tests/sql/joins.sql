@@ -19,7 +19,7 @@ SELECT run, shape FROM logs LEFT JOIN npy_meta(logs.path) AS m;
 
 .print ---- subqueries
 SELECT run, (SELECT max(value) FROM npy_rows(logs.path)) AS greatest FROM logs;
-SELECT name FROM ten_arrays('multi.ten') AS t WHERE EXISTS (SELECT 1 FROM npy_rows(t.path, t.idx) WHERE value = 7);
+SELECT name FROM ten_arrays('multi.ten') AS t WHERE EXISTS (SELECT 1 FROM npy_elements(t.path, t.idx) WHERE value = 7);
 SELECT value FROM npy_rows((SELECT path FROM logs WHERE run = 'one'));
 WITH m AS (SELECT path, idx, name FROM npy_meta('w.npz')) SELECT m.name, r.value FROM m, npy_rows(m.path, m.idx) AS r WHERE r.row = 1;
 
