@@ -7,12 +7,11 @@
 static npyext_table_type scalar_type(const npyx_dtype *dtype) {
     switch (dtype->type) {
     case NPYX_U8: return NPYEXT_TABLE_ANY;
-    case NPYX_BFLOAT16:
-    case NPYX_E4M3FN:
-    case NPYX_E5M2: return NPYEXT_TABLE_REAL;
     case NPYX_STRUCT: return NPYEXT_TABLE_TEXT;
     case NPYX_DATETIME: return dtype->unit == NPYX_UNIT_GENERIC ? NPYEXT_TABLE_INTEGER : NPYEXT_TABLE_TEXT;
-    default: break;
+    default:
+        if (dtype->type >= NPYX_BFLOAT16 && dtype->type <= NPYX_LAST_REAL)
+            return NPYEXT_TABLE_REAL;
     }
     switch (npyx_dtype_kind(dtype)) {
     case 'f': return NPYEXT_TABLE_REAL;

@@ -135,15 +135,20 @@ static void write_value(npyx_type type, const uint8_t *part, char *text) {
     text[nbytes] = '\0';
 }
 
+static void repeat_part(uint8_t *out, const uint8_t *part, size_t part_nbytes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        memcpy(out + i * part_nbytes, part, part_nbytes);
+}
+
 /* Tells of the first part in a block that does not fit; first is the block's first part. */
 static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64_t first,
                                const npyx_dtype *to, int64_t first_item, npyx_error *error) {
     size_t part_nbytes = npyx_types[line->from].itemsize;
     int64_t i = 0;
     for (; i < NPYX_BLOCK_NELEM - 1; i++, parts += part_nbytes) {
-        uint8_t alone[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES] = {0};
+        uint8_t alone[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
         uint8_t out[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
-        memcpy(alone, parts, part_nbytes);
+        repeat_part(alone, parts, part_nbytes, NPYX_BLOCK_NELEM);
         if (!run_block(line, alone, out))
             break;
     }
@@ -160,13 +165,13 @@ typedef struct stage {
     uint8_t out[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
 } stage;
 
-/* The first count parts as a whole block. */
+/* The first count parts as a whole block, filled up with the first: a 0 fits not every type. */
 static const uint8_t *stage_in(stage *stage, const pipeline *line, const uint8_t *parts, size_t count) {
     size_t part_nbytes = npyx_types[line->from].itemsize;
     if (count == NPYX_BLOCK_NELEM && !line->swaps_in)
         return parts;
     memcpy(stage->in, parts, count * part_nbytes);
-    memset(stage->in + count * part_nbytes, 0, (NPYX_BLOCK_NELEM - count) * part_nbytes);
+    repeat_part(stage->in + count * part_nbytes, parts, part_nbytes, NPYX_BLOCK_NELEM - count);
     if (line->swaps_in)
         npyx_block_swap(line->from, stage->in);
     return stage->in;

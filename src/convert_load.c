@@ -63,8 +63,9 @@ LOADER(load_f64_f2, uint16_t, f64, (double)npyx_f16_to_f32(x))
 LOADER(load_f64_f4, float, f64, (double)x)
 LOADER(load_f64_f8, double, f64, x)
 LOADER(load_f64_bfloat16, uint16_t, f64, (double)npyx_bfloat16_to_f32(x))
-LOADER(load_f64_e4m3fn, uint8_t, f64, (double)npyx_e4m3fn_to_f32(x))
-LOADER(load_f64_e5m2, uint8_t, f64, (double)npyx_e5m2_to_f32(x))
+#define FLOAT8_LOADER(type, word, kind, fraction_nbits, bias)                                                \
+    LOADER(load_f64_##word, uint8_t, f64, (double)npyx_##word##_to_f32(x))
+NPYX_FLOAT8S(FLOAT8_LOADER)
 
 /* 10 bytes and padding up to nbytes, all of them reversed on a big-endian host. */
 static npyx_x87 x87_of(const uint8_t *item, size_t nbytes) {
@@ -103,9 +104,9 @@ npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
         [NPYX_F12] = {[NPYX_FORM_F64] = load_f64_f12, [NPYX_FORM_X87] = load_x87_f12},
         [NPYX_F16] = {[NPYX_FORM_F64] = load_f64_f16, [NPYX_FORM_X87] = load_x87_f16},
         [NPYX_BFLOAT16] = {[NPYX_FORM_F64] = load_f64_bfloat16},
-        [NPYX_E4M3FN] = {[NPYX_FORM_F64] = load_f64_e4m3fn},
-        [NPYX_E5M2] = {[NPYX_FORM_F64] = load_f64_e5m2},
-    };
+#define FLOAT8_ENTRY(type, word, kind, fraction_nbits, bias)                                                 \
+    [NPYX_##type] = {[NPYX_FORM_F64] = load_f64_##word},
+        NPYX_FLOAT8S(FLOAT8_ENTRY)};
     return loaders[type][form];
 }
 

@@ -88,8 +88,9 @@ static bool store_f64_f4(const npyx_block *restrict block, uint8_t *restrict out
 STORER(store_f64_f2, double, f64, uint16_t, npyx_f16_from_f64(x), (y & 0x7fff) == 0x7c00 && isfinite(x))
 STORER(store_f64_bfloat16, double, f64, uint16_t, npyx_bfloat16_from_f64(x),
        (y & 0x7fff) == 0x7f80 && isfinite(x))
-STORER(store_f64_e4m3fn, double, f64, uint8_t, npyx_e4m3fn_from_f64(x), (y & 0x7f) == 0x7f && !isnan(x))
-STORER(store_f64_e5m2, double, f64, uint8_t, npyx_e5m2_from_f64(x), (y & 0x7f) == 0x7c && isfinite(x))
+#define FLOAT8_STORER(type, word, kind, fraction_nbits, bias)                                                \
+    STORER(store_f64_##word, double, f64, uint8_t, npyx_##word##_from_f64(x), npyx_##word##_is_lost(x, y))
+NPYX_FLOAT8S(FLOAT8_STORER)
 
 /* The item's bytes from the lowest up; reversed on a big-endian host. */
 static void store_x87(const npyx_block *block, size_t nbytes, uint8_t *out) {
@@ -142,8 +143,8 @@ npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type) {
         [NPYX_F12] = {[NPYX_FORM_X87] = store_x87_f12},
         [NPYX_F16] = {[NPYX_FORM_X87] = store_x87_f16},
         [NPYX_BFLOAT16] = {[NPYX_FORM_F64] = store_f64_bfloat16},
-        [NPYX_E4M3FN] = {[NPYX_FORM_F64] = store_f64_e4m3fn},
-        [NPYX_E5M2] = {[NPYX_FORM_F64] = store_f64_e5m2},
-    };
+#define FLOAT8_ENTRY(type, word, kind, fraction_nbits, bias)                                                 \
+    [NPYX_##type] = {[NPYX_FORM_F64] = store_f64_##word},
+        NPYX_FLOAT8S(FLOAT8_ENTRY)};
     return storers[type][form];
 }

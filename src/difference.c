@@ -7,6 +7,7 @@
 #include "difference_kernels.h"
 #include "difference_structs.h"
 #include "difference_tally.h"
+#include "narrow_float.h"
 
 /* One side of a walk through both arrays. */
 typedef struct side {
@@ -68,8 +69,13 @@ static uint64_t infinite_bits_of(npyx_type type) {
     case NPYX_F8:
     case NPYX_C16: return (uint64_t)0x7ff << 52;
     case NPYX_BFLOAT16: return 0x7f80;
-    case NPYX_E4M3FN: return 0x7f;
-    case NPYX_E5M2: return 0x7c;
+#define INFINITE_BITS(type, word, kind, fraction_nbits, bias)                                                \
+    case NPYX_##type:                                                                                        \
+        return (kind) == NPYX_FLOAT8_IEEE  ? 0x7f >> (fraction_nbits) << (fraction_nbits)                    \
+               : (kind) == NPYX_FLOAT8_FN  ? 0x7f                                                            \
+               : (kind) == NPYX_FLOAT8_FNU ? 0xff                                                            \
+                                           : 0;
+        NPYX_FLOAT8S(INFINITE_BITS)
     default: return 0;
     }
 }

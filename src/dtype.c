@@ -23,10 +23,16 @@ const npyx_type_info npyx_types[NPYX_NTYPES] = {
     [NPYX_F8] = {"float", 'f', 8, 8, true, NULL},
     [NPYX_F12] = {"float", 'f', 12, 12, true, NULL},
     [NPYX_F16] = {"float", 'f', 16, 16, true, NULL},
-    /* ml_dtypes saves the next three under codes that say nothing of what they are */
+    /* ml_dtypes saves the next ones under codes that say nothing of what they are */
     [NPYX_BFLOAT16] = {"bfloat16", 'V', 2, 2, false, "V2"},
     [NPYX_E4M3FN] = {"float8_e4m3fn", 'V', 1, 1, false, "V1"},
     [NPYX_E5M2] = {"float8_e5m2", 'f', 1, 1, false, "f1"},
+    [NPYX_E3M4] = {"float8_e3m4", 'V', 1, 1, false, "V1"},
+    [NPYX_E4M3] = {"float8_e4m3", 'V', 1, 1, false, "V1"},
+    [NPYX_E4M3B11FNUZ] = {"float8_e4m3b11fnuz", 'V', 1, 1, false, "V1"},
+    [NPYX_E4M3FNUZ] = {"float8_e4m3fnuz", 'V', 1, 1, false, "V1"},
+    [NPYX_E5M2FNUZ] = {"float8_e5m2fnuz", 'V', 1, 1, false, "V1"},
+    [NPYX_E8M0FNU] = {"float8_e8m0fnu", 'V', 1, 1, false, "V1"},
     [NPYX_C8] = {"complex", 'c', 8, 4, true, NULL},
     [NPYX_C16] = {"complex", 'c', 16, 8, true, NULL},
     [NPYX_C24] = {"complex", 'c', 24, 12, true, NULL},
@@ -76,7 +82,7 @@ char npyx_dtype_byteorder(const npyx_dtype *dtype) {
 }
 
 bool npyx_dtype_is_real(const npyx_dtype *dtype) {
-    return dtype->type <= NPYX_E5M2;
+    return dtype->type <= NPYX_LAST_REAL;
 }
 
 static bool is_same_text(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
@@ -110,7 +116,9 @@ bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {
 
 static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
     const npyx_type_info *info = &npyx_types[dtype->type];
-    npyx_buffer_append_char(buffer, npyx_dtype_byteorder(dtype));
+    /* ml_dtypes has an order for one byte, too */
+    bool is_float8 = dtype->type >= NPYX_E4M3FN && dtype->type <= NPYX_LAST_REAL;
+    npyx_buffer_append_char(buffer, is_float8 ? '<' : npyx_dtype_byteorder(dtype));
     if (info->descr_code != NULL) {
         npyx_buffer_append_text(buffer, info->descr_code);
     } else {

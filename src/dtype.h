@@ -30,8 +30,15 @@ typedef enum npyx_type {
     NPYX_F16, /* the same in 16 (x86-64); the binary128 that aarch64 saves under this name is not told apart
                */
     NPYX_BFLOAT16,
-    NPYX_E4M3FN,
+    NPYX_E4M3FN, /* the one-byte floats of narrow_float.h, from here to the last of the reals */
     NPYX_E5M2,
+    NPYX_E3M4,
+    NPYX_E4M3,
+    NPYX_E4M3B11FNUZ,
+    NPYX_E4M3FNUZ,
+    NPYX_E5M2FNUZ,
+    NPYX_E8M0FNU,
+    NPYX_LAST_REAL = NPYX_E8M0FNU,
     NPYX_C8,
     NPYX_C16,
     NPYX_C24,

@@ -52,8 +52,9 @@ static double load_real(npyx_type type, const uint8_t *item, bool is_big_endian)
     switch (type) {
     case NPYX_F2: return npyx_f16_to_f32(npyx_load_u16(item, is_big_endian));
     case NPYX_BFLOAT16: return npyx_bfloat16_to_f32(npyx_load_u16(item, is_big_endian));
-    case NPYX_E4M3FN: return npyx_e4m3fn_to_f32(*item);
-    case NPYX_E5M2: return npyx_e5m2_to_f32(*item);
+#define LOAD_FLOAT8(type, word, kind, fraction_nbits, bias)                                                  \
+    case NPYX_##type: return npyx_##word##_to_f32(*item);
+        NPYX_FLOAT8S(LOAD_FLOAT8)
     case NPYX_F4:
     case NPYX_C8: return npyx_load_f32(item, is_big_endian);
     case NPYX_F12:

@@ -81,8 +81,11 @@ static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
     case NPYX_U8: WRITE_RUN(text_u64(npyx_load_u64(item, big), out));
     case NPYX_F2: WRITE_RUN(text_narrow(npyx_f16_to_f32(npyx_load_u16(item, big)), 11, -14, out));
     case NPYX_BFLOAT16: WRITE_RUN(text_narrow(npyx_bfloat16_to_f32(npyx_load_u16(item, big)), 8, -126, out));
-    case NPYX_E4M3FN: WRITE_RUN(text_narrow(npyx_e4m3fn_to_f32(*item), 4, -6, out));
-    case NPYX_E5M2: WRITE_RUN(text_narrow(npyx_e5m2_to_f32(*item), 3, -14, out));
+#define WRITE_FLOAT8(type, word, kind, fraction_nbits, bias)                                                 \
+    case NPYX_##type:                                                                                        \
+        WRITE_RUN(text_narrow(npyx_##word##_to_f32(*item), (fraction_nbits) + 1,                             \
+                              (kind) == NPYX_FLOAT8_FNU ? -(bias) : 1 - (bias), out));
+        NPYX_FLOAT8S(WRITE_FLOAT8)
     case NPYX_F4: WRITE_RUN(text_f32(npyx_load_f32(item, big), out));
     case NPYX_F8: WRITE_RUN(text_f64(npyx_load_f64(item, big), out));
     default: /* timedelta64, and datetime64 without a unit */
@@ -111,7 +114,7 @@ static bool is_number(const npyx_dtype *dtype) {
     case 'm': return true;
     case 'f': return dtype->type != NPYX_F16 && dtype->type != NPYX_F12;
     case 'M': return dtype->unit == NPYX_UNIT_GENERIC;
-    default: return dtype->type == NPYX_BFLOAT16 || dtype->type == NPYX_E4M3FN;
+    default: return dtype->type >= NPYX_BFLOAT16 && dtype->type <= NPYX_LAST_REAL;
     }
 }
 

@@ -107,10 +107,9 @@ static bool store_rounded(const npyx_dtype *dtype, double value, uint8_t *item) 
         bits = npyx_bfloat16_from_f64(value);
         npyx_store_u16(item, bits, big);
         return !is_finite || (bits & 0x7fff) != 0x7f80;
-    case NPYX_E4M3FN: /* has no infinities */
-        *item = npyx_e4m3fn_from_f64(value);
-        return isnan(value) || (*item & 0x7f) != 0x7f;
-    case NPYX_E5M2: *item = npyx_e5m2_from_f64(value); return !is_finite || (*item & 0x7f) != 0x7c;
+#define STORE_FLOAT8(type, word, kind, fraction_nbits, bias)                                                 \
+    case NPYX_##type: *item = npyx_##word##_from_f64(value); return !npyx_##word##_is_lost(value, *item);
+        NPYX_FLOAT8S(STORE_FLOAT8)
     default: break;
     }
     memset(item, 0, (size_t)dtype->itemsize);
@@ -164,7 +163,7 @@ npyx_status npyx_encode_number(const npyx_dtype *dtype, const npyx_number *numbe
             return NPYX_OK;
         return refuse_number(dtype, number, "", error);
     }
-    if (dtype->type <= NPYX_E5M2)
+    if (dtype->type <= NPYX_LAST_REAL)
         return store_real(dtype, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
     if (dtype->type <= NPYX_C32) {
         npyx_dtype part = npyx_encode_part(dtype);

@@ -198,13 +198,19 @@ static real_bounds real_bounds_of(npyx_comparison comparison, npyx_operand opera
     }
 }
 
-/* What the magnitudes of a float of 8 or 16 bits are: patterns without sign, in the order of their values. */
+/* What the magnitudes of a float of 8 or 16 bits are: patterns without sign, in the order of their values,
+ * with the infinity last; 0 where patterns are made otherwise. */
 static uint64_t largest_magnitude(npyx_type type) {
     switch (type) {
     case NPYX_F2: return 0x7c00;
     case NPYX_BFLOAT16: return 0x7f80;
-    case NPYX_E4M3FN: return 0x7e;
-    default: return 0x7c;
+#define LARGEST(type, word, kind, fraction_nbits, bias)                                                      \
+    case NPYX_##type:                                                                                        \
+        return (kind) == NPYX_FLOAT8_IEEE ? 0x7f >> (fraction_nbits) << (fraction_nbits)                     \
+               : (kind) == NPYX_FLOAT8_FN ? 0x7e                                                             \
+                                          : 0;
+        NPYX_FLOAT8S(LARGEST)
+    default: return 0;
     }
 }
 
@@ -212,8 +218,10 @@ static double value_of_magnitude(npyx_type type, uint64_t magnitude) {
     switch (type) {
     case NPYX_F2: return (double)npyx_f16_to_f32((uint16_t)magnitude);
     case NPYX_BFLOAT16: return (double)npyx_bfloat16_to_f32((uint16_t)magnitude);
-    case NPYX_E4M3FN: return (double)npyx_e4m3fn_to_f32((uint8_t)magnitude);
-    default: return (double)npyx_e5m2_to_f32((uint8_t)magnitude);
+#define VALUE(type, word, kind, fraction_nbits, bias)                                                        \
+    case NPYX_##type: return (double)npyx_##word##_to_f32((uint8_t)magnitude);
+        NPYX_FLOAT8S(VALUE)
+    default: return (double)NAN;
     }
 }
 
@@ -258,7 +266,7 @@ static void set_reals(npyx_filter *filter, real_bounds bounds) {
     filter->low = bounds.low;
     filter->high = bounds.high;
     /* all but one value of a narrow float would be three ranges */
-    if (filter->dtype->itemsize <= 2 && !filter->is_negated)
+    if (filter->dtype->itemsize <= 2 && !filter->is_negated && largest_magnitude(filter->dtype->type) > 0)
         set_narrow(filter);
     else
         filter->passes_none = bounds.low > bounds.high && !filter->is_negated && !filter->wants_null;

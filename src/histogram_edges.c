@@ -61,10 +61,8 @@ static npyx_precision precision_of_type(npyx_type type) {
     switch (type) {
     case NPYX_F2: return NPYX_PRECISION_F2;
     case NPYX_F4:
-    case NPYX_BFLOAT16:
-    case NPYX_E4M3FN:
-    case NPYX_E5M2: return NPYX_PRECISION_F4;
-    default: return NPYX_PRECISION_F8;
+    case NPYX_BFLOAT16: return NPYX_PRECISION_F4;
+    default: return type > NPYX_BFLOAT16 && type <= NPYX_LAST_REAL ? NPYX_PRECISION_F4 : NPYX_PRECISION_F8;
     }
 }
 

@@ -43,25 +43,36 @@ float npyx_bfloat16_to_f32(uint16_t bits) {
     return float_of_bits((uint32_t)bits << 16);
 }
 
-float npyx_e4m3fn_to_f32(uint8_t bits) {
-    uint32_t sign = (uint32_t)(bits & 0x80) << 24;
-    uint32_t magnitude = bits & 0x7f;
-    uint32_t wide;
-    if (magnitude == 0x7f) {
-        wide = 0x7fc00000;
-    } else if (magnitude >= 8) {
-        wide = (magnitude << 20) + ((uint32_t)(127 - 7) << 23);
-    } else {
-        float value = (float)(int32_t)magnitude * 0x1p-9f;
-        memcpy(&wide, &value, sizeof wide);
+/* Inlined into a function of each format, whose numbers the compiler then knows. */
+static inline float float8_to_f32(npyx_float8 format, uint8_t bits) {
+    bool is_signed = format.kind != NPYX_FLOAT8_FNU;
+    uint32_t sign = is_signed ? (uint32_t)(bits & 0x80) << 24 : 0;
+    uint32_t magnitude = is_signed ? bits & 0x7f : bits;
+    uint32_t highest = 0x7fu >> format.fraction_nbits << format.fraction_nbits; /* exponent */
+    if (format.kind == NPYX_FLOAT8_IEEE && magnitude >= highest) {
+        uint32_t fraction = magnitude & ~highest;
+        return float_of_bits(sign | 0x7f800000 | fraction << (23 - format.fraction_nbits));
     }
-    return float_of_bits(sign | wide);
+    if ((format.kind == NPYX_FLOAT8_FN && magnitude == 0x7f) ||
+        (format.kind == NPYX_FLOAT8_FNUZ && bits == 0x80) || (format.kind == NPYX_FLOAT8_FNU && bits == 0xff))
+        return float_of_bits(sign | 0x7fc00000);
+    if (magnitude >> format.fraction_nbits != 0)
+        return float_of_bits(
+            sign | ((magnitude << (23 - format.fraction_nbits)) + ((uint32_t)(127 - format.bias) << 23)));
+    if (format.kind == NPYX_FLOAT8_FNU)
+        return 0x1p-127f;
+    /* Subnormal. From an integer and not from a float32 subnormal, which a host that flushes those to zero
+     * would lose. */
+    float value = (float)(int32_t)magnitude *
+                  float_of_bits((uint32_t)(128 - format.bias - format.fraction_nbits) << 23);
+    return sign != 0 ? -value : value;
 }
 
-/* The upper half of a float16. */
-float npyx_e5m2_to_f32(uint8_t bits) {
-    return npyx_f16_to_f32((uint16_t)(bits << 8));
-}
+#define TO_F32(type, word, kind, fraction_nbits, bias)                                                       \
+    float npyx_##word##_to_f32(uint8_t bits) {                                                               \
+        return float8_to_f32((npyx_float8){kind, fraction_nbits, bias}, bits);                               \
+    }
+NPYX_FLOAT8S(TO_F32)
 
 double npyx_x87_to_f64(uint64_t significand, uint16_t sign_exponent) {
     uint64_t sign = (uint64_t)(sign_exponent & 0x8000) << 48;
@@ -133,13 +144,38 @@ uint16_t npyx_bfloat16_from_f64(double value) {
     return (uint16_t)(sign_of(value) << 15 | narrow(value, 7, -126, 0x7f80, 0x7fc0));
 }
 
-uint8_t npyx_e4m3fn_from_f64(double value) {
-    return (uint8_t)(sign_of(value) << 7 | narrow(value, 3, -6, 0x7f, 0x7f));
+/* The exponent of the nearest power of two, biased by 127; the greater of two that are as near. */
+static uint8_t power_of_two_from_f64(double value) {
+    uint64_t bits = bits_of_double(value);
+    int exponent = (int)(bits >> 52) - 1023 + (int)(bits >> 51 & 1);
+    if (!(value > 0) || exponent > 127)
+        return 0xff;
+    return (uint8_t)(exponent < -127 ? 0 : exponent + 127);
 }
 
-uint8_t npyx_e5m2_from_f64(double value) {
-    return (uint8_t)(sign_of(value) << 7 | narrow(value, 2, -14, 0x7c, 0x7e));
+static inline uint8_t float8_from_f64(npyx_float8 format, double value) {
+    uint32_t sign = sign_of(value) << 7;
+    uint32_t highest = 0x7fu >> format.fraction_nbits << format.fraction_nbits;
+    int min_exponent = 1 - format.bias;
+    switch (format.kind) {
+    case NPYX_FLOAT8_IEEE:
+        return (uint8_t)(sign | narrow(value, format.fraction_nbits, min_exponent, highest,
+                                       highest | 1u << (format.fraction_nbits - 1)));
+    case NPYX_FLOAT8_FN:
+        return (uint8_t)(sign | narrow(value, format.fraction_nbits, min_exponent, 0x7f, 0x7f));
+    case NPYX_FLOAT8_FNUZ: {
+        uint32_t magnitude = narrow(value, format.fraction_nbits, min_exponent, 0x80, 0x80);
+        return (uint8_t)(magnitude == 0 || magnitude == 0x80 ? magnitude : sign | magnitude);
+    }
+    default: return power_of_two_from_f64(value);
+    }
 }
+
+#define FROM_F64(type, word, kind, fraction_nbits, bias)                                                     \
+    uint8_t npyx_##word##_from_f64(double value) {                                                           \
+        return float8_from_f64((npyx_float8){kind, fraction_nbits, bias}, value);                            \
+    }
+NPYX_FLOAT8S(FROM_F64)
 
 void npyx_x87_from_f64(double value, uint64_t *significand, uint16_t *sign_exponent) {
     uint64_t bits = bits_of_double(value);

@@ -230,7 +230,7 @@ static void check_type(npyx_type type, npyx_type part, npyx_component component,
 static void every_type_as_sqlite(void **state) {
     (void)state;
     start_random();
-    for (int type = NPYX_BOOL; type <= NPYX_E5M2; type++)
+    for (int type = NPYX_BOOL; type <= NPYX_LAST_REAL; type++)
         check_type((npyx_type)type, (npyx_type)type, NPYX_WHOLE, 400);
     check_type(NPYX_DATETIME, NPYX_DATETIME, NPYX_WHOLE, 400);
     check_type(NPYX_TIMEDELTA, NPYX_TIMEDELTA, NPYX_WHOLE, 400);
@@ -294,7 +294,7 @@ static void sets_of_operands(void **state) {
         uint64_t bitmap[MAX_NELEM / 64 + 1], single[MAX_NELEM / 64 + 1];
         memset(bitmap, 0xff, sizeof bitmap);
         memset(single, 0xff, sizeof single);
-        subject.dtype = subject.part = dtype_of((npyx_type)below(NPYX_E5M2 + 1), below(2) == 0);
+        subject.dtype = subject.part = dtype_of((npyx_type)below(NPYX_LAST_REAL + 1), below(2) == 0);
         fill(&subject);
         size_t noperands = below(5);
         for (size_t k = 0; k < noperands; k++)
