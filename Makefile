@@ -267,6 +267,10 @@ check-valgrind: ## Unit tests and SQL under valgrind's memcheck
 	@$(again) -s npyext.so units-release
 	@$(PYTHON) -B tests/valgrind.py
 
+.PHONY: differential
+differential: npyext.so ## Random queries, as npyext answers them and as ordinary tables do, for SECONDS=30 or QUERIES= many
+	@$(PYTHON) -B tests/differential.py $(if $(QUERIES),--queries $(QUERIES),$(SECONDS))
+
 .PHONY: soak
 soak: npyext.so ## Random statements for SECONDS=30 in one process, which must not grow
 	@$(PYTHON) -B tests/soak.py $(SECONDS)

@@ -50,6 +50,14 @@ def literal(value):
     return repr(value)
 
 
+def as_number(value):
+    """A text that reads like a number as that number; anything else as it is."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
 def variants(value):
     """What a value may be compared with: itself, as another type, and its neighbours."""
     yield value
@@ -76,8 +84,10 @@ class Column:
     """A column of a table: its name, and (value, literal) of what it can be compared with. is_small: integers of which
     no sum overflows."""
 
-    def __init__(self, name, values, is_small=False):
+    def __init__(self, name, values, is_small=False, affinity=""):
         self.name = name
+        self.is_number = affinity in ("INTEGER", "REAL", "NUMERIC")
+        self.has_number_texts = any(isinstance(value, str) and as_number(value) is not value for value in values)
         self.is_small = is_small and all(value is None or (type(value) is int and abs(value) < 2**31) for value in values)
         self.pool = {}
         for value in list(dict.fromkeys(values))[:8]:
@@ -87,11 +97,6 @@ class Column:
             self.pool[literal(value)] = value
         self.pool = [(value, text) for text, value in self.pool.items()]
         self.own = [(value, literal(value)) for value in list(dict.fromkeys(values))[:8]] or self.pool
-
-    def renamed(self, name):
-        column = object.__new__(Column)
-        column.__dict__.update(self.__dict__, name=name)
-        return column
 
 
 class Table:
@@ -107,6 +112,8 @@ class Table:
         self.by_name = {column.name: column for column in columns}
         # `=` with an argument chooses what is read, as reference.md says, so that no condition is about one.
         self.outputs = [column for column in columns if column.name not in ARGUMENTS]
+        # What plans are made of.
+        self.planned = [self.by_name[n] for n in PLANNED if n in self.by_name] or self.outputs
         self.is_long = nrows > 100
         # Arguments without a gap can stand in brackets.
         values = list(self.arguments.values())
@@ -129,6 +136,7 @@ HISTOGRAM = "bin INTEGER, lo REAL, hi REAL, count INTEGER, source BLOB, member B
 COMPARE = "name TEXT, status TEXT, max_abs REAL, differing INTEGER, first_at INTEGER, error TEXT, a BLOB, b BLOB"
 FILE = "path TEXT, name TEXT, source BLOB, member BLOB"
 ARGUMENTS = {"source", "member", "slice", "field", "astype", "axis", "bins", "range_lo", "range_hi", "a", "b"}
+PLANNED = ["value", "value", "value", "row", "row", "idx", "idx", "i0", "i1", "name", "path", "rowid", "rowid", "real", "imag", "i", "u", "t"]
 # Positional arguments, and the key of rows of one array.
 FUNCTIONS = {
     "npy_rows": (ROWS, ["source", "member", "slice", "field", "view", "astype"], ["row"]),
@@ -349,9 +357,10 @@ class World:
     def make(self, name, declared, rows, **table):
         """An ordinary table of these rows, which are dicts by column."""
         names = [part.split()[0] for part in declared.split(", ")]
+        affinities = [part.split()[1] if " " in part else "" for part in declared.split(", ")]
         self.db.execute(f'CREATE TABLE "{name}"({declared})')
         self.db.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(names))})', [[row.get(n) for n in names] for row in rows])
-        columns = [Column(n, [row.get(n) for row in rows], n in SMALL) for n in names]
+        columns = [Column(n, [row.get(n) for row in rows], n in SMALL, affinity) for n, affinity in zip(names, affinities)]
         return Table(name, columns, nrows=len(rows), **table)
 
     def rows_of_call(self, function, arrays, arguments):
@@ -505,7 +514,7 @@ class World:
             stored = [value for (value,) in self.db.execute(f"SELECT {column} FROM {name} ORDER BY rowid")]
             assert list(map(repr, stored)) == [repr(value) for _, value in sorted(zip(numbers, values), key=lambda pair: pair[0])], (name, column)
         self.db.execute(f"CREATE VIRTUAL TABLE v_{name} USING npy({arguments})")
-        made = [Column("rowid", list(numbers), True), *(Column(column, values) for column, (_, values) in columns.items())]
+        made = [Column("rowid", list(numbers), True, "INTEGER"), *(Column(column, values, False, kind) for column, (kind, values) in columns.items())]
         self.tables.append(Table(name, made, ["rowid"], len(rows), function=f"v_{name}", is_in_order=is_in_order))
 
     @staticmethod
@@ -541,7 +550,7 @@ class World:
         for name, size in (("k", 6), ("l", 3)):
             of = lambda kind, size=size: [sql_value(item) for item in rows_of(few_values(self.rng, kind, (size,)))]
             columns = {"id": ("INTEGER PRIMARY KEY", list(range(size))), "i": ("INTEGER", [int(n) for n in self.rng.integers(-1, 8, size)])}
-            columns.update(t=("TEXT", of("U2")), r=("REAL", of("f4")), n=("NUMERIC", of("i2")), b=("", of(self.one(["f8", "u8", "S3"]))))
+            columns.update(t=("TEXT", of("U2")), r=("REAL", of("f4")), n=("NUMERIC", of("i2")), u=("", of(self.one(["f8", "u8", "S3"]))))
             rows = [dict(zip(columns, values)) for values in zip(*(values for _, values in columns.values()))]
             declared = ", ".join(f"{column} {kind}".strip() for column, (kind, _) in columns.items())
             self.ordinary.append(self.make(name, declared, rows, key=["id"]))
@@ -552,6 +561,8 @@ class World:
                 files.append({"id": len(files), "path": path, "name": array.name, "idx": array.idx, "part": self.one(["", "", "::-1", "1:"]) if size > 1 else ""})
         files.append({"id": len(files), "path": None, "name": None, "idx": 0, "part": ""})
         self.file_table = self.make("files", "id INTEGER PRIMARY KEY, path TEXT, name TEXT, idx INTEGER, part TEXT", files, key=["id"])
+        for column in self.file_table.columns:  # SQLite hands `path = 'x'` on to what is joined by path, and there is no x
+            column.pool = column.own
         self.ordinary.append(self.file_table)
         forms = [
             ("npy_rows", {"source": "path", "member": "name"}),

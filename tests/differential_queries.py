@@ -4,6 +4,7 @@ A query is written once. What differs are its tables, which are marked by number
 of it to make it shorter stands between \\1 and \\2.
 """
 
+import copy
 import random
 
 # Whose answers can be told apart:
@@ -23,7 +24,10 @@ FRAMES = ["", "", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS UNBOUNDED 
 
 class Query:
     """text: with its marks. is_strict: types and signs of zeros count; where values that are equal stand for one
-    another (DISTINCT, GROUP BY, UNION, min) it is open which of 1, 1.0, 0.0 and -0.0 does."""
+    another (DISTINCT, GROUP BY, UNION, min) it is open which of 1, 1.0, 0.0 and -0.0 does. is_coerced: a text may
+    have been compared as a number."""
+
+    is_coerced = False
 
     def __init__(self, text, pairs, parameters, how=AS_A_BAG, is_strict=True, norder=0, whole=None):
         self.text, self.pairs, self.parameters = text, pairs, parameters
@@ -45,7 +49,9 @@ class Query:
             elif character == "\2":
                 parts.append((opened.pop(), i + 1))
         for start, end in sorted(parts, key=lambda part: part[0] - part[1]):
-            yield Query(self.text[:start] + self.text[end:], self.pairs, self.parameters, self.how, self.is_strict, self.norder, None)
+            shorter = copy.copy(self)
+            shorter.text, shorter.whole = self.text[:start] + self.text[end:], None
+            yield shorter
 
 
 class Scope:
@@ -79,14 +85,16 @@ class Writer:
     def query(self, seed):
         self.rng = random.Random(seed)
         self.random = self.rng.random
-        self.pairs, self.parameters, self.is_listed, self.is_on, self.naliases = [], {}, False, False, 0
-        return self.one(self.shapes)()
+        self.pairs, self.parameters, self.is_listed, self.is_coerced, self.is_on, self.naliases = [], {}, False, False, False, 0
+        query = self.one(self.shapes)()
+        query.is_coerced = self.is_coerced
+        return query
 
     def on_predicate(self, items, depth):
         """One that is not known to be false."""
-        self.is_on = True
+        was_on, self.is_on = self.is_on, True
         text = self.predicate(items, depth)
-        self.is_on = False
+        self.is_on = was_on
         return text
 
     # --- choices
@@ -191,7 +199,7 @@ class Writer:
             if kind < 0.5:
                 small = [column for column in left.outputs if column.is_small], [column for column in right.outputs if column.is_small]
                 c, d = (self.one(small[0]) if small[0] else c), (self.one(small[1]) if small[1] else d)
-            conditions.append(f"{a}.{c.name} {self.one(['=', '=', '=', '<', '>=', '<>', 'IS'])} {b}.{d.name}")
+            conditions.append(self.compared(f"{a}.{c.name}", c, f"{b}.{d.name}", d, ["=", "=", "=", "<", ">=", "<>", "IS"]))
         if self.random() < 0.4:
             conditions.append(self.on_predicate([(a, left)], 0))
         if self.random() < 0.3:
@@ -212,10 +220,12 @@ class Writer:
     def column(self, items):
         """A column for a condition, by its name and as itself."""
         alias, table = items[0] if len(items) == 1 else self.one(items)
-        column = self.one(table.outputs)
-        if self.random() < 0.5:  # keys and values are what plans are made of
-            column = table.by_name.get(self.one(["value", "row", "idx", "i0", "i1", "name", "path", "rowid", "c0", "x"]), column)
+        column = self.one(table.planned if self.random() < 0.6 else table.outputs)
         return f"{alias}.{column.name}", column
+
+    def compared(self, name, column, other_name, other, operators=COMPARISONS):
+        self.is_coerced |= column.is_number and other.has_number_texts or other.is_number and column.has_number_texts
+        return f"{name} {self.one(operators)} {other_name}"
 
     def leaf(self, items):
         kind, (name, column) = self.random(), self.column(items)
@@ -234,8 +244,7 @@ class Writer:
         if kind < 0.64:
             return f"{name} {self.one(['IS NULL', 'IS NOT NULL', 'NOTNULL'])}"
         if kind < 0.70:
-            other, _ = self.column(items)
-            return f"{name} {self.one(COMPARISONS)} {other}"
+            return self.compared(name, column, *self.column(items))
         if kind < 0.76:
             return self.row_value(items)
         # SQLite 3.40 seeks a rowid for LIKE, and a FULL JOIN of ordinary tables loses rows by it.
@@ -267,8 +276,8 @@ class Writer:
         column = self.one(table.columns)
         kind = self.random()
         if self.random() < 0.5:
-            outer, _ = self.column(items)
-            conditions.append(f"{alias}.{self.one(table.outputs).name} {self.one(COMPARISONS)} {outer}")
+            inner = self.one(table.outputs)
+            conditions.append(self.compared(f"{alias}.{inner.name}", inner, *self.column(items)))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         if kind < 0.45:
             return f"{name} {self.one(['', '', 'NOT '])}IN (SELECT {alias}.{column.name} FROM {text}{where})"
@@ -279,7 +288,9 @@ class Writer:
             offset = self.one(["", "", " OFFSET 1"])
             if not table.key:
                 return f"{name} IS NOT (SELECT count(*) FROM {text}{where})"
+            self.is_coerced = True
             return f"{name} {self.one(COMPARISONS)} (SELECT {alias}.{column.name} FROM {text}{where} ORDER BY {order} LIMIT 1{offset})"
+        self.is_coerced = True
         return f"{name} {self.one(COMPARISONS)} (SELECT {self.one(['count(*)', f'count({alias}.{column.name})', f'max({alias}.{column.name})'])} FROM {text}{where})"
 
     def predicate(self, items, depth=2):
@@ -436,6 +447,7 @@ class Writer:
 
     def derived(self):
         """A subquery of FROM or a CTE, with a window of its own, joined with something."""
+        self.is_on = True
         scope = self.scope_of_one()
         alias, table = scope.items[0]
         chosen = list({column.name: column for column in [table.by_name[key] for key in table.key] + table.outputs[:1] + self.several(table.columns)}.values())
@@ -466,7 +478,7 @@ class Writer:
         table, alias = self.one(self.tables), "s"
         text, conditions = self.source(table, alias)
         column = self.one(table.columns)
-        outer, _ = self.column(scope.items)
-        conditions.append(f"s.{self.one(table.outputs).name} {self.one(COMPARISONS)} {outer}")
+        inner = self.one(table.outputs)
+        conditions.append(self.compared(f"s.{inner.name}", inner, *self.column(scope.items)))
         made = self.one(["count(*)", f"count(s.{column.name})", f"max(s.{column.name})", f"min(s.{column.name})"])
         return self.made(f"SELECT {name}, (SELECT {made} FROM {text} WHERE {' AND '.join(conditions)}) FROM {scope.text}{self.where(scope, 0.5)}", is_strict=False)

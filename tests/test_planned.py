@@ -652,6 +652,35 @@ def test_a_left_join_keeps_the_rows_that_its_condition_leaves_out(select, tmp_pa
                 assert select(sql.format(place=place, table=f"{function}('{path}')")) == want, (function, on)
 
 
+def test_in_compares_names_and_paths_with_the_affinities_of_both_sides(select, tmp_path, monkeypatch):
+    """Each value of an IN was asked for by itself, which SQLite compares once more as if it had no affinity: of the name
+    '1' and integers of a column without one, rows too many; of '01' and an INTEGER column, too few."""
+    monkeypatch.chdir(tmp_path)
+    names = ["1", "01", "a"]
+    for name in names:
+        (tmp_path / name).write_bytes(npy_bytes(np.arange(2)))
+    (tmp_path / "x.npz").write_bytes(npz_bytes({name: np.arange(2) for name in names}))
+    (tmp_path / "y.npz").write_bytes(npz_bytes({name: np.arange(2) for name in names}))
+    select("CREATE TABLE plain(path TEXT, name TEXT)")
+    for name in names:
+        select("INSERT INTO plain VALUES (?, ?)", (name, name))
+    select("CREATE TABLE k(i INTEGER, t TEXT, r REAL, n NUMERIC, u)")
+    for value in (1, "1", "a", None, 1.5, b"1", "01"):
+        select("INSERT INTO k VALUES (?, ?, ?, ?, ?)", (value,) * 5)
+    tables = [("path", f"{function}('[\"1\", \"01\", \"a\"]')") for function in ("npy_rows", "npy_elements", "npy_meta", "npy_file", "npy_stats")]
+    tables += [("name", f"{function}('x.npz')") for function in ("npy_rows", "npy_elements", "npy_meta", "npy_file", "npy_stats")]
+    tables += [("name", "npy_compare('x.npz', 'y.npz')")]
+    for column in ("i", "t", "r", "n", "u"):
+        for condition in (f"IN (SELECT {column} FROM k)", f"NOT IN (SELECT {column} FROM k)", f"IN (SELECT {column} FROM k WHERE typeof({column}) = 'integer')"):
+            for key, table in tables:
+                rows = select(f"SELECT DISTINCT {key} FROM {table} WHERE {key} {condition}")
+                assert sorted(rows) == sorted(select(f"SELECT {key} FROM plain WHERE {key} {condition}")), (table, condition)
+    for listed in ("1", "'1', 'a'", "1, '01', NULL", "x'31', 'a'", "NULL", "", "'', 'a'"):
+        for key, table in tables:
+            rows = select(f"SELECT DISTINCT {key} FROM {table} WHERE {key} IN ({listed})")
+            assert sorted(rows) == sorted(select(f"SELECT {key} FROM plain WHERE {key} IN ({listed})")), (table, listed)
+
+
 # --- what is read ------------------------------------------------------------------------------------------
 
 
@@ -728,18 +757,22 @@ def test_a_pruned_file_is_never_opened(connect, tmp_path):
     # What nobody can open makes opening it an error.
     (tmp_path / "broken.npz").write_bytes(b"no zip")
     pattern, wanted = str(tmp_path / "*.npz"), str(tmp_path / "07.npz")
+    # SQLite 3.37 does not tell = from IN, which is its own to check then: it prunes nothing.
+    prunes = sees_literals(connect())
+    if not prunes:
+        (tmp_path / "broken.npz").unlink()
     for function, key in (("npy_rows", "row"), ("npy_elements", "idx"), ("npy_meta", "idx")):
         db = connect()
         rows, read = read_by(db, f"SELECT name, {key} FROM {function}(?) WHERE path = ?", pattern, wanted)
-        assert len(rows) == (2 if function == "npy_meta" else 9) and read["files_opened"] == 1, function
+        assert len(rows) == (2 if function == "npy_meta" else 9) and read["files_opened"] == (1 if prunes else 20), function
         rows, read = read_by(
             db, f"SELECT count(*) FROM {function}(?) WHERE path IN (?, ?, 'x')", pattern, wanted, wanted[:-6] + "8.npz"
         )
-        assert read["files_opened"] <= 1, function
+        assert read["files_opened"] <= (1 if prunes else 20), function
         rows, read = read_by(db, f"SELECT * FROM {function}(?) WHERE path = 'elsewhere'", pattern)
-        assert rows == [] and read["files_opened"] == 0, function
+        assert rows == [] and (read["files_opened"] == 0 or not prunes), function
         # Only a comparison of bytes prunes; another collation has to look at all, the broken one too.
-        if function != "npy_meta":
+        if function != "npy_meta" and prunes:
             with pytest.raises(Exception, match="broken"):
                 db.execute(f"SELECT * FROM {function}(?) WHERE path = ? COLLATE NOCASE", (pattern, wanted)).fetchall()
     db = connect()
