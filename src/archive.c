@@ -131,8 +131,10 @@ npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archiv
 }
 
 void npyx_archive_close(npyx_archive *archive) {
-    if (archive != NULL)
-        archive->ops->close(archive);
+    if (archive == NULL)
+        return;
+    npyx_name_set_clear(&archive->names);
+    archive->ops->close(archive);
 }
 
 npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error) {
@@ -180,8 +182,12 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
                          (int)(name_nbytes < 100 ? name_nbytes : 100), name);
     npyx_name_list list = {0};
     npyx_entry entry;
-    for (int64_t i = 0; npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++)
+    int64_t count = npyx_name_set_count(&archive->names);
+    for (int64_t i = 0; list.nmore == 0 && npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++) {
         npyx_name_list_add(&list, entry.name, entry.name_nbytes);
+        if (list.nmore > 0) /* those behind find no room either */
+            list.nmore = count - i;
+    }
     if (list.nbytes == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': the file holds none",
                          (int)(name_nbytes < 100 ? name_nbytes : 100), name);
@@ -189,33 +195,64 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
                      (int)(name_nbytes < 100 ? name_nbytes : 100), name, npyx_name_list_text(&list));
 }
 
-static bool is_same(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
-    return a_nbytes == b_nbytes && memcmp(a, b, a_nbytes) == 0;
+/* Learns the names of all entries: those of a damaged archive up to the fault, which is told every time. */
+static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
+    npyx_host *host = archive->source->host;
+    npyx_name_set *names = &archive->names;
+    npyx_status status = NPYX_OK;
+    npyx_entry entry;
+    names->bytes.host = names->entries.host = host;
+    while (status == NPYX_OK) {
+        int64_t i = npyx_name_set_count(names);
+        status = npyx_archive_entry(archive, i, &entry, error);
+        if (status == NPYX_OK)
+            status = entry.is_zip
+                         ? npyx_name_set_add(names, entry.zip.filename, entry.zip.filename_nbytes, error)
+                         : npyx_name_set_add(names, entry.name, entry.name_nbytes, error);
+        if (status == NPYX_OK && (i & 255) == 255)
+            status = npyx_poll(host, error);
+    }
+    if (status == NPYX_DONE || status == NPYX_CORRUPT)
+        archive->names_status = status;
+    else
+        npyx_name_set_clear(names);
+    return status;
+}
+
+/* The entry of an .npz whose file name is that name with `.npy`. */
+static npyx_status find_npy(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
+                            npyx_error *error) {
+    npyx_buffer filename = {.host = archive->source->host};
+    int64_t nsame;
+    npyx_buffer_append(&filename, name, name_nbytes);
+    npyx_buffer_append(&filename, ".npy", 4);
+    npyx_status status = npyx_buffer_check(&filename, error);
+    if (status == NPYX_OK)
+        *index = npyx_name_set_find(&archive->names, filename.bytes, filename.nbytes, &nsame);
+    npyx_buffer_clear(&filename);
+    return status;
 }
 
 npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
                               npyx_error *error) {
-    int64_t exact = -1, stripped = -1, nfound = 0;
+    npyx_status status = archive->names_status;
     npyx_entry entry;
-    npyx_status status = NPYX_OK;
-    for (int64_t i = 0; status == NPYX_OK; i++) {
-        status = npyx_archive_entry(archive, i, &entry, error);
-        if (status != NPYX_OK)
-            break;
-        if (is_same(entry.name, entry.name_nbytes, name, name_nbytes)) {
-            stripped = i;
-            nfound++;
-        }
-        if (entry.is_zip && is_same(entry.zip.filename, entry.zip.filename_nbytes, name, name_nbytes))
-            exact = i;
-    }
+    if (status == NPYX_OK)
+        status = learn_names(archive, error);
+    else if (status != NPYX_DONE)
+        status = npyx_archive_entry(archive, npyx_name_set_count(&archive->names), &entry, error);
     if (status != NPYX_DONE)
         return status;
-    if (archive->format == NPYX_FORMAT_TEN && nfound > 1)
+    int64_t nsame;
+    *index = npyx_name_set_find(&archive->names, name, name_nbytes, &nsame);
+    if (*index < 0 && archive->format == NPYX_FORMAT_NPZ)
+        status = find_npy(archive, name, name_nbytes, index, error);
+    else if (archive->format != NPYX_FORMAT_NPZ && nsame > 1)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "%d arrays have the name '%.*s'; give the idx of one instead of the name",
-                         (int)nfound, (int)(name_nbytes < 100 ? name_nbytes : 100), name);
-    *index = exact >= 0 ? exact : stripped;
+                         "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
+                         nsame, (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+    if (status != NPYX_DONE && status != NPYX_OK)
+        return status;
     return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);
 }
 

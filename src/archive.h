@@ -8,6 +8,7 @@
 #define NPYX_ARCHIVE_H
 
 #include "array.h"
+#include "name_set.h"
 #include "source.h"
 
 #pragma GCC visibility push(hidden)
@@ -52,6 +53,9 @@ struct npyx_archive {
     const npyx_archive_ops *ops;
     npyx_format format;
     npyx_source *source; /* owned */
+    /* Of all entries, as they are stored; learnt when the first is looked up. */
+    npyx_name_set names;
+    npyx_status names_status; /* NPYX_OK: not learnt yet; NPYX_DONE, or what is wrong behind the last name */
 };
 
 /* Tells the format by the first bytes of source, which belongs to the archive from here on (closed on failure
