@@ -70,9 +70,11 @@ static bool is_in_front(const npz_archive *archive, int64_t off, int64_t nbytes)
     return off >= archive->front_off && off - archive->front_off <= (int64_t)archive->front_nbytes - nbytes;
 }
 
-/* What is at off, nbytes or fewer at the end of the file, in front or in *room, which is to be freed. */
-static npyx_status bring_to_front(npz_archive *archive, int64_t off, size_t nbytes, const uint8_t **bytes,
-                                  size_t *read_nbytes, void **room, npyx_error *error) {
+/* What is at off, nbytes or fewer at the end of the file, in front or in *room, which is to be freed. When it
+ * is read, ahead_nbytes are if there is room in front. */
+static npyx_status bring_to_front(npz_archive *archive, int64_t off, size_t nbytes, size_t ahead_nbytes,
+                                  const uint8_t **bytes, size_t *read_nbytes, void **room,
+                                  npyx_error *error) {
     npyx_source *source = archive->base.source;
     *room = NULL;
     if (nbytes > FRONT_NBYTES) {
@@ -84,7 +86,8 @@ static npyx_status bring_to_front(npz_archive *archive, int64_t off, size_t nbyt
     npyx_status status = NPYX_OK;
     if (!is_in_front(archive, off, (int64_t)nbytes)) {
         archive->front_off = off;
-        status = npyx_source_read(source, off, archive->front, FRONT_NBYTES, &archive->front_nbytes, error);
+        status = npyx_source_read(source, off, archive->front, nbytes > ahead_nbytes ? nbytes : ahead_nbytes,
+                                  &archive->front_nbytes, error);
         archive->front_nbytes = status == NPYX_OK ? archive->front_nbytes : 0;
     }
     *bytes = archive->front + (off - archive->front_off);
@@ -125,9 +128,10 @@ static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payloa
         return npyx_fail(
             error, NPYX_CORRUPT, -1,
             "the zip directory contradicts itself (sizes or offset beyond 2^63, or too short a zip64 field)");
+    size_t ahead_nbytes = record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0;
     status = bring_to_front((npz_archive *)base, record->header_off,
-                            LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes, &local, &nbytes, &room,
-                            error);
+                            LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes, ahead_nbytes, &local,
+                            &nbytes, &room, error);
     if (status == NPYX_OK)
         status = check_local_header(record, local, nbytes, error);
     if (status == NPYX_OK)
