@@ -37,7 +37,7 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8", shown_nbytes, name);
     if (npyx_name_set_count(&writer->names) >= NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail(error, NPYX_INVALID, -1, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);
-    if (npyx_name_set_find(&writer->names, name, nbytes, &nsame) >= 0)
+    if (npyx_name_set_has(&writer->names, name, nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already", shown_nbytes, name);
     return NPYX_OK;
 }

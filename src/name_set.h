@@ -22,6 +22,11 @@ int64_t npyx_name_set_count(const npyx_name_set *set);
  * *nsame: how many there are. */
 int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nbytes, int64_t *nsame);
 
+static inline bool npyx_name_set_has(const npyx_name_set *set, const char *name, size_t nbytes) {
+    int64_t nsame;
+    return npyx_name_set_find(set, name, nbytes, &nsame) >= 0;
+}
+
 /* Copies the name; one that is there already is there twice then. NPYX_NOMEM leaves the set as it was. */
 npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbytes, npyx_error *error);
 
