@@ -62,6 +62,7 @@ int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_co
     npyx_status status = npyext_policy_read(&made->policy, entry_point, &made->host, &error);
     if (status == NPYX_OK) {
         sqlite3_randomness(sizeof made->handle_key.bytes, made->handle_key.bytes);
+        sqlite3_randomness(sizeof made->host.hash_key, made->host.hash_key);
         return SQLITE_OK;
     }
     npyext_connection_release(made);

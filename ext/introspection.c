@@ -82,9 +82,11 @@ void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value 
     (void)argv;
     const npyext_connection *connection = sqlite3_user_data(context);
     const npyx_counters *counters = &connection->host.counters;
-    result_printed_json(
-        context, sqlite3_mprintf("{\"bytes_read\":%lld,\"read_calls\":%lld,\"bytes_inflated\":%lld,"
-                                 "\"files_opened\":%lld,\"cache_hits\":%lld,\"files_skipped\":%lld}",
-                                 counters->bytes_read, counters->read_calls, counters->bytes_inflated,
-                                 counters->files_opened, counters->cache_hits, counters->files_skipped));
+    result_printed_json(context,
+                        sqlite3_mprintf("{\"bytes_read\":%lld,\"read_calls\":%lld,\"bytes_inflated\":%lld,"
+                                        "\"files_opened\":%lld,\"cache_hits\":%lld,\"files_skipped\":%lld,"
+                                        "\"names_hashed\":%lld}",
+                                        counters->bytes_read, counters->read_calls, counters->bytes_inflated,
+                                        counters->files_opened, counters->cache_hits, counters->files_skipped,
+                                        counters->names_hashed));
 }

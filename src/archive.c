@@ -6,6 +6,7 @@
 
 #include "header_npy.h"
 #include "header_ten.h"
+#include "lookalike.h"
 #include "name_list.h"
 
 /* ---- .npy: an archive of one ---- */
@@ -65,8 +66,42 @@ static npyx_status npy_open_archive(npyx_source *source, npyx_archive **archive,
 
 /* ---- any format ---- */
 
+/* An entry, or what a zip without entries ends with. */
 static bool is_zip_magic(const uint8_t *head, size_t nbytes) {
-    return nbytes >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
+    return nbytes >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0 ||
+                           memcmp(head, "PK\6\6", 4) == 0);
+}
+
+/* A script or a program, which may unpack the zip behind it: of the files that are known, only in these is
+ * such a zip what counts. Windows' programs are not known here, like anything else that may stand before a
+ * zip. */
+static bool may_unpack_itself(const uint8_t *head, size_t nbytes) {
+    return (nbytes >= 2 && memcmp(head, "#!", 2) == 0) || (nbytes >= 4 && memcmp(head, "\x7f\x45LF", 4) == 0);
+}
+
+static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *what, npyx_error *error) {
+    char shown[16] = "";
+    if (what != NULL)
+        return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz or .ten file", what);
+    for (size_t i = 0; i < nbytes && i < 4; i++)
+        snprintf(shown + 3 * i, sizeof shown - 3 * i, " %02X", head[i]);
+    return npyx_fail(error, NPYX_CORRUPT, 0,
+                     "is not a .npy, .npz or .ten file (none begins with the byte%s%s)",
+                     nbytes == 1 ? "" : "s", shown);
+}
+
+/* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */
+static npyx_status open_unknown(npyx_source *source, npyx_archive **archive, npyx_error *error) {
+    uint8_t head[NPYX_LOOKALIKE_NBYTES];
+    size_t nbytes = 0;
+    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
+    if (status != NPYX_OK)
+        return status;
+    const char *what = npyx_lookalike(head, nbytes);
+    status = NPYX_DONE;
+    if (what == NULL || may_unpack_itself(head, nbytes))
+        status = npyx_archive_npz_open(source, true, archive, error);
+    return status == NPYX_DONE ? fail_unknown(head, nbytes, what, error) : status;
 }
 
 static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_archive **archive,
@@ -79,23 +114,12 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
     if (npyx_header_npy_has_magic(head, nbytes))
         return npy_open_archive(source, archive, error);
     if (is_zip_magic(head, nbytes))
-        return npyx_archive_npz_open(source, archive, error);
+        return npyx_archive_npz_open(source, false, archive, error);
     if (npyx_header_ten_has_magic(head, nbytes) || (nbytes == 0 && allow_empty))
         return npyx_archive_ten_open(source, archive, error);
     if (nbytes == 0)
         return npyx_fail(error, NPYX_CORRUPT, 0, "is empty (0 bytes), so not a .npy, .npz or .ten file");
-    bool is_zip = false;
-    status = npyx_archive_npz_probe(source, &is_zip, error);
-    if (status != NPYX_OK)
-        return status;
-    if (is_zip)
-        return npyx_archive_npz_open(source, archive, error);
-    char shown[16] = "";
-    for (size_t i = 0; i < nbytes && i < 4; i++)
-        snprintf(shown + 3 * i, sizeof shown - 3 * i, " %02X", head[i]);
-    return npyx_fail(error, NPYX_CORRUPT, 0,
-                     "is not a .npy, .npz or .ten file (none begins with the byte%s%s)",
-                     nbytes == 1 ? "" : "s", shown);
+    return open_unknown(source, archive, error);
 }
 
 npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
@@ -107,8 +131,10 @@ npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archiv
 }
 
 void npyx_archive_close(npyx_archive *archive) {
-    if (archive != NULL)
-        archive->ops->close(archive);
+    if (archive == NULL)
+        return;
+    npyx_name_set_clear(&archive->names);
+    archive->ops->close(archive);
 }
 
 npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error) {
@@ -156,8 +182,12 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
                          (int)(name_nbytes < 100 ? name_nbytes : 100), name);
     npyx_name_list list = {0};
     npyx_entry entry;
-    for (int64_t i = 0; npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++)
+    int64_t count = npyx_name_set_count(&archive->names);
+    for (int64_t i = 0; list.nmore == 0 && npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++) {
         npyx_name_list_add(&list, entry.name, entry.name_nbytes);
+        if (list.nmore > 0) /* those behind find no room either */
+            list.nmore = count - i;
+    }
     if (list.nbytes == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': the file holds none",
                          (int)(name_nbytes < 100 ? name_nbytes : 100), name);
@@ -165,33 +195,64 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
                      (int)(name_nbytes < 100 ? name_nbytes : 100), name, npyx_name_list_text(&list));
 }
 
-static bool is_same(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
-    return a_nbytes == b_nbytes && memcmp(a, b, a_nbytes) == 0;
+/* Learns the names of all entries: those of a damaged archive up to the fault, which is told every time. */
+static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
+    npyx_host *host = archive->source->host;
+    npyx_name_set *names = &archive->names;
+    npyx_status status = NPYX_OK;
+    npyx_entry entry;
+    names->bytes.host = names->entries.host = host;
+    while (status == NPYX_OK) {
+        int64_t i = npyx_name_set_count(names);
+        status = npyx_archive_entry(archive, i, &entry, error);
+        if (status == NPYX_OK)
+            status = entry.is_zip
+                         ? npyx_name_set_add(names, entry.zip.filename, entry.zip.filename_nbytes, error)
+                         : npyx_name_set_add(names, entry.name, entry.name_nbytes, error);
+        if (status == NPYX_OK && (i & 255) == 255)
+            status = npyx_poll(host, error);
+    }
+    if (status == NPYX_DONE || status == NPYX_CORRUPT)
+        archive->names_status = status;
+    else
+        npyx_name_set_clear(names);
+    return status;
+}
+
+/* The entry of an .npz whose file name is that name with `.npy`. */
+static npyx_status find_npy(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
+                            npyx_error *error) {
+    npyx_buffer filename = {.host = archive->source->host};
+    int64_t nsame;
+    npyx_buffer_append(&filename, name, name_nbytes);
+    npyx_buffer_append(&filename, ".npy", 4);
+    npyx_status status = npyx_buffer_check(&filename, error);
+    if (status == NPYX_OK)
+        *index = npyx_name_set_find(&archive->names, filename.bytes, filename.nbytes, &nsame);
+    npyx_buffer_clear(&filename);
+    return status;
 }
 
 npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
                               npyx_error *error) {
-    int64_t exact = -1, stripped = -1, nfound = 0;
+    npyx_status status = archive->names_status;
     npyx_entry entry;
-    npyx_status status = NPYX_OK;
-    for (int64_t i = 0; status == NPYX_OK; i++) {
-        status = npyx_archive_entry(archive, i, &entry, error);
-        if (status != NPYX_OK)
-            break;
-        if (is_same(entry.name, entry.name_nbytes, name, name_nbytes)) {
-            stripped = i;
-            nfound++;
-        }
-        if (entry.is_zip && is_same(entry.zip.filename, entry.zip.filename_nbytes, name, name_nbytes))
-            exact = i;
-    }
+    if (status == NPYX_OK)
+        status = learn_names(archive, error);
+    else if (status != NPYX_DONE)
+        status = npyx_archive_entry(archive, npyx_name_set_count(&archive->names), &entry, error);
     if (status != NPYX_DONE)
         return status;
-    if (archive->format == NPYX_FORMAT_TEN && nfound > 1)
+    int64_t nsame;
+    *index = npyx_name_set_find(&archive->names, name, name_nbytes, &nsame);
+    if (*index < 0 && archive->format == NPYX_FORMAT_NPZ)
+        status = find_npy(archive, name, name_nbytes, index, error);
+    else if (archive->format != NPYX_FORMAT_NPZ && nsame > 1)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "%d arrays have the name '%.*s'; give the idx of one instead of the name",
-                         (int)nfound, (int)(name_nbytes < 100 ? name_nbytes : 100), name);
-    *index = exact >= 0 ? exact : stripped;
+                         "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
+                         nsame, (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+    if (status != NPYX_DONE && status != NPYX_OK)
+        return status;
     return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);
 }
 

@@ -8,6 +8,7 @@
 #define NPYX_ARCHIVE_H
 
 #include "array.h"
+#include "name_set.h"
 #include "source.h"
 
 #pragma GCC visibility push(hidden)
@@ -52,6 +53,9 @@ struct npyx_archive {
     const npyx_archive_ops *ops;
     npyx_format format;
     npyx_source *source; /* owned */
+    /* Of all entries, as they are stored; learnt when the first is looked up. */
+    npyx_name_set names;
+    npyx_status names_status; /* NPYX_OK: not learnt yet; NPYX_DONE, or what is wrong behind the last name */
 };
 
 /* Tells the format by the first bytes of source, which belongs to the archive from here on (closed on failure
@@ -102,12 +106,11 @@ enum { NPYX_DOS_TIME_NBYTES = 20 };
 /* False, and nothing written, when the DOS time is no date: writers put 0 there. */
 bool npyx_dos_time_text(uint32_t dos_time, char *out);
 
-/* For npyx_archive_open alone: each takes the source over on success only. */
-npyx_status npyx_archive_npz_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
+/* For npyx_archive_open alone: each takes the source over on success only. A zip that is_prefixed stands
+ * behind something else; NPYX_DONE when there is none. */
+npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
+                                  npyx_error *error);
 npyx_status npyx_archive_ten_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
-
-/* Whether a zip's end record stands at the end of the source: zips with bytes before them begin otherwise. */
-npyx_status npyx_archive_npz_probe(npyx_source *source, bool *is_zip, npyx_error *error);
 
 #pragma GCC visibility pop
 

@@ -24,6 +24,7 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
     const npz_writer *writer = (npz_writer *)base;
     const char *name = member->name;
     size_t nbytes = member->name_nbytes;
+    int64_t nsame;
     int shown_nbytes = (int)(nbytes < 100 ? nbytes : 100);
     if (nbytes == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "the name is empty");
@@ -36,7 +37,7 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8", shown_nbytes, name);
     if (npyx_name_set_count(&writer->names) >= NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail(error, NPYX_INVALID, -1, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);
-    if (npyx_name_set_has(&writer->names, name, nbytes))
+    if (npyx_name_set_find(&writer->names, name, nbytes, &nsame) >= 0)
         return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already", shown_nbytes, name);
     return NPYX_OK;
 }
@@ -144,12 +145,31 @@ static npyx_status take_names(npz_writer *writer, const npyx_zip_directory *dire
     return status;
 }
 
+/* What stands before a zip is not kept: only what begins as one is added to. */
+static npyx_status check_magic(npyx_source *source, npyx_error *error) {
+    char head[2] = "";
+    size_t nbytes = 0;
+    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
+    if (status == NPYX_OK && (nbytes < sizeof head || memcmp(head, "PK", sizeof head) != 0))
+        return npyx_fail(
+            error, NPYX_UNSUPPORTED, 0,
+            "does not begin as a zip; nothing is added to a zip that stands behind something else");
+    return status;
+}
+
 static npyx_status read_directory(npz_writer *writer, npyx_error *error) {
     npyx_zip_directory directory = {.names.host = writer->base.host};
     npyx_source *source = NULL;
     npyx_status status = npyx_source_open_sink(writer->base.sink, &source, error);
     if (status == NPYX_OK)
-        status = npyx_zip_directory_read(source, &directory, error);
+        status = check_magic(source, error);
+    if (status == NPYX_OK)
+        status = npyx_zip_directory_read(source, false, &directory, error);
+    if (status == NPYX_OK && directory.tail_nbytes > 0)
+        status =
+            npyx_fail(error, NPYX_UNSUPPORTED, source->nbytes - directory.tail_nbytes,
+                      "%" PRId64 " bytes stand behind the zip, which would be lost; nothing is added to it",
+                      directory.tail_nbytes);
     if (status == NPYX_OK)
         status = take_names(writer, &directory, error);
     npyx_zip_directory_clear(&directory);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "siphash.h"
 #include "utf8.h"
 
 void *npyx_alloc(npyx_host *host, size_t nbytes) {
@@ -26,6 +27,12 @@ npyx_status npyx_poll(npyx_host *host, npyx_error *error) {
     if (host->interrupted == NULL || !host->interrupted(host->ctx))
         return NPYX_OK;
     return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+}
+
+uint64_t npyx_hash_name(npyx_host *host, const char *name, size_t nbytes) {
+    _Static_assert((int)NPYX_HASH_KEY_NBYTES == (int)NPYX_SIPHASH_KEY_NBYTES, "the host's key is SipHash's");
+    host->counters.names_hashed++;
+    return npyx_siphash(host->hash_key, name, nbytes);
 }
 
 enum { ARENA_BLOCK_NBYTES = 1000, ARENA_ALIGNMENT = 8 };

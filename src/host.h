@@ -23,7 +23,10 @@ typedef struct npyx_counters {
     int64_t files_opened;
     int64_t cache_hits;    /* an open file was found again */
     int64_t files_skipped; /* by on_error = 'skip' */
+    int64_t names_hashed;  /* names put into hash tables, or looked up in one */
 } npyx_counters;
+
+enum { NPYX_HASH_KEY_NBYTES = 16 };
 
 typedef struct npyx_host {
     void *ctx; /* handed to both calls */
@@ -38,8 +41,10 @@ typedef struct npyx_host {
     struct npyx_checkpoints *checkpoints;
     int ncheckpoints;
     const struct npyx_root *root; /* what all paths lie below (root.h); NULL: they lead anywhere */
-    bool maps_files;              /* files are mapped into memory instead of being read */
-    bool uses_one_thread;         /* no thread is started */
+    /* Of every hash table of names: random, so that nobody can make names that fall together. */
+    uint8_t hash_key[NPYX_HASH_KEY_NBYTES];
+    bool maps_files;      /* files are mapped into memory instead of being read */
+    bool uses_one_thread; /* no thread is started */
 } npyx_host;
 
 /* A block of nbytes (1 when 0), or NULL. npyx_free takes NULL. */
@@ -49,6 +54,9 @@ void npyx_free(npyx_host *host, void *block);
 
 /* NPYX_INTERRUPTED when the host wants to stop. To be called once a block in every loop that can run long. */
 npyx_status npyx_poll(npyx_host *host, npyx_error *error);
+
+/* A name's hash under the host's key, for tables of names that come from files. */
+uint64_t npyx_hash_name(npyx_host *host, const char *name, size_t nbytes);
 
 /* Memory that is given back all at once. Zero-initialise with the host set; clear keeps nothing. */
 typedef struct npyx_arena {

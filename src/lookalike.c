@@ -174,8 +174,9 @@ static bool has_word(const uint8_t *head, size_t nbytes, size_t off, const char 
     return true;
 }
 
-/* UTF-8 without control characters; the last character may be cut. */
+/* UTF-8 without control characters; the last character may be cut. Of a few bytes that says nothing. */
 static bool is_text(const uint8_t *head, size_t nbytes) {
+    enum { MIN_NBYTES = 8 };
     for (size_t i = 0; i < nbytes;) {
         size_t character_nbytes = npyx_utf8_character((const char *)head + i, nbytes - i);
         if (character_nbytes == 0)
@@ -184,7 +185,7 @@ static bool is_text(const uint8_t *head, size_t nbytes) {
             return false;
         i += character_nbytes;
     }
-    return nbytes > 0;
+    return nbytes >= MIN_NBYTES;
 }
 
 static const char *kind_of_text(const uint8_t *head, size_t nbytes) {

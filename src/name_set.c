@@ -2,48 +2,50 @@
 
 #include <string.h>
 
-#include "siphash.h"
-
 typedef struct name_entry {
     size_t off;
     size_t nbytes;
     uint64_t hash;
+    int64_t nsame; /* how many up to this one have its name */
 } name_entry;
 
 enum { FIRST_NSLOTS = 64 };
 
-static const name_entry *entry_at(const npyx_name_set *set, int64_t i) {
-    return (const name_entry *)(const void *)set->entries.bytes + i;
+static name_entry *entry_at(const npyx_name_set *set, int64_t i) {
+    return (name_entry *)(void *)set->entries.bytes + i;
 }
 
 int64_t npyx_name_set_count(const npyx_name_set *set) {
     return (int64_t)(set->entries.nbytes / sizeof(name_entry));
 }
 
-static uint64_t hash_name(const char *name, size_t nbytes) {
-    static const uint8_t no_key[NPYX_SIPHASH_KEY_NBYTES];
-    return npyx_siphash(no_key, name, nbytes);
-}
-
-bool npyx_name_set_has(const npyx_name_set *set, const char *name, size_t nbytes) {
-    uint64_t hash = hash_name(name, nbytes);
-    if (set->nslots == 0)
-        return false;
-    for (size_t slot = (size_t)hash & (set->nslots - 1); set->slots[slot] >= 0;
-         slot = (slot + 1) & (set->nslots - 1)) {
+/* The slot that holds the last entry of a name, or the free one where it belongs. */
+static int64_t *slot_of(const npyx_name_set *set, uint64_t hash, const char *name, size_t nbytes) {
+    size_t slot = (size_t)hash & (set->nslots - 1);
+    for (; set->slots[slot] >= 0; slot = (slot + 1) & (set->nslots - 1)) {
         const name_entry *entry = entry_at(set, set->slots[slot]);
         if (entry->hash == hash && entry->nbytes == nbytes &&
             memcmp(set->bytes.bytes + entry->off, name, nbytes) == 0)
-            return true;
+            break;
     }
-    return false;
+    return &set->slots[slot];
 }
 
+int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nbytes, int64_t *nsame) {
+    *nsame = 0;
+    if (set->nslots == 0)
+        return -1;
+    int64_t i = *slot_of(set, npyx_hash_name(set->bytes.host, name, nbytes), name, nbytes);
+    *nsame = i < 0 ? 0 : entry_at(set, i)->nsame;
+    return i;
+}
+
+/* Puts an entry in the place of the one before it of the same name: a file may hold a million of one. */
 static void place(npyx_name_set *set, int64_t i) {
-    size_t slot = (size_t)entry_at(set, i)->hash & (set->nslots - 1);
-    while (set->slots[slot] >= 0)
-        slot = (slot + 1) & (set->nslots - 1);
-    set->slots[slot] = i;
+    name_entry *entry = entry_at(set, i);
+    int64_t *slot = slot_of(set, entry->hash, set->bytes.bytes + entry->off, entry->nbytes);
+    entry->nsame = *slot < 0 ? 1 : entry_at(set, *slot)->nsame + 1;
+    *slot = i;
 }
 
 static void place_all(npyx_name_set *set) {
@@ -72,7 +74,8 @@ static bool grow(npyx_name_set *set) {
 }
 
 npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbytes, npyx_error *error) {
-    name_entry entry = {.off = set->bytes.nbytes, .nbytes = nbytes, .hash = hash_name(name, nbytes)};
+    name_entry entry = {
+        .off = set->bytes.nbytes, .nbytes = nbytes, .hash = npyx_hash_name(set->bytes.host, name, nbytes)};
     if (!grow(set) || !npyx_buffer_reserve(&set->bytes, nbytes) ||
         !npyx_buffer_reserve(&set->entries, sizeof entry)) {
         set->bytes.status = set->entries.status = NPYX_OK;

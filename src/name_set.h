@@ -1,5 +1,5 @@
 /*
- * Names in the order in which they were added, and whether one is among them.
+ * Names in the order in which they were added, and which of them is a given one.
  */
 #ifndef NPYX_NAME_SET_H
 #define NPYX_NAME_SET_H
@@ -18,7 +18,9 @@ typedef struct npyx_name_set {
 
 int64_t npyx_name_set_count(const npyx_name_set *set);
 
-bool npyx_name_set_has(const npyx_name_set *set, const char *name, size_t nbytes);
+/* The number of the name that was added last of all that are equal to this one, -1 when there is none.
+ * *nsame: how many there are. */
+int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nbytes, int64_t *nsame);
 
 /* Copies the name; one that is there already is there twice then. NPYX_NOMEM leaves the set as it was. */
 npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbytes, npyx_error *error);

@@ -105,15 +105,24 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error);
 
+/* zlib's state and buffers, which one inflating source after the other uses. */
+typedef struct npyx_inflater npyx_inflater;
+/* Takes NULL. */
+void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater);
+
 /* The nbytes that the raw deflate stream in compressed (owned from here on, closed on failure too) inflates
  * to. A stream that is shorter gives NPYX_CORRUPT where it ends; with check_crc also one that is longer or
  * whose CRC-32 differs, at its last byte, wherever the reader came from.
  *
  * checkpoints, of this very stream, are borrowed and must outlive the source; NULL when none are to be used.
  * They are collected as the source goes forward, and going back or far ahead resumes from one, which changes
- * neither the bytes nor the errors. */
+ * neither the bytes nor the errors.
+ *
+ * spare may be NULL. *spare, which must outlive the source, is taken when it is not NULL, and is where the
+ * source leaves what it used when that place is empty. */
 npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
-                                     npyx_checkpoints *checkpoints, npyx_source **source, npyx_error *error);
+                                     npyx_checkpoints *checkpoints, npyx_inflater **spare,
+                                     npyx_source **source, npyx_error *error);
 
 #pragma GCC visibility pop
 

@@ -13,11 +13,18 @@ enum {
     JUMP_NBYTES = 1 << 14
 };
 
+struct npyx_inflater {
+    z_stream stream;
+    bool is_live;   /* the stream was begun once, and is to be ended */
+    uint8_t *input; /* INPUT_NBYTES, made at the first read that needs it */
+    uint8_t *skipped;
+};
+
 typedef struct inflate_source {
     npyx_source base;
     npyx_source *compressed; /* owned */
-    z_stream stream;
-    bool stream_is_live;
+    npyx_inflater *inflater; /* owned */
+    npyx_inflater **spare;   /* where it goes when the source is closed */
     bool stream_ended;
     int64_t input_off;    /* of the next compressed byte to be fetched */
     int64_t input_nbytes; /* fetched since the stream was last begun or resumed */
@@ -27,8 +34,6 @@ typedef struct inflate_source {
     bool check_crc;
     uint32_t crc;
     uint32_t expected_crc;
-    uint8_t *input; /* INPUT_NBYTES, made at the first read that needs it */
-    uint8_t *skipped;
 } inflate_source;
 
 static void *zlib_alloc(void *ctx, unsigned items, unsigned item_nbytes) {
@@ -40,19 +45,21 @@ static void zlib_free(void *ctx, void *block) {
 }
 
 static npyx_status inflate_begin(inflate_source *source, npyx_error *error) {
+    npyx_inflater *inflater = source->inflater;
+    z_stream *stream = &inflater->stream;
     int code;
     source->done_nbytes = INT64_MAX;
-    if (source->stream_is_live) {
-        code = inflateReset(&source->stream);
+    if (inflater->is_live) {
+        code = inflateReset(stream);
     } else {
-        source->stream = (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = source->base.host};
-        code = inflateInit2(&source->stream, -MAX_WBITS); /* raw deflate: a zip entry has no zlib header */
-        source->stream_is_live = code == Z_OK;
+        *stream = (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = source->base.host};
+        code = inflateInit2(stream, -MAX_WBITS); /* raw deflate: a zip entry has no zlib header */
+        inflater->is_live = code == Z_OK;
     }
     if (code != Z_OK)
         return npyx_fail_nomem(error);
-    source->stream.next_in = NULL;
-    source->stream.avail_in = 0;
+    stream->next_in = NULL;
+    stream->avail_in = 0;
     source->stream_ended = false;
     source->input_off = source->input_nbytes = source->done_nbytes = 0;
     source->crc = 0;
@@ -64,9 +71,9 @@ static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
     int64_t left_nbytes = source->compressed->nbytes - source->input_off;
     if (left_nbytes <= 0)
         return NPYX_OK;
-    if (source->input == NULL) {
-        source->input = npyx_alloc(source->base.host, INPUT_NBYTES);
-        if (source->input == NULL)
+    if (source->inflater->input == NULL) {
+        source->inflater->input = npyx_alloc(source->base.host, INPUT_NBYTES);
+        if (source->inflater->input == NULL)
             return npyx_fail_nomem(error);
     }
     /* Small at first, and never much more than was needed so far: often only a header or a row is wanted. */
@@ -77,14 +84,14 @@ static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
         wanted_nbytes = INPUT_NBYTES;
     size_t nbytes = (size_t)(left_nbytes < wanted_nbytes ? left_nbytes : wanted_nbytes);
     const uint8_t *bytes = NULL;
-    npyx_status status =
-        npyx_source_window(source->compressed, source->input_off, nbytes, source->input, &bytes, error);
+    npyx_status status = npyx_source_window(source->compressed, source->input_off, nbytes,
+                                            source->inflater->input, &bytes, error);
     if (status != NPYX_OK)
         return status;
     source->input_off += (int64_t)nbytes;
     source->input_nbytes += (int64_t)nbytes;
-    source->stream.next_in = (z_const Bytef *)bytes;
-    source->stream.avail_in = (uInt)nbytes;
+    source->inflater->stream.next_in = (z_const Bytef *)bytes;
+    source->inflater->stream.avail_in = (uInt)nbytes;
     return NPYX_OK;
 }
 
@@ -103,14 +110,15 @@ static npyx_status inflate_check_code(const inflate_source *source, int code, si
     default:
         return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
                          "the deflated data are damaged (%s, %" PRId64 " bytes in)",
-                         source->stream.msg != NULL ? source->stream.msg : "zlib error", inflated_nbytes);
+                         source->inflater->stream.msg != NULL ? source->inflater->stream.msg : "zlib error",
+                         inflated_nbytes);
     }
 }
 
 /* Begins at a checkpoint, or at the start for NULL. */
 static npyx_status inflate_resume(inflate_source *source, const npyx_checkpoint *checkpoint,
                                   npyx_error *error) {
-    z_stream *stream = &source->stream;
+    z_stream *stream = &source->inflater->stream;
     npyx_status status = inflate_begin(source, error);
     if (status != NPYX_OK || checkpoint == NULL)
         return status;
@@ -131,14 +139,14 @@ static void inflate_add_checkpoint(inflate_source *source) {
     npyx_host *host = source->base.host;
     uInt window_nbytes = 0;
     uint8_t *window = npyx_alloc(host, NPYX_CHECKPOINT_WINDOW_NBYTES);
-    if (window != NULL && (inflateGetDictionary(&source->stream, window, &window_nbytes) != Z_OK ||
+    if (window != NULL && (inflateGetDictionary(&source->inflater->stream, window, &window_nbytes) != Z_OK ||
                            window_nbytes != NPYX_CHECKPOINT_WINDOW_NBYTES)) {
         npyx_free(host, window);
         window = NULL;
     }
-    int input_nbits = source->stream.data_type & 7;
+    int input_nbits = source->inflater->stream.data_type & 7;
     npyx_checkpoint checkpoint = {.off = source->done_nbytes,
-                                  .input_off = source->input_off - source->stream.avail_in,
+                                  .input_off = source->input_off - source->inflater->stream.avail_in,
                                   .input_nbits = input_nbits,
                                   .input_bits = source->last_byte >> (8 - input_nbits),
                                   .crc = source->crc,
@@ -156,7 +164,7 @@ static bool is_between_blocks(const z_stream *stream) {
  * a block. */
 static npyx_status inflate_piece(inflate_source *source, uint8_t *bytes, size_t nbytes, size_t *made_nbytes,
                                  npyx_error *error) {
-    z_stream *stream = &source->stream;
+    z_stream *stream = &source->inflater->stream;
     int64_t plain_nbytes = npyx_checkpoints_next_off(source->checkpoints) - source->done_nbytes;
     int flush = plain_nbytes > 0 ? Z_NO_FLUSH : Z_BLOCK;
     if (plain_nbytes > 0 && plain_nbytes < (int64_t)nbytes)
@@ -189,7 +197,7 @@ static npyx_status inflate_some(inflate_source *source, uint8_t *bytes, size_t n
     *out_nbytes = 0;
     while (*out_nbytes < nbytes && !source->stream_ended) {
         npyx_status status = NPYX_OK;
-        if (source->stream.avail_in == 0)
+        if (source->inflater->stream.avail_in == 0)
             status = inflate_fetch(source, error);
         if (status == NPYX_OK)
             status = npyx_poll(source->base.host, error);
@@ -243,14 +251,14 @@ static npyx_status inflate_seek(inflate_source *source, int64_t off, npyx_error 
     if (off < source->done_nbytes || nearest_off - source->done_nbytes >= JUMP_NBYTES)
         status = inflate_resume(source, nearest, error);
     while (status == NPYX_OK && source->done_nbytes < off) {
-        if (source->skipped == NULL) {
-            source->skipped = npyx_alloc(source->base.host, SKIP_NBYTES);
-            if (source->skipped == NULL)
+        if (source->inflater->skipped == NULL) {
+            source->inflater->skipped = npyx_alloc(source->base.host, SKIP_NBYTES);
+            if (source->inflater->skipped == NULL)
                 return npyx_fail_nomem(error);
         }
         int64_t left_nbytes = off - source->done_nbytes;
         size_t nbytes = left_nbytes < SKIP_NBYTES ? (size_t)left_nbytes : SKIP_NBYTES;
-        status = inflate_exactly(source, source->skipped, nbytes, error);
+        status = inflate_exactly(source, source->inflater->skipped, nbytes, error);
     }
     return status;
 }
@@ -266,27 +274,50 @@ static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, siz
     return status;
 }
 
+void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater) {
+    if (inflater == NULL)
+        return;
+    if (inflater->is_live)
+        inflateEnd(&inflater->stream);
+    npyx_free(host, inflater->input);
+    npyx_free(host, inflater->skipped);
+    npyx_free(host, inflater);
+}
+
 static void inflate_close(npyx_source *base) {
     inflate_source *source = (inflate_source *)base;
-    if (source->stream_is_live)
-        inflateEnd(&source->stream);
-    npyx_free(base->host, source->input);
-    npyx_free(base->host, source->skipped);
+    if (source->spare != NULL && *source->spare == NULL)
+        *source->spare = source->inflater;
+    else
+        npyx_inflater_free(base->host, source->inflater);
     npyx_source_close(source->compressed);
     npyx_free(base->host, source);
 }
 
 static const npyx_source_ops inflate_ops = {inflate_read, NULL, inflate_close, NULL, NULL, NULL};
 
+/* What was left over, or a new one; NULL when memory is out. */
+static npyx_inflater *take_inflater(npyx_host *host, npyx_inflater **spare) {
+    npyx_inflater *inflater = spare == NULL ? NULL : *spare;
+    if (spare != NULL)
+        *spare = NULL;
+    return inflater != NULL ? inflater : npyx_alloc_zeroed(host, sizeof *inflater);
+}
+
 npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
-                                     npyx_checkpoints *checkpoints, npyx_source **source, npyx_error *error) {
-    inflate_source *inflating = npyx_alloc_zeroed(compressed->host, sizeof *inflating);
-    if (inflating == NULL) {
+                                     npyx_checkpoints *checkpoints, npyx_inflater **spare,
+                                     npyx_source **source, npyx_error *error) {
+    npyx_host *host = compressed->host;
+    inflate_source *inflating = npyx_alloc_zeroed(host, sizeof *inflating);
+    npyx_inflater *inflater = inflating == NULL ? NULL : take_inflater(host, spare);
+    if (inflater == NULL) {
+        npyx_free(host, inflating);
         npyx_source_close(compressed);
         return npyx_fail_nomem(error);
     }
-    inflating->base =
-        (npyx_source){.ops = &inflate_ops, .host = compressed->host, .nbytes = nbytes, .is_forward = true};
+    inflating->base = (npyx_source){.ops = &inflate_ops, .host = host, .nbytes = nbytes, .is_forward = true};
+    inflating->inflater = inflater;
+    inflating->spare = spare;
     inflating->compressed = compressed;
     inflating->check_crc = check_crc;
     inflating->expected_crc = crc32;

@@ -1,156 +1,173 @@
 #include "zip_directory.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <minizip/unzip.h>
 #include <string.h>
 
 #include "bytes.h"
 #include "utf8.h"
 
+/* APPNOTE 4.3.16, 4.3.15, 4.3.14 and 4.3.12: what each takes without its name, extra field and comment. */
+enum { END_NBYTES = 22, LOCATOR_NBYTES = 20, END64_NBYTES = 56, RECORD_NBYTES = 46 };
+
 enum {
-    END_NBYTES = 22,    /* the end record without its comment */
-    RECORD_NBYTES = 46, /* a central directory record without name, extra field and comment */
-    BLOCK_NBYTES = 1 << 14,
-    SHORT_NAME_NBYTES = 256,
-    SHORT_EXTRA_NBYTES = 128
+    COMMENT_MAX_NBYTES = 0xffff,
+    /* the end of a file, which holds all of a small archive's directory */
+    TAIL_NBYTES = 1 << 12,
+    WINDOW_NBYTES = 1 << 16,
+    NRECORDS_PER_POLL = 1 << 10
 };
 
 static const char record_magic[4] = {'P', 'K', 1, 2};
 static const char end_magic[4] = {'P', 'K', 5, 6};
+static const char end64_magic[4] = {'P', 'K', 6, 6};
+static const char locator_magic[4] = {'P', 'K', 6, 7};
 
-/* What minizip takes for a file: a source read in blocks (it asks for single bytes), cut behind the end
- * record. */
-typedef struct stream {
+/* ---- a part of the file in memory ---- */
+
+typedef struct window {
     npyx_source *source;
-    npyx_error *error;
-    npyx_status status; /* of the last failed read */
-    int64_t nbytes;
+    uint8_t *bytes;
+    size_t capacity_nbytes;
     int64_t off;
-    int64_t sought_off;    /* the last place that minizip went to from the start */
-    int64_t hidden_nbytes; /* at the start of the source, served as zeros: see hide_data */
-    int64_t block_off;
-    size_t block_nbytes;
-    uint8_t block[BLOCK_NBYTES];
-} stream;
+    size_t nbytes;
+} window;
 
-static voidpf stream_open(voidpf opaque, const void *name, int mode) {
-    (void)name;
-    (void)mode;
-    return opaque;
-}
-
-static int stream_close(voidpf opaque, voidpf file) {
-    (void)opaque;
-    (void)file;
-    return 0;
-}
-
-static int stream_error(voidpf opaque, voidpf file) {
-    (void)opaque;
-    return ((stream *)file)->status != NPYX_OK;
-}
-
-static ZPOS64_T stream_tell(voidpf opaque, voidpf file) {
-    (void)opaque;
-    return (ZPOS64_T)((stream *)file)->off;
-}
-
-static long stream_seek(voidpf opaque, voidpf file, ZPOS64_T off, int origin) {
-    stream *s = file;
-    (void)opaque;
-    int64_t base = origin == ZLIB_FILEFUNC_SEEK_SET   ? 0
-                   : origin == ZLIB_FILEFUNC_SEEK_CUR ? s->off
-                                                      : s->nbytes;
-    int64_t target; /* minizip goes back from where it is by negative numbers in an unsigned type */
-    if (!npyx_add_i64(base, (int64_t)off, &target) || target < 0)
-        return -1;
-    s->off = target;
-    if (origin == ZLIB_FILEFUNC_SEEK_SET)
-        s->sought_off = target;
-    return 0;
-}
-
-static uLong stream_read(voidpf opaque, voidpf file, void *bytes, uLong nbytes) {
-    stream *s = file;
-    (void)opaque;
-    uLong done_nbytes = 0;
-    if (s->off < s->hidden_nbytes) {
-        int64_t hidden_nbytes = s->hidden_nbytes - s->off;
-        done_nbytes = hidden_nbytes < (int64_t)nbytes ? (uLong)hidden_nbytes : nbytes;
-        memset(bytes, 0, done_nbytes);
-        s->off += (int64_t)done_nbytes;
+static npyx_status window_load(window *w, int64_t off, size_t nbytes, npyx_error *error) {
+    npyx_host *host = w->source->host;
+    w->nbytes = 0;
+    if (nbytes > w->capacity_nbytes) {
+        npyx_free(host, w->bytes);
+        w->bytes = npyx_alloc(host, nbytes);
+        w->capacity_nbytes = w->bytes == NULL ? 0 : nbytes;
+        if (w->bytes == NULL)
+            return npyx_fail_nomem(error);
     }
-    while (done_nbytes < nbytes && s->off < s->nbytes) {
-        if (s->off < s->block_off || s->off >= s->block_off + (int64_t)s->block_nbytes) {
-            s->block_off = s->off & ~(int64_t)(BLOCK_NBYTES - 1);
-            npyx_status status = npyx_source_read(s->source, s->block_off, s->block, sizeof s->block,
-                                                  &s->block_nbytes, s->error);
-            if (status == NPYX_OK)
-                status = npyx_poll(s->source->host, s->error);
-            if (status != NPYX_OK) {
-                s->block_nbytes = 0;
-                s->status = status;
-                return 0;
-            }
-        }
-        int64_t end_off = s->block_off + (int64_t)s->block_nbytes;
-        if (end_off > s->nbytes)
-            end_off = s->nbytes;
-        if (s->off >= end_off)
-            break;
-        uLong piece_nbytes = (uLong)(end_off - s->off);
-        if (piece_nbytes > nbytes - done_nbytes)
-            piece_nbytes = nbytes - done_nbytes;
-        memcpy((char *)bytes + done_nbytes, s->block + (s->off - s->block_off), piece_nbytes);
-        done_nbytes += piece_nbytes;
-        s->off += (int64_t)piece_nbytes;
-    }
-    return done_nbytes;
-}
-
-/* True when the bytes at off, which reach to the end of the source, are an end record whose comment fits. */
-static bool is_end_record(const uint8_t *bytes, size_t nbytes) {
-    return nbytes >= END_NBYTES && memcmp(bytes, end_magic, sizeof end_magic) == 0 &&
-           npyx_load_u16(bytes + 20, false) <= nbytes - END_NBYTES;
-}
-
-npyx_status npyx_zip_find_end(npyx_source *source, int64_t *end_off, bool *is_empty, npyx_error *error) {
-    uint8_t small[END_NBYTES];
-    size_t nbytes = 0;
-    int64_t off = source->nbytes - END_NBYTES;
-    if (off < 0)
-        return NPYX_DONE;
-    npyx_status status = npyx_source_read(source, off, small, sizeof small, &nbytes, error);
-    if (status != NPYX_OK)
-        return status;
-    if (is_end_record(small, nbytes)) { /* without a comment, as nearly always */
-        *end_off = off;
-        *is_empty = npyx_load_u16(small + 10, false) == 0 && npyx_load_u32(small + 12, false) == 0;
-        return NPYX_OK;
-    }
-    size_t tail_nbytes = END_NBYTES + 0xffff;
-    if ((int64_t)tail_nbytes > source->nbytes)
-        tail_nbytes = (size_t)source->nbytes;
-    uint8_t *tail = npyx_alloc(source->host, tail_nbytes);
-    if (tail == NULL)
-        return npyx_fail_nomem(error);
-    status =
-        npyx_source_read_exactly(source, source->nbytes - (int64_t)tail_nbytes, tail, tail_nbytes, error);
+    npyx_status status = npyx_poll(host, error);
+    if (status == NPYX_OK)
+        status = npyx_source_read_exactly(w->source, off, w->bytes, nbytes, error);
     if (status == NPYX_OK) {
-        status = NPYX_DONE;
-        for (size_t at = tail_nbytes - END_NBYTES + 1; at-- > 0 && status == NPYX_DONE;) {
-            if (!is_end_record(tail + at, tail_nbytes - at))
-                continue;
-            *end_off = source->nbytes - (int64_t)(tail_nbytes - at);
-            *is_empty =
-                npyx_load_u16(tail + at + 10, false) == 0 && npyx_load_u32(tail + at + 12, false) == 0;
-            status = NPYX_OK;
-        }
+        w->off = off;
+        w->nbytes = nbytes;
     }
-    npyx_free(source->host, tail);
     return status;
 }
+
+/* nbytes at off, which lie before end_off, in a block that may go on to there. They stay in memory until the
+ * next call. */
+static npyx_status window_at(window *w, int64_t off, size_t nbytes, int64_t end_off, const uint8_t **bytes,
+                             npyx_error *error) {
+    bool is_there = off >= w->off && off - w->off <= (int64_t)w->nbytes - (int64_t)nbytes;
+    if (!is_there) {
+        size_t wanted_nbytes = nbytes > WINDOW_NBYTES ? nbytes : WINDOW_NBYTES;
+        if ((int64_t)wanted_nbytes > end_off - off)
+            wanted_nbytes = (size_t)(end_off - off);
+        npyx_status status = window_load(w, off, wanted_nbytes, error);
+        if (status != NPYX_OK)
+            return status;
+    }
+    *bytes = w->bytes + (off - w->off);
+    return NPYX_OK;
+}
+
+/* ---- the end record ---- */
+
+/* What the end records say. */
+typedef struct end {
+    int64_t off;            /* of the first of them: the directory ends here */
+    int64_t tail_nbytes;    /* behind the last of them and its comment */
+    uint64_t directory_off; /* from the start of the zip */
+    uint64_t directory_nbytes;
+} end;
+
+#define fail_directory(error, off, ...)                                                                      \
+    npyx_fail((error), NPYX_CORRUPT, (off), "the zip directory is damaged (" __VA_ARGS__)
+
+/* The last end record in the window, which reaches to the end of the file: one whose comment is all that
+ * follows, or, with_tail, one with more behind it. */
+static bool find_end_record(const window *w, bool with_tail, end *found) {
+    for (size_t at = w->nbytes < END_NBYTES ? 0 : w->nbytes - END_NBYTES + 1; at-- > 0;) {
+        const uint8_t *bytes = w->bytes + at;
+        if (memcmp(bytes, end_magic, sizeof end_magic) != 0)
+            continue;
+        int64_t tail_nbytes = (int64_t)(w->nbytes - at) - END_NBYTES - npyx_load_u16(bytes + 20, false);
+        if (tail_nbytes < 0 || (tail_nbytes > 0 && !with_tail))
+            continue;
+        *found = (end){.off = w->off + (int64_t)at,
+                       .tail_nbytes = tail_nbytes,
+                       .directory_nbytes = npyx_load_u32(bytes + 12, false),
+                       .directory_off = npyx_load_u32(bytes + 16, false)};
+        return true;
+    }
+    return false;
+}
+
+static npyx_status load_tail(window *w, int64_t nbytes, npyx_error *error) {
+    if (nbytes > w->source->nbytes)
+        nbytes = w->source->nbytes;
+    return window_load(w, w->source->nbytes - nbytes, (size_t)nbytes, error);
+}
+
+/* NPYX_DONE when there is none. */
+static npyx_status read_end_record(window *w, bool with_tail, end *found, npyx_error *error) {
+    npyx_status status = load_tail(w, TAIL_NBYTES, error);
+    if (status != NPYX_OK || find_end_record(w, false, found))
+        return status;
+    status = load_tail(w, END_NBYTES + COMMENT_MAX_NBYTES, error);
+    if (status != NPYX_OK || find_end_record(w, false, found) ||
+        (with_tail && find_end_record(w, true, found)))
+        return status;
+    return NPYX_DONE;
+}
+
+/* Finds the zip64 end record that a locator leads to: where it says or, when something stands before the zip,
+ * right before the locator. */
+static npyx_status find_end64(window *w, int64_t locator_off, uint64_t said_off, int64_t *off,
+                              npyx_error *error) {
+    const uint8_t *bytes = NULL;
+    int64_t last_off = locator_off - END64_NBYTES;
+    if (last_off < 0 || said_off > (uint64_t)last_off)
+        return fail_directory(error, locator_off, "its zip64 locator at byte %" PRId64 " leads nowhere)",
+                              locator_off);
+    for (int i = 0; i < 2; i++) {
+        *off = i == 0 ? (int64_t)said_off : last_off;
+        npyx_status status = window_at(w, *off, END64_NBYTES, locator_off, &bytes, error);
+        if (status != NPYX_OK || memcmp(bytes, end64_magic, sizeof end64_magic) == 0)
+            return status;
+    }
+    return fail_directory(error, locator_off,
+                          "the zip64 locator at byte %" PRId64 " leads to no zip64 end record)", locator_off);
+}
+
+/* Replaces what the end record says by what zip64's says, where there is one: its locator stands right before
+ * the end record or nowhere (APPNOTE 4.3.15). */
+static npyx_status read_end64(window *w, end *found, npyx_error *error) {
+    const uint8_t *bytes = NULL;
+    int64_t locator_off = found->off - LOCATOR_NBYTES, off = 0;
+    if (locator_off < 0)
+        return NPYX_OK;
+    npyx_status status = window_at(w, locator_off, LOCATOR_NBYTES, found->off, &bytes, error);
+    if (status != NPYX_OK || memcmp(bytes, locator_magic, sizeof locator_magic) != 0)
+        return status;
+    uint64_t said_off = npyx_load_u64(bytes + 8, false);
+    if (npyx_load_u32(bytes + 4, false) != 0 || npyx_load_u32(bytes + 16, false) > 1)
+        return npyx_fail(error, NPYX_UNSUPPORTED, locator_off, "is one of several parts of a split zip");
+    status = find_end64(w, locator_off, said_off, &off, error);
+    if (status == NPYX_OK)
+        status = window_at(w, off, END64_NBYTES, locator_off, &bytes, error);
+    if (status != NPYX_OK)
+        return status;
+    found->off = off;
+    found->directory_nbytes = npyx_load_u64(bytes + 40, false);
+    found->directory_off = npyx_load_u64(bytes + 48, false);
+    bool is_whole = npyx_load_u64(bytes + 4, false) == (uint64_t)(locator_off - off) - 12;
+    if (!is_whole || found->directory_nbytes > said_off ||
+        found->directory_off != said_off - found->directory_nbytes)
+        return fail_directory(error, off, "its zip64 end record at byte %" PRId64 " contradicts itself)",
+                              off);
+    return NPYX_OK;
+}
+
+/* ---- names ---- */
 
 /* The upper half of code page 437, in which names without the UTF-8 flag are written. */
 static const uint16_t cp437[128] = {
@@ -165,73 +182,73 @@ static const uint16_t cp437[128] = {
     0x03a6, 0x0398, 0x03a9, 0x03b4, 0x221e, 0x03c6, 0x03b5, 0x2229, 0x2261, 0x00b1, 0x2265, 0x2264, 0x2320,
     0x2321, 0x00f7, 0x2248, 0x00b0, 0x2219, 0x00b7, 0x221a, 0x207f, 0x00b2, 0x25a0, 0x00a0};
 
-/* The name as UTF-8, cut at a NUL as Python's zipfile cuts it. */
-static npyx_status decode_name(npyx_arena *arena, const char *name, size_t nbytes, bool is_utf8,
-                               npyx_zip_record *record, npyx_error *error) {
-    const char *nul = memchr(name, '\0', nbytes);
-    if (nul != NULL)
-        nbytes = (size_t)(nul - name);
+/* One character of a name that begins at *name, in UTF-8; returns its bytes in out, which has room for 4. */
+static size_t decode_character(const char **name, const char *end, bool is_utf8, char *out) {
+    unsigned char c = (unsigned char)**name;
+    size_t nbytes = is_utf8 ? npyx_utf8_character(*name, (size_t)(end - *name)) : 0;
+    if (nbytes > 0) {
+        memcpy(out, *name, nbytes);
+        *name += nbytes;
+        return nbytes;
+    }
+    ++*name;
+    return npyx_utf8_encode(is_utf8 ? 0xfffd : c < 0x80 ? c : cp437[c - 0x80], out);
+}
+
+/* The name as UTF-8; what is shown of it ends at a NUL, as in Python's zipfile. */
+static npyx_status decode_name(npyx_arena *arena, const char *name, size_t nbytes, npyx_zip_record *record,
+                               npyx_error *error) {
+    const char *end = name + nbytes;
     char *out = npyx_arena_alloc(arena, nbytes * 3 + 1); /* no character of either takes more */
     if (out == NULL)
         return npyx_fail_nomem(error);
     record->filename = out;
-    for (size_t i = 0; i < nbytes;) {
-        unsigned char c = (unsigned char)name[i];
-        size_t character_nbytes = is_utf8 ? npyx_utf8_character(name + i, nbytes - i) : 0;
-        if (character_nbytes > 0) {
-            memcpy(out, name + i, character_nbytes);
-            out += character_nbytes;
-            i += character_nbytes;
-            continue;
-        }
-        out += npyx_utf8_encode(is_utf8 ? 0xfffd : c < 0x80 ? c : cp437[c - 0x80], out);
-        i++;
-    }
+    while (name < end)
+        out += decode_character(&name, end, (record->flags & NPYX_ZIP_UTF8) != 0, out);
     *out = '\0';
-    record->filename_nbytes = (size_t)(out - record->filename);
+    record->whole_name_nbytes = (uint32_t)(out - record->filename);
+    record->filename_nbytes = strlen(record->filename);
     return NPYX_OK;
 }
 
-/* Replaces the sizes and the offset that a record leaves to its zip64 extra field (APPNOTE 4.5.3), in the
- * order in which they stand there. False when the field is too short for them. */
+bool npyx_zip_name_is(const npyx_zip_record *record, const char *name, size_t nbytes, bool is_utf8) {
+    const char *end = name + nbytes, *known = record->filename;
+    const char *known_end = known + record->whole_name_nbytes;
+    while (name < end) {
+        char character[4];
+        size_t character_nbytes = decode_character(&name, end, is_utf8, character);
+        if ((size_t)(known_end - known) < character_nbytes || memcmp(known, character, character_nbytes) != 0)
+            return false;
+        known += character_nbytes;
+    }
+    return known == known_end;
+}
+
+/* ---- records ---- */
+
+/* Replaces what a record leaves to its zip64 extra fields (APPNOTE 4.5.3), in the order in which it stands
+ * there. False when one is too short. */
 static bool resolve_zip64(const uint8_t *extra, size_t nbytes, uint64_t *size, uint64_t *compressed_size,
                           uint64_t *header_off) {
     uint64_t *wanted[] = {size, compressed_size, header_off};
-    size_t off = 0;
-    while (nbytes - off >= 4 && npyx_load_u16(extra + off, false) != 0x0001)
-        off += 4 + (size_t)npyx_load_u16(extra + off + 2, false) <= nbytes - off
-                   ? 4 + (size_t)npyx_load_u16(extra + off + 2, false)
-                   : nbytes - off;
-    size_t field_nbytes = nbytes - off >= 4 ? npyx_load_u16(extra + off + 2, false) : 0;
-    if (nbytes - off >= 4 && field_nbytes > nbytes - off - 4)
-        field_nbytes = nbytes - off - 4;
-    const uint8_t *at = extra + off + 4;
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        if (*wanted[i] != UINT32_MAX)
-            continue;
-        if (field_nbytes < 8)
-            return false;
-        *wanted[i] = npyx_load_u64(at, false);
-        at += 8;
-        field_nbytes -= 8;
+    for (size_t off = 0; nbytes - off >= 4;) {
+        uint16_t id = npyx_load_u16(extra + off, false);
+        size_t field_nbytes = npyx_load_u16(extra + off + 2, false);
+        off += 4;
+        if (field_nbytes > nbytes - off)
+            field_nbytes = nbytes - off;
+        size_t next_off = off + field_nbytes;
+        for (size_t i = 0; id == 1 && i < sizeof wanted / sizeof wanted[0]; i++) {
+            if (*wanted[i] != UINT32_MAX)
+                continue;
+            if (next_off - off < 8)
+                return false;
+            *wanted[i] = npyx_load_u64(extra + off, false);
+            off += 8;
+        }
+        off = next_off;
     }
     return true;
-}
-
-typedef struct walk {
-    npyx_zip_directory *directory;
-    stream *stream;
-    unzFile zip;
-    int64_t prefix_nbytes; /* before the zip in the source: its own offsets do not count them */
-    int64_t next_off;      /* behind the record at hand, from the start of the source */
-    npyx_error *error;
-} walk;
-
-static npyx_status fail_directory(const walk *w, const char *what, int64_t off) {
-    if (w->stream->status != NPYX_OK) /* the source's own error came first */
-        return w->stream->status;
-    return npyx_fail(w->error, NPYX_CORRUPT, off, "the zip directory is damaged (%s at byte %" PRId64 ")",
-                     what, off);
 }
 
 static npyx_zip_record *append_record(npyx_zip_directory *directory) {
@@ -248,159 +265,183 @@ static npyx_zip_record *append_record(npyx_zip_directory *directory) {
     return &directory->records[directory->nrecords];
 }
 
-/* The record as it stands in the file, found by watching where minizip went to read it: minizip keeps the
- * place of the local header to itself, and newer versions of it resolve zip64 sizes where older ones do not.
- */
-static npyx_status read_raw_record(walk *w, uint8_t raw[RECORD_NBYTES], int64_t *record_off) {
-    *record_off = w->stream->sought_off;
-    if (w->directory->nrecords == 0)
-        w->prefix_nbytes = *record_off - (int64_t)unzGetOffset64(w->zip);
-    npyx_status status =
-        npyx_source_read_exactly(w->stream->source, *record_off, raw, RECORD_NBYTES, w->error);
-    if (status == NPYX_OK && memcmp(raw, record_magic, sizeof record_magic) != 0)
-        status = fail_directory(w, "no record", *record_off);
+/* Takes the record at bytes, whose name and extra field follow it. */
+static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *bytes, npyx_error *error) {
+    size_t name_nbytes = npyx_load_u16(bytes + 28, false), extra_nbytes = npyx_load_u16(bytes + 30, false);
+    const uint8_t *name = bytes + RECORD_NBYTES;
+    uint64_t compressed_size = npyx_load_u32(bytes + 20, false), size = npyx_load_u32(bytes + 24, false);
+    uint64_t header_off = npyx_load_u32(bytes + 42, false);
+    bool is_sound = resolve_zip64(name + name_nbytes, extra_nbytes, &size, &compressed_size, &header_off) &&
+                    size <= INT64_MAX && compressed_size <= INT64_MAX && header_off <= INT64_MAX / 2;
+    npyx_zip_record *record = append_record(directory);
+    if (record == NULL)
+        return npyx_fail_nomem(error);
+    *record = (npyx_zip_record){
+        .flags = npyx_load_u16(bytes + 8, false),
+        .method = npyx_load_u16(bytes + 10, false),
+        .dos_time = npyx_load_u32(bytes + 12, false),
+        .crc32 = npyx_load_u32(bytes + 16, false),
+        .status = is_sound ? NPYX_OK : NPYX_CORRUPT,
+        .stored_name_nbytes = (uint16_t)name_nbytes,
+        .compressed_nbytes = is_sound ? (int64_t)compressed_size : 0,
+        .nbytes = is_sound ? (int64_t)size : 0,
+        .header_off =
+            header_off <= INT64_MAX / 2 ? (int64_t)header_off + directory->prefix_nbytes : INT64_MAX,
+    };
+    npyx_status status = decode_name(&directory->names, (const char *)name, name_nbytes, record, error);
+    directory->nrecords += status == NPYX_OK;
     return status;
 }
 
-static npyx_status take_record(walk *w, const unz_file_info64 *info, const char *name, const uint8_t *extra) {
-    uint8_t raw[RECORD_NBYTES];
-    int64_t record_off = 0;
-    npyx_status status = read_raw_record(w, raw, &record_off);
-    npyx_zip_record *record = append_record(w->directory);
+/* Takes the record at off; *next_off is behind it. The directory ends at end_off. */
+static npyx_status read_record(window *w, npyx_zip_directory *directory, int64_t off, int64_t end_off,
+                               int64_t *next_off, npyx_error *error) {
+    const uint8_t *bytes = NULL;
+    int64_t left_nbytes = end_off - off;
+    if (left_nbytes < RECORD_NBYTES)
+        return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
+    npyx_status status = window_at(w, off, RECORD_NBYTES, end_off, &bytes, error);
     if (status != NPYX_OK)
         return status;
-    if (record == NULL)
-        return npyx_fail_nomem(w->error);
-    uint64_t compressed_size = npyx_load_u32(raw + 20, false), size = npyx_load_u32(raw + 24, false);
-    uint64_t header_off = npyx_load_u32(raw + 42, false);
-    bool is_sound = resolve_zip64(extra, info->size_file_extra, &size, &compressed_size, &header_off) &&
-                    size <= INT64_MAX && compressed_size <= INT64_MAX && header_off <= INT64_MAX / 2;
-    *record = (npyx_zip_record){
-        .stored_name_nbytes = (uint32_t)info->size_filename,
-        .method = (uint16_t)info->compression_method,
-        .flags = (uint16_t)info->flag,
-        .crc32 = (uint32_t)info->crc,
-        .dos_time = (uint32_t)info->dosDate,
-        .status = is_sound ? NPYX_OK : NPYX_CORRUPT,
-        .compressed_nbytes = is_sound ? (int64_t)compressed_size : 0,
-        .nbytes = is_sound ? (int64_t)size : 0,
-        .header_off = is_sound ? (int64_t)header_off + w->prefix_nbytes : 0,
-    };
-    status = decode_name(&w->directory->names, name, info->size_filename, (info->flag & NPYX_ZIP_UTF8) != 0,
-                         record, w->error);
-    if (status != NPYX_OK)
-        return status;
-    if (w->directory->nrecords++ == 0)
-        w->directory->start_off = record_off;
-    w->next_off = record_off + RECORD_NBYTES + (int64_t)info->size_filename + (int64_t)info->size_file_extra +
-                  (int64_t)info->size_file_comment;
+    if (memcmp(bytes, record_magic, sizeof record_magic) != 0)
+        return fail_directory(error, off, "no record at byte %" PRId64 ")", off);
+    size_t nbytes =
+        (size_t)RECORD_NBYTES + npyx_load_u16(bytes + 28, false) + npyx_load_u16(bytes + 30, false);
+    *next_off = off + (int64_t)nbytes + npyx_load_u16(bytes + 32, false);
+    if (*next_off > end_off)
+        return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
+    if (directory->nrecords == NPYX_ZIP_MAX_NRECORDS)
+        return npyx_fail(error, NPYX_UNSUPPORTED, off, "the zip has more than %d entries",
+                         NPYX_ZIP_MAX_NRECORDS);
+    status = window_at(w, off, nbytes, end_off, &bytes, error);
+    if (status == NPYX_OK && directory->nrecords % NRECORDS_PER_POLL == 0)
+        status = npyx_poll(w->source->host, error);
+    return status == NPYX_OK ? take_record(directory, bytes, error) : status;
+}
+
+/* ---- where each entry's room ends ---- */
+
+static int64_t smaller_of(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Whether entry a lies behind b, or at the same place and earlier in the directory. */
+static bool lies_behind(const npyx_zip_record *records, int64_t a, int64_t b) {
+    int64_t a_off = records[a].header_off, b_off = records[b].header_off;
+    return a_off > b_off || (a_off == b_off && a < b);
+}
+
+/* Restores the heap order (the one that lies behind all on top) below i. */
+static void sift_down(const npyx_zip_record *records, int64_t *heap, int64_t i, int64_t n) {
+    int64_t moved = heap[i];
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && lies_behind(records, heap[child + 1], heap[child]))
+            child++;
+        if (!lies_behind(records, heap[child], moved))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = moved;
+}
+
+/* Gives each record its end_off, from the last one in the file to the first. Heapsort, because it takes as
+ * long whatever the order is. */
+static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *error) {
+    npyx_host *host = directory->names.host;
+    int64_t n = directory->nrecords, end_off = directory->start_off;
+    int64_t *heap = npyx_alloc(host, (size_t)n * sizeof *heap);
+    if (heap == NULL)
+        return npyx_fail_nomem(error);
+    for (int64_t i = 0; i < n; i++)
+        heap[i] = i;
+    for (int64_t i = n / 2; i-- > 0;)
+        sift_down(directory->records, heap, i, n);
+    npyx_status status = NPYX_OK;
+    while (n > 0 && status == NPYX_OK) {
+        npyx_zip_record *last = &directory->records[heap[0]];
+        last->end_off = end_off;
+        end_off = smaller_of(end_off, last->header_off);
+        heap[0] = heap[--n];
+        sift_down(directory->records, heap, 0, n);
+        status = n % NRECORDS_PER_POLL == 0 ? npyx_poll(host, error) : NPYX_OK;
+    }
+    npyx_free(host, heap);
+    return status;
+}
+
+/* The data of an entry end before the next one begins, as Python's zipfile has it: of several at one place
+ * the first has the room, and none is left to the others. */
+static npyx_status bound_entries(npyx_zip_directory *directory, npyx_error *error) {
+    npyx_zip_record *records = directory->records;
+    int64_t n = directory->nrecords;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t next_off = i + 1 < n ? records[i + 1].header_off : INT64_MAX;
+        records[i].end_off = smaller_of(next_off, directory->start_off);
+        if (i + 1 < n && next_off <= records[i].header_off)
+            return bound_unordered(directory, error);
+    }
     return NPYX_OK;
 }
 
-/* Reads the record at which minizip stands. */
-static npyx_status read_record(walk *w) {
-    char name[SHORT_NAME_NBYTES];
-    uint8_t extra[SHORT_EXTRA_NBYTES];
-    unz_file_info64 info;
-    if (unzGetCurrentFileInfo64(w->zip, &info, name, sizeof name, extra, sizeof extra, NULL, 0) != UNZ_OK)
-        return fail_directory(w, "a record ends early", w->stream->sought_off);
-    if (info.size_filename <= sizeof name && info.size_file_extra <= sizeof extra)
-        return take_record(w, &info, name, extra);
-    npyx_host *host = w->directory->names.host;
-    size_t room_nbytes = info.size_filename + info.size_file_extra; /* two 16-bit numbers */
-    char *room = npyx_alloc(host, room_nbytes);
-    if (room == NULL)
-        return npyx_fail_nomem(w->error);
-    uint8_t *long_extra = (uint8_t *)room + info.size_filename;
-    npyx_status status;
-    if (unzGetCurrentFileInfo64(w->zip, &info, room, info.size_filename, long_extra, info.size_file_extra,
-                                NULL, 0) != UNZ_OK)
-        status = fail_directory(w, "a record ends early", w->stream->sought_off);
-    else
-        status = take_record(w, &info, room, long_extra);
-    npyx_free(host, room);
-    return status;
+/* ---- the whole ---- */
+
+/* Whether the offsets of a zip that stands behind something else agree with where it begins: they count from
+ * the start of the file, or from that of the zip, which then begins with an entry. */
+static bool prefix_agrees(const npyx_zip_directory *directory) {
+    int64_t first_off = directory->start_off;
+    for (int64_t i = 0; i < directory->nrecords; i++)
+        first_off = smaller_of(first_off, directory->records[i].header_off);
+    return directory->prefix_nbytes == 0 || directory->prefix_nbytes == first_off;
 }
 
-/* Goes to the next record, or answers NPYX_DONE. The end is where records end: the end record's count may
- * lie. */
-static npyx_status next_record(walk *w) {
-    char magic[4] = {0};
-    size_t nbytes = 0;
-    npyx_status status =
-        npyx_source_read(w->stream->source, w->next_off, magic, sizeof magic, &nbytes, w->error);
-    if (status != NPYX_OK)
-        return status;
-    if (magic[0] != 'P' || magic[1] != 'K')
-        return fail_directory(w, "no record", w->next_off);
-    if (memcmp(magic, record_magic, sizeof record_magic) != 0)
-        return NPYX_DONE; /* the end record, zip64's, or a digital signature */
-    if (w->directory->nrecords == NPYX_ZIP_MAX_NRECORDS)
-        return npyx_fail(w->error, NPYX_UNSUPPORTED, w->next_off, "the zip has more than %d entries",
-                         NPYX_ZIP_MAX_NRECORDS);
-    int code = unzGoToNextFile(w->zip);
-    if (code == UNZ_END_OF_LIST_OF_FILE)
-        code = unzSetOffset64(w->zip, (ZPOS64_T)(w->next_off - w->prefix_nbytes));
-    return code == UNZ_OK ? NPYX_OK : fail_directory(w, "a record ends early", w->next_off);
+/* Says where the directory lies, by the end records. */
+static npyx_status place_directory(const end *found, bool is_prefixed, npyx_zip_directory *directory,
+                                   npyx_error *error) {
+    if (found->directory_nbytes > (uint64_t)found->off ||
+        found->directory_off > (uint64_t)found->off - found->directory_nbytes)
+        return fail_directory(error, found->off,
+                              "its end record, at byte %" PRId64 ", places it where it cannot be)",
+                              found->off);
+    directory->start_off = found->off - (int64_t)found->directory_nbytes;
+    directory->prefix_nbytes = directory->start_off - (int64_t)found->directory_off;
+    directory->tail_nbytes = found->tail_nbytes;
+    if (directory->prefix_nbytes > 0 && !is_prefixed)
+        return fail_directory(error, directory->start_off,
+                              "it is at byte %" PRId64 ", and byte %" PRIu64
+                              " by its end record: several zips one after the other, or a damaged one)",
+                              directory->start_off, found->directory_off);
+    return NPYX_OK;
 }
 
-/* minizip looks for zip64's locator in all of the last 64 KiB, which are data, and would take any bytes like
- * it. It stands right before the end record or nowhere (APPNOTE 4.3.15): when it is not there, what lies
- * before is neither read nor shown while minizip searches. */
-static npyx_status hide_data(stream *s, int64_t end_off) {
-    enum { LOCATOR_NBYTES = 20 };
-    char magic[4] = {0};
-    size_t nbytes = 0;
-    npyx_status status =
-        npyx_source_read(s->source, end_off - LOCATOR_NBYTES, magic, sizeof magic, &nbytes, s->error);
-    if (memcmp(magic, "PK\6\7", sizeof magic) != 0)
-        s->hidden_nbytes = end_off;
-    return status;
-}
-
-npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *directory, npyx_error *error) {
-    int64_t end_off = 0;
-    bool is_empty = false;
-    npyx_status status = npyx_zip_find_end(source, &end_off, &is_empty, error);
-    if (status == NPYX_DONE)
-        return npyx_fail(error, NPYX_CORRUPT, source->nbytes,
+static npyx_status read_directory(window *w, bool is_prefixed, npyx_zip_directory *directory,
+                                  npyx_error *error) {
+    end found = {0};
+    npyx_status status = read_end_record(w, !is_prefixed, &found, error);
+    if (status == NPYX_DONE && !is_prefixed)
+        return npyx_fail(error, NPYX_CORRUPT, w->source->nbytes,
                          "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
-                         source->nbytes);
-    if (status != NPYX_OK || is_empty)
-        return status;
-    stream *s = npyx_alloc_zeroed(source->host, sizeof *s);
-    if (s == NULL)
-        return npyx_fail_nomem(error);
-    s->source = source;
-    s->error = error;
-    s->nbytes = end_off + END_NBYTES;
-    zlib_filefunc64_def functions = {.zopen64_file = stream_open,
-                                     .zread_file = stream_read,
-                                     .ztell64_file = stream_tell,
-                                     .zseek64_file = stream_seek,
-                                     .zclose_file = stream_close,
-                                     .zerror_file = stream_error,
-                                     .opaque = s};
-    walk w = {.directory = directory, .stream = s, .error = error};
-    status = hide_data(s, end_off);
-    errno = 0;
+                         w->source->nbytes);
     if (status == NPYX_OK)
-        w.zip = unzOpen2_64("", &functions);
-    s->hidden_nbytes = 0;
-    if (status == NPYX_OK && w.zip == NULL &&
-        errno == ENOMEM) /* malloc's word: minizip's NULL says nothing */
-        status = npyx_fail_nomem(error);
-    if (status == NPYX_OK && (w.zip == NULL || unzGoToFirstFile(w.zip) != UNZ_OK))
-        status = fail_directory(&w, "minizip finds no first record; the end record is", end_off);
-    while (status == NPYX_OK) {
-        status = read_record(&w);
-        if (status == NPYX_OK)
-            status = next_record(&w);
-    }
-    if (w.zip != NULL)
-        unzClose(w.zip);
-    npyx_free(source->host, s);
-    return status == NPYX_DONE ? NPYX_OK : status;
+        status = read_end64(w, &found, error);
+    if (status == NPYX_OK)
+        status = place_directory(&found, is_prefixed, directory, error);
+    for (int64_t off = directory->start_off; status == NPYX_OK && off < found.off;)
+        status = read_record(w, directory, off, found.off, &off, error);
+    npyx_status bounded =
+        status == NPYX_OK || status == NPYX_CORRUPT ? bound_entries(directory, error) : NPYX_OK;
+    if (bounded != NPYX_OK)
+        return bounded;
+    return status == NPYX_OK && !prefix_agrees(directory) ? NPYX_DONE : status;
+}
+
+npyx_status npyx_zip_directory_read(npyx_source *source, bool is_prefixed, npyx_zip_directory *directory,
+                                    npyx_error *error) {
+    window w = {.source = source};
+    npyx_status status = read_directory(&w, is_prefixed, directory, error);
+    npyx_free(source->host, w.bytes);
+    bool is_none =
+        is_prefixed && directory->nrecords == 0 && (status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED);
+    return is_none ? NPYX_DONE : status;
 }
 
 void npyx_zip_directory_clear(npyx_zip_directory *directory) {

@@ -1,9 +1,9 @@
 /*
- * The central directory of a zip, walked by minizip over an npyx_source.
+ * The central directory of a zip, read as Python's zipfile reads it.
  *
- * Debian's minizip 1.1 leaves gaps that are closed here: it does not parse the zip64 extra field of the
- * central directory, finds no end record behind a comment of 65,535 bytes or before trailing bytes, fails on
- * an archive without entries, trusts the entry count, and does not tell where a local header lies.
+ * The end record stands at the end of the file and says how long the directory before it is; what the
+ * offsets leave over stands before the zip. zip64's end record goes before it, and count and disk numbers are
+ * not believed. Names are decoded, sizes and offsets of zip64 resolved; local headers are not looked at.
  */
 #ifndef NPYX_ZIP_DIRECTORY_H
 #define NPYX_ZIP_DIRECTORY_H
@@ -15,7 +15,7 @@
 
 enum { NPYX_ZIP_STORED = 0, NPYX_ZIP_DEFLATE = 8 };
 
-/* More entries than any archive of arrays has; what is kept of one takes 88 bytes and three times its name.
+/* More entries than any archive of arrays has; what is kept of one takes 80 bytes and three times its name.
  */
 enum { NPYX_ZIP_MAX_NRECORDS = 1000000 };
 
@@ -30,15 +30,17 @@ enum {
 typedef struct npyx_zip_record {
     const char *filename; /* UTF-8: as flagged, or converted from code page 437 */
     size_t filename_nbytes;
-    uint32_t stored_name_nbytes; /* the bytes that the name takes in the zip */
+    uint32_t whole_name_nbytes;  /* with what stands behind a NUL */
+    uint16_t stored_name_nbytes; /* the bytes that the name takes in the zip */
     uint16_t method;
     uint16_t flags;
     uint32_t crc32;
     uint32_t dos_time;
+    npyx_status status; /* NPYX_CORRUPT when the record contradicts itself: sizes are 0 then */
     int64_t compressed_nbytes;
     int64_t nbytes;
-    int64_t header_off; /* of the local header, from the start of the source */
-    npyx_status status; /* NPYX_CORRUPT when the record contradicts itself: sizes and offset are then 0 */
+    int64_t header_off; /* of the local header, from the start of the source; INT64_MAX: beyond 2^62 */
+    int64_t end_off;    /* where the next entry begins, or the directory: this one's data end before it */
 } npyx_zip_record;
 
 typedef struct npyx_zip_directory {
@@ -46,16 +48,24 @@ typedef struct npyx_zip_directory {
     npyx_zip_record *records;
     int64_t nrecords;
     int64_t capacity_nrecords;
-    int64_t start_off; /* of the first record: local data end before it */
+    int64_t start_off;     /* of the first record */
+    int64_t prefix_nbytes; /* at the start of the source, which the zip's own offsets do not count */
+    int64_t tail_nbytes;   /* behind the end record and its comment */
 } npyx_zip_directory;
 
-/* Reads the whole directory. *directory is zero but for names.host. On failure the records before the fault
- * are there, and clear is to be called all the same. NPYX_UNSUPPORTED for more than NPYX_ZIP_MAX_NRECORDS. */
-npyx_status npyx_zip_directory_read(npyx_source *source, npyx_zip_directory *directory, npyx_error *error);
+/* Reads the whole directory, block by block. *directory is zero but for names.host. On failure the records
+ * before the fault are there, and clear is to be called all the same. NPYX_UNSUPPORTED for more than
+ * NPYX_ZIP_MAX_NRECORDS.
+ *
+ * A source that begins as a zip may go on behind it. For one that is_prefixed, which begins as something
+ * else, the end record has to be the last thing in it but its comment, and the offsets have to agree with
+ * where the zip begins: NPYX_DONE when there is no such zip. */
+npyx_status npyx_zip_directory_read(npyx_source *source, bool is_prefixed, npyx_zip_directory *directory,
+                                    npyx_error *error);
 void npyx_zip_directory_clear(npyx_zip_directory *directory);
 
-/* Finds the end record (APPNOTE 4.3.16): NPYX_DONE when there is none. *is_empty: it counts no entries. */
-npyx_status npyx_zip_find_end(npyx_source *source, int64_t *end_off, bool *is_empty, npyx_error *error);
+/* Whether the record is of that name, as it stands in a zip. */
+bool npyx_zip_name_is(const npyx_zip_record *record, const char *name, size_t nbytes, bool is_utf8);
 
 /* How much of a record's file name is the array's: np.load shows it without `.npy`. */
 size_t npyx_zip_array_name_nbytes(const npyx_zip_record *record);

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arrays import npy_bytes, npz_bytes, ten_bytes
-from expected import error_of
+from expected import counters, error_of, since
 
 
 class Lab:
@@ -337,3 +337,25 @@ def test_an_error_in_a_join_names_its_file(lab):
     assert lab.db.execute(
         "SELECT count(*) FROM runs, npy_rows(runs.path, runs.member, '') r WHERE r.on_error = 'skip'"
     ).fetchone() == (len(lab.rows()),)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "ten"])
+def test_a_join_by_name_looks_each_name_up_once(connect, tmp_path, suffix):
+    """As many arrays as the file has are looked up in it by name: what each costs does not grow with their number."""
+    db, path, n = connect(), tmp_path / f"many.{suffix}", 3000
+    arrays = [np.array([i]) for i in range(n)]
+    path.write_bytes(
+        npz_bytes({f"a{i}": array for i, array in enumerate(arrays)})
+        if suffix == "npz"
+        else ten_bytes(arrays, infos=[f"a{i}" for i in range(n)])
+    )
+    read = {}
+    for column in ("idx", "name"):
+        before = counters(db)
+        sql = f"SELECT count(*), sum(r.value) FROM npy_meta(?) AS m JOIN npy_rows(m.path, m.{column}) AS r"
+        assert db.execute(sql, (str(path),)).fetchone() == (n, n * (n - 1) // 2)
+        read[column] = since(db, before)
+    assert read["idx"]["names_hashed"] == 0
+    # Each name of the file, and each that is looked up: in an .npz as it is and with `.npy`.
+    assert n < read["name"]["names_hashed"] <= 3 * n
+    assert read["name"]["read_calls"] <= 2 * read["idx"]["read_calls"] + n

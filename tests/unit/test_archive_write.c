@@ -444,28 +444,41 @@ static void test_methods(void **state) {
         assert_int_equal(npyx_zip_method_parse(wrong[i], strlen(wrong[i]), &method, &error), NPYX_INVALID);
 }
 
+static bool has(const npyx_name_set *set, const char *name, size_t nbytes) {
+    int64_t nsame;
+    return npyx_name_set_find(set, name, nbytes, &nsame) >= 0;
+}
+
 static void test_a_set_of_names(void **state) {
     (void)state;
     npyx_name_set set = {.bytes.host = &unit.host, .entries.host = &unit.host};
     char name[20];
-    assert_false(npyx_name_set_has(&set, "n1", 2));
+    assert_false(has(&set, "n1", 2));
     for (int i = 0; i < 5000; i++) {
         snprintf(name, sizeof name, "n%d", i);
-        assert_false(npyx_name_set_has(&set, name, strlen(name)));
+        assert_false(has(&set, name, strlen(name)));
         assert_int_equal(npyx_name_set_add(&set, name, strlen(name), &error), NPYX_OK);
     }
-    assert_true(npyx_name_set_has(&set, "n4999", 5) && npyx_name_set_has(&set, "n0", 2));
-    assert_false(npyx_name_set_has(&set, "n", 1));
+    assert_true(has(&set, "n4999", 5) && has(&set, "n0", 2));
+    assert_false(has(&set, "n", 1));
     npyx_name_set_cut(&set, 4000);
     assert_int_equal(npyx_name_set_count(&set), 4000);
-    assert_true(npyx_name_set_has(&set, "n3999", 5));
-    assert_false(npyx_name_set_has(&set, "n4000", 5));
+    assert_true(has(&set, "n3999", 5));
+    assert_false(has(&set, "n4000", 5));
+    int64_t nsame;
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(npyx_name_set_add(&set, "n7", 2, &error), NPYX_OK);
+    assert_int_equal(npyx_name_set_find(&set, "n7", 2, &nsame), 4999);
+    assert_int_equal(nsame, 1001);
+    npyx_name_set_cut(&set, 4000);
+    assert_int_equal(npyx_name_set_find(&set, "n7", 2, &nsame), 7);
+    assert_int_equal(nsame, 1);
     unit.fail_after = 0;
     while (npyx_name_set_add(&set, "another", 7, &error) == NPYX_OK)
         ;
     int64_t count = npyx_name_set_count(&set);
     unit.fail_after = -1;
-    assert_true(count >= 4000 && npyx_name_set_has(&set, "n3999", 5));
+    assert_true(count >= 4000 && has(&set, "n3999", 5));
     npyx_name_set_clear(&set);
 }
 

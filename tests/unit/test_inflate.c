@@ -113,9 +113,9 @@ static stream pack(const packing *how, size_t nbytes) {
 static npyx_source *open_stream(const stream *s, npyx_checkpoints *checkpoints) {
     npyx_source *compressed = NULL, *source = NULL;
     assert_int_equal(npyx_source_open_memory(&unit.host, s->bytes, s->nbytes, &compressed, &error), NPYX_OK);
-    assert_int_equal(
-        npyx_source_open_inflate(compressed, s->plain_nbytes, true, s->crc, checkpoints, &source, &error),
-        NPYX_OK);
+    assert_int_equal(npyx_source_open_inflate(compressed, s->plain_nbytes, true, s->crc, checkpoints, NULL,
+                                              &source, &error),
+                     NPYX_OK);
     return source;
 }
 
