@@ -264,6 +264,10 @@ check-valgrind: ## Unit tests and SQL under valgrind's memcheck
 soak: npyext.so ## Random statements for SECONDS=30 in one process, which must not grow
 	@$(PYTHON) -B tests/soak.py $(SECONDS)
 
+.PHONY: two-writers
+two-writers: npyext.so ## Writers of the same paths for SECONDS=30, with random delays between their system calls
+	@$(PYTHON) -B tests/two_writers.py $(SECONDS)
+
 # ---- what is handed on: an installation, one C file, a self-contained extension, a Python package ----
 
 PREFIX     = /usr/local
