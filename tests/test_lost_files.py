@@ -255,9 +255,11 @@ def test_bytes_behind_the_last_item_outlive_a_writer_that_is_killed(server, tmp_
 
 
 def test_a_commit_refused_by_a_shape_ends_the_transaction(connect, folder):
-    """SQLite rolls back all of it, the database's part too."""
+    """SQLite rolls back all of it, the database's part too; reference.md said that it stayed open, which is so when a
+    foreign key refuses it."""
     db = connect("a.db")
-    db.execute("CREATE TABLE t(x)")
+    db.executescript("PRAGMA foreign_keys = ON; CREATE TABLE t(x); CREATE TABLE a(x PRIMARY KEY)")
+    db.execute("CREATE TABLE b(x REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
     put("out.npy", ARRAY)
     make(db, mode="w+", dtype="i4", shape="[3]")
     db.execute("BEGIN")
@@ -266,7 +268,14 @@ def test_a_commit_refused_by_a_shape_ends_the_transaction(connect, folder):
     assert "the shape says 3 rows, and there are 2" in error_of(db, "COMMIT")
     assert not db.in_transaction and contents() == ARRAY
     assert db.execute("SELECT count(*) FROM t").fetchone() == (0,)
+    db.execute("BEGIN")
     db.execute("INSERT INTO out VALUES (5), (6), (7)")  # which are all there are
+    db.execute("INSERT INTO b VALUES (1)")
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        db.execute("COMMIT")
+    assert db.in_transaction and contents() == ARRAY
+    db.execute("DELETE FROM b")
+    db.execute("COMMIT")
     assert contents() == npy_bytes(np.array([5, 6, 7], "i4"))
     only(folder, "out.npy", "a.db")
 

@@ -386,7 +386,8 @@ class Log:
         """A row in the database says that the transaction was committed."""
         for path in glob.glob(os.path.join(folder, "own*.db")):
             db = sqlite3.connect(path)
-            for name in db.execute("SELECT writer, number FROM t"):
+            has_table = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]  # else it was killed before
+            for name in db.execute("SELECT writer, number FROM t") if has_table else []:
                 one = self.transactions.get(name)
                 assert one is not None and one.outcome in ("ok", "maybe"), f"{path} has {name}, which is {one}"
             db.close()
