@@ -275,6 +275,10 @@ differential: npyext.so ## Random queries, as npyext answers them and as ordinar
 soak: npyext.so ## Random statements for SECONDS=30 in one process, which must not grow
 	@$(PYTHON) -B tests/soak.py $(SECONDS)
 
+.PHONY: two-writers
+two-writers: npyext.so ## Writers of the same paths for SECONDS=30, with random delays between their system calls
+	@$(PYTHON) -B tests/two_writers.py $(SECONDS)
+
 # ---- what is handed on: an installation, one C file, a self-contained extension, a Python package ----
 
 PREFIX     = /usr/local

@@ -157,7 +157,9 @@ static npyx_status check_magic(npyx_source *source, npyx_error *error) {
     return status;
 }
 
+/* A zip without entries is written anew. */
 static npyx_status read_directory(npz_writer *writer, npyx_error *error) {
+    enum { EMPTY_NBYTES = 22 }; /* an end record without a comment (APPNOTE 4.3.16) */
     npyx_zip_directory directory = {.names.host = writer->base.host};
     npyx_source *source = NULL;
     npyx_status status = npyx_source_open_sink(writer->base.sink, &source, error);
@@ -170,6 +172,11 @@ static npyx_status read_directory(npz_writer *writer, npyx_error *error) {
             npyx_fail(error, NPYX_UNSUPPORTED, source->nbytes - directory.tail_nbytes,
                       "%" PRId64 " bytes stand behind the zip, which would be lost; nothing is added to it",
                       directory.tail_nbytes);
+    if (status == NPYX_OK && directory.nrecords == 0 && source->nbytes > EMPTY_NBYTES)
+        status =
+            npyx_fail(error, NPYX_UNSUPPORTED, 0,
+                      "holds no array, but %" PRId64 " bytes which would be lost; nothing is added to it",
+                      source->nbytes - EMPTY_NBYTES);
     if (status == NPYX_OK)
         status = take_names(writer, &directory, error);
     npyx_zip_directory_clear(&directory);

@@ -189,14 +189,15 @@ npyx_status npyx_target_make_named(int folder, const char *name, int *descriptor
     return status == NPYX_DONE ? fail_make(error, EEXIST) : status;
 }
 
-/* Gives the file at a path, or the one that a link of /proc leads to, a free name: 0, or errno. */
-static int link_free(int from, const char *path, int flags, int folder, const char *name,
+/* Gives the file at a path, or the one that a link of /proc leads to, a free name: 0, or errno. Names that a
+ * crash has left are swept, but not the one that is in use. */
+static int link_free(int from, const char *path, int flags, int folder, const char *name, const char *in_use,
                      char beside[NPYX_TARGET_NAME_NBYTES]) {
     int errno_value = EEXIST;
     for (int i = 1; i <= NPYX_TARGET_NNAMES && errno_value == EEXIST; i++) {
         npyx_target_name(name, i, beside);
         errno_value = linkat(from, path, folder, beside, flags) == 0 ? 0 : errno;
-        if (errno_value == EEXIST) {
+        if (errno_value == EEXIST && strcmp(beside, in_use) != 0) {
             npyx_target_sweep_name(folder, beside);
             errno_value = linkat(from, path, folder, beside, flags) == 0 ? 0 : errno;
         }
@@ -210,7 +211,7 @@ npyx_status npyx_target_link(int folder, const char *name, int descriptor,
                              char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
     char itself[40];
     snprintf(itself, sizeof itself, "/proc/self/fd/%d", descriptor);
-    int errno_value = link_free(AT_FDCWD, itself, AT_SYMLINK_FOLLOW, folder, name, beside);
+    int errno_value = link_free(AT_FDCWD, itself, AT_SYMLINK_FOLLOW, folder, name, "", beside);
     return errno_value == 0 ? NPYX_OK : fail_make(error, errno_value);
 }
 
@@ -248,7 +249,7 @@ static bool is_no_link(int errno_value) {
 static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
                                 npyx_error *error) {
     char kept[NPYX_TARGET_NAME_NBYTES];
-    int errno_value = link_free(folder, name, 0, folder, name, kept);
+    int errno_value = link_free(folder, name, 0, folder, name, beside, kept);
     if (errno_value != 0 && !is_no_link(errno_value))
         return fail_rename(error, errno_value);
     if (renameat(folder, beside, folder, name) == 0) {
@@ -285,7 +286,7 @@ npyx_status npyx_target_move_in(int folder, const char *name, const char *beside
 
 void npyx_target_move_out(int folder, const char *name, int descriptor,
                           char beside[NPYX_TARGET_NAME_NBYTES]) {
-    link_free(folder, name, 0, folder, name, beside);
+    link_free(folder, name, 0, folder, name, "", beside);
     if (npyx_target_leads_to(folder, name, descriptor))
         unlinkat(folder, name, 0);
 }

@@ -25,6 +25,8 @@ ELSEWHERE = {
     "'sqlite3.Connection' object has no attribute 'enable_load_extension'",
     "no such function: sqrt",
     "out of memory",
+    # or that last for long: test_lost_files.py
+    "is being published by another writer, who has not ended within 10 seconds",
 }
 
 # In bold and between backticks, but no errors.
@@ -217,6 +219,12 @@ def changed_while_read(connect):
     return str(raised.value)
 
 
+def written_over_a_text(connect):
+    with open("table.csv", "w") as file:
+        file.write("a,b\n1,2\n")
+    return failure(connect(), "SELECT * FROM npy_write('table.csv', npy_from_json('[1]'))")
+
+
 def two_writers(connect):
     np.save("log.npy", np.zeros(3))
     one, two = connect(), connect()
@@ -285,6 +293,7 @@ SITUATIONS = {
     "access to ... is prohibited": by_authorizer((sqlite3.SQLITE_READ, "npy_meta"), "SELECT path FROM npy_meta('X.npy')"),
     "its columns cannot be declared (...)": by_authorizer((sqlite3.SQLITE_READ,), "SELECT path FROM npy_meta('X.npy')"),
     "the file changed while it was read": changed_while_read,
+    "is plain text, which is not replaced; remove it first": written_over_a_text,
     "is being added to by another writer": two_writers,
     "is no longer as this table has written it": written_by_others,
     "has changed since the table was made": changed_since,

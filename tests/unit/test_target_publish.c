@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -168,6 +169,130 @@ static void test_rows_that_are_added_count_when_they_are_sealed(void **state) {
     assert_int_equal(count_names(), 1);
 }
 
+/* Another program, which knows nothing of locks, moves a file to the path between preparation and publishing.
+ */
+static void move_in(const char *text) {
+    char aside[sizeof path + 8];
+    snprintf(aside, sizeof aside, "%s.aside", path);
+    put(text);
+    assert_int_equal(rename(path, aside), 0);
+    assert_int_equal(rename(aside, path), 0);
+}
+
+static void test_another_program_puts_an_array_there(void **state) {
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        bool uses_names = round & 1, was_there = round & 2, is_taken_back = round & 4;
+        unlink(path);
+        if (was_there)
+            put(ARRAY "old");
+        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
+        append(&target, ARRAY "new");
+        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+        unlink(path);
+        move_in(ARRAY "theirs");
+        assert_int_equal(npyx_target_publish(&target, &error), NPYX_OK);
+        assert_holds(ARRAY "new");
+        if (is_taken_back)
+            npyx_target_abandon(&target);
+        else
+            assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+        assert_holds(is_taken_back ? ARRAY "theirs" : ARRAY "new");
+        assert_int_equal(count_names(), 1);
+    }
+}
+
+static void test_another_program_puts_a_text_there(void **state) {
+    (void)state;
+    for (int round = 0; round < 4; round++) {
+        bool uses_names = round & 1, was_there = round & 2;
+        unlink(path);
+        if (was_there)
+            put(ARRAY "old");
+        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
+        append(&target, ARRAY "new");
+        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+        unlink(path);
+        move_in("a,b\n1,2\n");
+        assert_int_equal(npyx_target_publish(&target, &error), NPYX_INVALID);
+        assert_non_null(strstr(error.message, "is plain text, which is not replaced"));
+        assert_holds("a,b\n1,2\n");
+        npyx_target_abandon(&target);
+        assert_holds("a,b\n1,2\n");
+        assert_int_equal(count_names(), 1);
+    }
+}
+
+static void test_another_program_replaces_what_is_copied(void **state) {
+    (void)state;
+    put(ARRAY "old");
+    npyx_target target = open_target(NPYX_TARGET_COPY, false);
+    append(&target, " and new");
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+    unlink(path);
+    move_in(ARRAY "theirs");
+    assert_int_equal(npyx_target_publish(&target, &error), NPYX_IO);
+    assert_non_null(strstr(error.message, "was replaced by another file"));
+    npyx_target_abandon(&target);
+    assert_holds(ARRAY "theirs");
+    assert_int_equal(count_names(), 1);
+}
+
+static void test_another_program_removes_what_is_replaced(void **state) {
+    (void)state;
+    for (int is_taken_back = 0; is_taken_back < 2; is_taken_back++) {
+        put(ARRAY "old");
+        npyx_target target = open_target(NPYX_TARGET_NEW, false);
+        append(&target, ARRAY "new");
+        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+        unlink(path);
+        assert_int_equal(npyx_target_publish(&target, &error), NPYX_OK);
+        assert_holds(ARRAY "new");
+        if (is_taken_back)
+            npyx_target_abandon(&target);
+        else
+            assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+        assert_int_equal(count_names(), is_taken_back ? 0 : 1);
+    }
+}
+
+/* Somebody tidies up and takes the new file away. */
+static void test_another_program_removes_the_new_file(void **state) {
+    (void)state;
+    char command[sizeof folder + 40];
+    put(ARRAY "old");
+    npyx_target target = open_target(NPYX_TARGET_NEW, false);
+    append(&target, ARRAY "new");
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+    snprintf(command, sizeof command, "rm %s/.*.npyext", folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(npyx_target_publish(&target, &error), NPYX_IO);
+    assert_non_null(strstr(error.message, "was removed"));
+    npyx_target_abandon(&target);
+    assert_holds(ARRAY "old");
+    assert_int_equal(count_names(), 1);
+}
+
+/* A folder that this process cannot make files in: rows are added to a file there all the same. */
+static void test_rows_are_added_where_no_file_can_be_made(void **state) {
+    (void)state;
+    bool is_root = geteuid() == 0;
+    put(ARRAY "a");
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(chmod(folder, 0555), 0);
+    if (is_root)
+        assert_int_equal(seteuid(65534), 0);
+    npyx_target target = open_target(NPYX_TARGET_EXTEND, false);
+    append(&target, "b");
+    prepare_and_publish(&target);
+    assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+    if (is_root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_holds(ARRAY "ab");
+    assert_int_equal(count_names(), 1);
+}
+
 static void test_every_writer_sweeps(void **state) {
     (void)state;
     static const npyx_target_kind kinds[] = {NPYX_TARGET_NEW, NPYX_TARGET_COPY, NPYX_TARGET_EXTEND};
@@ -194,6 +319,12 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_commit_is_for_good, begin, end),
         cmocka_unit_test_setup_teardown(test_a_path_that_went_to_others_is_theirs, begin, end),
         cmocka_unit_test_setup_teardown(test_rows_that_are_added_count_when_they_are_sealed, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_program_puts_an_array_there, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_program_puts_a_text_there, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_program_replaces_what_is_copied, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_program_removes_what_is_replaced, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_program_removes_the_new_file, begin, end),
+        cmocka_unit_test_setup_teardown(test_rows_are_added_where_no_file_can_be_made, begin, end),
         cmocka_unit_test_setup_teardown(test_every_writer_sweeps, begin, end),
     };
     if (mkdtemp(folder) == NULL)
