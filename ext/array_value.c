@@ -87,9 +87,9 @@ static npyx_status open_blob(npyext_array_value *value, const npyext_caller *cal
     if (status != NPYX_OK)
         return status;
     if (header_nbytes > value->nbytes)
-        return npyx_fail(error, NPYX_CORRUPT, (int64_t)value->nbytes,
-                         "the header is truncated (it ends at byte %zu, the BLOB at byte %zu)", header_nbytes,
-                         value->nbytes);
+        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (int64_t)value->nbytes,
+                            "the header is truncated (it ends at byte %zu, the BLOB at byte %zu)",
+                            header_nbytes, value->nbytes);
     status = npyext_memo_of_header(&connection->arrays, &connection->cache, &connection->host, value->bytes,
                                    header_nbytes, &value->known, error);
     if (status != NPYX_OK)

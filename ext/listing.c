@@ -12,13 +12,6 @@ void npyext_listing_clear(npyext_listing *listing) {
     *listing = (npyext_listing){.names.host = host};
 }
 
-static uint64_t hash_name(const char *name, size_t nbytes) {
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < nbytes; i++)
-        hash = (hash ^ (uint8_t)name[i]) * 1099511628211u;
-    return hash ^ (hash >> 32);
-}
-
 static npyx_status append(npyext_listing *listing, int64_t index, const npyx_entry *entry,
                           npyx_error *error) {
     npyx_host *host = listing->names.host;
@@ -38,7 +31,7 @@ static npyx_status append(npyext_listing *listing, int64_t index, const npyx_ent
     listing->entries[number] = (npyext_listed){.index = index,
                                                .name = name,
                                                .name_nbytes = entry->name_nbytes,
-                                               .hash = hash_name(name, entry->name_nbytes),
+                                               .hash = npyx_hash_name(host, name, entry->name_nbytes),
                                                .next_same = -1,
                                                .last_same = number};
     return NPYX_OK;
@@ -81,6 +74,9 @@ static npyx_status make_table(npyext_listing *listing, bool keeps_last, npyx_err
     for (uint64_t slot = 0; slot < nslots; slot++)
         listing->slots[slot] = -1;
     for (int64_t i = 0; i < listing->nentries; i++) {
+        npyx_status status = (i & 4095) == 4095 ? npyx_poll(listing->names.host, error) : NPYX_OK;
+        if (status != NPYX_OK)
+            return status;
         int64_t *slot = slot_of(listing, &listing->entries[i]);
         if (*slot < 0) {
             *slot = i;

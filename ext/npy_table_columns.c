@@ -25,58 +25,51 @@ static npyext_table_type scalar_type(const npyx_dtype *dtype) {
 
 /* ---- names ---- */
 
-/* Which names are taken, whatever the case of their ASCII letters: SQLite's way to compare columns. */
-typedef struct name_set {
-    const npyext_layout_column *columns;
-    int *slots; /* a column's index and 1; 0: free */
-    uint32_t nslots;
-} name_set;
-
-static uint32_t hash_name(const char *name) {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *name != '\0'; name++) {
-        unsigned char c = (unsigned char)*name;
-        hash = (hash ^ (c >= 'A' && c <= 'Z' ? c + 32u : c)) * 16777619u;
-    }
-    return hash ^ hash >> 15;
+/* Appends a name as the set of those that are taken has it: whatever the case of ASCII letters, which is
+ * SQLite's way to compare columns. */
+static void append_folded(npyx_buffer *out, const char *name, size_t nbytes) {
+    for (size_t i = 0; i < nbytes; i++)
+        npyx_buffer_append_char(out,
+                                (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + ('a' - 'A') : name[i]));
 }
 
-/* The slot of a name, or the free one where it belongs. */
-static int *find_name(const name_set *set, const char *name) {
-    uint32_t at = hash_name(name) & (set->nslots - 1);
-    while (set->slots[at] != 0 && sqlite3_stricmp(set->columns[set->slots[at] - 1].name, name) != 0)
-        at = (at + 1) & (set->nslots - 1);
-    return &set->slots[at];
-}
-
-/* Gives column number i its name, with a suffix when that is empty or taken. A NUL, which would end it,
- * becomes U+FFFD. */
-static npyx_status name_column(npyext_layout *layout, const name_set *set, int i, const char *name,
-                               size_t nbytes, npyx_error *error) {
-    npyx_buffer text = {.host = layout->arena.host};
+/* Appends a name that is not taken, with a suffix when it is or is empty; *folded is then its folded form. A
+ * NUL, which would end it, becomes U+FFFD. */
+static void append_free_name(const npyx_name_set *taken, const char *name, size_t nbytes, npyx_buffer *text,
+                             npyx_buffer *folded) {
     for (size_t k = 0; k < nbytes; k++) {
         if (name[k] == '\0')
-            npyx_buffer_append_text(&text, NPYX_UTF8_REPLACEMENT);
+            npyx_buffer_append_text(text, NPYX_UTF8_REPLACEMENT);
         else
-            npyx_buffer_append_char(&text, name[k]);
+            npyx_buffer_append_char(text, name[k]);
     }
-    size_t base_nbytes = text.nbytes;
-    npyx_buffer_append_char(&text, '\0');
-    for (int suffix = 1; text.status == NPYX_OK && (text.nbytes == 1 || *find_name(set, text.bytes) != 0);
+    size_t base_nbytes = text->nbytes;
+    append_folded(folded, text->bytes, text->nbytes);
+    for (int suffix = 1; text->status == NPYX_OK && folded->status == NPYX_OK &&
+                         (text->nbytes == 0 || npyx_name_set_has(taken, folded->bytes, folded->nbytes));
          suffix++) {
-        text.nbytes = base_nbytes;
-        npyx_buffer_printf(&text, "_%d", suffix);
-        npyx_buffer_append_char(&text, '\0');
+        text->nbytes = folded->nbytes = base_nbytes;
+        npyx_buffer_printf(text, "_%d", suffix);
+        npyx_buffer_printf(folded, "_%d", suffix);
     }
+}
+
+/* Gives column number i its name. */
+static npyx_status name_column(npyext_layout *layout, npyx_name_set *taken, int i, const char *name,
+                               size_t nbytes, npyx_error *error) {
+    npyx_buffer text = {.host = layout->arena.host}, folded = text;
+    append_free_name(taken, name, nbytes, &text, &folded);
     npyx_status status = npyx_buffer_check(&text, error);
+    if (status == NPYX_OK)
+        status = npyx_buffer_check(&folded, error);
+    if (status == NPYX_OK)
+        status = npyx_name_set_add(taken, folded.bytes, folded.nbytes, error);
     if (status == NPYX_OK) {
-        layout->columns[i].name = npyx_arena_copy(&layout->arena, text.bytes, text.nbytes - 1);
-        if (layout->columns[i].name == NULL)
-            status = npyx_fail_nomem(error);
-        else
-            *find_name(set, text.bytes) = i + 1;
+        layout->columns[i].name = npyx_arena_copy(&layout->arena, text.bytes, text.nbytes);
+        status = layout->columns[i].name == NULL ? npyx_fail_nomem(error) : NPYX_OK;
     }
     npyx_buffer_clear(&text);
+    npyx_buffer_clear(&folded);
     return status;
 }
 
@@ -173,12 +166,8 @@ static const char *made_name(const npyext_layout *layout, layout_form form, int 
 
 static npyx_status name_columns(npyext_layout *layout, layout_form form, const char **given,
                                 npyx_error *error) {
-    name_set set = {.columns = layout->columns, .nslots = 4};
-    while (set.nslots < 2 * (uint32_t)layout->ncolumns)
-        set.nslots *= 2;
-    set.slots = npyx_alloc_zeroed(layout->arena.host, set.nslots * sizeof set.slots[0]);
-    if (set.slots == NULL)
-        return npyx_fail_nomem(error);
+    npyx_host *host = layout->arena.host;
+    npyx_name_set taken = {.bytes.host = host, .entries.host = host};
     npyx_status status = NPYX_OK;
     for (int i = 0; i < layout->ncolumns && status == NPYX_OK; i++) {
         char scratch[1 + NPYX_NUMBER_TEXT_NBYTES];
@@ -188,9 +177,9 @@ static npyx_status name_columns(npyext_layout *layout, layout_form form, const c
             name = given[i];
             nbytes = strlen(name);
         }
-        status = name_column(layout, &set, i, name, nbytes, error);
+        status = name_column(layout, &taken, i, name, nbytes, error);
     }
-    npyx_free(layout->arena.host, set.slots);
+    npyx_name_set_clear(&taken);
     return status;
 }
 

@@ -59,7 +59,8 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
     if (npyx_header_ten_has_magic(head, nbytes) || (nbytes == 0 && allow_empty))
         return npyx_archive_ten_open(source, archive, error);
     if (nbytes == 0)
-        return npyx_fail(error, NPYX_CORRUPT, 0, "is empty (0 bytes), so not a .npy, .npz or .ten file");
+        return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
+                            "is empty (0 bytes), so not a .npy, .npz or .ten file");
     return open_unknown(source, head, nbytes, archive, error);
 }
 

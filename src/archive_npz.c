@@ -179,10 +179,10 @@ static npyx_status check_room(const npz_archive *archive, const npyx_zip_record 
                               npyx_error *error) {
     int64_t room_nbytes = archive->directory.start_off - payload_off;
     if (record->compressed_nbytes > room_nbytes)
-        return npyx_fail(error, NPYX_CORRUPT, payload_off,
-                         "data is truncated (the zip directory says %" PRId64 " bytes, there are %" PRId64
-                         " from byte %" PRId64 ")",
-                         record->compressed_nbytes, room_nbytes < 0 ? 0 : room_nbytes, payload_off);
+        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, payload_off,
+                            "data is truncated (the zip directory says %" PRId64 " bytes, there are %" PRId64
+                            " from byte %" PRId64 ")",
+                            record->compressed_nbytes, room_nbytes < 0 ? 0 : room_nbytes, payload_off);
     if (record->compressed_nbytes > record->end_off - payload_off)
         return npyx_fail(error, NPYX_CORRUPT, payload_off,
                          "its data overlap those of another entry, whose local header is at byte %" PRId64
@@ -216,8 +216,8 @@ static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_
                          "cannot inflate to %" PRId64 " bytes, as the zip directory says, from %" PRId64,
                          record->nbytes, record->compressed_nbytes);
     if (check_crc && record->nbytes == 0 && record->crc32 != 0)
-        return npyx_fail(error, NPYX_CORRUPT, payload_off,
-                         "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, payload_off,
+                            "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
     npyx_source *range = NULL;
     status = npyx_source_open_range(archive->base.source, payload_off, record->compressed_nbytes,
                                     is_stored && check_crc, record->crc32, &range, error);

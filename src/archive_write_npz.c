@@ -24,7 +24,6 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
     const npz_writer *writer = (npz_writer *)base;
     const char *name = member->name;
     size_t nbytes = member->name_nbytes;
-    int64_t nsame;
     int shown_nbytes = (int)(nbytes < 100 ? nbytes : 100);
     if (nbytes == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "the name is empty");

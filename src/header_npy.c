@@ -20,21 +20,23 @@ npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t 
     if (!npyx_header_npy_has_magic(bytes, nbytes))
         return npyx_fail(error, NPYX_CORRUPT, 0, "is not a .npy array (the magic bytes are missing)");
     if (nbytes < 8)
-        return npyx_fail(error, NPYX_CORRUPT, (int64_t)nbytes,
-                         "the header is truncated (the file ends at byte %zu, before the version)", nbytes);
+        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (int64_t)nbytes,
+                            "the header is truncated (the file ends at byte %zu, before the version)",
+                            nbytes);
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
-        return npyx_fail(error, NPYX_CORRUPT, 6,
-                         "unknown .npy version %d.%d at byte 6 (known are 1.0, 2.0 and 3.0)", bytes[6],
-                         bytes[7]);
+        return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, 6,
+                            "unknown .npy version %d.%d at byte 6 (known are 1.0, 2.0 and 3.0)", bytes[6],
+                            bytes[7]);
     if (nbytes < prefix_nbytes(bytes))
-        return npyx_fail(error, NPYX_CORRUPT, (int64_t)nbytes,
-                         "the header is truncated (the file ends at byte %zu, inside of the header's length)",
-                         nbytes);
+        return npyx_fail_as(
+            error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (int64_t)nbytes,
+            "the header is truncated (the file ends at byte %zu, inside of the header's length)", nbytes);
     uint32_t text_nbytes = bytes[6] == 1 ? npyx_load_u16(bytes + 8, false) : npyx_load_u32(bytes + 8, false);
     if (text_nbytes > NPYX_HEADER_NPY_MAX_NBYTES)
-        return npyx_fail(error, NPYX_CORRUPT, 8,
-                         "the header claims %" PRIu32 " bytes (at most %d are read; the length is at byte 8)",
-                         text_nbytes, NPYX_HEADER_NPY_MAX_NBYTES);
+        return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, 8,
+                            "the header claims %" PRIu32
+                            " bytes (at most %d are read; the length is at byte 8)",
+                            text_nbytes, NPYX_HEADER_NPY_MAX_NBYTES);
     *header_nbytes = prefix_nbytes(bytes) + text_nbytes;
     return NPYX_OK;
 }
@@ -52,7 +54,8 @@ static npyx_status decode_text(const uint8_t *bytes, size_t nbytes, bool is_utf8
     if (is_utf8) {
         if (npyx_utf8_is_valid(*text, nbytes))
             return NPYX_OK;
-        return npyx_fail(error, NPYX_CORRUPT, -1, "the header of version 3.0 is not valid UTF-8");
+        return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, -1,
+                            "the header of version 3.0 is not valid UTF-8");
     }
     char *out = npyx_arena_alloc(&array->arena, nbytes + nhigh);
     if (out == NULL)
@@ -168,6 +171,8 @@ npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, np
         npyx_error_set(error, status, inner.off, "bad header: %.*s at byte %" PRId64,
                        NPYX_MESSAGE_NBYTES - 60, inner.message, inner.off);
     }
+    if (status == NPYX_CORRUPT)
+        npyx_error_set_kind(error, NPYX_KIND_HEADER);
     return status;
 }
 
@@ -180,11 +185,11 @@ npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_
     if (header_nbytes <= head_nbytes)
         return npyx_header_npy_parse(head, header_nbytes, array, error);
     if ((int64_t)header_nbytes > source->nbytes) { /* checked before anything of that size is allocated */
-        status = npyx_fail(error, NPYX_CORRUPT, source->nbytes,
-                           "the header is truncated (its length says %zu bytes, there are %" PRId64
-                           " from byte %zu)",
-                           header_nbytes - prefix_nbytes(head), source->nbytes - (int64_t)prefix_nbytes(head),
-                           prefix_nbytes(head));
+        status = npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, source->nbytes,
+                              "the header is truncated (its length says %zu bytes, there are %" PRId64
+                              " from byte %zu)",
+                              header_nbytes - prefix_nbytes(head),
+                              source->nbytes - (int64_t)prefix_nbytes(head), prefix_nbytes(head));
         return npyx_source_blame_writer(source, status, error);
     }
     uint8_t *bytes = npyx_alloc(source->host, header_nbytes);

@@ -28,7 +28,8 @@ bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes) {
 
 /* The failure of something that is not all there. */
 #define fail_short(source, error, off, ...)                                                                  \
-    npyx_source_blame_writer((source), npyx_fail((error), NPYX_CORRUPT, (off), __VA_ARGS__), (error))
+    npyx_source_blame_writer(                                                                                \
+        (source), npyx_fail_as((error), NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (off), __VA_ARGS__), (error))
 
 /* Checks magic and count of the chunk at off, of which at least CHUNK_NBYTES are in bytes. */
 static npyx_status check_chunk(const npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
@@ -76,7 +77,8 @@ static npyx_status parse_code(const uint8_t *code, int64_t off, bool is_big_endi
         char shown[9] = {0};
         for (int i = 0; i < 8 && code[i] != 0; i++)
             shown[i] = code[i] > ' ' && code[i] < 0x7f ? (char)code[i] : '?';
-        return npyx_fail(error, NPYX_CORRUPT, off, "unknown dtype code `%s` at byte %" PRId64, shown, off);
+        return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, off,
+                            "unknown dtype code `%s` at byte %" PRId64, shown, off);
     }
     char order = code[1] == '1' ? '|' : is_big_endian ? '>' : '<';
     char descr[3] = {order, (char)code[0], (char)code[1]};
@@ -108,16 +110,16 @@ static void parse_info(const uint8_t *info, npyx_ten_array *ten) {
 static npyx_status parse_words(const uint8_t *words, int64_t nbytes, int64_t off, bool is_big_endian,
                                npyx_array *array, npyx_ten_array *ten, npyx_error *error) {
     if (nbytes < HEADER_WORDS_NBYTES)
-        return npyx_fail(error, NPYX_CORRUPT, off,
-                         "the header chunk at byte %" PRId64 " has %" PRId64 " bytes (24 and 8 a dimension)",
-                         off, nbytes);
+        return npyx_fail_as(
+            error, NPYX_KIND_HEADER, NPYX_CORRUPT, off,
+            "the header chunk at byte %" PRId64 " has %" PRId64 " bytes (24 and 8 a dimension)", off, nbytes);
     int64_t stored_ndim = (nbytes - HEADER_WORDS_NBYTES) / 8;
     uint64_t ndim = npyx_load_u64(words + 16, is_big_endian);
     if (ndim > (uint64_t)stored_ndim || ndim > NPYX_MAX_NDIM)
-        return npyx_fail(error, NPYX_CORRUPT, off + 16,
-                         "rank %" PRId64 " at byte %" PRId64 " (the header has room for %" PRId64
-                         " dimensions, and at most %d are read)",
-                         (int64_t)ndim, off + 16, stored_ndim, NPYX_MAX_NDIM);
+        return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, off + 16,
+                            "rank %" PRId64 " at byte %" PRId64 " (the header has room for %" PRId64
+                            " dimensions, and at most %d are read)",
+                            (int64_t)ndim, off + 16, stored_ndim, NPYX_MAX_NDIM);
     npyx_status status = parse_code(words, off, is_big_endian, array, error);
     if (status != NPYX_OK)
         return status;
@@ -126,9 +128,9 @@ static npyx_status parse_words(const uint8_t *words, int64_t nbytes, int64_t off
     for (int axis = 0; axis < array->ndim; axis++) {
         int64_t dim = (int64_t)npyx_load_u64(words + HEADER_WORDS_NBYTES + 8 * axis, is_big_endian);
         if (dim < 0)
-            return npyx_fail(error, NPYX_CORRUPT, off + HEADER_WORDS_NBYTES + 8 * axis,
-                             "dimension %d is negative (%" PRId64 " at byte %" PRId64 ")", axis, dim,
-                             off + HEADER_WORDS_NBYTES + 8 * axis);
+            return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, off + HEADER_WORDS_NBYTES + 8 * axis,
+                                "dimension %d is negative (%" PRId64 " at byte %" PRId64 ")", axis, dim,
+                                off + HEADER_WORDS_NBYTES + 8 * axis);
         array->shape[axis] = dim;
     }
     return npyx_array_measure(array, error);

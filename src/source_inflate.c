@@ -104,14 +104,15 @@ static npyx_status inflate_check_code(const inflate_source *source, int code, si
     case Z_STREAM_END: return NPYX_OK;
     case Z_MEM_ERROR: return npyx_fail_nomem(error);
     case Z_BUF_ERROR: /* zlib keeps bytes of its own: only now is it sure that the input was too short */
-        return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
-                         "the deflated data end early (%" PRId64 " of %" PRId64 " bytes inflated)",
-                         inflated_nbytes, source->base.nbytes);
+        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, source->compressed->file_off,
+                            "the deflated data end early (%" PRId64 " of %" PRId64 " bytes inflated)",
+                            inflated_nbytes, source->base.nbytes);
     default:
-        return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
-                         "the deflated data are damaged (%s, %" PRId64 " bytes in)",
-                         source->inflater->stream.msg != NULL ? source->inflater->stream.msg : "zlib error",
-                         inflated_nbytes);
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
+                            "the deflated data are damaged (%s, %" PRId64 " bytes in)",
+                            source->inflater->stream.msg != NULL ? source->inflater->stream.msg
+                                                                 : "zlib error",
+                            inflated_nbytes);
     }
 }
 
@@ -220,14 +221,14 @@ static npyx_status inflate_check_end(inflate_source *source, npyx_error *error) 
     if (status != NPYX_OK)
         return status;
     if (beyond_nbytes > 0)
-        return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
-                         "the entry inflates to more than the %" PRId64 " bytes that the directory says",
-                         source->base.nbytes);
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
+                            "the entry inflates to more than the %" PRId64 " bytes that the directory says",
+                            source->base.nbytes);
     if (source->crc != source->expected_crc)
-        return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
-                         "the entry's bytes are damaged (CRC-32 is %08" PRIx32
-                         ", the directory says %08" PRIx32 ")",
-                         source->crc, source->expected_crc);
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
+                            "the entry's bytes are damaged (CRC-32 is %08" PRIx32
+                            ", the directory says %08" PRIx32 ")",
+                            source->crc, source->expected_crc);
     return NPYX_OK;
 }
 
@@ -237,9 +238,9 @@ static npyx_status inflate_exactly(inflate_source *source, uint8_t *bytes, size_
     if (status != NPYX_OK)
         return status;
     if (made_nbytes < nbytes)
-        return npyx_fail(error, NPYX_CORRUPT, source->compressed->file_off,
-                         "the entry inflates to %" PRId64 " bytes, the directory says %" PRId64,
-                         source->done_nbytes, source->base.nbytes);
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
+                            "the entry inflates to %" PRId64 " bytes, the directory says %" PRId64,
+                            source->done_nbytes, source->base.nbytes);
     bool is_end = source->check_crc && source->done_nbytes == source->base.nbytes;
     return is_end ? inflate_check_end(source, error) : NPYX_OK;
 }

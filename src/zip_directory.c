@@ -311,8 +311,8 @@ static npyx_status read_record(window *w, npyx_zip_directory *directory, int64_t
     if (*next_off > end_off)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
     if (directory->nrecords == NPYX_ZIP_MAX_NRECORDS)
-        return npyx_fail(error, NPYX_UNSUPPORTED, off, "the zip has more than %d entries",
-                         NPYX_ZIP_MAX_NRECORDS);
+        return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, off, "the zip has more than %d entries",
+                            NPYX_ZIP_MAX_NRECORDS);
     status = window_at(w, off, nbytes, end_off, &bytes, error);
     if (status == NPYX_OK && directory->nrecords % NRECORDS_PER_POLL == 0)
         status = npyx_poll(w->source->host, error);
@@ -418,9 +418,9 @@ static npyx_status read_directory(window *w, bool is_prefixed, npyx_zip_director
     end found = {0};
     npyx_status status = read_end_record(w, !is_prefixed, &found, error);
     if (status == NPYX_DONE && !is_prefixed) {
-        status = npyx_fail(error, NPYX_CORRUPT, w->source->nbytes,
-                           "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
-                           w->source->nbytes);
+        status = npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, w->source->nbytes,
+                              "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
+                              w->source->nbytes);
         return npyx_source_blame_writer(w->source, status, error);
     }
     if (status == NPYX_OK)

@@ -34,7 +34,7 @@ def row(db, sql, *arguments):
 RACK = "rows are JSON here (shape [6,4]); compare elements with npy_elements, or choose a column with the slice ':, 0'"
 
 
-@pytest.mark.parametrize("condition", ["value > 0.5", "value = 1", "value <> 1", "value IN (1, 2)", "? < value", "value BETWEEN 0 AND 1"])
+@pytest.mark.parametrize("condition", ["value > 0.5", "value = 1", "value IN (1, 2)", "? < value", "value BETWEEN 0 AND 1"])
 def test_a_number_was_less_than_every_row_of_json(db, folder, condition):
     np.save("X.npy", np.arange(24.0).reshape(6, 4))
     arguments = (0.5,) if "?" in condition else ()
@@ -182,7 +182,7 @@ def test_kinds_of_errors(db, folder):
         "short.npy": npy_bytes(np.arange(100))[:60],
         "crc.npz": bytes(stored),
         "objects.npy": pickled.getvalue(),
-        "truncated.ten": ten_bytes([np.arange(10)])[:-20],
+        "truncated.ten": ten_bytes([np.arange(10)])[:-100],
         "good.npy": npy_bytes(np.arange(3)),
     }
     for name, bytes_of in contents.items():
@@ -238,3 +238,24 @@ def test_pieces_of_paths_beside_rows(db, folder):
 def test_a_fault_has_no_kind_where_there_is_no_column(db, folder):
     with pytest.raises(sqlite3.Error, match="no such column"):
         db.execute("SELECT error_kind FROM npy_rows('x.npy')")
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+
+def test_names_were_compared_without_a_key(db):
+    """Names of two archives met in a table whose hash anybody could compute: chosen ones made it quadratic. Each is hashed
+    once, under the connection's own key."""
+    names = [f"layer{i}" for i in range(500)]
+    a = npz_bytes({name: np.arange(2) for name in names})
+    before = counters(db)["names_hashed"]
+    rows = db.execute("SELECT count(*), sum(status = 'equal') FROM npy_compare(?, ?)", (a, a)).fetchone()
+    assert rows == (500, 500)
+    assert 2 * len(names) <= counters(db)["names_hashed"] - before <= 4 * len(names)
+
+
+def test_columns_of_equal_names_have_numbers(db, folder):
+    """Names of columns are told apart as SQLite does, whatever the case of ASCII letters."""
+    np.save("x.npy", np.zeros(1, [(name, "i4") for name in ["a", "A", "a_1", "\u00e4", "\u00c4"]]))
+    db.execute("CREATE VIRTUAL TABLE t USING npy('x.npy')")
+    assert [name for _, name, *_ in db.execute("PRAGMA table_info(t)")] == ["a", "A_1", "a_1_1", "\u00e4", "\u00c4"]
