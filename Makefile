@@ -348,6 +348,11 @@ check-install: ## Follow docs/install.md from nothing, each section in a fresh D
 	@sh tests/install-packages.sh check root
 	@$(suite) $(wildcard tests/roots_*.py)
 
+.PHONY: check-newest
+check-newest: ## Build and show it with Debian's newest compiler and C library, in a root of their own (root, debootstrap)
+	@sh tests/install-packages.sh check root
+	@NPYEXT_ROOTS=possible $(suite) tests/roots_releases.py -k sid
+
 .PHONY: bench
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
 	@$(PYTHON) -B tests/bench/bench.py
