@@ -217,8 +217,11 @@ class Writer:
                 small = [column for column in left.outputs if column.is_small], [column for column in right.outputs if column.is_small]
                 c, d = (self.one(small[0]) if small[0] else c), (self.one(small[1]) if small[1] else d)
             conditions.append(self.compared(f"{a}.{c.name}", c, f"{b}.{d.name}", d, ["=", "=", "=", "<", ">=", "<>", "IS"]))
-        if self.random() < 0.4:
+        if self.random() < 0.3:
             conditions.append(self.on_predicate([(a, left)], 0))
+        if self.random() < 0.2:  # what SQLite may hand over for other operators than those of indexes
+            name, column = self.column([(a, left)])
+            conditions.append(self.one([f"{name} <> {self.constant(column)}", f"{name} IS NOT NULL", f"{name} IS NOT {self.constant(column)}"]))
         if self.random() < 0.3:
             conditions.append(self.on_predicate([(b, right)], 0))
         if not conditions:
@@ -273,6 +276,13 @@ class Writer:
             form = self.one(["+{}", "CAST({} AS %s)" % self.one(TYPES), "{} + 0", "{} || ''", "coalesce({}, 1)", "typeof({})", "length({})", "-{}"])
             return f"{form.format(name)} {self.one(self.comparisons)} {self.constant(column)}"
         return self.subquery(name, items)
+
+    def after(self, scope):
+        """The rows behind one, or before it, as those write who page through a table."""
+        alias, table = scope.items[0]
+        key, (other, column) = table.by_name[table.key[-1]], self.column(scope.items)
+        right = f"{self.bound(*self.one(key.own))}, {self.bound(*self.one(column.own))}"
+        return f"({alias}.{key.name}, {other}) {self.one(ORDERED)} ({right})"
 
     def row_value(self, items):
         (a, first), (b, second) = self.column(items), self.column(items)
@@ -383,7 +393,9 @@ class Writer:
     def window_of_one(self):
         """LIMIT and OFFSET in the order in which the rows are."""
         scope = self.scope_of_one(self.one(self.long) if self.random() < 0.02 else None)
-        where = self.where(scope, 0.6)
+        if self.random() < 0.1 and scope.keys:  # of a row value SQLite hands over the first comparison
+            scope.conditions.append(self.after(scope))
+        where = self.where(scope, 0.5)
         text = f"SELECT {', '.join(self.selected(scope))} FROM {scope.text}{where}"
         if self.is_listed or not scope.is_in_order:
             return self.made(text + self.window(), how=WITHIN, whole=text)
