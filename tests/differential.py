@@ -10,6 +10,7 @@ What may differ, beside the order of rows that no ORDER BY fixes:
 - which of several values that are equal (1 and 1.0, 0.0 and -0.0) stands for all of them in DISTINCT, GROUP BY, min, max,
   UNION, EXCEPT and INTERSECT;
 - the text of an error;
+- a number compared with rows that are JSON, which may be a fault of the array, as reference.md says;
 - where a text was compared with a number's column by `=`: SQLite takes a column for constant that an `=` fixes, although
   '1' and 1 are two values then, and leaves open which of them is first or least.
 """
@@ -52,6 +53,8 @@ def is_same_coerced(query, ours, plain):
 
 def is_same(query, ours, plain, whole):
     """Whether two answers are one. whole: to what is chosen from by LIMIT."""
+    if isinstance(ours, sqlite3.Error) and "rows are JSON here" in str(ours):
+        return True
     if isinstance(ours, sqlite3.Error) or isinstance(plain, sqlite3.Error):
         return isinstance(ours, sqlite3.Error) and isinstance(plain, sqlite3.Error)
     if len(ours) != len(plain):
@@ -114,15 +117,20 @@ class Run:
         folder = os.path.join(self.folder, str(number))
         os.mkdir(folder)
         os.chdir(folder)
-        self.db = sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)
+        self.db = sqlite3.connect(":memory:", isolation_level=None, cached_statements=4)
         self.db.enable_load_extension(True)
         shell.load(self.db)
+        # Those of SQLite 3.40 lose rows of ordinary tables by COLLATE RTRIM; virtual ones never have any.
+        self.db.execute("PRAGMA automatic_index = off")
         world = differential_data.World(self.db, np.random.default_rng([self.seed, number]))
         self.writer = differential_queries.Writer(world, sqlite3.sqlite_version_info)
 
     def one(self, number):
         query = self.writer.query(self.seed * 2**40 + number)
         ours, plain, same = compare(self.db, query)
+        if same and number % 8 == 0:  # the prepared statements once more
+            query.again()
+            ours, plain, same = compare(self.db, query)
         self.nqueries += 1
         if isinstance(ours, sqlite3.Error):
             self.nerrors += 1

@@ -123,10 +123,10 @@ class Table:
         self.placeholders = ", ".join(f":{parameter}" for parameter in self.parameters)
 
 
-ROWS = "row INTEGER, value, source BLOB, member BLOB, slice BLOB, field BLOB, astype BLOB, data BLOB, path TEXT, name TEXT"
-ELEMENTS = "idx INTEGER, i0 INTEGER, i1 INTEGER, i2 INTEGER, i3 INTEGER, value, source BLOB, member BLOB, slice BLOB, real BLOB, imag BLOB, path TEXT, name TEXT"
+ROWS = "row INTEGER, value, source BLOB, member BLOB, slice BLOB, field BLOB, astype BLOB, expect BLOB, on_error BLOB, data BLOB, path TEXT, name TEXT"
+ELEMENTS = "idx INTEGER, i0 INTEGER, i1 INTEGER, i2 INTEGER, i3 INTEGER, value, source BLOB, member BLOB, slice BLOB, expect BLOB, on_error BLOB, real BLOB, imag BLOB, path TEXT, name TEXT"
 META = "path TEXT, name TEXT, idx INTEGER, format TEXT, dtype TEXT, descr TEXT, kind TEXT, itemsize INTEGER, byteorder TEXT, ndim INTEGER, shape TEXT, size INTEGER, "
-META += "nbytes INTEGER, fortran_order INTEGER, has_objects INTEGER, version TEXT, data_offset INTEGER, compression TEXT, file_size INTEGER, mtime INTEGER, source BLOB, stem TEXT"
+META += "nbytes INTEGER, fortran_order INTEGER, has_objects INTEGER, version TEXT, data_offset INTEGER, compression TEXT, file_size INTEGER, mtime INTEGER, source BLOB, on_error BLOB, stem TEXT"
 MEMBERS = "path TEXT, idx INTEGER, name TEXT, filename TEXT, is_array INTEGER, dtype TEXT, shape TEXT, ndim INTEGER, size INTEGER, fortran_order INTEGER, method TEXT, "
 MEMBERS += "compressed_size INTEGER, uncompressed_size INTEGER, ratio REAL, crc32 INTEGER, modified TEXT, encrypted INTEGER, error TEXT, source BLOB, crc_ok INTEGER"
 TENS = "path TEXT, idx INTEGER, name TEXT, dtype TEXT, shape TEXT, ndim INTEGER, size INTEGER, nbytes INTEGER, header_offset INTEGER, data_offset INTEGER, error TEXT, source BLOB"
@@ -135,13 +135,13 @@ STATS += "argmax INTEGER, crc32 INTEGER"
 HISTOGRAM = "bin INTEGER, lo REAL, hi REAL, count INTEGER, source BLOB, member BLOB, bins BLOB, range_lo BLOB, range_hi BLOB, path TEXT, name TEXT"
 COMPARE = "name TEXT, status TEXT, max_abs REAL, differing INTEGER, first_at INTEGER, error TEXT, a BLOB, b BLOB"
 FILE = "path TEXT, name TEXT, source BLOB, member BLOB"
-ARGUMENTS = {"source", "member", "slice", "field", "astype", "axis", "bins", "range_lo", "range_hi", "a", "b"}
+ARGUMENTS = {"source", "member", "slice", "field", "astype", "expect", "on_error", "axis", "bins", "range_lo", "range_hi", "a", "b"}
 PLANNED = ["value", "value", "value", "row", "row", "idx", "idx", "i0", "i1", "name", "path", "rowid", "rowid", "real", "imag", "i", "u", "t"]
 # Positional arguments, and the key of rows of one array.
 FUNCTIONS = {
     "npy_rows": (ROWS, ["source", "member", "slice", "field", "view", "astype"], ["row"]),
     "npy_elements": (ELEMENTS, ["source", "member", "slice", "field", "view", "astype"], ["idx"]),
-    "npy_meta": (META, ["source"], ["idx"]),
+    "npy_meta": (META, ["source", "on_error"], ["idx"]),
     "npz_members": (MEMBERS, ["source"], ["idx"]),
     "ten_arrays": (TENS, ["source"], ["idx"]),
     "npy_stats": (STATS, ["source", "member", "slice", "axis"], ["at"]),
@@ -409,6 +409,10 @@ class World:
                 more = {"slice": self.one(SLICES[items.ndim])} if 0 < items.size < 100 and min(items.shape, default=2) > 1 and self.rng.random() < 0.4 else {}
                 if function == "npy_rows" and items.dtype.kind in "iu" and items.dtype.itemsize < 8 and self.rng.random() < 0.2:
                     more["astype"] = "<f8"
+                if self.rng.random() < 0.2:
+                    # with 'skip' an array would be left out whose rows are JSON and compared with a number
+                    is_skipped = items.ndim < 2 and self.rng.random() < 0.5
+                    more |= {"on_error": "skip"} if is_skipped else {"expect": f"[{', '.join(map(str, items.shape))}]"}
                 if "slice" in more and self.rng.random() < 0.5:
                     more = {"member": "", **more}  # passed over, in brackets
                 self.call(function, [array], path, **{**more, **member})
@@ -425,6 +429,10 @@ class World:
         for pattern, paths in patterns:
             for function in ("npy_rows", "npy_elements", "npy_meta", "npy_file"):
                 self.call(function, self.chosen(paths), pattern)
+        with open("broken.npy", "wb") as out:
+            out.write(b"no array")
+        for function in ("npy_rows", "npy_elements", "npy_meta"):  # what is broken is left out
+            self.call(function, self.chosen(["p0.npy"]), "{p0,broken}.npy", on_error="skip")
         self.call("npy_rows", self.files["m.npz"][:1] + self.files["q.npz"][:1], "{m,q}.npz", member="a")
         self.call("npy_meta", self.chosen(f"{i}.npy" for i in range(7)), "[0-9].npy")
         self.call("npy_meta", self.blobs[1][1], self.blobs[1][0])
@@ -561,8 +569,9 @@ class World:
                 files.append({"id": len(files), "path": path, "name": array.name, "idx": array.idx, "part": self.one(["", "", "::-1", "1:"]) if size > 1 else ""})
         files.append({"id": len(files), "path": None, "name": None, "idx": 0, "part": ""})
         self.file_table = self.make("files", "id INTEGER PRIMARY KEY, path TEXT, name TEXT, idx INTEGER, part TEXT", files, key=["id"])
-        for column in self.file_table.columns:  # SQLite hands `path = 'x'` on to what is joined by path, and there is no x
-            column.pool = column.own
+        # SQLite hands `path = 'x'` on to what is joined by path, and there is to be an x, with an array of this number.
+        self.file_table.outputs = self.file_table.planned = [self.file_table.by_name[name] for name in ("id", "path")]
+        self.file_table.by_name["path"].pool = self.file_table.by_name["path"].own
         self.ordinary.append(self.file_table)
         forms = [
             ("npy_rows", {"source": "path", "member": "name"}),

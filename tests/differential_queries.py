@@ -15,6 +15,7 @@ WITHIN = "within"  # so many of the rows that there are without LIMIT, which are
 COMPARISONS = ["=", "=", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ">", "<", "IS", "IS NOT"]
 ORDERED = ["<", "<=", ">", ">="]
 PATTERNS = ["'%1%'", "'a%'", "'A%'", "'%c'", "'1%'", "'p_.npy'", "'*1*'", "'[0-9]*'", "'a*'", "''", "1"]
+PAIRED = ["row", "idx", "name", "path", "value", "i0", "id"]
 TYPES = ["INTEGER", "REAL", "TEXT", "NUMERIC", "BLOB"]
 JOINS = [" JOIN ", " JOIN ", " LEFT JOIN ", " LEFT JOIN ", " LEFT JOIN ", " CROSS JOIN ", ", "]
 OUTER = [" RIGHT JOIN ", " FULL JOIN "]
@@ -39,6 +40,13 @@ class Query:
         for i in range(1, len(pieces), 2):
             pieces[i] = self.pairs[int(pieces[i])][side]
         return "".join(pieces).replace("\1", "").replace("\2", "")
+
+    def again(self):
+        """The same statement with its parameters dealt out anew."""
+        names = [name for name in self.parameters if name.startswith("p")]
+        if len(names) > 1 and self.how != WITHIN:
+            values = [self.parameters[name] for name in names]
+            self.parameters = self.parameters | dict(zip(names, values[1:] + values[:1]))
 
     def shorter(self):
         """The query without each of the parts that can be left out, longest first."""
@@ -74,6 +82,7 @@ class Writer:
 
     def __init__(self, world, version):
         self.version = version
+        self.comparisons = COMPARISONS + ["IS NOT DISTINCT FROM", "IS DISTINCT FROM"] if version >= (3, 39) else COMPARISONS
         self.tables = [table for table in world.tables if not table.is_long]
         self.typed = [table for table in self.tables if not table.arguments]
         self.bracketed = [table for table in self.tables if not table.arguments or table.is_bracketed]
@@ -85,7 +94,8 @@ class Writer:
     def query(self, seed):
         self.rng = random.Random(seed)
         self.random = self.rng.random
-        self.pairs, self.parameters, self.is_listed, self.is_coerced, self.is_on, self.naliases = [], {}, False, False, False, 0
+        self.pairs, self.parameters, self.naliases = [], {}, 0
+        self.is_listed = self.is_coerced = self.is_on = self.has_outer = self.has_row_list = False
         query = self.one(self.shapes)()
         query.is_coerced = self.is_coerced
         return query
@@ -112,11 +122,11 @@ class Writer:
     def made(self, text, **more):
         return Query(text, self.pairs, self.parameters, **more)
 
-    def bound(self, value, text):
+    def bound(self, value, text, prefix="p"):
         """A value as a literal, or as a parameter."""
         if self.random() < 0.75:
             return text
-        name = f"p{len(self.parameters)}"
+        name = f"{prefix}{len(self.parameters)}"
         self.parameters[name] = value
         return f":{name}"
 
@@ -178,14 +188,21 @@ class Writer:
     def scope_of_join(self, first=None):
         scope = first or self.scope_of_one()
         n = 2 if self.random() < 0.85 else 3
-        joins = JOINS + OUTER if self.version >= (3, 39) and scope.may_be_outer else JOINS
+        can_be_outer = self.version >= (3, 39) and scope.may_be_outer
         while len(scope.items) < n and scope.nrows < 400:
-            alias, join = self.alias(), self.one(joins)
+            may_be_outer = can_be_outer and (self.version >= (3, 54) or not self.has_row_list)
+            alias, join = self.alias(), self.one(JOINS + OUTER if may_be_outer else JOINS)
+            self.has_outer |= join in OUTER
             # SQLite 3.39 to 3.41 do not hand arguments to the right table of a RIGHT JOIN.
-            tables = self.tables if joins is JOINS else self.typed if join in OUTER and self.version < (3, 42) else self.bracketed
+            tables = self.typed if join in OUTER and self.version < (3, 42) else self.bracketed if can_be_outer else self.tables
             table = self.one(self.ordinary if self.random() < 0.4 else tables)
-            text, conditions = self.source(table, alias, may_name=joins is JOINS)
+            text, conditions = self.source(table, alias, may_name=not can_be_outer)
             items = scope.items + [(alias, table)]
+            shared = [name for name in PAIRED if name in table.by_name and any(name in other.by_name for _, other in scope.items)]
+            if shared and not conditions and self.random() < 0.15:
+                self.is_coerced = True
+                scope = Scope(f"{scope.text}{join}{text} USING ({self.one(shared)})", items, conditions=scope.conditions, is_turned=not scope.may_be_outer)
+                continue
             on = " AND ".join(conditions + [self.join_condition(items)])
             scope = Scope(f"{scope.text}{join}{text} ON {on}", items, conditions=scope.conditions, is_turned=not scope.may_be_outer)
         return scope
@@ -200,8 +217,11 @@ class Writer:
                 small = [column for column in left.outputs if column.is_small], [column for column in right.outputs if column.is_small]
                 c, d = (self.one(small[0]) if small[0] else c), (self.one(small[1]) if small[1] else d)
             conditions.append(self.compared(f"{a}.{c.name}", c, f"{b}.{d.name}", d, ["=", "=", "=", "<", ">=", "<>", "IS"]))
-        if self.random() < 0.4:
+        if self.random() < 0.3:
             conditions.append(self.on_predicate([(a, left)], 0))
+        if self.random() < 0.2:  # what SQLite may hand over for other operators than those of indexes
+            name, column = self.column([(a, left)])
+            conditions.append(self.one([f"{name} <> {self.constant(column)}", f"{name} IS NOT NULL", f"{name} IS NOT {self.constant(column)}"]))
         if self.random() < 0.3:
             conditions.append(self.on_predicate([(b, right)], 0))
         if not conditions:
@@ -223,9 +243,9 @@ class Writer:
         column = self.one(table.planned if self.random() < 0.6 else table.outputs)
         return f"{alias}.{column.name}", column
 
-    def compared(self, name, column, other_name, other, operators=COMPARISONS):
+    def compared(self, name, column, other_name, other, operators=None):
         self.is_coerced |= column.is_number and other.has_number_texts or other.is_number and column.has_number_texts
-        return f"{name} {self.one(operators)} {other_name}"
+        return f"{name} {self.one(operators or self.comparisons)} {other_name}"
 
     def leaf(self, items):
         kind, (name, column) = self.random(), self.column(items)
@@ -233,7 +253,7 @@ class Writer:
             sides = [name, self.constant(column)]
             if self.random() < 0.15:
                 sides.reverse()
-            return f"{sides[0]} {self.one(COMPARISONS)} {sides[1]}"
+            return f"{sides[0]} {self.one(self.comparisons)} {sides[1]}"
         if kind < 0.48:
             return f"{name} {self.one(['', '', 'NOT '])}BETWEEN {self.constant(column)} AND {self.constant(column)}"
         if kind < 0.58:
@@ -251,20 +271,28 @@ class Writer:
         if kind < 0.80 and (column.name != "rowid" or self.version >= (3, 46)):
             return f"{name} {self.one(['LIKE', 'LIKE', 'GLOB', 'NOT LIKE'])} {self.one(PATTERNS)}"
         if kind < 0.84:
-            return f"{name} {self.one(COMPARISONS)} {self.constant(column)} COLLATE {self.one(['NOCASE', 'RTRIM', 'BINARY'])}"
+            return f"{name} {self.one(self.comparisons)} {self.constant(column)} COLLATE {self.one(['NOCASE', 'RTRIM', 'BINARY'])}"
         if kind < 0.90:
             form = self.one(["+{}", "CAST({} AS %s)" % self.one(TYPES), "{} + 0", "{} || ''", "coalesce({}, 1)", "typeof({})", "length({})", "-{}"])
-            return f"{form.format(name)} {self.one(COMPARISONS)} {self.constant(column)}"
+            return f"{form.format(name)} {self.one(self.comparisons)} {self.constant(column)}"
         return self.subquery(name, items)
+
+    def after(self, scope):
+        """The rows behind one, or before it, as those write who page through a table."""
+        alias, table = scope.items[0]
+        key, (other, column) = table.by_name[table.key[-1]], self.column(scope.items)
+        right = f"{self.bound(*self.one(key.own))}, {self.bound(*self.one(column.own))}"
+        return f"({alias}.{key.name}, {other}) {self.one(ORDERED)} ({right})"
 
     def row_value(self, items):
         (a, first), (b, second) = self.column(items), self.column(items)
-        if self.random() < 0.8:
+        # A RIGHT JOIN of a virtual table that takes one half of `(x, y) IN` loses rows before SQLite 3.54.
+        if self.random() < 0.8 or self.has_outer and self.version < (3, 54):
             right = f"({self.constant(first)}, {self.constant(second)})"
             if self.random() < 0.2:
                 right = f"(SELECT {right[1:-1]})"
             return f"({a}, {b}) {self.one(['=', '<>', 'IS', *ORDERED, *ORDERED])} {right}"
-        self.is_listed = True
+        self.is_listed = self.has_row_list = True
         return f"({a}, {b}) IN (VALUES ({self.constant(first)}, {self.constant(second)}), ({self.constant(first)}, {self.constant(second)}))"
 
     def subquery(self, name, items):
@@ -289,9 +317,9 @@ class Writer:
             if not table.key:
                 return f"{name} IS NOT (SELECT count(*) FROM {text}{where})"
             self.is_coerced = True
-            return f"{name} {self.one(COMPARISONS)} (SELECT {alias}.{column.name} FROM {text}{where} ORDER BY {order} LIMIT 1{offset})"
+            return f"{name} {self.one(self.comparisons)} (SELECT {alias}.{column.name} FROM {text}{where} ORDER BY {order} LIMIT 1{offset})"
         self.is_coerced = True
-        return f"{name} {self.one(COMPARISONS)} (SELECT {self.one(['count(*)', f'count({alias}.{column.name})', f'max({alias}.{column.name})'])} FROM {text}{where})"
+        return f"{name} {self.one(self.comparisons)} (SELECT {self.one(['count(*)', f'count({alias}.{column.name})', f'max({alias}.{column.name})'])} FROM {text}{where})"
 
     def predicate(self, items, depth=2):
         kind = self.random()
@@ -329,7 +357,7 @@ class Writer:
 
     def window(self):
         """LIMIT and OFFSET."""
-        number = lambda choices: self.bound(value := self.one(choices), str(value))
+        number = lambda choices: self.bound(value := self.one(choices), str(value), "w")
         limit = f" LIMIT {number([0, 1, 1, 2, 2, 3, 5, 10, -1])}"
         return limit + (f" OFFSET {number([0, 1, 1, 2, 3, 4, 8, -1])}" if self.random() < 0.7 else "")
 
@@ -365,7 +393,9 @@ class Writer:
     def window_of_one(self):
         """LIMIT and OFFSET in the order in which the rows are."""
         scope = self.scope_of_one(self.one(self.long) if self.random() < 0.02 else None)
-        where = self.where(scope, 0.6)
+        if self.random() < 0.1 and scope.keys:  # of a row value SQLite hands over the first comparison
+            scope.conditions.append(self.after(scope))
+        where = self.where(scope, 0.5)
         text = f"SELECT {', '.join(self.selected(scope))} FROM {scope.text}{where}"
         if self.is_listed or not scope.is_in_order:
             return self.made(text + self.window(), how=WITHIN, whole=text)
@@ -396,7 +426,7 @@ class Writer:
         if self.random() < 0.3:
             return self.made(f"SELECT {', '.join(made)} FROM {scope.text}{where}", is_strict=False)
         groups = [self.shown(scope.items) for _ in range(1 + int(self.random() * 2))]
-        having = f"\1 HAVING {self.one(made)} {self.one(COMPARISONS)} {self.one(['0', '1', '2', 'NULL', '1.5'])}\2" if self.random() < 0.3 else ""
+        having = f"\1 HAVING {self.one(made)} {self.one(self.comparisons)} {self.one(['0', '1', '2', 'NULL', '1.5'])}\2" if self.random() < 0.3 else ""
         text = f"SELECT {', '.join(groups + made)} FROM {scope.text}{where} GROUP BY {', '.join(groups)}{having}"
         if self.random() < 0.6:
             return self.made(text, is_strict=False)
