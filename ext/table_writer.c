@@ -127,10 +127,7 @@ static npyx_status read_file(npyext_table_writer *writer, const npyext_declarati
         return NPYX_OK;
     if (status == NPYX_OK) {
         writer->format = file->archive->format;
-        if (writer->format == NPYX_FORMAT_NPY && !npyx_archive_is_one_npy(file->archive))
-            status = npyx_fail(error, NPYX_INVALID, -1,
-                               "holds several arrays, one after the other; rows are added to a file of one");
-        else if (writer->format == NPYX_FORMAT_NPY)
+        if (writer->format == NPYX_FORMAT_NPY)
             status = read_array(writer, file->archive, declaration, error);
     }
     npyext_cache_release(&connection->cache, &connection->host, file);

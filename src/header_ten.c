@@ -147,7 +147,8 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
         status = check_chunk(source, off, bytes, nbytes, is_big_endian, "header", &header_nbytes, error);
     if (status != NPYX_OK)
         return status;
-    if (header_nbytes % 8 != 0) /* as in the reference, whose words are of 8 bytes */
+    if (header_nbytes >= HEADER_WORDS_NBYTES &&
+        header_nbytes % 8 != 0) /* as in the reference, whose words are of 8 bytes */
         return npyx_fail(error, NPYX_CORRUPT, off + 8,
                          "the header chunk has %" PRId64
                          " bytes, which are not whole words of 8 (byte %" PRId64 ")",

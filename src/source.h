@@ -65,8 +65,9 @@ npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, 
 /* Reads the source to its end, for the checks that stand there. */
 npyx_status npyx_source_drain(npyx_source *source, npyx_error *error);
 
-/* For bytes that are missing at the end of the source, which error tells of: says instead that the file has changed,
- * when it has, or adds that it was just written to and may be incomplete for that. Returns the error's status. */
+/* For bytes that are missing at the end of the source, which error tells of: says instead that the file has
+ * changed, when it has, or adds that it was just written to and may be incomplete for that. Returns the
+ * error's status. */
 npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status status, npyx_error *error);
 
 /* Takes NULL. */
