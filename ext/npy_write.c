@@ -1,14 +1,16 @@
 /* npy_write(path, array): publishes an array or an archive as a file. */
 #include "array_stream.h"
 #include "functions.h"
+#include "path_parts.h"
 
-enum { PATH, NBYTES, TARGET, ARRAY, ARRAY_KEY, NCOLUMNS };
+enum { PATH, NBYTES, TARGET, ARRAY, PARTS, STEM, PARENT, ARRAY_KEY, NCOLUMNS };
 
 static const npyext_column columns[NCOLUMNS] = {
     [PATH] = NPYEXT_OUTPUT("path TEXT", 0),
     [NBYTES] = NPYEXT_OUTPUT("bytes INTEGER", 0),
     [TARGET] = NPYEXT_ARGUMENT("target BLOB", NPYEXT_TARGET),
     [ARRAY] = NPYEXT_ARGUMENT("array BLOB", NPYEXT_ARRAY),
+    [PARTS] = NPYEXT_PATH_COLUMNS,
     [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
@@ -229,6 +231,9 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int colum
     case PATH:
     case TARGET: npyext_result_argument(context, &cursor->target); break;
     case ARRAY: npyext_result_argument(context, &cursor->array); break;
+    case PARTS: npyext_result_parts(context, &connection_of(cursor)->host, cursor->target.bytes); break;
+    case STEM: npyext_result_stem(context, cursor->target.bytes); break;
+    case PARENT: npyext_result_parent(context, cursor->target.bytes); break;
     case NBYTES: sqlite3_result_int64(context, cursor->nbytes); break;
     default: sqlite3_result_int64(context, array_key(cursor));
     }

@@ -60,57 +60,82 @@ static npyx_status read_dtype(npyext_table_writer *writer, const char *text, npy
     return npyx_dtype_for_writing(&writer->arena, text, strlen(text), &writer->dtype, error);
 }
 
+/* What the arguments say of the array in the file; *is_other: something else. The dtype is taken from them
+ * where the file's is a mere size. */
+static npyx_status read_given(npyext_table_writer *writer, const npyx_array *array,
+                              const npyext_declaration *declaration, bool *is_other, npyx_error *error) {
+    const char *dtype = declaration->arguments[NPYEXT_TABLE_DTYPE];
+    const char *shape = declaration->arguments[NPYEXT_TABLE_SHAPE];
+    npyx_status status = NPYX_OK;
+    writer->dtype = NULL;
+    if (dtype != NULL) {
+        status = read_dtype(writer, dtype, error);
+        if (status != NPYX_OK)
+            return status;
+        *is_other = !npyx_dtype_is_same(writer->dtype, array->dtype) &&
+                    !npyx_dtype_is_spelled_by(writer->dtype, array->dtype);
+        if (!npyx_dtype_is_spelled_by(writer->dtype, array->dtype))
+            writer->dtype = NULL;
+    }
+    if (shape == NULL)
+        return NPYX_OK;
+    status = read_shape(writer, shape, error);
+    *is_other =
+        *is_other || writer->ndim != array->ndim || writer->shape[0] != -1 ||
+        memcmp(writer->shape + 1, array->shape + 1, sizeof array->shape[0] * (size_t)(array->ndim - 1)) != 0;
+    return status;
+}
+
+static npyx_status fail_other(const npyext_table_writer *writer, const npyx_array *array, npyx_error *error) {
+    npyx_buffer text = {.host = &writer->connection->host};
+    npyx_dtype_append_name(array->dtype, &text);
+    npyext_append_json_integers(&text, array->shape, array->ndim);
+    npyx_buffer_append_char(&text, '\0');
+    npyx_status status = npyx_buffer_check(&text, error);
+    if (status == NPYX_OK)
+        status = npyx_fail(error, NPYX_INVALID, -1,
+                           "rows are added to what is there, which is %.100s (leave dtype and shape out, or "
+                           "name those)",
+                           text.bytes);
+    npyx_buffer_clear(&text);
+    return status;
+}
+
+static npyx_status check_growing(const npyx_array *array, npyx_error *error) {
+    if (array->ndim == 0)
+        return npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add to");
+    if (array->ndim > 1 && array->fortran_order)
+        return npyx_fail(
+            error, NPYX_INVALID, -1,
+            "rows cannot be added to an array in Fortran order, whose last axis it is that grows");
+    if (array->dtype->has_objects)
+        return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
+                            "dtype %.*s holds Python objects, which are a pickle and are never written",
+                            (int)(array->descr_nbytes < 80 ? array->descr_nbytes : 80), array->descr);
+    return NPYX_OK;
+}
+
 /* The array that mode 'a' adds to: dtype and shape as in the file. */
 static npyx_status read_array(npyext_table_writer *writer, npyx_archive *archive,
                               const npyext_declaration *declaration, npyx_error *error) {
-    const char *dtype = declaration->arguments[NPYEXT_TABLE_DTYPE];
-    const char *shape = declaration->arguments[NPYEXT_TABLE_SHAPE];
     npyx_array array;
-    npyx_buffer descr = {.host = &writer->connection->host};
     bool is_array = false, is_other = false;
     npyx_array_init(&array, &writer->connection->host);
     npyx_status status = npyx_archive_describe(archive, 0, &array, &is_array, error);
-    if (status == NPYX_OK) {
-        npyx_dtype_append_descr(array.dtype, &descr);
-        npyx_buffer_append_char(&descr, '\0');
-        status = npyx_buffer_check(&descr, error);
-    }
-    if (status == NPYX_OK && dtype != NULL) {
-        status = read_dtype(writer, dtype, error);
-        is_other = status == NPYX_OK && !npyx_dtype_is_same(writer->dtype, array.dtype);
-    }
-    if (status == NPYX_OK && shape != NULL)
-        status = read_shape(writer, shape, error);
-    if (status == NPYX_OK && shape != NULL)
-        is_other =
-            is_other || writer->ndim != array.ndim || writer->shape[0] != -1 ||
-            memcmp(writer->shape + 1, array.shape + 1, sizeof array.shape[0] * (size_t)(array.ndim - 1)) != 0;
-    if (status == NPYX_OK && is_other) {
-        npyx_buffer_reset(&descr);
-        npyx_dtype_append_name(array.dtype, &descr);
-        npyext_append_json_integers(&descr, array.shape, array.ndim);
-        npyx_buffer_append_char(&descr, '\0');
-        status = npyx_buffer_check(&descr, error);
-        if (status == NPYX_OK)
-            status =
-                npyx_fail(error, NPYX_INVALID, -1,
-                          "rows are added to what is there, which is %.100s (leave dtype and shape out, or "
-                          "name those)",
-                          descr.bytes);
-    }
-    if (status == NPYX_OK && array.ndim == 0)
-        status = npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add to");
-    else if (status == NPYX_OK && array.ndim > 1 && array.fortran_order)
-        status =
-            npyx_fail(error, NPYX_INVALID, -1,
-                      "rows cannot be added to an array in Fortran order, whose last axis it is that grows");
+    if (status == NPYX_OK)
+        status = read_given(writer, &array, declaration, &is_other, error);
+    if (status == NPYX_OK && is_other)
+        status = fail_other(writer, &array, error);
+    if (status == NPYX_OK)
+        status = check_growing(&array, error);
     if (status == NPYX_OK) {
         writer->ndim = array.ndim;
         memcpy(writer->shape, array.shape, sizeof array.shape[0] * (size_t)array.ndim);
         writer->shape[0] = -1;
-        status = read_dtype(writer, descr.bytes, error);
+        if (writer->dtype == NULL)
+            writer->dtype = npyx_dtype_copy(&writer->arena, array.dtype);
+        status = writer->dtype == NULL ? npyx_fail_nomem(error) : NPYX_OK;
     }
-    npyx_buffer_clear(&descr);
     npyx_array_clear(&array);
     return status;
 }

@@ -114,6 +114,11 @@ bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {
     return true;
 }
 
+bool npyx_dtype_is_spelled_by(const npyx_dtype *dtype, const npyx_dtype *found) {
+    bool is_nameless = dtype->type >= NPYX_BFLOAT16 && dtype->type <= NPYX_LAST_REAL;
+    return is_nameless && found->type == NPYX_VOID && found->itemsize == dtype->itemsize;
+}
+
 static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
     const npyx_type_info *info = &npyx_types[dtype->type];
     /* ml_dtypes has an order for one byte, too */

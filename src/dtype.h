@@ -140,6 +140,9 @@ bool npyx_dtype_is_real(const npyx_dtype *dtype);
  */
 bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b);
 
+/* Whether found, as a header has it, is all that a header can say of a dtype: V2 of bfloat16. */
+bool npyx_dtype_is_spelled_by(const npyx_dtype *dtype, const npyx_dtype *found);
+
 static inline char npyx_dtype_kind(const npyx_dtype *dtype) {
     return npyx_types[dtype->type].kind;
 }

@@ -259,3 +259,20 @@ def test_columns_of_equal_names_have_numbers(db, folder):
     np.save("x.npy", np.zeros(1, [(name, "i4") for name in ["a", "A", "a_1", "\u00e4", "\u00c4"]]))
     db.execute("CREATE VIRTUAL TABLE t USING npy('x.npy')")
     assert [name for _, name, *_ in db.execute("PRAGMA table_info(t)")] == ["a", "A_1", "a_1_1", "\u00e4", "\u00c4"]
+
+
+def test_rows_of_bfloat16_could_not_be_added(db, folder):
+    """A file says V2 of them: the dtype that was named was taken for another one."""
+    db.execute("CREATE VIRTUAL TABLE temp.t USING npy('x.npy', mode='w+', dtype='bfloat16')")
+    db.execute("INSERT INTO t VALUES (1.5)")
+    db.execute("CREATE VIRTUAL TABLE temp.u USING npy('x.npy', mode='a', dtype='bfloat16')")
+    db.execute("INSERT INTO u VALUES (-2.0), (3.0)")
+    assert np.load("x.npy").view("u2").tolist() == [0x3FC0, 0xC000, 0x4040]  # the upper halves of float32
+    assert db.execute("SELECT value FROM npy_rows('x.npy') WHERE view = 'bfloat16'").fetchall() == [(1.5,), (-2.0,), (3.0,)]
+    with pytest.raises(sqlite3.Error, match=r"which is void16\[3\]"):
+        db.execute("CREATE VIRTUAL TABLE temp.v USING npy('x.npy', mode='a', dtype='f2')")
+
+
+def test_pieces_of_the_path_that_was_written(db, folder):
+    sql = "SELECT path, parts, stem, parent FROM npy_write('./out.npy', npy_from_json('[1]'))"
+    assert row(db, sql) == ("./out.npy", '["out.npy"]', "out", "")
