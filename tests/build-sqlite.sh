@@ -21,7 +21,7 @@ build() {
     mkdir -p "$folder"
     archive=$(cd "$folder" && npm pack --silent "better-sqlite3@$release" 2>/dev/null)
     tar -xzf "$folder/$archive" -C "$folder" package/deps/sqlite3
-    "${CC:-cc}" -O2 -w -fPIC -shared -Wl,-soname,libsqlite3.so.0 -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_ENABLE_JSON1 \
+    "${CC:-cc}" -O1 -w -fPIC -shared -Wl,-soname,libsqlite3.so.0 -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_ENABLE_JSON1 \
         "$@" -o "$folder/made" "$folder/package/deps/sqlite3/sqlite3.c" -lm
     mv "$folder/made" "$folder/libsqlite3.so.0"
     rm -r "$folder/package" "${folder:?}/$archive"

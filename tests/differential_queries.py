@@ -16,6 +16,7 @@ COMPARISONS = ["=", "=", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ">", "<", 
 ORDERED = ["<", "<=", ">", ">="]
 PATTERNS = ["'%1%'", "'a%'", "'A%'", "'%c'", "'1%'", "'p_.npy'", "'*1*'", "'[0-9]*'", "'a*'", "''", "1"]
 PAIRED = ["row", "idx", "name", "path", "value", "i0", "id"]
+SOUGHT = {"row", "idx", "i0", "i1", "i2", "i3", "rowid"}
 TYPES = ["INTEGER", "REAL", "TEXT", "NUMERIC", "BLOB"]
 JOINS = [" JOIN ", " JOIN ", " LEFT JOIN ", " LEFT JOIN ", " LEFT JOIN ", " CROSS JOIN ", ", "]
 OUTER = [" RIGHT JOIN ", " FULL JOIN "]
@@ -95,7 +96,7 @@ class Writer:
         self.rng = random.Random(seed)
         self.random = self.rng.random
         self.pairs, self.parameters, self.naliases = [], {}, 0
-        self.is_listed = self.is_coerced = self.is_on = self.has_outer = self.has_row_list = False
+        self.is_listed = self.is_coerced = self.is_on = self.has_outer = self.has_seek_list = False
         query = self.one(self.shapes)()
         query.is_coerced = self.is_coerced
         return query
@@ -190,7 +191,7 @@ class Writer:
         n = 2 if self.random() < 0.85 else 3
         can_be_outer = self.version >= (3, 39) and scope.may_be_outer
         while len(scope.items) < n and scope.nrows < 400:
-            may_be_outer = can_be_outer and (self.version >= (3, 54) or not self.has_row_list)
+            may_be_outer = can_be_outer and not self.has_seek_list
             alias, join = self.alias(), self.one(JOINS + OUTER if may_be_outer else JOINS)
             self.has_outer |= join in OUTER
             # SQLite 3.39 to 3.41 do not hand arguments to the right table of a RIGHT JOIN.
@@ -256,7 +257,7 @@ class Writer:
             return f"{sides[0]} {self.one(self.comparisons)} {sides[1]}"
         if kind < 0.48:
             return f"{name} {self.one(['', '', 'NOT '])}BETWEEN {self.constant(column)} AND {self.constant(column)}"
-        if kind < 0.58:
+        if kind < 0.58 and self.may_seek_list(column):
             self.is_listed = True
             # Of `b.source = a.path AND b.row IN ()` SQLite makes `0`, and the function has no source.
             listed = ", ".join(self.constant(column) for _ in range(self.is_on + int(self.random() * 5)))
@@ -275,7 +276,7 @@ class Writer:
         if kind < 0.90:
             form = self.one(["+{}", "CAST({} AS %s)" % self.one(TYPES), "{} + 0", "{} || ''", "coalesce({}, 1)", "typeof({})", "length({})", "-{}"])
             return f"{form.format(name)} {self.one(self.comparisons)} {self.constant(column)}"
-        return self.subquery(name, items)
+        return self.subquery(name, column, items)
 
     def after(self, scope):
         """The rows behind one, or before it, as those write who page through a table."""
@@ -287,15 +288,23 @@ class Writer:
     def row_value(self, items):
         (a, first), (b, second) = self.column(items), self.column(items)
         # A RIGHT JOIN of a virtual table that takes one half of `(x, y) IN` loses rows before SQLite 3.54.
-        if self.random() < 0.8 or self.has_outer and self.version < (3, 54):
+        if self.random() < 0.8 or self.has_outer:
             right = f"({self.constant(first)}, {self.constant(second)})"
             if self.random() < 0.2:
                 right = f"(SELECT {right[1:-1]})"
             return f"({a}, {b}) {self.one(['=', '<>', 'IS', *ORDERED, *ORDERED])} {right}"
-        self.is_listed = self.has_row_list = True
+        self.is_listed = self.has_seek_list = True
         return f"({a}, {b}) IN (VALUES ({self.constant(first)}, {self.constant(second)}), ({self.constant(first)}, {self.constant(second)}))"
 
-    def subquery(self, name, items):
+    def may_seek_list(self, column):
+        """Whether IN may be about a column that is sought value by value. Up to SQLite 3.54 a RIGHT JOIN with GROUP BY writes
+        over the registers of such a virtual table's arguments, and the second value is sought elsewhere."""
+        if self.has_outer:
+            return column.name not in SOUGHT
+        self.has_seek_list |= column.name in SOUGHT
+        return True
+
+    def subquery(self, name, column_of_name, items):
         """IN, EXISTS and a scalar, with or without a look at the query around."""
         self.is_listed = True
         table, alias = self.one(self.ordinary if self.random() < 0.6 else self.tables), f"s{len(self.pairs)}"
@@ -307,7 +316,7 @@ class Writer:
             inner = self.one(table.outputs)
             conditions.append(self.compared(f"{alias}.{inner.name}", inner, *self.column(items)))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        if kind < 0.45:
+        if kind < 0.45 and self.may_seek_list(column_of_name):
             return f"{name} {self.one(['', '', 'NOT '])}IN (SELECT {alias}.{column.name} FROM {text}{where})"
         if kind < 0.7:
             return f"{self.one(['', '', 'NOT '])}EXISTS (SELECT 1 FROM {text}{where})"
@@ -330,8 +339,10 @@ class Writer:
         left, right = self.predicate(items, depth - 1), self.predicate(items, depth - 1)
         if kind < 0.75:
             return f"(\1{left} AND \2{right})"
+        if self.has_outer:
+            return f"(\1{left} AND \2{right})"
         # SQLite makes an IN of ORs, and forgets a collation then
-        self.is_listed = True
+        self.is_listed = self.has_seek_list = True
         return f"({left.split(' COLLATE ')[0] if ' COLLATE ' in left and left.count('(') == 0 else left}\1 OR {right}\2)"
 
     def where(self, scope, chance=0.85):
