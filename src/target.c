@@ -304,7 +304,8 @@ static void withdraw_file(npyx_target_file *file) {
     (void)sync_folder(file, NULL);
 }
 
-/* The lock stays, if it is held. */
+/* The lock stays, if it is held: a file that has been given a name cannot get rid of it and have another one
+ * later, and it is by the lock that a name is found which a crash leaves. */
 static void withdraw(npyx_target *target) {
     npyx_target_file *file = target->file;
     file->is_prepared = false;
@@ -484,8 +485,6 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     if (status == NPYX_OK)
         status = claim_path(target, error);
     file->is_prepared = status == NPYX_OK;
-    if (!file->is_prepared)
-        npyx_target_lock_release(&file->lock, file->folder, file->name);
     return status;
 }
 
@@ -567,11 +566,14 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
 }
 
 void npyx_target_withdraw(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (file == NULL || !is_ours(file))
-        return;
-    withdraw(target);
-    npyx_target_lock_release(&file->lock, file->folder, file->name);
+    if (target->file != NULL && is_ours(target->file))
+        withdraw(target);
+}
+
+void npyx_target_yield(npyx_target *target) {
+    npyx_target_withdraw(target);
+    if (target->file != NULL && is_ours(target->file))
+        npyx_target_lock_release(&target->file->lock, target->file->folder, target->file->name);
 }
 
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {
