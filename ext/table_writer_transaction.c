@@ -234,15 +234,15 @@ void npyext_table_writer_withdraw(npyext_table_writer *writer) {
 static npyx_status supersede_others(npyext_table_writer *writer, npyx_error *error) {
     for (npyext_published *record = writer->connection->published; record != NULL; record = record->next) {
         npyext_table_writer *other = record->owner;
-        if (other == NULL || other == writer || !other->is_prepared ||
-            !npyx_target_is_at_path_of(&other->target, &writer->target))
+        if (other == NULL || other == writer || !npyx_target_is_at_path_of(&other->target, &writer->target))
             continue;
-        if (!writer->is_new)
+        if (other->is_prepared && !writer->is_new)
             return npyx_fail(
                 error, NPYX_INVALID, -1,
                 "is written by another table of this transaction, too; commit one of them first");
-        npyext_table_writer_withdraw(other);
-        other->is_superseded = true;
+        npyx_target_yield(&other->target); /* it may hold the lock since a COMMIT that was put off */
+        other->is_superseded = other->is_prepared;
+        other->is_prepared = false;
     }
     return NPYX_OK;
 }

@@ -104,6 +104,16 @@ static npyx_status copy_piece(npyx_target *target, int64_t off, uint8_t *piece, 
     return status == NPYX_OK ? npyx_poll(host, error) : status;
 }
 
+/* What is copied stays as it was: writers that know the lock keep to it, and of others this tells. */
+static npyx_status check_copied(const npyx_target *target, npyx_error *error) {
+    struct stat now;
+    npyx_status status = examine(target->file->replaced, &now, error);
+    npyx_file_info info = npyx_file_info_of_stat(&now);
+    if (status == NPYX_OK && !npyx_file_info_is_same(&info, &target->info))
+        return npyx_fail(error, NPYX_IO, -1, "was changed by another program while it was added to");
+    return status;
+}
+
 static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     npyx_host *host = target->file->host;
     uint8_t *piece = npyx_alloc(host, COPIED_NBYTES);
@@ -112,7 +122,7 @@ static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     for (int64_t off = 0; status == NPYX_OK && nbytes > 0; off += (int64_t)nbytes)
         status = copy_piece(target, off, piece, &nbytes, error);
     npyx_free(host, piece);
-    return status;
+    return status == NPYX_OK ? check_copied(target, error) : status;
 }
 
 /* Opens the file that is added to, and locks it against others who do. NPYX_DONE: somebody holds it, or it
@@ -294,7 +304,8 @@ static void withdraw_file(npyx_target_file *file) {
     (void)sync_folder(file, NULL);
 }
 
-/* The lock stays, if it is held. */
+/* The lock stays, if it is held: a file that has been given a name cannot get rid of it and have another one
+ * later, and it is by the lock that a name is found which a crash leaves. */
 static void withdraw(npyx_target *target) {
     npyx_target_file *file = target->file;
     file->is_prepared = false;
@@ -443,7 +454,8 @@ static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
 }
 
 /* Takes the lock, and sees to it that all is ready for the path. */
-static npyx_status claim_path(npyx_target_file *file, npyx_error *error) {
+static npyx_status claim_path(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     bool is_extended = file->kind == NPYX_TARGET_EXTEND;
     npyx_status status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
     if (status == NPYX_DONE) /* a folder that this process cannot write to, nor take a file's place in */
@@ -453,6 +465,8 @@ static npyx_status claim_path(npyx_target_file *file, npyx_error *error) {
     else if (status == NPYX_OK &&
              !npyx_target_leads_to(file->folder, file->name, is_extended ? file->descriptor : file->replaced))
         status = fail_replaced(error);
+    if (status == NPYX_OK && file->kind == NPYX_TARGET_COPY)
+        status = check_copied(target, error);
     if (status == NPYX_OK && !is_extended && file->beside[0] == '\0')
         status = npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
     return status;
@@ -470,10 +484,8 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     if (status == NPYX_OK)
         status = sync_file(file, error);
     if (status == NPYX_OK)
-        status = claim_path(file, error);
+        status = claim_path(target, error);
     file->is_prepared = status == NPYX_OK;
-    if (!file->is_prepared)
-        npyx_target_lock_release(&file->lock, file->folder, file->name);
     return status;
 }
 
@@ -555,11 +567,14 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
 }
 
 void npyx_target_withdraw(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (file == NULL || !is_ours(file))
-        return;
-    withdraw(target);
-    npyx_target_lock_release(&file->lock, file->folder, file->name);
+    if (target->file != NULL && is_ours(target->file))
+        withdraw(target);
+}
+
+void npyx_target_yield(npyx_target *target) {
+    npyx_target_withdraw(target);
+    if (target->file != NULL && is_ours(target->file))
+        npyx_target_lock_release(&target->file->lock, target->file->folder, target->file->name);
 }
 
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {

@@ -10,10 +10,11 @@
  * NPYX_TARGET_EXTEND adds to the file in place, behind nbytes that no reader looks beyond; what makes the
  * added bytes count (a header's length) is written last, by the commit. What was there is never cut off.
  *
- * From prepare to the end of its commit a target holds the path's lock (target_lock.h): nobody else publishes
- * there in between, so what was published can be taken back, and who waits sees it only when it is for good.
- * The file that COPY and EXTEND add to is locked as well, from the opening on, so that of two who add to it
- * at the same time one is refused; and one that another file has taken the place of by then is not published.
+ * From prepare on until it is committed or abandoned a target holds the path's lock (target_lock.h): nobody
+ * else publishes there in between, so what was published can be taken back, and who waits sees it only when
+ * it is for good. The file that COPY and EXTEND add to is locked as well, from the opening on, so that of two
+ * who add to it at the same time one is refused; and one that another file has taken the place of by then is
+ * not published.
  *
  * A new file replaces only one that is empty or an array file by its first bytes: looked at when the target
  * is opened, and again when it is prepared. Other programs know nothing of locks; what they put at the path
@@ -71,12 +72,15 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
 
 /* Makes the path lead to the new contents, on disk too; the folder is synced. To be called after prepare.
  * When it fails the path is as before. Until the commit it can be taken back: by withdraw, after which the
- * target can be written to again and others can publish, or by abandon. (Where the file system can neither
+ * target can be written to again, or by abandon. (Where the file system can neither
  * exchange two files nor give one a second name, a file that was replaced does not come back.) */
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error);
 
-/* Undoes publish and prepare; does nothing when there is nothing to undo. */
+/* Undoes publish and prepare, but for the lock; does nothing when there is nothing to undo. */
 void npyx_target_withdraw(npyx_target *target);
+
+/* Withdraws, and lets others publish before this one is prepared again or abandoned. */
+void npyx_target_yield(npyx_target *target);
 
 /* Publishes, unless that was done, for good. To be called after prepare; the target is closed whatever the
  * status. It fails only where publish would. */

@@ -322,7 +322,7 @@ static void test_living_names_are_not_swept(void **state) {
         append(&second, ARRAY "second");
         npyx_target_sweep_files(open_here(), "out.npy");
         assert_int_equal(list_folder(names, sizeof names), uses_names ? 4 : 3);
-        npyx_target_withdraw(&first);
+        npyx_target_yield(&first);
         assert_contents("out.npy", ARRAY "old");
         npyx_target_sweep_files(open_here(), "out.npy");
         assert_int_equal(npyx_target_prepare(&second, &error), NPYX_OK);

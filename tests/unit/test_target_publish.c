@@ -238,6 +238,22 @@ static void test_another_program_replaces_what_is_copied(void **state) {
     assert_int_equal(count_names(), 1);
 }
 
+static void test_another_program_changes_what_is_copied(void **state) {
+    (void)state;
+    put(ARRAY "old");
+    npyx_target target = open_target(NPYX_TARGET_COPY, false);
+    append(&target, " and new");
+    FILE *file = fopen(path, "ab");
+    assert_non_null(file);
+    assert_true(fputs(" and theirs", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_IO);
+    assert_non_null(strstr(error.message, "was changed by another program"));
+    npyx_target_abandon(&target);
+    assert_holds(ARRAY "old and theirs");
+    assert_int_equal(count_names(), 1);
+}
+
 static void test_another_program_removes_what_is_replaced(void **state) {
     (void)state;
     for (int is_taken_back = 0; is_taken_back < 2; is_taken_back++) {
@@ -322,6 +338,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_another_program_puts_an_array_there, begin, end),
         cmocka_unit_test_setup_teardown(test_another_program_puts_a_text_there, begin, end),
         cmocka_unit_test_setup_teardown(test_another_program_replaces_what_is_copied, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_program_changes_what_is_copied, begin, end),
         cmocka_unit_test_setup_teardown(test_another_program_removes_what_is_replaced, begin, end),
         cmocka_unit_test_setup_teardown(test_another_program_removes_the_new_file, begin, end),
         cmocka_unit_test_setup_teardown(test_rows_are_added_where_no_file_can_be_made, begin, end),
