@@ -387,6 +387,10 @@ def test_many_arrays_of_one_name(db):
     assert len(rows) == 20_000 and {row[1] for row in rows} == {"equal"}
 
 
+# SQLite 3.37 does not tell = from IN, which is its own to check.
+PRUNES = sqlite3.sqlite_version_info >= (3, 38)
+
+
 def test_name_prunes(db, tmp_path):
     x = np.zeros(100_000)
     for name in ("a.npz", "b.npz"):
@@ -394,7 +398,7 @@ def test_name_prunes(db, tmp_path):
     paths = str(tmp_path / "a.npz"), str(tmp_path / "b.npz")
     before = counters(db)
     assert db.execute("SELECT name, status FROM npy_compare(?, ?) WHERE name = 'x3'", paths).fetchall() == [("x3", "equal")]
-    if not shell.MAPPED:
+    if not shell.MAPPED and PRUNES:
         assert since(db, before)["bytes_read"] < 2_000_000
     assert db.execute("SELECT name FROM npy_compare(?, ?) WHERE name = 'gone'", paths).fetchall() == []
     assert db.execute("SELECT name FROM npy_compare(?, ?) WHERE name = NULL", paths).fetchall() == []
@@ -577,6 +581,6 @@ def test_forty_megabytes(db, folder):
 
 def test_the_plan_reads_as_a_sentence(db):
     plan = db.execute("EXPLAIN QUERY PLAN SELECT status FROM npy_compare('a', 'b') WHERE name = 'x'").fetchall()
-    assert plan[0][-1].endswith("by a, b; name=?; reading items")
+    assert plan[0][-1].endswith("by a, b; name=?; reading items" if PRUNES else "by a, b; reading items")
     with pytest.raises(sqlite3.OperationalError, match="no query solution"):
         db.execute("SELECT * FROM npy_compare(x.path, y.path) c, npy_meta(c.name) x, npy_meta(c.name) y")
