@@ -91,7 +91,7 @@ static npyx_status open_array(npyext_known_array *known, npyext_cache *cache, np
     if (status == NPYX_OK)
         status = npyx_archive_describe(known->file->archive, handle->index, &known->array, &is_array, error);
     if (status == NPYX_OK && !is_array)
-        status = npyx_fail(error, NPYX_CORRUPT, 0, "is not a .npy array (the magic bytes are missing)");
+        status = npyx_archive_fail_no_array(known->file->archive, error);
     if (status == NPYX_OK)
         status = npyx_archive_open_payload(known->file->archive, handle->index, &known->payload, error);
     return status;

@@ -58,6 +58,21 @@ static npyx_status fail_blob(npyext_array_value *value, const npyext_caller *cal
                      format == NPYX_FORMAT_NPZ ? "an" : "a", npyx_format_name(format), caller->call);
 }
 
+/* Bytes behind an array are ignored, but another array is not. */
+static npyx_status check_is_only(const npyext_array_value *value, const npyext_caller *caller,
+                                 npyx_error *error) {
+    if (value->array->dtype->has_objects) /* a pickle, which does not say where it ends */
+        return NPYX_OK;
+    size_t end = (size_t)(value->array->data_off + value->array->nbytes);
+    if (!npyx_header_npy_has_magic((const char *)value->bytes + end, value->nbytes - end))
+        return NPYX_OK;
+    return npyx_fail(
+        error, NPYX_INVALID, (int64_t)end,
+        "is a .npy of several arrays, one after the other (the second at byte %zu); npy_file takes "
+        "it apart, as in SELECT idx, %s FROM npy_file(blob)",
+        end, caller->call);
+}
+
 static npyx_status open_blob(npyext_array_value *value, const npyext_caller *caller, npyx_error *error) {
     npyext_connection *connection = value->connection;
     size_t header_nbytes = 0;
@@ -76,7 +91,8 @@ static npyx_status open_blob(npyext_array_value *value, const npyext_caller *cal
     if (status != NPYX_OK)
         return status;
     value->array = &value->known->array;
-    return npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error);
+    status = npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error);
+    return status == NPYX_OK ? check_is_only(value, caller, error) : status;
 }
 
 static npyx_status open_handle(npyext_array_value *value, int64_t tick, npyx_error *error) {

@@ -60,7 +60,7 @@ static npyext_cached_file *find(npyext_cache *cache, const npyx_host *host, cons
     if (file->validated_at < tick) {
         npyx_file_info now;
         file->is_stale =
-            !npyx_file_info_of_path(host, path, &now) || !npyx_file_info_is_same(&now, &file->info);
+            !npyx_file_info_of_path(host, path, &now) || !npyx_file_info_is_untouched(&now, &file->info);
         file->validated_at = cache->clock;
     }
     if (file->is_stale)

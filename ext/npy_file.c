@@ -27,7 +27,7 @@ static npyx_status visit(npyext_survey *survey, npyx_error *error) {
     if (survey->is_array && !is_host_fault)
         return NPYX_OK;
     if (status == NPYX_OK && npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
-        return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing)");
+        return npyx_archive_fail_no_array(scan->opened.archive, error);
     return status == NPYX_OK ? NPYX_DONE : status;
 }
 
@@ -66,7 +66,7 @@ static int result_array(sqlite3_context *context, npyext_survey *survey) {
             .stamp = npyext_handle_stamp(&connection->handle_key, &scan->opened.cached->info)};
         npyext_handle_append(&connection->handle_key, &handle, out);
         status = npyx_buffer_check(out, &error);
-    } else if (scan->opened.archive->format == NPYX_FORMAT_NPY) {
+    } else if (npyx_archive_is_one_npy(scan->opened.archive)) {
         npyext_result_argument(context, &scan->arguments[NPYEXT_SOURCE]);
         return SQLITE_OK;
     } else {

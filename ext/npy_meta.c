@@ -88,7 +88,8 @@ static void result_data_offset(sqlite3_context *context, npyext_survey *survey) 
     npyx_error error;
     if (!survey->array.is_known || !is_plain)
         return;
-    if (scan->entry.is_zip &&
+    if (scan->opened.archive->format !=
+            NPYX_FORMAT_TEN && /* whose offsets count from the start of the file */
         npyx_archive_locate(scan->opened.archive, scan->index, &payload_off, &error) != NPYX_OK)
         npyext_result_error(context, npyext_scan_place(scan), &error);
     else

@@ -63,7 +63,7 @@ static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64
     bool is_array = false;
     status = npyx_archive_describe(archive, index, &added->array, &is_array, error);
     if (status == NPYX_OK && !is_array && is_asked_for)
-        return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing)");
+        return npyx_archive_fail_no_array(archive, error);
     if (status == NPYX_OK && is_array)
         status = npyx_array_check_values(&added->array, error);
     if (status != NPYX_OK)
@@ -134,7 +134,7 @@ npyx_status npyext_layout_choose(npyext_layout *layout, npyx_archive *archive,
                          member_idx);
     if (member_idx != NULL)
         return add_entry(layout, archive, index, true, error);
-    if (arguments[NPYEXT_TABLE_MEMBERS] == NULL && archive->format == NPYX_FORMAT_NPY)
+    if (arguments[NPYEXT_TABLE_MEMBERS] == NULL && npyx_archive_is_one_npy(archive))
         return add_entry(layout, archive, 0, true, error);
     layout->is_side_by_side = true;
     return arguments[NPYEXT_TABLE_MEMBERS] != NULL

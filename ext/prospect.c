@@ -15,7 +15,7 @@ static int64_t choose(npyx_archive *archive, sqlite3_value *member) {
     if (type != SQLITE_TEXT || name == NULL)
         return -1;
     if (name[0] == '\0')
-        return archive->format == NPYX_FORMAT_NPY ? 0 : -1;
+        return npyx_archive_is_one_npy(archive) ? 0 : -1;
     npyx_status status = npyx_archive_find(archive, name, strlen(name), &index, &error);
     return status == NPYX_OK ? index : -1;
 }

@@ -236,7 +236,7 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
 
 bool npyext_scan_is_single(const npyext_scan *scan) {
     bool is_one_array = chooses_one(scan) || scan->is_only_entry ||
-                        (scan->opened.archive != NULL && scan->opened.archive->format == NPYX_FORMAT_NPY);
+                        (scan->opened.archive != NULL && npyx_archive_is_one_npy(scan->opened.archive));
     return is_one_array && npyext_files_count(&scan->files) == 1;
 }
 

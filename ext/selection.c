@@ -86,9 +86,10 @@ npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan
     if (status != NPYX_OK)
         return status;
     if (!is_array) {
-        if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
+        bool is_said = scan->index > 0 || !npyx_archive_is_pytorch(archive); /* once a file is enough */
+        if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) && is_said)
             return NPYX_DONE;
-        return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing)");
+        return npyx_archive_fail_no_array(archive, error);
     }
     npyx_view_of_array(&selection->array, &selection->view);
     status = npyx_array_check_values(&selection->array, error);

@@ -9,63 +9,6 @@
 #include "lookalike.h"
 #include "name_list.h"
 
-/* ---- .npy: an archive of one ---- */
-
-static npyx_status npy_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error) {
-    (void)archive;
-    (void)error;
-    if (index != 0)
-        return NPYX_DONE;
-    *entry = (npyx_entry){.name = ""};
-    return NPYX_OK;
-}
-
-static npyx_status npy_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
-                                npyx_error *error) {
-    (void)index;
-    uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
-    size_t head_nbytes = 0;
-    *is_array = true;
-    npyx_status status = npyx_source_read(archive->source, 0, head, sizeof head, &head_nbytes, error);
-    if (status == NPYX_OK)
-        status = npyx_header_npy_read(archive->source, head, head_nbytes, array, error);
-    if (status == NPYX_OK)
-        status = npyx_array_check_nbytes(array, archive->source->nbytes, error);
-    return status;
-}
-
-static npyx_status npy_locate(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error) {
-    (void)archive;
-    (void)index;
-    (void)error;
-    *payload_off = 0;
-    return NPYX_OK;
-}
-
-static npyx_status npy_open(npyx_archive *archive, int64_t index, npyx_source **payload, npyx_error *error) {
-    (void)index;
-    return npyx_source_open_range(archive->source, 0, archive->source->nbytes, false, 0, payload, error);
-}
-
-static void npy_close(npyx_archive *archive) {
-    npyx_host *host = archive->source->host;
-    npyx_source_close(archive->source);
-    npyx_free(host, archive);
-}
-
-static const npyx_archive_ops npy_ops = {npy_entry, npy_describe, npy_locate, npy_open, npy_close};
-
-static npyx_status npy_open_archive(npyx_source *source, npyx_archive **archive, npyx_error *error) {
-    npyx_archive *npy = npyx_alloc(source->host, sizeof *npy);
-    if (npy == NULL)
-        return npyx_fail_nomem(error);
-    *npy = (npyx_archive){.ops = &npy_ops, .format = NPYX_FORMAT_NPY, .source = source};
-    *archive = npy;
-    return NPYX_OK;
-}
-
-/* ---- any format ---- */
-
 /* An entry, or what a zip without entries ends with. */
 static bool is_zip_magic(const uint8_t *head, size_t nbytes) {
     return nbytes >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0 ||
@@ -91,14 +34,10 @@ static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *
 }
 
 /* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */
-static npyx_status open_unknown(npyx_source *source, npyx_archive **archive, npyx_error *error) {
-    uint8_t head[NPYX_LOOKALIKE_NBYTES];
-    size_t nbytes = 0;
-    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+static npyx_status open_unknown(npyx_source *source, const uint8_t *head, size_t nbytes,
+                                npyx_archive **archive, npyx_error *error) {
     const char *what = npyx_lookalike(head, nbytes);
-    status = NPYX_DONE;
+    npyx_status status = NPYX_DONE;
     if (what == NULL || may_unpack_itself(head, nbytes))
         status = npyx_archive_npz_open(source, true, archive, error);
     return status == NPYX_DONE ? fail_unknown(head, nbytes, what, error) : status;
@@ -106,20 +45,22 @@ static npyx_status open_unknown(npyx_source *source, npyx_archive **archive, npy
 
 static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_archive **archive,
                                  npyx_error *error) {
-    uint8_t head[16];
+    enum { HEAD_NBYTES = (int)NPYX_HEADER_NPY_USUAL_NBYTES };
+    _Static_assert((int)HEAD_NBYTES >= (int)NPYX_LOOKALIKE_NBYTES, "one read serves both");
+    uint8_t head[HEAD_NBYTES];
     size_t nbytes = 0;
     npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
     if (status != NPYX_OK)
         return status;
     if (npyx_header_npy_has_magic(head, nbytes))
-        return npy_open_archive(source, archive, error);
+        return npyx_archive_npy_open(source, head, nbytes, archive, error);
     if (is_zip_magic(head, nbytes))
         return npyx_archive_npz_open(source, false, archive, error);
     if (npyx_header_ten_has_magic(head, nbytes) || (nbytes == 0 && allow_empty))
         return npyx_archive_ten_open(source, archive, error);
     if (nbytes == 0)
         return npyx_fail(error, NPYX_CORRUPT, 0, "is empty (0 bytes), so not a .npy, .npz or .ten file");
-    return open_unknown(source, archive, error);
+    return open_unknown(source, head, nbytes, archive, error);
 }
 
 npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
@@ -139,6 +80,11 @@ void npyx_archive_close(npyx_archive *archive) {
 
 npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error) {
     return index < 0 ? NPYX_DONE : archive->ops->entry(archive, index, entry, error);
+}
+
+bool npyx_archive_is_one_npy(npyx_archive *archive) {
+    npyx_entry entry;
+    return archive->format == NPYX_FORMAT_NPY && npyx_archive_entry(archive, 1, &entry, NULL) != NPYX_OK;
 }
 
 npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, npyx_entry *entry,
@@ -174,11 +120,34 @@ npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx
     return archive->ops->open(archive, index, payload, error);
 }
 
+/* torch/serialization.py: `NAME/data.pkl` is written first, before it at most a few records of a few bytes.
+ */
+bool npyx_archive_is_pytorch(npyx_archive *archive) {
+    enum { NFIRST = 4 };
+    static const char suffix[] = "/data.pkl";
+    size_t nbytes = sizeof suffix - 1;
+    npyx_entry entry;
+    for (int64_t i = 0; i < NFIRST && archive->format == NPYX_FORMAT_NPZ; i++) {
+        if (npyx_archive_entry(archive, i, &entry, NULL) != NPYX_OK)
+            return false;
+        if (entry.zip.filename_nbytes > nbytes &&
+            memcmp(entry.zip.filename + entry.zip.filename_nbytes - nbytes, suffix, nbytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char pytorch_hint[] = "; the file is a PyTorch one, which torch.load reads";
+
+npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error) {
+    return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing%s)",
+                     npyx_archive_is_pytorch(archive) ? pytorch_hint : "");
+}
+
 static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_t name_nbytes,
                                   npyx_error *error) {
     if (archive->format == NPYX_FORMAT_NPY)
-        return npyx_fail(error, NPYX_NOT_FOUND, -1,
-                         "there is no array '%.*s': a .npy holds one, without a name",
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': those of a .npy have no names",
                          (int)(name_nbytes < 100 ? name_nbytes : 100), name);
     npyx_name_list list = {0};
     npyx_entry entry;
@@ -191,8 +160,9 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
     if (list.nbytes == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': the file holds none",
                          (int)(name_nbytes < 100 ? name_nbytes : 100), name);
-    return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s' (there are %s)",
-                     (int)(name_nbytes < 100 ? name_nbytes : 100), name, npyx_name_list_text(&list));
+    return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s' (there are %s%s)",
+                     (int)(name_nbytes < 100 ? name_nbytes : 100), name, npyx_name_list_text(&list),
+                     npyx_archive_is_pytorch(archive) ? pytorch_hint : "");
 }
 
 /* Learns the names of all entries: those of a damaged archive up to the fault, which is told every time. */

@@ -1,5 +1,6 @@
 /*
- * What holds arrays: a .npy (one), an .npz (a zip of .npy files) or a .ten (chunks), behind one interface.
+ * What holds arrays: a .npy (one, or several one after the other), an .npz (a zip of .npy files) or a .ten
+ * (chunks), behind one interface.
  *
  * Entries are numbered from 0 in the order of the file; of an .npz every zip entry counts, array or not.
  * Headers and directories are read when they are asked for, data never.
@@ -32,7 +33,7 @@ typedef struct npyx_zip_entry {
 typedef struct npyx_entry {
     const char *name; /* of the array: .npz without `.npy`, .ten its info, '' for a .npy; UTF-8 */
     size_t name_nbytes;
-    int64_t header_off; /* .npz local header, .ten header chunk; 0 for a .npy */
+    int64_t header_off; /* .npz local header, .ten header chunk, the first byte of an array of a .npy */
     bool is_zip;
     npyx_zip_entry zip; /* when is_zip */
 } npyx_entry;
@@ -70,6 +71,10 @@ void npyx_archive_close(npyx_archive *archive);
  */
 npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error);
 
+/* Whether it is a .npy of one array, which needs no name or number. One behind which nothing can be read is.
+ */
+bool npyx_archive_is_one_npy(npyx_archive *archive);
+
 /* The same for an index that somebody gave: NPYX_NOT_FOUND says how many entries there are. */
 npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, npyx_entry *entry,
                                          npyx_error *error);
@@ -85,6 +90,12 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
  * error says so and array->is_known is true. */
 npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
                                   npyx_error *error);
+
+/* The failure of an entry that was to be an array and is none; says what the file is, where that is known. */
+npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error);
+
+/* Whether it is a zip of torch.save: a pickle of tensors, whose bytes lie beside it. */
+bool npyx_archive_is_pytorch(npyx_archive *archive);
 
 /* Where the bytes of the entry begin in the file (of a .npz entry as stored, deflated or not). */
 npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,
@@ -106,8 +117,10 @@ enum { NPYX_DOS_TIME_NBYTES = 20 };
 /* False, and nothing written, when the DOS time is no date: writers put 0 there. */
 bool npyx_dos_time_text(uint32_t dos_time, char *out);
 
-/* For npyx_archive_open alone: each takes the source over on success only. A zip that is_prefixed stands
- * behind something else; NPYX_DONE when there is none. */
+/* For npyx_archive_open alone: each takes the source over on success only. head is its first 512 bytes, or
+ * all. A zip that is_prefixed stands behind something else; NPYX_DONE when there is none. */
+npyx_status npyx_archive_npy_open(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                  npyx_archive **archive, npyx_error *error);
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);
 npyx_status npyx_archive_ten_open(npyx_source *source, npyx_archive **archive, npyx_error *error);

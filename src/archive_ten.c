@@ -2,9 +2,7 @@
 
 #include "archive.h"
 #include "header_ten.h"
-
-/* Every so many arrays the walk leaves a mark, from which it can be taken up again. */
-enum { MARK_NARRAYS = 256 };
+#include "marks.h"
 
 /* Walks from array to array; keeps only the one at hand and the marks, so that a file of millions costs
  * little. */
@@ -16,33 +14,18 @@ typedef struct ten_archive {
     npyx_array array;        /* its description; may be handed on, then not is_known */
     npyx_status data_status; /* what ails its data when the header is sound */
     npyx_error data_error;
-    int64_t *marks; /* where the header of array i * MARK_NARRAYS begins */
-    int64_t nmarks;
-    int64_t capacity_nmarks;
+    npyx_marks marks;
 } ten_archive;
-
-static npyx_status leave_mark(ten_archive *archive, int64_t off, npyx_error *error) {
-    npyx_host *host = archive->base.source->host;
-    if (archive->nmarks == archive->capacity_nmarks) {
-        int64_t capacity = archive->capacity_nmarks * 2 + 16;
-        int64_t *marks = host->resize(host->ctx, archive->marks, (size_t)capacity * sizeof *marks);
-        if (marks == NULL)
-            return npyx_fail_nomem(error);
-        archive->marks = marks;
-        archive->capacity_nmarks = capacity;
-    }
-    archive->marks[archive->nmarks++] = off;
-    return NPYX_OK;
-}
 
 /* Goes to the mark nearest before an array when it is nearer than where the walk stands. */
 static void take_up_at_mark(ten_archive *archive, int64_t index) {
-    int64_t mark = index / MARK_NARRAYS < archive->nmarks ? index / MARK_NARRAYS : archive->nmarks - 1;
+    int64_t marked_index = 0, off = 0;
     bool is_back = index < archive->index || (index == archive->index && !archive->array.is_known);
-    if (!is_back && mark * MARK_NARRAYS <= archive->index + 1)
+    npyx_marks_nearest(&archive->marks, index, &marked_index, &off);
+    if (!is_back && marked_index <= archive->index + 1)
         return;
-    archive->index = mark < 0 ? -1 : mark * MARK_NARRAYS - 1;
-    archive->ten.next_off = mark < 0 ? 0 : archive->marks[mark];
+    archive->index = marked_index - 1;
+    archive->ten.next_off = off;
 }
 
 /* Makes index the array at hand. */
@@ -53,11 +36,9 @@ static npyx_status ten_go_to(ten_archive *archive, int64_t index, npyx_error *er
         int64_t off = archive->ten.next_off;
         if (off >= archive->base.source->nbytes) /* the final padding may be missing */
             return NPYX_DONE;
-        if (archive->index + 1 == archive->nmarks * MARK_NARRAYS) {
-            status = leave_mark(archive, off, error);
-            if (status != NPYX_OK)
-                return status;
-        }
+        status = npyx_marks_note(&archive->marks, archive->index + 1, off, error);
+        if (status != NPYX_OK)
+            return status;
         npyx_array_clear(&archive->array);
         status = npyx_header_ten_read(archive->base.source, off, archive->is_big_endian, &archive->array,
                                       &archive->ten, &archive->data_error);
@@ -124,7 +105,7 @@ static npyx_status ten_open(npyx_archive *base, int64_t index, npyx_source **pay
 static void ten_close(npyx_archive *base) {
     npyx_host *host = base->source->host;
     npyx_array_clear(&((ten_archive *)base)->array);
-    npyx_free(host, ((ten_archive *)base)->marks);
+    npyx_marks_clear(&((ten_archive *)base)->marks);
     npyx_source_close(base->source);
     npyx_free(host, base);
 }
@@ -143,6 +124,7 @@ npyx_status npyx_archive_ten_open(npyx_source *source, npyx_archive **archive, n
     ten->base = (npyx_archive){.ops = &ten_ops, .format = NPYX_FORMAT_TEN, .source = source};
     ten->is_big_endian = npyx_header_ten_is_big_endian(head, nbytes);
     ten->index = -1;
+    ten->marks.host = source->host;
     npyx_array_init(&ten->array, source->host);
     *archive = &ten->base;
     return NPYX_OK;

@@ -47,7 +47,7 @@ npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nby
     if (array->nbytes <= data_nbytes || array->dtype->has_objects)
         return NPYX_OK;
     return npyx_fail(error, NPYX_CORRUPT, array->data_off,
-                     "data is truncated (header says %" PRId64 " bytes, file has %" PRId64
+                     "data is truncated (header says %" PRId64 " bytes, there are %" PRId64
                      " from byte %" PRId64 ")",
                      array->nbytes, data_nbytes < 0 ? 0 : data_nbytes, array->data_off);
 }

@@ -70,6 +70,8 @@ npyx_file_info npyx_file_info_of_stat(const struct stat *found) {
     return (npyx_file_info){.nbytes = found->st_size,
                             .mtime_seconds = found->st_mtim.tv_sec,
                             .mtime_ns = found->st_mtim.tv_nsec,
+                            .ctime_seconds = found->st_ctim.tv_sec,
+                            .ctime_ns = found->st_ctim.tv_nsec,
                             .device = found->st_dev,
                             .inode = found->st_ino};
 }
@@ -85,4 +87,8 @@ bool npyx_file_info_of_path(const npyx_host *host, const char *path, npyx_file_i
 bool npyx_file_info_is_same(const npyx_file_info *a, const npyx_file_info *b) {
     return a->nbytes == b->nbytes && a->mtime_seconds == b->mtime_seconds && a->mtime_ns == b->mtime_ns &&
            a->device == b->device && a->inode == b->inode;
+}
+
+bool npyx_file_info_is_untouched(const npyx_file_info *a, const npyx_file_info *b) {
+    return npyx_file_info_is_same(a, b) && a->ctime_seconds == b->ctime_seconds && a->ctime_ns == b->ctime_ns;
 }

@@ -175,16 +175,18 @@ npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_
                                  npyx_array *array, npyx_error *error) {
     size_t header_nbytes = 0;
     npyx_status status = npyx_header_npy_measure(head, head_nbytes, &header_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    if (status != NPYX_OK) /* of a header or less: as much as there is */
+        return source->nbytes < 12 ? npyx_source_blame_writer(source, status, error) : status;
     if (header_nbytes <= head_nbytes)
         return npyx_header_npy_parse(head, header_nbytes, array, error);
-    if ((int64_t)header_nbytes > source->nbytes) /* checked before anything of that size is allocated */
-        return npyx_fail(error, NPYX_CORRUPT, source->nbytes,
-                         "the header is truncated (its length says %zu bytes, file has %" PRId64
-                         " from byte %zu)",
-                         header_nbytes - prefix_nbytes(head), source->nbytes - (int64_t)prefix_nbytes(head),
-                         prefix_nbytes(head));
+    if ((int64_t)header_nbytes > source->nbytes) { /* checked before anything of that size is allocated */
+        status = npyx_fail(error, NPYX_CORRUPT, source->nbytes,
+                           "the header is truncated (its length says %zu bytes, there are %" PRId64
+                           " from byte %zu)",
+                           header_nbytes - prefix_nbytes(head), source->nbytes - (int64_t)prefix_nbytes(head),
+                           prefix_nbytes(head));
+        return npyx_source_blame_writer(source, status, error);
+    }
     uint8_t *bytes = npyx_alloc(source->host, header_nbytes);
     if (bytes == NULL)
         return npyx_fail_nomem(error);

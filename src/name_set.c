@@ -19,13 +19,17 @@ int64_t npyx_name_set_count(const npyx_name_set *set) {
     return (int64_t)(set->entries.nbytes / sizeof(name_entry));
 }
 
+/* An entry's name; there are no bytes at all when all names are empty. */
+static const char *text_of(const npyx_name_set *set, const name_entry *entry) {
+    return entry->nbytes == 0 ? "" : set->bytes.bytes + entry->off;
+}
+
 /* The slot that holds the last entry of a name, or the free one where it belongs. */
 static int64_t *slot_of(const npyx_name_set *set, uint64_t hash, const char *name, size_t nbytes) {
     size_t slot = (size_t)hash & (set->nslots - 1);
     for (; set->slots[slot] >= 0; slot = (slot + 1) & (set->nslots - 1)) {
         const name_entry *entry = entry_at(set, set->slots[slot]);
-        if (entry->hash == hash && entry->nbytes == nbytes &&
-            memcmp(set->bytes.bytes + entry->off, name, nbytes) == 0)
+        if (entry->hash == hash && entry->nbytes == nbytes && memcmp(text_of(set, entry), name, nbytes) == 0)
             break;
     }
     return &set->slots[slot];
@@ -43,7 +47,7 @@ int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nb
 /* Puts an entry in the place of the one before it of the same name: a file may hold a million of one. */
 static void place(npyx_name_set *set, int64_t i) {
     name_entry *entry = entry_at(set, i);
-    int64_t *slot = slot_of(set, entry->hash, set->bytes.bytes + entry->off, entry->nbytes);
+    int64_t *slot = slot_of(set, entry->hash, text_of(set, entry), entry->nbytes);
     entry->nsame = *slot < 0 ? 1 : entry_at(set, *slot)->nsame + 1;
     *slot = i;
 }

@@ -34,29 +34,29 @@ static int count_leaves(const npyx_dtype *dtype) {
     return nleaves;
 }
 
-/* Finds the leaves below a dtype. path holds the name so far. Recurses once a level of nesting. */
-static npyx_status find_leaves(npyx_reduction *r, const npyx_view *view, npyx_buffer *path,
-                               npyx_error *error) {
-    const npyx_dtype *dtype = view->dtype;
-    if (dtype->type != NPYX_STRUCT) {
+/* Finds the leaves below the view's dtype. path holds the name so far. Recurses once a level of nesting; the
+ * view is as it was in the end. */
+static npyx_status find_leaves(npyx_reduction *r, npyx_view *view, npyx_buffer *path, npyx_error *error) {
+    const npyx_view_level level = npyx_view_level_of(view);
+    if (level.dtype->type != NPYX_STRUCT) {
         npyx_buffer_append_char(path, '\0');
         npyx_status status = npyx_buffer_check(path, error);
         return status == NPYX_OK ? add_leaf(r, path->bytes, view, error) : status;
     }
     size_t kept_nbytes = path->nbytes;
-    for (int i = 0; i < dtype->nfields; i++) {
-        const npyx_field *field = &dtype->fields[i];
+    for (int i = 0; i < level.dtype->nfields; i++) {
+        const npyx_field *field = &level.dtype->fields[i];
         if (field->is_padding)
             continue;
-        npyx_view inner = *view;
-        npyx_status status = npyx_view_enter_field(&inner, field, error);
+        npyx_status status = npyx_view_enter_field(view, field, error);
         if (status != NPYX_OK)
             return status;
         path->nbytes = kept_nbytes;
         if (kept_nbytes > 0)
             npyx_buffer_append_char(path, '.');
         npyx_buffer_append(path, field->name, field->name_nbytes);
-        status = find_leaves(r, &inner, path, error);
+        status = find_leaves(r, view, path, error);
+        npyx_view_return_to(view, &level);
         if (status != NPYX_OK)
             return status;
     }

@@ -1,6 +1,8 @@
 #include "source.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                              size_t *read_nbytes, npyx_error *error) {
@@ -44,6 +46,22 @@ npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, 
 void npyx_source_close(npyx_source *source) {
     if (source != NULL)
         source->ops->close(source);
+}
+
+npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status status, npyx_error *error) {
+    npyx_error changed;
+    if (error == NULL)
+        return status;
+    if (source->ops->check != NULL && source->ops->check(source, &changed) != NPYX_OK) {
+        *error = changed;
+        return changed.status;
+    }
+    if (source->ops->is_fresh != NULL && source->ops->is_fresh(source)) {
+        size_t nbytes = strlen(error->message);
+        snprintf(error->message + nbytes, sizeof error->message - nbytes,
+                 "; it was written to just now, and its writer may not have finished");
+    }
+    return status;
 }
 
 npyx_status npyx_source_drain(npyx_source *source, npyx_error *error) {

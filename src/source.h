@@ -34,6 +34,8 @@ typedef struct npyx_source_ops {
     npyx_status (*account)(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error);
     /* NPYX_IO when the bytes are no more those of the opening; NULL member: they cannot change. */
     npyx_status (*check)(const npyx_source *source, npyx_error *error);
+    /* Whether the bytes were written in the last seconds; NULL member: they were not. */
+    bool (*is_fresh)(const npyx_source *source);
 } npyx_source_ops;
 
 struct npyx_source {
@@ -63,6 +65,11 @@ npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, 
 /* Reads the source to its end, for the checks that stand there. */
 npyx_status npyx_source_drain(npyx_source *source, npyx_error *error);
 
+/* For bytes that are missing at the end of the source, which error tells of: says instead that the file has
+ * changed, when it has, or adds that it was just written to and may be incomplete for that. Returns the
+ * error's status. */
+npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status status, npyx_error *error);
+
 /* Takes NULL. */
 void npyx_source_close(npyx_source *source);
 
@@ -71,12 +78,16 @@ typedef struct npyx_file_info {
     int64_t nbytes;
     int64_t mtime_seconds; /* Unix time */
     int64_t mtime_ns;      /* and the nanoseconds behind it */
+    int64_t ctime_seconds; /* of the last change of contents or attributes, which nobody can set back */
+    int64_t ctime_ns;
     uint64_t device;
     uint64_t inode;
 } npyx_file_info;
 
-/* Whether two say that it is the same file, unchanged. */
+/* Whether two say that it is the same file, of the same size and time. */
 bool npyx_file_info_is_same(const npyx_file_info *a, const npyx_file_info *b);
+/* And nothing was done to it: a rewriting that set size and time back, but also another name or owner. */
+bool npyx_file_info_is_untouched(const npyx_file_info *a, const npyx_file_info *b);
 
 /* What it says of a path now, links followed; false when there is no such file. */
 bool npyx_file_info_of_path(const npyx_host *host, const char *path, npyx_file_info *info);

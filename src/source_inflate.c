@@ -294,7 +294,7 @@ static void inflate_close(npyx_source *base) {
     npyx_free(base->host, source);
 }
 
-static const npyx_source_ops inflate_ops = {inflate_read, NULL, inflate_close, NULL, NULL, NULL};
+static const npyx_source_ops inflate_ops = {.read = inflate_read, .close = inflate_close};
 
 /* What was left over, or a new one; NULL when memory is out. */
 static npyx_inflater *take_inflater(npyx_host *host, npyx_inflater **spare) {

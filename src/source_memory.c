@@ -29,7 +29,8 @@ static void memory_close(npyx_source *source) {
     npyx_free(source->host, source);
 }
 
-static const npyx_source_ops memory_ops = {memory_read, memory_borrow, memory_close, NULL, NULL, NULL};
+static const npyx_source_ops memory_ops = {
+    .read = memory_read, .borrow = memory_borrow, .close = memory_close};
 
 npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
                                     npyx_error *error) {

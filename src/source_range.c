@@ -113,8 +113,18 @@ static npyx_status range_account(npyx_source *source, int64_t off, size_t nbytes
     return status == NPYX_OK ? range_check_when_due(source, off, nbytes, error) : status;
 }
 
-static const npyx_source_ops range_ops = {range_read,       range_borrow,  range_close,
-                                          range_read_aside, range_account, range_check};
+static bool range_is_fresh(const npyx_source *source) {
+    const npyx_source *parent = ((const range_source *)source)->parent;
+    return parent->ops->is_fresh != NULL && parent->ops->is_fresh(parent);
+}
+
+static const npyx_source_ops range_ops = {.read = range_read,
+                                          .borrow = range_borrow,
+                                          .close = range_close,
+                                          .read_aside = range_read_aside,
+                                          .account = range_account,
+                                          .check = range_check,
+                                          .is_fresh = range_is_fresh};
 
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error) {

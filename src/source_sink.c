@@ -16,7 +16,7 @@ static void sink_close(npyx_source *source) {
     npyx_free(source->host, source);
 }
 
-static const npyx_source_ops sink_ops = {sink_read, NULL, sink_close, NULL, NULL, NULL};
+static const npyx_source_ops sink_ops = {.read = sink_read, .close = sink_close};
 
 npyx_status npyx_source_open_sink(npyx_sink *sink, npyx_source **source, npyx_error *error) {
     sink_source *made = npyx_alloc_zeroed(sink->host, sizeof *made);

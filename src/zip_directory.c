@@ -417,10 +417,12 @@ static npyx_status read_directory(window *w, bool is_prefixed, npyx_zip_director
                                   npyx_error *error) {
     end found = {0};
     npyx_status status = read_end_record(w, !is_prefixed, &found, error);
-    if (status == NPYX_DONE && !is_prefixed)
-        return npyx_fail(error, NPYX_CORRUPT, w->source->nbytes,
-                         "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
-                         w->source->nbytes);
+    if (status == NPYX_DONE && !is_prefixed) {
+        status = npyx_fail(error, NPYX_CORRUPT, w->source->nbytes,
+                           "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
+                           w->source->nbytes);
+        return npyx_source_blame_writer(w->source, status, error);
+    }
     if (status == NPYX_OK)
         status = read_end64(w, &found, error);
     if (status == NPYX_OK)

@@ -52,7 +52,18 @@ def npz_files():
     yield npz([], comment=b"nothing")
     yield npz([("no date.npy", arrays.npy_bytes(np.arange(2)))], when=(1980, 0, 0, 0, 0, 0))
     yield arrays.npy_bytes(np.arange(4))
-    yield b"bytes before" + arrays.npz_bytes({"x": np.arange(3)})
+    plain = arrays.npz_bytes({"x": np.arange(3)})
+    yield b"bytes before" + plain
+    yield b"#!/bin/sh\nexit\n" + plain
+    yield plain + b"bytes behind"
+    yield plain + plain
+    limit, zipfile.ZIP_FILECOUNT_LIMIT = zipfile.ZIP_FILECOUNT_LIMIT, -1  # zip64's end record, whatever is in it
+    yield arrays.npz_bytes({})
+    yield arrays.npz_bytes({"x": np.arange(3), "y": np.arange(2)}, "zip64")
+    yield b"\x7fELF" + bytes(60) + arrays.npz_bytes({"x": np.arange(3)})
+    zipfile.ZIP_FILECOUNT_LIMIT = limit
+    for place in (np.arange(3), np.zeros((2, 2), "f4")):  # several arrays in one .npy
+        yield arrays.npy_bytes(place) + arrays.npy_bytes(np.arange(4)) + arrays.npy_bytes(np.zeros(0)) + b"tail"
     yield arrays.npz_bytes({"f": np.asfortranarray(np.arange(300).reshape(15, 20) % 7)}, "deflate")
     for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         yield npz([("x.npy", arrays.npy_bytes(np.arange(3)))], method)

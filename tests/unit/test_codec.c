@@ -84,7 +84,7 @@ static void test_data_that_are_missing(void **state) {
     size_t nbytes = make_npy(file, "{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}\n", "1234567", 7);
     assert_int_equal(describe(file, nbytes, &archive, &array), NPYX_CORRUPT);
     assert_true(array.is_known); /* the header was sound */
-    assert_string_equal(error.message, "data is truncated (header says 12 bytes, file has 7 from byte 66)");
+    assert_string_equal(error.message, "data is truncated (header says 12 bytes, there are 7 from byte 66)");
     assert_int_equal(error.off, 66);
     npyx_array_clear(&array);
     npyx_archive_close(archive);

@@ -110,10 +110,13 @@ static stream pack(const packing *how, size_t nbytes) {
     return s;
 }
 
+/* What sources leave to the next one; where spare is NULL each has its own. */
+static npyx_inflater *left, **spare;
+
 static npyx_source *open_stream(const stream *s, npyx_checkpoints *checkpoints) {
     npyx_source *compressed = NULL, *source = NULL;
     assert_int_equal(npyx_source_open_memory(&unit.host, s->bytes, s->nbytes, &compressed, &error), NPYX_OK);
-    assert_int_equal(npyx_source_open_inflate(compressed, s->plain_nbytes, true, s->crc, checkpoints, NULL,
+    assert_int_equal(npyx_source_open_inflate(compressed, s->plain_nbytes, true, s->crc, checkpoints, spare,
                                               &source, &error),
                      NPYX_OK);
     return source;
@@ -175,6 +178,40 @@ static void test_any_order_of_reads(void **state) {
             free(s.bytes);
         }
     }
+}
+
+/* Streams of all kinds, damaged and interrupted ones among them, one after the other with one inflater. */
+static void test_one_inflater_for_many_streams(void **state) {
+    (void)state;
+    fill_plain(MIXED);
+    spare = &left;
+    npyx_inflater *first = NULL;
+    long nblocks = 0;
+    for (int i = 0; i < 3 * NPACKINGS; i++) {
+        stream s = pack(&packings[i % NPACKINGS], (size_t)(SPAN + 1000 * i));
+        if (i % 3 == 1)
+            s.bytes[s.nbytes / 2] ^= 0x55;
+        npyx_source *source = open_stream(&s, NULL);
+        assert_null(left);
+        unit.wants_interrupt = i % 3 == 2;
+        npyx_status status = npyx_source_drain(source, &error);
+        assert_true(i % 3 == 0 ? status == NPYX_OK : status != NPYX_OK);
+        unit.wants_interrupt = false;
+        npyx_source_close(source);
+        assert_true(first == NULL || left == first);
+        assert_true(i < 3 || unit.nblocks == nblocks);
+        first = left;
+        nblocks = unit.nblocks;
+        free(s.bytes);
+    }
+    for (int i = 0; i < NPACKINGS; i++) {
+        stream s = pack(&packings[i], 3 * SPAN);
+        assert_reads_anywhere(&s, unit_rounds(30));
+        free(s.bytes);
+    }
+    npyx_inflater_free(&unit.host, left);
+    left = NULL;
+    spare = NULL;
 }
 
 static void test_sizes(void **state) {
@@ -347,6 +384,7 @@ static void test_interruption(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_any_order_of_reads, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_one_inflater_for_many_streams, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_sizes, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_a_lookup_inflates_little, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_damaged_streams, open_all, close_all),
