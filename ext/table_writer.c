@@ -141,8 +141,8 @@ static npyx_status read_array(npyext_table_writer *writer, npyx_archive *archive
 }
 
 /* What mode 'a' finds at the path. *is_there is false when that is nothing. */
-static npyx_status read_file(npyext_table_writer *writer, const npyext_declaration *declaration,
-                             bool *is_there, npyx_error *error) {
+static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_declaration *declaration,
+                                    bool *is_there, npyx_error *error) {
     npyext_connection *connection = writer->connection;
     npyext_cached_file *file = NULL;
     npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, writer->path,
@@ -156,6 +156,16 @@ static npyx_status read_file(npyext_table_writer *writer, const npyext_declarati
             status = read_array(writer, file->archive, declaration, error);
     }
     npyext_cache_release(&connection->cache, &connection->host, file);
+    return status;
+}
+
+/* Somebody may take rows back at this moment, who has added them in place: they are gone at the next look. */
+static npyx_status read_file(npyext_table_writer *writer, const npyext_declaration *declaration,
+                             bool *is_there, npyx_error *error) {
+    enum { NTRIES = 5 };
+    npyx_status status = NPYX_IO;
+    for (int i = 0; i < NTRIES && status == NPYX_IO; i++)
+        status = try_to_read_file(writer, declaration, is_there, error);
     return status;
 }
 
