@@ -73,8 +73,10 @@ def _json_number(part):
         return "null"
     if numpy.isinf(part):
         return "9e999" if part > 0 else "-9e999"
-    # The digits of a float32 are few enough to be those of the double that they make, too.
-    return repr(float(numpy.format_float_scientific(part)) if part.dtype == numpy.float32 else float(part))
+    # The digits of a float32 are few enough to be those of the double that they make, too. From 2^24 on it is whole, and
+    # shown as the double that it is.
+    is_short = part.dtype == numpy.float32 and abs(part) < 2.0**24
+    return repr(float(numpy.format_float_scientific(part)) if is_short else float(part))
 
 
 def _from_complex(value):
