@@ -153,6 +153,8 @@ static void append_repr(const char *text, size_t nbytes, npyx_buffer *buffer) {
     npyx_buffer_append_char(buffer, quote);
     for (size_t i = 0, character_nbytes = 1; i < nbytes; i += character_nbytes) {
         character_nbytes = npyx_utf8_character(text + i, nbytes - i);
+        if (character_nbytes == 0) /* no parser lets it come here */
+            return;
         uint32_t code_point = npyx_utf8_decode(text + i, character_nbytes);
         if (text[i] == quote || text[i] == '\\')
             npyx_buffer_append_char(buffer, '\\');
