@@ -286,9 +286,13 @@ class Writer:
         return f"({alias}.{key.name}, {other}) {self.one(ORDERED)} ({right})"
 
     def row_value(self, items):
+        is_list = self.random() < 0.2
+        # What one virtual table has made of the list of `(x, y) IN`, another one of the join takes for its own before
+        # SQLite 3.54, and a RIGHT JOIN the second time; rows are lost.
+        if is_list and self.version < (3, 54):
+            items = [self.one(items)]
         (a, first), (b, second) = self.column(items), self.column(items)
-        # A RIGHT JOIN of a virtual table that takes one half of `(x, y) IN` loses rows before SQLite 3.54.
-        if self.random() < 0.8 or self.has_outer:
+        if not is_list or self.has_outer:
             right = f"({self.constant(first)}, {self.constant(second)})"
             if self.random() < 0.2:
                 right = f"(SELECT {right[1:-1]})"
