@@ -6,6 +6,7 @@ of it to make it shorter stands between \\1 and \\2.
 
 import copy
 import random
+import re
 
 # Whose answers can be told apart:
 IN_ORDER = "in order"  # every row in its place
@@ -16,6 +17,7 @@ COMPARISONS = ["=", "=", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ">", "<", 
 ORDERED = ["<", "<=", ">", ">="]
 PATTERNS = ["'%1%'", "'a%'", "'A%'", "'%c'", "'1%'", "'p_.npy'", "'*1*'", "'[0-9]*'", "'a*'", "''", "1"]
 PAIRED = ["row", "idx", "name", "path", "value", "i0", "id"]
+COLLATION = re.compile(" COLLATE (NOCASE|RTRIM|BINARY)")
 SOUGHT = {"row", "idx", "i0", "i1", "i2", "i3", "rowid"}
 TYPES = ["INTEGER", "REAL", "TEXT", "NUMERIC", "BLOB"]
 JOINS = [" JOIN ", " JOIN ", " LEFT JOIN ", " LEFT JOIN ", " LEFT JOIN ", " CROSS JOIN ", ", "]
@@ -347,7 +349,8 @@ class Writer:
             return f"(\1{left} AND \2{right})"
         # SQLite makes an IN of ORs, and forgets a collation then
         self.is_listed = self.has_seek_list = True
-        return f"({left.split(' COLLATE ')[0] if ' COLLATE ' in left and left.count('(') == 0 else left}\1 OR {right}\2)"
+        left, right = COLLATION.sub("", left), COLLATION.sub("", right)
+        return f"({left}\1 OR {right}\2)"
 
     def where(self, scope, chance=0.85):
         conditions = list(scope.conditions)
