@@ -6,6 +6,7 @@ of it to make it shorter stands between \\1 and \\2.
 
 import copy
 import random
+import re
 
 # Whose answers can be told apart:
 IN_ORDER = "in order"  # every row in its place
@@ -16,6 +17,7 @@ COMPARISONS = ["=", "=", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ">", "<", 
 ORDERED = ["<", "<=", ">", ">="]
 PATTERNS = ["'%1%'", "'a%'", "'A%'", "'%c'", "'1%'", "'p_.npy'", "'*1*'", "'[0-9]*'", "'a*'", "''", "1"]
 PAIRED = ["row", "idx", "name", "path", "value", "i0", "id"]
+COLLATION = re.compile(" COLLATE (NOCASE|RTRIM|BINARY)")
 SOUGHT = {"row", "idx", "i0", "i1", "i2", "i3", "rowid"}
 TYPES = ["INTEGER", "REAL", "TEXT", "NUMERIC", "BLOB"]
 JOINS = [" JOIN ", " JOIN ", " LEFT JOIN ", " LEFT JOIN ", " LEFT JOIN ", " CROSS JOIN ", ", "]
@@ -132,7 +134,9 @@ class Writer:
         return f":{name}"
 
     def constant(self, column):
-        return self.bound(*self.one(column.own if self.random() < 0.5 else column.pool))
+        # of paths there are to be no others than those of files, also when parameters are dealt out anew
+        prefix = "f" if column.pool is column.own else "p"
+        return self.bound(*self.one(column.own if self.random() < 0.5 else column.pool), prefix)
 
     # --- tables
 
@@ -286,9 +290,13 @@ class Writer:
         return f"({alias}.{key.name}, {other}) {self.one(ORDERED)} ({right})"
 
     def row_value(self, items):
+        is_list = self.random() < 0.2
+        # What one virtual table has made of the list of `(x, y) IN`, another one of the join takes for its own before
+        # SQLite 3.54, and a RIGHT JOIN the second time; rows are lost.
+        if is_list and self.version < (3, 54):
+            items = [self.one(items)]
         (a, first), (b, second) = self.column(items), self.column(items)
-        # A RIGHT JOIN of a virtual table that takes one half of `(x, y) IN` loses rows before SQLite 3.54.
-        if self.random() < 0.8 or self.has_outer:
+        if not is_list or self.has_outer:
             right = f"({self.constant(first)}, {self.constant(second)})"
             if self.random() < 0.2:
                 right = f"(SELECT {right[1:-1]})"
@@ -343,7 +351,8 @@ class Writer:
             return f"(\1{left} AND \2{right})"
         # SQLite makes an IN of ORs, and forgets a collation then
         self.is_listed = self.has_seek_list = True
-        return f"({left.split(' COLLATE ')[0] if ' COLLATE ' in left and left.count('(') == 0 else left}\1 OR {right}\2)"
+        left, right = COLLATION.sub("", left), COLLATION.sub("", right)
+        return f"({left}\1 OR {right}\2)"
 
     def where(self, scope, chance=0.85):
         conditions = list(scope.conditions)
