@@ -240,7 +240,8 @@ def test_headers_that_numpy_accepts_but_does_not_write(reader):
         contents = npy_text_bytes(header, data)
         assert read_rows(reader.db, contents) == [(i, i, data[4 * i : 4 * i + 4]) for i in range(3)], header
     # What follows the array, another array for one, is not its concern.
-    assert len(read_rows(reader.db, npy_bytes(np.arange(3)) + npy_bytes(np.arange(9)))) == 3
+    # several arrays, one saved after the other, are all there
+    assert len(read_rows(reader.db, npy_bytes(np.arange(3)) + npy_bytes(np.arange(9)))) == 3 + 9
 
 
 def test_columns_that_are_not_asked_for_change_nothing(reader):
