@@ -11,6 +11,7 @@ import collections
 import math
 import os
 import re
+import sqlite3
 
 import numpy as np
 import pytest
@@ -340,6 +341,17 @@ def make_table(select):
         select("INSERT INTO t VALUES (?, ?, ?, ?)", row)
 
 
+def asked(select, sql, arguments=()):
+    """The rows, or None where a number was compared with rows of JSON, which an ordinary table answers and npy_rows
+    refuses."""
+    try:
+        return select(sql, arguments)
+    except sqlite3.OperationalError as error:
+        if "rows are JSON here" not in str(error):
+            raise
+        return None
+
+
 def compare(select, q):
     """Asks one random query in every way, and compares."""
     shape = random_query(q)
@@ -354,7 +366,9 @@ def compare(select, q):
     want = select(cte + shape.template.replace("{r}", "everything"), arguments)
     limit = "" if shape.limit is None else f" LIMIT {shape.limit} OFFSET {shape.offset}"
     sql = shape.template.replace("{r}", call) + limit
-    got = select(sql, arguments)
+    got = asked(select, sql, arguments)
+    if got is None:
+        return
     wrong = fault(got, want, shape)
     shown = {name: value[:80] if isinstance(value, bytes) else value for name, value in arguments.items()}
     surplus = list((collections.Counter(texts(got)) - collections.Counter(texts(want))).items())
@@ -388,8 +402,8 @@ def compare_branches(select, q):
     named = " AND ".join(f"r.{name} = :{name}" for name in given)
     sql = f"SELECT {listed} FROM {q.function.name} AS r WHERE "
     sql += " OR ".join(f"({named} AND {condition})" for condition in conditions)
-    got = select(sql, arguments)
-    assert not fault(got, want, Shape(sql, [], None, None)), f"{sql}\n{q.arguments}\n{len(got)} rows, {len(want)} expected"
+    got = asked(select, sql, arguments)
+    assert got is None or not fault(got, want, Shape(sql, [], None, None)), f"{sql}\n{q.arguments}\n{got and len(got)} rows, {len(want)} expected"
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -454,8 +468,8 @@ def test_order_and_window_of_one_array_change_no_answer(select, case, tmp_path):
             everything = f"SELECT {', '.join(function.columns)} FROM {function.name}({', '.join(':' + n for n in bound)})"
             want = select(f"WITH e AS MATERIALIZED ({everything}) {sql.replace('{r}', 'e')}", arguments)
             literal = f"{function.name}({', '.join(map(spelled_out, given))})"
-            got = select(sql.replace("{r}", literal), arguments)
-            assert texts(got) == texts(want), f"{sql}\n{given}\n{q.arguments}\n{got[:3]}\n{want[:3]}"
+            got = asked(select, sql.replace("{r}", literal), arguments)
+            assert got is None or texts(got) == texts(want), f"{sql}\n{given}\n{q.arguments}\n{got[:3]}\n{want[:3]}"
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -486,11 +500,12 @@ def test_a_plan_over_many_blocks_changes_no_answer(select, case, tmp_path):
                 f"SELECT {listed} FROM everything AS r WHERE {where}",
                 {**q.arguments, "path": str(path)},
             )
-            got = select(
+            got = asked(
+                select,
                 f"SELECT {listed} FROM {call.replace('?', ':path')} AS r WHERE {where}",
                 {**q.arguments, "path": str(path)},
             )
-            assert got == want, f"{array.dtype} {array.shape} {where} {q.arguments}: {len(got)}, {len(want)}"
+            assert (got is None and array.ndim > 1) or got == want, f"{array.dtype} {array.shape} {where} {q.arguments}: {len(got)}, {len(want)}"
 
 
 def test_a_filter_over_megabytes_changes_no_answer(select, tmp_path):

@@ -326,14 +326,16 @@ def test_entries_that_are_no_arrays(connect, tmp_path):
 
 
 def test_opening_is_lazy(connect, tmp_path):
-    """A .npy's header is not read for a handle, and bad ones are found out by who uses them."""
+    """A .npy's header is not parsed for a handle, and bad ones are found out by who uses them. One block is read of each
+    file, which is to tell the format."""
     db = connect()
     for i in range(5):
         write(tmp_path / f"{i}.npy", np.arange(1000))
     write(tmp_path / "5.npy", npy_bytes(np.arange(3)).replace(b"descr", b"desc!"))
     before = counters(db)
     assert one(db, "SELECT count(array) FROM npy_file(?)", f"{tmp_path}/*.npy") == 6
-    assert since(db, before)["bytes_read"] <= 6 * 16
+    used = since(db, before)
+    assert used["bytes_read"] <= 6 * 512 and (used["read_calls"] <= 6 or shell.MAPPED)
     assert "bad header" in error_of(db, "SELECT npy_shape(array) FROM npy_file(?)", f"{tmp_path}/*.npy")
     assert one(db, "SELECT sum(npy_valid(array)) FROM npy_file(?)", f"{tmp_path}/*.npy") == 5
 
