@@ -62,6 +62,12 @@ static npyx_difference_kernel *choose_kernel(npyx_type type) {
 /* The bits that all infinities and NaNs of a float have set, and no finite number; 0 when no such are known.
  */
 static uint64_t infinite_bits_of(npyx_type type) {
+    const npyx_float8 *format = npyx_float8_of(type);
+    if (format != NULL)
+        return format->kind == NPYX_FLOAT8_IEEE  ? 0x7fu >> format->fraction_nbits << format->fraction_nbits
+               : format->kind == NPYX_FLOAT8_FN  ? 0x7f
+               : format->kind == NPYX_FLOAT8_FNU ? 0xff
+                                                 : 0;
     switch (type) {
     case NPYX_F2: return 0x7c00;
     case NPYX_F4:
@@ -69,13 +75,6 @@ static uint64_t infinite_bits_of(npyx_type type) {
     case NPYX_F8:
     case NPYX_C16: return (uint64_t)0x7ff << 52;
     case NPYX_BFLOAT16: return 0x7f80;
-#define INFINITE_BITS(type, word, kind, fraction_nbits, bias)                                                \
-    case NPYX_##type:                                                                                        \
-        return (kind) == NPYX_FLOAT8_IEEE  ? 0x7f >> (fraction_nbits) << (fraction_nbits)                    \
-               : (kind) == NPYX_FLOAT8_FN  ? 0x7f                                                            \
-               : (kind) == NPYX_FLOAT8_FNU ? 0xff                                                            \
-                                           : 0;
-        NPYX_FLOAT8S(INFINITE_BITS)
     default: return 0;
     }
 }

@@ -46,6 +46,10 @@ const npyx_type_info npyx_types[NPYX_NTYPES] = {
     [NPYX_OBJECT] = {"object", 'O', 8, 1, false, "O"},
 };
 
+#define FLOAT8(type, word, kind, fraction_nbits, bias)                                                       \
+    [NPYX_##type - NPYX_E4M3FN] = {kind, fraction_nbits, bias},
+const npyx_float8 npyx_float8s[NPYX_LAST_REAL - NPYX_E4M3FN + 1] = {NPYX_FLOAT8S(FLOAT8)};
+
 static void append_unit(const npyx_dtype *dtype, npyx_buffer *buffer) {
     if (dtype->unit == NPYX_UNIT_GENERIC)
         return;
@@ -250,7 +254,7 @@ const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype) {
         return NULL;
     *copy = *dtype;
     copy->fields = fields;
-    for (int i = 0; i < dtype->nfields; i++) {
+    for (int i = 0; fields != NULL && i < dtype->nfields; i++) {
         fields[i] = dtype->fields[i];
         if (!copy_field(arena, &fields[i]))
             return NULL;

@@ -10,6 +10,7 @@
 #include "datetime.h"
 #include "host.h"
 #include "literal.h"
+#include "narrow_float.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -64,6 +65,14 @@ typedef struct npyx_type_info {
 } npyx_type_info;
 
 extern const npyx_type_info npyx_types[NPYX_NTYPES];
+
+/* The one-byte floats, from NPYX_E4M3FN on. */
+extern const npyx_float8 npyx_float8s[NPYX_LAST_REAL - NPYX_E4M3FN + 1];
+
+/* NULL for a type that is none. */
+static inline const npyx_float8 *npyx_float8_of(npyx_type type) {
+    return type >= NPYX_E4M3FN && type <= NPYX_LAST_REAL ? &npyx_float8s[type - NPYX_E4M3FN] : NULL;
+}
 
 typedef struct npyx_dtype npyx_dtype;
 

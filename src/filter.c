@@ -201,17 +201,12 @@ static real_bounds real_bounds_of(npyx_comparison comparison, npyx_operand opera
 /* What the magnitudes of a float of 8 or 16 bits are: patterns without sign, in the order of their values,
  * with the infinity last; 0 where patterns are made otherwise. */
 static uint64_t largest_magnitude(npyx_type type) {
-    switch (type) {
-    case NPYX_F2: return 0x7c00;
-    case NPYX_BFLOAT16: return 0x7f80;
-#define LARGEST(type, word, kind, fraction_nbits, bias)                                                      \
-    case NPYX_##type:                                                                                        \
-        return (kind) == NPYX_FLOAT8_IEEE ? 0x7f >> (fraction_nbits) << (fraction_nbits)                     \
-               : (kind) == NPYX_FLOAT8_FN ? 0x7e                                                             \
-                                          : 0;
-        NPYX_FLOAT8S(LARGEST)
-    default: return 0;
-    }
+    const npyx_float8 *format = npyx_float8_of(type);
+    if (format == NULL)
+        return type == NPYX_F2 ? 0x7c00 : 0x7f80;
+    return format->kind == NPYX_FLOAT8_IEEE ? 0x7fu >> format->fraction_nbits << format->fraction_nbits
+           : format->kind == NPYX_FLOAT8_FN ? 0x7e
+                                            : 0;
 }
 
 static double value_of_magnitude(npyx_type type, uint64_t magnitude) {
