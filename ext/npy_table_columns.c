@@ -10,7 +10,7 @@ static npyext_table_type scalar_type(const npyx_dtype *dtype) {
     case NPYX_STRUCT: return NPYEXT_TABLE_TEXT;
     case NPYX_DATETIME: return dtype->unit == NPYX_UNIT_GENERIC ? NPYEXT_TABLE_INTEGER : NPYEXT_TABLE_TEXT;
     default:
-        if (dtype->type >= NPYX_BFLOAT16 && dtype->type <= NPYX_LAST_REAL)
+        if (npyx_type_is_of_ml_dtypes(dtype->type))
             return NPYEXT_TABLE_REAL;
     }
     switch (npyx_dtype_kind(dtype)) {

@@ -72,9 +72,9 @@ static npyx_status read_given(npyext_table_writer *writer, const npyx_array *arr
         status = read_dtype(writer, dtype, error);
         if (status != NPYX_OK)
             return status;
-        *is_other = !npyx_dtype_is_same(writer->dtype, array->dtype) &&
-                    !npyx_dtype_is_spelled_by(writer->dtype, array->dtype);
-        if (!npyx_dtype_is_spelled_by(writer->dtype, array->dtype))
+        bool is_spelled = npyx_dtype_is_spelled_by(writer->dtype, array->dtype);
+        *is_other = !is_spelled && !npyx_dtype_is_same(writer->dtype, array->dtype);
+        if (!is_spelled)
             writer->dtype = NULL;
     }
     if (shape == NULL)

@@ -72,13 +72,16 @@ static bool read_text(npyext_value_filter *filter, npyext_value_term *term, sqli
     return filter->texts.status == NPYX_OK;
 }
 
+static bool is_null_test(const npyext_value_term *term) {
+    return !term->is_list && (term->comparison == NPYX_IS_NULL || term->comparison == NPYX_NOT_NULL);
+}
+
 static bool read_term(npyext_value_filter *filter, npyext_value_term *term, int op, sqlite3_value *value) {
     if (op == NPYEXT_OP_IN)
         return read_list(filter, term, value);
     if (!read_comparison(op, &term->comparison))
         return false;
-    bool is_null_test = term->comparison == NPYX_IS_NULL || term->comparison == NPYX_NOT_NULL;
-    return is_null_test || read_operand(value, &term->operand) ||
+    return is_null_test(term) || read_operand(value, &term->operand) ||
            (term->comparison == NPYX_EQUAL && term->component == NPYX_WHOLE &&
             read_text(filter, term, value));
 }
@@ -103,8 +106,7 @@ void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
 static bool compares_numbers(const npyext_value_filter *filter) {
     for (int i = 0; i < filter->nterms; i++) {
         const npyext_value_term *term = &filter->terms[i];
-        bool is_null_test = term->comparison == NPYX_IS_NULL || term->comparison == NPYX_NOT_NULL;
-        if (term->is_list ? term->noperands > 0 : !term->is_text && !is_null_test)
+        if (term->is_list ? term->noperands > 0 : !term->is_text && !is_null_test(term))
             return true;
     }
     return false;

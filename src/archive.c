@@ -1,7 +1,6 @@
 #include "archive.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "header_npy.h"
@@ -23,11 +22,10 @@ static bool may_unpack_itself(const uint8_t *head, size_t nbytes) {
 }
 
 static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *what, npyx_error *error) {
-    char shown[16] = "";
+    char shown[NPYX_FIRST_BYTES_NBYTES];
     if (what != NULL)
         return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz or .ten file", what);
-    for (size_t i = 0; i < nbytes && i < 4; i++)
-        snprintf(shown + 3 * i, sizeof shown - 3 * i, " %02X", head[i]);
+    npyx_first_bytes_text(head, nbytes, shown);
     return npyx_fail(error, NPYX_CORRUPT, 0,
                      "is not a .npy, .npz or .ten file (none begins with the byte%s%s)",
                      nbytes == 1 ? "" : "s", shown);

@@ -119,14 +119,14 @@ bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {
 }
 
 bool npyx_dtype_is_spelled_by(const npyx_dtype *dtype, const npyx_dtype *found) {
-    bool is_nameless = dtype->type >= NPYX_BFLOAT16 && dtype->type <= NPYX_LAST_REAL;
-    return is_nameless && found->type == NPYX_VOID && found->itemsize == dtype->itemsize;
+    return npyx_type_is_of_ml_dtypes(dtype->type) && found->type == NPYX_VOID &&
+           found->itemsize == dtype->itemsize;
 }
 
 static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
     const npyx_type_info *info = &npyx_types[dtype->type];
     /* ml_dtypes has an order for one byte, too */
-    bool is_float8 = dtype->type >= NPYX_E4M3FN && dtype->type <= NPYX_LAST_REAL;
+    bool is_float8 = npyx_float8_of(dtype->type) != NULL;
     npyx_buffer_append_char(buffer, is_float8 ? '<' : npyx_dtype_byteorder(dtype));
     if (info->descr_code != NULL) {
         npyx_buffer_append_text(buffer, info->descr_code);

@@ -66,6 +66,11 @@ typedef struct npyx_type_info {
 
 extern const npyx_type_info npyx_types[NPYX_NTYPES];
 
+/* Floats that NumPy has no type for and ml_dtypes has. */
+static inline bool npyx_type_is_of_ml_dtypes(npyx_type type) {
+    return type >= NPYX_BFLOAT16 && type <= NPYX_LAST_REAL;
+}
+
 /* The one-byte floats, from NPYX_E4M3FN on. */
 extern const npyx_float8 npyx_float8s[NPYX_LAST_REAL - NPYX_E4M3FN + 1];
 

@@ -114,7 +114,7 @@ static bool is_number(const npyx_dtype *dtype) {
     case 'm': return true;
     case 'f': return dtype->type != NPYX_F16 && dtype->type != NPYX_F12;
     case 'M': return dtype->unit == NPYX_UNIT_GENERIC;
-    default: return dtype->type >= NPYX_BFLOAT16 && dtype->type <= NPYX_LAST_REAL;
+    default: return npyx_type_is_of_ml_dtypes(dtype->type);
     }
 }
 

@@ -60,9 +60,8 @@ static npyx_precision precision_of_range(npyx_range_end lo, npyx_range_end hi) {
 static npyx_precision precision_of_type(npyx_type type) {
     switch (type) {
     case NPYX_F2: return NPYX_PRECISION_F2;
-    case NPYX_F4:
-    case NPYX_BFLOAT16: return NPYX_PRECISION_F4;
-    default: return type > NPYX_BFLOAT16 && type <= NPYX_LAST_REAL ? NPYX_PRECISION_F4 : NPYX_PRECISION_F8;
+    case NPYX_F4: return NPYX_PRECISION_F4;
+    default: return npyx_type_is_of_ml_dtypes(type) ? NPYX_PRECISION_F4 : NPYX_PRECISION_F8;
     }
 }
 

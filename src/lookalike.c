@@ -1,6 +1,7 @@
 #include "lookalike.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bytes.h"
@@ -215,4 +216,10 @@ const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
            : is_bzip2(head, nbytes)       ? "bzip2-compressed data"
            : is_pyc(head, nbytes)         ? "a compiled Python file (.pyc)"
                                           : kind_of_text(head, nbytes);
+}
+
+void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]) {
+    text[0] = '\0';
+    for (size_t i = 0; i < nbytes && i < 4; i++)
+        snprintf(text + 3 * i, NPYX_FIRST_BYTES_NBYTES - 3 * i, " %02X", head[i]);
 }

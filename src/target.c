@@ -191,29 +191,30 @@ static npyx_status open_new(npyx_target *target, bool uses_names, npyx_error *er
     return status == NPYX_OK && target->has_info ? take_permissions(file, &found, error) : status;
 }
 
+/* Opens and locks the file that is added to, and learns what it is. */
+static npyx_status hold_file(npyx_target *target, int *descriptor, struct stat *found, npyx_error *error) {
+    npyx_status status = lock_file(target->file, descriptor, error);
+    if (status == NPYX_OK)
+        status = examine(*descriptor, found, error);
+    target->has_info = status == NPYX_OK;
+    if (target->has_info)
+        target->info = npyx_file_info_of_stat(found);
+    return status;
+}
+
 static npyx_status open_extended(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     struct stat found;
-    npyx_status status = lock_file(file, &file->descriptor, error);
+    npyx_status status = hold_file(target, &file->descriptor, &found, error);
     if (status == NPYX_OK)
-        status = examine(file->descriptor, &found, error);
-    target->has_info = status == NPYX_OK;
-    if (status == NPYX_OK) {
-        target->info = npyx_file_info_of_stat(&found);
         file->original_nbytes = found.st_size;
-    }
     return status;
 }
 
 static npyx_status open_copy(npyx_target *target, bool uses_names, npyx_error *error) {
     npyx_target_file *file = target->file;
     struct stat found;
-    npyx_status status = lock_file(file, &file->replaced, error);
-    if (status == NPYX_OK)
-        status = examine(file->replaced, &found, error);
-    target->has_info = status == NPYX_OK;
-    if (target->has_info)
-        target->info = npyx_file_info_of_stat(&found);
+    npyx_status status = hold_file(target, &file->replaced, &found, error);
     if (status == NPYX_OK)
         status = make_file(file, uses_names, error);
     return status == NPYX_OK ? take_permissions(file, &found, error) : status;

@@ -115,11 +115,10 @@ static bool is_array_file(const uint8_t *head, size_t nbytes) {
 
 static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error *error) {
     const char *what = npyx_lookalike(head, nbytes);
-    char shown[16] = "";
+    char shown[NPYX_FIRST_BYTES_NBYTES];
     if (what != NULL)
         return npyx_fail(error, NPYX_INVALID, -1, "is %s, which is not replaced; remove it first", what);
-    for (size_t i = 0; i < nbytes && i < 4; i++)
-        snprintf(shown + 3 * i, sizeof shown - 3 * i, " %02X", head[i]);
+    npyx_first_bytes_text(head, nbytes, shown);
     return npyx_fail(error, NPYX_INVALID, -1,
                      "is no array file (begins with the byte%s%s), and is not replaced; remove it first",
                      nbytes == 1 ? "" : "s", shown);

@@ -77,8 +77,7 @@ char *fuzz_copy(const void *bytes, size_t nbytes) {
 }
 
 bool fuzz_is_disguised(const npyx_dtype *dtype) {
-    bool is_disguised =
-        dtype->type >= NPYX_BFLOAT16 && dtype->type <= NPYX_LAST_REAL && dtype->type != NPYX_E5M2;
+    bool is_disguised = npyx_type_is_of_ml_dtypes(dtype->type) && dtype->type != NPYX_E5M2;
     for (int i = 0; i < dtype->nfields; i++)
         is_disguised = is_disguised || fuzz_is_disguised(dtype->fields[i].dtype);
     return is_disguised;
