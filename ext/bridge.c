@@ -219,9 +219,7 @@ void npyext_result_argument(sqlite3_context *context, const npyext_argument *arg
     case SQLITE_INTEGER: sqlite3_result_int64(context, argument->integer); break;
     case SQLITE_FLOAT: sqlite3_result_double(context, argument->real); break;
     case SQLITE_TEXT: npyext_result_text(context, argument->bytes, argument->nbytes); break;
-    case SQLITE_BLOB:
-        sqlite3_result_blob64(context, argument->bytes, argument->nbytes, SQLITE_TRANSIENT);
-        break;
+    case SQLITE_BLOB: npyext_result_blob(context, argument->bytes, argument->nbytes); break;
     default: sqlite3_result_null(context);
     }
 }
@@ -235,6 +233,10 @@ void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, i
 
 void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes) {
     sqlite3_result_text64(context, nbytes == 0 ? "" : text, nbytes, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void npyext_result_blob(sqlite3_context *context, const void *bytes, size_t nbytes) {
+    sqlite3_result_blob64(context, nbytes == 0 ? "" : bytes, nbytes, SQLITE_TRANSIENT);
 }
 
 void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes) {
@@ -270,10 +272,7 @@ void npyext_result_value(sqlite3_context *context, const npyx_value *value) {
     case NPYX_VALUE_REAL: sqlite3_result_double(context, value->real); break;
     case NPYX_VALUE_TEXT: npyext_result_text(context, value->bytes, value->nbytes); break;
     case NPYX_VALUE_JSON: npyext_result_json(context, value->bytes, value->nbytes); break;
-    case NPYX_VALUE_BLOB:
-        sqlite3_result_blob64(context, value->nbytes == 0 ? "" : value->bytes, value->nbytes,
-                              SQLITE_TRANSIENT);
-        break;
+    case NPYX_VALUE_BLOB: npyext_result_blob(context, value->bytes, value->nbytes); break;
     default: sqlite3_result_null(context);
     }
 }

@@ -95,6 +95,8 @@ void npyext_result_argument(sqlite3_context *context, const npyext_argument *arg
 /* Text that is JSON for SQLite's JSON functions too; copied. */
 void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes);
 void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes);
+/* A BLOB; copied. bytes may be NULL where nbytes is 0: an empty BLOB all the same, of which SQLite would make NULL. */
+void npyext_result_blob(sqlite3_context *context, const void *bytes, size_t nbytes);
 
 /* Appends integers as a JSON array. */
 void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n);

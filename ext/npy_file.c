@@ -75,7 +75,7 @@ static int result_array(sqlite3_context *context, npyext_survey *survey) {
     }
     if (status != NPYX_OK)
         return npyext_result_error(context, npyext_scan_place(scan), &error);
-    sqlite3_result_blob64(context, out->nbytes == 0 ? "" : out->bytes, out->nbytes, SQLITE_TRANSIENT);
+    npyext_result_blob(context, out->bytes, out->nbytes);
     return SQLITE_OK;
 }
 

@@ -377,7 +377,7 @@ static inline int result_data(sqlite3_context *context, rows_cursor *rows) {
             return SQLITE_NOMEM;
     }
     /* copied by SQLite: the block is overwritten while aggregates still hold rows of it */
-    sqlite3_result_blob64(context, bytes, (sqlite3_uint64)rows->step_nbytes, SQLITE_TRANSIENT);
+    npyext_result_blob(context, bytes, (size_t)rows->step_nbytes);
     return SQLITE_OK;
 }
 

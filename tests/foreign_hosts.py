@@ -78,7 +78,8 @@ READING = {
     " FROM npy_elements('**') WHERE on_error = 'skip'",
     "steps": "SELECT path, row, hex(data) FROM npy_rows('*.npy', '', '::-2') WHERE on_error = 'skip'",
     # Sums of more than a few numbers depend on the order of additions, which is the processor's.
-    "statistics": """SELECT path, name, field_name, count, nulls, infs, zeros, hex(min), hex(max), argmin, argmax, crc32, error,
+    "statistics": """SELECT path, name, field_name, count, nulls, infs, zeros,
+        iif(typeof(min) = 'real', min, hex(min)), iif(typeof(max) = 'real', max, hex(max)), argmin, argmax, crc32, error,
         mean, std, typeof(sum) FROM npy_stats('**')""",
     "histograms": "SELECT path, bin, lo, hi, count FROM npy_histogram('*.ten')",
     "filters": "SELECT path, name, idx FROM npy_elements('**') WHERE value > 1 AND on_error = 'skip'",

@@ -276,3 +276,10 @@ def test_rows_of_bfloat16_could_not_be_added(db, folder):
 def test_pieces_of_the_path_that_was_written(db, folder):
     sql = "SELECT path, parts, stem, parent FROM npy_write('./out.npy', npy_from_json('[1]'))"
     assert row(db, sql) == ("./out.npy", '["out.npy"]', "out", "")
+
+
+@pytest.mark.parametrize("astype", [None, "<f4", ">f8"])
+def test_data_of_converted_rows_without_items_was_null(db, folder, astype):
+    np.save(folder / "empty.npy", np.zeros((2, 0)))
+    rows = "SELECT data, value FROM npy_rows WHERE source = ?" + (" AND astype = ?" if astype else "")
+    assert db.execute(rows, [str(folder / "empty.npy")] + [astype] * bool(astype)).fetchall() == [(b"", "[]")] * 2
