@@ -17,7 +17,7 @@ export CC SQLITE3 PYTHON
 
 comma    := ,
 warnings  = -Wall -Wextra -Wconversion $(WERROR)
-base      = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden $(warnings)
+base      = -std=c11 -D_GNU_SOURCE -Isrc -Iext -fPIC -fvisibility=hidden $(warnings)
 sanitizer = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 libraries = -lz -lminizip -lm
 
@@ -29,10 +29,10 @@ extension_release = npyext.so
 extension_asan    = .build/asan/npyext.so
 extension_coverage = .build/coverage/npyext.so
 
-codec := $(sort $(wildcard src/*.c))
-sql   := $(sort $(wildcard ext/*.c))
+codec := $(sort $(wildcard src/*/*.c))
+sql   := $(sort $(wildcard ext/*/*.c))
 # Code of ext/ that knows no SQLite and is tested without it.
-plain := $(sort $(wildcard ext/pattern*.c ext/paths.c))
+plain := $(sort $(wildcard ext/source/pattern*.c ext/source/paths.c))
 units := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 
 .PHONY: all
@@ -284,7 +284,7 @@ two-writers: npyext.so ## Writers of the same paths for SECONDS=30, with random 
 PREFIX     = /usr/local
 LIBDIR     = $(PREFIX)/lib
 INCLUDEDIR = $(PREFIX)/include
-version   := $(shell sed -n 's/^.define NPYEXT_VERSION "\(.*\)"/\1/p' ext/version.h)
+version   := $(shell sed -n 's/^.define NPYEXT_VERSION "\(.*\)"/\1/p' ext/core/version.h)
 
 # The extension lies in LIBDIR itself, as Debian's mod_spatialite and libsqlite3_mod_* do: dlopen looks into the
 # system's library folders, so that `.load npyext` works by its bare name when LIBDIR is one of these
@@ -301,7 +301,9 @@ installed = npyext.so libnpyx.a pkgconfig/npyx.pc
 install: npyext.so .build/install/libnpyx.a ## Install extension, codec and SQL (PREFIX, LIBDIR, INCLUDEDIR, DESTDIR)
 	install -d $(addprefix '$(DESTDIR),$(LIBDIR)/pkgconfig' $(INCLUDEDIR)/npyx' $(PREFIX)/share/npyext/sql')
 	install -m 644 npyext.so .build/install/libnpyx.a '$(DESTDIR)$(LIBDIR)'
-	install -m 644 $$($(CC) -MM src/npyx.h | tr -d '\\' | sed 's/^[^:]*://') '$(DESTDIR)$(INCLUDEDIR)/npyx'
+	for header in $$($(CC) -MM -Isrc src/npyx.h | tr -d '\\' | sed 's/^[^:]*://'); do \
+	    install -D -m 644 "$$header" '$(DESTDIR)$(INCLUDEDIR)/npyx/'"$${header#src/}" || exit 1; \
+	done
 	install -m 644 sql/*.sql '$(DESTDIR)$(PREFIX)/share/npyext/sql'
 	sed -i "s|load_extension('./npyext')|load_extension('$(LIBDIR)/npyext')|" '$(DESTDIR)$(PREFIX)/share/npyext/sql'/*.sql
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(version)|' \
@@ -315,13 +317,13 @@ uninstall: ## Remove what install has put there, given the same variables
 .PHONY: amalgamation
 amalgamation: .build/amalgamation/npyext.c ## Make .build/amalgamation/npyext.c and npyext.h, all of it in one C file
 
-.build/amalgamation/npyext.c: ext/amalgamate.py ext/c_text.py $(wildcard src/*.[ch] ext/*.[ch]) LICENSE
-	$(PYTHON) -B ext/amalgamate.py $(@D)
+.build/amalgamation/npyext.c: ext/tools/amalgamate.py ext/tools/c_text.py $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch]) LICENSE
+	$(PYTHON) -B ext/tools/amalgamate.py $(@D)
 
 # minizip and zlib are linked in, their names hidden, and nothing is asked of a glibc newer than 2.17, whose
 # threads and dlopen are libraries of their own.
 threads_2_17         = $(wildcard /lib/x86_64-linux-gnu/libpthread.so.0 /lib/x86_64-linux-gnu/libdl.so.2)
-flags_standalone     = $(CFLAGS) -include ext/standalone.h -ffile-prefix-map='$(CURDIR)'=.
+flags_standalone     = $(CFLAGS) -include ext/tools/standalone.h -ffile-prefix-map='$(CURDIR)'=.
 libraries_standalone = -s -Wl,-Bstatic -lminizip -lz -Wl,-Bdynamic -Wl,--exclude-libs,ALL -Wl,-z,defs \
     $(if $(threads_2_17),-Wl$(comma)--no-as-needed $(threads_2_17) -Wl$(comma)--as-needed,-lpthread -ldl) -lm
 extension_standalone = .build/standalone/npyext.so
@@ -361,9 +363,16 @@ bench: npyext.so ## Measure the speed contract side by side with its peers; writ
 lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes what
 	@sh tests/lint.sh
 
+.PHONY: graph
+graph: ## Draw who includes what, folder by folder, as .build/graph.svg (graphviz)
+	@sh tests/install-packages.sh graph
+	@mkdir -p .build
+	@$(PYTHON) -B tests/floors.py graph > .build/graph.dot
+	dot -Tsvg -o .build/graph.svg .build/graph.dot
+
 .PHONY: format
 format: ## Lay the C files out as .clang-format says
-	clang-format -i $(wildcard src/*.[ch] ext/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] tests/host/*.[ch])
+	clang-format -i $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] tests/host/*.[ch])
 
 .PHONY: deps
 deps: ## Install what any of these targets needs

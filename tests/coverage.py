@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 def counts():
     """{file: {line: how often}} of src/."""
     lines = collections.defaultdict(lambda: collections.defaultdict(int))
-    notes = sorted(glob.glob(os.path.join(ROOT, ".build", "coverage", "src", "*.gcno")))
+    notes = sorted(glob.glob(os.path.join(ROOT, ".build", "coverage", "src", "*", "*.gcno")))
     output = subprocess.run(["gcov", "--json-format", "--stdout", *notes], stdout=subprocess.PIPE, check=True, cwd=ROOT).stdout
     for document in output.decode().splitlines():
         for file in json.loads(document)["files"] if document else ():

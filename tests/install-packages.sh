@@ -1,7 +1,7 @@
 #!/bin/sh
 # install-packages.sh GROUP...: install what the targets of the Makefile need and the machine lacks.
 #
-# Groups: demo (building, too), check, clients, root, valgrind, lint, fuzz. Says nothing and touches nothing when all is
+# Groups: demo (building, too), check, clients, root, valgrind, graph, lint, fuzz. Says nothing and touches nothing when all is
 # there. Where there is no apt-get, or no way to become root, it names what is missing and fails.
 set -eu
 
@@ -16,10 +16,11 @@ packages() {
     clients) echo python3-venv curl npm g++ ;;
     root) echo debootstrap ;;
     valgrind) echo valgrind libc6-dbg ;;
+    graph) echo graphviz python3 ;;
     lint) echo clang clang-format clang-tidy binutils ;;
     fuzz) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev python3 python3-numpy clang libclang-rt-14-dev ;;
     *)
-        echo "install-packages.sh: no group '$1' (demo, check, clients, root, valgrind, lint, fuzz)" >&2
+        echo "install-packages.sh: no group '$1' (demo, check, clients, root, valgrind, graph, lint, fuzz)" >&2
         exit 2
         ;;
     esac
@@ -42,6 +43,7 @@ is_there() {
     python3) command_is_there "$python" ;;
     python3-venv) module_is_there ensurepip ;;
     python3-*) module_is_there "${1#python3-}" ;;
+    graphviz) command_is_there dot ;;
     binutils) command_is_there nm ;;
     libc6-dbg) test -d /usr/lib/debug/.build-id ;;
     libclang-rt-*) test -n "$(find "$(clang -print-resource-dir 2>/dev/null)/lib" -name 'libclang_rt.fuzzer*' 2>/dev/null)" ;;

@@ -21,7 +21,7 @@ layout() { find src ext tests/unit tests/fuzz tests/host -name '*.[ch]' -exec cl
 analysis() {
     mkdir -p .build
     find src ext -name '*.c' | sort | xargs -n 1 -P "$(nproc || echo 1)" \
-        sh -c 'clang-tidy --quiet "$0" -- -std=c11 -D_GNU_SOURCE 2>>.build/clang-tidy.log'
+        sh -c 'clang-tidy --quiet "$0" -- -std=c11 -D_GNU_SOURCE -Isrc -Iext 2>>.build/clang-tidy.log'
 }
 
 # Nothing but the entry points may be seen from outside: hosts load other extensions beside this one.
@@ -51,21 +51,23 @@ calls() {
 }
 
 # A path is opened or looked up by the host's root alone, and what is done below an open folder stays with the
-# files that are written: any other way to the file system would not be confined. ext/standalone.h gives calls other
-# names, and makes none; ext/second_library.c reads the shared object itself.
+# files that are written: any other way to the file system would not be confined. ext/tools/standalone.h gives calls other
+# names, and makes none; ext/entry/second_library.c reads the shared object itself.
 file_system() {
     by_path='open|open64|creat|fopen|freopen|opendir|scandir|ftw|nftw|glob|stat|lstat|statx|access|euidaccess|readlink|realpath'
     by_path="$by_path|unlink|rename|link|symlink|mkdir|rmdir|remove|truncate|chmod|chown|mkstemp|mkfifo|mknod|chdir|syscall"
     by_entry='openat|openat2|fstatat|faccessat|readlinkat|unlinkat|renameat|renameat2|linkat|symlinkat|mkdirat|mkfifoat|mknodat|fchmodat|fchownat|fchdir'
-    others=$(ls src/*.[ch] ext/*.[ch] | grep -vxE 'src/(root|file_system)\.c|ext/standalone\.h|ext/second_library\.c')
-    not_targets=$(echo "$others" | grep -vxE 'src/target(_[a-z]+)?\.c')
+    others=$(ls src/*/*.[ch] ext/*/*.[ch] | grep -vxE 'src/io/(root|file_system)\.c|ext/tools/standalone\.h|ext/entry/second_library\.c')
+    not_targets=$(echo "$others" | grep -vxE 'src/io/target(_[a-z]+)?\.c')
     # shellcheck disable=SC2086
     if calls "$by_path" $others || calls "$by_entry" $not_targets; then return 1; fi
 }
 
+floors() { "${PYTHON:-/usr/bin/python3}" -B tests/floors.py check; }
+
 scripts() {
     for script in .ci/run tests/*.sh tests/demo/*.sh; do sh -n "$script" || return 1; done
-    "${PYTHON:-/usr/bin/python3}" - tests/*.py tests/*/*.py ext/*.py ext/python/*.py ext/python/*/*.py <<'END'
+    "${PYTHON:-/usr/bin/python3}" - tests/*.py tests/*/*.py ext/tools/*.py ext/python/*.py ext/python/*/*.py <<'END'
 import ast, sys
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as file:
@@ -77,8 +79,8 @@ check "layout (clang-format)" layout
 check "static analysis (clang-tidy)" analysis
 check "only entry points are exported" exports
 check "the codec knows no SQLite" only '' '.*sqlite3(ext)?\.h' src
-check "the codec knows nothing of ext/" only '' '(\.\./)?ext/' src
-check "only the zip files of the codec include minizip" only 'src/(archive_npz|zip_[a-z_]*)\.c' '(minizip/)?(unzip|zip|ioapi)\.h' src ext
+check "no file includes a floor above its own" floors
+check "only the zip files of the codec include minizip" only 'src/format/(archive_npz|zip_[a-z_]*)\.c' '(minizip/)?(unzip|zip|ioapi)\.h' src ext
 check "paths are opened in one place" file_system
 check "scripts parse" scripts
 exit "$failed"

@@ -36,7 +36,7 @@ def made(*targets):
 
 @functools.lru_cache(maxsize=None)
 def version():
-    with open(os.path.join(shell.ROOT, "ext", "version.h")) as file:
+    with open(os.path.join(shell.ROOT, "ext", "core", "version.h")) as file:
         return re.search(r'NPYEXT_VERSION "([^"]+)"', file.read())[1]
 
 

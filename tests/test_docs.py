@@ -96,7 +96,7 @@ LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 def texts_of_the_source():
     """The string literals of src/ and ext/, adjacent ones joined, with a NUL for each %-directive."""
     texts = set()
-    for path in [*glob.glob(os.path.join(shell.ROOT, "src", "*.[ch]")), *glob.glob(os.path.join(shell.ROOT, "ext", "*.[ch]"))]:
+    for path in [*glob.glob(os.path.join(shell.ROOT, "src", "*", "*.[ch]")), *glob.glob(os.path.join(shell.ROOT, "ext", "*", "*.[ch]"))]:
         with open(path) as file:
             code = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
         for found in re.findall(rf"{LITERAL}(?:\s*(?:PRI\w+\s*)?{LITERAL})*", code):

@@ -205,9 +205,9 @@ def test_one_file_holds_the_sources_and_no_more():
     packages.made("amalgamation")
     with open(os.path.join(AMALGAMATION, "npyext.c")) as file:
         parts = re.findall(r"^/\* =+ (\S+) =+ \*/$", file.read(), re.M)
-    sources = [path for folder in ("src", "ext") for path in glob.glob(f"{folder}/*.c", root_dir=shell.ROOT)]
+    sources = [path for folder in ("src", "ext") for path in glob.glob(f"{folder}/*/*.c", root_dir=shell.ROOT)]
     assert sorted(path for path in parts if path.endswith(".c")) == sorted(sources)
-    assert all(re.match("(src|ext)/[a-z0-9_]+\\.[ch]$", path) for path in parts) and len(parts) == len(set(parts))
+    assert all(re.match("(src|ext)/([a-z]+/)?[a-z0-9_]+\\.[ch]$", path) for path in parts) and len(parts) == len(set(parts))
 
 
 @pytest.fixture(scope="module")
@@ -262,8 +262,8 @@ def test_one_file_is_a_part_of_a_program(compiler, tmp_path, patience_for):
 
 @pytest.fixture(scope="module")
 def c_text():
-    """ext/c_text.py, which the generator reads C with."""
-    spec = importlib.util.spec_from_file_location("c_text", os.path.join(shell.ROOT, "ext", "c_text.py"))
+    """ext/tools/c_text.py, which the generator reads C with."""
+    spec = importlib.util.spec_from_file_location("c_text", os.path.join(shell.ROOT, "ext", "tools", "c_text.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

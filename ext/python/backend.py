@@ -46,7 +46,7 @@ def read(*parts):
 
 
 def version():
-    return re.search(rb'NPYEXT_VERSION "([^"]+)"', read(ROOT, "ext", "version.h"))[1].decode()
+    return re.search(rb'NPYEXT_VERSION "([^"]+)"', read(ROOT, "ext", "core", "version.h"))[1].decode()
 
 
 def platform_tag(extension):

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/npyx.h"
+#include "npyx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -81,7 +81,7 @@ def ten_files():
 
 
 def dtype_texts():
-    with open(os.path.join(HERE, "..", "..", "src", "dtype_parse.c"), encoding="utf-8") as source:
+    with open(os.path.join(HERE, "..", "..", "src", "array", "dtype_parse.c"), encoding="utf-8") as source:
         yield from re.findall(r'^    \{"([^"]+)", NPYX_', source.read(), re.M)
     rng = np.random.default_rng(4)
     for dtype in arrays.SCALARS:

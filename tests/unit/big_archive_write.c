@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../src/archive_write.h"
+#include "format/archive_write.h"
 #include "unit_host.h"
 
 enum { PIECE_NELEM = 1 << 20 };

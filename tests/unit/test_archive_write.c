@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "../../src/archive_write.h"
-#include "../../src/bytes.h"
-#include "../../src/name_set.h"
+#include "format/archive_write.h"
+#include "base/bytes.h"
+#include "base/name_set.h"
 #include "unit_host.h"
 
 static unit_host unit;

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "../../src/blocks.h"
-#include "../../src/slice.h"
-#include "../../src/subview.h"
+#include "walk/blocks.h"
+#include "array/slice.h"
+#include "array/subview.h"
 #include "unit_host.h"
 
 static unit_host unit;

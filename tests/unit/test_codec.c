@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/npyx.h"
+#include "npyx.h"
 #include "unit_host.h"
 
 static unit_host unit;

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "../../src/convert.h"
-#include "../../src/npyx.h"
+#include "item/convert.h"
+#include "npyx.h"
 #include "unit_host.h"
 
 enum { MAX_NELEM = 200, MAX_NBYTES = MAX_NELEM * 32 };

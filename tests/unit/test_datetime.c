@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/datetime.h"
+#include "text/datetime.h"
 
 static const char *datetime_text(int64_t value, npyx_unit unit, int32_t multiple) {
     static char text[NPYX_DATETIME_TEXT_NBYTES + 17];

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/datetime.h"
+#include "text/datetime.h"
 
 static npyx_error error;
 

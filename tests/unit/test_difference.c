@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../../src/difference_kernels.h"
-#include "../../src/npyx.h"
+#include "stat/difference_kernels.h"
+#include "npyx.h"
 #include "unit_host.h"
 
 enum { NELEM = 512, ARRAY_NELEM = 30000 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/encode.h"
+#include "item/encode.h"
 #include "unit_host.h"
 
 enum { MAX_NBYTES = 256, GUARD = 0xa5 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/expect.h"
+#include "array/expect.h"
 #include "unit_host.h"
 
 static unit_host unit;

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "../../src/bytes.h"
-#include "../../src/filter.h"
-#include "../../src/filter_kernels.h"
-#include "../../src/npyx.h"
+#include "base/bytes.h"
+#include "item/filter.h"
+#include "item/filter_kernels.h"
+#include "npyx.h"
 #include "unit_host.h"
 
 enum { MAX_NELEM = 330, MAX_NBYTES = MAX_NELEM * 32 };

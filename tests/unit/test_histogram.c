@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "../../src/bytes.h"
-#include "../../src/histogram.h"
+#include "base/bytes.h"
+#include "stat/histogram.h"
 #include "unit_host.h"
 
 static unit_host unit;

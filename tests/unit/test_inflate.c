@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/source.h"
+#include "io/source.h"
 #include "rounds.h"
 #include "unit_host.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/json_text.h"
+#include "text/json_text.h"
 #include "unit_host.h"
 
 static unit_host unit;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/literal.h"
+#include "text/literal.h"
 #include "unit_host.h"
 
 static unit_host unit;

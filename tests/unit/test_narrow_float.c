@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/narrow_float.h"
+#include "text/narrow_float.h"
 
 static void assert_same_f32(float actual, float expected) {
     if (isnan(expected))

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/narrow_float.h"
-#include "../../src/number_text.h"
+#include "text/narrow_float.h"
+#include "text/number_text.h"
 #include "rounds.h"
 
 static uint64_t random_state;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../ext/pattern.h"
+#include "source/pattern.h"
 
 /* A host that counts what is alive, and that can run out of memory or stop. */
 typedef struct trial {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "../../src/read_ahead.h"
+#include "io/read_ahead.h"
 #include "unit_host.h"
 
 enum { NWORDS = 1 << 18, BLOCK_NBYTES = 24000, OFF = 1001 };

@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "../../ext/pattern.h"
-#include "../../src/file_system.h"
-#include "../../src/target.h"
+#include "source/pattern.h"
+#include "io/file_system.h"
+#include "io/target.h"
 #include "unit_host.h"
 
 static unit_host unit;

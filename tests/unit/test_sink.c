@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/sink.h"
+#include "io/sink.h"
 #include "unit_host.h"
 
 enum { BUFFERED_NBYTES = 1 << 18, ROOM_NBYTES = 1 << 22 };

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/siphash.h"
+#include "base/siphash.h"
 
 enum { NVECTORS = 64 };
 

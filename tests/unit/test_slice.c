@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/slice.h"
+#include "array/slice.h"
 
 enum { OFF = 128, ITEMSIZE = 8 };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/target_file.h"
+#include "io/target_file.h"
 #include "unit_host.h"
 
 /* Nothing but array files is replaced. */

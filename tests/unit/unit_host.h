@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "../../src/host.h"
+#include "base/host.h"
 
 typedef struct unit_host {
     npyx_host host;

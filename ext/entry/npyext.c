@@ -1,0 +1,224 @@
+/* The entry points, and the one table of what they register with which flags. */
+#include <sqlite3ext.h>
+
+#pragma GCC visibility push(hidden)
+SQLITE_EXTENSION_INIT1
+#pragma GCC visibility pop
+
+#include <pthread.h>
+#include <string.h>
+
+#include "function/functions.h"
+#include "function/introspection.h"
+#include "second_library.h"
+#include "value/aggregates.h"
+#include "value/array_makers.h"
+#include "value/scalars.h"
+
+/* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
+#ifndef SQLITE_RESULT_SUBTYPE
+#define SQLITE_RESULT_SUBTYPE 0x001000000
+#endif
+
+enum {
+    /* entry points */
+    EVERYWHERE = NPYEXT_ENTRY_ALL | NPYEXT_ENTRY_READONLY | NPYEXT_ENTRY_BLOB,
+    WITH_FILES = NPYEXT_ENTRY_ALL | NPYEXT_ENTRY_READONLY,
+    WITH_WRITING = NPYEXT_ENTRY_ALL,
+    /* flags of what has a module: npyext_declare_risk says what becomes of them */
+    READS = 0,
+    WRITES = SQLITE_DIRECTONLY,
+    /* Functions of an array give the same for the same one: a BLOB, or what a handle stands for while it is
+     * valid. They reach the disk through handles alone, never by a name that they are given. */
+    PURE = SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+    PURE_JSON = PURE | SQLITE_RESULT_SUBTYPE,
+    PURE_OF_JSON = PURE | SQLITE_SUBTYPE, /* looks whether an argument is JSON */
+    /* What tells of this process is not for a database to ask. */
+    OF_PROCESS = SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE
+};
+
+typedef struct registered {
+    const char *name;
+    int entry_points;
+    int flags;
+    const npyext_function *table_function;
+    const sqlite3_module *module;
+    /* scalars and aggregates */
+    int argc;
+    void (*function)(sqlite3_context *, int, sqlite3_value **);
+    void (*step)(sqlite3_context *, int, sqlite3_value **);
+    void (*final)(sqlite3_context *);
+} registered;
+
+#define TABLE(name_of, table)     .name = (name_of), .table_function = &(table)
+#define SCALAR(name_of, n, call)  .name = (name_of), .argc = (n), .function = (call)
+#define AGGREGATE(name_of, n, of) .name = (name_of), .argc = (n), .step = of##_step, .final = of##_final
+#define IN(which, with)           .entry_points = (which), .flags = (with)
+
+/* clang-format off */
+static const registered registrations[] = {
+    {TABLE("npy_meta", npyext_npy_meta),                     IN(EVERYWHERE, READS)},
+    {TABLE("npz_members", npyext_npz_members),               IN(EVERYWHERE, READS)},
+    {TABLE("ten_arrays", npyext_ten_arrays),                 IN(EVERYWHERE, READS)},
+    {TABLE("npy_rows", npyext_npy_rows),                     IN(EVERYWHERE, READS)},
+    {TABLE("npy_elements", npyext_npy_elements),             IN(EVERYWHERE, READS)},
+    {TABLE("npy_stats", npyext_npy_stats),                   IN(EVERYWHERE, READS)},
+    {TABLE("npy_histogram", npyext_npy_histogram),           IN(EVERYWHERE, READS)},
+    {TABLE("npy_compare", npyext_npy_compare),               IN(EVERYWHERE, READS)},
+    {TABLE("npy_file", npyext_npy_file),                     IN(EVERYWHERE, READS)},
+    {TABLE("npy_write", npyext_npy_write),                   IN(WITH_WRITING, WRITES)},
+    {.name = "npy", .module = &npyext_table_module,          IN(WITH_FILES, READS)},
+    {SCALAR("npyext_version", 0, npyext_version_function),   IN(EVERYWHERE, PURE)},
+    {SCALAR("npyext_debug", 0, npyext_debug_function),       IN(EVERYWHERE, OF_PROCESS)},
+    {SCALAR("npyext_counters", 0, npyext_counters_function), IN(EVERYWHERE, OF_PROCESS)},
+    {SCALAR("npy_shape", 1, npyext_shape_function),          IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_dtype", 1, npyext_dtype_function),          IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_ndim", 1, npyext_ndim_function),            IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_size", 1, npyext_size_function),            IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_valid", 1, npyext_valid_function),          IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_get", -1, npyext_get_function),             IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_get_or", -1, npyext_get_or_function),       IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_slice", 2, npyext_slice_function),          IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_json", 1, npyext_json_function),            IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_data", 1, npyext_data_function),            IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_json", 1, npyext_from_json_function),  IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_json", 2, npyext_from_json_function),  IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_data", 3, npyext_from_data_function),  IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_member", 2, npyext_member_function),        IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_astype", 2, npyext_astype_function),        IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_reshape", 2, npyext_reshape_function),      IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_order", 2, npyext_order_function),          IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_transpose", 1, npyext_transpose_function),  IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_transpose", 2, npyext_transpose_function),  IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_array", 1, npyext_npy_array),            IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_array", 2, npyext_npy_array),            IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_array", 3, npyext_npy_array),            IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_stack", 1, npyext_npy_stack),            IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_stack", 2, npyext_npy_stack),            IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_records", -1, npyext_npy_records),       IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npz_archive", 2, npyext_npz_archive),        IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npz_archive", 3, npyext_npz_archive),        IN(EVERYWHERE, PURE)},
+    {AGGREGATE("ten_archive", 1, npyext_ten_archive),        IN(EVERYWHERE, PURE)},
+    {AGGREGATE("ten_archive", 2, npyext_ten_archive),        IN(EVERYWHERE, PURE)},
+};
+/* clang-format on */
+
+/* Each registration holds a reference to the connection, given back by its destructor, which a failure runs
+ * too. */
+static int add(sqlite3 *db, const registered *row, npyext_connection *connection) {
+    if (row->table_function != NULL) {
+        npyext_registration *registration =
+            npyext_registration_new(connection, row->table_function, row->flags);
+        if (registration == NULL)
+            return SQLITE_NOMEM;
+        return sqlite3_create_module_v2(db, row->name, row->table_function->module, registration,
+                                        npyext_registration_free);
+    }
+    connection->nreferences++;
+    if (row->module != NULL)
+        return sqlite3_create_module_v2(db, row->name, row->module, connection, npyext_connection_release);
+    int flags = row->flags;
+    if (connection->policy.entry_point == NPYEXT_ENTRY_BLOB) /* nothing there tells of a file */
+        flags = (flags & ~SQLITE_DIRECTONLY) | SQLITE_INNOCUOUS;
+    return sqlite3_create_function_v2(db, row->name, row->argc, SQLITE_UTF8 | flags, connection,
+                                      row->function, row->step, row->final, npyext_connection_release);
+}
+
+/* SQLITE_DONE when nothing is loaded yet. A second load would replace functions that its own SELECT
+ * load_extension(...) keeps busy, and one by another entry point would leave the functions of the first
+ * beside its own: it is refused, in whichever order. */
+static int check_loaded(sqlite3 *db, npyext_entry_point entry_point, char **message) {
+    const char *name = npyext_entry_name(entry_point);
+    char expected[80];
+    sqlite3_snprintf(sizeof expected, expected, "\"entry_point\":\"%s\"", name);
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, "SELECT npyext_debug()", -1, &statement, NULL);
+    if (code == SQLITE_ERROR) { /* there is no such function */
+        /* forgets that: sqlite3_open takes an error that an automatic extension leaves behind for its own */
+        sqlite3_exec(db, "", NULL, NULL, NULL);
+        return SQLITE_DONE;
+    }
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (text != NULL && strstr(text, expected) != NULL) {
+        code = SQLITE_OK;
+    } else if (code == SQLITE_NOMEM || sqlite3_errcode(db) == SQLITE_NOMEM) {
+        code = SQLITE_NOMEM;
+    } else {
+        *message = sqlite3_mprintf("npyext is loaded already by another entry point than %s; a connection "
+                                   "keeps the one that it began with",
+                                   name);
+        code = SQLITE_ERROR;
+    }
+    sqlite3_finalize(statement);
+    return code;
+}
+
+static int load(sqlite3 *db, char **message, npyext_entry_point entry_point) {
+    npyext_connection *connection = NULL;
+    if (sqlite3_libversion_number() < 3037000) {
+        *message = sqlite3_mprintf("npyext needs SQLite 3.37 or newer; this is %s", sqlite3_libversion());
+        return SQLITE_ERROR;
+    }
+    int code = check_loaded(db, entry_point, message);
+    if (code != SQLITE_DONE)
+        return code;
+    code = npyext_connection_new(db, entry_point, &connection, message);
+    if (code != SQLITE_OK)
+        return code;
+    for (size_t i = 0; i < sizeof registrations / sizeof registrations[0] && code == SQLITE_OK; i++) {
+        if (registrations[i].entry_points & (int)entry_point)
+            code = add(db, &registrations[i], connection);
+    }
+    npyext_connection_release(connection);
+    return code;
+}
+
+#if defined(SQLITE_CORE) || defined(SQLITE_OMIT_LOAD_EXTENSION)
+
+static int enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
+                 npyext_entry_point entry_point) {
+    (void)api;
+    return load(db, message, entry_point);
+}
+
+#else
+
+/* SQLITE_EXTENSION_INIT2, which writes what all threads read, by one thread at a time and only once: the
+ * routines of another library are not for this object to call. */
+static int enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
+                 npyext_entry_point entry_point) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    npyext_entry_function of_copy = NULL;
+    pthread_mutex_lock(&mutex);
+    if (sqlite3_api == NULL)
+        SQLITE_EXTENSION_INIT2(api);
+    bool is_own = sqlite3_api == api;
+    if (!is_own)
+        of_copy = npyext_entry_of_copy(npyext_entry_name(entry_point), registrations, message, api);
+    pthread_mutex_unlock(&mutex);
+    if (is_own)
+        return load(db, message, entry_point);
+    return of_copy == NULL ? SQLITE_ERROR : of_copy(db, message, api);
+}
+
+#endif
+
+#define ENTRY_POINT __attribute__((visibility("default"))) int
+
+ENTRY_POINT sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+ENTRY_POINT sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+ENTRY_POINT sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+
+int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+    return enter(db, message, api, NPYEXT_ENTRY_ALL);
+}
+
+int sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+    return enter(db, message, api, NPYEXT_ENTRY_READONLY);
+}
+
+int sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+    return enter(db, message, api, NPYEXT_ENTRY_BLOB);
+}

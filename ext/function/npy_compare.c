@@ -1,0 +1,421 @@
+/* npy_compare(a, b): two files or arrays, array by array. */
+#include <math.h>
+#include <string.h>
+
+#include "functions.h"
+#include "scan/array_side.h"
+#include "scan/scan.h"
+
+enum {
+    NAME,
+    STATUS,
+    MAX_ABS,
+    MAX_REL,
+    RMS,
+    DIFFERING,
+    FIRST_AT,
+    ERROR,
+    A,
+    B,
+    ON_ERROR,
+    ERROR_KIND,
+    ARRAY_KEY,
+    NCOLUMNS
+};
+
+/* With columns that need no more than to know whether and where items differ, reading stops there. */
+enum { NEEDS_FIRST = NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_ITEMS, NEEDS_EVERY = NEEDS_FIRST | NPYEXT_NEEDS_CRC };
+
+static const npyext_column columns[NCOLUMNS] = {
+    [NAME] = NPYEXT_NAME(false),
+    [STATUS] = NPYEXT_OUTPUT("status TEXT", NEEDS_FIRST),
+    [MAX_ABS] = NPYEXT_OUTPUT("max_abs REAL", NEEDS_EVERY),
+    [MAX_REL] = NPYEXT_OUTPUT("max_rel REAL", NEEDS_EVERY),
+    [RMS] = NPYEXT_OUTPUT("rms REAL", NEEDS_EVERY),
+    [DIFFERING] = NPYEXT_OUTPUT("differing INTEGER", NEEDS_EVERY),
+    [FIRST_AT] = NPYEXT_OUTPUT("first_at INTEGER", NEEDS_FIRST),
+    [ERROR] = NPYEXT_OUTPUT("error TEXT", NEEDS_EVERY),
+    [A] = NPYEXT_ARGUMENT("a BLOB", NPYEXT_SOURCE),
+    [B] = NPYEXT_ARGUMENT("b BLOB", NPYEXT_OTHER_SOURCE),
+    [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    [ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NEEDS_EVERY),
+    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+};
+
+typedef enum compared { EQUAL, DIFFERS, OTHER_SHAPE, OTHER_DTYPE, ONLY_A, ONLY_B, NCOMPARED } compared;
+
+static const char *const compared_names[NCOMPARED] = {"equal", "differs", "shape",
+                                                      "dtype", "only_a",  "only_b"};
+
+typedef struct compare_cursor {
+    sqlite3_vtab_cursor base;
+    npyext_scan scan; /* the arguments, and a's file */
+    npyext_files other_files;
+    npyext_opened other_opened;
+    npyext_array_side sides[2];
+    bool is_eof;
+    bool pairs_alone; /* either file holds one array, which are compared whatever their names */
+    int64_t next[2];  /* numbers in the listings: a's first, then what is left of b's */
+    /* the row at hand */
+    int faulty; /* the side that the error is of */
+    compared result;
+    bool has_items; /* difference is known */
+    npyx_difference difference;
+} compare_cursor;
+
+static int compare_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    npyext_connection *connection = ((npyext_vtab *)vtab)->connection;
+    compare_cursor *compare = sqlite3_malloc(sizeof *compare);
+    if (compare == NULL)
+        return SQLITE_NOMEM;
+    memset(compare, 0, sizeof *compare);
+    compare->is_eof = true;
+    compare->other_files.paths.arena.host = &connection->host;
+    for (int k = 0; k < 2; k++)
+        npyext_array_side_init(&compare->sides[k], &connection->host);
+    *cursor = &compare->base;
+    return SQLITE_OK;
+}
+
+/* Closes both files. */
+static void forget(compare_cursor *compare, npyext_connection *connection) {
+    for (int k = 0; k < 2; k++) {
+        npyext_array_side_clear(&compare->sides[k]);
+        compare->next[k] = 0;
+    }
+    npyext_opened_close(connection, &compare->other_opened);
+    npyext_files_clear(&compare->other_files);
+    compare->pairs_alone = compare->scan.has_error = compare->has_items = false;
+}
+
+static int compare_close(sqlite3_vtab_cursor *cursor) {
+    compare_cursor *compare = (compare_cursor *)cursor;
+    forget(compare, ((npyext_vtab *)cursor->pVtab)->connection);
+    npyext_scan_clear(&compare->scan);
+    sqlite3_free(compare);
+    return SQLITE_OK;
+}
+
+static int report(compare_cursor *compare) {
+    npyx_entry entry;
+    npyext_place place = npyext_array_side_place(&compare->sides[compare->faulty], &entry);
+    return npyext_report(compare->base.pVtab, place, &compare->scan.error);
+}
+
+/* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
+static bool becomes_row(compare_cursor *compare, int *code) {
+    npyext_fate fate = npyext_scan_fate(&compare->scan, &compare->scan.error);
+    *code = fate == NPYEXT_ENDS_QUERY ? report(compare) : SQLITE_OK;
+    compare->scan.has_error = fate == NPYEXT_BECOMES_ROW;
+    return compare->scan.has_error;
+}
+
+/* ---- both files ---- */
+
+/* As messages show what is meant before a file is open. */
+static const char *shown_source(const npyext_argument *source) {
+    enum { SHOWN_NBYTES = 300 };
+    if (source->type == SQLITE_BLOB)
+        return "BLOB";
+    return source->type == SQLITE_TEXT && source->nbytes <= SHOWN_NBYTES ? source->bytes : NULL;
+}
+
+static npyx_status check_one_file(const npyext_files *files, npyx_error *error) {
+    size_t nfiles = npyext_files_count(files);
+    if (nfiles == 1)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1, "names %zu files; npy_compare takes one on each side", nfiles);
+}
+
+/* The faults of the call: always errors. */
+static npyx_status resolve(compare_cursor *compare, npyx_error *error) {
+    npyext_scan *scan = &compare->scan;
+    const npyext_argument *other = &scan->arguments[NPYEXT_OTHER_SOURCE];
+    compare->sides[0].path = shown_source(&scan->arguments[NPYEXT_SOURCE]);
+    compare->sides[1].path = shown_source(other);
+    compare->faulty = 0;
+    npyx_status status = check_one_file(&scan->files, error);
+    if (status != NPYX_OK)
+        return status;
+    compare->faulty = 1;
+    status = npyext_files_resolve(scan->connection, other, &compare->other_files, error);
+    if (status == NPYX_OK)
+        status = check_one_file(&compare->other_files, error);
+    if (compare->other_files.is_many && !npyext_argument_is_given(&scan->arguments[NPYEXT_ON_ERROR]))
+        scan->on_error = NPYEXT_ROW;
+    return status;
+}
+
+static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
+    npyext_scan *scan = &compare->scan;
+    compare->faulty = 0;
+    npyx_status status = npyext_scan_next_file(scan, error);
+    compare->sides[0].archive = scan->opened.archive;
+    if (scan->path != NULL)
+        compare->sides[0].path = scan->path;
+    if (status == NPYX_OK) {
+        compare->faulty = 1;
+        const char *path = npyext_files_path(&compare->other_files, 0);
+        if (path != NULL)
+            compare->sides[1].path = path;
+        status = npyext_files_open(scan->connection, &compare->other_files, 0, scan->tick,
+                                   &compare->other_opened, error);
+        compare->sides[1].archive = compare->other_opened.archive;
+    }
+    const npyext_files *files[2] = {&scan->files, &compare->other_files};
+    for (int k = 0; k < 2 && status == NPYX_OK; k++) {
+        compare->faulty = k;
+        int64_t only_index = files[k]->is_handle ? files[k]->handle_index : -1;
+        status =
+            npyext_listing_read(&compare->sides[k].listing, compare->sides[k].archive, only_index, error);
+    }
+    return status;
+}
+
+static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
+    npyext_listed *only[2] = {NULL, NULL};
+    npyx_status status = NPYX_OK;
+    for (int k = 0; k < 2 && status == NPYX_OK && (k == 0 || only[0] != NULL); k++) {
+        compare->faulty = k;
+        status = npyext_array_side_find_only(&compare->sides[k], &only[k], error);
+    }
+    compare->pairs_alone = status == NPYX_OK && only[0] != NULL && only[1] != NULL;
+    return status;
+}
+
+/* ---- rows ---- */
+
+static bool has_same_shape(const npyx_array *a, const npyx_array *b) {
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0;
+}
+
+static npyx_status find_difference(compare_cursor *compare, npyx_error *error) {
+    npyx_view views[2];
+    npyx_difference_side sides[2] = {{NULL, &views[0]}, {NULL, &views[1]}};
+    npyx_status status = NPYX_OK;
+    for (int k = 0; k < 2 && status == NPYX_OK; k++) {
+        npyext_array_side *side = &compare->sides[k];
+        compare->faulty = k;
+        npyx_view_of_array(&side->array, &views[k]);
+        status = npyx_archive_open_payload(side->archive, side->listed->index, &sides[k].source, error);
+    }
+    bool stops_early = !(compare->scan.plan.needs & NPYEXT_NEEDS_CRC);
+    if (status == NPYX_OK)
+        status = npyx_difference_find(sides, stops_early, &compare->difference, &compare->faulty, error);
+    compare->has_items = status == NPYX_OK;
+    npyx_source_close(sides[0].source);
+    npyx_source_close(sides[1].source);
+    return status;
+}
+
+/* Compares the arrays at hand. */
+static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
+    const npyx_array *a = &compare->sides[0].array, *b = &compare->sides[1].array;
+    npyx_status status = NPYX_OK;
+    compare->result = OTHER_SHAPE;
+    if (!has_same_shape(a, b))
+        return NPYX_OK;
+    compare->result = OTHER_DTYPE;
+    if (npyx_difference_check(a->dtype, b->dtype) == NPYX_INCOMPARABLE)
+        return NPYX_OK;
+    for (int k = 0; k < 2 && status == NPYX_OK; k++) {
+        compare->faulty = k;
+        status = npyx_array_check_values(&compare->sides[k].array, error);
+    }
+    if (status != NPYX_OK)
+        return status;
+    if (!(compare->scan.plan.needs & NPYEXT_NEEDS_ITEMS))
+        return NPYX_OK;
+    status = find_difference(compare, error);
+    if (status == NPYX_OK && npyx_dtype_is_same(a->dtype, b->dtype))
+        compare->result = compare->difference.ndiffering == 0 ? EQUAL : DIFFERS;
+    return status;
+}
+
+/* Whether `name = ?` leaves the row out. */
+static bool is_pruned(const compare_cursor *compare, const npyext_listed *listed) {
+    const npyext_prune *prune = &compare->scan.name_prune;
+    return !compare->pairs_alone && npyext_prune_leaves_out(prune, listed->name, listed->name_nbytes);
+}
+
+/* What b has for an entry of a; NULL: nothing. */
+static npyext_listed *partner_of(compare_cursor *compare, const npyext_listed *listed) {
+    npyext_listing *listing = &compare->sides[1].listing;
+    if (!compare->pairs_alone)
+        return npyext_listing_find(listing, listed);
+    for (int64_t i = 0; i < listing->nentries; i++) {
+        npyx_error ignored;
+        npyext_listed *partner = &listing->entries[i];
+        if (!partner->is_taken &&
+            npyext_array_side_describe(&compare->sides[1], partner, &ignored) != NPYX_DONE)
+            return partner;
+    }
+    return NULL;
+}
+
+/* An entry of a, and its partner. NPYX_DONE: it is no array. */
+static npyx_status visit_a(compare_cursor *compare, npyext_listed *listed, npyx_error *error) {
+    npyext_listed *partner = partner_of(compare, listed);
+    if (is_pruned(compare, listed)) {
+        if (partner != NULL)
+            partner->is_taken = true;
+        return NPYX_DONE;
+    }
+    compare->faulty = 0;
+    npyx_status status = npyext_array_side_describe(&compare->sides[0], listed, error);
+    if (status == NPYX_DONE)
+        return NPYX_DONE;
+    if (partner != NULL)
+        partner->is_taken = true;
+    if (status != NPYX_OK)
+        return status;
+    compare->result = ONLY_A;
+    if (partner == NULL)
+        return NPYX_OK;
+    compare->faulty = 1;
+    status = npyext_array_side_describe(&compare->sides[1], partner, error);
+    if (status == NPYX_DONE)
+        return NPYX_OK;
+    return status == NPYX_OK ? compare_arrays(compare, error) : status;
+}
+
+/* The next entry that may be a row; NPYX_DONE: it is none. */
+static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
+    for (int k = 0; k < 2; k++) {
+        npyext_array_side *side = &compare->sides[k];
+        if (compare->next[k] == side->listing.nentries)
+            continue;
+        npyext_listed *listed = &side->listing.entries[compare->next[k]++];
+        if (listed->is_taken)
+            return NPYX_DONE;
+        if (k == 0)
+            return visit_a(compare, listed, error);
+        if (is_pruned(compare, listed))
+            return NPYX_DONE;
+        compare->faulty = 1;
+        compare->result = ONLY_B;
+        return npyext_array_side_describe(side, listed, error);
+    }
+    compare->is_eof = true;
+    return NPYX_DONE;
+}
+
+static int compare_next(sqlite3_vtab_cursor *cursor) {
+    compare_cursor *compare = (compare_cursor *)cursor;
+    npyext_connection *connection = ((npyext_vtab *)cursor->pVtab)->connection;
+    int code = SQLITE_OK;
+    bool found = false;
+    npyext_connection_begin(connection);
+    while (!found && !compare->is_eof && code == SQLITE_OK) {
+        compare->scan.has_error = compare->has_items = false;
+        compare->sides[0].listed = compare->sides[1].listed = NULL;
+        npyx_status status = visit_next(compare, &compare->scan.error);
+        found = status == NPYX_OK || (status != NPYX_DONE && becomes_row(compare, &code));
+        if (code == SQLITE_OK && npyx_poll(&connection->host, &compare->scan.error) != NPYX_OK)
+            code = report(compare);
+    }
+    /* what array_key tells rows apart by: the same for the same arrays, whatever was pruned before them */
+    compare->scan.index = compare->next[0] + compare->next[1];
+    return code;
+}
+
+/* Of an argument, or of what a name is to equal: there is no row, and the scan has not begun. */
+static bool has_null(const npyext_scan *scan) {
+    if (scan->name_prune.text.type == SQLITE_NULL)
+        return true;
+    for (int role = 0; role < NPYEXT_NROLES; role++) {
+        if (scan->arguments[role].type == SQLITE_NULL)
+            return true;
+    }
+    return false;
+}
+
+static int compare_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
+                          sqlite3_value **argv) {
+    (void)argc;
+    compare_cursor *compare = (compare_cursor *)cursor;
+    npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
+    npyext_scan *scan = &compare->scan;
+    npyx_error *error = &compare->scan.error;
+    npyext_connection_begin(vtab->connection);
+    forget(compare, vtab->connection);
+    compare->is_eof = true;
+    npyx_status status = npyext_scan_begin(scan, vtab, idx_num, sentence, true, argv, error);
+    if (status != NPYX_OK)
+        return npyext_report(cursor->pVtab, npyext_scan_place(scan), error);
+    if (has_null(scan))
+        return SQLITE_OK;
+    status = resolve(compare, error);
+    if (status != NPYX_OK)
+        return report(compare);
+    status = open_files(compare, error);
+    if (status == NPYX_OK)
+        status = pair_alone(compare, error);
+    if (status != NPYX_OK) {
+        int code = SQLITE_OK;
+        compare->is_eof = !becomes_row(compare, &code);
+        compare->next[0] = compare->sides[0].listing.nentries; /* its row is all there is to say */
+        compare->next[1] = compare->sides[1].listing.nentries;
+        return code;
+    }
+    compare->is_eof = false;
+    return compare_next(cursor);
+}
+
+static int compare_eof(sqlite3_vtab_cursor *cursor) {
+    return ((compare_cursor *)cursor)->is_eof;
+}
+
+/* a's name, or b's when a is a .npy, which has none. */
+static void result_name(sqlite3_context *context, const compare_cursor *compare) {
+    const npyext_listed *a = compare->sides[0].listed, *b = compare->sides[1].listed;
+    const npyext_listed *shown = a != NULL && (a->name_nbytes > 0 || b == NULL) ? a : b;
+    if (shown != NULL)
+        npyext_result_text(context, shown->name, shown->name_nbytes);
+}
+
+static void result_error_text(sqlite3_context *context, const compare_cursor *compare) {
+    npyx_entry entry;
+    if (compare->scan.has_error)
+        npyext_result_fault(context, npyext_array_side_place(&compare->sides[compare->faulty], &entry),
+                            &compare->scan.error);
+}
+
+/* SQLite makes NULL of a NaN. */
+static int compare_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    compare_cursor *compare = (compare_cursor *)cursor;
+    const npyx_difference *difference = &compare->difference;
+    if (npyext_result_common(context, &compare->scan, column))
+        return SQLITE_OK;
+    bool is_item_column = column >= MAX_ABS && column <= FIRST_AT;
+    if (is_item_column && (!compare->has_items || (column == FIRST_AT && difference->first_at < 0)))
+        return SQLITE_OK;
+    switch (column) {
+    case NAME: result_name(context, compare); break;
+    case STATUS:
+        if (!compare->scan.has_error)
+            sqlite3_result_text(context, compared_names[compare->result], -1, SQLITE_STATIC);
+        break;
+    case MAX_ABS: sqlite3_result_double(context, difference->max_abs); break;
+    case MAX_REL: sqlite3_result_double(context, difference->max_rel); break;
+    case RMS: sqlite3_result_double(context, difference->rms); break;
+    case DIFFERING: sqlite3_result_int64(context, difference->ndiffering); break;
+    case FIRST_AT: sqlite3_result_int64(context, difference->first_at); break;
+    default: result_error_text(context, compare); break;
+    }
+    return SQLITE_OK;
+}
+
+static const sqlite3_module module =
+    NPYEXT_MODULE(compare_open, compare_close, compare_filter, compare_next, compare_eof, compare_column);
+
+const npyext_function npyext_npy_compare = {
+    .name = "npy_compare",
+    .columns = columns,
+    .ncolumns = NCOLUMNS,
+    .key = "array_key",
+    .takes_two = true,
+    .has_error_column = true,
+    .estimated_nrows = 100,
+    .module = &module,
+};

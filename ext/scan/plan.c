@@ -1,0 +1,357 @@
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "source/prospect.h"
+
+npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function,
+                                             int flags) {
+    npyext_registration *registration = sqlite3_malloc(sizeof *registration);
+    if (registration == NULL)
+        return NULL;
+    *registration = (npyext_registration){.connection = connection, .function = function, .flags = flags};
+    connection->nreferences++;
+    return registration;
+}
+
+void npyext_registration_free(void *registration) {
+    npyext_registration *freed = registration;
+    npyext_connection_release(freed->connection);
+    sqlite3_free(freed);
+}
+
+/* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to array.
+ */
+static int declare(sqlite3 *db, const npyext_function *function) {
+    sqlite3_str *text = sqlite3_str_new(db);
+    sqlite3_str_appendall(text, "CREATE TABLE x(");
+    for (int i = 0; i < function->ncolumns; i++)
+        sqlite3_str_appendf(text, "%s%s%s", i == 0 ? "" : ", ", function->columns[i].declaration,
+                            function->columns[i].is_hidden ? " HIDDEN" : "");
+    sqlite3_str_appendf(text, ", PRIMARY KEY(%s)) WITHOUT ROWID", function->key);
+    return npyext_declare_columns(db, text);
+}
+
+int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                   char **message) {
+    (void)argc;
+    (void)argv;
+    const npyext_registration *registered = registration;
+    int code = declare(db, registered->function);
+    /* SQLite asks the host's authorizer about the schema, and keeps the answer to itself. */
+    if (code == SQLITE_ERROR || code == SQLITE_TOOBIG)
+        *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)",
+                                   registered->function->name, npyext_declare_reason(db, code));
+    if (code == SQLITE_OK)
+        code = npyext_declare_risk(registered->connection, registered->flags);
+    if (code != SQLITE_OK)
+        return code;
+    npyext_vtab *made = sqlite3_malloc(sizeof *made);
+    if (made == NULL)
+        return SQLITE_NOMEM;
+    *made = (npyext_vtab){.connection = registered->connection, .function = registered->function};
+    *vtab = &made->base;
+    return SQLITE_OK;
+}
+
+int npyext_disconnect(sqlite3_vtab *vtab) {
+    sqlite3_free(vtab);
+    return SQLITE_OK;
+}
+
+/* A plan in the making. */
+typedef struct planning {
+    const npyext_function *function;
+    sqlite3_index_info *info;
+    npyext_term terms[NPYEXT_MAX_TERMS];
+    int nterms;
+    int needs;
+    bool is_given[NPYEXT_NROLES];
+    npyext_prospect prospect;
+    double array_nrows; /* of one array */
+    double nrows;       /* that will be read */
+    double nrows_out;
+    npyext_order order;
+} planning;
+
+/* colUsed has a bit a column, and its last one for every column from 63 on. */
+static bool is_used(const sqlite3_index_info *info, int column) {
+    return (info->colUsed >> (column < 63 ? column : 63)) & 1;
+}
+
+/* Before, SQLite hands <> and IS NOT NULL of a LEFT JOIN's ON down to the left table without its guard,
+ * though they decide there which rows have a match and not which rows there are. The other operators have
+ * one. */
+enum { FIRST_WITH_GUARDED_NE = 3051000 };
+
+static bool takes(npyext_column_kind kind, int op) {
+    switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ: return kind != NPYEXT_PLAIN;
+    case SQLITE_INDEX_CONSTRAINT_IS: return kind == NPYEXT_IS_INDEX;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return kind == NPYEXT_IS_INDEX || kind == NPYEXT_IS_COORDINATE || kind == NPYEXT_IS_VALUE;
+    case SQLITE_INDEX_CONSTRAINT_ISNULL: return kind == NPYEXT_IS_VALUE;
+    case SQLITE_INDEX_CONSTRAINT_NE:
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
+        return kind == NPYEXT_IS_VALUE && sqlite3_libversion_number() >= FIRST_WITH_GUARDED_NE;
+    default: return false;
+    }
+}
+
+/* How many of the rows a term leaves: guesses, but in the right order. */
+static void estimate(planning *p, npyext_column_kind kind, int op) {
+    bool is_equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
+    double selected = is_equality ? 0.1 : 0.5;
+    switch (kind) {
+    case NPYEXT_IS_COORDINATE:
+        selected = is_equality ? 0.001 : 0.25;
+        p->nrows *= selected;
+        break;
+    case NPYEXT_IS_INDEX:
+        selected = is_equality ? 1 / (p->array_nrows + 1) : 0.25;
+        p->nrows *= selected;
+        break;
+    case NPYEXT_IS_PATH:
+    case NPYEXT_IS_NAME: p->nrows *= selected; break;
+    case NPYEXT_IS_ARGUMENT: selected = 1; break;
+    default: break;
+    }
+    p->nrows_out *= selected;
+}
+
+static void take(planning *p, int constraint, int op) {
+    int column = p->info->aConstraint[constraint].iColumn;
+    const npyext_column *declared = &p->function->columns[column];
+    bool is_exact = declared->kind == NPYEXT_IS_ARGUMENT || declared->kind == NPYEXT_IS_INDEX ||
+                    declared->kind == NPYEXT_IS_COORDINATE;
+    p->terms[p->nterms++] = (npyext_term){.column = (unsigned char)column, .op = (unsigned char)op};
+    p->info->aConstraintUsage[constraint].argvIndex = p->nterms;
+    /* else SQLite fetches the column and compares it for every row */
+    p->info->aConstraintUsage[constraint].omit = is_exact;
+    p->needs |= declared->needs;
+    estimate(p, declared->kind, op);
+}
+
+/* The kind of the column that a constraint is about; NPYEXT_PLAIN when nothing is to be had of it. */
+static npyext_column_kind constraint_kind(const planning *p, int i) {
+    /* op first: iColumn means nothing for LIMIT and OFFSET */
+    int op = p->info->aConstraint[i].op;
+    if (op >= SQLITE_INDEX_CONSTRAINT_LIMIT && op <= SQLITE_INDEX_CONSTRAINT_OFFSET)
+        return NPYEXT_PLAIN;
+    int column = p->info->aConstraint[i].iColumn;
+    if (column < 0 || column >= p->function->ncolumns || !takes(p->function->columns[column].kind, op))
+        return NPYEXT_PLAIN;
+    return p->function->columns[column].kind;
+}
+
+/* Looks into the file when the source, and the member if there is one, are literals. */
+static void look_ahead(planning *p, npyext_connection *connection, const int *constraint_of) {
+    sqlite3_value *source = NULL, *member = NULL;
+    bool has_member = constraint_of[NPYEXT_MEMBER] >= 0;
+    /* before 3.38 there is no sqlite3_vtab_rhs_value */
+    if (p->function->row == NPYEXT_ROW_OF_ARRAY || constraint_of[NPYEXT_SOURCE] < 0 ||
+        sqlite3_libversion_number() < 3038000)
+        return;
+    if (sqlite3_vtab_rhs_value(p->info, constraint_of[NPYEXT_SOURCE], &source) != SQLITE_OK ||
+        (has_member && sqlite3_vtab_rhs_value(p->info, constraint_of[NPYEXT_MEMBER], &member) != SQLITE_OK))
+        return;
+    p->prospect = npyext_prospect_of(connection, source, member);
+    if (p->prospect.is_one_array)
+        p->array_nrows =
+            (double)(p->function->row == NPYEXT_ROW_OF_ITEM ? p->prospect.nelem : p->prospect.nrows);
+}
+
+/* Takes the constraint that gives each argument. SQLITE_CONSTRAINT when one is there but this join order
+ * cannot supply it yet. */
+static int take_arguments(planning *p, npyext_connection *connection) {
+    int constraint_of[NPYEXT_NROLES];
+    p->array_nrows = (double)p->function->estimated_nrows;
+    for (int role = 0; role < NPYEXT_NROLES; role++)
+        constraint_of[role] = -1;
+    for (int i = 0; i < p->info->nConstraint; i++) {
+        if (constraint_kind(p, i) != NPYEXT_IS_ARGUMENT)
+            continue;
+        if (!p->info->aConstraint[i].usable)
+            return SQLITE_CONSTRAINT;
+        npyext_role role = p->function->columns[p->info->aConstraint[i].iColumn].role;
+        if (constraint_of[role] < 0)
+            constraint_of[role] = i;
+    }
+    look_ahead(p, connection, constraint_of);
+    p->nrows = p->nrows_out = p->array_nrows;
+    if (p->function->takes_member && constraint_of[NPYEXT_MEMBER] < 0 && !p->prospect.is_one_array)
+        p->nrows = p->nrows_out = p->nrows * 10; /* all arrays of an archive */
+    for (int role = 0; role < NPYEXT_NROLES; role++) {
+        p->is_given[role] = constraint_of[role] >= 0;
+        if (p->is_given[role])
+            take(p, constraint_of[role], SQLITE_INDEX_CONSTRAINT_EQ);
+    }
+    return SQLITE_OK;
+}
+
+static void take_filters(planning *p) {
+    for (int i = 0; i < p->info->nConstraint && p->nterms < NPYEXT_MAX_TERMS; i++) {
+        npyext_column_kind kind = constraint_kind(p, i);
+        if (kind == NPYEXT_PLAIN || kind == NPYEXT_IS_ARGUMENT || !p->info->aConstraint[i].usable)
+            continue;
+        bool may_be_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME || kind == NPYEXT_IS_VALUE;
+        if (may_be_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
+            continue; /* NOCASE and RTRIM take for equal what bytes do not */
+        int op = p->info->aConstraint[i].op;
+        if (may_be_text && op == SQLITE_INDEX_CONSTRAINT_EQ) {
+            if (sqlite3_libversion_number() <
+                3038000) /* without sqlite3_vtab_in there is no telling = from IN */
+                continue;
+            if (sqlite3_vtab_in(p->info, i, -1) && sqlite3_vtab_in(p->info, i, 1))
+                op = NPYEXT_OP_IN;
+        }
+        take(p, i, op);
+    }
+}
+
+static const char *op_text(int op) {
+    switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_LT: return "<?";
+    case SQLITE_INDEX_CONSTRAINT_LE: return "<=?";
+    case SQLITE_INDEX_CONSTRAINT_GT: return ">?";
+    case SQLITE_INDEX_CONSTRAINT_GE: return ">=?";
+    case SQLITE_INDEX_CONSTRAINT_NE: return "<>?";
+    case NPYEXT_OP_IN: return " IN ?";
+    case SQLITE_INDEX_CONSTRAINT_ISNULL: return " IS NULL";
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL: return " IS NOT NULL";
+    default: return "=?";
+    }
+}
+
+/* Whether the arguments are given that a function cannot do without. */
+static bool has_sources(const planning *p) {
+    if (p->function->writes)
+        return p->is_given[NPYEXT_TARGET] && p->is_given[NPYEXT_ARRAY];
+    return p->is_given[NPYEXT_SOURCE] && (p->is_given[NPYEXT_OTHER_SOURCE] || !p->function->takes_two);
+}
+
+/* `by source, member; row>=?, row<?; reading items` */
+static char *idx_str(const planning *p) {
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    bool is_first_filter = true;
+    for (int i = 0; i < p->nterms && p->terms[i].column != NPYEXT_NO_COLUMN; i++) {
+        const npyext_column *column = &p->function->columns[p->terms[i].column];
+        int name_nbytes = (int)strcspn(column->declaration, " ");
+        if (column->kind == NPYEXT_IS_ARGUMENT) {
+            sqlite3_str_appendf(text, "%s%.*s", i == 0 ? "by " : ", ", name_nbytes, column->declaration);
+        } else {
+            sqlite3_str_appendf(text, "%s%.*s%s", is_first_filter ? i == 0 ? "" : "; " : ", ", name_nbytes,
+                                column->declaration, op_text(p->terms[i].op));
+            is_first_filter = false;
+        }
+    }
+    if (!has_sources(p))
+        sqlite3_str_appendf(text, "%swithout %s", p->nterms == 0 ? "" : "; ",
+                            p->function->writes ? "all arguments" : "a source");
+    if (p->function->writes)
+        sqlite3_str_appendall(text, "; writing");
+    else if (p->needs & NPYEXT_NEEDS_ITEMS)
+        sqlite3_str_appendall(text, "; reading items");
+    else if (p->needs & NPYEXT_NEEDS_CRC)
+        sqlite3_str_appendall(text, "; reading whole entries");
+    else if (p->needs & (NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE))
+        sqlite3_str_appendall(text, "; reading headers");
+    else
+        sqlite3_str_appendall(text, "; listing");
+    if (p->order != NPYEXT_OWN_ORDER)
+        sqlite3_str_appendall(text, p->order == NPYEXT_ASCENDING ? "; in order" : "; last row first");
+    npyext_append_terms(text, p->terms, p->nterms, p->info->colUsed);
+    return sqlite3_str_finish(text);
+}
+
+/* Which axis a coordinate is of: they are declared in their order. */
+static int axis_of(const npyext_function *function, int column) {
+    int axis = 0;
+    for (int i = 0; i < column; i++)
+        axis += function->columns[i].kind == NPYEXT_IS_COORDINATE;
+    return axis;
+}
+
+/* Whether the rows of one array can be given in the order that is asked for, and then which that is: by its
+ * index, or by coordinates from the first axis on, which is the same order. What is constant in an array
+ * changes nothing, and nothing does that comes behind an index. */
+static bool find_order(const planning *p, npyext_order *order) {
+    int naxes = 0;
+    *order = NPYEXT_OWN_ORDER;
+    for (int i = 0; i < p->info->nOrderBy; i++) {
+        int column = p->info->aOrderBy[i].iColumn;
+        npyext_order asked = p->info->aOrderBy[i].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING;
+        if (column < 0)
+            return false;
+        npyext_column_kind kind = p->function->columns[column].kind;
+        bool is_constant = kind == NPYEXT_IS_ARGUMENT || kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME ||
+                           column == p->function->ncolumns - 1;
+        if (is_constant)
+            continue;
+        bool is_next = kind == NPYEXT_IS_INDEX ||
+                       (kind == NPYEXT_IS_COORDINATE && axis_of(p->function, column) == naxes++);
+        if (!is_next || (*order != NPYEXT_OWN_ORDER && *order != asked))
+            return false;
+        *order = asked;
+        if (kind == NPYEXT_IS_INDEX)
+            return true;
+    }
+    return *order != NPYEXT_OWN_ORDER;
+}
+
+/* Takes the order off SQLite's hands, and LIMIT and OFFSET. */
+static void take_order(planning *p) {
+    bool is_taken = p->info->nOrderBy > 0 && p->prospect.is_one_array && find_order(p, &p->order);
+    p->info->orderByConsumed = is_taken;
+    if (!is_taken)
+        p->order = NPYEXT_OWN_ORDER;
+    if (p->function->takes_window)
+        p->nterms = npyext_take_window(p->info, p->terms, p->nterms);
+}
+
+int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+    const npyext_function *function = ((npyext_vtab *)vtab)->function;
+    planning p = {.function = function, .info = info};
+    int code = take_arguments(&p, ((npyext_vtab *)vtab)->connection);
+    if (code != SQLITE_OK)
+        return code;
+    take_filters(&p);
+    take_order(&p);
+    bool names_source = false;
+    double penalty = 1;
+    for (int column = 0; column < function->ncolumns; column++) {
+        const npyext_column *declared = &function->columns[column];
+        if (!is_used(info, column))
+            continue;
+        p.needs |= declared->needs;
+        if (declared->kind == NPYEXT_IS_ARGUMENT && !p.is_given[declared->role]) {
+            penalty = 1e50;
+            names_source |= declared->role <= NPYEXT_OTHER_SOURCE;
+        }
+    }
+    info->idxNum = p.needs | (int)p.order << NPYEXT_ORDER_SHIFT | (names_source ? NPYEXT_NAMES_SOURCE : 0);
+    info->idxStr = idx_str(&p);
+    info->needToFreeIdxStr = 1;
+    bool has_source = has_sources(&p);
+    info->estimatedCost = has_source ? (p.nrows + 1) * penalty : 1e300;
+    info->estimatedRows = has_source ? (sqlite3_int64)p.nrows_out + 1 : INT64_MAX / 2;
+    return info->idxStr == NULL ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence) {
+    if (plan->sentence == sentence)
+        return;
+    const char *terms = sentence + strlen(sentence) + 1;
+    plan->sentence = sentence;
+    plan->needs = idx_num & NPYEXT_NEEDS_ALL;
+    plan->order = (npyext_order)(idx_num >> NPYEXT_ORDER_SHIFT & NPYEXT_ORDER_MASK);
+    plan->names_source = (idx_num & NPYEXT_NAMES_SOURCE) != 0;
+    plan->nterms = (unsigned char)terms[0];
+    size_t terms_nbytes = (size_t)plan->nterms * sizeof plan->terms[0];
+    memcpy(plan->terms, terms + 1, terms_nbytes);
+    memcpy(&plan->used, terms + 1 + terms_nbytes, sizeof plan->used);
+}

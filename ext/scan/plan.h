@@ -1,0 +1,239 @@
+/*
+ * The planner: what xBestIndex promises and xFilter does, declared once.
+ *
+ * A table function is a constant npyext_function: its columns, in the order of its CREATE TABLE, say which
+ * argument they are, what may be asked of them natively, and what must be read for them. From that follow the
+ * schema, the plan, and what a scan reads.
+ *
+ * A plan is a list of terms, each a column and an operator whose right-hand side is the argv of the same
+ * number, and in idxNum what the columns asked for need (NPYEXT_NEEDS_*). idxStr is the plan as a sentence,
+ * for EXPLAIN QUERY PLAN; behind its NUL stand the terms, and behind them which columns are asked for.
+ *
+ *   column kind   operators taken           exact, so that SQLite need not look again
+ *   argument      =                         yes; all of them must be usable
+ *   index         = IS < <= > >= (IN as =)  yes
+ *   coordinate    = < <= > >= (IN as =)     yes
+ *   path, name    = IN                      no: the right-hand side may be no text
+ *   value         = <> < <= > >= IN IS [NOT] NULL   no: its affinity is not to be seen in xFilter
+ *
+ * <> and IS NOT NULL are taken from SQLite 3.51 on. Before, one that stands in the ON of a LEFT JOIN and is
+ * about its left table is handed down like one of WHERE, and the rows that it leaves out are lost.
+ *
+ * IN on value, path and name is taken as a whole list (NPYEXT_OP_IN), and before 3.38, where there are no
+ * lists and IN looks like `=`, neither is. As one xFilter call for each of its values SQLite would compare
+ * them again as if by `=`, which has other affinities, and lose rows of text or find too many.
+ *
+ * ORDER BY an index or coordinates is consumed when a literal source was found to be one array: rows start
+ * again in each. In functions that say so (takes_window) LIMIT says how much to read at first, and OFFSET is
+ * skipped natively where that cannot lose rows.
+ *
+ * Costs: rows read, as the header of a literal source tells them or else by a guess. A source left out is
+ * hopeless (1e300), so that SQLite tries every other order of a join first, and is an error when run all the
+ * same. An argument that the query names but this plan does not give is nearly as bad (times 1e50): in
+ * `member = 'w' OR row = 3` it takes that to make SQLite run each branch of the OR by itself.
+ */
+#ifndef NPYEXT_PLAN_H
+#define NPYEXT_PLAN_H
+
+#include "core/bridge.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Arguments, in the order in which every function declares those that it takes. */
+typedef enum npyext_role {
+    NPYEXT_SOURCE,
+    NPYEXT_OTHER_SOURCE, /* what the source is compared with */
+    NPYEXT_TARGET,       /* the path that is written */
+    NPYEXT_ARRAY,        /* what is written to it */
+    NPYEXT_MEMBER,
+    NPYEXT_SLICE,
+    NPYEXT_AXIS,
+    NPYEXT_BINS,
+    NPYEXT_RANGE_LO,
+    NPYEXT_RANGE_HI,
+    NPYEXT_FIELD,
+    NPYEXT_VIEW,
+    NPYEXT_ASTYPE,
+    NPYEXT_EXPECT,
+    NPYEXT_ON_ERROR,
+    NPYEXT_NROLES
+} npyext_role;
+
+/* What a column needs beyond the list of files and entries. */
+enum {
+    NPYEXT_NEEDS_HEADER = 1 << 0, /* the array's header */
+    NPYEXT_NEEDS_PLACE = 1 << 1,  /* where an entry's bytes begin */
+    NPYEXT_NEEDS_CRC = 1 << 2,    /* a pass through the entry */
+    NPYEXT_NEEDS_ITEMS = 1 << 3,  /* the array's data */
+    NPYEXT_NEEDS_ALL = (1 << 4) - 1
+};
+
+/* The order of rows that a plan asks for. In idxNum it stands above the needs. */
+typedef enum npyext_order {
+    NPYEXT_OWN_ORDER, /* none in particular */
+    NPYEXT_ASCENDING,
+    NPYEXT_DESCENDING
+} npyext_order;
+
+enum { NPYEXT_ORDER_SHIFT = 4, NPYEXT_ORDER_MASK = 3 };
+
+/* The bit of idxNum above the order: the query names a source that this plan does not give. */
+enum { NPYEXT_NAMES_SOURCE = 1 << 6 };
+
+typedef enum npyext_column_kind {
+    NPYEXT_PLAIN,
+    NPYEXT_IS_ARGUMENT,
+    NPYEXT_IS_INDEX,      /* an INTEGER that is never NULL and that the function can seek */
+    NPYEXT_IS_COORDINATE, /* the same, but NULL for arrays that do not have the axis; declared in their order
+                           */
+    NPYEXT_IS_PATH,
+    NPYEXT_IS_NAME,
+    NPYEXT_IS_VALUE
+} npyext_column_kind;
+
+/* Columns whose value follows from where the scan is, the same in every function. */
+typedef enum npyext_derived {
+    NPYEXT_NOT_DERIVED,
+    NPYEXT_PARTS,
+    NPYEXT_STEM,
+    NPYEXT_PARENT,
+    NPYEXT_ERROR_KIND
+} npyext_derived;
+
+typedef struct npyext_column {
+    const char *declaration; /* `name TYPE` */
+    bool is_hidden;
+    npyext_column_kind kind;
+    npyext_role role; /* of an argument */
+    npyext_derived derived;
+    int needs;
+} npyext_column;
+
+/* Column literals. Arguments are declared BLOB, which is no affinity: of HIDDEN alone SQLite makes NUMERIC.
+ */
+#define NPYEXT_OUTPUT(text, needed)                                                                          \
+    { .declaration = (text), .needs = (needed) }
+#define NPYEXT_HIDDEN(text, needed)                                                                          \
+    { .declaration = (text), .is_hidden = true, .needs = (needed) }
+#define NPYEXT_ARGUMENT(text, of_role)                                                                       \
+    { .declaration = (text), .is_hidden = true, .kind = NPYEXT_IS_ARGUMENT, .role = (of_role) }
+#define NPYEXT_INDEX(text)                                                                                   \
+    { .declaration = (text), .kind = NPYEXT_IS_INDEX }
+#define NPYEXT_PATH(hidden)                                                                                  \
+    { .declaration = "path TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_PATH }
+#define NPYEXT_NAME(hidden)                                                                                  \
+    { .declaration = "name TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_NAME }
+#define NPYEXT_VALUE(text, hidden)                                                                           \
+    { .declaration = (text), .is_hidden = (hidden), .kind = NPYEXT_IS_VALUE, .needs = NPYEXT_NEEDS_ITEMS }
+/* What every function with a path has, and what stands beside every error. */
+#define NPYEXT_PATH_COLUMN(text, what)                                                                       \
+    { .declaration = (text), .is_hidden = true, .derived = (what) }
+#define NPYEXT_PATH_COLUMNS                                                                                  \
+    NPYEXT_PATH_COLUMN("parts TEXT", NPYEXT_PARTS), NPYEXT_PATH_COLUMN("stem TEXT", NPYEXT_STEM),            \
+        NPYEXT_PATH_COLUMN("parent TEXT", NPYEXT_PARENT)
+#define NPYEXT_KIND_OF_ERROR(needed)                                                                         \
+    { .declaration = "error_kind TEXT", .is_hidden = true, .derived = NPYEXT_ERROR_KIND, .needs = (needed) }
+/* The last column of every function: never NULL, so that it can be a key. */
+#define NPYEXT_ARRAY_KEY                                                                                     \
+    { .declaration = "array_key INTEGER", .is_hidden = true }
+
+typedef enum npyext_row { NPYEXT_ROW_OF_ARRAY, NPYEXT_ROW_OF_ENTRY, NPYEXT_ROW_OF_ITEM } npyext_row;
+
+typedef struct npyext_function {
+    const char *name;
+    const npyext_column *columns;
+    int ncolumns;
+    const char *key;       /* the PRIMARY KEY's columns */
+    bool takes_member;     /* the argument chooses one array of many */
+    bool takes_two;        /* NPYEXT_OTHER_SOURCE has to be given, too */
+    bool writes;           /* there is no source; NPYEXT_TARGET and NPYEXT_ARRAY have to be given */
+    bool takes_window;     /* xFilter asks for npyext_plan_window and skips the rows that it says */
+    npyext_row row;        /* what a row is of */
+    bool has_error_column; /* on_error = 'row' is possible, and the default for many files */
+    int64_t estimated_nrows;
+    const sqlite3_module *module;
+} npyext_function;
+
+typedef struct npyext_vtab {
+    sqlite3_vtab base;
+    npyext_connection *connection;
+    const npyext_function *function;
+} npyext_vtab;
+
+/* What sqlite3_create_module_v2 is given for a function; freed with npyext_registration_free. */
+typedef struct npyext_registration {
+    npyext_connection *connection;
+    const npyext_function *function;
+    int flags; /* for npyext_declare_risk */
+} npyext_registration;
+
+npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function,
+                                             int flags);
+void npyext_registration_free(void *registration);
+
+/* xConnect, xBestIndex and xDisconnect of every table function. */
+int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                   char **message);
+int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
+int npyext_disconnect(sqlite3_vtab *vtab);
+
+/* The module of a table function: what differs are the methods of its cursor. */
+#define NPYEXT_MODULE(open, close, filter, next, eof, column)                                                \
+    {                                                                                                        \
+        .iVersion = 1, .xConnect = npyext_connect, .xBestIndex = npyext_best_index,                          \
+        .xDisconnect = npyext_disconnect, .xOpen = (open), .xClose = (close), .xFilter = (filter),           \
+        .xNext = (next), .xEof = (eof), .xColumn = (column)                                                  \
+    }
+
+/* SQLite omits the check of no constraint beyond the sixteenth. */
+enum { NPYEXT_MAX_TERMS = 16 };
+
+/* An operator beside SQLITE_INDEX_CONSTRAINT_*: its argv is a list for sqlite3_vtab_in_first. */
+enum { NPYEXT_OP_IN = 149 };
+
+/* The column of LIMIT and OFFSET, which have none. */
+enum { NPYEXT_NO_COLUMN = 255 };
+
+typedef struct npyext_term {
+    unsigned char column;
+    unsigned char op; /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
+} npyext_term;
+
+/* A plan as xFilter reads it back. Term i belongs to argv[i]; arguments come first. */
+typedef struct npyext_plan {
+    const char
+        *sentence; /* the idxStr that it was read from: the same pointer means the same plan to a cursor */
+    int needs;
+    npyext_order order;
+    bool names_source; /* the query has a condition on a source, or shows it, but the plan does not give it */
+    int nterms;
+    npyext_term terms[NPYEXT_MAX_TERMS];
+    uint64_t used; /* a bit for each column that the query asks for, the last one for all from 63 on */
+} npyext_plan;
+
+/* Reads the plan unless it is the one that *plan holds. */
+void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence);
+
+/* Whether the query asks for a column. */
+static inline bool npyext_plan_uses(const npyext_plan *plan, int column) {
+    return (plan->used >> (column < 63 ? column : 63)) & 1;
+}
+
+/* Makes the terms and colUsed of xBestIndex the end of a sentence. */
+void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms, uint64_t used);
+
+/* The part of a plan's rows that LIMIT and OFFSET leave. */
+typedef struct npyext_window {
+    int64_t nskipped; /* that are not to be given at all */
+    int64_t nrows;    /* that will be asked for then, perhaps fewer; INT64_MAX when nothing is known */
+} npyext_window;
+
+npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv);
+
+/* Appends what can be used of LIMIT and OFFSET to a plan's terms, of which there are nterms, and returns how
+ * many there are then. To be called when all other constraints and the order have been dealt with. */
+int npyext_take_window(sqlite3_index_info *info, npyext_term *terms, int nterms);
+
+#pragma GCC visibility pop
+
+#endif

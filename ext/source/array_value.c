@@ -1,0 +1,304 @@
+#include "array_value.h"
+
+#include <inttypes.h>
+
+enum { IN_PLACE_NBYTES = 1 << 20 };
+
+/* A number that is the same throughout a run of a statement, and another one in the next: files are held
+ * against the file system once a statement.
+ *
+ * SQLite keeps auxiliary data of a negative number for the whole statement until it halts, for all functions
+ * in it (sqlite3VdbeDeleteAuxData). It documents numbers from 0 on alone and leaves the negative ones to the
+ * future, but its own JSON functions have depended on this since 3.9, and numbers from 0 on are forgotten
+ * from call to call unless the argument is a constant. Nothing else tells where a statement begins; looking
+ * at the file for every call would cost 2.2 us of 2.6. Were SQLite ever to keep nothing, that is what would
+ * happen. */
+static int64_t statement_tick(sqlite3_context *context, npyext_connection *connection) {
+    enum { AUXILIARY = -0x6e7078 };
+    const int64_t *kept = sqlite3_get_auxdata(context, AUXILIARY);
+    if (kept != NULL)
+        return *kept;
+    int64_t tick = npyext_cache_tick(&connection->cache);
+    int64_t *made = sqlite3_malloc(sizeof *made);
+    if (made != NULL) {
+        *made = tick;
+        sqlite3_set_auxdata(context, AUXILIARY, made, sqlite3_free);
+    }
+    return tick;
+}
+
+static npyx_status fail_type(const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
+    if (sqlite3_value_type(argument) != SQLITE_TEXT)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "a number is no array; a .npy BLOB is one, or a handle that npy_file made");
+    const char *text = (const char *)sqlite3_value_text(argument);
+    if (text == NULL)
+        return npyx_fail_nomem(error);
+    char quoted[300];
+    sqlite3_snprintf(sizeof quoted, quoted, "%!.60Q", text);
+    if (text[0] == '[')
+        return npyx_fail(error, NPYX_INVALID, -1, "%s is a TEXT; npy_from_json makes an array of JSON",
+                         quoted);
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "%s is a TEXT; a path is opened by npy_file, as in SELECT %s FROM npy_file(%s)", quoted,
+                     caller->call, quoted);
+}
+
+/* For a BLOB that is no .npy: says what it is. */
+static npyx_status fail_blob(npyext_array_value *value, const npyext_caller *caller, npyx_error *error) {
+    npyx_source *source = NULL;
+    npyx_archive *archive = NULL;
+    npyx_status status =
+        npyx_source_open_memory(&value->connection->host, value->bytes, value->nbytes, &source, error);
+    if (status == NPYX_OK)
+        status = npyx_archive_open(source, false, &archive, error);
+    if (status != NPYX_OK)
+        return status;
+    npyx_format format = archive->format;
+    npyx_archive_close(archive);
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "is %s .%s, which may hold many arrays; npy_file takes it apart, as in "
+                     "SELECT name, %s FROM npy_file(blob)",
+                     format == NPYX_FORMAT_NPZ ? "an" : "a", npyx_format_name(format), caller->call);
+}
+
+/* Bytes behind an array are ignored, but another array is not. */
+static npyx_status check_is_only(const npyext_array_value *value, const npyext_caller *caller,
+                                 npyx_error *error) {
+    if (value->array->dtype->has_objects) /* a pickle, which does not say where it ends */
+        return NPYX_OK;
+    size_t end = (size_t)(value->array->data_off + value->array->nbytes);
+    if (!npyx_begins_npy((const char *)value->bytes + end, value->nbytes - end))
+        return NPYX_OK;
+    return npyx_fail(
+        error, NPYX_INVALID, (int64_t)end,
+        "is a .npy of several arrays, one after the other (the second at byte %zu); npy_file takes "
+        "it apart, as in SELECT idx, %s FROM npy_file(blob)",
+        end, caller->call);
+}
+
+static npyx_status open_blob(npyext_array_value *value, const npyext_caller *caller, npyx_error *error) {
+    npyext_connection *connection = value->connection;
+    size_t header_nbytes = 0;
+    value->place.path = "BLOB";
+    if (!npyx_begins_npy(value->bytes, value->nbytes))
+        return fail_blob(value, caller, error);
+    npyx_status status = npyx_header_npy_measure(value->bytes, value->nbytes, &header_nbytes, error);
+    if (status != NPYX_OK)
+        return status;
+    if (header_nbytes > value->nbytes)
+        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (int64_t)value->nbytes,
+                            "the header is truncated (it ends at byte %zu, the BLOB at byte %zu)",
+                            header_nbytes, value->nbytes);
+    status = npyext_memo_of_header(&connection->arrays, &connection->cache, &connection->host, value->bytes,
+                                   header_nbytes, &value->known, error);
+    if (status != NPYX_OK)
+        return status;
+    value->array = &value->known->array;
+    status = npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error);
+    return status == NPYX_OK ? check_is_only(value, caller, error) : status;
+}
+
+static npyx_status open_handle(npyext_array_value *value, int64_t tick, npyx_error *error) {
+    npyext_connection *connection = value->connection;
+    npyx_status status = npyext_policy_check_name(&connection->policy, "a handle", "a .npy BLOB", error);
+    if (status != NPYX_OK)
+        return status;
+    status = npyext_memo_of_handle(&connection->arrays, &connection->cache, &connection->host,
+                                   &connection->handle_key, value->bytes, value->nbytes, tick, &value->known,
+                                   error);
+    value->bytes = NULL;
+    if (value->known != NULL) {
+        value->array = &value->known->array;
+        value->place.path = value->known->path;
+        value->place.entry = value->known->has_entry ? &value->known->entry : NULL;
+    }
+    return status;
+}
+
+/* Outside of a function there is no context, but a tick. */
+static npyx_status open_value(npyext_array_value *value, sqlite3_context *context, int64_t tick,
+                              const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
+    int type = sqlite3_value_type(argument);
+    if (type == SQLITE_NULL)
+        return NPYX_DONE;
+    npyx_status status = NPYX_OK;
+    if (type == SQLITE_TEXT)
+        status = npyext_policy_check_name(&value->connection->policy, "a TEXT", "a .npy BLOB", error);
+    if (type != SQLITE_BLOB)
+        return status == NPYX_OK ? fail_type(caller, argument, error) : status;
+    value->bytes = sqlite3_value_blob(argument);
+    value->nbytes = (size_t)sqlite3_value_bytes(argument);
+    if (value->bytes == NULL && value->nbytes > 0) /* a zeroblob that could not be written out */
+        return npyx_fail_nomem(error);
+    if (npyext_handle_is_like(value->bytes, value->nbytes))
+        return open_handle(value, context == NULL ? tick : statement_tick(context, value->connection), error);
+    return open_blob(value, caller, error);
+}
+
+npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
+                                    const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
+    *value = (npyext_array_value){.connection = sqlite3_user_data(context), .place.path = caller->name};
+    return open_value(value, context, 0, caller, argument, error);
+}
+
+npyx_status npyext_array_value_open_at(npyext_array_value *value, npyext_connection *connection, int64_t tick,
+                                       const npyext_caller *caller, sqlite3_value *argument,
+                                       npyx_error *error) {
+    *value = (npyext_array_value){.connection = connection, .place.path = caller->name};
+    return open_value(value, NULL, tick, caller, argument, error);
+}
+
+void npyext_array_value_close(npyext_array_value *value) {
+    npyext_connection *connection = value->connection;
+    npyx_source_close(value->memory);
+    value->memory = NULL;
+    npyext_memo_trim(&connection->arrays, &connection->cache, &connection->host);
+}
+
+npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,
+                                    npyx_error *error) {
+    if (value->bytes == NULL)
+        return npyext_known_read(value->known, view->off, (size_t)view->dtype->itemsize, item, error);
+    *item = value->bytes + view->off;
+    return NPYX_OK;
+}
+
+npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **source, npyx_error *error) {
+    *source = value->bytes == NULL ? value->known->payload : value->memory;
+    if (*source != NULL)
+        return NPYX_OK;
+    npyx_status status =
+        npyx_source_open_memory(&value->connection->host, value->bytes, value->nbytes, &value->memory, error);
+    *source = value->memory;
+    return status;
+}
+
+npyx_status npyext_array_walk_begin(npyext_array_walk *walk, npyext_array_value *value, const npyx_view *view,
+                                    npyx_error *error) {
+    npyext_connection *connection = value->connection;
+    npyx_source *source = NULL;
+    *walk = (npyext_array_walk){.value = value, .view = view};
+    walk->is_in_place = value->bytes != NULL && npyx_view_is_contiguous(view);
+    npyx_status status = npyext_array_value_source(value, &source, error);
+    if (status != NPYX_OK)
+        return status;
+    npyext_connection_begin(connection);
+    npyx_reader_init(&walk->reader, source, view, sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1));
+    return NPYX_OK;
+}
+
+npyx_status npyext_array_walk_next(npyext_array_walk *walk, npyx_error *error) {
+    npyx_reader *reader = &walk->reader;
+    int64_t left = reader->nrows - walk->row;
+    if (left == 0)
+        return NPYX_DONE;
+    npyx_status status;
+    if (walk->is_in_place) {
+        int64_t nrows = IN_PLACE_NBYTES / reader->row_nbytes;
+        walk->rows = walk->value->bytes + walk->view->off + walk->row * reader->row_nbytes;
+        walk->nrows = nrows < 1 ? 1 : nrows < left ? nrows : left;
+        status = npyx_poll(&walk->value->connection->host, error);
+    } else {
+        status = npyx_reader_fill(reader, walk->row, left, error);
+        walk->rows = reader->rows;
+        walk->nrows = reader->nrows_read;
+    }
+    walk->row += walk->nrows;
+    return status;
+}
+
+void npyext_array_walk_clear(npyext_array_walk *walk) {
+    npyx_reader_clear(&walk->reader);
+}
+
+/* Whether a view has bytes at all: items without any may be claimed in any number. */
+static bool has_bytes(const npyx_view *view) {
+    return view->dtype->itemsize > 0 && npyx_view_nelem(view) > 0;
+}
+
+npyx_status npyext_array_value_append_items(npyext_array_value *value, const npyx_view *view,
+                                            bool as_little_endian, npyx_buffer *out, npyx_error *error) {
+    if (!has_bytes(view))
+        return npyx_buffer_check(out, error);
+    /* all at once, so that what passes the limit is refused before anything is read */
+    if (!npyx_buffer_reserve(out, (size_t)(npyx_view_nelem(view) * view->dtype->itemsize)))
+        return npyx_buffer_check(out, error);
+    npyext_array_walk w;
+    npyx_status status = npyext_array_walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {
+        size_t start = out->nbytes;
+        npyx_buffer_append(out, w.rows, (size_t)(w.nrows * w.reader.row_nbytes));
+        if (as_little_endian)
+            npyx_element_swap(view->dtype, (uint8_t *)out->bytes + start, w.nrows * w.reader.row_nelem);
+    }
+    npyext_array_walk_clear(&w);
+    return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
+}
+
+npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
+                                          npyx_error *error) {
+    bool is_fortran = npyx_view_is_fortran(view);
+    npyx_header_npy_append(view->dtype, view->ndim, view->shape, is_fortran, out);
+    npyx_view stored = *view;
+    if (is_fortran) /* the order of the items in the file is C order of the axes reversed */
+        npyx_view_reverse(&stored);
+    return npyext_array_value_append_items(value, &stored, false, out, error);
+}
+
+npyx_status npyext_array_value_append_converted(npyext_array_value *value, const npyx_view *view,
+                                                const npyx_dtype *dtype, npyx_buffer *out,
+                                                npyx_error *error) {
+    int64_t nbytes;
+    if (!npyx_multiply_i64(npyx_view_nelem(view), dtype->itemsize, &nbytes) || (uint64_t)nbytes > SIZE_MAX)
+        out->status = NPYX_TOOBIG;
+    if (out->status != NPYX_OK || !npyx_buffer_reserve(out, (size_t)nbytes) || !has_bytes(view))
+        return npyx_buffer_check(out, error);
+    npyext_array_walk w;
+    npyx_status status = npyext_array_walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {
+        int64_t nelem = w.nrows * w.reader.row_nelem;
+        int64_t first = (w.row - w.nrows) * w.reader.row_nelem;
+        status = npyx_convert_items(view->dtype, w.rows, nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
+                                    first, error);
+        out->nbytes += (size_t)(nelem * dtype->itemsize);
+    }
+    npyext_array_walk_clear(&w);
+    return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
+}
+
+/* Blocks are lists of their own: the bracket that ends one gives way to the comma that begins the next. */
+static npyx_status append_lists(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
+                                npyx_error *error) {
+    int64_t shape[NPYX_MAX_NDIM];
+    memcpy(shape, view->shape, sizeof shape[0] * (size_t)view->ndim);
+    npyext_array_walk w;
+    npyx_status status = npyext_array_walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {
+        bool is_first = w.row == w.nrows;
+        size_t start = is_first ? out->nbytes : --out->nbytes;
+        shape[0] = w.nrows;
+        status = npyx_element_append_json(view->dtype, view->ndim, shape, w.rows, out, error);
+        if (status == NPYX_OK)
+            status = npyx_buffer_check(out, error);
+        if (status == NPYX_OK && !is_first)
+            out->bytes[start] = ',';
+    }
+    npyext_array_walk_clear(&w);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
+                                           npyx_error *error) {
+    const uint8_t *item = (const uint8_t *)"";
+    npyx_status status = NPYX_OK;
+    if (out->limit_nbytes != 0 && npyx_view_nelem(view) > (int64_t)out->limit_nbytes / 2 && view->ndim > 0)
+        out->status = NPYX_TOOBIG; /* a digit and a comma each at least: known before anything is read */
+    else if (view->ndim > 0 && has_bytes(view))
+        return append_lists(value, view, out, error);
+    else if (view->ndim == 0)
+        status = npyext_array_value_item(value, view, &item, error);
+    if (status == NPYX_OK && out->status == NPYX_OK)
+        status = npyx_element_append_json(view->dtype, view->ndim, view->shape, item, out, error);
+    return status == NPYX_OK ? npyx_buffer_check(out, error) : status;
+}

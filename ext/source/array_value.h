@@ -1,0 +1,86 @@
+/*
+ * An array as an argument of a function: a .npy BLOB, used in place, or a handle from npy_file.
+ *
+ * Nothing else is taken, a path least of all: what calls these functions may stand in a hostile database.
+ */
+#ifndef NPYEXT_ARRAY_VALUE_H
+#define NPYEXT_ARRAY_VALUE_H
+
+#include "core/bridge.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A function as its messages show it. */
+typedef struct npyext_caller {
+    const char *name;
+    const char *call; /* of a column `array`: `npy_get(array, 0)` */
+} npyext_caller;
+
+typedef struct npyext_array_value {
+    npyext_connection *connection;
+    npyext_known_array *known;
+    const npyx_array *array; /* described, its data as long as the header says */
+    const uint8_t *bytes;    /* the BLOB, while the function runs; NULL for a handle */
+    size_t nbytes;
+    npyext_place place;  /* for messages */
+    npyx_source *memory; /* the BLOB as a source, once one was needed */
+} npyext_array_value;
+
+/* Describes the argument of a running function. NPYX_DONE: it is NULL. There is one at a time in a
+ * connection; close it whatever the status. */
+npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
+                                    const npyext_caller *caller, sqlite3_value *argument, npyx_error *error);
+/* The same outside of a function, as xFilter and xUpdate are. A handle's file is held against the file system
+ * once a tick of the connection's cache. */
+npyx_status npyext_array_value_open_at(npyext_array_value *value, npyext_connection *connection, int64_t tick,
+                                       const npyext_caller *caller, sqlite3_value *argument,
+                                       npyx_error *error);
+void npyext_array_value_close(npyext_array_value *value);
+
+/* What the array's data are read from; its offsets are the array's. Lives as long as the value. */
+npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **source, npyx_error *error);
+
+/* The one item of a 0-d view of the array, in place or until the next call. */
+npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,
+                                    npyx_error *error);
+
+/* The items of a view, appended in C order with their own byte order or, with as_little_endian, as such. */
+npyx_status npyext_array_value_append_items(npyext_array_value *value, const npyx_view *view,
+                                            bool as_little_endian, npyx_buffer *out, npyx_error *error);
+
+/* The view as numpy.save writes it: header and items. */
+npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
+                                          npyx_error *error);
+
+/* The items of a view converted to dtype, in C order; npyx_convert_items has the errors. */
+npyx_status npyext_array_value_append_converted(npyext_array_value *value, const npyx_view *view,
+                                                const npyx_dtype *dtype, npyx_buffer *out, npyx_error *error);
+
+/* The same as JSON: nested lists, or one item. */
+npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
+                                           npyx_error *error);
+
+/* A way through the rows of a view, a block at a time: in place for a BLOB whose rows lie in C order. Only
+ * for views with bytes: of items without any there may be more than anybody can count. */
+typedef struct npyext_array_walk {
+    npyext_array_value *value;
+    const npyx_view *view;
+    npyx_reader reader; /* its row_nelem and row_nbytes are a row's */
+    bool is_in_place;
+    int64_t row; /* the next */
+    /* the block at hand, byte order as in the array */
+    const uint8_t *rows;
+    int64_t nrows;
+} npyext_array_walk;
+
+/* The value and the view outlive the walk, which is to be cleared whatever the status. A row beyond SQLite's
+ * length limit gives NPYX_TOOBIG. */
+npyx_status npyext_array_walk_begin(npyext_array_walk *walk, npyext_array_value *value, const npyx_view *view,
+                                    npyx_error *error);
+/* NPYX_DONE behind the last block. Polls the host. */
+npyx_status npyext_array_walk_next(npyext_array_walk *walk, npyx_error *error);
+void npyext_array_walk_clear(npyext_array_walk *walk);
+
+#pragma GCC visibility pop
+
+#endif

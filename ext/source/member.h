@@ -1,0 +1,25 @@
+/*
+ * One array of an open archive: which one an argument means, and a .npy of it alone.
+ */
+#ifndef NPYEXT_MEMBER_H
+#define NPYEXT_MEMBER_H
+
+#include "core/bridge.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Whether the argument is a name (TEXT), an idx (INTEGER, or a REAL without a fraction) or not given. */
+npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error);
+
+/* The entry that a given argument, checked, means. NPYX_NOT_FOUND when there is none. */
+npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *member, int64_t *index,
+                               npyx_error *error);
+
+/* Appends the array as numpy.save writes it; one of Python objects, which is a pickle, as it is stored. The
+ * entry's own checks are made. NPYX_CORRUPT for an entry that is no array. */
+npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_buffer *out,
+                                     npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

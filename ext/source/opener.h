@@ -1,0 +1,57 @@
+/*
+ * The opener: from an SQL value to open archives.
+ */
+#ifndef NPYEXT_OPENER_H
+#define NPYEXT_OPENER_H
+
+#include "core/bridge.h"
+#include "pattern.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What a source argument stands for. */
+typedef struct npyext_files {
+    npyext_paths paths;             /* of a TEXT source */
+    const npyext_argument *content; /* of a BLOB source, borrowed; NULL otherwise */
+    bool is_many;                   /* a pattern or a list: more than one file was meant */
+    bool is_list;                   /* a JSON list: a path may stand in it more than once */
+    bool is_handle;                 /* one array of one file, as a handle names it */
+    int64_t handle_index;
+    uint64_t handle_stamp;
+} npyext_files;
+
+/* Finds the files of a source. files is zero but for paths.arena.host; clear it on failure too. */
+npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
+                                 npyext_files *files, npyx_error *error);
+void npyext_files_clear(npyext_files *files);
+
+/* Files in it; a BLOB is one. */
+size_t npyext_files_count(const npyext_files *files);
+/* The path of file number index; NULL for a BLOB. */
+const char *npyext_files_path(const npyext_files *files, size_t index);
+
+/* What is known of a file without reading it. */
+typedef struct npyext_file_facts {
+    bool is_known; /* it could be opened; nbytes is set */
+    int64_t nbytes;
+    bool is_file; /* not a BLOB; mtime_seconds is set */
+    int64_t mtime_seconds;
+} npyext_file_facts;
+
+/* An open file, or a BLOB. */
+typedef struct npyext_opened {
+    npyx_archive *archive;      /* NULL: nothing is open */
+    npyext_cached_file *cached; /* NULL: the archive is not shared */
+    npyext_file_facts facts;
+} npyext_opened;
+
+/* Opens file number index. tick, as given by npyext_cache_tick for the cursor, takes it from the cache and
+ * leaves it there; 0 does without: a survey of ten thousand files wants each once. */
+npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,
+                              int64_t tick, npyext_opened *opened, npyx_error *error);
+/* Takes what is not open, too. */
+void npyext_opened_close(npyext_connection *connection, npyext_opened *opened);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,313 @@
+/* CREATE VIRTUAL TABLE t USING npy(path, ...): an array, or the arrays of a file side by side, as a typed
+ * table. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "function/functions.h"
+#include "npy_table.h"
+#include "source/pattern.h"
+#include "table_writer.h"
+
+/* ---- xBestIndex ---- */
+
+/* The column of rowid terms. */
+enum { ROWID = 0 };
+
+/* The header is not read to plan: a guess, small enough for lookups to be preferred to sorting. */
+static const double ESTIMATED_NROWS = 1000000;
+
+/* Of a rowid comparison, its operator as EXPLAIN QUERY PLAN shows it; NULL for what is not sought. */
+static const char *op_text(int op) {
+    switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ: return "=?";
+    case SQLITE_INDEX_CONSTRAINT_IS: return " IS ?";
+    case SQLITE_INDEX_CONSTRAINT_LT: return "<?";
+    case SQLITE_INDEX_CONSTRAINT_LE: return "<=?";
+    case SQLITE_INDEX_CONSTRAINT_GT: return ">?";
+    case SQLITE_INDEX_CONSTRAINT_GE: return ">=?";
+    default: return NULL;
+    }
+}
+
+/* Takes the comparisons of the rowid, which are exact; returns the rows that they are thought to leave. */
+static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nterms, sqlite3_str *text) {
+    double nrows = ESTIMATED_NROWS;
+    *nterms = 0;
+    for (int i = 0; i < info->nConstraint && *nterms < NPYEXT_MAX_TERMS; i++) {
+        int op = info->aConstraint[i].op;
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || op_text(op) == NULL)
+            continue;
+        sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ", op_text(op));
+        terms[(*nterms)++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
+        info->aConstraintUsage[i].argvIndex = *nterms;
+        info->aConstraintUsage[i].omit = 1;
+        bool is_equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
+        if (is_equality)
+            info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+        nrows = is_equality ? 1 : nrows > 4 ? nrows / 4 : nrows;
+    }
+    return nrows;
+}
+
+int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+    const npyext_table *table = (const npyext_table *)vtab;
+    const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
+    npyext_term terms[NPYEXT_MAX_TERMS];
+    int nterms;
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    sqlite3_str_appendf(text, "%s", path == NULL ? "a damaged declaration" : path);
+    double nrows = take_terms(info, terms, &nterms, text);
+    /* a rowid is of one row alone: what follows it in ORDER BY changes nothing */
+    if (info->nOrderBy > 0 && info->aOrderBy[0].iColumn < 0) {
+        info->orderByConsumed = 1;
+        info->idxNum = (info->aOrderBy[0].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING) << NPYEXT_ORDER_SHIFT;
+        sqlite3_str_appendall(text, info->aOrderBy[0].desc ? "; last row first" : "; in order");
+    }
+    nterms = npyext_take_window(info, terms, nterms);
+    npyext_append_terms(text, terms, nterms, info->colUsed);
+    info->idxStr = sqlite3_str_finish(text);
+    info->needToFreeIdxStr = 1;
+    info->estimatedRows = (sqlite3_int64)nrows;
+    info->estimatedCost = nrows + 1;
+    return info->idxStr == NULL ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+/* ---- making and unmaking ---- */
+
+static int disconnect(sqlite3_vtab *vtab) {
+    npyext_table *table = (npyext_table *)vtab;
+    npyext_table_writer_free(table->writer);
+    npyext_declaration_clear(&table->declaration);
+    sqlite3_free(table);
+    return SQLITE_OK;
+}
+
+/* A table that knows its own name and nothing else; NULL when memory is out. */
+static npyext_table *new_table(npyext_connection *connection, const char *const *argv) {
+    npyext_table *table = sqlite3_malloc(sizeof *table);
+    if (table == NULL)
+        return NULL;
+    memset(table, 0, sizeof *table);
+    table->connection = connection;
+    table->declaration.arena.host = &connection->host;
+    table->schema = npyx_arena_copy(&table->declaration.arena, argv[1], strlen(argv[1]));
+    table->name = npyx_arena_copy(&table->declaration.arena, argv[2], strlen(argv[2]));
+    if (table->schema == NULL || table->name == NULL) {
+        disconnect(&table->base);
+        return NULL;
+    }
+    return table;
+}
+
+void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type) {
+    sqlite3_str_appendf(schema, "%s\"%w\" %s", sqlite3_str_length(schema) == 0 ? "CREATE TABLE x(" : ", ",
+                        name, npyext_table_type_names[type]);
+}
+
+/* A damaged table has one column, so that it can be dropped. */
+static int declare(sqlite3 *db, const npyext_table *table) {
+    const npyext_declaration *declaration = &table->declaration;
+    sqlite3_str *text = sqlite3_str_new(db);
+    for (int i = 0; i < declaration->ncolumns && !table->is_damaged; i++)
+        npyext_append_column(text, declaration->columns[i].name, declaration->columns[i].type);
+    if (table->is_damaged)
+        npyext_append_column(text, "value", NPYEXT_TABLE_ANY);
+    sqlite3_str_appendall(text, ")");
+    int code = npyext_declare_columns(db, text);
+    if (code == SQLITE_OK)
+        code = npyext_declare_risk(table->connection, 0);
+    if (code == SQLITE_OK && table->writer != NULL) /* INSERT OR IGNORE and the like */
+        code = sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
+    return code;
+}
+
+/* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
+static npyx_status read_file(npyext_table *table, npyext_layout *layout, npyx_error *error) {
+    npyext_connection *connection = table->connection;
+    npyext_declaration *declaration = &table->declaration;
+    int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
+    npyext_cached_file *file = NULL;
+    const char *path = declaration->arguments[NPYEXT_TABLE_PATH];
+    npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, path,
+                                              npyext_cache_tick(&connection->cache), &file, error);
+    if (status == NPYX_NOT_FOUND && npyext_pattern_is_pattern(path))
+        return npyx_fail(error, status, -1,
+                         "no such file; a table is of one file, and its path is no pattern");
+    if (status == NPYX_OK)
+        status = npyext_layout_choose(layout, file->archive, declaration, max_ncolumns, error);
+    if (status == NPYX_OK)
+        status = npyext_layout_make_views(layout, declaration, error);
+    if (status == NPYX_OK)
+        status = npyext_layout_make_columns(layout, declaration, max_ncolumns, error);
+    if (status == NPYX_OK)
+        status = npyext_layout_record(layout, declaration, error);
+    npyext_cache_release(&connection->cache, &connection->host, file);
+    return status;
+}
+
+static bool is_temporary(const npyext_table *table) {
+    return strcmp(table->schema, "temp") == 0;
+}
+
+/* No database can carry a table that writes files: whoever opens it would run it. */
+static npyx_status make_writer(npyext_table *table, npyx_error *error) {
+    bool adds = strcmp(table->declaration.arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    npyx_status status =
+        npyext_policy_check_writing(&table->connection->policy, adds ? "mode='a'" : "mode='w+'", error);
+    if (status != NPYX_OK)
+        return status;
+    if (!is_temporary(table))
+        return npyx_fail(
+            error, NPYX_INVALID, -1,
+            "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING "
+            "npy(...)",
+            table->name);
+    return npyext_table_writer_new(table->connection, table->name, &table->declaration, &table->writer,
+                                   error);
+}
+
+/* Makes what xCreate was asked for, up to its columns. */
+static int make(npyext_table *table, int nraw, const char *const *raw, char **message) {
+    npyx_error error;
+    npyext_layout layout;
+    npyext_layout_init(&layout, &table->connection->host);
+    npyext_connection_begin(table->connection);
+    npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &error);
+    if (status == NPYX_OK)
+        status = npyext_table_is_writing(&table->declaration) ? make_writer(table, &error)
+                                                              : read_file(table, &layout, &error);
+    int code = npyext_code(status);
+    if (code != SQLITE_OK && code != SQLITE_NOMEM) {
+        npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH], .entry = layout.at};
+        *message = npyext_error_text(place, &error);
+    }
+    npyext_layout_clear(&layout);
+    return code;
+}
+
+static int create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                  char **message) {
+    npyext_connection *connection = client;
+    npyext_table *table = new_table(connection, argv);
+    if (table == NULL)
+        return SQLITE_NOMEM;
+    int code = make(table, argc - 3, argv + 3, message);
+    if (code == SQLITE_OK) {
+        code = declare(db, table);
+        if (code != SQLITE_OK)
+            *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
+        else if (table->writer != NULL)
+            npyext_published_forget(&connection->published, &connection->host, table->name);
+        else
+            code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
+    }
+    if (code == SQLITE_OK)
+        *vtab = &table->base;
+    else
+        disconnect(&table->base);
+    return code;
+}
+
+/* Reads the declaration again: that of a table that writes from its arguments, any other from the shadow
+ * table. SQLITE_ERROR: there is none, and the damage says why. */
+static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const char *const *raw) {
+    if (is_temporary(table)) {
+        npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &table->damage);
+        if (status == NPYX_OK && npyext_table_is_writing(&table->declaration)) {
+            status = make_writer(table, &table->damage);
+            return npyext_code(status);
+        }
+        memset(table->declaration.arguments, 0, sizeof table->declaration.arguments);
+    }
+    return npyext_shadow_read(db, table->schema, table->name, &table->declaration, &table->damage);
+}
+
+/* Never looks at the file that a table reads: a database whose files are gone opens, answers other queries,
+ * and drops the table. A declaration that makes no sense does not fail either, because that would keep the
+ * table from being dropped. */
+static int connect_table(sqlite3 *db, void *connection, int argc, const char *const *argv,
+                         sqlite3_vtab **vtab, char **message) {
+    npyext_table *table = new_table(connection, argv);
+    if (table == NULL)
+        return SQLITE_NOMEM;
+    int code = read_declaration(db, table, argc - 3, argv + 3);
+    table->is_damaged = code == SQLITE_ERROR;
+    if (code == SQLITE_OK || code == SQLITE_ERROR)
+        code = declare(db, table);
+    if (code == SQLITE_ERROR && !table->is_damaged) {
+        npyx_error_set(&table->damage, NPYX_CORRUPT, -1, "the table's declaration makes no columns (%s)",
+                       sqlite3_errmsg(db));
+        table->is_damaged = true;
+        code = declare(db, table);
+    }
+    if (code == SQLITE_OK) {
+        *vtab = &table->base;
+        return SQLITE_OK;
+    }
+    if (code != SQLITE_NOMEM)
+        *message = sqlite3_mprintf("npyext: the declaration of %s cannot be read: %s", argv[2],
+                                   npyext_declare_reason(db, code));
+    disconnect(&table->base);
+    return code;
+}
+
+static int destroy(sqlite3_vtab *vtab) {
+    npyext_table *table = (npyext_table *)vtab;
+    npyext_connection *connection = table->connection;
+    if (table->writer != NULL && table->writer->is_open)
+        return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not tell */
+    int code = npyext_shadow_drop(connection->db, table->schema, table->name);
+    if (code != SQLITE_OK)
+        return code;
+    if (is_temporary(table))
+        npyext_published_forget(&connection->published, &connection->host, table->name);
+    return disconnect(vtab);
+}
+
+static int rename_table(sqlite3_vtab *vtab, const char *name) {
+    npyext_table *table = (npyext_table *)vtab;
+    npyext_connection *connection = table->connection;
+    if (table->writer == NULL) {
+        int code = npyext_shadow_rename(connection->db, table->schema, table->name, name);
+        if (code != SQLITE_OK && code != SQLITE_NOMEM) {
+            sqlite3_free(vtab->zErrMsg);
+            vtab->zErrMsg = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(connection->db));
+        }
+        return code;
+    }
+    if (table->writer->is_open)
+        return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
+    return npyext_published_rename(&connection->published, &connection->host, table->name, name)
+               ? SQLITE_OK
+               : SQLITE_NOMEM;
+}
+
+static int is_shadow_name(const char *suffix) {
+    return sqlite3_stricmp(suffix, "npy") == 0;
+}
+
+const sqlite3_module npyext_table_module = {
+    .iVersion = 3,
+    .xCreate = create,
+    .xConnect = connect_table,
+    .xBestIndex = npyext_table_best_index,
+    .xDisconnect = disconnect,
+    .xDestroy = destroy,
+    .xOpen = npyext_table_open,
+    .xClose = npyext_table_close,
+    .xFilter = npyext_table_filter,
+    .xNext = npyext_table_next,
+    .xEof = npyext_table_eof,
+    .xColumn = npyext_table_column,
+    .xRowid = npyext_table_rowid,
+    .xUpdate = npyext_table_update,
+    .xBegin = npyext_table_begin,
+    .xSync = npyext_table_sync,
+    .xCommit = npyext_table_commit,
+    .xRollback = npyext_table_rollback,
+    .xRename = rename_table,
+    .xSavepoint = npyext_table_savepoint,
+    .xRelease = npyext_table_release,
+    .xRollbackTo = npyext_table_rollback_to,
+    .xShadowName = is_shadow_name,
+};

@@ -1,0 +1,406 @@
+/* The rows of a typed table. */
+#include <string.h>
+
+#include "core/range.h"
+#include "npy_table.h"
+#include "scan/plan.h"
+#include "scan/selection.h"
+#include "table_writer.h"
+
+enum {
+    /* Of all the blocks of a cursor together. */
+    BLOCKS_NBYTES = 1 << 22,
+    FIRST_BLOCK_NBYTES = 1 << 14,
+    MAX_BLOCK_NBYTES = 1 << 18,
+    /* A second axis is read in part only when that leaves this much out of every row. */
+    SKIPPED_NBYTES = 1 << 13
+};
+
+/* One array as it is read; nothing is open before a column of it is asked for. */
+typedef struct table_stream {
+    npyx_source *payload;
+    npyx_reader reader;
+    int64_t skipped_nbytes; /* of the array's row, before the reader's */
+    bool is_narrow;         /* the reader has not all of the row */
+    int64_t back_nbytes;    /* the next block's size on the way to the first row */
+} table_stream;
+
+typedef struct table_cursor {
+    sqlite3_vtab_cursor base;
+    bool is_eof;
+    int64_t index;          /* of the row at hand, as the views count */
+    int64_t last;           /* of the last row to come */
+    int64_t step;           /* 1 or -1 */
+    int64_t nrows_expected; /* no more are likely to be wanted */
+    /* rows are numbered as the file does: first + index * number_step */
+    int64_t nrows, first, number_step;
+    table_stream *streams; /* one an array */
+    npyext_layout layout;
+    npyx_buffer scratch;
+    int64_t limit_nbytes; /* of a value */
+    bool is_open;
+    npyext_cached_file *file;
+    int64_t nlookups; /* xFilter calls behind the first */
+    npyext_plan plan;
+    uint64_t used_columns;
+} table_cursor;
+
+static npyext_table *table_of(const table_cursor *cursor) {
+    return (npyext_table *)cursor->base.pVtab;
+}
+
+int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    npyx_host *host = &((npyext_table *)vtab)->connection->host;
+    table_cursor *opened = sqlite3_malloc(sizeof *opened);
+    if (opened == NULL)
+        return SQLITE_NOMEM;
+    memset(opened, 0, sizeof *opened);
+    opened->is_eof = true;
+    opened->scratch.host = host;
+    npyext_layout_init(&opened->layout, host);
+    *cursor = &opened->base;
+    return SQLITE_OK;
+}
+
+/* ---- the file ---- */
+
+static void close_stream(table_stream *stream) {
+    npyx_reader_clear(&stream->reader);
+    npyx_source_close(stream->payload);
+    *stream = (table_stream){0};
+}
+
+static void close_streams(table_cursor *cursor) {
+    for (int i = 0; cursor->streams != NULL && i < cursor->layout.narrays; i++)
+        close_stream(&cursor->streams[i]);
+}
+
+static void close_file(table_cursor *cursor) {
+    npyext_connection *connection = table_of(cursor)->connection;
+    close_streams(cursor);
+    npyx_free(&connection->host, cursor->streams);
+    cursor->streams = NULL;
+    npyext_layout_clear(&cursor->layout);
+    npyext_cache_release(&connection->cache, &connection->host, cursor->file);
+    cursor->file = NULL;
+    cursor->is_open = false;
+}
+
+int npyext_table_close(sqlite3_vtab_cursor *cursor) {
+    table_cursor *closed = (table_cursor *)cursor;
+    close_file(closed);
+    npyx_buffer_clear(&closed->scratch);
+    sqlite3_free(closed);
+    return SQLITE_OK;
+}
+
+/* Opens the file and holds it against the declaration. */
+static npyx_status open_layout(table_cursor *cursor, npyx_error *error) {
+    npyext_connection *connection = table_of(cursor)->connection;
+    const npyext_declaration *declaration = &table_of(cursor)->declaration;
+    npyext_layout *layout = &cursor->layout;
+    int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
+    npyx_status status =
+        npyext_cache_acquire(&connection->cache, &connection->host, declaration->arguments[NPYEXT_TABLE_PATH],
+                             npyext_cache_tick(&connection->cache), &cursor->file, error);
+    if (status == NPYX_OK)
+        status = npyext_layout_choose(layout, cursor->file->archive, declaration, max_ncolumns, error);
+    if (status == NPYX_OK)
+        status = npyext_layout_compare_arrays(layout, declaration, error);
+    if (status == NPYX_OK)
+        status = npyext_layout_make_views(layout, declaration, error);
+    if (status == NPYX_OK)
+        status = npyext_layout_make_columns(layout, declaration, max_ncolumns, error);
+    if (status == NPYX_OK)
+        status = npyext_layout_compare_columns(layout, declaration, error);
+    return status;
+}
+
+static npyx_status open_file(table_cursor *cursor, npyx_error *error) {
+    npyext_connection *connection = table_of(cursor)->connection;
+    npyext_connection_begin(connection);
+    npyx_status status = open_layout(cursor, error);
+    if (status != NPYX_OK)
+        return status;
+    cursor->streams =
+        npyx_alloc_zeroed(&connection->host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
+    if (cursor->streams == NULL)
+        return npyx_fail_nomem(error);
+    const npyx_view *view = &cursor->layout.arrays[0].view;
+    cursor->nrows = npyx_view_nrows(view);
+    cursor->first = view->first[0];
+    cursor->number_step = view->step[0];
+    cursor->limit_nbytes = sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    cursor->scratch.limit_nbytes = (size_t)cursor->limit_nbytes;
+    cursor->is_open = true;
+    return NPYX_OK;
+}
+
+/* ---- blocks ---- */
+
+/* The first and the last column in use; false when they are not known. colUsed's last bit stands for all
+ * columns from 63 on. */
+static bool used_range(const table_cursor *cursor, int64_t *low, int64_t *high) {
+    if (cursor->used_columns == 0)
+        return false;
+    *low = __builtin_ctzll(cursor->used_columns);
+    *high = 63 - __builtin_clzll(cursor->used_columns);
+    if (*high == 63)
+        *high = cursor->layout.ncolumns - 1;
+    return *high < cursor->layout.ncolumns;
+}
+
+/* Leaves columns that nobody asked for out of a view of items, where that reads less: in Fortran order, and
+ * in long rows. */
+static void narrow(const table_cursor *cursor, npyx_view *view, table_stream *stream) {
+    int64_t low, high;
+    bool has_items = !cursor->layout.is_side_by_side && view->ndim == 2;
+    if (!has_items || !used_range(cursor, &low, &high))
+        return;
+    int64_t stride = view->strides[1] < 0 ? -view->strides[1] : view->strides[1];
+    int64_t row_stride = view->strides[0] < 0 ? -view->strides[0] : view->strides[0];
+    int64_t nskipped = view->shape[1] - (high - low + 1);
+    if (nskipped == 0 || (stride <= row_stride && nskipped * view->dtype->itemsize < SKIPPED_NBYTES))
+        return;
+    view->off += low * view->strides[1];
+    view->shape[1] = high - low + 1;
+    stream->skipped_nbytes = low * view->dtype->itemsize;
+    stream->is_narrow = true;
+}
+
+static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow, npyx_error *error) {
+    const npyext_layout_array *opened = &cursor->layout.arrays[array];
+    table_stream *stream = &cursor->streams[array];
+    npyx_status status =
+        npyx_archive_open_payload(cursor->file->archive, opened->index, &stream->payload, error);
+    if (status != NPYX_OK) {
+        stream->payload = NULL;
+        return status;
+    }
+    npyx_view view = opened->view;
+    if (may_narrow)
+        narrow(cursor, &view, stream);
+    npyx_reader_init(&stream->reader, stream->payload, &view, cursor->limit_nbytes);
+    stream->back_nbytes = FIRST_BLOCK_NBYTES;
+    return NPYX_OK;
+}
+
+/* Whether the block at hand has the row. */
+static bool has_row(const table_stream *stream, int64_t index) {
+    return (uint64_t)(index - stream->reader.first_row) < (uint64_t)stream->reader.nrows_read;
+}
+
+/* A block that ends with the row at hand, or has it in it. */
+static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, int64_t max_nrows,
+                             npyx_error *error) {
+    npyx_reader *reader = &stream->reader;
+    int64_t nrows = cursor->index - cursor->last + 1;
+    if (reader->row_nbytes > 0) {
+        int64_t block_nrows = stream->back_nbytes / reader->row_nbytes;
+        block_nrows = block_nrows < max_nrows ? block_nrows : max_nrows;
+        nrows = block_nrows >= nrows ? nrows : block_nrows < 1 ? 1 : block_nrows;
+    }
+    int64_t row = cursor->index - nrows + 1;
+    npyx_status status = npyx_reader_fill(reader, row, nrows, error);
+    if (status == NPYX_OK && reader->nrows_read < nrows) /* more than the reader gives at once */
+        stream->back_nbytes = reader->nrows_read * reader->row_nbytes;
+    else if (stream->back_nbytes < MAX_BLOCK_NBYTES)
+        stream->back_nbytes *= 2;
+    while (status == NPYX_OK && !has_row(stream, cursor->index)) {
+        row = reader->first_row + reader->nrows_read;
+        status = npyx_reader_fill(reader, row, cursor->index - row + 1, error);
+    }
+    return status;
+}
+
+/* Makes a block of the array in which the row at hand lies. */
+static npyx_status load(table_cursor *cursor, int array, npyx_error *error) {
+    table_stream *stream = &cursor->streams[array];
+    npyx_reader *reader = &stream->reader;
+    npyext_connection_begin(table_of(cursor)->connection);
+    if (stream->payload == NULL) {
+        npyx_status status = open_stream(cursor, array, true, error);
+        if (status != NPYX_OK)
+            return status;
+    }
+    int64_t row_nbytes = reader->row_nbytes > 0 ? reader->row_nbytes : 1;
+    int64_t max_nrows = BLOCKS_NBYTES / cursor->layout.narrays / row_nbytes;
+    bool is_held = cursor->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
+                   reader->nrows <= NPYX_HELD_NBYTES / cursor->layout.narrays / row_nbytes;
+    if (is_held)
+        return npyx_reader_fill_all(reader, error);
+    max_nrows = max_nrows < cursor->nrows_expected ? max_nrows : cursor->nrows_expected;
+    max_nrows = max_nrows < 1 ? 1 : max_nrows;
+    if (cursor->step < 0)
+        return fill_back(cursor, stream, max_nrows, error);
+    int64_t nrows = cursor->last - cursor->index + 1;
+    return npyx_reader_fill(reader, cursor->index, nrows < max_nrows ? nrows : max_nrows, error);
+}
+
+/* ---- rows ---- */
+
+/* The indices whose numbers are in the range: from *low to *high, none when *low is above. */
+static void find_indices(const table_cursor *cursor, npyext_range range, int64_t *low, int64_t *high) {
+    int64_t first = cursor->first, nrows = cursor->nrows;
+    *low = 0;
+    *high = -1;
+    if (nrows == 0 || range.low > range.high)
+        return;
+    if (cursor->number_step == 1) {
+        *low = range.low <= first ? 0 : range.low - first;
+        *high = range.high < first ? -1 : range.high - first < nrows ? range.high - first : nrows - 1;
+        return;
+    }
+    npyx_view narrowed = cursor->layout.arrays[0].view;
+    npyx_view_narrow(&narrowed, 0, range.low, range.high);
+    if (narrowed.shape[0] == 0)
+        return;
+    *low = (narrowed.first[0] - first) / cursor->number_step;
+    *high = *low + narrowed.shape[0] - 1;
+}
+
+static void begin_rows(table_cursor *cursor, npyext_range range, npyext_window window) {
+    int64_t low, high;
+    npyext_order order = cursor->plan.order;
+    find_indices(cursor, range, &low, &high);
+    bool is_rising = cursor->number_step > 0;
+    bool is_backward = order != NPYEXT_OWN_ORDER && is_rising != (order == NPYEXT_ASCENDING);
+    int64_t nskipped = low > high ? 0 : window.nskipped <= high - low ? window.nskipped : high - low + 1;
+    low += is_backward ? 0 : nskipped;
+    high -= is_backward ? nskipped : 0;
+    cursor->nrows_expected = window.nrows;
+    cursor->index = is_backward ? high : low;
+    cursor->last = is_backward ? low : high;
+    cursor->step = is_backward ? -1 : 1;
+    cursor->is_eof = low > high;
+}
+
+int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
+                        sqlite3_value **argv) {
+    table_cursor *rows = (table_cursor *)cursor;
+    const npyext_table *table = table_of(rows);
+    npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH]};
+    rows->is_eof = true;
+    if (table->is_damaged) {
+        place.path = table->name;
+        return npyext_report(cursor->pVtab, place, &table->damage);
+    }
+    if (table->writer != NULL) {
+        npyx_error error;
+        npyext_table_writer_fail_read(table->writer, &error);
+        return npyext_report(cursor->pVtab, place, &error);
+    }
+    npyext_plan_read(&rows->plan, idx_num, sentence);
+    npyext_range range = {INT64_MIN, INT64_MAX};
+    for (int i = 0; i < rows->plan.nterms && i < argc; i++) {
+        if (rows->plan.terms[i].column == NPYEXT_NO_COLUMN)
+            continue;
+        npyext_range_narrow(&range, rows->plan.terms[i].op, argv[i]);
+    }
+    if (range.low > range.high)
+        return SQLITE_OK;
+    if (rows->is_open && rows->plan.used != rows->used_columns)
+        close_streams(rows);
+    rows->used_columns = rows->plan.used;
+    rows->nlookups = rows->is_open ? rows->nlookups + 1 : 0;
+    if (!rows->is_open) {
+        npyx_error error;
+        if (open_file(rows, &error) != NPYX_OK) {
+            place.entry = rows->layout.at;
+            int code = npyext_report(cursor->pVtab, place, &error);
+            close_file(rows);
+            return code;
+        }
+    }
+    begin_rows(rows, range, npyext_plan_window(&rows->plan, argv));
+    return SQLITE_OK;
+}
+
+int npyext_table_next(sqlite3_vtab_cursor *cursor) {
+    table_cursor *rows = (table_cursor *)cursor;
+    if (rows->index == rows->last)
+        rows->is_eof = true;
+    else
+        rows->index += rows->step;
+    return SQLITE_OK;
+}
+
+int npyext_table_eof(sqlite3_vtab_cursor *cursor) {
+    return ((table_cursor *)cursor)->is_eof;
+}
+
+int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid) {
+    const table_cursor *rows = (table_cursor *)cursor;
+    *rowid = rows->first + rows->index * rows->number_step;
+    return SQLITE_OK;
+}
+
+/* ---- values ---- */
+
+static int result_error(sqlite3_context *context, const table_cursor *cursor, int array,
+                        const npyx_error *error) {
+    npyext_place place = {.path = table_of(cursor)->declaration.arguments[NPYEXT_TABLE_PATH],
+                          .entry = &cursor->layout.arrays[array].entry};
+    return npyext_result_error(context, place, error);
+}
+
+/* A value that npyext_result_plain leaves to the codec. */
+static int result_decoded(sqlite3_context *context, table_cursor *cursor, const npyext_layout_column *column,
+                          const uint8_t *item) {
+    npyx_buffer *scratch = &cursor->scratch;
+    npyx_value value = {.kind = NPYX_VALUE_JSON};
+    npyx_error error;
+    npyx_status status;
+    if (column->ndim == 0) {
+        status = npyx_element_value(column->dtype, item, scratch, &value, &error);
+    } else {
+        npyx_buffer_reset(scratch);
+        status = npyx_element_append_json(column->dtype, column->ndim, column->shape, item, scratch, &error);
+        if (status == NPYX_OK)
+            status = npyx_buffer_check(scratch, &error);
+        value.bytes = scratch->bytes;
+        value.nbytes = scratch->nbytes;
+    }
+    if (status != NPYX_OK)
+        return result_error(context, cursor, column->array, &error);
+    npyext_result_value(context, &value);
+    return SQLITE_OK;
+}
+
+/* Whether the stream's rows have the column in them. */
+static bool has_column(const table_stream *stream, const npyext_layout_column *column) {
+    int64_t off = column->off - stream->skipped_nbytes;
+    return !stream->is_narrow || (off >= 0 && off + column->dtype->itemsize <= stream->reader.row_nbytes);
+}
+
+/* Makes the row at hand, with the column, part of the block at hand. */
+static npyx_status fetch(table_cursor *cursor, const npyext_layout_column *column, npyx_error *error) {
+    table_stream *stream = &cursor->streams[column->array];
+    npyx_status status = NPYX_OK;
+    if (stream->payload == NULL || has_column(stream, column))
+        status = load(cursor, column->array, error);
+    if (status == NPYX_OK && !has_column(stream, column)) { /* colUsed did not tell of it */
+        close_stream(stream);
+        status = open_stream(cursor, column->array, false, error);
+        if (status == NPYX_OK)
+            status = load(cursor, column->array, error);
+    }
+    return status;
+}
+
+int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number) {
+    table_cursor *rows = (table_cursor *)cursor;
+    const npyext_layout_column *column = &rows->layout.columns[number];
+    table_stream *stream = &rows->streams[column->array];
+    if (!has_row(stream, rows->index) || !has_column(stream, column)) {
+        npyx_error error;
+        if (fetch(rows, column, &error) != NPYX_OK)
+            return result_error(context, rows, column->array, &error);
+    }
+    const npyx_reader *reader = &stream->reader;
+    const uint8_t *item = reader->rows + (rows->index - reader->first_row) * reader->row_nbytes +
+                          (column->off - stream->skipped_nbytes);
+    return npyext_result_plain(context, column->plain_type, item)
+               ? SQLITE_OK
+               : result_decoded(context, rows, column, item);
+}

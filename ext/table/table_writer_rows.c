@@ -1,0 +1,109 @@
+/* The rows of a table that writes. */
+#include <float.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "table_writer.h"
+#include "value/array_stream.h"
+
+/* A row of one value: raw items, JSON or an array. */
+static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
+    static const npyext_caller caller = {"row", "row"};
+    npyext_rows rows = {.has_shape = true, .ndim = writer->ndim - 1, .nelem = writer->row_nelem};
+    npyext_array_builder *row = &writer->row;
+    npyext_connection_begin(writer->connection);
+    memcpy(rows.shape, writer->shape + 1, sizeof rows.shape[0] * (size_t)rows.ndim);
+    row->out.nbytes = NPYEXT_HEADER_NBYTES;
+    npyx_status status = npyext_rows_append(&rows, row, NULL, &caller, value, error);
+    return status == NPYX_OK ? npyx_sink_append(writer->target.sink, npyext_array_builder_items(row),
+                                                (size_t)writer->row_nbytes, error)
+                             : status;
+}
+
+/* Numbers of the usual types in the host's byte order, without the way around: most of what is ever written.
+ * False for all that needs a closer look. */
+static bool store_plain(npyx_type type, sqlite3_value *value, uint8_t *item) {
+    int given = sqlite3_value_type(value);
+    if (given == SQLITE_FLOAT && type == NPYX_F8) {
+        npyx_store_f64(item, sqlite3_value_double(value), NPYX_HOST_IS_BIG_ENDIAN);
+        return true;
+    }
+    if (given == SQLITE_FLOAT && type == NPYX_F4) {
+        float narrow = (float)sqlite3_value_double(value);
+        npyx_store_f32(item, narrow, NPYX_HOST_IS_BIG_ENDIAN);
+        return narrow <= FLT_MAX && narrow >= -FLT_MAX;
+    }
+    if (given != SQLITE_INTEGER)
+        return false;
+    int64_t integer = sqlite3_value_int64(value);
+    if (type == NPYX_I8)
+        npyx_store_u64(item, (uint64_t)integer, NPYX_HOST_IS_BIG_ENDIAN);
+    else if (type == NPYX_I4 && integer >= INT32_MIN && integer <= INT32_MAX)
+        npyx_store_u32(item, (uint32_t)integer, NPYX_HOST_IS_BIG_ENDIAN);
+    else
+        return false;
+    return true;
+}
+
+static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **values, npyx_error *error) {
+    const npyext_layout *layout = &writer->layout;
+    uint8_t *item = npyext_array_builder_items(&writer->row);
+    if (writer->dtype->type == NPYX_STRUCT)
+        memset(item, 0, (size_t)writer->row_nbytes); /* padding */
+    for (int i = 0; i < layout->ncolumns; i++) {
+        const npyext_layout_column *column = &layout->columns[i];
+        if (store_plain(column->plain_type, values[i], item + column->off))
+            continue;
+        npyx_status status = npyext_items_encode(&writer->connection->host, column->dtype, column->ndim,
+                                                 column->shape, values[i], item + column->off, error);
+        if (status != NPYX_OK)
+            return npyx_error_place(error, status, "column '%.60s'", column->name);
+    }
+    return npyx_sink_append(writer->target.sink, item, (size_t)writer->row_nbytes, error);
+}
+
+static npyx_status append_array(npyext_table_writer *writer, sqlite3_value **values, npyx_error *error) {
+    static const npyext_caller caller = {"array", "array"};
+    npyext_array_value array;
+    const char *name;
+    size_t name_nbytes;
+    npyext_connection_begin(writer->connection);
+    npyx_status status = npyext_member_name(values[0], &name, &name_nbytes, error);
+    if (status != NPYX_OK)
+        return status;
+    status = npyext_array_value_open_at(
+        &array, writer->connection, npyext_cache_tick(&writer->connection->cache), &caller, values[1], error);
+    if (status == NPYX_DONE)
+        status = npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
+    if (status == NPYX_OK)
+        status = npyext_stream_member(&array, writer->archive, writer->format, name, name_nbytes,
+                                      writer->method, error);
+    npyext_array_value_close(&array);
+    if (status != NPYX_OK) /* where that fails too, the commit will say so */
+        npyx_archive_writer_take_back(writer->archive, NULL);
+    return status;
+}
+
+npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,
+                                       npyx_error *error) {
+    npyx_status status;
+    npyext_table_writer_withdraw(writer);
+    *rowid = npyext_table_writer_next(writer);
+    if (writer->archive != NULL)
+        status = append_array(writer, values, error);
+    else if (writer->shape[0] >= 0 && *rowid >= writer->shape[0])
+        status = npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and this is one more",
+                           writer->shape[0]);
+    else if (*rowid == INT64_MAX)
+        status = npyx_fail(error, NPYX_INVALID, -1, "more rows than an array can have");
+    else if (writer->layout.has_whole_rows)
+        status = append_whole_row(writer, values[0], error);
+    else
+        status = append_columns(writer, values, error);
+    if (status != NPYX_OK) {
+        writer->has_taken_back = true;
+        return npyx_error_place(error, status, "row %" PRId64, *rowid);
+    }
+    writer->nrows++;
+    return NPYX_OK;
+}

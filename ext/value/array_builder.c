@@ -1,0 +1,109 @@
+#include "array_builder.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
+                                       npyx_error *error) {
+    static const char room[NPYEXT_HEADER_NBYTES];
+    if (builder->connection != NULL)
+        return NPYX_OK;
+    builder->connection = connection;
+    npyx_host *host = &connection->host;
+    builder->out = (npyx_buffer){.host = host};
+    builder->out.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    builder->arena.host = host;
+    npyx_buffer_append(&builder->out, room, sizeof room);
+    return npyx_buffer_check(&builder->out, error);
+}
+
+void npyext_array_builder_clear(npyext_array_builder *builder) {
+    npyx_buffer_clear(&builder->out);
+    npyx_arena_clear(&builder->arena);
+    *builder = (npyext_array_builder){0};
+}
+
+npyx_status npyext_array_builder_set_dtype(npyext_array_builder *builder, sqlite3_value *argument,
+                                           npyx_error *error) {
+    int type = sqlite3_value_type(argument);
+    if (type == SQLITE_NULL)
+        return NPYX_OK;
+    if (type != SQLITE_TEXT)
+        return npyx_fail(error, NPYX_INVALID, -1, "a dtype is a TEXT, as in 'float32'");
+    const char *text = (const char *)sqlite3_value_text(argument);
+    size_t nbytes = (size_t)sqlite3_value_bytes(argument);
+    if (text == NULL)
+        return npyx_fail_nomem(error);
+    if (nbytes == 0)
+        return NPYX_OK;
+    builder->is_dtype_given = true;
+    return npyx_dtype_for_writing(&builder->arena, text, nbytes, &builder->dtype, error);
+}
+
+npyx_status npyext_array_builder_infer(npyext_array_builder *builder, const char *code, npyx_error *error) {
+    return npyx_dtype_from_text(&builder->arena, code, strlen(code), &builder->dtype, error);
+}
+
+npyx_status npyext_check_exact(int64_t value, npyx_error *error) {
+    double real = (double)value;
+    bool is_exact = real < 0x1p63 && (int64_t)real == value;
+    return is_exact
+               ? NPYX_OK
+               : npyx_fail(error, NPYX_INVALID, -1,
+                           "%" PRId64 " would be rounded among REALs; name a dtype, as 'float64'", value);
+}
+
+npyx_status npyext_items_widen(uint8_t *items, int64_t nitems, bool from_big_endian, bool to_big_endian,
+                               int64_t *item, npyx_error *error) {
+    for (*item = 0; *item < nitems; ++*item, items += sizeof(int64_t)) {
+        int64_t integer = (int64_t)npyx_load_u64(items, from_big_endian);
+        npyx_status status = npyext_check_exact(integer, error);
+        if (status != NPYX_OK)
+            return status;
+        npyx_store_f64(items, (double)integer, to_big_endian);
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error) {
+    int64_t nitems = (int64_t)((builder->out.nbytes - NPYEXT_HEADER_NBYTES) / sizeof(int64_t));
+    bool is_big_endian = builder->dtype == NULL ? NPYX_HOST_IS_BIG_ENDIAN : builder->dtype->is_big_endian;
+    npyx_status status = npyext_items_widen(npyext_array_builder_items(builder), nitems, is_big_endian,
+                                            NPYX_HOST_IS_BIG_ENDIAN, item, error);
+    return status == NPYX_OK ? npyext_array_builder_infer(builder, "f8", error) : status;
+}
+
+npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_context *context, int ndim,
+                                        const int64_t *shape, npyx_error *error) {
+    npyx_buffer *out = &builder->out;
+    npyx_buffer header = {.host = out->host};
+    npyx_status status = npyx_buffer_check(out, error);
+    if (status == NPYX_OK) {
+        npyx_header_npy_append(builder->dtype, ndim, shape, false, &header);
+        status = npyx_buffer_check(&header, error);
+    }
+    if (status == NPYX_OK && header.nbytes > NPYEXT_HEADER_NBYTES &&
+        !npyx_buffer_reserve(out, header.nbytes - NPYEXT_HEADER_NBYTES))
+        status = npyx_buffer_check(out, error);
+    if (status == NPYX_OK) {
+        size_t items_nbytes = out->nbytes - NPYEXT_HEADER_NBYTES;
+        if (header.nbytes != NPYEXT_HEADER_NBYTES)
+            memmove(out->bytes + header.nbytes, out->bytes + NPYEXT_HEADER_NBYTES, items_nbytes);
+        memcpy(out->bytes, header.bytes, header.nbytes);
+        sqlite3_result_blob64(context, out->bytes, header.nbytes + items_nbytes, sqlite3_free);
+        *out = (npyx_buffer){.host = out->host}; /* its memory is SQLite's own and went over to it */
+    }
+    npyx_buffer_clear(&header);
+    return status;
+}
+
+void npyext_array_builder_fail(sqlite3_context *context, const char *caller, npyx_error *error) {
+    if (error->status == NPYX_TOOBIG)
+        npyx_error_set(
+            error, NPYX_TOOBIG, -1,
+            "the array passes SQLite's limit for a BLOB; a table writes it to a file instead, as in "
+            "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')");
+    npyext_result_error(context, (npyext_place){.path = caller}, error);
+}

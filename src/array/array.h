@@ -1,0 +1,47 @@
+/*
+ * The description of an array: what a header says, checked.
+ */
+#ifndef NPYX_ARRAY_H
+#define NPYX_ARRAY_H
+
+#include "dtype.h"
+#include "io/source.h"
+
+#pragma GCC visibility push(hidden)
+
+/* NumPy 2's limit; NumPy 1's was 32. */
+enum { NPYX_MAX_NDIM = 64 };
+
+typedef struct npyx_array {
+    npyx_arena arena; /* holds dtype and descr */
+    bool is_known;    /* the header was sound, whatever became of the data behind it: all below is set */
+    const npyx_dtype *dtype;
+    const char *descr; /* the header's own spelling; a string without its quotes */
+    size_t descr_nbytes;
+    int ndim;
+    int64_t shape[NPYX_MAX_NDIM];
+    bool fortran_order;
+    int64_t nelem;  /* the product of shape; 1 for a 0-d array */
+    int64_t nbytes; /* nelem times the item size */
+    int version_major, version_minor;
+    int64_t data_off; /* of the first item, from the start of the file or member that holds the array */
+} npyx_array;
+
+/* Makes *array describe nothing, ready for a header or for npyx_array_clear. */
+void npyx_array_init(npyx_array *array, npyx_host *host);
+void npyx_array_clear(npyx_array *array);
+
+/* Sets nelem, nbytes and is_known from shape and dtype. NPYX_CORRUPT when a product passes 2^63 - 1,
+ * dimensions of 0 left out of it, as NumPy has it. */
+npyx_status npyx_array_measure(npyx_array *array, npyx_error *error);
+
+/* NPYX_CORRUPT unless present_nbytes, the length of what holds the array, reaches to its last item. An array
+ * of objects is one pickle, whose length no header tells: it passes. */
+npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error);
+
+/* NPYX_UNSUPPORTED for arrays of objects, whose values are a pickle. */
+npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,263 @@
+#include "dtype.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/unicode.h"
+#include "base/utf8.h"
+
+const npyx_type_info npyx_types[NPYX_NTYPES] = {
+    /* name, kind, itemsize, swap_nbytes, is_sized_name, descr_code */
+    [NPYX_BOOL] = {"bool", 'b', 1, 1, false, NULL},
+    [NPYX_I1] = {"int", 'i', 1, 1, true, NULL},
+    [NPYX_I2] = {"int", 'i', 2, 2, true, NULL},
+    [NPYX_I4] = {"int", 'i', 4, 4, true, NULL},
+    [NPYX_I8] = {"int", 'i', 8, 8, true, NULL},
+    [NPYX_U1] = {"uint", 'u', 1, 1, true, NULL},
+    [NPYX_U2] = {"uint", 'u', 2, 2, true, NULL},
+    [NPYX_U4] = {"uint", 'u', 4, 4, true, NULL},
+    [NPYX_U8] = {"uint", 'u', 8, 8, true, NULL},
+    [NPYX_F2] = {"float", 'f', 2, 2, true, NULL},
+    [NPYX_F4] = {"float", 'f', 4, 4, true, NULL},
+    [NPYX_F8] = {"float", 'f', 8, 8, true, NULL},
+    [NPYX_F12] = {"float", 'f', 12, 12, true, NULL},
+    [NPYX_F16] = {"float", 'f', 16, 16, true, NULL},
+    /* ml_dtypes saves the next ones under codes that say nothing of what they are */
+    [NPYX_BFLOAT16] = {"bfloat16", 'V', 2, 2, false, "V2"},
+    [NPYX_E4M3FN] = {"float8_e4m3fn", 'V', 1, 1, false, "V1"},
+    [NPYX_E5M2] = {"float8_e5m2", 'f', 1, 1, false, "f1"},
+    [NPYX_E3M4] = {"float8_e3m4", 'V', 1, 1, false, "V1"},
+    [NPYX_E4M3] = {"float8_e4m3", 'V', 1, 1, false, "V1"},
+    [NPYX_E4M3B11FNUZ] = {"float8_e4m3b11fnuz", 'V', 1, 1, false, "V1"},
+    [NPYX_E4M3FNUZ] = {"float8_e4m3fnuz", 'V', 1, 1, false, "V1"},
+    [NPYX_E5M2FNUZ] = {"float8_e5m2fnuz", 'V', 1, 1, false, "V1"},
+    [NPYX_E8M0FNU] = {"float8_e8m0fnu", 'V', 1, 1, false, "V1"},
+    [NPYX_C8] = {"complex", 'c', 8, 4, true, NULL},
+    [NPYX_C16] = {"complex", 'c', 16, 8, true, NULL},
+    [NPYX_C24] = {"complex", 'c', 24, 12, true, NULL},
+    [NPYX_C32] = {"complex", 'c', 32, 16, true, NULL},
+    [NPYX_DATETIME] = {"datetime64", 'M', 8, 8, false, NULL},
+    [NPYX_TIMEDELTA] = {"timedelta64", 'm', 8, 8, false, NULL},
+    [NPYX_BYTES] = {"bytes", 'S', 0, 1, true, NULL},
+    [NPYX_TEXT] = {"str", 'U', 0, 4, true, NULL},
+    [NPYX_VOID] = {"void", 'V', 0, 1, true, NULL},
+    [NPYX_STRUCT] = {"void", 'V', 0, 1, true, NULL},
+    [NPYX_OBJECT] = {"object", 'O', 8, 1, false, "O"},
+};
+
+#define FLOAT8(type, word, kind, fraction_nbits, bias)                                                       \
+    [NPYX_##type - NPYX_E4M3FN] = {kind, fraction_nbits, bias},
+const npyx_float8 npyx_float8s[NPYX_LAST_REAL - NPYX_E4M3FN + 1] = {NPYX_FLOAT8S(FLOAT8)};
+
+static void append_unit(const npyx_dtype *dtype, npyx_buffer *buffer) {
+    if (dtype->unit == NPYX_UNIT_GENERIC)
+        return;
+    npyx_buffer_append_char(buffer, '[');
+    if (dtype->multiple != 1)
+        npyx_buffer_printf(buffer, "%" PRId32, dtype->multiple);
+    npyx_buffer_append_text(buffer, npyx_unit_name(dtype->unit));
+    npyx_buffer_append_char(buffer, ']');
+}
+
+void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer) {
+    const npyx_type_info *info = &npyx_types[dtype->type];
+    npyx_buffer_append_text(buffer, info->name);
+    if (info->is_sized_name && dtype->itemsize > 0)
+        npyx_buffer_printf(buffer, "%" PRId64, dtype->itemsize * 8);
+    append_unit(dtype, buffer);
+}
+
+void npyx_dtype_write_name(const npyx_dtype *dtype, char *name, size_t capacity_nbytes) {
+    npyx_buffer buffer = {
+        .bytes = name, .capacity_nbytes = capacity_nbytes - 1, .limit_nbytes = capacity_nbytes - 1};
+    npyx_dtype_append_name(dtype, &buffer);
+    name[buffer.nbytes] = '\0';
+}
+
+bool npyx_dtype_is_native(const npyx_dtype *dtype) {
+    return dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
+}
+
+char npyx_dtype_byteorder(const npyx_dtype *dtype) {
+    if (npyx_types[dtype->type].swap_nbytes == 1)
+        return '|';
+    return dtype->is_big_endian ? '>' : '<';
+}
+
+bool npyx_dtype_is_real(const npyx_dtype *dtype) {
+    return dtype->type <= NPYX_LAST_REAL;
+}
+
+static bool is_same_text(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
+    return a_nbytes == b_nbytes && (a_nbytes == 0 || memcmp(a, b, a_nbytes) == 0);
+}
+
+static bool is_same_field(const npyx_field *a, const npyx_field *b) {
+    if (!is_same_text(a->name, a->name_nbytes, b->name, b->name_nbytes) ||
+        !is_same_text(a->title, a->title_nbytes, b->title, b->title_nbytes) || a->off != b->off ||
+        a->ndim != b->ndim || a->is_padding != b->is_padding)
+        return false;
+    for (int k = 0; k < a->ndim; k++) {
+        if (a->shape[k] != b->shape[k])
+            return false;
+    }
+    return npyx_dtype_is_same(a->dtype, b->dtype);
+}
+
+bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {
+    if (a->type != b->type || a->itemsize != b->itemsize || a->nfields != b->nfields)
+        return false;
+    bool is_date = a->type == NPYX_DATETIME || a->type == NPYX_TIMEDELTA;
+    if (is_date && (a->unit != b->unit || a->multiple != b->multiple))
+        return false;
+    for (int k = 0; k < a->nfields; k++) {
+        if (!is_same_field(&a->fields[k], &b->fields[k]))
+            return false;
+    }
+    return true;
+}
+
+bool npyx_dtype_is_spelled_by(const npyx_dtype *dtype, const npyx_dtype *found) {
+    return npyx_type_is_of_ml_dtypes(dtype->type) && found->type == NPYX_VOID &&
+           found->itemsize == dtype->itemsize;
+}
+
+static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
+    const npyx_type_info *info = &npyx_types[dtype->type];
+    /* ml_dtypes has an order for one byte, too */
+    bool is_float8 = npyx_float8_of(dtype->type) != NULL;
+    npyx_buffer_append_char(buffer, is_float8 ? '<' : npyx_dtype_byteorder(dtype));
+    if (info->descr_code != NULL) {
+        npyx_buffer_append_text(buffer, info->descr_code);
+    } else {
+        int64_t size = dtype->type == NPYX_TEXT ? dtype->itemsize / 4 : dtype->itemsize;
+        npyx_buffer_printf(buffer, "%c%" PRId64, info->kind, size);
+        append_unit(dtype, buffer);
+    }
+}
+
+/* A character as Python's repr shows one that does not print. */
+static void append_escaped(uint32_t code_point, npyx_buffer *buffer) {
+    if (code_point == '\n' || code_point == '\r' || code_point == '\t')
+        npyx_buffer_append_text(buffer, code_point == '\n' ? "\\n" : code_point == '\r' ? "\\r" : "\\t");
+    else
+        npyx_buffer_printf(buffer,
+                           code_point < 0x100     ? "\\x%02" PRIx32
+                           : code_point < 0x10000 ? "\\u%04" PRIx32
+                                                  : "\\U%08" PRIx32,
+                           code_point);
+}
+
+/* Python's repr of a str: single quotes unless the text has those and no double ones; escapes for what does
+ * not print (str.isprintable). */
+static void append_repr(const char *text, size_t nbytes, npyx_buffer *buffer) {
+    bool has_single = memchr(text, '\'', nbytes) != NULL;
+    char quote = has_single && memchr(text, '"', nbytes) == NULL ? '"' : '\'';
+    npyx_buffer_append_char(buffer, quote);
+    for (size_t i = 0, character_nbytes = 1; i < nbytes; i += character_nbytes) {
+        character_nbytes = npyx_utf8_character(text + i, nbytes - i);
+        if (character_nbytes == 0) /* no parser lets it come here */
+            return;
+        uint32_t code_point = npyx_utf8_decode(text + i, character_nbytes);
+        if (text[i] == quote || text[i] == '\\')
+            npyx_buffer_append_char(buffer, '\\');
+        if (npyx_unicode_is_printable(code_point))
+            npyx_buffer_append(buffer, text + i, character_nbytes);
+        else
+            append_escaped(code_point, buffer);
+    }
+    npyx_buffer_append_char(buffer, quote);
+}
+
+static void append_shape(const int64_t *shape, int ndim, npyx_buffer *buffer) {
+    for (int i = 0; i < ndim; i++)
+        npyx_buffer_printf(buffer, i == 0 ? ", (%" PRId64 : ", %" PRId64, shape[i]);
+    npyx_buffer_append_text(buffer, ndim == 1 ? ",)" : ")");
+}
+
+/* The dtype of a field with its subarrays: the outermost one's shape stands beside the dtype, and each one
+ * below it in a pair with what it is of, as in `('<f8', (5,)), (2,)`. */
+static void append_format(const npyx_field *field, npyx_buffer *buffer) {
+    const char *quote = field->dtype->type == NPYX_STRUCT ? "" : "'";
+    for (int level = 1; level < field->nlevels; level++)
+        npyx_buffer_append_char(buffer, '(');
+    npyx_buffer_append_text(buffer, quote);
+    npyx_dtype_append_descr(field->dtype, buffer);
+    npyx_buffer_append_text(buffer, quote);
+    int end = field->ndim;
+    for (int level = field->nlevels - 1; level >= 0; level--) {
+        end -= field->level_ndims[level];
+        append_shape(field->shape + end, field->level_ndims[level], buffer);
+        if (level > 0)
+            npyx_buffer_append_char(buffer, ')');
+    }
+}
+
+static void append_title(const npyx_field *field, npyx_buffer *buffer) {
+    if (field->is_title_number)
+        npyx_buffer_append(buffer, field->title, field->title_nbytes);
+    else
+        append_repr(field->title, field->title_nbytes, buffer);
+}
+
+static void append_field(const npyx_field *field, npyx_buffer *buffer) {
+    npyx_buffer_append_char(buffer, '(');
+    if (field->title != NULL) {
+        npyx_buffer_append_char(buffer, '(');
+        append_title(field, buffer);
+        npyx_buffer_append_text(buffer, ", ");
+    }
+    append_repr(field->name, field->name_nbytes, buffer);
+    npyx_buffer_append_text(buffer, field->title != NULL ? "), " : ", ");
+    append_format(field, buffer);
+    npyx_buffer_append_char(buffer, ')');
+}
+
+void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer) {
+    if (dtype->type != NPYX_STRUCT) {
+        append_code(dtype, buffer);
+        return;
+    }
+    npyx_buffer_append_char(buffer, '[');
+    for (int i = 0; i < dtype->nfields; i++) {
+        if (i > 0)
+            npyx_buffer_append_text(buffer, ", ");
+        append_field(&dtype->fields[i], buffer);
+    }
+    npyx_buffer_append_char(buffer, ']');
+}
+
+/* What a field points to, copied; false when memory is out. */
+static bool copy_field(npyx_arena *arena, npyx_field *field) {
+    field->name = npyx_arena_copy(arena, field->name, field->name_nbytes);
+    field->dtype = npyx_dtype_copy(arena, field->dtype);
+    if (field->title != NULL)
+        field->title = npyx_arena_copy(arena, field->title, field->title_nbytes);
+    bool is_titled = field->title != NULL || field->title_nbytes == 0;
+    if (field->ndim > 0) {
+        size_t shape_nbytes = sizeof field->shape[0] * (size_t)field->ndim;
+        field->shape =
+            (const int64_t *)(void *)npyx_arena_copy(arena, (const char *)field->shape, shape_nbytes);
+        field->level_ndims =
+            (const uint8_t *)npyx_arena_copy(arena, (const char *)field->level_ndims, (size_t)field->nlevels);
+    }
+    bool is_shaped = field->ndim == 0 || (field->shape != NULL && field->level_ndims != NULL);
+    return field->name != NULL && field->dtype != NULL && is_titled && is_shaped;
+}
+
+const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype) {
+    npyx_dtype *copy = npyx_arena_alloc(arena, sizeof *copy);
+    size_t fields_nbytes = sizeof *dtype->fields * (size_t)dtype->nfields;
+    npyx_field *fields = fields_nbytes == 0 ? NULL : npyx_arena_alloc(arena, fields_nbytes);
+    if (copy == NULL || (fields == NULL && fields_nbytes > 0))
+        return NULL;
+    *copy = *dtype;
+    copy->fields = fields;
+    for (int i = 0; fields != NULL && i < dtype->nfields; i++) {
+        fields[i] = dtype->fields[i];
+        if (!copy_field(arena, &fields[i]))
+            return NULL;
+    }
+    return copy;
+}

@@ -1,0 +1,166 @@
+/*
+ * Data types: the one table of what an item can be, and the tree that a structured one makes.
+ *
+ * A dtype lives in the arena that it was parsed into, and never changes. Sizes are in bytes, offsets from the
+ * start of the item.
+ */
+#ifndef NPYX_DTYPE_H
+#define NPYX_DTYPE_H
+
+#include "base/host.h"
+#include "text/datetime.h"
+#include "text/literal.h"
+#include "text/narrow_float.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum npyx_type {
+    NPYX_BOOL,
+    NPYX_I1,
+    NPYX_I2,
+    NPYX_I4,
+    NPYX_I8,
+    NPYX_U1,
+    NPYX_U2,
+    NPYX_U4,
+    NPYX_U8,
+    NPYX_F2,
+    NPYX_F4,
+    NPYX_F8,
+    NPYX_F12, /* x87 extended precision in 12 bytes (i386) */
+    NPYX_F16, /* the same in 16 (x86-64); the binary128 that aarch64 saves under this name is not told apart
+               */
+    NPYX_BFLOAT16,
+    NPYX_E4M3FN, /* the one-byte floats of narrow_float.h, from here to the last of the reals */
+    NPYX_E5M2,
+    NPYX_E3M4,
+    NPYX_E4M3,
+    NPYX_E4M3B11FNUZ,
+    NPYX_E4M3FNUZ,
+    NPYX_E5M2FNUZ,
+    NPYX_E8M0FNU,
+    NPYX_LAST_REAL = NPYX_E8M0FNU,
+    NPYX_C8,
+    NPYX_C16,
+    NPYX_C24,
+    NPYX_C32,
+    NPYX_DATETIME,
+    NPYX_TIMEDELTA,
+    NPYX_BYTES,
+    NPYX_TEXT,
+    NPYX_VOID,
+    NPYX_STRUCT,
+    NPYX_OBJECT,
+    NPYX_NTYPES
+} npyx_type;
+
+/* What is the same for every dtype of a type. */
+typedef struct npyx_type_info {
+    const char *name;       /* NumPy's dtype.name without size or unit */
+    char kind;              /* NumPy's dtype.kind */
+    uint8_t itemsize;       /* 0: each dtype has its own */
+    uint8_t swap_nbytes;    /* the unit in which bytes are swapped between byte orders; 1: never */
+    bool is_sized_name;     /* dtype.name ends in the size in bits */
+    const char *descr_code; /* how a header spells it, without byte order; NULL: kind and size */
+} npyx_type_info;
+
+extern const npyx_type_info npyx_types[NPYX_NTYPES];
+
+/* Floats that NumPy has no type for and ml_dtypes has. */
+static inline bool npyx_type_is_of_ml_dtypes(npyx_type type) {
+    return type >= NPYX_BFLOAT16 && type <= NPYX_LAST_REAL;
+}
+
+/* The one-byte floats, from NPYX_E4M3FN on. */
+extern const npyx_float8 npyx_float8s[NPYX_LAST_REAL - NPYX_E4M3FN + 1];
+
+/* NULL for a type that is none. */
+static inline const npyx_float8 *npyx_float8_of(npyx_type type) {
+    return type >= NPYX_E4M3FN && type <= NPYX_LAST_REAL ? &npyx_float8s[type - NPYX_E4M3FN] : NULL;
+}
+
+typedef struct npyx_dtype npyx_dtype;
+
+typedef struct npyx_field {
+    const char *name; /* UTF-8 */
+    size_t name_nbytes;
+    const char *title; /* NULL: none */
+    size_t title_nbytes;
+    bool is_title_number;    /* an int, whose digits the title is: headers show it without quotes */
+    const npyx_dtype *dtype; /* of one item of the subarray */
+    int64_t off;
+    int ndim; /* of the subarray; 0: none */
+    const int64_t *shape;
+    /* How many axes each subarray has when one is of another, the outermost first: (2, 5) may be a subarray
+     * of (2,) items that are subarrays of (5,). Headers alone show the difference. */
+    const uint8_t *level_ndims;
+    int nlevels;
+    int64_t nelem;   /* the product of shape; 1 without a subarray */
+    bool is_padding; /* a nameless void between fields: not shown */
+} npyx_field;
+
+struct npyx_dtype {
+    npyx_type type;
+    bool is_big_endian;
+    bool has_objects; /* an object type, however deep */
+    npyx_unit unit;   /* of dates */
+    int32_t multiple; /* of the unit */
+    int64_t itemsize;
+    int nfields;
+    const npyx_field *fields;
+};
+
+/* Item sizes are C ints in NumPy. */
+#define NPYX_MAX_ITEMSIZE INT32_MAX
+
+/* Reads the value of a header's `descr`. The offsets in errors are the literal's. NPYX_CORRUPT or NPYX_NOMEM.
+ */
+npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *literal, const npyx_dtype **dtype,
+                                    npyx_error *error);
+
+/* Reads a dtype as a user spells it: `float32`, `f4`, `<f4`, `bfloat16`, a header's own literal or JSON.
+ * NPYX_INVALID or NPYX_NOMEM. */
+npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nbytes, const npyx_dtype **dtype,
+                                 npyx_error *error);
+
+/* The same for what is to be written: NPYX_UNSUPPORTED for objects, which only a pickle holds. */
+npyx_status npyx_dtype_for_writing(npyx_arena *arena, const char *text, size_t nbytes,
+                                   const npyx_dtype **dtype, npyx_error *error);
+
+/* A copy in another arena; NULL when memory is out. */
+const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype);
+
+/* Appends NumPy's dtype.name: `float64`, `str96`, `datetime64[ns]`, `void128`. */
+void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer);
+
+/* Writes the same to name, of capacity_nbytes, with a NUL behind it; cut where it does not fit. */
+void npyx_dtype_write_name(const npyx_dtype *dtype, char *name, size_t capacity_nbytes);
+
+/* Appends what numpy.lib.format.dtype_to_descr gives, a string without its quotes: `<f8`, `[('x', '<f4')]`.
+ */
+void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer);
+
+/* Whether items lie in this host's byte order, or have none. */
+bool npyx_dtype_is_native(const npyx_dtype *dtype);
+
+/* '<' or '>' for types of several bytes with an order, '|' for all others. */
+char npyx_dtype_byteorder(const npyx_dtype *dtype);
+
+/* Whether items are numbers and not complex: bool, integers and floats of every width, bfloat16 and float8
+ * too. */
+bool npyx_dtype_is_real(const npyx_dtype *dtype);
+
+/* Whether two are equal but for byte orders: names, titles, offsets and padding of fields are compared too.
+ */
+bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b);
+
+/* Whether found, as a header has it, is all that a header can say of a dtype: V2 of bfloat16. */
+bool npyx_dtype_is_spelled_by(const npyx_dtype *dtype, const npyx_dtype *found);
+
+static inline char npyx_dtype_kind(const npyx_dtype *dtype) {
+    return npyx_types[dtype->type].kind;
+}
+
+#pragma GCC visibility pop
+
+#endif

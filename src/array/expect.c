@@ -1,0 +1,355 @@
+#include "expect.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+/* The longest piece of a text or of a dtype that a message repeats. */
+enum { SHOWN_NBYTES = 150 };
+
+typedef struct span {
+    const char *text;
+    size_t nbytes;
+} span;
+
+typedef enum relation { ANY, EQUAL, AT_LEAST, AT_MOST, MORE, LESS } relation;
+
+typedef struct dimension {
+    relation relation;
+    bool is_too_big; /* number is beyond int64_t, as no dimension is */
+    int64_t number;
+} dimension;
+
+/* The text, read. */
+typedef struct expectation {
+    npyx_arena *arena;
+    const char *text; /* all of it; offsets in errors count from here */
+    npyx_error *error;
+    const npyx_dtype *dtype;     /* NULL: any */
+    const npyx_literal *literal; /* how dtype is spelled */
+    bool has_shape;
+    int ndim;
+    int rest; /* how many dimensions stand before `...`; -1 without one */
+    dimension dims[NPYX_MAX_NDIM];
+} expectation;
+
+/* Cut between characters, not inside of one. */
+static size_t shown_nbytes(const char *text, size_t nbytes) {
+    if (nbytes <= SHOWN_NBYTES)
+        return nbytes;
+    nbytes = SHOWN_NBYTES;
+    while (nbytes > 0 && ((unsigned char)text[nbytes] & 0xc0) == 0x80)
+        nbytes--;
+    return nbytes;
+}
+
+static npyx_status fail_at(const expectation *e, span at, const char *what) {
+    return npyx_fail(e->error, NPYX_INVALID, at.text - e->text, "`%.*s` %s",
+                     (int)shown_nbytes(at.text, at.nbytes), at.text, what);
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_quote(char c) {
+    return c == '\'' || c == '"';
+}
+
+static span trim(span s) {
+    while (s.nbytes > 0 && is_blank(s.text[0]))
+        s = (span){s.text + 1, s.nbytes - 1};
+    while (s.nbytes > 0 && is_blank(s.text[s.nbytes - 1]))
+        s.nbytes--;
+    return s;
+}
+
+/* Whether a text begins with a literal, as a structured dtype in brackets is. A bracket around anything but
+ * strings and further brackets is a shape. */
+static bool is_literal(span s) {
+    if (s.nbytes > 0 && s.text[0] == '[') {
+        s = trim((span){s.text + 1, s.nbytes - 1});
+        return s.nbytes > 0 && (is_quote(s.text[0]) || s.text[0] == '(' || s.text[0] == '[');
+    }
+    return s.nbytes > 0 && (is_quote(s.text[0]) || s.text[0] == '(');
+}
+
+/* The length of the literal that a text begins with; all of the text when it does not end. */
+static size_t literal_nbytes(span s) {
+    size_t depth = 0;
+    char quote = '\0';
+    for (size_t i = 0; i < s.nbytes; i++) {
+        char c = s.text[i];
+        if (quote != '\0') {
+            if (c == '\\')
+                i++;
+            else if (c == quote)
+                quote = '\0';
+        } else if (is_quote(c)) {
+            quote = c;
+        } else if (c == '[' || c == '(') {
+            depth++;
+        } else if ((c == ']' || c == ')') && depth > 0) {
+            depth--;
+        }
+        if (depth == 0 && quote == '\0')
+            return i + 1;
+    }
+    return s.nbytes;
+}
+
+/* Reads a dtype, a literal or the bare inside of a string, into e. The offset of an error counts from s. */
+static npyx_status parse_dtype(expectation *e, span s) {
+    npyx_status status = NPYX_OK;
+    if (is_literal(s)) {
+        status = npyx_literal_parse(e->arena, s.text, s.nbytes, false, &e->literal, e->error);
+    } else {
+        npyx_literal *bare = npyx_arena_alloc(e->arena, sizeof *bare);
+        if (bare == NULL)
+            return npyx_fail_nomem(e->error);
+        *bare = (npyx_literal){.kind = NPYX_LITERAL_TEXT, .text = s.text, .text_nbytes = s.nbytes};
+        e->literal = bare;
+    }
+    if (status == NPYX_OK)
+        status = npyx_dtype_from_literal(e->arena, e->literal, &e->dtype, e->error);
+    if (status != NPYX_CORRUPT)
+        return status;
+    if (e->error != NULL) { /* the fault is the user's, not a file's */
+        e->error->status = NPYX_INVALID;
+        if (e->error->off >= 0)
+            e->error->off += s.text - e->text;
+    }
+    return NPYX_INVALID;
+}
+
+/* Whether a bare spelling, up to its bracket, is of a date, which can have a unit in that bracket. */
+static bool is_date(span name) {
+    static const char *const dates[] = {"M8", "m8", "M", "m", "datetime64", "timedelta64"};
+    if (name.nbytes > 0 && strchr("<>=|", name.text[0]) != NULL)
+        name = (span){name.text + 1, name.nbytes - 1};
+    for (size_t i = 0; i < sizeof dates / sizeof dates[0]; i++) {
+        if (name.nbytes == strlen(dates[i]) && memcmp(name.text, dates[i], name.nbytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The length of the dtype that a text begins with, 0 when it is a shape alone. */
+static size_t dtype_nbytes(span s) {
+    if (is_literal(s))
+        return literal_nbytes(s);
+    const char *opening = memchr(s.text, '[', s.nbytes);
+    if (opening == NULL)
+        return s.nbytes;
+    size_t nbytes = (size_t)(opening - s.text);
+    if (!is_date((span){s.text, nbytes}))
+        return nbytes;
+    bool has_letter =
+        false; /* as every unit has and no dimension: M8[ns] is a dtype, M8[3] one with a shape */
+    for (size_t i = nbytes + 1; i < s.nbytes; i++) {
+        unsigned char c = (unsigned char)s.text[i];
+        if (c == ']')
+            return has_letter ? i + 1 : nbytes;
+        has_letter = has_letter || c >= 0x80 || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+    }
+    return nbytes;
+}
+
+/* Reads a number, which may be too large for an int64_t; false when the span holds anything else. */
+static bool parse_number(span s, dimension *made) {
+    for (size_t i = 0; i < s.nbytes; i++) {
+        if (!is_digit(s.text[i]))
+            return false;
+        if (!npyx_multiply_i64(made->number, 10, &made->number) ||
+            !npyx_add_i64(made->number, s.text[i] - '0', &made->number))
+            made->is_too_big = true;
+    }
+    return s.nbytes > 0;
+}
+
+static npyx_status parse_dimension(expectation *e, span s) {
+    static const struct {
+        const char *sign;
+        relation relation;
+    } signs[] = {{">=", AT_LEAST}, {"<=", AT_MOST}, {">", MORE}, {"<", LESS}, {"", EQUAL}};
+    if (s.nbytes == 3 && memcmp(s.text, "...", 3) == 0) {
+        if (e->rest >= 0)
+            return fail_at(e, s, "stands twice in a shape");
+        e->rest = e->ndim;
+        return NPYX_OK;
+    }
+    if (e->ndim == NPYX_MAX_NDIM)
+        return fail_at(e, s, "is one dimension more than the 64 that an array has at most");
+    dimension *made = &e->dims[e->ndim++];
+    *made = (dimension){.relation = ANY};
+    if (s.nbytes == 1 && s.text[0] == '*')
+        return NPYX_OK;
+    size_t i = 0;
+    size_t nbytes;
+    while ((nbytes = strlen(signs[i].sign)) > s.nbytes || memcmp(signs[i].sign, s.text, nbytes) != 0)
+        i++; /* the last is empty and always there */
+    made->relation = signs[i].relation;
+    if (parse_number(trim((span){s.text + nbytes, s.nbytes - nbytes}), made))
+        return NPYX_OK;
+    return fail_at(e, s, "is no dimension (a number, *, >=, <=, > or < with a number, and ... are)");
+}
+
+/* Reads `[*, 128]`. */
+static npyx_status parse_shape(expectation *e, span s) {
+    if (s.nbytes < 2 || s.text[0] != '[' || s.text[s.nbytes - 1] != ']')
+        return fail_at(e, s, "is no shape (dimensions in brackets are)");
+    e->has_shape = true;
+    span rest = trim((span){s.text + 1, s.nbytes - 2});
+    while (rest.nbytes > 0) {
+        const char *comma = memchr(rest.text, ',', rest.nbytes);
+        size_t nbytes = comma == NULL ? rest.nbytes : (size_t)(comma - rest.text);
+        span item = trim((span){rest.text, nbytes});
+        if (item.nbytes == 0)
+            return fail_at(e, s, "has a comma without a dimension before it");
+        npyx_status status = parse_dimension(e, item);
+        if (status != NPYX_OK)
+            return status;
+        nbytes += comma != NULL;
+        rest = trim((span){rest.text + nbytes, rest.nbytes - nbytes});
+    }
+    return NPYX_OK;
+}
+
+static npyx_status parse(expectation *e, span s) {
+    if (s.nbytes == 0)
+        return npyx_fail(e->error, NPYX_INVALID, 0,
+                         "nothing is expected (a dtype, a shape in brackets, or one behind the other are)");
+    size_t nbytes = dtype_nbytes(s);
+    if (nbytes > 0) {
+        npyx_status status = parse_dtype(e, trim((span){s.text, nbytes}));
+        if (status != NPYX_OK)
+            return status;
+    }
+    span shape = trim((span){s.text + nbytes, s.nbytes - nbytes});
+    return shape.nbytes > 0 ? parse_shape(e, shape) : NPYX_OK;
+}
+
+static bool gives_order(const npyx_literal *code) {
+    char c = code->text_nbytes > 0 ? code->text[0] : '\0';
+    return c == '<' || c == '>' || c == '=';
+}
+
+/* Whether an item is what a string such as `<f4` names. */
+static bool matches_code(const npyx_literal *code, const npyx_dtype *wanted, const npyx_dtype *found) {
+    bool is_sized = wanted->itemsize > 0 || is_digit(code->text[code->text_nbytes - 1]);
+    if (wanted->type == NPYX_VOID && !is_sized) /* in NumPy structured dtypes are void ones */
+        return found->type == NPYX_VOID || found->type == NPYX_STRUCT;
+    if (wanted->type != found->type ||
+        (gives_order(code) && npyx_dtype_byteorder(wanted) != npyx_dtype_byteorder(found)))
+        return false;
+    switch (npyx_dtype_kind(wanted)) {
+    case 'M':
+    case 'm':
+        return memchr(code->text, '[', code->text_nbytes) == NULL ||
+               (wanted->unit == found->unit && wanted->multiple == found->multiple);
+    case 'S':
+    case 'U':
+    case 'V': return !is_sized || wanted->itemsize == found->itemsize;
+    default: return true;
+    }
+}
+
+static bool has_same_shape(const npyx_field *a, const npyx_field *b) {
+    return a->ndim == b->ndim &&
+           (a->ndim == 0 || memcmp(a->shape, b->shape, sizeof a->shape[0] * (size_t)a->ndim) == 0);
+}
+
+/* Whether an item is what a literal, already read as wanted, asks for; the two are gone through side by side,
+ * because only the literal tells what was left open. As deep as literals nest, which is bounded. */
+static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const npyx_dtype *found) {
+    while (literal->kind == NPYX_LITERAL_TUPLE) /* a type with its subarray's shape */
+        literal = literal->first;
+    if (literal->kind != NPYX_LITERAL_LIST)
+        return matches_code(literal, wanted, found);
+    if (found->type != NPYX_STRUCT || wanted->nfields != found->nfields)
+        return false;
+    const npyx_literal *item = literal->first;
+    for (int i = 0; i < wanted->nfields; i++, item = item->next) {
+        const npyx_field *a = &wanted->fields[i], *b = &found->fields[i];
+        if (a->name_nbytes != b->name_nbytes || memcmp(a->name, b->name, a->name_nbytes) != 0)
+            return false;
+        if (!has_same_shape(a, b) || !matches(item->first->next, a->dtype, b->dtype))
+            return false;
+    }
+    return true;
+}
+
+static bool matches_dimension(const dimension *wanted, int64_t found) {
+    switch (wanted->relation) {
+    case EQUAL: return !wanted->is_too_big && found == wanted->number;
+    case AT_LEAST: return !wanted->is_too_big && found >= wanted->number;
+    case AT_MOST: return wanted->is_too_big || found <= wanted->number;
+    case MORE: return !wanted->is_too_big && found > wanted->number;
+    case LESS: return wanted->is_too_big || found < wanted->number;
+    default: return true;
+    }
+}
+
+static bool matches_shape(const expectation *e, int ndim, const int64_t *shape) {
+    if (!e->has_shape)
+        return true;
+    if (e->rest < 0 ? ndim != e->ndim : ndim < e->ndim)
+        return false;
+    for (int i = 0; i < e->ndim; i++) {
+        int axis = e->rest >= 0 && i >= e->rest ? ndim - e->ndim + i : i;
+        if (!matches_dimension(&e->dims[i], shape[axis]))
+            return false;
+    }
+    return true;
+}
+
+static npyx_status fail_mismatch(const expectation *e, span wanted, const npyx_dtype *dtype, int ndim,
+                                 const int64_t *shape) {
+    npyx_buffer found = {.host = e->arena->host};
+    /* a name says neither byte order nor fields: where those count, the code is shown */
+    bool has_fields = dtype->type == NPYX_STRUCT || (e->dtype != NULL && e->dtype->type == NPYX_STRUCT);
+    if (has_fields || (e->dtype != NULL && e->literal->kind == NPYX_LITERAL_TEXT && gives_order(e->literal)))
+        npyx_dtype_append_descr(dtype, &found);
+    else
+        npyx_dtype_append_name(dtype, &found);
+    if (found.nbytes > SHOWN_NBYTES) {
+        found.nbytes = shown_nbytes(found.bytes, found.nbytes);
+        npyx_buffer_append_text(&found, "...");
+    }
+    npyx_buffer_append_char(&found, '[');
+    for (int axis = 0; axis < ndim; axis++) {
+        npyx_buffer_append_text(&found, axis == 0 ? "" : ", ");
+        if (found.nbytes > (size_t)2 * SHOWN_NBYTES) {
+            npyx_buffer_append_text(&found, "...");
+            break;
+        }
+        npyx_buffer_printf(&found, "%" PRId64, shape[axis]);
+    }
+    npyx_buffer_append_char(&found, ']');
+    npyx_status status = npyx_buffer_check(&found, e->error);
+    if (status == NPYX_OK)
+        status = npyx_fail(e->error, NPYX_INVALID, -1, "expected %.*s%s, found %.*s",
+                           (int)shown_nbytes(wanted.text, wanted.nbytes), wanted.text,
+                           wanted.nbytes > SHOWN_NBYTES ? "..." : "", (int)found.nbytes, found.bytes);
+    npyx_buffer_clear(&found);
+    return status;
+}
+
+npyx_status npyx_expect_check(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
+                              int ndim, const int64_t *shape, npyx_error *error) {
+    npyx_arena arena = {.host = host};
+    expectation e = {.arena = &arena, .text = text, .error = error, .rest = -1};
+    span whole = trim((span){text, nbytes});
+    npyx_status status = parse(&e, whole);
+    bool is_met = status == NPYX_OK && matches_shape(&e, ndim, shape) &&
+                  (e.dtype == NULL || matches(e.literal, e.dtype, dtype));
+    if (status == NPYX_OK && !is_met)
+        status = fail_mismatch(&e, whole, dtype, ndim, shape);
+    npyx_arena_clear(&arena);
+    return status;
+}

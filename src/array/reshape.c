@@ -1,0 +1,172 @@
+#include "reshape.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+static npyx_status fail_integers(const char *what, const char *text, size_t nbytes, npyx_error *error) {
+    return npyx_fail(error, NPYX_INVALID, -1, "%s '%.*s' is to be a list of integers, as '[2, 3]'", what,
+                     (int)(nbytes < 60 ? nbytes : 60), text);
+}
+
+static npyx_status take_integers(const npyx_literal *literal, const char *what, const char *text,
+                                 size_t nbytes, int64_t *integers, int *n, npyx_error *error) {
+    const npyx_literal *first = literal->kind == NPYX_LITERAL_INT ? literal : literal->first;
+    bool is_list = literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
+    int64_t nitems = is_list ? literal->nitems : 1;
+    if (!is_list && literal->kind != NPYX_LITERAL_INT)
+        return fail_integers(what, text, nbytes, error);
+    if (nitems > NPYX_MAX_NDIM)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "%s has %" PRId64 " numbers; there are at most %d dimensions", what, nitems,
+                         NPYX_MAX_NDIM);
+    for (*n = 0; *n < nitems; first = first->next) {
+        if (first->kind != NPYX_LITERAL_INT || first->is_too_big)
+            return fail_integers(what, text, nbytes, error);
+        integers[(*n)++] = first->integer;
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *text, size_t nbytes,
+                                int64_t *integers, int *n, npyx_error *error) {
+    npyx_arena arena = {.host = host};
+    const npyx_literal *literal = NULL;
+    npyx_status status = npyx_literal_parse(&arena, text, nbytes, false, &literal, error);
+    if (status == NPYX_OK)
+        status = take_integers(literal, what, text, nbytes, integers, n, error);
+    else if (status != NPYX_NOMEM)
+        status = fail_integers(what, text, nbytes, error);
+    npyx_arena_clear(&arena);
+    return status;
+}
+
+/* `(2, 3)`, cut where it does not fit. */
+static void write_shape(const int64_t *shape, int ndim, char *text, size_t capacity_nbytes) {
+    npyx_buffer buffer = {
+        .bytes = text, .capacity_nbytes = capacity_nbytes - 1, .limit_nbytes = capacity_nbytes - 1};
+    npyx_buffer_append_char(&buffer, '(');
+    for (int axis = 0; axis < ndim; axis++)
+        npyx_buffer_printf(&buffer, axis == 0 ? "%" PRId64 : ", %" PRId64, shape[axis]);
+    npyx_buffer_append_text(&buffer, ndim == 1 ? ",)" : ")");
+    text[buffer.nbytes] = '\0';
+}
+
+static npyx_status fail_shape(const int64_t *shape, int ndim, int64_t nelem, int64_t product, bool has_open,
+                              npyx_error *error) {
+    char text[160];
+    write_shape(shape, ndim, text, sizeof text);
+    if (product < 0)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "shape %s has more than 2^63 - 1 items, and there are %" PRId64, text, nelem);
+    return npyx_fail(error, NPYX_INVALID, -1, "shape %s has %s%" PRId64 " item%s, and there %s %" PRId64,
+                     text, has_open ? "a multiple of " : "", product, product == 1 ? "" : "s",
+                     nelem == 1 ? "is" : "are", nelem);
+}
+
+npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_error *error) {
+    int open = -1;
+    bool is_empty = false, is_endless = false;
+    int64_t product = 1;
+    for (int axis = 0; axis < ndim; axis++) {
+        if (shape[axis] < -1 || (shape[axis] == -1 && open >= 0))
+            return npyx_fail(error, NPYX_INVALID, -1,
+                             shape[axis] < -1 ? "shape has a length of %" PRId64
+                                              : "shape has more than one %" PRId64 " to be worked out",
+                             shape[axis]);
+        if (shape[axis] == -1)
+            open = axis;
+        else if (shape[axis] == 0)
+            is_empty = true;
+        else if (!npyx_multiply_i64(product, shape[axis], &product))
+            is_endless = true;
+    }
+    if (is_endless) /* NumPy has no such shape, whatever dimensions of 0 it has */
+        return fail_shape(shape, ndim, nelem, -1, false, error);
+    if (is_empty)
+        product = 0;
+    if (open < 0 && product != nelem)
+        return fail_shape(shape, ndim, nelem, product, false, error);
+    if (open >= 0 && (product == 0 || nelem % product != 0))
+        return fail_shape(shape, ndim, nelem, product, true, error);
+    if (open >= 0)
+        shape[open] = nelem / product;
+    return NPYX_OK;
+}
+
+void npyx_view_permute(npyx_view *view, const int *axes) {
+    const npyx_view before = *view;
+    for (int axis = 0; axis < view->ndim; axis++) {
+        view->shape[axis] = before.shape[axes[axis]];
+        view->strides[axis] = before.strides[axes[axis]];
+        view->file_axis[axis] = before.file_axis[axes[axis]];
+        view->first[axis] = before.first[axes[axis]];
+        view->step[axis] = before.step[axes[axis]];
+    }
+}
+
+void npyx_view_reverse(npyx_view *view) {
+    int axes[NPYX_MAX_NDIM];
+    for (int axis = 0; axis < view->ndim; axis++)
+        axes[axis] = view->ndim - 1 - axis;
+    npyx_view_permute(view, axes);
+}
+
+/* The axes of a view that have a length. */
+typedef struct axes {
+    int n;
+    int64_t lengths[NPYX_MAX_NDIM];
+    int64_t strides[NPYX_MAX_NDIM];
+} axes;
+
+/* Runs of old axes and of new ones that hold as many items are matched, and the old ones of a run must lie as
+ * one axis would (NumPy's _attempt_nocopy_reshape). There are items, and as many in the new shape. */
+static bool find_strides(const axes *old, int ndim, const int64_t *shape, int64_t itemsize,
+                         int64_t *strides) {
+    int first_old = 0, first_new = 0;
+    while (first_new < ndim && first_old < old->n) {
+        int end_old = first_old + 1, end_new = first_new + 1;
+        int64_t nold = old->lengths[first_old], nnew = shape[first_new];
+        while (nold != nnew) {
+            if (nnew < nold)
+                nnew *= shape[end_new++];
+            else
+                nold *= old->lengths[end_old++];
+        }
+        for (int axis = first_old; axis < end_old - 1; axis++) {
+            if (old->strides[axis] != old->lengths[axis + 1] * old->strides[axis + 1])
+                return false;
+        }
+        strides[end_new - 1] = old->strides[end_old - 1];
+        for (int axis = end_new - 1; axis > first_new; axis--)
+            strides[axis - 1] = strides[axis] * shape[axis];
+        first_old = end_old;
+        first_new = end_new;
+    }
+    int64_t last = first_new == 0 ? itemsize : strides[first_new - 1];
+    for (int axis = first_new; axis < ndim; axis++) /* axes of length 1 */
+        strides[axis] = last;
+    return true;
+}
+
+bool npyx_view_reshape(npyx_view *view, int ndim, const int64_t *shape) {
+    axes old = {0};
+    int64_t strides[NPYX_MAX_NDIM];
+    bool has_items = true;
+    for (int axis = 0; axis < view->ndim; axis++) {
+        has_items = has_items && view->shape[axis] != 0;
+        if (view->shape[axis] != 1) {
+            old.lengths[old.n] = view->shape[axis];
+            old.strides[old.n++] = view->strides[axis];
+        }
+    }
+    if (!has_items)
+        memset(strides, 0, sizeof strides);
+    else if (!find_strides(&old, ndim, shape, view->dtype->itemsize, strides))
+        return false;
+    view->ndim = ndim;
+    memcpy(view->shape, shape, sizeof shape[0] * (size_t)ndim);
+    memcpy(view->strides, strides, sizeof strides[0] * (size_t)ndim);
+    return true;
+}

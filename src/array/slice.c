@@ -1,0 +1,334 @@
+#include "slice.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+/* The longest piece of the text that a message repeats. */
+enum { SHOWN_NBYTES = 60 };
+
+typedef struct span {
+    const char *text;
+    size_t nbytes;
+} span;
+
+typedef struct parser {
+    const char *text; /* all of it; offsets in errors count from here */
+    span rest;        /* what is yet to be read */
+    npyx_error *error;
+} parser;
+
+typedef enum subscript_kind { INTEGER, RANGE, ELLIPSIS, NEW_AXIS } subscript_kind;
+
+/* What stands between two commas. */
+typedef struct subscript {
+    subscript_kind kind;
+    span span;
+    int64_t integer;
+    bool has_start, has_stop;
+    int64_t start, stop, step; /* as Python clamps them: never beyond INT64_MAX either way */
+} subscript;
+
+/* What the text makes of a view, axis by axis. */
+typedef struct builder {
+    const npyx_view *from;
+    npyx_view to;
+    int axis; /* of from, the next to be used */
+    bool overflows;
+} builder;
+
+/* Cut between characters, not inside of one. */
+static int shown_nbytes(span shown) {
+    size_t nbytes = shown.nbytes;
+    if (nbytes > SHOWN_NBYTES) {
+        nbytes = SHOWN_NBYTES;
+        while (nbytes > 0 && ((unsigned char)shown.text[nbytes] & 0xc0) == 0x80)
+            nbytes--;
+    }
+    return (int)nbytes;
+}
+
+/* `%s` of a message with the span between what stands before and behind it. */
+static npyx_status fail_at(const parser *p, span at, const char *before, const char *behind) {
+    return npyx_fail(p->error, NPYX_INVALID, at.text - p->text, "%s`%.*s`%s", before, shown_nbytes(at),
+                     at.text, behind);
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static span trim(span s) {
+    while (s.nbytes > 0 && is_blank(s.text[0]))
+        s = (span){s.text + 1, s.nbytes - 1};
+    while (s.nbytes > 0 && is_blank(s.text[s.nbytes - 1]))
+        s.nbytes--;
+    return s;
+}
+
+static bool is_word(span s, const char *word) {
+    return s.nbytes == strlen(word) && memcmp(s.text, word, s.nbytes) == 0;
+}
+
+/* What a pair of brackets encloses, when the whole is in it: `[1, 2]`, but not `[1], [2]`. */
+static span strip_brackets(span s, char opening, char closing) {
+    if (s.nbytes < 2 || s.text[0] != opening || memchr(s.text, closing, s.nbytes) != s.text + s.nbytes - 1)
+        return s;
+    return trim((span){s.text + 1, s.nbytes - 2});
+}
+
+/* Reads Python's decimal integers, `-3` or `1_000`; one too large for an int64_t becomes its nearest. False
+ * when the span holds anything else. */
+static bool parse_integer(span s, int64_t *value) {
+    bool is_negative = s.nbytes > 0 && s.text[0] == '-';
+    if (is_negative || (s.nbytes > 0 && s.text[0] == '+'))
+        s = trim((span){s.text + 1, s.nbytes - 1});
+    *value = 0;
+    for (size_t i = 0; i < s.nbytes; i++) {
+        if (s.text[i] == '_' && i > 0 && s.text[i - 1] != '_' && i + 1 < s.nbytes)
+            continue;
+        if (!is_digit(s.text[i]))
+            return false;
+        int64_t digit = is_negative ? '0' - s.text[i] : s.text[i] - '0';
+        if (!npyx_multiply_i64(*value, 10, value) || !npyx_add_i64(*value, digit, value))
+            *value = is_negative ? INT64_MIN : INT64_MAX;
+    }
+    return s.nbytes > 0;
+}
+
+/* Cuts `start:stop:step` at its colons; a part may be missing or None. */
+static npyx_status parse_range(const parser *p, subscript *made) {
+    int64_t values[3] = {0, 0, 1};
+    bool given[3] = {false, false, false};
+    span rest = made->span;
+    for (int part = 0; rest.text != NULL; part++) {
+        if (part == 3)
+            return fail_at(p, made->span, "slice ", " has more than two colons");
+        const char *colon = memchr(rest.text, ':', rest.nbytes);
+        size_t nbytes = colon == NULL ? rest.nbytes : (size_t)(colon - rest.text);
+        span bound = trim((span){rest.text, nbytes});
+        given[part] = bound.nbytes > 0 && !is_word(bound, "None");
+        if (given[part] && !parse_integer(bound, &values[part]))
+            return fail_at(p, bound, "", " is no integer, as the parts of a slice are");
+        rest = colon == NULL ? (span){NULL, 0} : (span){colon + 1, rest.nbytes - nbytes - 1};
+    }
+    if (values[2] == 0)
+        return fail_at(p, made->span, "slice ", " has a step of 0");
+    made->kind = RANGE;
+    made->has_start = given[0];
+    made->has_stop = given[1];
+    made->start = values[0];
+    made->stop = values[1];
+    made->step = values[2] < -INT64_MAX ? -INT64_MAX : values[2];
+    return NPYX_OK;
+}
+
+/* For what is no index: says so, and that it is not read when NumPy takes it or seems to. */
+static npyx_status fail_subscript(const parser *p, span s) {
+    size_t sign_nbytes = s.text[0] == '-' || s.text[0] == '+';
+    bool is_number = s.nbytes > sign_nbytes && (is_digit(s.text[sign_nbytes]) || s.text[sign_nbytes] == '.');
+    if (is_number || s.text[0] == '[' || s.text[0] == '(' || is_word(s, "True") || is_word(s, "False"))
+        return fail_at(p, s, "",
+                       " is no index: only basic indexing is read (integers, ranges, ... and None)");
+    return fail_at(p, s, "", " is no index (integers, ranges, ... and None are)");
+}
+
+static npyx_status parse_subscript(const parser *p, span s, subscript *made) {
+    static const char *const new_axis[] = {"None", "newaxis", "np.newaxis", "numpy.newaxis"};
+    made->span = s;
+    for (size_t i = 0; i < sizeof new_axis / sizeof new_axis[0]; i++) {
+        if (is_word(s, new_axis[i])) {
+            made->kind = NEW_AXIS;
+            return NPYX_OK;
+        }
+    }
+    if (is_word(s, "...") || is_word(s, "Ellipsis")) {
+        made->kind = ELLIPSIS;
+        return NPYX_OK;
+    }
+    if (parse_integer(s, &made->integer)) {
+        made->kind = INTEGER;
+        return NPYX_OK;
+    }
+    if (s.text[0] != '[' && s.text[0] != '(' && memchr(s.text, ':', s.nbytes) != NULL)
+        return parse_range(p, made);
+    return fail_subscript(p, s);
+}
+
+/* Reads up to a comma outside of brackets and over it; NPYX_DONE when nothing is left. */
+static npyx_status next_subscript(parser *p, subscript *made) {
+    span rest = trim(p->rest);
+    size_t nbytes = 0, depth = 0;
+    if (rest.nbytes == 0)
+        return NPYX_DONE;
+    for (; nbytes < rest.nbytes && (depth > 0 || rest.text[nbytes] != ','); nbytes++) {
+        char c = rest.text[nbytes];
+        if (c == '[' || c == '(')
+            depth++;
+        else if ((c == ']' || c == ')') && depth > 0)
+            depth--;
+    }
+    span item = trim((span){rest.text, nbytes});
+    if (depth > 0)
+        return fail_at(p, item, "a bracket is not closed in ", "");
+    if (item.nbytes == 0)
+        return npyx_fail(p->error, NPYX_INVALID, rest.text - p->text, "an index is missing before a comma");
+    size_t used_nbytes = nbytes < rest.nbytes ? nbytes + 1 : nbytes;
+    p->rest = (span){rest.text + used_nbytes, rest.nbytes - used_nbytes};
+    return parse_subscript(p, item, made);
+}
+
+/* Reads all of the text (p is the caller's copy) and tells how many axes it names and how many it makes less
+ * or, below 0, more. */
+static npyx_status survey(parser p, const npyx_view *view, int *nnamed) {
+    size_t naxes = 0, nadded = 0, nremoved = 0;
+    bool has_ellipsis = false;
+    subscript read;
+    npyx_status status;
+    while ((status = next_subscript(&p, &read)) == NPYX_OK) {
+        if (read.kind == ELLIPSIS && has_ellipsis)
+            return fail_at(&p, read.span, "a second ", ": there can be only one");
+        has_ellipsis = has_ellipsis || read.kind == ELLIPSIS;
+        naxes += read.kind == INTEGER || read.kind == RANGE;
+        nremoved += read.kind == INTEGER;
+        nadded += read.kind == NEW_AXIS;
+    }
+    if (status != NPYX_DONE)
+        return status;
+    size_t ndim = (size_t)view->ndim;
+    if (naxes > ndim)
+        return npyx_fail(p.error, NPYX_INVALID, 0,
+                         "too many indices: the array has %d dimension%s, %zu %s given", view->ndim,
+                         view->ndim == 1 ? "" : "s", naxes, naxes == 1 ? "was" : "were");
+    if (ndim - nremoved + nadded > NPYX_MAX_NDIM)
+        return npyx_fail(p.error, NPYX_INVALID, 0, "the slice makes %zu dimensions; %d is the most",
+                         ndim - nremoved + nadded, NPYX_MAX_NDIM);
+    *nnamed = (int)naxes;
+    return NPYX_OK;
+}
+
+static void move_off(builder *b, int64_t count) {
+    int64_t moved;
+    if (!npyx_multiply_i64(count, b->from->strides[b->axis], &moved) ||
+        !npyx_add_i64(b->to.off, moved, &b->to.off))
+        b->overflows = true;
+}
+
+static void keep_axes(builder *b, int naxes) {
+    for (; naxes > 0; naxes--, b->axis++) {
+        int to = b->to.ndim++;
+        b->to.shape[to] = b->from->shape[b->axis];
+        b->to.strides[to] = b->from->strides[b->axis];
+        b->to.file_axis[to] = b->from->file_axis[b->axis];
+        b->to.first[to] = b->from->first[b->axis];
+        b->to.step[to] = b->from->step[b->axis];
+    }
+}
+
+static void make_axis(builder *b) {
+    int to = b->to.ndim++;
+    b->to.shape[to] = 1;
+    b->to.strides[to] = 0;
+    b->to.file_axis[to] = -1;
+    b->to.first[to] = 0;
+    b->to.step[to] = 1;
+}
+
+static npyx_status take_integer(builder *b, const parser *p, const subscript *taken) {
+    int64_t length = b->from->shape[b->axis];
+    int64_t at = taken->integer < 0 ? taken->integer + length : taken->integer;
+    if (at < 0 || at >= length)
+        return npyx_fail(p->error, NPYX_INVALID, taken->span.text - p->text,
+                         "index %.*s is out of range for axis %d of length %" PRId64,
+                         shown_nbytes(taken->span), taken->span.text, b->axis, length);
+    move_off(b, at);
+    int file_axis = b->from->file_axis[b->axis];
+    if (file_axis >= 0)
+        b->to.fixed[file_axis] = b->from->first[b->axis] + at * b->from->step[b->axis];
+    b->axis++;
+    return NPYX_OK;
+}
+
+/* An end of a range as slice.indices has it. Behind the last item when going up is length, going down -1. */
+static int64_t clamp(int64_t at, int64_t length, int64_t step) {
+    if (at < 0)
+        at += length;
+    if (at < 0)
+        return step < 0 ? -1 : 0;
+    if (at >= length)
+        return step < 0 ? length - 1 : length;
+    return at;
+}
+
+static void take_range(builder *b, const subscript *taken) {
+    int64_t length = b->from->shape[b->axis];
+    int64_t step = taken->step;
+    int64_t start = taken->has_start ? clamp(taken->start, length, step) : step < 0 ? length - 1 : 0;
+    int64_t stop = taken->has_stop ? clamp(taken->stop, length, step) : step < 0 ? -1 : length;
+    int64_t nitems = 0;
+    if (step > 0 && start < stop)
+        nitems = (stop - start - 1) / step + 1;
+    else if (step < 0 && start > stop)
+        nitems = (start - stop - 1) / -step + 1;
+    if (nitems == 0)
+        start = 0;
+    if (nitems < 2) /* goes nowhere; a step that is used is shorter than the axis, so no product overflows */
+        step = 1;
+    move_off(b, start);
+    keep_axes(b, 1);
+    int to = b->to.ndim - 1;
+    b->to.shape[to] = nitems;
+    b->to.first[to] += start * b->to.step[to];
+    b->to.strides[to] *= step;
+    b->to.step[to] *= step;
+}
+
+/* Makes b->to of the text, which names nnamed axes. */
+static npyx_status build(builder *b, parser p, int nnamed) {
+    subscript taken;
+    npyx_status status;
+    while ((status = next_subscript(&p, &taken)) == NPYX_OK) {
+        switch (taken.kind) {
+        case INTEGER:
+            status = take_integer(b, &p, &taken);
+            if (status != NPYX_OK)
+                return status;
+            break;
+        case RANGE: take_range(b, &taken); break;
+        case ELLIPSIS: keep_axes(b, b->from->ndim - nnamed); break;
+        case NEW_AXIS: make_axis(b); break;
+        }
+    }
+    if (status != NPYX_DONE)
+        return status;
+    keep_axes(b, b->from->ndim - b->axis);
+    for (int axis = 0; axis < b->to.ndim; axis++) {
+        if (b->to.shape[axis] == 0) { /* nothing is there: the offset only has to be a sound one */
+            b->to.off = b->from->off;
+            return NPYX_OK;
+        }
+    }
+    if (b->overflows)
+        return npyx_fail(p.error, NPYX_INVALID, 0, "the slice begins beyond byte 2^63 - 1");
+    return NPYX_OK;
+}
+
+npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, npyx_error *error) {
+    parser p = {.text = text, .rest = trim((span){text, nbytes}), .error = error};
+    p.rest = strip_brackets(strip_brackets(p.rest, '[', ']'), '(', ')');
+    int nnamed = 0;
+    npyx_status status = survey(p, view, &nnamed);
+    if (status != NPYX_OK)
+        return status;
+    builder b = {.from = view, .to = *view};
+    b.to.ndim = 0;
+    status = build(&b, p, nnamed);
+    if (status == NPYX_OK)
+        *view = b.to;
+    return status;
+}

@@ -1,0 +1,225 @@
+#include "archive.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/name_list.h"
+#include "header_npy.h"
+#include "header_ten.h"
+#include "io/first_bytes.h"
+
+/* A script or a program, which may unpack the zip behind it: of the files that are known, only in these is
+ * such a zip what counts. Windows' programs are not known here, like anything else that may stand before a
+ * zip. */
+static bool may_unpack_itself(const uint8_t *head, size_t nbytes) {
+    return (nbytes >= 2 && memcmp(head, "#!", 2) == 0) || (nbytes >= 4 && memcmp(head, "\x7f\x45LF", 4) == 0);
+}
+
+static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *what, npyx_error *error) {
+    char shown[NPYX_FIRST_BYTES_NBYTES];
+    if (what != NULL)
+        return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz or .ten file", what);
+    npyx_first_bytes_text(head, nbytes, shown);
+    return npyx_fail(error, NPYX_CORRUPT, 0,
+                     "is not a .npy, .npz or .ten file (none begins with the byte%s%s)",
+                     nbytes == 1 ? "" : "s", shown);
+}
+
+/* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */
+static npyx_status open_unknown(npyx_source *source, const uint8_t *head, size_t nbytes,
+                                npyx_archive **archive, npyx_error *error) {
+    const char *what = npyx_lookalike(head, nbytes);
+    npyx_status status = NPYX_DONE;
+    if (what == NULL || may_unpack_itself(head, nbytes))
+        status = npyx_archive_npz_open(source, true, archive, error);
+    return status == NPYX_DONE ? fail_unknown(head, nbytes, what, error) : status;
+}
+
+static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_archive **archive,
+                                 npyx_error *error) {
+    enum { HEAD_NBYTES = (int)NPYX_HEADER_NPY_USUAL_NBYTES };
+    _Static_assert((int)HEAD_NBYTES >= (int)NPYX_LOOKALIKE_NBYTES, "one read serves both");
+    uint8_t head[HEAD_NBYTES];
+    size_t nbytes = 0;
+    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
+    if (status != NPYX_OK)
+        return status;
+    if (npyx_begins_npy(head, nbytes))
+        return npyx_archive_npy_open(source, head, nbytes, archive, error);
+    if (npyx_begins_zip(head, nbytes))
+        return npyx_archive_npz_open(source, false, archive, error);
+    if (npyx_begins_ten(head, nbytes) || (nbytes == 0 && allow_empty))
+        return npyx_archive_ten_open(source, archive, error);
+    if (nbytes == 0)
+        return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
+                            "is empty (0 bytes), so not a .npy, .npz or .ten file");
+    return open_unknown(source, head, nbytes, archive, error);
+}
+
+npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
+                              npyx_error *error) {
+    npyx_status status = open_by_magic(source, allow_empty, archive, error);
+    if (status != NPYX_OK)
+        npyx_source_close(source);
+    return status;
+}
+
+void npyx_archive_close(npyx_archive *archive) {
+    if (archive == NULL)
+        return;
+    npyx_name_set_clear(&archive->names);
+    archive->ops->close(archive);
+}
+
+npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error) {
+    return index < 0 ? NPYX_DONE : archive->ops->entry(archive, index, entry, error);
+}
+
+bool npyx_archive_is_one_npy(npyx_archive *archive) {
+    npyx_entry entry;
+    return archive->format == NPYX_FORMAT_NPY && npyx_archive_entry(archive, 1, &entry, NULL) != NPYX_OK;
+}
+
+npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, npyx_entry *entry,
+                                         npyx_error *error) {
+    npyx_status status = npyx_archive_entry(archive, index, entry, error);
+    if (status != NPYX_DONE)
+        return status;
+    int64_t count = 0;
+    while (npyx_archive_entry(archive, count, entry, NULL) == NPYX_OK)
+        count++;
+    if (count == 0)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1,
+                         "there is no array number %" PRId64 ": the file holds none", index);
+    if (count == 1)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1,
+                         "there is no array number %" PRId64 " (there is only number 0)", index);
+    return npyx_fail(error, NPYX_NOT_FOUND, -1,
+                     "there is no array number %" PRId64 " (there are %" PRId64 ", from 0)", index, count);
+}
+
+npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
+                                  npyx_error *error) {
+    return archive->ops->describe(archive, index, array, is_array, error);
+}
+
+npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,
+                                npyx_error *error) {
+    return archive->ops->locate(archive, index, payload_off, error);
+}
+
+npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx_source **payload,
+                                      npyx_error *error) {
+    return archive->ops->open(archive, index, payload, error);
+}
+
+/* torch/serialization.py: `NAME/data.pkl` is written first, before it at most a few records of a few bytes.
+ */
+bool npyx_archive_is_pytorch(npyx_archive *archive) {
+    enum { NFIRST = 4 };
+    static const char suffix[] = "/data.pkl";
+    size_t nbytes = sizeof suffix - 1;
+    npyx_entry entry;
+    for (int64_t i = 0; i < NFIRST && archive->format == NPYX_FORMAT_NPZ; i++) {
+        if (npyx_archive_entry(archive, i, &entry, NULL) != NPYX_OK)
+            return false;
+        if (entry.zip.filename_nbytes > nbytes &&
+            memcmp(entry.zip.filename + entry.zip.filename_nbytes - nbytes, suffix, nbytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char pytorch_hint[] = "; the file is a PyTorch one, which torch.load reads";
+
+npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error) {
+    return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing%s)",
+                     npyx_archive_is_pytorch(archive) ? pytorch_hint : "");
+}
+
+static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_t name_nbytes,
+                                  npyx_error *error) {
+    if (archive->format == NPYX_FORMAT_NPY)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': those of a .npy have no names",
+                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+    npyx_name_list list = {0};
+    npyx_entry entry;
+    int64_t count = npyx_name_set_count(&archive->names);
+    for (int64_t i = 0; list.nmore == 0 && npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++) {
+        npyx_name_list_add(&list, entry.name, entry.name_nbytes);
+        if (list.nmore > 0) /* those behind find no room either */
+            list.nmore = count - i;
+    }
+    if (list.nbytes == 0)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': the file holds none",
+                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+    return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s' (there are %s%s)",
+                     (int)(name_nbytes < 100 ? name_nbytes : 100), name, npyx_name_list_text(&list),
+                     npyx_archive_is_pytorch(archive) ? pytorch_hint : "");
+}
+
+/* Learns the names of all entries: those of a damaged archive up to the fault, which is told every time. */
+static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
+    npyx_host *host = archive->source->host;
+    npyx_name_set *names = &archive->names;
+    npyx_status status = NPYX_OK;
+    npyx_entry entry;
+    names->bytes.host = names->entries.host = host;
+    while (status == NPYX_OK) {
+        int64_t i = npyx_name_set_count(names);
+        status = npyx_archive_entry(archive, i, &entry, error);
+        if (status == NPYX_OK)
+            status = entry.is_zip
+                         ? npyx_name_set_add(names, entry.zip.filename, entry.zip.filename_nbytes, error)
+                         : npyx_name_set_add(names, entry.name, entry.name_nbytes, error);
+        if (status == NPYX_OK && (i & 255) == 255)
+            status = npyx_poll(host, error);
+    }
+    if (status == NPYX_DONE || status == NPYX_CORRUPT)
+        archive->names_status = status;
+    else
+        npyx_name_set_clear(names);
+    return status;
+}
+
+/* The entry of an .npz whose file name is that name with `.npy`. */
+static npyx_status find_npy(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
+                            npyx_error *error) {
+    npyx_buffer filename = {.host = archive->source->host};
+    int64_t nsame;
+    npyx_buffer_append(&filename, name, name_nbytes);
+    npyx_buffer_append(&filename, ".npy", 4);
+    npyx_status status = npyx_buffer_check(&filename, error);
+    if (status == NPYX_OK)
+        *index = npyx_name_set_find(&archive->names, filename.bytes, filename.nbytes, &nsame);
+    npyx_buffer_clear(&filename);
+    return status;
+}
+
+npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
+                              npyx_error *error) {
+    npyx_status status = archive->names_status;
+    npyx_entry entry;
+    if (status == NPYX_OK)
+        status = learn_names(archive, error);
+    else if (status != NPYX_DONE)
+        status = npyx_archive_entry(archive, npyx_name_set_count(&archive->names), &entry, error);
+    if (status != NPYX_DONE)
+        return status;
+    int64_t nsame;
+    *index = npyx_name_set_find(&archive->names, name, name_nbytes, &nsame);
+    if (*index < 0 && archive->format == NPYX_FORMAT_NPZ)
+        status = find_npy(archive, name, name_nbytes, index, error);
+    else if (archive->format != NPYX_FORMAT_NPZ && nsame > 1)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
+                         nsame, (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+    if (status != NPYX_DONE && status != NPYX_OK)
+        return status;
+    return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);
+}
+
+const char *npyx_format_name(npyx_format format) {
+    static const char *const names[] = {"npy", "npz", "ten"};
+    return names[format];
+}

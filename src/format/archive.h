@@ -1,0 +1,130 @@
+/*
+ * What holds arrays: a .npy (one, or several one after the other), an .npz (a zip of .npy files) or a .ten
+ * (chunks), behind one interface.
+ *
+ * Entries are numbered from 0 in the order of the file; of an .npz every zip entry counts, array or not.
+ * Headers and directories are read when they are asked for, data never.
+ */
+#ifndef NPYX_ARCHIVE_H
+#define NPYX_ARCHIVE_H
+
+#include "array/array.h"
+#include "base/name_set.h"
+#include "io/source.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum npyx_format { NPYX_FORMAT_NPY, NPYX_FORMAT_NPZ, NPYX_FORMAT_TEN } npyx_format;
+
+/* What zip says of an entry (APPNOTE 4.3.12); zip64 sizes resolved. */
+typedef struct npyx_zip_entry {
+    const char *filename; /* as stored, UTF-8 */
+    size_t filename_nbytes;
+    int method; /* 0 stored, 8 deflate; others are listed but not read */
+    bool is_encrypted;
+    bool is_sized; /* the directory gives both sizes; otherwise they are 0 here */
+    uint32_t crc32;
+    int64_t compressed_nbytes;
+    int64_t nbytes;
+    uint32_t dos_time; /* MS-DOS date and time */
+} npyx_zip_entry;
+
+/* One entry. The texts live as long as the archive (.npz) or until the next entry is asked for (.ten). */
+typedef struct npyx_entry {
+    const char *name; /* of the array: .npz without `.npy`, .ten its info, '' for a .npy; UTF-8 */
+    size_t name_nbytes;
+    int64_t header_off; /* .npz local header, .ten header chunk, the first byte of an array of a .npy */
+    bool is_zip;
+    npyx_zip_entry zip; /* when is_zip */
+} npyx_entry;
+
+typedef struct npyx_archive npyx_archive;
+
+typedef struct npyx_archive_ops {
+    npyx_status (*entry)(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error);
+    npyx_status (*describe)(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
+                            npyx_error *error);
+    npyx_status (*locate)(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error);
+    npyx_status (*open)(npyx_archive *archive, int64_t index, npyx_source **payload, npyx_error *error);
+    void (*close)(npyx_archive *archive);
+} npyx_archive_ops;
+
+/* The part that all formats share. */
+struct npyx_archive {
+    const npyx_archive_ops *ops;
+    npyx_format format;
+    npyx_source *source; /* owned */
+    /* Of all entries, as they are stored; learnt when the first is looked up. */
+    npyx_name_set names;
+    npyx_status names_status; /* NPYX_OK: not learnt yet; NPYX_DONE, or what is wrong behind the last name */
+};
+
+/* Tells the format by the first bytes of source, which belongs to the archive from here on (closed on failure
+ * too). allow_empty takes a source without bytes for a .ten of no arrays. */
+npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
+                              npyx_error *error);
+
+/* Takes NULL. Sources opened from the archive are to be closed first. */
+void npyx_archive_close(npyx_archive *archive);
+
+/* Entry number index; NPYX_DONE when there are not so many. An error says that the directory is damaged here.
+ */
+npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error);
+
+/* Whether it is a .npy of one array, which needs no name or number. One behind which nothing can be read is.
+ */
+bool npyx_archive_is_one_npy(npyx_archive *archive);
+
+/* The same for an index that somebody gave: NPYX_NOT_FOUND says how many entries there are. */
+npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, npyx_entry *entry,
+                                         npyx_error *error);
+
+/* The entry that a name chooses: of an .npz an exact file name before one without `.npy`, and the last of
+ * equal ones, as NumPy does; of a .ten the only one of that name (NPYX_INVALID when there are several).
+ * NPYX_NOT_FOUND lists the names. */
+npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
+                              npyx_error *error);
+
+/* Reads the array's header into *array (initialised). *is_array is false for an entry that is no array, and
+ * for one that cannot be read (its error says why). When only the data behind a sound header are missing, the
+ * error says so and array->is_known is true. */
+npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
+                                  npyx_error *error);
+
+/* The failure of an entry that was to be an array and is none; says what the file is, where that is known. */
+npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error);
+
+/* Whether it is a zip of torch.save: a pickle of tensors, whose bytes lie beside it. */
+bool npyx_archive_is_pytorch(npyx_archive *archive);
+
+/* Where the bytes of the entry begin in the file (of a .npz entry as stored, deflated or not). */
+npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,
+                                npyx_error *error);
+
+/* The entry's bytes, header included, inflated: array.data_off counts from their start. Closed by the caller.
+ */
+npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx_source **payload,
+                                      npyx_error *error);
+
+/* `npy`, `npz`, `ten`. */
+const char *npyx_format_name(npyx_format format);
+
+/* `stored`, `deflate`, `bzip2`, ...; NULL for a method without a name. */
+const char *npyx_zip_method_name(int method);
+
+/* Room for `YYYY-MM-DD HH:MM:SS` and a NUL. */
+enum { NPYX_DOS_TIME_NBYTES = 20 };
+/* False, and nothing written, when the DOS time is no date: writers put 0 there. */
+bool npyx_dos_time_text(uint32_t dos_time, char *out);
+
+/* For npyx_archive_open alone: each takes the source over on success only. head is its first 512 bytes, or
+ * all. A zip that is_prefixed stands behind something else; NPYX_DONE when there is none. */
+npyx_status npyx_archive_npy_open(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                  npyx_archive **archive, npyx_error *error);
+npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
+                                  npyx_error *error);
+npyx_status npyx_archive_ten_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,329 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "archive.h"
+#include "base/bytes.h"
+#include "header_npy.h"
+#include "io/first_bytes.h"
+#include "zip_directory.h"
+
+/* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez gives every local header. */
+enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 100 };
+
+/* A local header, its name and extra field, and the beginning of what they belong to. */
+enum {
+    FRONT_NBYTES = LOCAL_HEADER_NBYTES + USUAL_NAME_NBYTES + USUAL_EXTRA_NBYTES + NPYX_HEADER_NPY_USUAL_NBYTES
+};
+
+typedef struct npz_archive {
+    npyx_archive base;
+    npyx_zip_directory directory;
+    npyx_status directory_status; /* what is wrong behind the last record that could be read */
+    npyx_error directory_error;
+    npyx_checkpoints **checkpoints; /* by entry, made when first wanted; NULL for those that have none */
+    npyx_inflater *inflater;        /* that no source uses; NULL: none was made yet, or one uses it */
+    int64_t front_off; /* of the part of the file in front: often the header of an array lies there too */
+    size_t front_nbytes;
+    uint8_t front[FRONT_NBYTES];
+} npz_archive;
+
+static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zip_record **record,
+                              npyx_error *error) {
+    if (index < archive->directory.nrecords) {
+        *record = &archive->directory.records[index];
+        return NPYX_OK;
+    }
+    if (archive->directory_status == NPYX_OK)
+        return NPYX_DONE;
+    if (error != NULL)
+        *error = archive->directory_error;
+    return archive->directory_status;
+}
+
+static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
+    npz_archive *archive = (npz_archive *)base;
+    const npyx_zip_record *record = NULL;
+    npyx_status status = npz_record(archive, index, &record, error);
+    if (status != NPYX_OK)
+        return status;
+    npyx_zip_entry zip = {
+        .filename = record->filename,
+        .filename_nbytes = record->filename_nbytes,
+        .method = record->method,
+        .is_encrypted = (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION)) != 0,
+        .is_sized = record->status == NPYX_OK,
+        .crc32 = record->crc32,
+        .compressed_nbytes = record->compressed_nbytes,
+        .nbytes = record->nbytes,
+        .dos_time = record->dos_time,
+    };
+    *entry = (npyx_entry){.name = record->filename,
+                          .name_nbytes = npyx_zip_array_name_nbytes(record),
+                          .header_off = record->header_off,
+                          .is_zip = true,
+                          .zip = zip};
+    return NPYX_OK;
+}
+
+/* Whether nbytes at off are in front. */
+static bool is_in_front(const npz_archive *archive, int64_t off, int64_t nbytes) {
+    return off >= archive->front_off && off - archive->front_off <= (int64_t)archive->front_nbytes - nbytes;
+}
+
+/* What is at off, nbytes or fewer at the end of the file, in front or in *room, which is to be freed. When it
+ * is read, ahead_nbytes are if there is room in front. */
+static npyx_status bring_to_front(npz_archive *archive, int64_t off, size_t nbytes, size_t ahead_nbytes,
+                                  const uint8_t **bytes, size_t *read_nbytes, void **room,
+                                  npyx_error *error) {
+    npyx_source *source = archive->base.source;
+    *room = NULL;
+    if (nbytes > FRONT_NBYTES) {
+        *bytes = *room = npyx_alloc(source->host, nbytes);
+        if (*room == NULL)
+            return npyx_fail_nomem(error);
+        return npyx_source_read(source, off, *room, nbytes, read_nbytes, error);
+    }
+    npyx_status status = NPYX_OK;
+    if (!is_in_front(archive, off, (int64_t)nbytes)) {
+        archive->front_off = off;
+        status = npyx_source_read(source, off, archive->front, nbytes > ahead_nbytes ? nbytes : ahead_nbytes,
+                                  &archive->front_nbytes, error);
+        archive->front_nbytes = status == NPYX_OK ? archive->front_nbytes : 0;
+    }
+    *bytes = archive->front + (off - archive->front_off);
+    *read_nbytes = archive->front_nbytes - (size_t)(off - archive->front_off);
+    return status;
+}
+
+/* Checks that the local header of a record is one, of that record, with its whole name behind it. */
+static npyx_status check_local_header(const npyx_zip_record *record, const uint8_t *local, size_t nbytes,
+                                      npyx_error *error) {
+    int64_t off = record->header_off;
+    if (nbytes < LOCAL_HEADER_NBYTES || memcmp(local, "PK\3\4", 4) != 0)
+        return npyx_fail(error, NPYX_CORRUPT, off,
+                         "no zip local header at byte %" PRId64 ", where the directory says it is", off);
+    size_t name_nbytes = npyx_load_u16(local + 26, false);
+    bool is_utf8 = (npyx_load_u16(local + 6, false) & NPYX_ZIP_UTF8) != 0;
+    bool is_whole = name_nbytes <= nbytes - LOCAL_HEADER_NBYTES;
+    if (!is_whole ||
+        !npyx_zip_name_is(record, (const char *)local + LOCAL_HEADER_NBYTES, name_nbytes, is_utf8))
+        return npyx_fail(
+            error, NPYX_CORRUPT, off,
+            "the zip local header at byte %" PRId64 " names another entry than the directory does", off);
+    return NPYX_OK;
+}
+
+/* Zip lets sizes and flags of the local header differ from the directory's, and writers of streams leave them
+ * 0: the directory's are trusted, the local header gives only its own length. It has to name the same entry,
+ * as in Python's zipfile. */
+static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
+    const npyx_zip_record *record = NULL;
+    const uint8_t *local = NULL;
+    size_t nbytes = 0;
+    void *room = NULL;
+    npyx_status status = npz_record((npz_archive *)base, index, &record, error);
+    if (status != NPYX_OK)
+        return status;
+    if (record->status != NPYX_OK)
+        return npyx_fail(
+            error, NPYX_CORRUPT, -1,
+            "the zip directory contradicts itself (sizes or offset beyond 2^63, or too short a zip64 field)");
+    size_t ahead_nbytes = record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0;
+    status = bring_to_front((npz_archive *)base, record->header_off,
+                            LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes, ahead_nbytes, &local,
+                            &nbytes, &room, error);
+    if (status == NPYX_OK)
+        status = check_local_header(record, local, nbytes, error);
+    if (status == NPYX_OK)
+        *payload_off = record->header_off + LOCAL_HEADER_NBYTES + npyx_load_u16(local + 26, false) +
+                       npyx_load_u16(local + 28, false);
+    npyx_free(base->source->host, room);
+    return status;
+}
+
+static npyx_status check_readable(const npyx_zip_record *record, npyx_error *error) {
+    if (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION))
+        return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off, "is encrypted, which is not read");
+    if (record->flags & NPYX_ZIP_PATCHED)
+        return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off,
+                         "is compressed patched data (zip flag bit 5), which is not read");
+    if (record->method == NPYX_ZIP_STORED || record->method == NPYX_ZIP_DEFLATE)
+        return NPYX_OK;
+    const char *method = npyx_zip_method_name(record->method);
+    return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off,
+                     "is compressed by %s (zip method %d); stored and deflate are read",
+                     method == NULL ? "an unknown method" : method, record->method);
+}
+
+/* The entry's table of checkpoints, which the next source of the entry finds again; NULL when it is short or
+ * memory is out. */
+static npyx_checkpoints *entry_checkpoints(npz_archive *archive, int64_t index) {
+    const npyx_zip_directory *directory = &archive->directory;
+    npyx_host *host = archive->base.source->host;
+    int64_t nbytes = directory->records[index].nbytes;
+    if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
+        return NULL;
+    if (archive->checkpoints == NULL)
+        archive->checkpoints =
+            npyx_alloc_zeroed(host, (size_t)directory->nrecords * sizeof(npyx_checkpoints *));
+    if (archive->checkpoints == NULL)
+        return NULL;
+    if (archive->checkpoints[index] == NULL)
+        archive->checkpoints[index] = npyx_checkpoints_make(host, nbytes);
+    return archive->checkpoints[index];
+}
+
+/* All local data lie before the directory: a size that reaches into it is a lie. One that reaches into the
+ * next entry makes more of the same bytes, as in Python's zipfile. */
+static npyx_status check_room(const npz_archive *archive, const npyx_zip_record *record, int64_t payload_off,
+                              npyx_error *error) {
+    int64_t room_nbytes = archive->directory.start_off - payload_off;
+    if (record->compressed_nbytes > room_nbytes)
+        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, payload_off,
+                            "data is truncated (the zip directory says %" PRId64 " bytes, there are %" PRId64
+                            " from byte %" PRId64 ")",
+                            record->compressed_nbytes, room_nbytes < 0 ? 0 : room_nbytes, payload_off);
+    if (record->compressed_nbytes > record->end_off - payload_off)
+        return npyx_fail(error, NPYX_CORRUPT, payload_off,
+                         "its data overlap those of another entry, whose local header is at byte %" PRId64
+                         " (they are bytes %" PRId64 " to %" PRId64 " of the zip)",
+                         record->end_off, payload_off, payload_off + record->compressed_nbytes);
+    return NPYX_OK;
+}
+
+static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_crc, npyx_source **payload,
+                                npyx_error *error) {
+    const npyx_zip_record *record = NULL;
+    int64_t payload_off = 0;
+    npyx_status status = npz_record(archive, index, &record, error);
+    if (status == NPYX_OK)
+        status = check_readable(record, error);
+    if (status == NPYX_OK)
+        status = npz_locate(&archive->base, index, &payload_off, error);
+    if (status != NPYX_OK)
+        return status;
+    status = check_room(archive, record, payload_off, error);
+    if (status != NPYX_OK)
+        return status;
+    bool is_stored = record->method == NPYX_ZIP_STORED;
+    if (is_stored && record->nbytes != record->compressed_nbytes)
+        return npyx_fail(error, NPYX_CORRUPT, record->header_off,
+                         "is stored, but the zip directory gives it two sizes (%" PRId64 " and %" PRId64 ")",
+                         record->compressed_nbytes, record->nbytes);
+    /* A deflate stream makes at most 1032 bytes of one, and zip's CRC-32 of nothing is 0. */
+    if (!is_stored && (record->nbytes - 64) / 1032 > record->compressed_nbytes)
+        return npyx_fail(error, NPYX_CORRUPT, payload_off,
+                         "cannot inflate to %" PRId64 " bytes, as the zip directory says, from %" PRId64,
+                         record->nbytes, record->compressed_nbytes);
+    if (check_crc && record->nbytes == 0 && record->crc32 != 0)
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, payload_off,
+                            "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
+    npyx_source *range = NULL;
+    status = npyx_source_open_range(archive->base.source, payload_off, record->compressed_nbytes,
+                                    is_stored && check_crc, record->crc32, &range, error);
+    if (status != NPYX_OK || is_stored) {
+        *payload = range;
+        return status;
+    }
+    return npyx_source_open_inflate(range, record->nbytes, check_crc, record->crc32,
+                                    check_crc ? entry_checkpoints(archive, index) : NULL, &archive->inflater,
+                                    payload, error);
+}
+
+static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
+    return open_payload((npz_archive *)base, index, true, payload, error);
+}
+
+/* The first bytes of an entry, which for a stored one are often in front. */
+static npyx_status read_head(const npz_archive *archive, int64_t index, npyx_source *payload,
+                             uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES], size_t *head_nbytes,
+                             npyx_error *error) {
+    int64_t off = payload->file_off - archive->base.source->file_off, nbytes = payload->nbytes;
+    if (nbytes > NPYX_HEADER_NPY_USUAL_NBYTES)
+        nbytes = NPYX_HEADER_NPY_USUAL_NBYTES;
+    bool is_stored = archive->directory.records[index].method == NPYX_ZIP_STORED;
+    if (!is_stored || !is_in_front(archive, off, nbytes))
+        return npyx_source_read(payload, 0, head, (size_t)nbytes, head_nbytes, error);
+    memcpy(head, archive->front + (off - archive->front_off), (size_t)nbytes);
+    *head_nbytes = (size_t)nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *array, bool *is_array,
+                                npyx_error *error) {
+    uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
+    size_t head_nbytes = 0;
+    npyx_source *payload = NULL;
+    *is_array = false;
+    npyx_status status = open_payload((npz_archive *)base, index, false, &payload, error);
+    if (status == NPYX_OK)
+        status = read_head((npz_archive *)base, index, payload, head, &head_nbytes, error);
+    if (status == NPYX_OK && npyx_begins_npy(head, head_nbytes)) {
+        *is_array = true;
+        status = npyx_header_npy_read(payload, head, head_nbytes, array, error);
+        if (status == NPYX_OK)
+            status = npyx_array_check_nbytes(array, payload->nbytes, error);
+    }
+    npyx_source_close(payload);
+    return status;
+}
+
+static void npz_close(npyx_archive *base) {
+    npyx_host *host = base->source->host;
+    npz_archive *archive = (npz_archive *)base;
+    for (int64_t i = 0; archive->checkpoints != NULL && i < archive->directory.nrecords; i++)
+        npyx_checkpoints_free(archive->checkpoints[i]);
+    npyx_free(host, archive->checkpoints);
+    npyx_inflater_free(host, archive->inflater);
+    npyx_zip_directory_clear(&archive->directory);
+    npyx_source_close(base->source);
+    npyx_free(host, base);
+}
+
+static const npyx_archive_ops npz_ops = {npz_entry, npz_describe, npz_locate, npz_open, npz_close};
+
+npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
+                                  npyx_error *error) {
+    npz_archive *npz = npyx_alloc_zeroed(source->host, sizeof *npz);
+    if (npz == NULL)
+        return npyx_fail_nomem(error);
+    npz->base = (npyx_archive){.ops = &npz_ops, .format = NPYX_FORMAT_NPZ, .source = source};
+    npz->directory.names.host = source->host;
+    npyx_status status = npyx_zip_directory_read(source, is_prefixed, &npz->directory, &npz->directory_error);
+    if (status == NPYX_OK || (status == NPYX_CORRUPT && npz->directory.nrecords > 0)) {
+        npz->directory_status = status; /* the entries before the fault can still be read */
+        *archive = &npz->base;
+        return NPYX_OK;
+    }
+    if (error != NULL && status != NPYX_DONE)
+        *error = npz->directory_error;
+    npyx_zip_directory_clear(&npz->directory);
+    npyx_free(source->host, npz);
+    return status;
+}
+
+const char *npyx_zip_method_name(int method) {
+    static const struct {
+        int method;
+        const char *name;
+    } names[] = {{0, "stored"},  {1, "shrink"},   {2, "reduce1"}, {3, "reduce2"},   {4, "reduce3"},
+                 {5, "reduce4"}, {6, "implode"},  {8, "deflate"}, {9, "deflate64"}, {10, "dcl_implode"},
+                 {12, "bzip2"},  {14, "lzma"},    {18, "terse"},  {19, "lz77"},     {93, "zstd"},
+                 {95, "xz"},     {97, "wavpack"}, {98, "ppmd"},   {99, "aes"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].method == method)
+            return names[i].name;
+    }
+    return NULL;
+}
+
+bool npyx_dos_time_text(uint32_t dos_time, char *out) {
+    unsigned date = dos_time >> 16, time = dos_time & 0xffff;
+    unsigned month = (date >> 5) & 15, day = date & 31;
+    if (month < 1 || month > 12 || day < 1)
+        return false;
+    snprintf(out, NPYX_DOS_TIME_NBYTES, "%04u-%02u-%02u %02u:%02u:%02u", 1980 + (date >> 9) % 128, month, day,
+             (time >> 11) % 32, (time >> 5) % 64, (time & 31) * 2);
+    return true;
+}

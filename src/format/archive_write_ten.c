@@ -1,0 +1,214 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "archive_writer.h"
+#include "base/bytes.h"
+#include "header_ten.h"
+#include "item/element.h"
+
+enum {
+    INFO_NBYTES = 8,
+    MAX_NDIM = 9, /* what the reference writes, and by which readers tell the byte order */
+    ALIGNMENT_NBYTES = 64,
+    SWAPPED_NBYTES = 1 << 16
+};
+
+typedef struct ten_writer {
+    npyx_archive_writer base;
+    uint8_t *swapped; /* a block of items in little-endian order, once one was needed */
+} ten_writer;
+
+/* The code of a dtype; NULL when there is none. */
+static const char *code_of(const npyx_dtype *dtype) {
+    switch (dtype->type) {
+    case NPYX_F2: return "f2";
+    case NPYX_F4: return "f4";
+    case NPYX_F8: return "f8";
+    case NPYX_I1: return "i1";
+    case NPYX_I2: return "i2";
+    case NPYX_I4: return "i4";
+    case NPYX_I8: return "i8";
+    case NPYX_U1: return "u1";
+    case NPYX_U2: return "u2";
+    case NPYX_U4: return "u4";
+    case NPYX_U8: return "u8";
+    default: return NULL;
+    }
+}
+
+static npyx_status fail_dtype(const npyx_archive_writer *writer, const npyx_dtype *dtype, npyx_error *error) {
+    npyx_buffer name = {.host = writer->host};
+    npyx_dtype_append_name(dtype, &name);
+    npyx_status status = npyx_buffer_check(&name, error);
+    if (status == NPYX_OK)
+        status =
+            npyx_fail(error, NPYX_INVALID, -1, "a .ten holds f2, f4, f8, i1 to i8 and u1 to u8 (found %.*s)",
+                      (int)(name.nbytes < 60 ? name.nbytes : 60), name.bytes);
+    npyx_buffer_clear(&name);
+    return status;
+}
+
+static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
+    bool is_ascii = true;
+    for (size_t i = 0; i < member->name_nbytes; i++)
+        is_ascii = is_ascii && (unsigned char)(member->name[i] - 1) < 0x7f;
+    int shown_nbytes = (int)(member->name_nbytes < 100 ? member->name_nbytes : 100);
+    if (member->name_nbytes > INFO_NBYTES)
+        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has %zu bytes (a .ten holds %d)",
+                         shown_nbytes, member->name, member->name_nbytes, INFO_NBYTES);
+    if (!is_ascii)
+        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not ASCII, as a .ten wants it",
+                         shown_nbytes, member->name);
+    if (code_of(member->dtype) == NULL)
+        return fail_dtype(writer, member->dtype, error);
+    if (member->ndim > MAX_NDIM)
+        return npyx_fail(error, NPYX_INVALID, -1, "the array has %d dimensions (a .ten holds at most %d)",
+                         member->ndim, MAX_NDIM);
+    if (member->fortran_order)
+        return npyx_fail(error, NPYX_INVALID, -1, "the array is in Fortran order, and a .ten in C order");
+    return NPYX_OK;
+}
+
+static void store_u64(uint64_t word, uint8_t *bytes) {
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(word >> (8 * i));
+}
+
+static npyx_status append_padding(npyx_sink *sink, int64_t payload_nbytes, npyx_error *error) {
+    static const uint8_t zeros[ALIGNMENT_NBYTES];
+    return npyx_sink_append(sink, zeros, (size_t)(-payload_nbytes & (ALIGNMENT_NBYTES - 1)), error);
+}
+
+/* A chunk's magic and the length of its payload. */
+static npyx_status append_chunk(npyx_sink *sink, int64_t payload_nbytes, npyx_error *error) {
+    uint8_t head[16] = "~TenBin~";
+    store_u64((uint64_t)payload_nbytes, head + 8);
+    return npyx_sink_append(sink, head, sizeof head, error);
+}
+
+static npyx_status ten_begin(npyx_archive_writer *writer, const npyx_member *member, npyx_zip_method method,
+                             npyx_error *error) {
+    uint8_t words[8 * (3 + MAX_NDIM)] = {0};
+    size_t nbytes = 8 * (3 + (size_t)member->ndim);
+    (void)method;
+    memcpy(words, code_of(member->dtype), 2);
+    memcpy(words + 8, member->name_nbytes == 0 ? "" : member->name, member->name_nbytes);
+    store_u64((uint64_t)member->ndim, words + 16);
+    for (int axis = 0; axis < member->ndim; axis++)
+        store_u64((uint64_t)member->shape[axis], words + 24 + 8 * axis);
+    npyx_status status = append_chunk(writer->sink, (int64_t)nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_sink_append(writer->sink, words, nbytes, error);
+    if (status == NPYX_OK)
+        status = append_padding(writer->sink, (int64_t)nbytes, error);
+    return status == NPYX_OK ? append_chunk(writer->sink, writer->nbytes, error) : status;
+}
+
+static npyx_status append_swapped(ten_writer *writer, const uint8_t *items, int64_t nelem,
+                                  npyx_error *error) {
+    npyx_archive_writer *base = &writer->base;
+    int64_t itemsize = base->dtype.itemsize, at_once = SWAPPED_NBYTES / itemsize;
+    if (writer->swapped == NULL)
+        writer->swapped = npyx_alloc(base->host, SWAPPED_NBYTES);
+    if (writer->swapped == NULL)
+        return npyx_fail_nomem(error);
+    npyx_status status = NPYX_OK;
+    while (nelem > 0 && status == NPYX_OK) {
+        int64_t n = nelem < at_once ? nelem : at_once;
+        memcpy(writer->swapped, items, (size_t)(n * itemsize));
+        npyx_element_swap(&base->dtype, writer->swapped, n);
+        status = npyx_sink_append(base->sink, writer->swapped, (size_t)(n * itemsize), error);
+        items += n * itemsize;
+        nelem -= n;
+    }
+    return status;
+}
+
+static npyx_status ten_append(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
+                              npyx_error *error) {
+    npyx_status status = npyx_poll(writer->host, error);
+    if (status != NPYX_OK)
+        return status;
+    if (npyx_element_needs_swap(&writer->dtype))
+        return append_swapped((ten_writer *)writer, items, nelem, error);
+    return npyx_sink_append(writer->sink, items, (size_t)(nelem * writer->dtype.itemsize), error);
+}
+
+static npyx_status ten_end(npyx_archive_writer *writer, npyx_error *error) {
+    return append_padding(writer->sink, writer->nbytes, error);
+}
+
+static npyx_status ten_take_back(npyx_archive_writer *writer, npyx_error *error) {
+    return npyx_sink_cut(writer->sink, writer->start_off, error);
+}
+
+static npyx_status ten_finish(npyx_archive_writer *writer, npyx_error *error) {
+    (void)writer;
+    (void)error;
+    return NPYX_OK;
+}
+
+static npyx_status ten_mark(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error) {
+    (void)error;
+    mark->nbytes = writer->sink->nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status ten_go_back(npyx_archive_writer *writer, const npyx_archive_mark *mark,
+                               npyx_error *error) {
+    return npyx_sink_cut(writer->sink, mark->nbytes, error);
+}
+
+static void ten_close(npyx_archive_writer *writer) {
+    npyx_free(writer->host, ((ten_writer *)writer)->swapped);
+    npyx_free(writer->host, writer);
+}
+
+static const npyx_archive_writer_ops ten_ops = {ten_check,  ten_begin, ten_append,  ten_end,  ten_take_back,
+                                                ten_finish, ten_mark,  ten_go_back, ten_close};
+
+/* Goes through the arrays that there are; *end_off is behind the padding of the last one, which may be
+ * missing from the file. */
+static npyx_status count_arrays(npyx_source *source, int64_t *narrays, int64_t *end_off, npyx_error *error) {
+    uint8_t head[16];
+    npyx_status status = npyx_source_read_exactly(
+        source, 0, head, source->nbytes < 16 ? (size_t)source->nbytes : sizeof head, error);
+    if (status == NPYX_OK && npyx_header_ten_is_big_endian(head, sizeof head))
+        return npyx_fail(error, NPYX_UNSUPPORTED, 8,
+                         "a big-endian machine wrote the file; only little-endian ones are added to");
+    for (*end_off = 0; status == NPYX_OK && *end_off < source->nbytes; ++*narrays) {
+        npyx_array array;
+        npyx_ten_array ten = {0};
+        npyx_array_init(&array, source->host);
+        status = npyx_header_ten_read(source, *end_off, false, &array, &ten, error);
+        npyx_array_clear(&array);
+        *end_off = ten.next_off;
+        if (status == NPYX_OK)
+            status = npyx_poll(source->host, error);
+    }
+    return status;
+}
+
+static npyx_status take_arrays(npyx_archive_writer *writer, npyx_error *error) {
+    npyx_source *source = NULL;
+    int64_t end_off = 0;
+    npyx_status status = npyx_source_open_sink(writer->sink, &source, error);
+    if (status == NPYX_OK)
+        status = count_arrays(source, &writer->narrays, &end_off, error);
+    npyx_source_close(source);
+    /* at most 63 bytes: readers do without the last padding */
+    return status == NPYX_OK ? append_padding(writer->sink, writer->sink->nbytes - end_off, error) : status;
+}
+
+npyx_status npyx_archive_ten_writer_open(npyx_sink *sink, npyx_archive_writer **writer, npyx_error *error) {
+    ten_writer *ten = npyx_alloc(sink->host, sizeof *ten);
+    if (ten == NULL)
+        return npyx_fail_nomem(error);
+    *ten = (ten_writer){.base = {.ops = &ten_ops, .host = sink->host, .sink = sink}};
+    npyx_status status = sink->nbytes == 0 ? NPYX_OK : take_arrays(&ten->base, error);
+    if (status == NPYX_OK)
+        *writer = &ten->base;
+    else
+        ten_close(&ten->base);
+    return status;
+}

@@ -1,0 +1,36 @@
+/*
+ * The header of a .npy array (numpy.lib.format; NEP 1): magic, version, length, and a Python dict.
+ */
+#ifndef NPYX_HEADER_NPY_H
+#define NPYX_HEADER_NPY_H
+
+#include "array/array.h"
+#include "text/literal.h"
+
+#pragma GCC visibility push(hidden)
+
+/* NumPy refuses more than 10,000 characters because it evaluates them; this parser only has to stay bounded.
+ */
+enum { NPYX_HEADER_NPY_MAX_NBYTES = NPYX_LITERAL_NBYTES };
+
+/* A first read of this size holds most headers: NumPy pads to a multiple of 64 and seldom needs 192. */
+enum { NPYX_HEADER_NPY_USUAL_NBYTES = 512 };
+
+/* From the first bytes of a file: how many the header has, prefix included. NPYX_CORRUPT when bytes is too
+ * short for a prefix, the version unknown or the length beyond NPYX_HEADER_NPY_MAX_NBYTES. */
+npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t *header_nbytes,
+                                    npyx_error *error);
+
+/* Describes the array whose header_nbytes (as measured) are in bytes. *array is initialised; on failure it
+ * may be half filled and is to be cleared all the same. */
+npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, npyx_array *array,
+                                  npyx_error *error);
+
+/* The same from a source that begins with the header; head holds its first bytes, read before: 12 or more,
+ * where the source has as many. Does not look at the data behind. */
+npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                 npyx_array *array, npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

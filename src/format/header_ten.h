@@ -1,0 +1,34 @@
+/*
+ * The chunks of a .ten file (WebDataset's tenbin): `~TenBin~`, a byte count, a payload, padding of the
+ * payload to 64 bytes. An array is a header chunk and a data chunk.
+ */
+#ifndef NPYX_HEADER_TEN_H
+#define NPYX_HEADER_TEN_H
+
+#include "array/array.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Where one array of a file lies. Offsets count from the start of the file. */
+typedef struct npyx_ten_array {
+    int64_t header_off; /* of the header chunk's magic */
+    int64_t data_off;
+    int64_t end_off;  /* behind the data, or the end of the file when that comes first */
+    int64_t next_off; /* of the next array's header chunk; at or beyond the end of the file behind the last */
+    char info[24];    /* NULs stripped from both ends; UTF-8, a byte that is none as U+FFFD */
+    size_t info_nbytes;
+} npyx_ten_array;
+
+/* Whether the file whose first bytes these are was written by a big-endian host: the format says nothing, so
+ * by the one byte order that makes the first count plausible. */
+bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes);
+
+/* Reads the two chunk headers at off, which lies inside of the source, and describes the array (initialised;
+ * to be cleared on failure too). The data themselves are skipped, but their presence is checked: when only
+ * they are at fault, array->is_known is true. */
+npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_endian, npyx_array *array,
+                                 npyx_ten_array *ten, npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,305 @@
+#include "zip_write.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <minizip/zip.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "zip_directory.h"
+
+enum {
+    DATE = 1 << 21 | 1 << 16,     /* 1980-01-01 00:00, the first that MS-DOS has */
+    ATTRIBUTES = 0600 << 16,      /* what Python's zipfile gives its entries: Unix permissions */
+    VERSION_MADE_BY = 3 << 8 | 20 /* Unix, and version 2.0 of the format */
+};
+
+/* What is deflated between two questions whether to stop. */
+enum { PIECE_NBYTES = 1 << 18 };
+
+/* ---- the sink as minizip's file ---- */
+
+static voidpf stream_open(voidpf opaque, const void *name, int mode) {
+    (void)name;
+    (void)mode;
+    return opaque;
+}
+
+static int stream_close(voidpf opaque, voidpf file) {
+    (void)opaque;
+    (void)file;
+    return 0;
+}
+
+static int stream_error(voidpf opaque, voidpf file) {
+    (void)opaque;
+    (void)file;
+    return 0;
+}
+
+static ZPOS64_T stream_tell(voidpf opaque, voidpf file) {
+    (void)opaque;
+    return (ZPOS64_T)((npyx_zip_write *)file)->off;
+}
+
+static long stream_seek(voidpf opaque, voidpf file, ZPOS64_T off, int origin) {
+    npyx_zip_write *writer = file;
+    (void)opaque;
+    int64_t base = origin == ZLIB_FILEFUNC_SEEK_SET   ? 0
+                   : origin == ZLIB_FILEFUNC_SEEK_CUR ? writer->off
+                                                      : writer->sink->nbytes;
+    int64_t target;
+    if (!npyx_add_i64(base, (int64_t)off, &target) || target < 0)
+        return -1;
+    writer->off = target;
+    return 0;
+}
+
+static bool is_going_well(const npyx_zip_write *writer) {
+    return writer->error.status == NPYX_OK && !writer->is_dropping;
+}
+
+static uLong stream_read(voidpf opaque, voidpf file, void *bytes, uLong nbytes) {
+    npyx_zip_write *writer = file;
+    (void)opaque;
+    int64_t left_nbytes = writer->sink->nbytes - writer->off;
+    if (left_nbytes <= 0 || !is_going_well(writer))
+        return 0;
+    if (bytes == NULL) { /* minizip reads to what malloc gave it, looking or not */
+        npyx_error_set(&writer->error, NPYX_NOMEM, -1, "out of memory");
+        return 0;
+    }
+    if (nbytes > (uint64_t)left_nbytes)
+        nbytes = (uLong)left_nbytes;
+    if (npyx_sink_read(writer->sink, writer->off, bytes, nbytes, &writer->error) != NPYX_OK)
+        return 0;
+    writer->off += (int64_t)nbytes;
+    return nbytes;
+}
+
+static uLong stream_write(voidpf opaque, voidpf file, const void *bytes, uLong nbytes) {
+    npyx_zip_write *writer = file;
+    (void)opaque;
+    if (writer->taken != NULL) {
+        npyx_buffer_append(writer->taken, bytes, nbytes);
+        writer->off += (int64_t)nbytes;
+        return nbytes;
+    }
+    int64_t over_nbytes = writer->sink->nbytes - writer->off; /* of headers that are filled in */
+    size_t rewritten_nbytes = over_nbytes <= 0                  ? 0
+                              : (uint64_t)over_nbytes >= nbytes ? nbytes
+                                                                : (size_t)over_nbytes;
+    npyx_status status = NPYX_OK;
+    if (is_going_well(writer) && rewritten_nbytes > 0)
+        status = npyx_sink_rewrite(writer->sink, writer->off, bytes, rewritten_nbytes, &writer->error);
+    if (is_going_well(writer) && status == NPYX_OK && rewritten_nbytes < nbytes)
+        npyx_sink_append(writer->sink, (const char *)bytes + rewritten_nbytes, nbytes - rewritten_nbytes,
+                         &writer->error);
+    writer->off += (int64_t)nbytes;
+    return nbytes;
+}
+
+/* ---- the zip ---- */
+
+/* What minizip's code, or what happened to the sink before it, comes to. */
+static npyx_status check(npyx_zip_write *writer, int code, const char *what, npyx_error *error) {
+    if (writer->error.status == NPYX_OK && code != ZIP_OK) {
+        if (code == Z_MEM_ERROR || code == ZIP_INTERNALERROR)
+            npyx_error_set(&writer->error, NPYX_NOMEM, -1, "out of memory");
+        else
+            npyx_error_set(&writer->error, NPYX_IO, writer->off, "minizip cannot %s (its error %d)", what,
+                           code);
+    }
+    if (writer->error.status != NPYX_OK && error != NULL)
+        *error = writer->error;
+    return writer->error.status;
+}
+
+/* Opens the sink's zip, or makes one. */
+static npyx_status open_zip(npyx_zip_write *writer, npyx_error *error) {
+    zlib_filefunc64_def functions = {.zopen64_file = stream_open,
+                                     .zread_file = stream_read,
+                                     .zwrite_file = stream_write,
+                                     .ztell64_file = stream_tell,
+                                     .zseek64_file = stream_seek,
+                                     .zclose_file = stream_close,
+                                     .zerror_file = stream_error,
+                                     .opaque = writer};
+    bool is_new = writer->is_empty || writer->sink->nbytes == 0;
+    writer->off = 0;
+    if (is_new)
+        writer->directory_off = 0;
+    errno = 0;
+    writer->zip = zipOpen2_64("", is_new ? APPEND_STATUS_CREATE : APPEND_STATUS_ADDINZIP, NULL, &functions);
+    int code = writer->zip != NULL ? ZIP_OK : errno == ENOMEM ? Z_MEM_ERROR : ZIP_BADZIPFILE;
+    npyx_status status = check(writer, code, "add to the zip", error);
+    if (status == NPYX_OK && writer->off != writer->directory_off)
+        status = npyx_fail(error, NPYX_UNSUPPORTED, writer->directory_off,
+                           "cannot be added to (its directory begins at byte %" PRId64
+                           ", but its end record says byte %" PRId64 ")",
+                           writer->directory_off, writer->off);
+    if (status == NPYX_OK)
+        status = npyx_sink_cut(writer->sink, writer->directory_off, error);
+    if (status != NPYX_OK)
+        npyx_zip_write_drop(writer);
+    return status;
+}
+
+static bool is_ascii(const char *text) {
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text >= 0x80)
+            return false;
+    }
+    return true;
+}
+
+npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const npyx_zip_new *entry, npyx_error *error) {
+    npyx_status status = writer->zip == NULL ? open_zip(writer, error) : NPYX_OK;
+    if (status != NPYX_OK)
+        return status;
+    writer->entry_off = writer->sink->nbytes;
+    zip_fileinfo info = {.dosDate = DATE, .external_fa = ATTRIBUTES};
+    /* deflate makes what it cannot make smaller a little larger */
+    bool is_zip64 = entry->nbytes >= 0xffffffff - (0xffffffff >> 4);
+    bool is_stored = entry->level == NPYX_ZIP_STORE;
+    int code = zipOpenNewFileInZip4_64(writer->zip, entry->filename, &info, NULL, 0, NULL, 0, NULL,
+                                       is_stored ? 0 : Z_DEFLATED, is_stored ? 0 : entry->level, 0,
+                                       -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, NULL, 0, VERSION_MADE_BY,
+                                       is_ascii(entry->filename) ? 0 : NPYX_ZIP_UTF8, is_zip64);
+    return check(writer, code, "begin an entry", error);
+}
+
+npyx_status npyx_zip_write_append(npyx_zip_write *writer, const void *bytes, size_t nbytes,
+                                  npyx_error *error) {
+    const char *at = bytes;
+    while (nbytes > 0) {
+        unsigned piece_nbytes = nbytes < PIECE_NBYTES ? (unsigned)nbytes : PIECE_NBYTES;
+        int code = zipWriteInFileInZip(writer->zip, at, piece_nbytes);
+        npyx_status status = check(writer, code, "write to an entry", error);
+        if (status == NPYX_OK)
+            status = npyx_poll(writer->sink->host, error);
+        if (status != NPYX_OK)
+            return status;
+        at += piece_nbytes;
+        nbytes -= piece_nbytes;
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_zip_write_end(npyx_zip_write *writer, npyx_error *error) {
+    return check(writer, zipCloseFileInZip(writer->zip), "end an entry", error);
+}
+
+npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
+    bool is_whole = writer->zip == NULL && writer->sink->nbytes > 0;
+    if (is_whole)
+        return NPYX_OK;
+    bool is_empty = writer->zip == NULL;
+    npyx_status status = is_empty ? open_zip(writer, error) : NPYX_OK;
+    if (status != NPYX_OK)
+        return status;
+    int64_t directory_off = writer->sink->nbytes;
+    int code = zipClose(writer->zip, NULL);
+    writer->zip = NULL;
+    status = check(writer, code, "write the directory", error);
+    if (status == NPYX_OK) {
+        writer->directory_off = directory_off;
+        writer->is_empty = is_empty;
+    }
+    return status;
+}
+
+/* ---- taking an entry back ---- */
+
+enum { RECORD_NBYTES = 46, END_NBYTES = 22, END64_NBYTES = 56, LOCATOR_NBYTES = 20 };
+
+static bool has_signature(const npyx_buffer *directory, size_t off, size_t nbytes, char c, char d) {
+    const char *at = directory->bytes + off;
+    return off <= directory->nbytes && nbytes <= directory->nbytes - off && at[0] == 'P' && at[1] == 'K' &&
+           at[2] == c && at[3] == d;
+}
+
+/* Where the records end of which there are at most nrecords; those that there are may be fewer. */
+static size_t pass_records(const npyx_buffer *directory, size_t off, int64_t nrecords, int64_t *npassed) {
+    for (*npassed = 0; *npassed < nrecords && has_signature(directory, off, RECORD_NBYTES, 1, 2);
+         ++*npassed) {
+        const char *record = directory->bytes + off;
+        off += RECORD_NBYTES + (size_t)npyx_load_u16(record + 28, false) + npyx_load_u16(record + 30, false) +
+               npyx_load_u16(record + 32, false);
+    }
+    return off;
+}
+
+static void store_u32_at_most(char *bytes, uint64_t number) {
+    npyx_store_u32(bytes, number < UINT32_MAX ? (uint32_t)number : UINT32_MAX, false);
+}
+
+/* Leaves the first nentries of a directory, which is to stand at directory_off (APPNOTE 4.3.12 to 4.3.16).
+ * False when it is not one. */
+static bool keep_entries(npyx_buffer *directory, int64_t nentries, int64_t directory_off) {
+    int64_t nkept, nothers;
+    size_t kept_nbytes = pass_records(directory, 0, nentries, &nkept);
+    size_t off = pass_records(directory, kept_nbytes, INT64_MAX, &nothers), end_off = off;
+    if (nkept != nentries)
+        return false;
+    if (has_signature(directory, off, END64_NBYTES + LOCATOR_NBYTES, 6, 6)) {
+        char *end64 = directory->bytes + off, *locator = end64 + END64_NBYTES;
+        npyx_store_u64(end64 + 24, (uint64_t)nentries, false);
+        npyx_store_u64(end64 + 32, (uint64_t)nentries, false);
+        npyx_store_u64(end64 + 40, kept_nbytes, false);
+        npyx_store_u64(end64 + 48, (uint64_t)directory_off, false);
+        npyx_store_u64(locator + 8, (uint64_t)directory_off + kept_nbytes, false);
+        end_off += END64_NBYTES + LOCATOR_NBYTES;
+    }
+    if (!has_signature(directory, end_off, END_NBYTES, 5, 6))
+        return false;
+    char *end = directory->bytes + end_off;
+    uint16_t count = (uint16_t)(nentries < UINT16_MAX ? nentries : UINT16_MAX);
+    npyx_store_u16(end + 8, count, false);
+    npyx_store_u16(end + 10, count, false);
+    store_u32_at_most(end + 12, kept_nbytes);
+    store_u32_at_most(end + 16, (uint64_t)directory_off);
+    memmove(directory->bytes + kept_nbytes, directory->bytes + off, directory->nbytes - off);
+    directory->nbytes -= off - kept_nbytes;
+    return true;
+}
+
+/* minizip cannot take an entry back: it writes its directory aside, and all but that entry is put behind the
+ * others. */
+npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, npyx_error *error) {
+    npyx_buffer directory = {.host = writer->sink->host};
+    if (writer->zip == NULL) {
+        writer->error.status = NPYX_OK;
+        return NPYX_OK;
+    }
+    writer->is_dropping = true;
+    zipCloseFileInZip(writer->zip);
+    writer->taken = &directory;
+    zipClose(writer->zip, NULL);
+    writer->zip = NULL;
+    writer->taken = NULL;
+    writer->is_dropping = false;
+    writer->error.status = NPYX_OK;
+    npyx_status status = npyx_buffer_check(&directory, error);
+    if (status == NPYX_OK && !keep_entries(&directory, nentries, writer->entry_off))
+        status = npyx_fail_nomem(error); /* it had not even that for its directory */
+    if (status == NPYX_OK)
+        status = npyx_sink_cut(writer->sink, writer->entry_off, error);
+    if (status == NPYX_OK)
+        status = npyx_sink_append(writer->sink, directory.bytes, directory.nbytes, error);
+    npyx_buffer_clear(&directory);
+    writer->directory_off = writer->entry_off;
+    writer->is_empty = nentries == 0;
+    return status;
+}
+
+void npyx_zip_write_drop(npyx_zip_write *writer) {
+    if (writer->zip != NULL) {
+        writer->is_dropping = true;
+        zipClose(writer->zip, NULL);
+        writer->zip = NULL;
+        writer->is_dropping = false;
+    }
+    writer->error.status = NPYX_OK;
+}

@@ -1,0 +1,63 @@
+/*
+ * Places in a raw deflate stream from which inflating can go on, each with the 32 KiB of output before it.
+ *
+ * A table holds those of one stream, in the order of the output. It belongs to whoever made it, commonly the
+ * archive that the stream lies in, and outlives every source that uses it; any number of sources of one
+ * thread may read and extend it in turn, because none keeps a checkpoint beyond its next call to a table of
+ * the same host. Checkpoints only save time: those that memory has no room for are left out, and any may be
+ * given up for others.
+ *
+ * All tables of a host share a limit. Beyond it the table with the most gives up every other one, so that
+ * many streams in turn leave each some, rather than the latest all.
+ */
+#ifndef NPYX_CHECKPOINTS_H
+#define NPYX_CHECKPOINTS_H
+
+#include <stdint.h>
+
+#include "base/host.h"
+
+#pragma GCC visibility push(hidden)
+
+enum {
+    NPYX_CHECKPOINT_WINDOW_NBYTES = 1 << 15, /* as far as deflate refers back */
+    /* of output, between one and the next, at least */
+    NPYX_CHECKPOINT_MIN_SPAN_NBYTES = 1 << 18,
+    NPYX_CHECKPOINTS_PER_TABLE = 256, /* 8 MiB of windows */
+    NPYX_CHECKPOINTS_PER_HOST = 512   /* 16 MiB of windows */
+};
+
+/* At the end of a deflate block. */
+typedef struct npyx_checkpoint {
+    int64_t off;       /* in the output */
+    int64_t input_off; /* of the first byte of the stream that was not begun */
+    int input_nbits;   /* of the byte before it that are still to be read, 0 to 7 */
+    int input_bits;    /* and these, the lowest first */
+    uint32_t crc;      /* CRC-32 of all output before off */
+    uint8_t *window;   /* NPYX_CHECKPOINT_WINDOW_NBYTES of output before off */
+} npyx_checkpoint;
+
+typedef struct npyx_checkpoints npyx_checkpoints;
+
+/* An empty table for a stream that is said to inflate to nbytes, which decides how far apart checkpoints are
+ * and nothing else. NULL when memory is out, or when the stream is too short to have any. */
+npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes);
+
+/* Takes NULL. Sources that use the table are to be closed first. */
+void npyx_checkpoints_free(npyx_checkpoints *table);
+
+/* Where in the output the next one is wanted, or as soon as possible behind it; INT64_MAX for NULL. */
+int64_t npyx_checkpoints_next_off(const npyx_checkpoints *table);
+
+/* Adds one, whose off is not below next_off. Its window, allocated through the table's host, belongs to the
+ * table from here on, kept or not; NULL when there was no memory for it, which moves next_off all the same.
+ */
+void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkpoint);
+
+/* The last one at or before off; NULL when there is none. It stays until a checkpoint is added to any table
+ * of the host. Takes NULL. */
+const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int64_t off);
+
+#pragma GCC visibility pop
+
+#endif

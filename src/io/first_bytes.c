@@ -1,0 +1,238 @@
+#include "first_bytes.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/utf8.h"
+
+/* ---- formats that begin with a constant ---- */
+
+typedef struct magic {
+    size_t off;
+    size_t nbytes;
+    const char *bytes;
+    const char *what;
+} magic;
+
+#define MAGIC(off, text, what)                                                                               \
+    { (off), sizeof(text) - 1, (text), (what) }
+
+static const magic magics[] = {
+    MAGIC(0, "SQLite format 3\0", "an SQLite database"), /* sqlite.org/fileformat2.html, 1.3.1 */
+    MAGIC(8, "DUCK", "a DuckDB database"),               /* duckdb.org, Storage Versions and Format */
+    MAGIC(0, "\x89HDF\r\n\x1a\n", "an HDF5 file"),       /* HDF5 File Format Specification, II.A */
+    MAGIC(0, "CDF\1", "a netCDF file"),                  /* netCDF Classic Format Specification */
+    MAGIC(0, "CDF\2", "a netCDF file"), MAGIC(0, "CDF\5", "a netCDF file"),
+    MAGIC(0, "PAR1", "a Parquet file"),      /* parquet-format, README: File format */
+    MAGIC(0, "PARE", "a Parquet file"),      /* parquet-format, Encryption.md, 5.3 */
+    MAGIC(0, "ARROW1\0\0", "an Arrow file"), /* Arrow Columnar Format: IPC File Format */
+    MAGIC(0, "FEA1", "a Feather file"),      /* Feather version 1: its metadata.fbs */
+    MAGIC(0, "Obj\1", "an Avro file"),       /* Avro Specification: Object Container Files */
+    MAGIC(0, "GGUF", "a GGUF file"),         /* ggml, docs/gguf.md */
+    /* MAT-File Format (MathWorks): the descriptive text; 7.3 is HDF5 behind such a text */
+    MAGIC(0, "MATLAB 5.0 MAT-file", "a MATLAB file"), MAGIC(0, "MATLAB 7.3 MAT-file", "a MATLAB file"),
+    MAGIC(0, "SIMPLE  =", "a FITS file"),                 /* FITS Standard 4.0, 4.4.1.1 */
+    MAGIC(128, "DICM", "a DICOM file"),                   /* DICOM PS3.10, 7.1 */
+    MAGIC(344, "n+1\0", "a NIfTI file"),                  /* nifti1.h: magic */
+    MAGIC(0, "\x1f\x8b\x08", "gzip-compressed data"),     /* RFC 1952, 2.3.1 */
+    MAGIC(0, "\x28\xb5\x2f\xfd", "zstd-compressed data"), /* RFC 8878, 3.1.1 */
+    MAGIC(0,
+          "\xfd"
+          "7zXZ\0",
+          "xz-compressed data"),                         /* The .xz File Format, 2.1.1.1 */
+    MAGIC(0, "\x04\x22\x4d\x18", "lz4-compressed data"), /* lz4_Frame_format.md */
+    MAGIC(0, "7z\xbc\xaf\x27\x1c", "a 7z archive"),      /* 7-Zip, DOC/7zFormat.txt */
+    MAGIC(0, "Rar!\x1a\x07", "a RAR archive"),           /* RAR 5.0 archive format: Self-extracting module */
+    MAGIC(0, "PK\3\4", "a zip archive"),                 /* APPNOTE 4.3.7 */
+    MAGIC(0, "PK\5\6", "a zip archive"),                 /* APPNOTE 4.3.16: an empty one */
+    MAGIC(0, "\x89PNG\r\n\x1a\n", "a PNG picture"),      /* RFC 2083, 3.1 */
+    MAGIC(0, "\xff\xd8\xff", "a JPEG picture"),          /* ITU-T T.81, B.1.1.3: SOI and a marker */
+    MAGIC(0, "GIF87a", "a GIF picture"),                 /* GIF89a Specification, 17 */
+    MAGIC(0, "GIF89a", "a GIF picture"),
+    MAGIC(0, "II*\0", "a TIFF picture"), /* TIFF 6.0, section 2: Image File Header */
+    MAGIC(0, "MM\0*", "a TIFF picture"),
+    MAGIC(0, "II+\0\x08\0\0\0", "a TIFF picture"), /* BigTIFF (libtiff) */
+    MAGIC(0, "MM\0+\0\x08\0\0", "a TIFF picture"),
+    MAGIC(0, "%PDF-", "a PDF document"),                                     /* ISO 32000-1, 7.5.2 */
+    MAGIC(0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a Microsoft Office file"), /* MS-CFB, 2.2 */
+    MAGIC(0,
+          "\x7f"
+          "ELF",
+          "an ELF program or library"), /* System V ABI: ELF Identification */
+    /* torch/serialization.py, MAGIC_NUMBER: what torch.save pickled first before it wrote zips */
+    MAGIC(0, "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19", "a PyTorch file"),
+    /* git-lfs, docs/spec.md: The Pointer */
+    MAGIC(0, "version https://git-lfs", "a Git LFS pointer, not the file itself"),
+    MAGIC(0, "/annex/objects/", "a git-annex pointer, not the file itself"), /* git-annex, pointer file */
+    MAGIC(0, "#!", "a script"),                                              /* execve(2) */
+};
+
+static bool has(const uint8_t *head, size_t nbytes, size_t off, const char *bytes, size_t wanted_nbytes) {
+    return nbytes >= off + wanted_nbytes && memcmp(head + off, bytes, wanted_nbytes) == 0;
+}
+
+bool npyx_begins_npy(const void *bytes, size_t nbytes) {
+    return has(bytes, nbytes, 0, "\x93NUMPY", 6);
+}
+
+bool npyx_begins_ten(const void *bytes, size_t nbytes) {
+    return has(bytes, nbytes, 0, "~TenBin~", 8);
+}
+
+bool npyx_begins_zip(const void *bytes, size_t nbytes) {
+    return has(bytes, nbytes, 0, "PK\3\4", 4) || has(bytes, nbytes, 0, "PK\5\6", 4) ||
+           has(bytes, nbytes, 0, "PK\6\6", 4);
+}
+
+static const char *find_magic(const uint8_t *head, size_t nbytes) {
+    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
+        if (has(head, nbytes, magics[i].off, magics[i].bytes, magics[i].nbytes))
+            return magics[i].what;
+    }
+    return NULL;
+}
+
+/* ---- formats with a rule ---- */
+
+/* A number of a tar header: octal digits between blanks and NULs; -1 for anything else. */
+static int64_t tar_number(const uint8_t *field, size_t nbytes) {
+    size_t i = 0;
+    int64_t number = 0;
+    while (i < nbytes && field[i] == ' ')
+        i++;
+    size_t first = i;
+    for (; i < nbytes && field[i] >= '0' && field[i] <= '7'; i++)
+        number = number * 8 + (field[i] - '0');
+    bool has_digits = i > first;
+    while (i < nbytes && (field[i] == ' ' || field[i] == '\0'))
+        i++;
+    return has_digits && i == nbytes ? number : -1;
+}
+
+/* POSIX.1-2017, pax: ustar Interchange Format. `chksum` is the sum of the header's bytes, its own counted as
+ * blanks; old writers added them up as signed. The first tars had no magic, so it is the sum that decides. */
+static bool is_tar(const uint8_t *head, size_t nbytes) {
+    enum { SUM_OFF = 148, SUM_NBYTES = 8, HEADER_NBYTES = 512 };
+    if (nbytes < HEADER_NBYTES || head[0] == '\0')
+        return false;
+    int64_t sum = SUM_NBYTES * ' ', signed_sum = sum;
+    for (size_t i = 0; i < HEADER_NBYTES; i++) {
+        bool is_counted = i < SUM_OFF || i >= SUM_OFF + SUM_NBYTES;
+        sum += is_counted ? head[i] : 0;
+        signed_sum += is_counted ? (int8_t)head[i] : 0;
+    }
+    int64_t stored = tar_number(head + SUM_OFF, SUM_NBYTES);
+    return stored >= 0 && (stored == sum || stored == signed_sum);
+}
+
+/* pickletools.py of CPython: PROTO, then FRAME from protocol 4 on, or an opcode that a value begins with. */
+static bool is_pickle(const uint8_t *head, size_t nbytes) {
+    static const char first_opcodes[] = "]})(cXKMJGNUTBC}\x88\x89\x8a\x8c\x8e\x8f\x96IS";
+    if (nbytes < 4 || head[0] != 0x80 || head[1] < 2 || head[1] > 5)
+        return false;
+    bool is_framed = head[1] >= 4 && head[2] == 0x95;
+    return is_framed ? nbytes >= 11 && npyx_load_u64(head + 3, false) < (uint64_t)1 << 40
+                     : head[2] != '\0' && strchr(first_opcodes, head[2]) != NULL;
+}
+
+/* safetensors, README: Format. The header's size, at most 100 MB, and JSON. */
+static bool is_safetensors(const uint8_t *head, size_t nbytes) {
+    if (nbytes < 10)
+        return false;
+    uint64_t header_nbytes = npyx_load_u64(head, false);
+    return header_nbytes >= 2 && header_nbytes <= 100000000 && head[8] == '{' &&
+           (head[9] == '"' || head[9] == '}' || head[9] == ' ');
+}
+
+/* bzip2 1.0 compress.c: the size of blocks, and a block's magic, which is pi, or the end's, its root. */
+static bool is_bzip2(const uint8_t *head, size_t nbytes) {
+    return has(head, nbytes, 0, "BZh", 3) && nbytes >= 10 && head[3] >= '1' && head[3] <= '9' &&
+           (memcmp(head + 4, "1AY&SY", 6) == 0 || memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
+}
+
+/* CPython, Lib/importlib/_bootstrap_external.py: a number and CR LF; from 3.7 on flags, PEP 552. */
+static bool is_pyc(const uint8_t *head, size_t nbytes) {
+    if (nbytes < 16 || head[2] != '\r' || head[3] != '\n')
+        return false;
+    unsigned number = npyx_load_u16(head, false);
+    bool is_python3 = number >= 3000 && number < 5000;
+    return number == 62211 || (is_python3 && (number < 3390 || npyx_load_u32(head + 4, false) < 4));
+}
+
+/* RIFF (Microsoft and IBM, 1991): a chunk of a form. */
+static const char *riff_form(const uint8_t *head, size_t nbytes) {
+    if (!has(head, nbytes, 0, "RIFF", 4))
+        return NULL;
+    return has(head, nbytes, 8, "WAVE", 4)   ? "a WAVE sound"
+           : has(head, nbytes, 8, "WEBP", 4) ? "a WebP picture"
+                                             : NULL;
+}
+
+/* ---- texts ---- */
+
+static bool is_blank(uint8_t byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
+/* Whether text, in which small letters stand for large ones too, is at off. */
+static bool has_word(const uint8_t *head, size_t nbytes, size_t off, const char *word) {
+    for (size_t i = 0; word[i] != '\0'; i++) {
+        if (off + i >= nbytes)
+            return false;
+        uint8_t byte = head[off + i];
+        if ((byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte) != (uint8_t)word[i])
+            return false;
+    }
+    return true;
+}
+
+/* UTF-8 without control characters; the last character may be cut. Of a few bytes that says nothing. */
+static bool is_text(const uint8_t *head, size_t nbytes) {
+    enum { MIN_NBYTES = 8 };
+    for (size_t i = 0; i < nbytes;) {
+        size_t character_nbytes = npyx_utf8_character((const char *)head + i, nbytes - i);
+        if (character_nbytes == 0)
+            return nbytes == NPYX_LOOKALIKE_NBYTES && nbytes - i < 4 && head[i] >= 0xc2;
+        if ((head[i] < ' ' && !is_blank(head[i])) || head[i] == 0x7f)
+            return false;
+        i += character_nbytes;
+    }
+    return nbytes >= MIN_NBYTES;
+}
+
+static const char *kind_of_text(const uint8_t *head, size_t nbytes) {
+    size_t off = has(head, nbytes, 0, "\xef\xbb\xbf", 3) ? 3 : 0;
+    while (off < nbytes && is_blank(head[off]))
+        off++;
+    if (has_word(head, nbytes, off, "<!doctype html") || has_word(head, nbytes, off, "<html"))
+        return "an HTML page"; /* HTML Standard, 13.1 */
+    if (!is_text(head, nbytes))
+        return NULL;
+    if (has_word(head, nbytes, off, "<?xml"))
+        return "an XML document"; /* XML 1.0, 2.8: what object stores answer with when they refuse */
+    bool is_json = off < nbytes && (head[off] == '{' || head[off] == '['); /* RFC 8259, 2 */
+    return is_json ? "JSON" : "plain text";
+}
+
+const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
+    const char *what = NULL;
+    if (nbytes > NPYX_LOOKALIKE_NBYTES)
+        nbytes = NPYX_LOOKALIKE_NBYTES;
+    if (is_tar(head, nbytes)) /* first: a tar begins with a name, which may be anything */
+        return "a tar archive";
+    if ((what = find_magic(head, nbytes)) != NULL || (what = riff_form(head, nbytes)) != NULL)
+        return what;
+    return is_pickle(head, nbytes)        ? "a Python pickle"
+           : is_safetensors(head, nbytes) ? "a safetensors file"
+           : is_bzip2(head, nbytes)       ? "bzip2-compressed data"
+           : is_pyc(head, nbytes)         ? "a compiled Python file (.pyc)"
+                                          : kind_of_text(head, nbytes);
+}
+
+void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]) {
+    text[0] = '\0';
+    for (size_t i = 0; i < nbytes && i < 4; i++)
+        snprintf(text + 3 * i, NPYX_FIRST_BYTES_NBYTES - 3 * i, " %02X", head[i]);
+}

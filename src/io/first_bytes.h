@@ -1,0 +1,34 @@
+/*
+ * What a file is, told by its first bytes: a format of arrays, or what people take for one or could overwrite
+ * by mistake, for error messages. Only what is sure is named.
+ */
+#ifndef NPYX_FIRST_BYTES_H
+#define NPYX_FIRST_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* Whether bytes begin like a .npy (numpy/lib/format.py, MAGIC_PREFIX), like a chunk of a .ten (webdataset,
+ * tenbin.py) or like a zip archive (APPNOTE 4.3.7, 4.3.14, 4.3.16: a member, or the end of an empty one). */
+bool npyx_begins_npy(const void *bytes, size_t nbytes);
+bool npyx_begins_ten(const void *bytes, size_t nbytes);
+bool npyx_begins_zip(const void *bytes, size_t nbytes);
+
+/* As much of a file's beginning as is looked at: a tar header is a block of that size. */
+enum { NPYX_LOOKALIKE_NBYTES = 512 };
+
+/* head is the file's first nbytes, NPYX_LOOKALIKE_NBYTES of them or all that there are. A phrase that goes
+ * after "is", such as `an SQLite database` or `plain text`; NULL for what is not known. Array files are not
+ * known here, but for a zip, which an .npz is. */
+const char *npyx_lookalike(const uint8_t *head, size_t nbytes);
+
+/* ` 93 4E 55 4D`: the first bytes of what is not known, four at most, for a message. */
+enum { NPYX_FIRST_BYTES_NBYTES = 16 };
+void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * Bytes at an offset: a file, memory, a range of another source, or what a deflated range inflates to.
+ *
+ * A source knows nothing of formats. It is owned by whoever opened it and closed once; a range or an
+ * inflating source borrows its parent, which must outlive it.
+ */
+#ifndef NPYX_SOURCE_H
+#define NPYX_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/host.h"
+#include "checkpoints.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct npyx_source npyx_source;
+
+typedef struct npyx_source_ops {
+    /* Reads up to nbytes at off, fewer only at the end of the source. */
+    npyx_status (*read)(npyx_source *source, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
+                        npyx_error *error);
+    /* The bytes in place, alive as long as the source; NULL member: this kind of source cannot. May answer
+     * NULL with NPYX_OK. The range is inside of the source. */
+    npyx_status (*borrow)(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
+                          npyx_error *error);
+    void (*close)(npyx_source *source);
+    /* Of a source that is_concurrent. Exactly nbytes, in place or read into scratch, without a count, a check
+     * or a call to the host; NULL when they cannot be had. */
+    const uint8_t *(*read_aside)(const npyx_source *source, int64_t off, void *scratch, size_t nbytes);
+    /* Counts and checks what was read aside, as read would have. */
+    npyx_status (*account)(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error);
+    /* NPYX_IO when the bytes are no more those of the opening; NULL member: they cannot change. */
+    npyx_status (*check)(const npyx_source *source, npyx_error *error);
+    /* Whether the bytes were written in the last seconds; NULL member: they were not. */
+    bool (*is_fresh)(const npyx_source *source);
+} npyx_source_ops;
+
+struct npyx_source {
+    const npyx_source_ops *ops;
+    npyx_host *host;
+    int64_t nbytes; /* length; for an inflating source what the directory claims */
+    int64_t
+        file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
+    bool is_forward;    /* going back costs more than going on: inflating anew */
+    bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
+    bool is_concurrent; /* another thread may read it aside, as npyx_read_ahead does */
+};
+
+/* Up to nbytes at off; *read_nbytes is smaller only at the end. Offsets beyond the end read nothing. */
+npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                             size_t *read_nbytes, npyx_error *error);
+
+/* Exactly nbytes at off, or NPYX_CORRUPT. */
+npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                                     npyx_error *error);
+
+/* Exactly nbytes at off, in place when the source can (then *bytes lives as long as the source), otherwise
+ * read into scratch, which has room for them. */
+npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
+                               const uint8_t **bytes, npyx_error *error);
+
+/* Reads the source to its end, for the checks that stand there. */
+npyx_status npyx_source_drain(npyx_source *source, npyx_error *error);
+
+/* For bytes that are missing at the end of the source, which error tells of: says instead that the file has
+ * changed, when it has, or adds that it was just written to and may be incomplete for that. Returns the
+ * error's status. */
+npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status status, npyx_error *error);
+
+/* Takes NULL. */
+void npyx_source_close(npyx_source *source);
+
+/* What the file system says of a file, as of its opening. */
+typedef struct npyx_file_info {
+    int64_t nbytes;
+    int64_t mtime_seconds; /* Unix time */
+    int64_t mtime_ns;      /* and the nanoseconds behind it */
+    int64_t ctime_seconds; /* of the last change of contents or attributes, which nobody can set back */
+    int64_t ctime_ns;
+    uint64_t device;
+    uint64_t inode;
+} npyx_file_info;
+
+/* Whether two say that it is the same file, of the same size and time. */
+bool npyx_file_info_is_same(const npyx_file_info *a, const npyx_file_info *b);
+/* And nothing was done to it: a rewriting that set size and time back, but also another name or owner. */
+bool npyx_file_info_is_untouched(const npyx_file_info *a, const npyx_file_info *b);
+
+/* What it says of a path now, links followed; false when there is no such file. */
+bool npyx_file_info_of_path(const npyx_host *host, const char *path, npyx_file_info *info);
+
+/* Opens a regular file for reading without waiting on anything; FIFOs, sockets, devices and folders are
+ * refused, and what lies outside of the host's root. A file that changes its size or time of change while it
+ * is read gives NPYX_IO. info may be NULL.
+ */
+npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
+                                  npyx_file_info *info, npyx_error *error);
+
+/* bytes stay the caller's and must outlive the source. */
+npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
+                                    npyx_error *error);
+
+/* Lookups into an array of this size or less, from the fourth on, find all of it in memory. */
+enum { NPYX_HELD_NBYTES = 1 << 23, NPYX_HELD_FROM_NLOOKUPS = 4 };
+
+/* For who looks into a source again and again; nlookups counts how often. When it pays, a copy of all bytes
+ * takes the source's place and the source is closed; one of more than max_nbytes or whose bytes are in memory
+ * stays. On failure it stays, too. */
+npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max_nbytes, npyx_error *error);
+
+/* nbytes of parent from off on. With check_crc, a reader who passes through every byte in order gets
+ * NPYX_CORRUPT at the last one when they do not add up to crc32. */
+npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
+                                   uint32_t crc32, npyx_source **source, npyx_error *error);
+
+/* zlib's state and buffers, which one inflating source after the other uses. */
+typedef struct npyx_inflater npyx_inflater;
+/* Takes NULL. */
+void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater);
+
+/* The nbytes that the raw deflate stream in compressed (owned from here on, closed on failure too) inflates
+ * to. A stream that is shorter gives NPYX_CORRUPT where it ends; with check_crc also one that is longer or
+ * whose CRC-32 differs, at its last byte, wherever the reader came from.
+ *
+ * checkpoints, of this very stream, are borrowed and must outlive the source; NULL when none are to be used.
+ * They are collected as the source goes forward, and going back or far ahead resumes from one, which changes
+ * neither the bytes nor the errors.
+ *
+ * spare may be NULL. *spare, which must outlive the source, is taken when it is not NULL, and is where the
+ * source leaves what it used when that place is empty. */
+npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
+                                     npyx_checkpoints *checkpoints, npyx_inflater **spare,
+                                     npyx_source **source, npyx_error *error);
+
+#pragma GCC visibility pop
+
+#endif

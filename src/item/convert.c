@@ -1,0 +1,225 @@
+#include "convert.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "convert_block.h"
+#include "element.h"
+#include "text/number_text.h"
+
+static bool is_number(npyx_type type) {
+    return type <= NPYX_C32;
+}
+
+static bool is_complex(npyx_type type) {
+    return npyx_block_part(type) != type;
+}
+
+static bool is_swapped(const npyx_dtype *dtype) {
+    return npyx_types[dtype->type].swap_nbytes > 1 && dtype->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN;
+}
+
+/* Room for a name in a message. */
+enum { NAME_NBYTES = 64 };
+
+npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npyx_error *error) {
+    if (npyx_dtype_is_same(from, to))
+        return NPYX_OK;
+    char from_name[NAME_NBYTES], to_name[NAME_NBYTES];
+    npyx_dtype_write_name(from, from_name, NAME_NBYTES);
+    npyx_dtype_write_name(to, to_name, NAME_NBYTES);
+    if (!is_number(from->type) || !is_number(to->type))
+        return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s", from_name, to_name);
+    if (is_complex(from->type) && !is_complex(to->type))
+        return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s, which has no imaginary part",
+                         from_name, to_name);
+    return NPYX_OK;
+}
+
+/* Brings items that were copied from one dtype into the byte order of an equal one. */
+static void reorder(const npyx_dtype *from, const npyx_dtype *to, uint8_t *items, int64_t nelem) {
+    if (from->type != NPYX_STRUCT) {
+        if (from->is_big_endian != to->is_big_endian) {
+            npyx_dtype swapped = *from;
+            swapped.is_big_endian = true;
+            npyx_element_swap(&swapped, items, nelem);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < nelem; i++, items += from->itemsize) {
+        for (int k = 0; k < from->nfields; k++) {
+            const npyx_field *field = &from->fields[k];
+            reorder(field->dtype, to->fields[k].dtype, items + field->off, field->nelem);
+        }
+    }
+}
+
+/* The way of a block, chosen once. Complex items are two parts each. */
+typedef struct pipeline {
+    npyx_type from, to; /* parts */
+    npyx_form form;     /* what load gives */
+    npyx_block_load *load;
+    npyx_block_recast *recast; /* NULL: none */
+    npyx_block_store *store;
+    bool swaps_in, swaps_out;
+    int parts_per_item; /* of from */
+    bool spreads;       /* imaginary parts of 0 go between the results */
+} pipeline;
+
+static void choose_recast(pipeline *line) {
+    npyx_form form = line->form, target = NPYX_FORM_F64;
+    if (line->to == NPYX_F12 || line->to == NPYX_F16)
+        target = NPYX_FORM_X87;
+    else if (form == NPYX_FORM_X87 && line->to <= NPYX_U8)
+        target = line->to == NPYX_U8 ? NPYX_FORM_U64 : NPYX_FORM_I64;
+    line->recast = npyx_block_recaster(form, target);
+    if (form == NPYX_FORM_X87 && line->to == NPYX_F8)
+        line->recast = npyx_block_recast_x87_nearest;
+    if (form == NPYX_FORM_X87 && line->to == NPYX_BOOL)
+        line->recast = npyx_block_recast_x87_truth;
+    line->store = npyx_block_storer(target, line->to);
+}
+
+static pipeline choose_pipeline(const npyx_dtype *from, const npyx_dtype *to) {
+    pipeline line = {.from = npyx_block_part(from->type), .to = npyx_block_part(to->type)};
+    line.swaps_in = is_swapped(from);
+    line.swaps_out = is_swapped(to);
+    line.parts_per_item = is_complex(from->type) ? 2 : 1;
+    line.spreads = is_complex(to->type) && !is_complex(from->type);
+    bool is_float = line.to == NPYX_F4 || line.to == NPYX_F8;
+    bool is_small = npyx_block_loader(line.from, NPYX_FORM_I32) != NULL;
+    line.form = is_float && is_small ? NPYX_FORM_I32 : npyx_block_form(line.from);
+    line.load = npyx_block_loader(line.from, line.form);
+    line.store = npyx_block_storer(line.form, line.to);
+    if (line.store == NULL)
+        choose_recast(&line);
+    return line;
+}
+
+static bool run_block(const pipeline *line, const uint8_t *parts, uint8_t *out) {
+    npyx_block block;
+    line->load(parts, &block);
+    bool fits = line->recast == NULL || line->recast(&block);
+    return line->store(&block, out) && fits;
+}
+
+/* A value as text, with a NUL. */
+static void write_value(npyx_type type, const uint8_t *part, char *text) {
+    uint8_t parts[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES] = {0};
+    memcpy(parts, part, npyx_types[type].itemsize);
+    npyx_block block;
+    npyx_form form = npyx_block_form(type);
+    npyx_block_loader(type, form)(parts, &block);
+    size_t nbytes = 0;
+    if (form == NPYX_FORM_I64) {
+        nbytes = npyx_text_i64(block.i64[0], text);
+    } else if (form == NPYX_FORM_U64) {
+        nbytes = npyx_text_u64(block.u64[0], text);
+    } else {
+        int sign_exponent = form == NPYX_FORM_X87 ? block.x87[0].sign_exponent : 0;
+        npyx_block_loader(type, NPYX_FORM_F64)(parts, &block);
+        double value = block.f64[0];
+        if (isinf(value) && form == NPYX_FORM_X87 && (sign_exponent & 0x7fff) != 0x7fff)
+            nbytes = (size_t)snprintf(text, NPYX_NUMBER_TEXT_NBYTES, "about %s2^%d", value < 0 ? "-" : "",
+                                      (sign_exponent & 0x7fff) - 16383);
+        else if (isnan(value))
+            nbytes = (size_t)snprintf(text, NPYX_NUMBER_TEXT_NBYTES, "NaN");
+        else if (isinf(value))
+            nbytes = (size_t)snprintf(text, NPYX_NUMBER_TEXT_NBYTES, "%s", value < 0 ? "-inf" : "inf");
+        else
+            nbytes = type == NPYX_F4 ? npyx_text_f32((float)value, text) : npyx_text_f64(value, text);
+    }
+    text[nbytes] = '\0';
+}
+
+static void repeat_part(uint8_t *out, const uint8_t *part, size_t part_nbytes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        memcpy(out + i * part_nbytes, part, part_nbytes);
+}
+
+/* Tells of the first part in a block that does not fit; first is the block's first part. */
+static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64_t first,
+                               const npyx_dtype *to, int64_t first_item, npyx_error *error) {
+    size_t part_nbytes = npyx_types[line->from].itemsize;
+    int64_t i = 0;
+    for (; i < NPYX_BLOCK_NELEM - 1; i++, parts += part_nbytes) {
+        uint8_t alone[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
+        uint8_t out[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
+        repeat_part(alone, parts, part_nbytes, NPYX_BLOCK_NELEM);
+        if (!run_block(line, alone, out))
+            break;
+    }
+    char value[NPYX_NUMBER_TEXT_NBYTES + 1], name[NAME_NBYTES];
+    write_value(line->from, parts, value);
+    npyx_dtype_write_name(to, name, NAME_NBYTES);
+    return npyx_fail(error, NPYX_INVALID, -1, "item %" PRId64 " is %s, which %s cannot hold",
+                     first_item + (first + i) / line->parts_per_item, value, name);
+}
+
+/* Where blocks are put right before and after the pipeline: padded, and in the host's byte order. */
+typedef struct stage {
+    uint8_t in[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
+    uint8_t out[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
+} stage;
+
+/* The first count parts as a whole block, filled up with the first: a 0 fits not every type. */
+static const uint8_t *stage_in(stage *stage, const pipeline *line, const uint8_t *parts, size_t count) {
+    size_t part_nbytes = npyx_types[line->from].itemsize;
+    if (count == NPYX_BLOCK_NELEM && !line->swaps_in)
+        return parts;
+    memcpy(stage->in, parts, count * part_nbytes);
+    repeat_part(stage->in + count * part_nbytes, parts, part_nbytes, NPYX_BLOCK_NELEM - count);
+    if (line->swaps_in)
+        npyx_block_swap(line->from, stage->in);
+    return stage->in;
+}
+
+/* The other way, to where the items of the result belong. */
+static void stage_out(stage *stage, const pipeline *line, uint8_t *target, size_t count) {
+    size_t part_nbytes = npyx_types[line->to].itemsize;
+    if (line->swaps_out)
+        npyx_block_swap(line->to, stage->out);
+    if (!line->spreads) {
+        memcpy(target, stage->out, count * part_nbytes);
+        return;
+    }
+    memset(target, 0, 2 * count * part_nbytes);
+    for (size_t i = 0; i < count; i++)
+        memcpy(target + 2 * i * part_nbytes, stage->out + i * part_nbytes, part_nbytes);
+}
+
+static npyx_status convert_numbers(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
+                                   const npyx_dtype *to, uint8_t *out, int64_t first_item,
+                                   npyx_error *error) {
+    pipeline line = choose_pipeline(from, to);
+    stage stage;
+    int64_t nparts = nelem * line.parts_per_item;
+    size_t from_nbytes = npyx_types[line.from].itemsize;
+    size_t to_nbytes = (size_t)npyx_types[line.to].itemsize * (line.spreads ? 2 : 1);
+    for (int64_t first = 0; first < nparts; first += NPYX_BLOCK_NELEM) {
+        size_t count = nparts - first < NPYX_BLOCK_NELEM ? (size_t)(nparts - first) : NPYX_BLOCK_NELEM;
+        const uint8_t *parts = stage_in(&stage, &line, items + (size_t)first * from_nbytes, count);
+        uint8_t *target = out + (size_t)first * to_nbytes;
+        bool is_staged = count < NPYX_BLOCK_NELEM || line.swaps_out || line.spreads;
+        if (!run_block(&line, parts, is_staged ? stage.out : target))
+            return fail_misfit(&line, parts, first, to, first_item, error);
+        if (is_staged)
+            stage_out(&stage, &line, target, count);
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
+                               const npyx_dtype *to, uint8_t *out, int64_t first_item, npyx_error *error) {
+    npyx_status status = npyx_convert_check(from, to, error);
+    if (status != NPYX_OK || nelem <= 0)
+        return status;
+    if (!npyx_dtype_is_same(from, to))
+        return convert_numbers(from, items, nelem, to, out, first_item, error);
+    memcpy(out, items, (size_t)(nelem * from->itemsize));
+    reorder(from, to, out, nelem);
+    return NPYX_OK;
+}

@@ -1,0 +1,68 @@
+/*
+ * Numbers of any type in blocks of 64, in one of a few forms: what conversions and filters have in common.
+ *
+ * Blocks are always whole, so that compilers know how often the loops run and vectorise them.
+ */
+#ifndef NPYX_CONVERT_BLOCK_H
+#define NPYX_CONVERT_BLOCK_H
+
+#include "array/dtype.h"
+
+#pragma GCC visibility push(hidden)
+
+enum { NPYX_BLOCK_NELEM = 64, NPYX_MAX_PART_NBYTES = 16 };
+
+typedef enum npyx_form {
+    NPYX_FORM_I32,
+    NPYX_FORM_I64,
+    NPYX_FORM_U64,
+    NPYX_FORM_F64,
+    NPYX_FORM_X87,
+} npyx_form;
+
+typedef struct npyx_x87 {
+    uint64_t significand;
+    uint16_t sign_exponent;
+} npyx_x87;
+
+typedef union npyx_block {
+    int32_t i32[NPYX_BLOCK_NELEM];
+    int64_t i64[NPYX_BLOCK_NELEM];
+    uint64_t u64[NPYX_BLOCK_NELEM];
+    double f64[NPYX_BLOCK_NELEM];
+    npyx_x87 x87[NPYX_BLOCK_NELEM];
+} npyx_block;
+
+/* The real type that a complex one is two of; any other type itself. */
+npyx_type npyx_block_part(npyx_type type);
+
+/* The form that holds every value of a type that is not complex: I64, U64, F64 or X87. */
+npyx_form npyx_block_form(npyx_type type);
+
+/* Turns a block of items from one byte order into the other. */
+void npyx_block_swap(npyx_type type, uint8_t *items);
+
+/* Reads a block of items of the host's byte order. There is one for each type and its own form; for I32 and
+ * integers below 32 bits, bool and i4; for F64 and x87, rounded to nearest. NULL: none. */
+typedef void npyx_block_load(const uint8_t *restrict items, npyx_block *restrict block);
+npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form);
+
+/* Changes a block's form; false when a value does not fit. There is one from each form but I32 to X87, exact;
+ * from I64, U64 and X87 to F64, rounded to odd, so that rounding once more to a narrower format is rounding
+ * once; from X87 to I64 and U64, truncated. NULL: none. */
+typedef bool npyx_block_recast(npyx_block *block);
+npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_form to);
+/* To F64, rounded to nearest. */
+bool npyx_block_recast_x87_nearest(npyx_block *block);
+/* To I64: 1 for what is not zero. */
+bool npyx_block_recast_x87_truth(npyx_block *block);
+
+/* Writes a block as items of the host's byte order; false when a value does not fit: the items are then
+ * undefined. There is one from I64, U64 and F64 to bool, the integers, f4 and f8; from I32 to f4 and f8; from
+ * F64 to the narrow floats; from X87 to x87. NULL: none. */
+typedef bool npyx_block_store(const npyx_block *restrict block, uint8_t *restrict out);
+npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type);
+
+#pragma GCC visibility pop
+
+#endif

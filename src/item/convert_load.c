@@ -1,0 +1,251 @@
+#include "convert_block.h"
+
+#include <math.h>
+
+#include "base/bytes.h"
+#include "text/narrow_float.h"
+
+npyx_type npyx_block_part(npyx_type type) {
+    switch (type) {
+    case NPYX_C8: return NPYX_F4;
+    case NPYX_C16: return NPYX_F8;
+    case NPYX_C24: return NPYX_F12;
+    case NPYX_C32: return NPYX_F16;
+    default: return type;
+    }
+}
+
+npyx_form npyx_block_form(npyx_type type) {
+    switch (type) {
+    case NPYX_U8: return NPYX_FORM_U64;
+    case NPYX_F12:
+    case NPYX_F16: return NPYX_FORM_X87;
+    default: return type < NPYX_U8 ? NPYX_FORM_I64 : NPYX_FORM_F64;
+    }
+}
+
+void npyx_block_swap(npyx_type type, uint8_t *items) {
+    size_t nbytes = npyx_types[type].swap_nbytes;
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++, items += nbytes) {
+        for (size_t k = 0; k < nbytes / 2; k++) {
+            uint8_t byte = items[k];
+            items[k] = items[nbytes - 1 - k];
+            items[nbytes - 1 - k] = byte;
+        }
+    }
+}
+
+#define LOADER(name, item_type, member, expression)                                                          \
+    static void name(const uint8_t *restrict items, npyx_block *restrict block) {                            \
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
+            item_type x;                                                                                     \
+            memcpy(&x, items + i * sizeof x, sizeof x);                                                      \
+            block->member[i] = (expression);                                                                 \
+        }                                                                                                    \
+    }
+
+LOADER(load_i32_bool, uint8_t, i32, x != 0)
+LOADER(load_i32_i1, uint8_t, i32, (x ^ 0x80) - 0x80)
+LOADER(load_i32_i2, int16_t, i32, x)
+LOADER(load_i32_i4, int32_t, i32, x)
+LOADER(load_i32_u1, uint8_t, i32, x)
+LOADER(load_i32_u2, uint16_t, i32, x)
+LOADER(load_i64_bool, uint8_t, i64, x != 0)
+LOADER(load_i64_i1, uint8_t, i64, (x ^ 0x80) - 0x80)
+LOADER(load_i64_i2, int16_t, i64, x)
+LOADER(load_i64_i4, int32_t, i64, x)
+LOADER(load_i64_i8, int64_t, i64, x)
+LOADER(load_i64_u1, uint8_t, i64, x)
+LOADER(load_i64_u2, uint16_t, i64, x)
+LOADER(load_i64_u4, uint32_t, i64, x)
+LOADER(load_u64_u8, uint64_t, u64, x)
+LOADER(load_f64_f2, uint16_t, f64, (double)npyx_f16_to_f32(x))
+LOADER(load_f64_f4, float, f64, (double)x)
+LOADER(load_f64_f8, double, f64, x)
+LOADER(load_f64_bfloat16, uint16_t, f64, (double)npyx_bfloat16_to_f32(x))
+#define FLOAT8_LOADER(type, word, kind, fraction_nbits, bias)                                                \
+    LOADER(load_f64_##word, uint8_t, f64, (double)npyx_##word##_to_f32(x))
+NPYX_FLOAT8S(FLOAT8_LOADER)
+
+/* 10 bytes and padding up to nbytes, all of them reversed on a big-endian host. */
+static npyx_x87 x87_of(const uint8_t *item, size_t nbytes) {
+    const bool is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
+    return (npyx_x87){npyx_load_u64(is_big_endian ? item + nbytes - 8 : item, is_big_endian),
+                      npyx_load_u16(is_big_endian ? item + nbytes - 10 : item + 8, is_big_endian)};
+}
+
+#define X87_LOADER(name, nbytes, member, expression)                                                         \
+    static void name(const uint8_t *restrict items, npyx_block *restrict block) {                            \
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
+            npyx_x87 x = x87_of(items + i * (nbytes), nbytes);                                               \
+            block->member[i] = (expression);                                                                 \
+        }                                                                                                    \
+    }
+
+X87_LOADER(load_x87_f12, 12, x87, x)
+X87_LOADER(load_x87_f16, 16, x87, x)
+X87_LOADER(load_f64_f12, 12, f64, npyx_x87_to_f64(x.significand, x.sign_exponent))
+X87_LOADER(load_f64_f16, 16, f64, npyx_x87_to_f64(x.significand, x.sign_exponent))
+
+npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
+    static npyx_block_load *const loaders[][NPYX_FORM_X87 + 1] = {
+        [NPYX_BOOL] = {[NPYX_FORM_I32] = load_i32_bool, [NPYX_FORM_I64] = load_i64_bool},
+        [NPYX_I1] = {[NPYX_FORM_I32] = load_i32_i1, [NPYX_FORM_I64] = load_i64_i1},
+        [NPYX_I2] = {[NPYX_FORM_I32] = load_i32_i2, [NPYX_FORM_I64] = load_i64_i2},
+        [NPYX_I4] = {[NPYX_FORM_I32] = load_i32_i4, [NPYX_FORM_I64] = load_i64_i4},
+        [NPYX_I8] = {[NPYX_FORM_I64] = load_i64_i8},
+        [NPYX_U1] = {[NPYX_FORM_I32] = load_i32_u1, [NPYX_FORM_I64] = load_i64_u1},
+        [NPYX_U2] = {[NPYX_FORM_I32] = load_i32_u2, [NPYX_FORM_I64] = load_i64_u2},
+        [NPYX_U4] = {[NPYX_FORM_I64] = load_i64_u4},
+        [NPYX_U8] = {[NPYX_FORM_U64] = load_u64_u8},
+        [NPYX_F2] = {[NPYX_FORM_F64] = load_f64_f2},
+        [NPYX_F4] = {[NPYX_FORM_F64] = load_f64_f4},
+        [NPYX_F8] = {[NPYX_FORM_F64] = load_f64_f8},
+        [NPYX_F12] = {[NPYX_FORM_F64] = load_f64_f12, [NPYX_FORM_X87] = load_x87_f12},
+        [NPYX_F16] = {[NPYX_FORM_F64] = load_f64_f16, [NPYX_FORM_X87] = load_x87_f16},
+        [NPYX_BFLOAT16] = {[NPYX_FORM_F64] = load_f64_bfloat16},
+#define FLOAT8_ENTRY(type, word, kind, fraction_nbits, bias)                                                 \
+    [NPYX_##type] = {[NPYX_FORM_F64] = load_f64_##word},
+        NPYX_FLOAT8S(FLOAT8_ENTRY)};
+    return loaders[type][form];
+}
+
+/*
+ * From form to form, in place. The forms of 8 bytes lie where they were; X87's lie wider, so a block becomes
+ * one from its end and ceases to be one from its beginning.
+ */
+
+#define RECASTER(name, source_type, source, target, expression)                                              \
+    static bool name(npyx_block *block) {                                                                    \
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
+            source_type x = block->source[i];                                                                \
+            block->target[i] = (expression);                                                                 \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
+
+#define X87_RECASTER(name, source_type, source, expression)                                                  \
+    static bool name(npyx_block *block) {                                                                    \
+        for (size_t i = NPYX_BLOCK_NELEM; i-- > 0;) {                                                        \
+            source_type x = block->source[i];                                                                \
+            block->x87[i] = (expression);                                                                    \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
+
+/* Up to 64 bits to the 53 that a double has: what is cut leaves its mark on the lowest. */
+static inline uint64_t round_to_odd(uint64_t bits) {
+    uint64_t odd = (bits & ~(uint64_t)0x7ff) | (uint64_t)((bits & 0x7ff) != 0) << 11;
+    return bits >> 53 != 0 ? odd : bits;
+}
+
+static inline uint64_t magnitude_of(int64_t value) {
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+static double odd_f64_of_i64(int64_t value) {
+    double magnitude = (double)round_to_odd(magnitude_of(value));
+    return value < 0 ? -magnitude : magnitude;
+}
+
+static npyx_x87 x87_of_integer(uint64_t magnitude, bool is_negative) {
+    npyx_x87 x87 = {0, 0};
+    if (magnitude != 0) {
+        int nzeros = __builtin_clzll(magnitude);
+        x87.significand = magnitude << nzeros;
+        x87.sign_exponent = (uint16_t)((is_negative ? 0x8000 : 0) | (63 - nzeros + 16383));
+    }
+    return x87;
+}
+
+static npyx_x87 x87_of_f64(double value) {
+    npyx_x87 x87;
+    npyx_x87_from_f64(value, &x87.significand, &x87.sign_exponent);
+    return x87;
+}
+
+RECASTER(recast_i64_f64, int64_t, i64, f64, odd_f64_of_i64(x))
+RECASTER(recast_u64_f64, uint64_t, u64, f64, (double)round_to_odd(x))
+X87_RECASTER(recast_i64_x87, int64_t, i64, x87_of_integer(magnitude_of(x), x < 0))
+X87_RECASTER(recast_u64_x87, uint64_t, u64, x87_of_integer(x, false))
+X87_RECASTER(recast_f64_x87, double, f64, x87_of_f64(x))
+
+bool npyx_block_recast_x87_truth(npyx_block *block) {
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
+        npyx_x87 x = block->x87[i];
+        block->i64[i] = x.significand != 0 || (x.sign_exponent & 0x7fff) != 0;
+    }
+    return true;
+}
+
+static bool round_x87(npyx_block *block, bool to_odd) {
+    bool fits = true;
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
+        npyx_x87 x = block->x87[i];
+        bool is_finite = (x.sign_exponent & 0x7fff) != 0x7fff;
+        /* NaN must not become infinity by losing its lowest bits. Doubles below the normal ones may be
+         * rounded to nearest: they are nothing to a narrower format. */
+        uint64_t significand = is_finite && to_odd ? round_to_odd(x.significand) : x.significand;
+        double value = npyx_x87_to_f64(significand, x.sign_exponent);
+        fits &= !(is_finite && isinf(value));
+        block->f64[i] = value;
+    }
+    return fits;
+}
+
+static bool recast_x87_f64(npyx_block *block) {
+    return round_x87(block, true);
+}
+
+bool npyx_block_recast_x87_nearest(npyx_block *block) {
+    return round_x87(block, false);
+}
+
+/* Toward zero; false for what is none or needs more than 64 bits. */
+static bool truncate_x87(npyx_x87 x, uint64_t *magnitude) {
+    int biased_exponent = x.sign_exponent & 0x7fff;
+    int exponent = biased_exponent - 16383;
+    *magnitude = 0;
+    if (exponent > 63 || (biased_exponent != 0 && x.significand >> 63 == 0))
+        return false;
+    if (exponent < 0)
+        return true;
+    *magnitude = x.significand >> (63 - exponent);
+    return true;
+}
+
+static bool recast_x87_i64(npyx_block *block) {
+    bool fits = true;
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
+        uint64_t magnitude;
+        uint64_t is_negative = block->x87[i].sign_exponent >> 15;
+        fits &= truncate_x87(block->x87[i], &magnitude);
+        fits &= magnitude <= (uint64_t)INT64_MAX + is_negative;
+        block->u64[i] = is_negative != 0 ? 0 - magnitude : magnitude;
+    }
+    return fits;
+}
+
+static bool recast_x87_u64(npyx_block *block) {
+    bool fits = true;
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
+        uint64_t magnitude;
+        bool is_negative = block->x87[i].sign_exponent >> 15 != 0;
+        fits &= truncate_x87(block->x87[i], &magnitude);
+        fits &= !is_negative || magnitude == 0;
+        block->u64[i] = magnitude;
+    }
+    return fits;
+}
+
+npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_form to) {
+    static npyx_block_recast *const recasters[][NPYX_FORM_X87 + 1] = {
+        [NPYX_FORM_I64] = {[NPYX_FORM_F64] = recast_i64_f64, [NPYX_FORM_X87] = recast_i64_x87},
+        [NPYX_FORM_U64] = {[NPYX_FORM_F64] = recast_u64_f64, [NPYX_FORM_X87] = recast_u64_x87},
+        [NPYX_FORM_F64] = {[NPYX_FORM_X87] = recast_f64_x87},
+        [NPYX_FORM_X87] = {[NPYX_FORM_I64] = recast_x87_i64,
+                           [NPYX_FORM_U64] = recast_x87_u64,
+                           [NPYX_FORM_F64] = recast_x87_f64},
+    };
+    return recasters[from][to];
+}

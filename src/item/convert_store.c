@@ -1,0 +1,150 @@
+#include "convert_block.h"
+
+#include <math.h>
+
+#include "base/bytes.h"
+#include "text/narrow_float.h"
+
+/* Each loop runs to the end, whatever it meets, and tells only whether all was well. */
+#define STORER(name, source_type, source, target_type, expression, misfit)                                   \
+    static bool name(const npyx_block *restrict block, uint8_t *restrict out) {                              \
+        uint64_t misfits = 0;                                                                                \
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
+            source_type x = block->source[i];                                                                \
+            target_type y = (target_type)(expression);                                                       \
+            misfits |= (uint64_t)(misfit);                                                                   \
+            memcpy(out + i * sizeof y, &y, sizeof y);                                                        \
+        }                                                                                                    \
+        return misfits == 0;                                                                                 \
+    }
+
+/* Integers as 64 bits, of which the target must keep all; where the signedness differs, the highest must be
+ * zero too. */
+#define HIGHEST ((uint64_t)1 << 63)
+#define INTEGER_STORERS(code, target_type, i64_reject, u64_reject)                                           \
+    STORER(store_i64_##code, uint64_t, u64, target_type, x, (x ^ (uint64_t)y) | (x & (i64_reject)))          \
+    STORER(store_u64_##code, uint64_t, u64, target_type, x, (x ^ (uint64_t)y) | (x & (u64_reject)))
+
+INTEGER_STORERS(i1, int8_t, 0, HIGHEST)
+INTEGER_STORERS(i2, int16_t, 0, HIGHEST)
+INTEGER_STORERS(i4, int32_t, 0, HIGHEST)
+INTEGER_STORERS(i8, int64_t, 0, HIGHEST)
+INTEGER_STORERS(u1, uint8_t, HIGHEST, 0)
+INTEGER_STORERS(u2, uint16_t, HIGHEST, 0)
+INTEGER_STORERS(u4, uint32_t, HIGHEST, 0)
+INTEGER_STORERS(u8, uint64_t, HIGHEST, 0)
+
+/* Doubles strictly between below and above truncate to the type; word_type is what processors convert to. */
+#define TRUNCATING_STORER(code, target_type, word_type, below, above)                                        \
+    static bool store_f64_##code(const npyx_block *restrict block, uint8_t *restrict out) {                  \
+        int64_t misfits = 0;                                                                                 \
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)                                                        \
+            misfits |= !((block->f64[i] > (below)) & (block->f64[i] < (above)));                             \
+        if (misfits != 0)                                                                                    \
+            return false;                                                                                    \
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
+            target_type y = (target_type)(word_type)block->f64[i];                                           \
+            memcpy(out + i * sizeof y, &y, sizeof y);                                                        \
+        }                                                                                                    \
+        return true;                                                                                         \
+    }
+
+TRUNCATING_STORER(i1, int8_t, int32_t, -129.0, 128.0)
+TRUNCATING_STORER(i2, int16_t, int32_t, -32769.0, 32768.0)
+TRUNCATING_STORER(i4, int32_t, int32_t, -0x1.00000002p31, 0x1p31)
+TRUNCATING_STORER(i8, int64_t, int64_t, -0x1.0000000000001p63, 0x1p63)
+TRUNCATING_STORER(u1, uint8_t, int32_t, -1.0, 256.0)
+TRUNCATING_STORER(u2, uint16_t, int32_t, -1.0, 65536.0)
+TRUNCATING_STORER(u4, uint32_t, int64_t, -1.0, 0x1p32)
+TRUNCATING_STORER(u8, uint64_t, uint64_t, -1.0, 0x1p64)
+
+STORER(store_i64_bool, int64_t, i64, uint8_t, x != 0, 0)
+STORER(store_f64_bool, double, f64, uint8_t, x != 0, 0)
+STORER(store_i32_f4, int32_t, i32, float, x, 0)
+STORER(store_i32_f8, int32_t, i32, double, x, 0)
+STORER(store_i64_f4, int64_t, i64, float, x, 0)
+STORER(store_i64_f8, int64_t, i64, double, x, 0)
+STORER(store_u64_f4, uint64_t, u64, float, x, 0)
+STORER(store_u64_f8, uint64_t, u64, double, x, 0)
+STORER(store_f64_f8, double, f64, double, x, 0)
+
+/* Infinities are rare: only where there is one, what it came from is looked at. */
+static bool store_f64_f4(const npyx_block *restrict block, uint8_t *restrict out) {
+    float rounded[NPYX_BLOCK_NELEM];
+    uint32_t bits[NPYX_BLOCK_NELEM], ninfinities = 0;
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)
+        rounded[i] = (float)block->f64[i];
+    memcpy(out, rounded, sizeof rounded);
+    memcpy(bits, rounded, sizeof bits);
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)
+        ninfinities += (bits[i] & 0x7fffffff) == 0x7f800000;
+    for (size_t i = 0; ninfinities > 0 && i < NPYX_BLOCK_NELEM; i++) {
+        if (isinf(rounded[i]) && isfinite(block->f64[i]))
+            return false;
+    }
+    return true;
+}
+
+STORER(store_f64_f2, double, f64, uint16_t, npyx_f16_from_f64(x), (y & 0x7fff) == 0x7c00 && isfinite(x))
+STORER(store_f64_bfloat16, double, f64, uint16_t, npyx_bfloat16_from_f64(x),
+       (y & 0x7fff) == 0x7f80 && isfinite(x))
+#define FLOAT8_STORER(type, word, kind, fraction_nbits, bias)                                                \
+    STORER(store_f64_##word, double, f64, uint8_t, npyx_##word##_from_f64(x), npyx_##word##_is_lost(x, y))
+NPYX_FLOAT8S(FLOAT8_STORER)
+
+/* The item's bytes from the lowest up; reversed on a big-endian host. */
+static void store_x87(const npyx_block *block, size_t nbytes, uint8_t *out) {
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++, out += nbytes) {
+        npyx_x87 x = block->x87[i];
+        const uint64_t words[2] = {x.significand, x.sign_exponent};
+        for (size_t k = 0; k < nbytes; k++)
+            out[NPYX_HOST_IS_BIG_ENDIAN ? nbytes - 1 - k : k] = (uint8_t)(words[k / 8] >> 8 * (k % 8));
+    }
+}
+
+static bool store_x87_f12(const npyx_block *restrict block, uint8_t *restrict out) {
+    store_x87(block, 12, out);
+    return true;
+}
+
+static bool store_x87_f16(const npyx_block *restrict block, uint8_t *restrict out) {
+    store_x87(block, 16, out);
+    return true;
+}
+
+#define FROM_ALL(code)                                                                                       \
+    {                                                                                                        \
+        [NPYX_FORM_I64] = store_i64_##code, [NPYX_FORM_U64] = store_u64_##code,                              \
+        [NPYX_FORM_F64] = store_f64_##code                                                                   \
+    }
+
+npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type) {
+    static npyx_block_store *const storers[][NPYX_FORM_X87 + 1] = {
+        [NPYX_BOOL] = {[NPYX_FORM_I64] = store_i64_bool,
+                       [NPYX_FORM_U64] = store_i64_bool,
+                       [NPYX_FORM_F64] = store_f64_bool},
+        [NPYX_I1] = FROM_ALL(i1),
+        [NPYX_I2] = FROM_ALL(i2),
+        [NPYX_I4] = FROM_ALL(i4),
+        [NPYX_I8] = FROM_ALL(i8),
+        [NPYX_U1] = FROM_ALL(u1),
+        [NPYX_U2] = FROM_ALL(u2),
+        [NPYX_U4] = FROM_ALL(u4),
+        [NPYX_U8] = FROM_ALL(u8),
+        [NPYX_F2] = {[NPYX_FORM_F64] = store_f64_f2},
+        [NPYX_F4] = {[NPYX_FORM_I32] = store_i32_f4,
+                     [NPYX_FORM_I64] = store_i64_f4,
+                     [NPYX_FORM_U64] = store_u64_f4,
+                     [NPYX_FORM_F64] = store_f64_f4},
+        [NPYX_F8] = {[NPYX_FORM_I32] = store_i32_f8,
+                     [NPYX_FORM_I64] = store_i64_f8,
+                     [NPYX_FORM_U64] = store_u64_f8,
+                     [NPYX_FORM_F64] = store_f64_f8},
+        [NPYX_F12] = {[NPYX_FORM_X87] = store_x87_f12},
+        [NPYX_F16] = {[NPYX_FORM_X87] = store_x87_f16},
+        [NPYX_BFLOAT16] = {[NPYX_FORM_F64] = store_f64_bfloat16},
+#define FLOAT8_ENTRY(type, word, kind, fraction_nbits, bias)                                                 \
+    [NPYX_##type] = {[NPYX_FORM_F64] = store_f64_##word},
+        NPYX_FLOAT8S(FLOAT8_ENTRY)};
+    return storers[type][form];
+}

@@ -1,0 +1,195 @@
+#include "element.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/utf8.h"
+#include "text/narrow_float.h"
+#include "text/number_text.h"
+
+static void set_real(npyx_value *value, double real) {
+    value->kind = isnan(real) ? NPYX_VALUE_NULL : NPYX_VALUE_REAL;
+    value->real = real;
+}
+
+static void set_integer(npyx_value *value, int64_t integer) {
+    value->kind = NPYX_VALUE_INTEGER;
+    value->integer = integer;
+}
+
+static void set_bytes(npyx_value *value, npyx_value_kind kind, const void *bytes, size_t nbytes) {
+    value->kind = kind;
+    value->bytes = bytes;
+    value->nbytes = nbytes;
+}
+
+static double load_x87(const uint8_t *item, int64_t itemsize, bool is_big_endian) {
+    /* big-endian: the bytes of the little-endian item in reverse */
+    if (is_big_endian)
+        return npyx_x87_to_f64(npyx_load_u64(item + itemsize - 8, true),
+                               npyx_load_u16(item + itemsize - 10, true));
+    return npyx_x87_to_f64(npyx_load_u64(item, false), npyx_load_u16(item + 8, false));
+}
+
+/* The integer types, bool among them, that fit an int64_t. */
+static int64_t load_integer(npyx_type type, const uint8_t *item, bool is_big_endian) {
+    switch (type) {
+    case NPYX_BOOL: return *item != 0;
+    case NPYX_I1: return (int8_t)*item;
+    case NPYX_I2: return (int16_t)npyx_load_u16(item, is_big_endian);
+    case NPYX_I4: return (int32_t)npyx_load_u32(item, is_big_endian);
+    case NPYX_U1: return *item;
+    case NPYX_U2: return npyx_load_u16(item, is_big_endian);
+    case NPYX_U4: return npyx_load_u32(item, is_big_endian);
+    default: return (int64_t)npyx_load_u64(item, is_big_endian);
+    }
+}
+
+/* The real types, and one part of the complex ones. */
+static double load_real(npyx_type type, const uint8_t *item, bool is_big_endian) {
+    switch (type) {
+    case NPYX_F2: return npyx_f16_to_f32(npyx_load_u16(item, is_big_endian));
+    case NPYX_BFLOAT16: return npyx_bfloat16_to_f32(npyx_load_u16(item, is_big_endian));
+#define LOAD_FLOAT8(type, word, kind, fraction_nbits, bias)                                                  \
+    case NPYX_##type: return npyx_##word##_to_f32(*item);
+        NPYX_FLOAT8S(LOAD_FLOAT8)
+    case NPYX_F4:
+    case NPYX_C8: return npyx_load_f32(item, is_big_endian);
+    case NPYX_F12:
+    case NPYX_C24: return load_x87(item, 12, is_big_endian);
+    case NPYX_F16:
+    case NPYX_C32: return load_x87(item, 16, is_big_endian);
+    default: return npyx_load_f64(item, is_big_endian);
+    }
+}
+
+/* S drops trailing NULs, and U trailing NUL characters; V keeps all. */
+static size_t bytes_nbytes(const npyx_dtype *dtype, const uint8_t *item) {
+    size_t nbytes = (size_t)dtype->itemsize;
+    while (dtype->type == NPYX_BYTES && nbytes > 0 && item[nbytes - 1] == 0)
+        nbytes--;
+    return nbytes;
+}
+
+static npyx_status append_text(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
+                               npyx_error *error) {
+    int64_t ncharacters = dtype->itemsize / 4;
+    while (ncharacters > 0 && npyx_load_u32(item + 4 * (ncharacters - 1), false) == 0)
+        ncharacters--;
+    for (int64_t i = 0; i < ncharacters; i++) {
+        if (!npyx_buffer_reserve(out, 4))
+            return NPYX_OK; /* the buffer remembers why */
+        uint32_t code_point = npyx_load_u32(item + 4 * i, dtype->is_big_endian);
+        size_t nbytes = npyx_utf8_encode(code_point, out->bytes + out->nbytes);
+        if (nbytes == 0)
+            return npyx_fail_as(error, NPYX_KIND_VALUE, NPYX_CORRUPT, -1,
+                                "a text holds the number 0x%" PRIX32 ", which is no Unicode character",
+                                code_point);
+        out->nbytes += nbytes;
+    }
+    return NPYX_OK;
+}
+
+static npyx_status datetime_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
+                                  npyx_value *value, npyx_error *error) {
+    int64_t count = (int64_t)npyx_load_u64(item, dtype->is_big_endian);
+    if (count == NPYX_NAT) {
+        value->kind = NPYX_VALUE_NULL;
+        return NPYX_OK;
+    }
+    if (dtype->type == NPYX_TIMEDELTA || dtype->unit == NPYX_UNIT_GENERIC) {
+        set_integer(value, count);
+        return NPYX_OK;
+    }
+    if (!npyx_buffer_reserve(scratch, NPYX_DATETIME_TEXT_NBYTES))
+        return npyx_buffer_check(scratch, error);
+    size_t nbytes = 0;
+    npyx_status status =
+        npyx_datetime_text(count, dtype->unit, dtype->multiple, scratch->bytes, &nbytes, error);
+    set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, nbytes);
+    return status;
+}
+
+npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
+                                npyx_value *value, npyx_error *error) {
+    npyx_buffer_reset(scratch);
+    npyx_status status = NPYX_OK;
+    switch (npyx_dtype_kind(dtype)) {
+    case 'b':
+    case 'i':
+    case 'u': set_integer(value, load_integer(dtype->type, item, dtype->is_big_endian)); break;
+    case 'f': set_real(value, load_real(dtype->type, item, dtype->is_big_endian)); break;
+    case 'M':
+    case 'm': return datetime_value(dtype, item, scratch, value, error);
+    case 'O':
+        return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
+                            "a Python object, which is a pickle, is never read");
+    case 'U':
+        status = append_text(dtype, item, scratch, error);
+        if (status == NPYX_OK)
+            status = npyx_buffer_check(scratch, error);
+        set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, scratch->nbytes);
+        return status;
+    case 'S': {
+        size_t nbytes = bytes_nbytes(dtype, item);
+        bool is_text = npyx_utf8_is_valid((const char *)item, nbytes);
+        set_bytes(value, is_text ? NPYX_VALUE_TEXT : NPYX_VALUE_BLOB, item, nbytes);
+        break;
+    }
+    default: /* V, and what lies in its kind */
+        if (dtype->type == NPYX_VOID)
+            set_bytes(value, NPYX_VALUE_BLOB, item, (size_t)dtype->itemsize);
+        else
+            set_real(value, load_real(dtype->type, item, dtype->is_big_endian));
+    }
+    if (dtype->type == NPYX_U8 && value->integer < 0) { /* above 2^63 - 1: exact as decimal text */
+        if (!npyx_buffer_reserve(scratch, NPYX_NUMBER_TEXT_NBYTES))
+            return npyx_buffer_check(scratch, error);
+        set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes,
+                  npyx_text_u64((uint64_t)value->integer, scratch->bytes));
+    }
+    return status;
+}
+
+bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, bool is_imag, double *part) {
+    if (npyx_dtype_kind(dtype) != 'c')
+        return false;
+    *part = load_real(dtype->type, item + (is_imag ? dtype->itemsize / 2 : 0), dtype->is_big_endian);
+    return true;
+}
+
+bool npyx_element_needs_swap(const npyx_dtype *dtype) {
+    for (int i = 0; i < dtype->nfields; i++) {
+        if (npyx_element_needs_swap(dtype->fields[i].dtype))
+            return true;
+    }
+    return dtype->is_big_endian && npyx_types[dtype->type].swap_nbytes > 1;
+}
+
+static void swap_units(uint8_t *bytes, size_t unit_nbytes, int64_t nunits) {
+    for (int64_t i = 0; i < nunits; i++, bytes += unit_nbytes) {
+        for (size_t k = 0; k < unit_nbytes / 2; k++) {
+            uint8_t byte = bytes[k];
+            bytes[k] = bytes[unit_nbytes - 1 - k];
+            bytes[unit_nbytes - 1 - k] = byte;
+        }
+    }
+}
+
+void npyx_element_swap(const npyx_dtype *dtype, uint8_t *items, int64_t nelem) {
+    if (dtype->itemsize == 0 || !npyx_element_needs_swap(dtype)) /* items without bytes may be any number */
+        return;
+    if (dtype->type != NPYX_STRUCT) {
+        size_t unit_nbytes = npyx_types[dtype->type].swap_nbytes;
+        swap_units(items, unit_nbytes, nelem * (dtype->itemsize / (int64_t)unit_nbytes));
+        return;
+    }
+    for (int64_t i = 0; i < nelem; i++) {
+        for (int k = 0; k < dtype->nfields; k++) {
+            const npyx_field *field = &dtype->fields[k];
+            npyx_element_swap(field->dtype, items + i * dtype->itemsize + field->off, field->nelem);
+        }
+    }
+}

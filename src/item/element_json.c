@@ -1,0 +1,303 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "element.h"
+#include "text/narrow_float.h"
+#include "text/number_text.h"
+
+static npyx_status append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape, const uint8_t *items,
+                               npyx_buffer *out, npyx_error *error);
+
+/* Items a list writes before it asks for more room. */
+enum { RUN_NELEM = 64 };
+
+/* JSON has no infinities, but 9e999 overflows to one in every reader of doubles, SQLite's included. */
+static size_t append_special(double value, char *out) {
+    return (size_t)(stpcpy(out, isnan(value) ? "null" : value > 0 ? "9e999" : "-9e999") - out);
+}
+
+static size_t text_f64(double value, char *out) {
+    return isfinite(value) ? npyx_text_f64(value, out) : append_special(value, out);
+}
+
+/* Narrow floats have as few digits as their own width needs, with which a fraction reads back as the same
+ * float. From 2^precision on all of them are whole, and fewer digits would be another number in a wider
+ * dtype: these have float64's. */
+static bool is_whole(float value, int precision_nbits) {
+    return fabsf(value) >= (float)((uint64_t)1 << precision_nbits);
+}
+
+static size_t text_f32(float value, char *out) {
+    return isfinite(value) && !is_whole(value, 24) ? npyx_text_f32(value, out) : text_f64((double)value, out);
+}
+
+static size_t text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
+    return isfinite(value) && !is_whole(value, precision_nbits)
+               ? npyx_text_narrow(value, precision_nbits, min_exponent, out)
+               : text_f64((double)value, out);
+}
+
+/* Writes nelem items with what text makes of them and commas between; room for all is there. */
+#define WRITE_RUN(text)                                                                                      \
+    for (int64_t i = 0; i < nelem; i++, item += itemsize) {                                                  \
+        if (i > 0)                                                                                           \
+            *out++ = ',';                                                                                    \
+        out += (text);                                                                                       \
+    }                                                                                                        \
+    break
+
+static size_t text_bool(const uint8_t *item, char *out) {
+    return (size_t)(stpcpy(out, *item != 0 ? "true" : "false") - out);
+}
+
+/* Above 2^63 - 1 a string, which SQLite's JSON does not round. */
+static size_t text_u64(uint64_t value, char *out) {
+    if (value <= INT64_MAX)
+        return npyx_text_u64(value, out);
+    out[0] = '"';
+    size_t nbytes = npyx_text_u64(value, out + 1);
+    out[nbytes + 1] = '"';
+    return nbytes + 2;
+}
+
+static size_t text_timedelta(int64_t count, char *out) {
+    return count == NPYX_NAT ? append_special(NAN, out) : npyx_text_i64(count, out);
+}
+
+/* At most RUN_NELEM numbers of one type, the type being looked at once. Returns the end of what it wrote. */
+static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, char *out) {
+    const bool big = dtype->is_big_endian;
+    const int64_t itemsize = dtype->itemsize;
+    switch (dtype->type) {
+    case NPYX_BOOL: WRITE_RUN(text_bool(item, out));
+    case NPYX_I1: WRITE_RUN(npyx_text_i64((int8_t)*item, out));
+    case NPYX_I2: WRITE_RUN(npyx_text_i64((int16_t)npyx_load_u16(item, big), out));
+    case NPYX_I4: WRITE_RUN(npyx_text_i64((int32_t)npyx_load_u32(item, big), out));
+    case NPYX_I8: WRITE_RUN(npyx_text_i64((int64_t)npyx_load_u64(item, big), out));
+    case NPYX_U1: WRITE_RUN(npyx_text_u64(*item, out));
+    case NPYX_U2: WRITE_RUN(npyx_text_u64(npyx_load_u16(item, big), out));
+    case NPYX_U4: WRITE_RUN(npyx_text_u64(npyx_load_u32(item, big), out));
+    case NPYX_U8: WRITE_RUN(text_u64(npyx_load_u64(item, big), out));
+    case NPYX_F2: WRITE_RUN(text_narrow(npyx_f16_to_f32(npyx_load_u16(item, big)), 11, -14, out));
+    case NPYX_BFLOAT16: WRITE_RUN(text_narrow(npyx_bfloat16_to_f32(npyx_load_u16(item, big)), 8, -126, out));
+#define WRITE_FLOAT8(type, word, kind, fraction_nbits, bias)                                                 \
+    case NPYX_##type:                                                                                        \
+        WRITE_RUN(text_narrow(npyx_##word##_to_f32(*item), (fraction_nbits) + 1,                             \
+                              (kind) == NPYX_FLOAT8_FNU ? -(bias) : 1 - (bias), out));
+        NPYX_FLOAT8S(WRITE_FLOAT8)
+    case NPYX_F4: WRITE_RUN(text_f32(npyx_load_f32(item, big), out));
+    case NPYX_F8: WRITE_RUN(text_f64(npyx_load_f64(item, big), out));
+    default: /* timedelta64, and datetime64 without a unit */
+        WRITE_RUN(text_timedelta((int64_t)npyx_load_u64(item, big), out));
+    }
+    return out;
+}
+
+/* The same, into a buffer. */
+static void append_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, npyx_buffer *out) {
+    enum { NUMBER_NBYTES = NPYX_NUMBER_TEXT_NBYTES + 1 };
+    size_t max_nbytes = (size_t)nelem * NUMBER_NBYTES;
+    if (out->limit_nbytes != 0 && out->limit_nbytes - out->nbytes < max_nbytes) {
+        char text[RUN_NELEM * NUMBER_NBYTES]; /* it may be less than it could be, and fit */
+        npyx_buffer_append(out, text, (size_t)(write_numbers(dtype, item, nelem, text) - text));
+    } else if (npyx_buffer_reserve(out, max_nbytes)) {
+        out->nbytes = (size_t)(write_numbers(dtype, item, nelem, out->bytes + out->nbytes) - out->bytes);
+    }
+}
+
+static bool is_number(const npyx_dtype *dtype) {
+    switch (npyx_dtype_kind(dtype)) {
+    case 'b':
+    case 'i':
+    case 'u':
+    case 'm': return true;
+    case 'f': return dtype->type != NPYX_F16 && dtype->type != NPYX_F12;
+    case 'M': return dtype->unit == NPYX_UNIT_GENERIC;
+    default: return npyx_type_is_of_ml_dtypes(dtype->type);
+    }
+}
+
+/* Bytes that are no text: JSON has only strings for them. */
+static void append_hex(const uint8_t *bytes, size_t nbytes, npyx_buffer *out) {
+    static const char digits[] = "0123456789ABCDEF";
+    if (nbytes > SIZE_MAX / 2 - 1 || !npyx_buffer_reserve(out, nbytes * 2 + 2))
+        return;
+    char *at = out->bytes + out->nbytes;
+    *at++ = '"';
+    for (size_t i = 0; i < nbytes; i++) {
+        *at++ = digits[bytes[i] >> 4];
+        *at++ = digits[bytes[i] & 15];
+    }
+    *at++ = '"';
+    out->nbytes += nbytes * 2 + 2;
+}
+
+static void append_real(double value, npyx_buffer *out) {
+    if (npyx_buffer_reserve(out, NPYX_NUMBER_TEXT_NBYTES))
+        out->nbytes += text_f64(value, out->bytes + out->nbytes);
+}
+
+static npyx_status append_complex(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
+                                  npyx_error *error) {
+    npyx_dtype part = *dtype;
+    part.type = dtype->type == NPYX_C8    ? NPYX_F4
+                : dtype->type == NPYX_C16 ? NPYX_F8
+                : dtype->type == NPYX_C24 ? NPYX_F12
+                                          : NPYX_F16;
+    part.itemsize = dtype->itemsize / 2;
+    static const int64_t two[1] = {2};
+    return append_json(&part, 1, two, item, out, error);
+}
+
+static npyx_status append_struct(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
+                                 npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    npyx_buffer_append_char(out, '{');
+    bool is_first = true;
+    for (int i = 0; i < dtype->nfields && status == NPYX_OK; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        if (field->is_padding)
+            continue;
+        if (!is_first)
+            npyx_buffer_append_char(out, ',');
+        is_first = false;
+        npyx_buffer_append_json(out, field->name, field->name_nbytes);
+        npyx_buffer_append_char(out, ':');
+        status =
+            npyx_element_append_json(field->dtype, field->ndim, field->shape, item + field->off, out, error);
+    }
+    npyx_buffer_append_char(out, '}');
+    return status;
+}
+
+/* One item of a type whose length in JSON is not bounded by a number's. */
+static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
+                               npyx_error *error) {
+    if (dtype->type == NPYX_STRUCT)
+        return append_struct(dtype, item, out, error);
+    if (npyx_dtype_kind(dtype) == 'c')
+        return append_complex(dtype, item, out, error);
+    npyx_buffer scratch = {.host = out->host};
+    npyx_value value = {0};
+    npyx_status status = npyx_element_scalar(dtype, item, &scratch, &value, error);
+    if (status == NPYX_OK) {
+        switch (value.kind) {
+        case NPYX_VALUE_TEXT: npyx_buffer_append_json(out, value.bytes, value.nbytes); break;
+        case NPYX_VALUE_BLOB: append_hex((const uint8_t *)value.bytes, value.nbytes, out); break;
+        case NPYX_VALUE_REAL: append_real(value.real, out); break;
+        default: npyx_buffer_append_text(out, "null"); break;
+        }
+    }
+    npyx_buffer_clear(&scratch);
+    return status;
+}
+
+/* A list of nelem items without its brackets. */
+static npyx_status append_items(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, npyx_buffer *out,
+                                npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    bool numbers = is_number(dtype);
+    int64_t step = numbers ? RUN_NELEM : 1;
+    for (int64_t i = 0; i < nelem && status == NPYX_OK; i += step) {
+        int64_t run_nelem = nelem - i < step ? nelem - i : step;
+        if (i > 0)
+            npyx_buffer_append_char(out, ',');
+        if (numbers)
+            append_numbers(dtype, item, run_nelem, out);
+        else
+            status = append_item(dtype, item, out, error);
+        if (out->status != NPYX_OK)
+            return status; /* the buffer remembers why, and the caller asks it */
+        item += run_nelem * dtype->itemsize;
+        if ((i & 0xffff) == 0 && status == NPYX_OK)
+            status = npyx_poll(out->host, error);
+    }
+    return status;
+}
+
+static npyx_status append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape, const uint8_t *items,
+                               npyx_buffer *out, npyx_error *error) {
+    if (ndim == 0)
+        return append_items(dtype, items, 1, out, error);
+    npyx_status status = NPYX_OK;
+    npyx_buffer_append_char(out, '[');
+    if (ndim == 1) {
+        status = append_items(dtype, items, shape[0], out, error);
+    } else {
+        int64_t inner_nbytes = dtype->itemsize;
+        for (int axis = 1; axis < ndim && inner_nbytes > 0; axis++)
+            inner_nbytes *= shape[axis];
+        for (int64_t i = 0; i < shape[0] && status == NPYX_OK && out->status == NPYX_OK; i++) {
+            if (i > 0)
+                npyx_buffer_append_char(out, ',');
+            status =
+                npyx_element_append_json(dtype, ndim - 1, shape + 1, items + i * inner_nbytes, out, error);
+            if ((i & 0xffff) == 0 && status == NPYX_OK)
+                status = npyx_poll(out->host, error);
+        }
+    }
+    npyx_buffer_append_char(out, ']');
+    return status;
+}
+
+/* What a claim can make of few bytes: more JSON than this is refused when there are no bytes behind it. */
+enum { EMPTY_JSON_NBYTES = 1 << 20 };
+
+/* Sums and products of lengths that stop at a number beyond every limit. */
+static const int64_t ENDLESS = INT64_MAX / 4;
+
+static int64_t add_lengths(int64_t a, int64_t b) {
+    return a + b < ENDLESS ? a + b : ENDLESS;
+}
+
+static int64_t multiply_lengths(int64_t a, int64_t b) {
+    int64_t product;
+    return npyx_multiply_i64(a, b, &product) && product < ENDLESS ? product : ENDLESS;
+}
+
+/* The least that a list of lists, of items that take item_nbytes each, can be. */
+static int64_t least_list(int ndim, const int64_t *shape, int64_t item_nbytes) {
+    for (int axis = ndim - 1; axis >= 0; axis--)
+        item_nbytes = add_lengths(1, multiply_lengths(shape[axis], add_lengths(item_nbytes, 1)));
+    return item_nbytes;
+}
+
+static int64_t least_item(const npyx_dtype *dtype) {
+    if (dtype->type != NPYX_STRUCT)
+        return 1;
+    int64_t nbytes = 2;
+    for (int i = 0; i < dtype->nfields; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        if (!field->is_padding)
+            nbytes = add_lengths(nbytes, (int64_t)field->name_nbytes +
+                                             least_list(field->ndim, field->shape, least_item(field->dtype)));
+    }
+    return nbytes;
+}
+
+npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
+                                     const uint8_t *items, npyx_buffer *out, npyx_error *error) {
+    int64_t least_nbytes = least_list(ndim, shape, least_item(dtype));
+    int64_t items_nbytes = dtype->itemsize;
+    for (int axis = 0; axis < ndim && items_nbytes > 0; axis++)
+        items_nbytes = multiply_lengths(items_nbytes, shape[axis]);
+    bool is_bomb = items_nbytes == 0 && least_nbytes > EMPTY_JSON_NBYTES;
+    if (is_bomb || (out->limit_nbytes != 0 && least_nbytes > (int64_t)out->limit_nbytes)) {
+        out->status = NPYX_TOOBIG; /* known before anything is built */
+        return NPYX_OK;
+    }
+    return append_json(dtype, ndim, shape, items, out, error);
+}
+
+npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
+                               npyx_value *value, npyx_error *error) {
+    if (dtype->type != NPYX_STRUCT && npyx_dtype_kind(dtype) != 'c')
+        return npyx_element_scalar(dtype, item, scratch, value, error);
+    npyx_buffer_reset(scratch);
+    npyx_status status = npyx_element_append_json(dtype, 0, NULL, item, scratch, error);
+    if (status == NPYX_OK)
+        status = npyx_buffer_check(scratch, error);
+    *value = (npyx_value){.kind = NPYX_VALUE_JSON, .bytes = scratch->bytes, .nbytes = scratch->nbytes};
+    return status;
+}

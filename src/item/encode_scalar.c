@@ -1,0 +1,298 @@
+#include "encode_scalar.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/utf8.h"
+#include "convert.h"
+#include "convert_block.h"
+#include "text/narrow_float.h"
+
+npyx_status npyx_encode_refuse(const npyx_dtype *dtype, const char *what, const char *why,
+                               npyx_error *error) {
+    char name[64];
+    npyx_dtype_write_name(dtype, name, sizeof name);
+    return npyx_fail(error, NPYX_INVALID, -1, "%s does not fit %s%s%s", what, name, *why == '\0' ? "" : ": ",
+                     why);
+}
+
+static npyx_status refuse_number(const npyx_dtype *dtype, const npyx_number *number, const char *why,
+                                 npyx_error *error) {
+    char text[NPYX_NUMBER_TEXT_NBYTES + 1];
+    text[npyx_number_text(number, text)] = '\0';
+    return npyx_encode_refuse(dtype, text, why, error);
+}
+
+/* The beginning of a text, in quotes. */
+enum { SHOWN_NBYTES = 48 };
+static void show_text(const char *text, size_t nbytes, char shown[SHOWN_NBYTES + 8]) {
+    size_t shown_nbytes = nbytes < SHOWN_NBYTES ? nbytes : SHOWN_NBYTES;
+    while (shown_nbytes < nbytes && shown_nbytes > 0 && ((unsigned char)text[shown_nbytes] & 0xc0) == 0x80)
+        shown_nbytes--; /* not inside a character */
+    snprintf(shown, SHOWN_NBYTES + 8, "'%.*s%s'", (int)shown_nbytes, text,
+             shown_nbytes < nbytes ? "..." : "");
+}
+
+static npyx_status refuse_text(const npyx_dtype *dtype, const char *text, size_t nbytes, const char *why,
+                               npyx_error *error) {
+    char shown[SHOWN_NBYTES + 8];
+    show_text(text, nbytes, shown);
+    return npyx_encode_refuse(dtype, shown, why, error);
+}
+
+/* --- numbers ---------------------------------------------------------------------------------------------
+ */
+
+/* As an integer of 64 bits: false for fractions and what is out of range. */
+static bool make_integer(const npyx_number *number, npyx_number *integer) {
+    *integer = *number;
+    double value = number->f64;
+    if (number->form != NPYX_NUMBER_F64)
+        return true;
+    if (!(value >= -0x1p63 && value < 0x1p64) || value != floor(value))
+        return false;
+    bool is_signed = value < 0x1p63;
+    integer->form = is_signed ? NPYX_NUMBER_I64 : NPYX_NUMBER_U64;
+    integer->i64 = is_signed ? (int64_t)value : 0;
+    integer->u64 = is_signed ? 0 : (uint64_t)value;
+    return true;
+}
+
+/* The types that an int64_t and a uint64_t hold. */
+static bool store_integer(npyx_type type, bool big, const npyx_number *number, uint8_t *item) {
+    int64_t value = number->i64;
+    if (number->form == NPYX_NUMBER_U64) {
+        if (type == NPYX_U8)
+            npyx_store_u64(item, number->u64, big);
+        return type == NPYX_U8;
+    }
+    switch (type) {
+    case NPYX_BOOL: *item = (uint8_t)value; return value == 0 || value == 1;
+    case NPYX_I1: *item = (uint8_t)value; return value >= INT8_MIN && value <= INT8_MAX;
+    case NPYX_U1: *item = (uint8_t)value; return value >= 0 && value <= UINT8_MAX;
+    case NPYX_I2: npyx_store_u16(item, (uint16_t)value, big); return value >= INT16_MIN && value <= INT16_MAX;
+    case NPYX_U2: npyx_store_u16(item, (uint16_t)value, big); return value >= 0 && value <= UINT16_MAX;
+    case NPYX_I4: npyx_store_u32(item, (uint32_t)value, big); return value >= INT32_MIN && value <= INT32_MAX;
+    case NPYX_U4: npyx_store_u32(item, (uint32_t)value, big); return value >= 0 && value <= UINT32_MAX;
+    case NPYX_U8: npyx_store_u64(item, (uint64_t)value, big); return value >= 0;
+    default: npyx_store_u64(item, (uint64_t)value, big); return true;
+    }
+}
+
+/* An integer through the conversions of arrays: they round once, where a double between would round twice. */
+static bool convert(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item) {
+    bool is_signed = number->form == NPYX_NUMBER_I64;
+    const npyx_dtype from = {.type = is_signed ? NPYX_I8 : NPYX_U8,
+                             .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
+                             .multiple = 1,
+                             .itemsize = sizeof(int64_t)};
+    const void *value = is_signed ? (const void *)&number->i64 : (const void *)&number->u64;
+    return npyx_convert_items(&from, value, 1, dtype, item, 0, NULL) == NPYX_OK;
+}
+
+/* A double as a float of another width than f4 and f8; false when it is finite and would not be. */
+static bool store_rounded(const npyx_dtype *dtype, double value, uint8_t *item) {
+    const bool big = dtype->is_big_endian, is_finite = isfinite(value);
+    uint64_t significand;
+    uint16_t bits;
+    switch (dtype->type) {
+    case NPYX_F2:
+        bits = npyx_f16_from_f64(value);
+        npyx_store_u16(item, bits, big);
+        return !is_finite || (bits & 0x7fff) != 0x7c00;
+    case NPYX_BFLOAT16:
+        bits = npyx_bfloat16_from_f64(value);
+        npyx_store_u16(item, bits, big);
+        return !is_finite || (bits & 0x7fff) != 0x7f80;
+#define STORE_FLOAT8(type, word, kind, fraction_nbits, bias)                                                 \
+    case NPYX_##type: *item = npyx_##word##_from_f64(value); return !npyx_##word##_is_lost(value, *item);
+        NPYX_FLOAT8S(STORE_FLOAT8)
+    default: break;
+    }
+    memset(item, 0, (size_t)dtype->itemsize);
+    npyx_x87_from_f64(value, &significand, &bits);
+    npyx_store_u64(big ? item + dtype->itemsize - 8 : item, significand, big);
+    npyx_store_u16(big ? item + dtype->itemsize - 10 : item + 8, bits, big);
+    return true;
+}
+
+/* A float that is not complex. */
+static bool store_real(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item) {
+    const bool big = dtype->is_big_endian;
+    double value = number->f64;
+    if (dtype->type == NPYX_F8) {
+        npyx_store_f64(item, npyx_number_to_f64(number), big);
+        return true;
+    }
+    if (dtype->type == NPYX_F4) {
+        float narrow = number->form == NPYX_NUMBER_I64   ? (float)number->i64
+                       : number->form == NPYX_NUMBER_U64 ? (float)number->u64
+                                                         : (float)value;
+        npyx_store_f32(item, narrow, big);
+        return !isinf(narrow) || isinf(value);
+    }
+    return number->form == NPYX_NUMBER_F64 ? store_rounded(dtype, value, item) : convert(dtype, number, item);
+}
+
+npyx_dtype npyx_encode_part(const npyx_dtype *dtype) {
+    npyx_dtype part = *dtype;
+    part.type = npyx_block_part(dtype->type);
+    part.itemsize = npyx_types[part.type].itemsize;
+    return part;
+}
+
+static npyx_status encode_date_count(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item,
+                                     npyx_error *error) {
+    if (number->form != NPYX_NUMBER_I64)
+        return refuse_number(dtype, number, "a count is an integer of 64 bits", error);
+    if (number->i64 == NPYX_NAT)
+        return refuse_number(dtype, number, "it stands for NaT, which NULL gives", error);
+    npyx_store_u64(item, (uint64_t)number->i64, dtype->is_big_endian);
+    return NPYX_OK;
+}
+
+npyx_status npyx_encode_number(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item,
+                               npyx_error *error) {
+    if (dtype->type <= NPYX_U8) {
+        npyx_number integer;
+        if (make_integer(number, &integer) &&
+            store_integer(dtype->type, dtype->is_big_endian, &integer, item))
+            return NPYX_OK;
+        return refuse_number(dtype, number, "", error);
+    }
+    if (dtype->type <= NPYX_LAST_REAL)
+        return store_real(dtype, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
+    if (dtype->type <= NPYX_C32) {
+        npyx_dtype part = npyx_encode_part(dtype);
+        memset(item + part.itemsize, 0, (size_t)part.itemsize);
+        return store_real(&part, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
+    }
+    if (dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA)
+        return encode_date_count(dtype, number, item, error);
+    return refuse_number(dtype, number, "", error);
+}
+
+npyx_status npyx_encode_truth(const npyx_dtype *dtype, bool truth, uint8_t *item, npyx_error *error) {
+    if (dtype->type > NPYX_C32)
+        return npyx_encode_refuse(dtype, truth ? "true" : "false", "", error);
+    const npyx_number number = {.form = NPYX_NUMBER_I64, .i64 = truth};
+    return npyx_encode_number(dtype, &number, item, error);
+}
+
+npyx_status npyx_encode_null(const npyx_dtype *dtype, const char *name, uint8_t *item, npyx_error *error) {
+    const npyx_number nan = {.form = NPYX_NUMBER_F64, .f64 = (double)NAN};
+    if (dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA) {
+        npyx_store_u64(item, (uint64_t)NPYX_NAT, dtype->is_big_endian);
+        return NPYX_OK;
+    }
+    if (dtype->type <= NPYX_U8 || dtype->type > NPYX_C32)
+        return npyx_encode_refuse(dtype, name, "", error);
+    npyx_dtype part = npyx_encode_part(dtype);
+    store_real(&part, &nan, item);
+    if (part.type != dtype->type) /* as NumPy: both parts */
+        store_real(&part, &nan, item + part.itemsize);
+    return NPYX_OK;
+}
+
+/* --- bytes -----------------------------------------------------------------------------------------------
+ */
+
+static npyx_status encode_characters(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
+                                     npyx_error *error) {
+    const size_t room = (size_t)dtype->itemsize / 4;
+    size_t ncharacters = 0;
+    for (size_t off = 0; off < nbytes; ncharacters++) {
+        size_t length = npyx_utf8_character(text + off, nbytes - off);
+        if (length == 0)
+            return refuse_text(dtype, text, nbytes, "it is not UTF-8", error);
+        if (ncharacters < room)
+            npyx_store_u32(item + 4 * ncharacters, npyx_utf8_decode(text + off, length),
+                           dtype->is_big_endian);
+        off += length;
+    }
+    char why[96];
+    if (ncharacters > room) {
+        snprintf(why, sizeof why, "it has %zu character%s, an item %zu%s", ncharacters,
+                 ncharacters == 1 ? "" : "s", room, room == 0 ? " (name a length, as in U16)" : "");
+        return refuse_text(dtype, text, nbytes, why, error);
+    }
+    if (nbytes > 0 && text[nbytes - 1] == '\0')
+        return refuse_text(dtype, text, nbytes,
+                           "it ends in a NUL, which an item cannot tell from its padding", error);
+    memset(item + 4 * ncharacters, 0, 4 * (room - ncharacters));
+    return NPYX_OK;
+}
+
+/* Bytes of an S; shown names them in messages. */
+static npyx_status encode_bytes(const npyx_dtype *dtype, const void *bytes, size_t nbytes, const char *shown,
+                                uint8_t *item, npyx_error *error) {
+    const size_t room = (size_t)dtype->itemsize;
+    char why[96];
+    if (nbytes > room) {
+        snprintf(why, sizeof why, "it has %zu byte%s, an item %zu%s", nbytes, nbytes == 1 ? "" : "s", room,
+                 room == 0 ? " (name a length, as in S16)" : "");
+        return npyx_encode_refuse(dtype, shown, why, error);
+    }
+    if (nbytes > 0 && ((const uint8_t *)bytes)[nbytes - 1] == 0)
+        return npyx_encode_refuse(dtype, shown,
+                                  "it ends in a NUL, which an item cannot tell from its padding", error);
+    if (nbytes > 0)
+        memcpy(item, bytes, nbytes);
+    memset(item + nbytes, 0, room - nbytes);
+    return NPYX_OK;
+}
+
+/* The one way in which SQL has integers above 2^63 - 1. */
+static npyx_status encode_digits(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
+                                 npyx_error *error) {
+    npyx_number number;
+    bool is_number = nbytes > 0 && npyx_number_read(text, nbytes, &number) == nbytes;
+    if (is_number && number.form != NPYX_NUMBER_F64 &&
+        store_integer(NPYX_U8, dtype->is_big_endian, &number, item))
+        return NPYX_OK;
+    return refuse_text(dtype, text, nbytes, "", error);
+}
+
+static npyx_status encode_date_text(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
+                                    npyx_error *error) {
+    int64_t count = 0;
+    npyx_status status = npyx_datetime_parse(text, nbytes, dtype->unit, dtype->multiple, &count, error);
+    if (status == NPYX_OK)
+        npyx_store_u64(item, (uint64_t)count, dtype->is_big_endian);
+    return status;
+}
+
+npyx_status npyx_encode_text(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
+                             npyx_error *error) {
+    char shown[SHOWN_NBYTES + 8];
+    switch (dtype->type) {
+    case NPYX_TEXT: return encode_characters(dtype, text, nbytes, item, error);
+    case NPYX_BYTES:
+        show_text(text, nbytes, shown);
+        return encode_bytes(dtype, text, nbytes, shown, item, error);
+    case NPYX_DATETIME: return encode_date_text(dtype, text, nbytes, item, error);
+    case NPYX_U8: return encode_digits(dtype, text, nbytes, item, error);
+    case NPYX_VOID: return refuse_text(dtype, text, nbytes, "bytes are given as a BLOB", error);
+    default: return refuse_text(dtype, text, nbytes, "it is a text", error);
+    }
+}
+
+npyx_status npyx_encode_blob(const npyx_dtype *dtype, const void *bytes, size_t nbytes, uint8_t *item,
+                             npyx_error *error) {
+    char shown[48], why[48];
+    snprintf(shown, sizeof shown, "a BLOB of %zu byte%s", nbytes, nbytes == 1 ? "" : "s");
+    if (dtype->type == NPYX_BYTES)
+        return encode_bytes(dtype, bytes, nbytes, shown, item, error);
+    if (dtype->type != NPYX_VOID)
+        return npyx_encode_refuse(dtype, shown, "", error);
+    if (nbytes != (size_t)dtype->itemsize) {
+        snprintf(why, sizeof why, "an item has %" PRId64, dtype->itemsize);
+        return npyx_encode_refuse(dtype, shown, why, error);
+    }
+    if (nbytes > 0)
+        memcpy(item, bytes, nbytes);
+    return NPYX_OK;
+}

@@ -1,0 +1,217 @@
+#include "difference_tally.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "item/convert_block.h"
+#include "text/narrow_float.h"
+
+/* Squares of differences between these are added as they are: neither they nor sums of 2^62 of them leave a
+ * double's range. */
+static const double SMALL = 0x1p-480, LARGE = 0x1p480;
+
+enum { SMALL_SQUARES, USUAL_SQUARES, LARGE_SQUARES };
+
+static const double SCALES[] = {[SMALL_SQUARES] = 0x1p600, [USUAL_SQUARES] = 1, [LARGE_SQUARES] = 0x1p-600};
+
+/* ---- loading ---- */
+
+/* lo is what the rounding of x to hi left out. Arithmetic modulo 2^64: hi may be 2^63 or 2^64, but the rest
+ * is below 2^11. */
+static double rest_of_i64(int64_t x, double hi) {
+    uint64_t rounded = hi == 0x1p63 ? (uint64_t)1 << 63 : (uint64_t)(int64_t)hi;
+    return (double)(int64_t)((uint64_t)x - rounded);
+}
+
+static double rest_of_u64(uint64_t x, double hi) {
+    uint64_t rounded = hi == 0x1p64 ? 0 : (uint64_t)hi;
+    return (double)(int64_t)(x - rounded);
+}
+
+/* 2^exponent for the exponents of doubles that are not subnormal. */
+static double power_of_two(int exponent) {
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+/* 0 where a double cannot say it: there the number is what a double makes of it. */
+static double rest_of_x87(npyx_x87 x, double hi) {
+    int exponent = (x.sign_exponent & 0x7fff) - 16383;
+    if (exponent < -900 || exponent > 1023 || isnan(hi) || isinf(hi))
+        return 0;
+    double power = power_of_two(exponent - 52);
+    double kept = (double)(x.significand >> 11) * power;
+    double cut = (double)(x.significand & 0x7ff) * (power * 0x1p-11);
+    double rest = (kept - fabs(hi)) + cut;
+    return x.sign_exponent >> 15 != 0 ? -rest : rest;
+}
+
+/* Loads a block's items, of the host's byte order, as numbers; true when a lo is not 0. */
+static bool split_block(npyx_type type, bool is_date, const uint8_t *items, double *hi, double *lo) {
+    npyx_block block;
+    bool has_lo = false;
+    bool is_small = npyx_block_loader(type, NPYX_FORM_I32) != NULL;
+    npyx_form form = is_small ? NPYX_FORM_I32 : npyx_block_form(type);
+    npyx_block_loader(type, form)(items, &block);
+    memset(lo, 0, NPYX_BLOCK_NELEM * sizeof *lo);
+    for (size_t i = 0; form == NPYX_FORM_I32 && i < NPYX_BLOCK_NELEM; i++)
+        hi[i] = block.i32[i];
+    if (form == NPYX_FORM_F64)
+        memcpy(hi, block.f64, sizeof block.f64);
+    for (size_t i = 0; form > NPYX_FORM_I32 && form != NPYX_FORM_F64 && i < NPYX_BLOCK_NELEM; i++) {
+        if (form == NPYX_FORM_I64) {
+            hi[i] = (double)block.i64[i];
+            lo[i] = rest_of_i64(block.i64[i], hi[i]);
+            if (is_date && block.i64[i] == INT64_MIN)
+                hi[i] = (double)NAN;
+        } else if (form == NPYX_FORM_U64) {
+            hi[i] = (double)block.u64[i];
+            lo[i] = rest_of_u64(block.u64[i], hi[i]);
+        } else {
+            hi[i] = npyx_x87_to_f64(block.x87[i].significand, block.x87[i].sign_exponent);
+            lo[i] = rest_of_x87(block.x87[i], hi[i]);
+        }
+        has_lo |= lo[i] != 0;
+    }
+    return has_lo;
+}
+
+void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *items, int64_t nelem) {
+    bool is_date = dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA;
+    npyx_type type = is_date ? NPYX_I8 : npyx_block_part(dtype->type);
+    size_t part_nbytes = npyx_types[type].itemsize;
+    bool swaps = npyx_types[type].swap_nbytes > 1 && dtype->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN;
+    size_t step_nbytes = (size_t)dtype->itemsize;
+    chunk->is_complex = npyx_block_part(dtype->type) != dtype->type;
+    chunk->has_lo = false;
+    for (size_t first = 0; first < (size_t)nelem; first += NPYX_BLOCK_NELEM) {
+        size_t count = (size_t)nelem - first < NPYX_BLOCK_NELEM ? (size_t)nelem - first : NPYX_BLOCK_NELEM;
+        for (size_t part = 0; part < (chunk->is_complex ? 2 : 1); part++) {
+            uint8_t stage[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
+            const uint8_t *in = items + first * step_nbytes + part * part_nbytes;
+            if (chunk->is_complex || swaps || count < NPYX_BLOCK_NELEM) {
+                memset(stage, 0, sizeof stage);
+                for (size_t i = 0; i < count; i++)
+                    memcpy(stage + i * part_nbytes, in + i * step_nbytes, part_nbytes);
+                in = stage;
+            }
+            if (swaps)
+                npyx_block_swap(type, stage);
+            npyx_chunk_part *out = &chunk->parts[part];
+            chunk->has_lo |= split_block(type, is_date, in, out->hi + first, out->lo + first);
+        }
+    }
+    if (!chunk->is_complex)
+        memset(&chunk->parts[1], 0, sizeof chunk->parts[1]);
+}
+
+/* ---- comparing ---- */
+
+static void add(npyx_sum *sum, double value) {
+    double total = sum->sum + value;
+    bool is_larger = fabs(sum->sum) >= fabs(value);
+    sum->rest += is_larger ? (sum->sum - total) + value : (value - total) + sum->sum;
+    sum->sum = total;
+}
+
+static bool is_nan(const npyx_chunk *chunk, int64_t i) {
+    return isnan(chunk->parts[0].hi[i]) || isnan(chunk->parts[1].hi[i]);
+}
+
+static bool is_infinite(const npyx_chunk *chunk, int64_t i) {
+    return isinf(chunk->parts[0].hi[i]) || isinf(chunk->parts[1].hi[i]);
+}
+
+bool npyx_chunk_differs(const npyx_chunk *a, const npyx_chunk *b, int64_t i) {
+    if (is_nan(a, i) || is_nan(b, i))
+        return is_nan(a, i) != is_nan(b, i);
+    bool is_equal = true;
+    for (int part = 0; part < 2; part++)
+        is_equal = is_equal && a->parts[part].hi[i] == b->parts[part].hi[i] &&
+                   a->parts[part].lo[i] == b->parts[part].lo[i];
+    return !is_equal;
+}
+
+static double modulus(double x, double y) {
+    double x_abs = fabs(x), y_abs = fabs(y);
+    double larger = x_abs > y_abs ? x_abs : y_abs, smaller = x_abs > y_abs ? y_abs : x_abs;
+    if (smaller == 0 || isinf(larger))
+        return larger;
+    double ratio = smaller / larger;
+    return larger * sqrt(1 + ratio * ratio);
+}
+
+/* The distance of item i in two chunks, both finite, and with that the greater modulus, both times scale. */
+static double distance(const npyx_chunk *a, const npyx_chunk *b, int64_t i, double scale,
+                       double *modulus_max) {
+    double d[2], x[2], y[2];
+    for (int part = 0; part < 2; part++) {
+        const npyx_chunk_part *p = &a->parts[part], *q = &b->parts[part];
+        x[part] = p->hi[i] * scale;
+        y[part] = q->hi[i] * scale;
+        d[part] = (x[part] - y[part]) + (p->lo[i] * scale - q->lo[i] * scale);
+    }
+    double x_modulus = modulus(x[0], x[1]), y_modulus = modulus(y[0], y[1]);
+    *modulus_max = x_modulus > y_modulus ? x_modulus : y_modulus;
+    return modulus(d[0], d[1]);
+}
+
+/* Adds the square of a distance where it neither vanishes nor overflows. */
+static void add_square(npyx_tally *tally, const npyx_chunk *a, const npyx_chunk *b, int64_t i, double d) {
+    double modulus_max;
+    int size = d < SMALL ? SMALL_SQUARES : d > LARGE ? LARGE_SQUARES : USUAL_SQUARES;
+    double scaled = size == LARGE_SQUARES ? distance(a, b, i, SCALES[size], &modulus_max) : d * SCALES[size];
+    add(&tally->squares[size], scaled * scaled);
+}
+
+void npyx_tally_chunks(npyx_tally *tally, const npyx_chunk *a, const npyx_chunk *b, int64_t nelem) {
+    for (int64_t i = 0; i < nelem; i++) {
+        bool differs = npyx_chunk_differs(a, b, i);
+        tally->ndiffering += differs;
+        bool has_nan = is_nan(a, i) || is_nan(b, i);
+        if (has_nan || is_infinite(a, i) || is_infinite(b, i)) {
+            tally->is_unbounded |= differs && !has_nan;
+            continue;
+        }
+        tally->nfinite++;
+        if (!differs)
+            continue;
+        double modulus_max;
+        double d = distance(a, b, i, 1, &modulus_max);
+        tally->max_abs = d > tally->max_abs ? d : tally->max_abs;
+        add_square(tally, a, b, i, d);
+        if (isinf(d) || isinf(modulus_max))
+            d = distance(a, b, i, 0x1p-3, &modulus_max);
+        double rel = d / modulus_max;
+        tally->max_rel = rel > tally->max_rel ? rel : tally->max_rel;
+    }
+}
+
+bool npyx_tally_add_part(npyx_tally *tally, const npyx_difference_part *part) {
+    if (part->is_far || part->max_abs > LARGE || (part->max_abs < SMALL && part->max_abs > 0))
+        return false;
+    tally->ndiffering += part->ndiffering;
+    tally->nfinite += part->nfinite;
+    tally->max_abs = part->max_abs > tally->max_abs ? part->max_abs : tally->max_abs;
+    tally->max_rel = part->max_rel > tally->max_rel ? part->max_rel : tally->max_rel;
+    add(&tally->squares[USUAL_SQUARES], part->sum_squares);
+    return true;
+}
+
+double npyx_tally_rms(const npyx_tally *tally) {
+    if (tally->nfinite == 0)
+        return (double)NAN;
+    double sums[3];
+    for (int size = 0; size < 3; size++)
+        sums[size] = tally->squares[size].sum + tally->squares[size].rest;
+    /* what is 2^1200 times smaller than the rest is nothing to it */
+    double n = (double)tally->nfinite, step = SCALES[LARGE_SQUARES];
+    if (sums[LARGE_SQUARES] > 0)
+        return sqrt((sums[LARGE_SQUARES] + sums[USUAL_SQUARES] * step * step) / n) / step;
+    if (sums[USUAL_SQUARES] > 0)
+        return sqrt((sums[USUAL_SQUARES] + sums[SMALL_SQUARES] * step * step) / n);
+    return sqrt(sums[SMALL_SQUARES] / n) * step;
+}

@@ -1,0 +1,249 @@
+#include "histogram.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "array/subview.h"
+
+/* Counts of a block that another thread makes are added to all counts: worth it while they are few. */
+enum { MAX_SHARED_NBINS = 2048 };
+
+npyx_status npyx_histogram_check(npyx_host *host, const npyx_dtype *dtype, npyx_error *error) {
+    if (npyx_dtype_is_real(dtype))
+        return NPYX_OK;
+    const char *advice = "";
+    npyx_buffer name = {.host = host};
+    npyx_dtype_append_name(dtype, &name);
+    npyx_buffer_append_char(&name, '\0');
+    npyx_status status = npyx_buffer_check(&name, error);
+    if (dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA)
+        advice = "; view = 'i8' takes the counts of its unit";
+    else if (dtype->type == NPYX_STRUCT)
+        advice = "; choose one of its fields with field";
+    if (status == NPYX_OK)
+        status = npyx_fail(error, NPYX_INVALID, -1, "a histogram is one of real numbers, not of %.100s%s",
+                           name.bytes, advice);
+    npyx_buffer_clear(&name);
+    return status;
+}
+
+void npyx_histogram_clear(npyx_histogram *histogram) {
+    npyx_blocks_clear(&histogram->blocks);
+    if (histogram->host == NULL)
+        return;
+    npyx_free(histogram->host, histogram->edges);
+    npyx_free(histogram->host, histogram->counts);
+    *histogram = (npyx_histogram){.host = histogram->host};
+}
+
+/* A pass over all items. Each block is given to take, with what work has made of it, if it was shared. */
+typedef struct pass {
+    npyx_histogram *histogram;
+    npyx_source *source;
+    const npyx_view *view;
+    npyx_work work; /* run is NULL: not shared */
+    void (*take)(struct pass *pass, const uint8_t *items, int64_t nelem, const void *result);
+    void *out;
+} pass;
+
+static npyx_status run_pass(pass *p, npyx_error *error) {
+    npyx_blocks *blocks = &p->histogram->blocks;
+    npyx_reader_rest(&blocks->reader);
+    npyx_status status = npyx_blocks_begin(blocks, p->source, p->view, error);
+    if (status != NPYX_OK)
+        return status;
+    if (p->work.run != NULL && !blocks->is_done)
+        npyx_reader_set_work(&blocks->reader, p->work);
+    while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK)
+        p->take(p, blocks->items, blocks->nelem, blocks->reader.result);
+    npyx_blocks_clear(blocks);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* Limits. */
+
+static void merge_limits(npyx_limits *into, const npyx_limits *from) {
+    for (int is_high = 0; is_high < 2; is_high++) {
+        bool u64 = is_high ? from->u64[1] > into->u64[1] : from->u64[0] < into->u64[0];
+        bool i64 = is_high ? from->i64[1] > into->i64[1] : from->i64[0] < into->i64[0];
+        bool f64 = is_high ? from->f64[1] > into->f64[1] : from->f64[0] < into->f64[0];
+        into->u64[is_high] = u64 ? from->u64[is_high] : into->u64[is_high];
+        into->i64[is_high] = i64 ? from->i64[is_high] : into->i64[is_high];
+        into->f64[is_high] = f64 ? from->f64[is_high] : into->f64[is_high];
+    }
+}
+
+static int64_t nelem_of(const npyx_placing *placing, size_t nbytes) {
+    return (int64_t)(nbytes / npyx_types[placing->type].itemsize);
+}
+
+static void limit_block(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
+    *(npyx_limits *)result = npyx_no_limits;
+    npyx_limit_items(ctx, bytes, nelem_of(ctx, nbytes), result);
+}
+
+static void take_limits(pass *p, const uint8_t *items, int64_t nelem, const void *result) {
+    if (result != NULL)
+        merge_limits(p->out, result);
+    else
+        npyx_limit_items(&p->histogram->placing, items, nelem, p->out);
+}
+
+/* Counts. */
+
+static void count_block(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
+    const npyx_placing *placing = ctx;
+    memset(result, 0, (size_t)(placing->nbins + 1) * sizeof(uint64_t));
+    npyx_place_items(placing, bytes, nelem_of(placing, nbytes), result);
+}
+
+static void take_counts(pass *p, const uint8_t *items, int64_t nelem, const void *result) {
+    const uint64_t *counts = result;
+    uint64_t *out = p->out;
+    if (result == NULL)
+        npyx_place_items(&p->histogram->placing, items, nelem, out);
+    for (int64_t bin = 0; result != NULL && bin <= p->histogram->nbins; bin++)
+        out[bin] += counts[bin];
+}
+
+static void take_patterns(pass *p, const uint8_t *items, int64_t nelem, const void *result) {
+    (void)result;
+    npyx_tally_items(&p->histogram->placing, items, nelem, p->out);
+}
+
+/* The range that the items have. None at all: NumPy's for an empty array, 0 to 1. */
+static npyx_status range_of_limits(npyx_type type, const npyx_limits *limits, npyx_range_end *lo,
+                                   npyx_range_end *hi, npyx_error *error) {
+    bool is_i64 = type == NPYX_I8 && limits->i64[0] <= limits->i64[1];
+    bool is_u64 = type == NPYX_U8 && limits->u64[0] <= limits->u64[1];
+    bool is_integer = type <= NPYX_U8;
+    npyx_range_end *ends[2] = {lo, hi};
+    for (uint64_t k = 0; k < 2; k++) {
+        double real = limits->f64[k];
+        if (is_i64)
+            *ends[k] = (npyx_range_end){true, (uint64_t)limits->i64[k], (double)limits->i64[k]};
+        else if (is_u64)
+            *ends[k] = (npyx_range_end){true, limits->u64[k], (double)limits->u64[k]};
+        else if (limits->f64[0] > limits->f64[1])
+            *ends[k] = (npyx_range_end){true, k, (double)k};
+        else if (!isfinite(real))
+            return npyx_fail(error, NPYX_INVALID, -1,
+                             "there are infinite values; give range_lo and range_hi, between which to count");
+        else if (is_integer)
+            *ends[k] = (npyx_range_end){true, (uint64_t)(int64_t)real, real};
+        else
+            *ends[k] = (npyx_range_end){.real = real};
+    }
+    return NPYX_OK;
+}
+
+static npyx_range_end end_of(npyx_operand operand) {
+    if (operand.is_real)
+        return (npyx_range_end){.real = operand.real};
+    return (npyx_range_end){true, (uint64_t)operand.integer, (double)operand.integer};
+}
+
+/* Room for the result. */
+static npyx_status allocate(npyx_histogram *histogram, int64_t nbins, npyx_error *error) {
+    histogram->nbins = nbins;
+    histogram->edges = npyx_alloc(histogram->host, (size_t)(nbins + 1) * sizeof histogram->edges[0]);
+    histogram->counts = npyx_alloc_zeroed(histogram->host, (size_t)(nbins + 1) * sizeof histogram->counts[0]);
+    bool is_there = histogram->edges != NULL && histogram->counts != NULL;
+    return is_there ? NPYX_OK : npyx_fail_nomem(error);
+}
+
+static void place_by_edges(npyx_histogram *histogram, const npyx_bins *bins) {
+    npyx_placing *placing = &histogram->placing;
+    memcpy(histogram->edges, bins->edges, (size_t)(bins->nbins + 1) * sizeof bins->edges[0]);
+    placing->nbins = bins->nbins;
+    placing->edges = histogram->edges;
+    placing->lo = bins->edges[0];
+    placing->hi = bins->edges[bins->nbins];
+    bool is_signed = placing->type == NPYX_I8;
+    placing->integer_edges = is_signed ? bins->integer_edges : NULL;
+    placing->integer_lo = is_signed ? (uint64_t)INT64_MIN : 0;
+    placing->integer_hi = is_signed ? (uint64_t)INT64_MAX : UINT64_MAX;
+}
+
+/* Says how items go into bins, looking for their limits when nothing else gives the range. */
+static npyx_status prepare(pass *p, const npyx_bins *bins, const npyx_tally *t, npyx_error *error) {
+    npyx_histogram *histogram = p->histogram;
+    npyx_placing *placing = &histogram->placing;
+    npyx_limits limits = npyx_no_limits;
+    npyx_range_end lo = {0}, hi = {0};
+    npyx_status status = NPYX_OK;
+    if (bins->edges != NULL) {
+        place_by_edges(histogram, bins);
+        return NPYX_OK;
+    }
+    if (bins->has_range) {
+        lo = end_of(bins->lo);
+        hi = end_of(bins->hi);
+    } else if (t->npatterns > 0) {
+        npyx_limit_tally(t, placing->type, &limits);
+    } else {
+        p->work = (npyx_work){.run = limit_block, .ctx = placing, .result_nbytes = sizeof limits};
+        p->take = take_limits;
+        p->out = &limits;
+        status = run_pass(p, error);
+    }
+    if (status == NPYX_OK && !bins->has_range)
+        status = range_of_limits(placing->type, &limits, &lo, &hi, error);
+    if (status != NPYX_OK)
+        return status;
+    return npyx_placing_init_uniform(placing, lo, hi, bins->has_range, bins->nbins, histogram->edges, error);
+}
+
+static npyx_status make_tally(pass *p, npyx_tally *t, npyx_error *error) {
+    size_t itemsize = npyx_types[p->histogram->placing.type].itemsize;
+    if (itemsize > 2)
+        return NPYX_OK;
+    t->npatterns = (size_t)1 << 8 * itemsize;
+    t->counts = npyx_alloc_zeroed(p->histogram->host, t->npatterns * sizeof t->counts[0]);
+    if (t->counts == NULL)
+        return npyx_fail_nomem(error);
+    p->take = take_patterns;
+    p->out = t->counts;
+    return run_pass(p, error);
+}
+
+static npyx_status count(pass *p, const npyx_tally *t, npyx_error *error) {
+    npyx_histogram *histogram = p->histogram;
+    if (t->npatterns > 0) {
+        npyx_place_tally(t, &histogram->placing, histogram->counts);
+        return NPYX_OK;
+    }
+    p->work = (npyx_work){0};
+    if (histogram->nbins <= MAX_SHARED_NBINS)
+        p->work = (npyx_work){.run = count_block,
+                              .ctx = &histogram->placing,
+                              .result_nbytes = (size_t)(histogram->nbins + 1) * sizeof(uint64_t)};
+    p->take = take_counts;
+    p->out = histogram->counts;
+    return run_pass(p, error);
+}
+
+npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins, npyx_source *source,
+                                const npyx_view *view, npyx_error *error) {
+    npyx_view sorted = *view; /* which comes first counts for nothing */
+    pass p = {.histogram = histogram, .source = source, .view = &sorted};
+    npyx_tally t = {0};
+    if (npyx_view_nelem(view) > 0)
+        npyx_view_sort_axes(&sorted);
+    npyx_histogram_clear(histogram);
+    histogram->placing =
+        (npyx_placing){.type = view->dtype->type, .is_big_endian = view->dtype->is_big_endian};
+    npyx_status status = npyx_histogram_check(histogram->host, view->dtype, error);
+    if (status == NPYX_OK)
+        status = allocate(histogram, bins->nbins, error);
+    if (status == NPYX_OK)
+        status = make_tally(&p, &t, error);
+    if (status == NPYX_OK)
+        status = prepare(&p, bins, &t, error);
+    if (status == NPYX_OK)
+        status = count(&p, &t, error);
+    npyx_free(histogram->host, t.counts);
+    npyx_blocks_clear(&histogram->blocks);
+    histogram->placing.integer_edges = NULL;
+    return status;
+}

@@ -1,0 +1,201 @@
+/* Bins as they are asked for. */
+#include "histogram.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "text/number_text.h"
+
+npyx_status npyx_bins_set_count(npyx_bins *bins, int64_t nbins, npyx_error *error) {
+    if (nbins < 1)
+        return npyx_fail(error, NPYX_INVALID, -1, "bins is %" PRId64 "; there is to be at least 1", nbins);
+    if (nbins > NPYX_MAX_NBINS)
+        return npyx_fail(error, NPYX_INVALID, -1, "bins is %" PRId64 "; there can be at most %d", nbins,
+                         NPYX_MAX_NBINS);
+    bins->nbins = nbins;
+    return NPYX_OK;
+}
+
+/* Less than, equal to or greater than 0, exactly. */
+static int compare_mixed(int64_t integer, double real) {
+    if (real >= 0x1p63)
+        return -1;
+    if (real < -0x1p63)
+        return 1;
+    int64_t truncated = (int64_t)real;
+    if (integer != truncated)
+        return integer < truncated ? -1 : 1;
+    double rest = real - (double)truncated;
+    return (rest < 0) - (rest > 0);
+}
+
+static int compare(npyx_operand a, npyx_operand b) {
+    if (a.is_real && b.is_real)
+        return (a.real > b.real) - (a.real < b.real);
+    if (a.is_real)
+        return -compare_mixed(b.integer, a.real);
+    if (b.is_real)
+        return compare_mixed(a.integer, b.real);
+    return (a.integer > b.integer) - (a.integer < b.integer);
+}
+
+static const char *operand_text(npyx_operand operand, char text[NPYX_NUMBER_TEXT_NBYTES + 1]) {
+    size_t nbytes =
+        operand.is_real ? npyx_text_f64(operand.real, text) : npyx_text_i64(operand.integer, text);
+    text[nbytes] = '\0';
+    return text;
+}
+
+npyx_status npyx_bins_set_range(npyx_bins *bins, npyx_operand lo, npyx_operand hi, npyx_error *error) {
+    char texts[2][NPYX_NUMBER_TEXT_NBYTES + 1];
+    if (bins->edges != NULL)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "bins gives the edges already; leave range_lo and range_hi out");
+    if ((lo.is_real && !isfinite(lo.real)) || (hi.is_real && !isfinite(hi.real)))
+        return npyx_fail(error, NPYX_INVALID, -1, "range_lo and range_hi are to be finite");
+    if (compare(lo, hi) > 0)
+        return npyx_fail(error, NPYX_INVALID, -1, "range_lo (%s) is greater than range_hi (%s)",
+                         operand_text(lo, texts[0]), operand_text(hi, texts[1]));
+    bins->has_range = true;
+    bins->lo = lo;
+    bins->hi = hi;
+    return NPYX_OK;
+}
+
+void npyx_bins_clear(npyx_bins *bins) {
+    if (bins->host == NULL)
+        return;
+    npyx_free(bins->host, bins->edges);
+    npyx_free(bins->host, bins->integer_edges);
+    *bins = (npyx_bins){.host = bins->host};
+}
+
+/* A walk over the text of edges. */
+typedef struct parser {
+    const char *text; /* with a NUL behind it */
+    size_t nbytes;
+    size_t off;
+    npyx_error *error;
+} parser;
+
+static void skip_blanks(parser *p) {
+    p->off += strspn(p->text + p->off, " \t\r\n");
+}
+
+static bool take(parser *p, const char *text) {
+    size_t nbytes = strlen(text);
+    if (strncmp(p->text + p->off, text, nbytes) != 0)
+        return false;
+    p->off += nbytes;
+    return true;
+}
+
+static bool take_edge(parser *p, double *edge, int64_t *integer, bool *is_integer) {
+    *integer = 0;
+    *is_integer = false;
+    if (take(p, "Infinity")) {
+        *edge = (double)INFINITY;
+        return true;
+    }
+    if (take(p, "-Infinity")) {
+        *edge = -(double)INFINITY;
+        return true;
+    }
+    npyx_number number;
+    size_t nbytes = npyx_number_read(p->text + p->off, p->nbytes - p->off, &number);
+    if (nbytes == 0)
+        return false;
+    *edge = npyx_number_to_f64(&number);
+    *is_integer = number.form == NPYX_NUMBER_I64;
+    *integer = number.i64;
+    p->off += nbytes;
+    return true;
+}
+
+/* Every edge but the last has a comma behind it. */
+static int64_t most_edges(const parser *p) {
+    int64_t nedges = 1;
+    for (size_t off = 0; off < p->nbytes; off++)
+        nedges += p->text[off] == ',';
+    return nedges;
+}
+
+static npyx_status fail_syntax(const parser *p) {
+    return npyx_fail(p->error, NPYX_INVALID, (int64_t)p->off,
+                     "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
+}
+
+/* Takes what stands between the brackets; *is_exact: all were integers. */
+static npyx_status take_edges(parser *p, npyx_bins *bins, int64_t *nedges, bool *is_exact) {
+    *nedges = 0;
+    *is_exact = true;
+    skip_blanks(p);
+    if (take(p, "]"))
+        return NPYX_OK;
+    do {
+        int64_t i = (*nedges)++;
+        bool is_integer = false;
+        skip_blanks(p);
+        size_t off = p->off;
+        if (!take_edge(p, &bins->edges[i], &bins->integer_edges[i], &is_integer))
+            return fail_syntax(p);
+        *is_exact = *is_exact && is_integer;
+        bool is_less = i > 0 && (*is_exact ? bins->integer_edges[i] < bins->integer_edges[i - 1]
+                                           : bins->edges[i] < bins->edges[i - 1]);
+        if (is_less)
+            return npyx_fail(p->error, NPYX_INVALID, (int64_t)off,
+                             "the edges in bins do not increase: number %" PRId64
+                             " (from 0, at byte %zu of the text) is less than the one before",
+                             i, off);
+        skip_blanks(p);
+    } while (take(p, ","));
+    return take(p, "]") ? NPYX_OK : fail_syntax(p);
+}
+
+static npyx_status refuse_estimators(const char *text, npyx_error *error) {
+    static const char *const names[] = {"auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0)
+            return npyx_fail(
+                error, NPYX_INVALID, -1,
+                "bins = '%s' is one of NumPy's estimators, which are not computed; give a number "
+                "of bins or their edges",
+                names[i]);
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, npyx_error *error) {
+    parser p = {.text = text, .nbytes = nbytes, .error = error};
+    int64_t nedges = most_edges(&p);
+    bool is_exact = false;
+    npyx_status status = refuse_estimators(text, error);
+    if (status != NPYX_OK)
+        return status;
+    skip_blanks(&p);
+    if (!take(&p, "["))
+        return fail_syntax(&p);
+    if (nedges > NPYX_MAX_NBINS + 1)
+        return npyx_fail(error, NPYX_INVALID, -1, "bins has %" PRId64 " edges; there can be at most %d bins",
+                         nedges, NPYX_MAX_NBINS);
+    bins->edges = npyx_alloc(bins->host, (size_t)nedges * sizeof bins->edges[0]);
+    bins->integer_edges = npyx_alloc(bins->host, (size_t)nedges * sizeof bins->integer_edges[0]);
+    if (bins->edges == NULL || bins->integer_edges == NULL)
+        return npyx_fail_nomem(error);
+    status = take_edges(&p, bins, &nedges, &is_exact);
+    if (status != NPYX_OK)
+        return status;
+    skip_blanks(&p);
+    if (p.off != nbytes)
+        return fail_syntax(&p);
+    if (nedges < 2)
+        return npyx_fail(error, NPYX_INVALID, -1, "bins has %" PRId64 " %s; a bin needs two", nedges,
+                         nedges == 1 ? "edge" : "edges");
+    bins->nbins = nedges - 1;
+    if (!is_exact) {
+        npyx_free(bins->host, bins->integer_edges);
+        bins->integer_edges = NULL;
+    }
+    return NPYX_OK;
+}

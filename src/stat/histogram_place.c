@@ -1,0 +1,229 @@
+/* The inner loops over items: a chunk is loaded, its bins are found, its bins are counted. */
+#include "histogram_place.h"
+
+#include <math.h>
+
+#include "base/bytes.h"
+#include "item/convert_block.h"
+
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+enum { CHUNK_NELEM = 512 };
+
+_Static_assert(CHUNK_NELEM % NPYX_BLOCK_NELEM == 0, "a chunk is so many blocks");
+
+typedef union chunk {
+    double f64[CHUNK_NELEM];
+    float f32[CHUNK_NELEM];
+    int64_t i64[CHUNK_NELEM];
+} chunk;
+
+const npyx_limits npyx_no_limits = {
+    .u64 = {UINT64_MAX, 0}, .i64 = {INT64_MAX, INT64_MIN}, .f64 = {(double)INFINITY, -(double)INFINITY}};
+
+/* A loop of its own for each byte order, so that compilers vectorise the native one. */
+#define LOAD(is_big_endian, item_nbytes, load, target, expression)                                           \
+    if (is_big_endian) {                                                                                     \
+        for (size_t i = 0; i < nelem; i++, items += (item_nbytes))                                           \
+            (target)[i] = (expression)(load(items, true));                                                   \
+    } else {                                                                                                 \
+        for (size_t i = 0; i < nelem; i++, items += (item_nbytes))                                           \
+            (target)[i] = (expression)(load(items, false));                                                  \
+    }
+
+/* Any type, at the speed of its conversion. */
+static void load_by_blocks(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
+    size_t itemsize = npyx_types[placing->type].itemsize;
+    npyx_block_load *load = npyx_block_loader(placing->type, NPYX_FORM_F64);
+    uint8_t parts[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES] = {0};
+    for (size_t first = 0; first < nelem; first += NPYX_BLOCK_NELEM) {
+        size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
+        npyx_block block;
+        memcpy(parts, items + first * itemsize, count * itemsize);
+        if (placing->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN)
+            npyx_block_swap(placing->type, parts);
+        load(parts, &block);
+        memcpy(out + first, block.f64, count * sizeof out[0]);
+    }
+}
+
+/* Items as doubles. */
+static void load_reals(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
+    bool is_big_endian = placing->is_big_endian;
+    switch (placing->type) {
+    case NPYX_F8: LOAD(is_big_endian, 8, npyx_load_f64, out, double) break;
+    case NPYX_F4: LOAD(is_big_endian, 4, npyx_load_f32, out, double) break;
+    case NPYX_I4: LOAD(is_big_endian, 4, npyx_load_u32, out, int32_t) break;
+    case NPYX_U4: LOAD(is_big_endian, 4, npyx_load_u32, out, double) break;
+    default: load_by_blocks(placing, items, nelem, out);
+    }
+}
+
+static void load_i64(const npyx_placing *placing, const uint8_t *items, size_t nelem, int64_t *out) {
+    LOAD(placing->is_big_endian, 8, npyx_load_u64, out, int64_t)
+}
+
+/* Items of 8 bytes as doubles, and as NaN where they are out of bounds that a double may not hold. */
+static void load_bounded(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
+    int64_t integers[CHUNK_NELEM];
+    const int64_t lo = (int64_t)placing->integer_lo, hi = (int64_t)placing->integer_hi;
+    const uint64_t unsigned_lo = placing->integer_lo, unsigned_hi = placing->integer_hi;
+    load_i64(placing, items, nelem, integers);
+    if (placing->type == NPYX_I8) {
+        for (size_t i = 0; i < nelem; i++)
+            out[i] = integers[i] >= lo && integers[i] <= hi ? (double)integers[i] : (double)NAN;
+    } else {
+        for (size_t i = 0; i < nelem; i++) {
+            uint64_t item = (uint64_t)integers[i];
+            out[i] = item >= unsigned_lo && item <= unsigned_hi ? (double)item : (double)NAN;
+        }
+    }
+}
+
+/*
+ * The bins of values in one precision; see npyx_place, whose answers these are when the placing is regular.
+ * First the indices, of a whole chunk whatever nelem, so that compilers vectorise it; then the corrections,
+ * without a branch, because values fall where they like. What is out of the range has an index of no meaning,
+ * that stays inside of the edges all the same.
+ */
+#define PLACE_REGULAR(name, real)                                                                            \
+    static void name(const npyx_placing *placing, const real *values, size_t nelem, int32_t *bins) {         \
+        const real lo = (real)placing->lo, hi = (real)placing->hi;                                           \
+        const real first = (real)placing->first, norm = (real)placing->norm;                                 \
+        const real last = (real)(placing->nbins - 1);                                                        \
+        const double *edges = placing->edges;                                                                \
+        const int32_t nbins = (int32_t)placing->nbins;                                                       \
+        for (size_t i = 0; i < CHUNK_NELEM; i++) {                                                           \
+            real difference = values[i] - first;                                                             \
+            real place = difference * norm;                                                                  \
+            place = place > 0 ? place : 0;                                                                   \
+            bins[i] = (int32_t)(place < last ? place : last);                                                \
+        }                                                                                                    \
+        for (size_t i = 0; i < nelem; i++) {                                                                 \
+            int32_t bin = bins[i], outside = nbins;                                                          \
+            int32_t is_within = (values[i] >= lo) & (values[i] <= hi);                                       \
+            bin -= (double)values[i] < edges[bin];                                                           \
+            bin += ((double)values[i] >= edges[bin + 1]) & (bin != nbins - 1);                               \
+            bins[i] = outside ^ ((outside ^ bin) & -is_within);                                              \
+        }                                                                                                    \
+    }
+
+PLACE_REGULAR(place_f64, double)
+PLACE_REGULAR(place_f32, float)
+
+/* The last of nbins edges that is not above the value, without a branch; the first when all are above. */
+#define FIND_BIN(edges, nbins, value, bin)                                                                   \
+    (bin) = 0;                                                                                               \
+    for (int32_t nleft = (nbins); nleft > 1; nleft -= nleft / 2)                                             \
+        (bin) += (edges)[(bin) + nleft / 2] <= (value) ? nleft / 2 : 0;
+
+#define PLACE_BY_EDGES(name, number, edges_member)                                                           \
+    static void name(const npyx_placing *placing, const number *values, size_t nelem, int32_t *bins) {       \
+        const number *edges = placing->edges_member;                                                         \
+        const int32_t nbins = (int32_t)placing->nbins;                                                       \
+        for (size_t i = 0; i < nelem; i++) {                                                                 \
+            int32_t bin;                                                                                     \
+            FIND_BIN(edges, nbins, values[i], bin)                                                           \
+            bins[i] = values[i] >= edges[0] && values[i] <= edges[nbins] ? bin : nbins;                      \
+        }                                                                                                    \
+    }
+
+PLACE_BY_EDGES(place_by_edges, double, edges)
+PLACE_BY_EDGES(place_by_integer_edges, int64_t, integer_edges)
+
+/* Fills in the bins of at most a chunk of items. */
+static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_t nelem, int32_t *bins) {
+    chunk values;
+    bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
+    if (nelem < CHUNK_NELEM) /* the fast loops look at all of it */
+        memset(&values, 0, sizeof values);
+    if (!placing->is_uniform && placing->integer_edges != NULL) {
+        load_i64(placing, items, nelem, values.i64);
+        place_by_integer_edges(placing, values.i64, nelem, bins);
+        return;
+    }
+    if (placing->is_regular && placing->product == NPYX_PRECISION_F4) {
+        LOAD(placing->is_big_endian, 4, npyx_load_f32, values.f32, float)
+        place_f32(placing, values.f32, nelem, bins);
+        return;
+    }
+    if (is_wide)
+        load_bounded(placing, items, nelem, values.f64);
+    else
+        load_reals(placing, items, nelem, values.f64);
+    if (!placing->is_uniform) {
+        place_by_edges(placing, values.f64, nelem, bins);
+    } else if (placing->is_regular) {
+        place_f64(placing, values.f64, nelem, bins);
+    } else {
+        for (size_t i = 0; i < nelem; i++)
+            bins[i] = (int32_t)npyx_place(placing, values.f64[i]);
+    }
+}
+
+void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts) {
+    size_t itemsize = npyx_types[placing->type].itemsize;
+    int32_t bins[CHUNK_NELEM];
+    while (nelem > 0) {
+        size_t count = nelem < CHUNK_NELEM ? (size_t)nelem : CHUNK_NELEM;
+        place_chunk(placing, items, count, bins);
+        for (size_t i = 0; i < count; i++)
+            counts[bins[i]]++;
+        items += count * itemsize;
+        nelem -= (int64_t)count;
+    }
+}
+
+/* Several running limits at once, because one comparison waits for the one before. A NaN compares as false
+ * and so stays out. */
+enum { NLANES = 8 };
+
+#define LIMIT(name, number, greatest, least)                                                                 \
+    static void name(const number *values, size_t nelem, number limits[2]) {                                 \
+        number low[NLANES], high[NLANES];                                                                    \
+        for (size_t k = 0; k < NLANES; k++) {                                                                \
+            low[k] = (greatest);                                                                             \
+            high[k] = (least);                                                                               \
+        }                                                                                                    \
+        for (size_t i = 0; i + NLANES <= nelem; i += NLANES) {                                               \
+            for (size_t k = 0; k < NLANES; k++) {                                                            \
+                low[k] = values[i + k] < low[k] ? values[i + k] : low[k];                                    \
+                high[k] = values[i + k] > high[k] ? values[i + k] : high[k];                                 \
+            }                                                                                                \
+        }                                                                                                    \
+        for (size_t i = nelem - nelem % NLANES; i < nelem; i++) {                                            \
+            low[0] = values[i] < low[0] ? values[i] : low[0];                                                \
+            high[0] = values[i] > high[0] ? values[i] : high[0];                                             \
+        }                                                                                                    \
+        for (size_t k = 0; k < NLANES; k++) {                                                                \
+            limits[0] = low[k] < limits[0] ? low[k] : limits[0];                                             \
+            limits[1] = high[k] > limits[1] ? high[k] : limits[1];                                           \
+        }                                                                                                    \
+    }
+
+LIMIT(limit_f64, double, (double)INFINITY, -(double)INFINITY)
+LIMIT(limit_i64, int64_t, INT64_MAX, INT64_MIN)
+LIMIT(limit_u64, uint64_t, UINT64_MAX, 0)
+
+void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, npyx_limits *limits) {
+    size_t itemsize = npyx_types[placing->type].itemsize;
+    chunk values;
+    while (nelem > 0) {
+        size_t count = nelem < CHUNK_NELEM ? (size_t)nelem : CHUNK_NELEM;
+        bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
+        if (is_wide)
+            load_i64(placing, items, count, values.i64);
+        else
+            load_reals(placing, items, count, values.f64);
+        if (!is_wide)
+            limit_f64(values.f64, count, limits->f64);
+        else if (placing->type == NPYX_I8)
+            limit_i64(values.i64, count, limits->i64);
+        else
+            limit_u64((const uint64_t *)values.i64, count, limits->u64);
+        items += count * itemsize;
+        nelem -= (int64_t)count;
+    }
+}

@@ -1,0 +1,82 @@
+/*
+ * Where numpy.histogram puts a value, and the inner loops over items.
+ */
+#ifndef NPYX_HISTOGRAM_PLACE_H
+#define NPYX_HISTOGRAM_PLACE_H
+
+#include "array/dtype.h"
+#include "item/filter.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The precisions of NumPy's arithmetic, narrow to wide. */
+typedef enum npyx_precision { NPYX_PRECISION_F2, NPYX_PRECISION_F4, NPYX_PRECISION_F8 } npyx_precision;
+
+/* A double rounded once to a precision. */
+double npyx_precision_round(npyx_precision precision, double value);
+
+/* An end of a range, as NumPy's scalars have it. */
+typedef struct npyx_range_end {
+    bool is_integer;
+    uint64_t bits; /* of an integer: two's complement, or a uint64 */
+    double real;   /* of an integer too, rounded */
+} npyx_range_end;
+
+/* The least and the greatest of items, NaN left out. One of the three pairs counts: u64 for u8, i64 for i8,
+ * f64 for all other types. None was seen when the first of a pair is greater than the second. */
+typedef struct npyx_limits {
+    uint64_t u64[2];
+    int64_t i64[2];
+    double f64[2];
+} npyx_limits;
+
+extern const npyx_limits npyx_no_limits;
+
+/* How items go into bins. Constant while items are placed. */
+typedef struct npyx_placing {
+    npyx_type type;
+    bool is_big_endian;
+    int64_t nbins;
+    const double *edges;          /* nbins + 1, borrowed */
+    const int64_t *integer_edges; /* the same for i8 items, when edges were given as integers; borrowed */
+    /* Of bins of one width, else false. Values from lo to hi, both included, are counted. */
+    bool is_uniform;
+    double lo, hi;
+    uint64_t integer_lo, integer_hi; /* of i8 and u8 items the same, exact and as bits */
+    /* ((value - first) in one precision * norm in another) is the bin, or next to it */
+    double first, norm;
+    npyx_precision difference, product;
+    bool is_computable; /* else values are placed by the edges alone */
+    bool is_regular;    /* the fast loops may be used: no index can lie outside */
+} npyx_placing;
+
+/* Makes a placing for nbins bins of one width from lo to hi, and their edges, of which there is room for
+ * nbins + 1. is_given: the range was given, and not found. type and is_big_endian are set before.
+ * NPYX_INVALID when hi - lo is no finite number. */
+npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, npyx_range_end hi,
+                                      bool is_given, int64_t nbins, double *edges, npyx_error *error);
+
+/* The bin of a value that is exact in a double; nbins when it is in none. */
+int64_t npyx_place(const npyx_placing *placing, double value);
+
+/* Counts nelem items, one after the other at any alignment, into nbins + 1 counts, the last for those that
+ * are in no bin. */
+void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts);
+
+/* Widens limits to items. Of the placing only type and is_big_endian are looked at. */
+void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, npyx_limits *limits);
+
+/* Items of at most 16 bits: how many there are of each pattern, from which limits and counts follow. */
+typedef struct npyx_tally {
+    size_t npatterns;
+    uint64_t *counts; /* by pattern in the host's byte order */
+} npyx_tally;
+
+/* Counts items by pattern; finds their limits; counts them by bin, as npyx_place_items does. */
+void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts);
+void npyx_limit_tally(const npyx_tally *tally, npyx_type type, npyx_limits *limits);
+void npyx_place_tally(const npyx_tally *tally, const npyx_placing *placing, uint64_t *counts);
+
+#pragma GCC visibility pop
+
+#endif

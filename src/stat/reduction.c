@@ -1,0 +1,411 @@
+#include "reduction.h"
+
+#include <string.h>
+#include <zlib.h>
+
+#include "array/subview.h"
+#include "item/element.h"
+
+enum {
+    /* statistics of about as many coordinates and fields are made at a time */
+    GROUP_NSTATS = 4096,
+    /* of one field are gathered at a time, or as many items as fit, but one at least */
+    GATHERED_NELEM = NPYX_CHUNK_NELEM,
+    GATHERED_NBYTES = 1 << 18
+};
+
+/* ---- fields ---- */
+
+static npyx_status add_leaf(npyx_reduction *r, const char *name, const npyx_view *view, npyx_error *error) {
+    npyx_leaf *leaf = &r->leaves[r->nleaves++];
+    size_t nbytes = strlen(name);
+    leaf->name = npyx_arena_copy(&r->arena, name, nbytes);
+    leaf->view = *view;
+    leaf->nelem = npyx_view_nelem(view);
+    return leaf->name == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+}
+
+static int count_leaves(const npyx_dtype *dtype) {
+    int nleaves = 0;
+    if (dtype->type != NPYX_STRUCT)
+        return 1;
+    for (int i = 0; i < dtype->nfields; i++)
+        nleaves += dtype->fields[i].is_padding ? 0 : count_leaves(dtype->fields[i].dtype);
+    return nleaves;
+}
+
+/* Finds the leaves below the view's dtype. path holds the name so far. Recurses once a level of nesting; the
+ * view is as it was in the end. */
+static npyx_status find_leaves(npyx_reduction *r, npyx_view *view, npyx_buffer *path, npyx_error *error) {
+    const npyx_view_level level = npyx_view_level_of(view);
+    if (level.dtype->type != NPYX_STRUCT) {
+        npyx_buffer_append_char(path, '\0');
+        npyx_status status = npyx_buffer_check(path, error);
+        return status == NPYX_OK ? add_leaf(r, path->bytes, view, error) : status;
+    }
+    size_t kept_nbytes = path->nbytes;
+    for (int i = 0; i < level.dtype->nfields; i++) {
+        const npyx_field *field = &level.dtype->fields[i];
+        if (field->is_padding)
+            continue;
+        npyx_status status = npyx_view_enter_field(view, field, error);
+        if (status != NPYX_OK)
+            return status;
+        path->nbytes = kept_nbytes;
+        if (kept_nbytes > 0)
+            npyx_buffer_append_char(path, '.');
+        npyx_buffer_append(path, field->name, field->name_nbytes);
+        status = find_leaves(r, view, path, error);
+        npyx_view_return_to(view, &level);
+        if (status != NPYX_OK)
+            return status;
+    }
+    path->nbytes = kept_nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status list_leaves(npyx_reduction *r, npyx_error *error) {
+    int nleaves = count_leaves(r->view.dtype);
+    r->leaves = npyx_arena_alloc(&r->arena, (size_t)nleaves * sizeof r->leaves[0]);
+    if (r->leaves == NULL)
+        return npyx_fail_nomem(error);
+    npyx_view item = {.dtype = r->view.dtype};
+    npyx_buffer path = {.host = r->host};
+    npyx_status status = find_leaves(r, &item, &path, error);
+    npyx_buffer_clear(&path);
+    return status;
+}
+
+/* ---- groups ---- */
+
+/* How many statistics there are for one coordinate beyond the kept axis `axis` and for all behind it. */
+static int64_t ncoordinates_behind(const npyx_reduction *r, int axis) {
+    int64_t n = 1;
+    for (int behind = axis + 1; behind < r->view.ndim; behind++)
+        n *= r->is_kept[behind] ? r->view.shape[behind] : 1;
+    return n;
+}
+
+/* Narrows *group to the next coordinates: all of the axes kept behind one, a range along that one, and a
+ * single index along those before. */
+static void next_group(npyx_reduction *r, npyx_view *group) {
+    int64_t most = GROUP_NSTATS / r->nleaves;
+    int64_t rest = r->first_coordinate;
+    most = most < 1 ? 1 : most;
+    *group = r->view;
+    r->group_ncoordinates = 1;
+    for (int axis = 0; axis < r->view.ndim; axis++) {
+        if (!r->is_kept[axis])
+            continue;
+        int64_t nbehind = ncoordinates_behind(r, axis);
+        int64_t index = rest / nbehind;
+        rest %= nbehind;
+        bool is_range = nbehind <= most;
+        int64_t nindices = is_range ? most / nbehind : 1;
+        if (nindices > r->view.shape[axis] - index)
+            nindices = r->view.shape[axis] - index;
+        group->off += index * group->strides[axis];
+        group->shape[axis] = nindices;
+        r->group_ncoordinates = nindices * nbehind;
+        if (is_range)
+            return;
+    }
+}
+
+/* ---- items to statistics ---- */
+
+/* Where the items of a block go. The axes at the end that are all kept, or all reduced, make runs: those of
+ * reduced ones go to one coordinate, those of kept ones side by side. */
+typedef struct distribution {
+    npyx_reduction *reduction;
+    const npyx_view *group;
+    bool run_is_kept;
+    int64_t run_nelem;
+    int64_t repeat_nruns; /* runs of kept axes that go to the same coordinates one after the other */
+    int outer_ndim;       /* axes before those of the run */
+    const uint8_t *items;
+} distribution;
+
+static void plan_distribution(npyx_reduction *r, const npyx_view *group, distribution *d) {
+    int axis = group->ndim;
+    *d = (distribution){.reduction = r, .group = group, .run_nelem = 1, .repeat_nruns = 1};
+    d->run_is_kept = axis > 0 && r->is_kept[axis - 1];
+    while (axis > 0 && r->is_kept[axis - 1] == d->run_is_kept)
+        d->run_nelem *= group->shape[--axis];
+    d->outer_ndim = axis;
+    while (d->run_is_kept && axis > 0 && !r->is_kept[axis - 1])
+        d->repeat_nruns *= group->shape[--axis];
+}
+
+/* The coordinate in the group that a run begins at. */
+static int64_t coordinate_of_run(const distribution *d, int64_t run) {
+    int64_t coordinate = 0, factor = d->run_is_kept ? d->run_nelem : 1;
+    for (int axis = d->outer_ndim - 1; axis >= 0; axis--) {
+        int64_t index = run % d->group->shape[axis];
+        run /= d->group->shape[axis];
+        if (d->reduction->is_kept[axis]) {
+            coordinate += index * factor;
+            factor *= d->group->shape[axis];
+        }
+    }
+    return coordinate;
+}
+
+/* What is done with a leaf's items, gathered. */
+typedef void consume(void *ctx, uint8_t *items, int64_t nelem);
+
+static void add_to_stats(void *ctx, uint8_t *items, int64_t nelem) {
+    npyx_stats_add(ctx, items, nelem);
+}
+
+/* Where item k of a leaf lies in its item. */
+static int64_t leaf_off(const npyx_leaf *leaf, int64_t k) {
+    int64_t off = leaf->view.off;
+    for (int axis = leaf->view.ndim - 1; axis >= 0; axis--) {
+        off += k % leaf->view.shape[axis] * leaf->view.strides[axis];
+        k /= leaf->view.shape[axis];
+    }
+    return off;
+}
+
+/* Gathers one leaf of nelem items that lie stride_nbytes apart. */
+static void gather(npyx_reduction *r, const npyx_leaf *leaf, const uint8_t *items, int64_t nelem,
+                   int64_t stride_nbytes, consume *consume, void *ctx) {
+    int64_t itemsize = leaf->view.dtype->itemsize, ngathered = 0;
+    uint8_t *out = (uint8_t *)r->gathered.bytes;
+    for (int64_t i = 0; i < nelem && itemsize > 0; i++, items += stride_nbytes) {
+        for (int64_t k = 0; k < leaf->nelem; k++) {
+            memcpy(out + ngathered * itemsize, items + leaf_off(leaf, k), (size_t)itemsize);
+            if (++ngathered < r->gathered_nelem)
+                continue;
+            consume(ctx, out, ngathered);
+            ngathered = 0;
+        }
+    }
+    if (itemsize == 0) /* as many as are claimed, which is no work */
+        ngathered = leaf->nelem > 0 && nelem > INT64_MAX / leaf->nelem ? INT64_MAX : nelem * leaf->nelem;
+    consume(ctx, out, ngathered);
+}
+
+/* Adds nelem items to every leaf of a coordinate. */
+static void add_items(npyx_reduction *r, int64_t coordinate, const uint8_t *items, int64_t nelem,
+                      int64_t stride_nbytes) {
+    npyx_stats *stats = &r->stats[coordinate * r->nleaves];
+    if (r->view.dtype->type != NPYX_STRUCT && stride_nbytes == r->view.dtype->itemsize) {
+        npyx_stats_add(stats, items, nelem);
+        return;
+    }
+    for (int leaf = 0; leaf < r->nleaves; leaf++)
+        gather(r, &r->leaves[leaf], items, nelem, stride_nbytes, add_to_stats, &stats[leaf]);
+}
+
+/* Adds part of a run, from item `from` to before `to`, of nruns runs that begin at the same coordinate. */
+static void add_runs(const distribution *d, int64_t run, int64_t nruns, int64_t from, int64_t to,
+                     const uint8_t *items) {
+    npyx_reduction *r = d->reduction;
+    int64_t coordinate = coordinate_of_run(d, run);
+    int64_t itemsize = r->view.dtype->itemsize;
+    if (!d->run_is_kept) {
+        add_items(r, coordinate, items, to - from, itemsize);
+        return;
+    }
+    for (int64_t i = from; i < to; i++)
+        add_items(r, coordinate + i, items + (i - from) * itemsize, nruns, d->run_nelem * itemsize);
+}
+
+/* Distributes items, the first of which is number position in the group's C order. */
+static void distribute(const distribution *d, int64_t position, const uint8_t *items, int64_t nelem) {
+    int64_t itemsize = d->reduction->view.dtype->itemsize;
+    while (nelem > 0) {
+        int64_t run = position / d->run_nelem, from = position % d->run_nelem;
+        int64_t nruns = 1, to = d->run_nelem - from < nelem ? d->run_nelem : from + nelem;
+        if (from == 0 && d->run_is_kept && nelem >= d->run_nelem) { /* whole rows */
+            int64_t nleft = d->repeat_nruns - run % d->repeat_nruns;
+            nruns = nelem / d->run_nelem < nleft ? nelem / d->run_nelem : nleft;
+        }
+        add_runs(d, run, nruns, from, to, items);
+        int64_t nadded = nruns > 1 ? nruns * d->run_nelem : to - from;
+        position += nadded;
+        items += nadded * itemsize;
+        nelem -= nadded;
+    }
+}
+
+/* ---- checksums ---- */
+
+typedef struct checksum {
+    const npyx_dtype *dtype;
+    uint32_t *crc32;
+} checksum;
+
+/* Equal items have equal bytes in little-endian order. */
+static void extend_crc32(void *ctx, uint8_t *items, int64_t nelem) {
+    const checksum *sum = ctx;
+    npyx_element_swap(sum->dtype, items, nelem);
+    *sum->crc32 = (uint32_t)crc32_z(*sum->crc32, items, (size_t)(nelem * sum->dtype->itemsize));
+}
+
+static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t nelem) {
+    const npyx_dtype *dtype = r->view.dtype;
+    if (dtype->type != NPYX_STRUCT && !npyx_element_needs_swap(dtype)) {
+        r->crc32[0] = (uint32_t)crc32_z(r->crc32[0], items, (size_t)(nelem * dtype->itemsize));
+        return;
+    }
+    for (int i = 0; i < r->nleaves; i++) {
+        checksum sum = {r->leaves[i].view.dtype, &r->crc32[i]};
+        gather(r, &r->leaves[i], items, nelem, dtype->itemsize, extend_crc32, &sum);
+    }
+}
+
+/* ---- passes ---- */
+
+static void run_work(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
+    const npyx_dtype *dtype = ctx;
+    npyx_stats *stats = result;
+    npyx_stats_init(stats, dtype, NULL);
+    npyx_stats_add(stats, bytes, (int64_t)nbytes / dtype->itemsize);
+}
+
+static npyx_status pass(npyx_reduction *r, const npyx_view *group, npyx_error *error) {
+    npyx_blocks *blocks = &r->blocks;
+    distribution d;
+    plan_distribution(r, group, &d);
+    npyx_status status = npyx_blocks_begin(blocks, r->source, group, error);
+    const npyx_dtype *dtype = r->view.dtype;
+    bool is_one = r->ncoordinates == 1 && dtype->type != NPYX_STRUCT;
+    if (status == NPYX_OK && is_one && r->stats[0].form != NPYX_STATS_ORDER && dtype->itemsize > 0)
+        npyx_reader_set_work(&blocks->reader, (npyx_work){run_work, dtype, sizeof(npyx_stats)});
+    for (int64_t position = 0; status == NPYX_OK; position += blocks->nelem) {
+        status = npyx_blocks_next(blocks, error);
+        if (status != NPYX_OK)
+            break;
+        if (is_one && blocks->reader.result != NULL)
+            npyx_stats_merge(r->stats, blocks->reader.result);
+        else if (is_one)
+            npyx_stats_add(r->stats, blocks->items, blocks->nelem);
+        else
+            distribute(&d, position, blocks->items, blocks->nelem);
+        if (r->wants_crc32)
+            extend_checksums(r, blocks->items, blocks->nelem);
+    }
+    npyx_reader_rest(&blocks->reader);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* ---- a reduction ---- */
+
+static npyx_status check(const npyx_reduction *r, npyx_error *error) {
+    for (int i = 0; i < r->nleaves && r->has_axes; i++) {
+        const npyx_dtype *dtype = r->leaves[i].view.dtype;
+        bool is_text = npyx_stats_form_of(dtype) == NPYX_STATS_ORDER;
+        if (is_text || dtype->itemsize == 0)
+            return npyx_fail(error, NPYX_INVALID, -1, "axis is for numbers; these items %s",
+                             is_text ? "are texts" : "have no bytes");
+    }
+    return NPYX_OK;
+}
+
+/* Room for one group's statistics, and for what is gathered. */
+static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
+    int64_t most = GROUP_NSTATS / r->nleaves;
+    most = most < 1 ? 1 : most > r->ncoordinates ? r->ncoordinates : most;
+    size_t nstats = (size_t)most * (size_t)r->nleaves;
+    int64_t largest_nbytes = 1;
+    bool has_items = npyx_view_nelem(&r->view) > 0; /* without any an item's size is a mere claim */
+    for (int i = 0; i < r->nleaves; i++) {
+        int64_t itemsize = has_items ? r->leaves[i].view.dtype->itemsize : 0;
+        largest_nbytes = itemsize > largest_nbytes ? itemsize : largest_nbytes;
+        r->leaves[i].extremes = NULL;
+        if (has_items && npyx_stats_form_of(r->leaves[i].view.dtype) == NPYX_STATS_ORDER) {
+            r->leaves[i].extremes = npyx_arena_alloc(&r->arena, 2 * (size_t)itemsize + 1);
+            if (r->leaves[i].extremes == NULL)
+                return npyx_fail_nomem(error);
+        }
+    }
+    r->gathered_nelem = GATHERED_NBYTES / largest_nbytes;
+    r->gathered_nelem = r->gathered_nelem > GATHERED_NELEM ? GATHERED_NELEM
+                        : r->gathered_nelem < 1            ? 1
+                                                           : r->gathered_nelem;
+    r->stats = npyx_alloc_zeroed(r->host, nstats * sizeof r->stats[0]);
+    r->crc32 = npyx_arena_alloc(&r->arena, (size_t)r->nleaves * sizeof r->crc32[0]);
+    npyx_buffer_reserve(&r->gathered, (size_t)(r->gathered_nelem * largest_nbytes));
+    if (r->stats == NULL || r->crc32 == NULL)
+        return npyx_fail_nomem(error);
+    return npyx_buffer_check(&r->gathered, error);
+}
+
+npyx_status npyx_reduction_begin(npyx_reduction *r, npyx_source *source, const npyx_view *view,
+                                 const npyx_reduction_options *options, npyx_error *error) {
+    npyx_host *host = source->host;
+    const bool *axes = options->axes;
+    *r = (npyx_reduction){.host = host,
+                          .source = source,
+                          .view = *view,
+                          .has_axes = axes != NULL,
+                          .wants_crc32 = options->wants_crc32 && axes == NULL,
+                          .skips_items = options->skips_items,
+                          .ncoordinates = 1,
+                          .arena = {.host = host},
+                          .gathered = {.host = host}};
+    for (int axis = 0; axis < view->ndim; axis++) {
+        r->is_kept[axis] = axes != NULL && !axes[axis];
+        r->nkept += r->is_kept[axis];
+        if (r->is_kept[axis])
+            r->ncoordinates *= view->shape[axis];
+    }
+    npyx_status status = list_leaves(r, error);
+    if (status == NPYX_OK && r->nleaves > 0)
+        status = check(r, error);
+    if (status == NPYX_OK && r->nleaves > 0)
+        status = make_room(r, error);
+    if (!options->is_in_order && !r->wants_crc32 && axes == NULL && npyx_view_nelem(view) > 0)
+        npyx_view_sort_axes(&r->view);
+    return status;
+}
+
+npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
+    r->first_coordinate += r->group_ncoordinates;
+    if (r->first_coordinate >= r->ncoordinates || r->nleaves == 0)
+        return NPYX_DONE;
+    npyx_view group;
+    next_group(r, &group);
+    for (int64_t i = 0; i < r->group_ncoordinates * r->nleaves; i++) {
+        const npyx_leaf *leaf = &r->leaves[i % r->nleaves];
+        npyx_stats_init(&r->stats[i], leaf->view.dtype, leaf->extremes);
+    }
+    for (int i = 0; i < r->nleaves; i++)
+        r->crc32[i] = 0;
+    return r->skips_items ? NPYX_OK : pass(r, &group, error);
+}
+
+void npyx_reduction_end(npyx_reduction *r) {
+    if (r->host == NULL)
+        return;
+    npyx_blocks_clear(&r->blocks);
+    npyx_buffer_clear(&r->gathered);
+    npyx_free(r->host, r->stats);
+    npyx_arena_clear(&r->arena);
+    *r = (npyx_reduction){0};
+}
+
+void npyx_reduction_coordinate(const npyx_reduction *r, int64_t coordinate, int64_t *indices) {
+    int kept = r->nkept;
+    for (int axis = r->view.ndim - 1; axis >= 0; axis--) {
+        if (!r->is_kept[axis])
+            continue;
+        indices[--kept] = r->view.first[axis] + coordinate % r->view.shape[axis] * r->view.step[axis];
+        coordinate /= r->view.shape[axis];
+    }
+}
+
+int64_t npyx_reduction_place(const npyx_reduction *r, int leaf, int64_t position) {
+    const npyx_view *view = &r->view;
+    int64_t nelem = r->leaves[leaf].nelem, item = position / nelem;
+    if (!r->has_axes)
+        return npyx_view_file_position(view, item) * nelem + position % nelem;
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (!r->is_kept[axis] && r->nkept == view->ndim - 1)
+            return view->first[axis] + item * view->step[axis];
+    }
+    return item;
+}

@@ -1,0 +1,290 @@
+#include "stats.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "item/convert_block.h"
+#include "stats_add.h"
+
+npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype) {
+    switch (dtype->type) {
+    case NPYX_BOOL:
+    case NPYX_I1:
+    case NPYX_I2:
+    case NPYX_I4:
+    case NPYX_U1:
+    case NPYX_U2:
+    case NPYX_U4: return NPYX_STATS_INTEGER;
+    case NPYX_I8:
+    case NPYX_U8:
+    case NPYX_DATETIME:
+    case NPYX_TIMEDELTA: return NPYX_STATS_WIDE;
+    case NPYX_C8:
+    case NPYX_C16:
+    case NPYX_C24:
+    case NPYX_C32: return NPYX_STATS_COMPLEX;
+    case NPYX_BYTES:
+    case NPYX_TEXT: return NPYX_STATS_ORDER;
+    case NPYX_VOID:
+    case NPYX_STRUCT:
+    case NPYX_OBJECT: return NPYX_STATS_COUNT;
+    default: return NPYX_STATS_REAL;
+    }
+}
+
+void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extremes) {
+    *stats = (npyx_stats){.dtype = dtype,
+                          .form = npyx_stats_form_of(dtype),
+                          .kernels = npyx_stats_kernels_here(),
+                          .argmin = -1,
+                          .argmax = -1,
+                          .least = INFINITY,
+                          .greatest = -INFINITY,
+                          .least_key = UINT64_MAX,
+                          .min_item = extremes,
+                          .max_item = extremes == NULL ? NULL : extremes + dtype->itemsize};
+}
+
+/* ---- reals, and integers that doubles hold ---- */
+
+/* A chunk as doubles, filled up with NaN; returns how many doubles. */
+static int64_t load_chunk(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem,
+                          double reals[NPYX_CHUNK_NELEM]) {
+    bool is_i32 = npyx_block_loader(dtype->type, NPYX_FORM_I32) != NULL;
+    bool is_i64 = !is_i32 && dtype->type == NPYX_U4;
+    npyx_form form = is_i32 ? NPYX_FORM_I32 : is_i64 ? NPYX_FORM_I64 : NPYX_FORM_F64;
+    npyx_block_load *load = npyx_block_loader(dtype->type, form);
+    size_t itemsize = (size_t)dtype->itemsize;
+    for (int64_t done = 0; done < nelem; done += NPYX_BLOCK_NELEM) {
+        int64_t left = nelem - done;
+        uint8_t whole[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
+        const uint8_t *block_items = items + (size_t)done * itemsize;
+        npyx_block block;
+        if (left < NPYX_BLOCK_NELEM || !npyx_dtype_is_native(dtype)) {
+            size_t nbytes = (size_t)(left < NPYX_BLOCK_NELEM ? left : NPYX_BLOCK_NELEM) * itemsize;
+            memset(whole, 0, sizeof whole);
+            memcpy(whole, block_items, nbytes);
+            if (!npyx_dtype_is_native(dtype))
+                npyx_block_swap(dtype->type, whole);
+            block_items = whole;
+        }
+        load(block_items, &block);
+        for (int i = 0; i < NPYX_BLOCK_NELEM; i++)
+            reals[done + i] = is_i32 ? (double)block.i32[i] : is_i64 ? (double)block.i64[i] : block.f64[i];
+    }
+    int64_t nreals = (nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;
+    for (int64_t i = nelem; i < nreals; i++)
+        reals[i] = NAN;
+    return nreals;
+}
+
+static double real_at(const uint8_t *reals, int64_t i) {
+    double x;
+    memcpy(&x, reals + (size_t)i * sizeof x, sizeof x);
+    return x;
+}
+
+/* The first place of a value that the chunk has. */
+static int64_t place_of(const uint8_t *reals, double value) {
+    int64_t i = 0;
+    while (real_at(reals, i) != value)
+        i++;
+    return i;
+}
+
+static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, const uint8_t *reals,
+                          const uint8_t *items) {
+    int64_t itemsize = stats->dtype->itemsize;
+    if (stats->argmin < 0 || sums->least < stats->least) {
+        int64_t i = place_of(reals, sums->least);
+        stats->least = sums->least;
+        npyx_stats_set_min(stats, items + i * itemsize, stats->nseen + i);
+    }
+    if (stats->argmax < 0 || sums->greatest > stats->greatest) {
+        int64_t i = place_of(reals, sums->greatest);
+        stats->greatest = sums->greatest;
+        npyx_stats_set_max(stats, items + i * itemsize, stats->nseen + i);
+    }
+}
+
+/* The mean of finite numbers whose sum may be too large. */
+static double chunk_mean(const npyx_chunk_sums *sums, const uint8_t *reals, int64_t nreals) {
+    double n = (double)sums->nfinite;
+    if (isfinite(sums->sum))
+        return sums->sum / n;
+    double scaled = 0;
+    for (int64_t i = 0; i < nreals; i++) {
+        double x = real_at(reals, i);
+        scaled += isfinite(x) ? x / NPYX_CHUNK_NELEM : 0;
+    }
+    return scaled / n * NPYX_CHUNK_NELEM;
+}
+
+static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, const uint8_t *reals,
+                        int64_t nreals) {
+    double n = (double)sums->nfinite;
+    double mean = chunk_mean(sums, reals, nreals);
+    npyx_chunk_deviations deviations;
+    stats->kernels->deviations(reals, nreals, mean, &deviations);
+    if (!isfinite(deviations.sum)) /* near the greatest double */
+        deviations.sum = 0;
+    double m2 = deviations.sum_of_squares - deviations.sum * (deviations.sum / n);
+    npyx_moments chunk = {
+        .n = n, .mean = mean, .mean_low = deviations.sum / n, .m2 = m2 > 0 || isnan(m2) ? m2 : 0};
+    npyx_stats_merge_moments(stats, (double)(stats->count - npyx_stats_infs(stats)), &chunk, 0);
+    if (stats->form == NPYX_STATS_INTEGER) { /* no more than 1024 numbers below 2^32: exact */
+        stats->wide_sum = npyx_wide_add(stats->wide_sum, npyx_wide_of_i64((int64_t)sums->sum));
+        return;
+    }
+    if (isfinite(sums->sum)) {
+        npyx_sum_merge(&stats->sum, (npyx_sum){.high = sums->sum, .low = sums->lost});
+        return;
+    }
+    for (int64_t i = 0; i < nreals; i++) { /* what passes the range of doubles may come back */
+        double x = real_at(reals, i);
+        npyx_sum_add(&stats->sum, isfinite(x) ? x : 0);
+    }
+}
+
+static void count_infs(npyx_stats *stats, const uint8_t *reals, int64_t nelem) {
+    for (int64_t i = 0; i < nelem; i++) {
+        double x = real_at(reals, i);
+        stats->npositive_infs += isinf(x) && x > 0;
+        stats->nnegative_infs += isinf(x) && x < 0;
+    }
+}
+
+static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+    double loaded[NPYX_CHUNK_NELEM];
+    const uint8_t *reals = items;
+    int64_t nreals = nelem;
+    if (stats->dtype->type != NPYX_F8 || !npyx_dtype_is_native(stats->dtype) ||
+        nelem % NPYX_CHUNK_UNIT != 0) {
+        nreals = load_chunk(stats->dtype, items, nelem, loaded);
+        reals = (const uint8_t *)loaded;
+    }
+    npyx_chunk_sums sums;
+    stats->kernels->sums(reals, nreals, &sums);
+    int64_t nnulls = sums.nnan - (nreals - nelem);
+    if (nnulls < nelem)
+        note_extremes(stats, &sums, reals, items);
+    if (sums.nfinite > 0)
+        add_moments(stats, &sums, reals, nreals);
+    if (sums.nfinite + nnulls < nelem)
+        count_infs(stats, reals, nelem);
+    stats->nulls += nnulls;
+    stats->count += nelem - nnulls;
+    stats->zeros += sums.nzero;
+}
+
+/* ---- all of them ---- */
+
+static void add_chunk(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+    switch (stats->form) {
+    case NPYX_STATS_REAL:
+    case NPYX_STATS_INTEGER: add_reals(stats, items, nelem); break;
+    case NPYX_STATS_WIDE: npyx_stats_add_wide(stats, items, nelem); break;
+    case NPYX_STATS_COMPLEX: npyx_stats_add_complex(stats, items, nelem); break;
+    case NPYX_STATS_ORDER: npyx_stats_add_texts(stats, items, nelem); break;
+    case NPYX_STATS_COUNT: stats->count += nelem; break;
+    }
+    stats->nseen += nelem;
+}
+
+void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+    if (stats->dtype->itemsize == 0 && nelem > 1) { /* they are all as the first, however many are claimed */
+        add_chunk(stats, items, 1);
+        stats->count += nelem - 1;
+        stats->nseen += nelem - 1;
+        return;
+    }
+    while (nelem > 0) {
+        int64_t chunk_nelem = nelem < NPYX_CHUNK_NELEM ? nelem : NPYX_CHUNK_NELEM;
+        add_chunk(stats, items, chunk_nelem);
+        items += chunk_nelem * stats->dtype->itemsize;
+        nelem -= chunk_nelem;
+    }
+}
+
+static void merge_extremes(npyx_stats *stats, const npyx_stats *next) {
+    bool is_wide = stats->form == NPYX_STATS_WIDE;
+    bool is_less = is_wide ? next->least_key < stats->least_key : next->least < stats->least;
+    bool is_greater = is_wide ? next->great_key > stats->great_key : next->greatest > stats->greatest;
+    if (next->argmin >= 0 && (stats->argmin < 0 || is_less)) {
+        stats->least = next->least;
+        stats->least_key = next->least_key;
+        npyx_stats_set_min(stats, npyx_stats_min(next), stats->nseen + next->argmin);
+    }
+    if (next->argmax >= 0 && (stats->argmax < 0 || is_greater)) {
+        stats->greatest = next->greatest;
+        stats->great_key = next->great_key;
+        npyx_stats_set_max(stats, npyx_stats_max(next), stats->nseen + next->argmax);
+    }
+}
+
+void npyx_stats_merge(npyx_stats *stats, const npyx_stats *next) {
+    double n = (double)(stats->count - npyx_stats_infs(stats));
+    npyx_moments added = {.n = (double)(next->count - npyx_stats_infs(next)),
+                          .mean = next->mean,
+                          .mean_low = next->mean_low,
+                          .m2 = next->m2};
+    merge_extremes(stats, next);
+    if (added.n > 0) {
+        if (n == 0)
+            stats->base = next->base;
+        npyx_stats_merge_moments(stats, n, &added,
+                                 npyx_wide_to_f64(npyx_wide_subtract(next->base, stats->base)));
+    }
+    npyx_sum_merge(&stats->sum, next->sum);
+    npyx_sum_merge(&stats->imaginary_sum, next->imaginary_sum);
+    stats->wide_sum = npyx_wide_add(stats->wide_sum, next->wide_sum);
+    stats->nseen += next->nseen;
+    stats->count += next->count;
+    stats->nulls += next->nulls;
+    stats->zeros += next->zeros;
+    stats->npositive_infs += next->npositive_infs;
+    stats->nnegative_infs += next->nnegative_infs;
+}
+
+/* ---- results ---- */
+
+double npyx_stats_sum(const npyx_stats *stats) {
+    if (stats->form == NPYX_STATS_REAL && npyx_stats_infs(stats) > 0)
+        return stats->npositive_infs == 0 ? -INFINITY : stats->nnegative_infs == 0 ? INFINITY : NAN;
+    return npyx_sum_value(stats->sum);
+}
+
+double npyx_stats_imaginary_sum(const npyx_stats *stats) {
+    return npyx_sum_value(stats->imaginary_sum);
+}
+
+double npyx_stats_mean(const npyx_stats *stats) {
+    double n = (double)stats->count;
+    if (stats->count == 0)
+        return NAN;
+    if (stats->form == NPYX_STATS_INTEGER || stats->form == NPYX_STATS_WIDE)
+        return npyx_wide_to_f64(stats->wide_sum) / n;
+    if (stats->form == NPYX_STATS_REAL && npyx_stats_infs(stats) > 0)
+        return npyx_stats_sum(stats);
+    return npyx_sum_quotient(stats->sum, n);
+}
+
+double npyx_stats_imaginary_mean(const npyx_stats *stats) {
+    return stats->count == 0 ? NAN : npyx_sum_quotient(stats->imaginary_sum, (double)stats->count);
+}
+
+int64_t npyx_stats_nearest_mean(const npyx_stats *stats) {
+    /* a double alone would not hold nanoseconds */
+    double rest = nearbyint(stats->mean + stats->mean_low), size = fabs(rest);
+    npyx_wide whole =
+        npyx_wide_of_u64(size < 0x1p64 ? (uint64_t)size : UINT64_MAX); /* two times lie that far apart */
+    return (int64_t)(rest < 0 ? npyx_wide_subtract(stats->base, whole) : npyx_wide_add(stats->base, whole))
+        .low;
+}
+
+double npyx_stats_m2(const npyx_stats *stats) {
+    if (stats->count == 0 || npyx_stats_infs(stats) > 0)
+        return NAN;
+    return isnan(stats->m2) ? INFINITY : stats->m2; /* of finite numbers, squares too large */
+}

@@ -1,0 +1,97 @@
+/*
+ * Statistics of items in one pass: counts, extremes and moments.
+ *
+ * Null items (NaN, NaT; of complex ones any with a part that is NaN) are counted and enter nothing else, and
+ * infinities enter no moment: a sum or mean with them is infinite, or NaN when they have both signs, and the
+ * squares are NaN. Sums of integers are exact. Reals are taken in chunks that the first-level cache holds, in
+ * two passes (the chunk's mean, then the deviations from it); the chunks' sums are added up with
+ * compensation, their moments by Chan, Golub and LeVeque's rule, which npyx_stats_merge exposes. So the
+ * result depends on where chunks begin only by roundings.
+ */
+#ifndef NPYX_STATS_H
+#define NPYX_STATS_H
+
+#include "array/dtype.h"
+#include "base/wide_integer.h"
+#include "stats_kernels.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum npyx_stats_form {
+    NPYX_STATS_REAL,    /* floats, read as doubles */
+    NPYX_STATS_INTEGER, /* bool and integers that doubles hold */
+    NPYX_STATS_WIDE,    /* integers and counts of 64 bits */
+    NPYX_STATS_COMPLEX, /* count, nulls, infs, zeros, sum and mean */
+    NPYX_STATS_ORDER,   /* texts and bytes: count, min and max */
+    NPYX_STATS_COUNT    /* what has no order: count */
+} npyx_stats_form;
+
+enum { NPYX_STATS_ITEM_NBYTES = 16 };
+
+/* A sum with what its roundings have lost. One that has passed the range of doubles on its way is kept as a
+ * small part of itself, from which it may come back. */
+typedef struct npyx_sum {
+    double high, low;
+    bool is_scaled;
+} npyx_sum;
+
+/* Copied freely, but for the memory of extremes. */
+typedef struct npyx_stats {
+    const npyx_dtype *dtype; /* borrowed */
+    npyx_stats_form form;
+    const npyx_stats_kernels *kernels;
+    int64_t nseen; /* items, null ones too */
+    int64_t count, nulls, zeros;
+    int64_t npositive_infs, nnegative_infs;
+    /* The items themselves, as they lie in the file, and how many came before them; -1: there is none. */
+    int64_t argmin, argmax;
+    uint8_t *min_item, *max_item; /* NULL: in here */
+    uint8_t small_items[2][NPYX_STATS_ITEM_NBYTES];
+    double least, greatest;        /* REAL and INTEGER */
+    uint64_t least_key, great_key; /* WIDE: order-preserving */
+    /* of the items that are finite */
+    npyx_sum sum, imaginary_sum;
+    npyx_wide wide_sum;    /* INTEGER and WIDE */
+    npyx_wide base;        /* WIDE: the mean is base + mean */
+    double mean, mean_low; /* mean + mean_low */
+    double m2;             /* the squares of the deviations from the mean, added up */
+} npyx_stats;
+
+npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype);
+
+/* Statistics of nothing. extremes: memory for two items of an ORDER dtype, which the caller keeps; NULL for
+ * all others. */
+void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extremes);
+
+/* Adds items that lie one behind the other as in the file. */
+void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem);
+
+/* Adds what was seen behind it; both are of the same dtype, which has no order of texts. */
+void npyx_stats_merge(npyx_stats *stats, const npyx_stats *next);
+
+static inline int64_t npyx_stats_infs(const npyx_stats *stats) {
+    return stats->npositive_infs + stats->nnegative_infs;
+}
+
+/* The sum of reals; NaN when there is none. Of INTEGER and WIDE see wide_sum. */
+double npyx_stats_sum(const npyx_stats *stats);
+double npyx_stats_imaginary_sum(const npyx_stats *stats);
+/* NaN when nothing was counted. */
+double npyx_stats_mean(const npyx_stats *stats);
+double npyx_stats_imaginary_mean(const npyx_stats *stats);
+/* Of a WIDE dtype whose items are signed: the integer nearest to the mean; something must have been counted.
+ */
+int64_t npyx_stats_nearest_mean(const npyx_stats *stats);
+/* The sum of squared deviations from the mean; NaN when nothing was counted, or with infinities. */
+double npyx_stats_m2(const npyx_stats *stats);
+
+static inline const uint8_t *npyx_stats_min(const npyx_stats *stats) {
+    return stats->min_item != NULL ? stats->min_item : stats->small_items[0];
+}
+static inline const uint8_t *npyx_stats_max(const npyx_stats *stats) {
+    return stats->max_item != NULL ? stats->max_item : stats->small_items[1];
+}
+
+#pragma GCC visibility pop
+
+#endif

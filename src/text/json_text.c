@@ -1,0 +1,281 @@
+#include "json_text.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* What may come next. */
+enum {
+    BEFORE_VALUE,
+    BEFORE_FIRST, /* value or name of a list or object, or its end */
+    BEHIND_NAME,
+    BEHIND_VALUE
+};
+
+void npyx_json_init(npyx_json_reader *reader, npyx_host *host, const char *text, size_t nbytes) {
+    *reader = (npyx_json_reader){.text = text, .nbytes = nbytes, .scratch.host = host};
+}
+
+void npyx_json_clear(npyx_json_reader *reader) {
+    npyx_buffer_clear(&reader->scratch);
+}
+
+static npyx_status fail(const npyx_json_reader *r, size_t off, const char *what, npyx_error *error) {
+    if (off >= r->nbytes)
+        return npyx_fail(error, NPYX_INVALID, (int64_t)off, "is not JSON: it ends at byte %zu, where %s", off,
+                         what);
+    return npyx_fail(error, NPYX_INVALID, (int64_t)off, "is not JSON: at byte %zu %s", off, what);
+}
+
+static void skip_blanks(npyx_json_reader *r) {
+    while (r->off < r->nbytes && (r->text[r->off] == ' ' || r->text[r->off] == '\t' ||
+                                  r->text[r->off] == '\n' || r->text[r->off] == '\r'))
+        r->off++;
+}
+
+/* The byte at hand, -1 at the end. */
+static int peek(const npyx_json_reader *r) {
+    return r->off < r->nbytes ? (unsigned char)r->text[r->off] : -1;
+}
+
+static bool take_word(npyx_json_reader *r, const char *word) {
+    size_t nbytes = strlen(word);
+    if (r->nbytes - r->off < nbytes || memcmp(r->text + r->off, word, nbytes) != 0)
+        return false;
+    r->off += nbytes;
+    return true;
+}
+
+/* The four hexadecimal digits at off; -1 when they are none. */
+static int32_t hex_at(const npyx_json_reader *r, size_t off) {
+    int32_t value = 0;
+    if (r->nbytes < 4 || off > r->nbytes - 4)
+        return -1;
+    for (size_t i = off; i < off + 4; i++) {
+        char c = r->text[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0)
+            return -1;
+        value = value << 4 | digit;
+    }
+    return value;
+}
+
+/* `\uXXXX`, or a surrogate pair of two, at off. */
+static npyx_status read_code_point(npyx_json_reader *r, npyx_error *error) {
+    char character[4];
+    int32_t unit = hex_at(r, r->off + 2);
+    if (unit < 0)
+        return fail(r, r->off, "\\u has no four hexadecimal digits behind it", error);
+    uint32_t code_point = (uint32_t)unit;
+    size_t nbytes = 6;
+    if (unit >= 0xd800 && unit < 0xe000) {
+        bool has_pair = unit < 0xdc00 && r->nbytes - r->off >= 12 && r->text[r->off + 6] == '\\' &&
+                        r->text[r->off + 7] == 'u';
+        int32_t low = has_pair ? hex_at(r, r->off + 8) : -1;
+        if (low < 0xdc00 || low >= 0xe000)
+            return fail(r, r->off, "a surrogate stands alone, which is no character", error);
+        code_point = 0x10000 + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
+        nbytes = 12;
+    }
+    npyx_buffer_append(&r->scratch, character, npyx_utf8_encode(code_point, character));
+    r->off += nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status read_escape(npyx_json_reader *r, npyx_error *error) {
+    static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    char c = r->off + 1 < r->nbytes ? r->text[r->off + 1] : '\0';
+    if (c == 'u')
+        return read_code_point(r, error);
+    const char *letter = c == '\0' ? NULL : strchr(letters, c);
+    if (letter == NULL)
+        return fail(r, r->off, "a backslash stands before no escape", error);
+    npyx_buffer_append_char(&r->scratch, meanings[letter - letters]);
+    r->off += 2;
+    return NPYX_OK;
+}
+
+/* Bytes from off on that stand for themselves. */
+static size_t plain_nbytes(const npyx_json_reader *r) {
+    size_t off = r->off;
+    while (off < r->nbytes && (unsigned char)r->text[off] >= 0x20 && r->text[off] != '"' &&
+           r->text[off] != '\\')
+        off++;
+    return off - r->off;
+}
+
+static npyx_status check_utf8(npyx_json_reader *r, size_t nbytes, npyx_error *error) {
+    const char *text = r->text + r->off;
+    if (npyx_utf8_is_valid(text, nbytes))
+        return NPYX_OK;
+    size_t off = 0;
+    for (size_t length; (length = npyx_utf8_character(text + off, nbytes - off)) > 0;)
+        off += length;
+    return fail(r, r->off + off, "a string is not UTF-8", error);
+}
+
+/* From the opening quote on. A string without escapes is left where it lies. */
+static npyx_status read_string(npyx_json_reader *r, npyx_error *error) {
+    size_t nbytes = (r->off++, plain_nbytes(r));
+    npyx_status status = check_utf8(r, nbytes, error);
+    r->string = r->text + r->off;
+    r->string_nbytes = nbytes;
+    r->off += nbytes;
+    if (status != NPYX_OK || peek(r) == '"') {
+        r->off++;
+        return status;
+    }
+    npyx_buffer_reset(&r->scratch);
+    npyx_buffer_append(&r->scratch, r->string, nbytes);
+    while (status == NPYX_OK && peek(r) != '"') {
+        if (peek(r) == -1)
+            return fail(r, r->off, "a string is not closed", error);
+        if (peek(r) < 0x20)
+            return fail(r, r->off, "a string holds a control character", error);
+        if (peek(r) == '\\') {
+            status = read_escape(r, error);
+            continue;
+        }
+        nbytes = plain_nbytes(r);
+        status = check_utf8(r, nbytes, error);
+        npyx_buffer_append(&r->scratch, r->text + r->off, nbytes);
+        r->off += nbytes;
+    }
+    r->off++;
+    r->string = r->scratch.bytes == NULL ? "" : r->scratch.bytes;
+    r->string_nbytes = r->scratch.nbytes;
+    return status == NPYX_OK ? npyx_buffer_check(&r->scratch, error) : status;
+}
+
+static bool is_in_object(const npyx_json_reader *r) {
+    return r->depth > 0 && (r->is_object[r->depth / 8] >> (r->depth % 8) & 1) != 0;
+}
+
+static npyx_status enter(npyx_json_reader *r, bool is_object, npyx_error *error) {
+    if (r->depth == NPYX_JSON_DEPTH)
+        return npyx_fail(error, NPYX_INVALID, (int64_t)r->off, "the JSON is nested more than %d deep",
+                         NPYX_JSON_DEPTH);
+    r->depth++;
+    uint8_t bit = (uint8_t)(1u << (r->depth % 8));
+    r->is_object[r->depth / 8] =
+        (uint8_t)(is_object ? r->is_object[r->depth / 8] | bit : r->is_object[r->depth / 8] & ~bit);
+    r->token = is_object ? NPYX_JSON_OBJECT : NPYX_JSON_LIST;
+    r->place = BEFORE_FIRST;
+    r->off++;
+    return NPYX_OK;
+}
+
+/* Whether one of the words stands here that Python's json.dumps writes for what JSON has no number for. */
+static bool is_at_no_number(const npyx_json_reader *r) {
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t nbytes = strlen(words[i]);
+        if (r->nbytes - r->off >= nbytes && memcmp(r->text + r->off, words[i], nbytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static npyx_status read_value(npyx_json_reader *r, npyx_error *error) {
+    size_t nbytes = npyx_number_read(r->text + r->off, r->nbytes - r->off, &r->number);
+    int c = peek(r);
+    if (c == '[' || c == '{')
+        return enter(r, c == '{', error);
+    r->place = BEHIND_VALUE;
+    if (nbytes > 0) {
+        r->token = NPYX_JSON_NUMBER;
+        r->off += nbytes;
+        return NPYX_OK;
+    }
+    if (c == '"') {
+        r->token = NPYX_JSON_STRING;
+        return read_string(r, error);
+    }
+    if (take_word(r, "null"))
+        r->token = NPYX_JSON_NULL;
+    else if (take_word(r, "true"))
+        r->token = NPYX_JSON_TRUE;
+    else if (take_word(r, "false"))
+        r->token = NPYX_JSON_FALSE;
+    else
+        return fail(
+            r, r->off,
+            is_at_no_number(r)
+                ? "a value is expected; JSON has no NaN and no Infinity: write null, and 9e999 or -9e999"
+                : "a value is expected",
+            error);
+    return NPYX_OK;
+}
+
+/* A value of a list, or a name of an object. */
+static npyx_status read_member(npyx_json_reader *r, npyx_error *error) {
+    if (!is_in_object(r))
+        return read_value(r, error);
+    if (peek(r) != '"')
+        return fail(r, r->off, "a name in quotes is expected", error);
+    r->token = NPYX_JSON_NAME;
+    r->place = BEHIND_NAME;
+    return read_string(r, error);
+}
+
+/* Whether a list or an object ends here. */
+static bool leave(npyx_json_reader *r) {
+    bool is_object = is_in_object(r);
+    if (r->depth == 0 || peek(r) != (is_object ? '}' : ']'))
+        return false;
+    r->token = is_object ? NPYX_JSON_OBJECT_END : NPYX_JSON_LIST_END;
+    r->place = BEHIND_VALUE;
+    r->depth--;
+    r->off++;
+    return true;
+}
+
+npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
+    npyx_json_reader *r = reader;
+    npyx_status status = (++r->ntokens & 0xffff) == 0 ? npyx_poll(r->scratch.host, error) : NPYX_OK;
+    if (status != NPYX_OK)
+        return status;
+    skip_blanks(r);
+    r->token_off = r->off;
+    switch (r->place) {
+    case BEFORE_VALUE: return read_value(r, error);
+    case BEFORE_FIRST: return leave(r) ? NPYX_OK : read_member(r, error);
+    case BEHIND_NAME:
+        if (peek(r) != ':')
+            return fail(r, r->off, "a colon is expected", error);
+        r->off++;
+        skip_blanks(r);
+        r->token_off = r->off;
+        return read_value(r, error);
+    default: break;
+    }
+    if (r->depth == 0 && r->off == r->nbytes) {
+        r->token = NPYX_JSON_END;
+        return NPYX_OK;
+    }
+    if (r->depth == 0)
+        return fail(r, r->off, "something follows the value", error);
+    if (leave(r))
+        return NPYX_OK;
+    if (peek(r) != ',')
+        return fail(r, r->off, is_in_object(r) ? "a comma or } is expected" : "a comma or ] is expected",
+                    error);
+    r->off++;
+    skip_blanks(r);
+    r->token_off = r->off;
+    return read_member(r, error);
+}
+
+npyx_status npyx_json_skip(npyx_json_reader *reader, npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    if (reader->token != NPYX_JSON_LIST && reader->token != NPYX_JSON_OBJECT)
+        return NPYX_OK;
+    int depth = reader->depth - 1;
+    while (status == NPYX_OK && reader->depth > depth)
+        status = npyx_json_next(reader, error);
+    return status;
+}
