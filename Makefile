@@ -317,7 +317,7 @@ uninstall: ## Remove what install has put there, given the same variables
 .PHONY: amalgamation
 amalgamation: .build/amalgamation/npyext.c ## Make .build/amalgamation/npyext.c and npyext.h, all of it in one C file
 
-.build/amalgamation/npyext.c: ext/tools/amalgamate.py ext/tools/c_text.py $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch]) LICENSE
+.build/amalgamation/npyext.c: ext/tools/amalgamate.py $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch]) LICENSE
 	$(PYTHON) -B ext/tools/amalgamate.py $(@D)
 
 # minizip and zlib are linked in, their names hidden, and nothing is asked of a glibc newer than 2.17, whose
