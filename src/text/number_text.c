@@ -28,7 +28,7 @@ static inline number_product wide_multiply(uint64_t a, uint64_t b) {
     uint64_t middle = a_high * b_low + (low >> 32);
     uint64_t other_middle = a_low * b_high + (uint32_t)middle;
     return (number_product){.high = a_high * b_high + (middle >> 32) + (other_middle >> 32),
-                       .low = (other_middle << 32) | (uint32_t)low};
+                            .low = (other_middle << 32) | (uint32_t)low};
 #endif
 }
 
@@ -62,7 +62,7 @@ static inline number_product power_of_ten(int exponent) {
     /* The product's highest bit is the 254th or the 255th. */
     unsigned shift = 2 - (unsigned)(high.high >> 62);
     number_product power = {.high = (high.high << shift) | (high.low >> (64 - shift)),
-                       .low = (high.low << shift) | (middle.low >> (64 - shift))};
+                            .low = (high.low << shift) | (middle.low >> (64 - shift))};
     power.low++;
     power.high += power.low == 0;
     return power;
