@@ -116,22 +116,23 @@ npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *sca
     return NPYX_OK;
 }
 
+/* One step: a file, or an entry of it. */
+static npyx_status selection_step(npyext_selection *selection, npyext_scan *scan, npyx_error *error) {
+    npyx_status status = scan->opened.archive == NULL ? NPYX_DONE : npyext_scan_next_entry(scan, error);
+    if (status == NPYX_DONE)
+        return npyext_scan_next_file(scan, error);
+    if (status == NPYX_OK)
+        status = npyext_selection_open(selection, scan, error);
+    return status == NPYX_DONE ? NPYX_OK : status; /* what is no array has no items */
+}
+
 npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan, npyx_error *error) {
-    npyx_status status = NPYX_OK;
     do {
         npyext_selection_close(selection);
-        status = scan->opened.archive == NULL ? NPYX_DONE : npyext_scan_next_entry(scan, error);
-        if (status == NPYX_DONE) {
-            NPYX_TRY(npyext_scan_next_file(scan, error));
-        } else if (status == NPYX_OK) {
-            status = npyext_selection_open(selection, scan, error);
-            if (status == NPYX_DONE) /* what is no array has no items */
-                status = NPYX_OK;
-        }
-        if (status == NPYX_OK)
-            status = npyx_poll(&scan->connection->host, error);
-    } while (status == NPYX_OK && !selection->is_open);
-    return status;
+        NPYX_TRY(selection_step(selection, scan, error));
+        NPYX_TRY(npyx_poll(&scan->connection->host, error));
+    } while (!selection->is_open);
+    return NPYX_OK;
 }
 
 void npyext_selection_leave(npyext_selection *selection, npyext_scan *scan) {
