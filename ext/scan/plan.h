@@ -35,7 +35,8 @@
 #ifndef NPYEXT_PLAN_H
 #define NPYEXT_PLAN_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 
 #pragma GCC visibility push(hidden)
 

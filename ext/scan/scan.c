@@ -148,7 +148,7 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num,
     int64_t tick = scan->tick;
     npyx_status status = npyext_scan_take(scan, vtab, idx_num, sentence, argv, error);
     if (keeps_files) /* one tick a cursor: a file is validated once for it */
-        scan->tick = tick == 0 ? npyext_cache_tick(&vtab->connection->cache) : tick;
+        scan->tick = tick == 0 ? npyext_cache_tick(vtab->connection) : tick;
     if (status != NPYX_OK || scan->has_null)
         return status;
     const npyext_argument *member = &scan->arguments[NPYEXT_MEMBER];

@@ -128,8 +128,7 @@ static npyx_status table_read_file(npyext_table *table, npyext_layout *layout, n
     int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
     npyext_cached_file *file = NULL;
     const char *path = declaration->arguments[NPYEXT_TABLE_PATH];
-    npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, path,
-                                              npyext_cache_tick(&connection->cache), &file, error);
+    npyx_status status = npyext_cache_acquire(connection, path, npyext_cache_tick(connection), &file, error);
     if (status == NPYX_NOT_FOUND && npyext_pattern_is_pattern(path))
         return npyx_fail(error, status, -1,
                          "no such file; a table is of one file, and its path is no pattern");
@@ -141,7 +140,7 @@ static npyx_status table_read_file(npyext_table *table, npyext_layout *layout, n
         status = npyext_layout_make_columns(layout, declaration, max_ncolumns, error);
     if (status == NPYX_OK)
         status = npyext_layout_record(layout, declaration, error);
-    npyext_cache_release(&connection->cache, &connection->host, file);
+    npyext_cache_release(connection, file);
     return status;
 }
 
@@ -197,7 +196,7 @@ static int create(sqlite3 *db, void *client, int argc, const char *const *argv, 
         if (code != SQLITE_OK)
             *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
         else if (table->writer != NULL)
-            npyext_published_forget(&connection->published, &connection->host, table->name);
+            npyext_published_forget(connection, table->name);
         else
             code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
     }
@@ -260,7 +259,7 @@ static int destroy(sqlite3_vtab *vtab) {
     if (code != SQLITE_OK)
         return code;
     if (is_temporary(table))
-        npyext_published_forget(&connection->published, &connection->host, table->name);
+        npyext_published_forget(connection, table->name);
     return disconnect(vtab);
 }
 
@@ -277,9 +276,7 @@ static int rename_table(sqlite3_vtab *vtab, const char *name) {
     }
     if (table->writer->is_open)
         return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
-    return npyext_published_rename(&connection->published, &connection->host, table->name, name)
-               ? SQLITE_OK
-               : SQLITE_NOMEM;
+    return npyext_published_rename(connection, table->name, name) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int is_shadow_name(const char *suffix) {

@@ -81,7 +81,7 @@ static void cursor_close_file(table_cursor *cursor) {
     npyx_free(&connection->host, cursor->streams);
     cursor->streams = NULL;
     npyext_layout_clear(&cursor->layout);
-    npyext_cache_release(&connection->cache, &connection->host, cursor->file);
+    npyext_cache_release(connection, cursor->file);
     cursor->file = NULL;
     cursor->is_open = false;
 }
@@ -100,9 +100,8 @@ static npyx_status open_layout(table_cursor *cursor, npyx_error *error) {
     const npyext_declaration *declaration = &table_of(cursor)->declaration;
     npyext_layout *layout = &cursor->layout;
     int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
-    npyx_status status =
-        npyext_cache_acquire(&connection->cache, &connection->host, declaration->arguments[NPYEXT_TABLE_PATH],
-                             npyext_cache_tick(&connection->cache), &cursor->file, error);
+    npyx_status status = npyext_cache_acquire(connection, declaration->arguments[NPYEXT_TABLE_PATH],
+                                              npyext_cache_tick(connection), &cursor->file, error);
     if (status == NPYX_OK)
         status = npyext_layout_choose(layout, cursor->file->archive, declaration, max_ncolumns, error);
     if (status == NPYX_OK)

@@ -143,8 +143,8 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_de
                                     bool *is_there, npyx_error *error) {
     npyext_connection *connection = writer->connection;
     npyext_cached_file *file = NULL;
-    npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, writer->path,
-                                              npyext_cache_tick(&connection->cache), &file, error);
+    npyx_status status =
+        npyext_cache_acquire(connection, writer->path, npyext_cache_tick(connection), &file, error);
     *is_there = status != NPYX_NOT_FOUND;
     if (!*is_there)
         return NPYX_OK;
@@ -153,7 +153,7 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_de
         if (writer->format == NPYX_FORMAT_NPY)
             status = read_array(writer, file->archive, declaration, error);
     }
-    npyext_cache_release(&connection->cache, &connection->host, file);
+    npyext_cache_release(connection, file);
     return status;
 }
 

@@ -247,8 +247,8 @@ npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder,
     else {
         npyext_array_value array;
         status = context == NULL ? npyext_array_value_open_at(&array, builder->connection,
-                                                              npyext_cache_tick(&builder->connection->cache),
-                                                              caller, value, error)
+                                                              npyext_cache_tick(builder->connection), caller,
+                                                              value, error)
                                  : npyext_array_value_open(&array, context, caller, value, error);
         if (status == NPYX_OK)
             status = row_append_array(rows, builder, &array, error);

@@ -7,7 +7,8 @@
 #ifndef NPYEXT_SCALARS_H
 #define NPYEXT_SCALARS_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 
 #pragma GCC visibility push(hidden)
 
