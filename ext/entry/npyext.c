@@ -111,7 +111,7 @@ static int entry_add(sqlite3 *db, const registered *row, npyext_connection *conn
             npyext_registration_new(connection, row->table_function, row->flags);
         if (registration == NULL)
             return SQLITE_NOMEM;
-        return sqlite3_create_module_v2(db, row->name, row->table_function->module, registration,
+        return sqlite3_create_module_v2(db, row->name, &row->table_function->module, registration,
                                         npyext_registration_free);
     }
     connection->nreferences++;

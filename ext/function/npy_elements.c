@@ -304,9 +304,6 @@ static const npyext_column elements_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module elements_module =
-    NPYEXT_MODULE(elements_open, elements_close, elements_filter, elements_next, elements_column);
-
 const npyext_function npyext_npy_elements = {
     .name = "npy_elements",
     NPYEXT_COLUMNS(elements_columns),
@@ -315,5 +312,5 @@ const npyext_function npyext_npy_elements = {
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ITEM,
     .estimated_nrows = 1000000,
-    .module = &elements_module,
+    .module = NPYEXT_MODULE(elements_open, elements_close, elements_filter, elements_next, elements_column),
 };

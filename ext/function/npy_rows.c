@@ -193,9 +193,6 @@ static const npyext_column rows_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module rows_module =
-    NPYEXT_MODULE(rows_open, rows_close, rows_filter, rows_next, rows_column);
-
 const npyext_function npyext_npy_rows = {
     .name = "npy_rows",
     NPYEXT_COLUMNS(rows_columns),
@@ -204,5 +201,5 @@ const npyext_function npyext_npy_rows = {
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ENTRY,
     .estimated_nrows = 1000000,
-    .module = &rows_module,
+    .module = NPYEXT_MODULE(rows_open, rows_close, rows_filter, rows_next, rows_column),
 };

@@ -411,3 +411,10 @@ int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
     return npyext_report(cursor->base.pVtab, npyext_scan_place(&cursor->scan), error);
 }
+
+int npyext_cursor_meet_fault(npyext_cursor *cursor, npyext_place place) {
+    npyext_fate fate = npyext_scan_fate(&cursor->scan, &cursor->scan.error);
+    cursor->scan.has_error = fate == NPYEXT_BECOMES_ROW;
+    return fate == NPYEXT_ENDS_QUERY ? npyext_report(cursor->base.pVtab, place, &cursor->scan.error)
+                                     : SQLITE_OK;
+}
