@@ -90,8 +90,8 @@ static npyx_status open_blob(npyext_array_value *value, const npyext_caller *cal
                             header_nbytes, value->nbytes);
     NPYX_TRY(npyext_memo_of_header(connection, value->bytes, header_nbytes, &value->known, error));
     value->array = &value->known->array;
-    npyx_status status = npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error);
-    return status == NPYX_OK ? check_is_only(value, caller, error) : status;
+    NPYX_TRY(npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error));
+    return check_is_only(value, caller, error);
 }
 
 static npyx_status open_handle(npyext_array_value *value, int64_t tick, npyx_error *error) {
