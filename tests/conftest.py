@@ -1,4 +1,5 @@
-"""What every test shares: the extension under test, connections and shells that have it loaded, the last line.
+"""What every test shares: the extension under test, connections and shells that have it loaded, the last line, and who
+runs what where several processes run the tests. What tests import from each other lies in lib/.
 
 Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR names the build under test
 (release, or asan, tsan, s390x, i386 below .build); SQLITE3 names the shell.
@@ -9,10 +10,13 @@ import faulthandler
 import os
 import signal
 import sqlite3
+import sys
 
 import pytest
 
-import shell
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+
+import shell  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +37,19 @@ def connect():
     yield connect
     for connection in opened:
         connection.close()
+
+
+@pytest.fixture
+def db(connect):
+    """A connection with the extension loaded."""
+    return connect()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder, empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def pytest_report_header(config):
