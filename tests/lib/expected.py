@@ -115,14 +115,14 @@ def parse_json(text):
     )
 
 
-def _float_json(item):
+def _float_json(item, text=float_text):
     # A long double is given as the nearest double, which may overflow.
-    item = np.float64(float(item)) if item.dtype.itemsize == 16 else item
+    item = np.float64(float(item)) if text is float_text and item.dtype.itemsize == 16 else item
     if math.isnan(item):
         return None
     if math.isinf(item):
         return Number("9e999" if item > 0 else "-9e999")
-    return Number(float_text(item))
+    return Number(text(item))
 
 
 def _plain_json(item):
@@ -145,8 +145,28 @@ def _plain_json(item):
     return bytes(item).hex().upper()
 
 
+def _once_for_equals(array):
+    """The JSON of an unstructured array, for which each of its different items is looked at once."""
+    flat = array.reshape(-1)
+    if array.dtype.itemsize in (1, 2, 4, 8):
+        bits = np.frombuffer(flat.tobytes(), f"u{array.dtype.itemsize}")
+        _, first, inverse = np.unique(bits, return_index=True, return_inverse=True)
+    else:
+        first = inverse = np.arange(array.size)
+    if array.dtype.kind == "f" and array.dtype.itemsize == 8:
+        items = [_float_json(item, repr) for item in flat[first].tolist()]
+    else:
+        items = [_plain_json(flat[at]) for at in first]
+    found = np.empty(len(items), object)
+    for i, item in enumerate(items):  # an item may be a list
+        found[i] = item
+    return found[inverse.reshape(array.shape)].tolist()
+
+
 def json_of(array):
     """What parse_json must return for the array, or for one item when it is 0-d."""
+    if array.ndim and array.dtype.names is None:
+        return _once_for_equals(array)
     if array.ndim:
         return [json_of(array[i, ...]) for i in range(array.shape[0])]
     if array.dtype.names is not None:

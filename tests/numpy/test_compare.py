@@ -228,11 +228,15 @@ def test_layouts(db):
     for dtype, shape in itertools.product(["<f4", ">f8", "<i8", "<f2"], [(700, 300), (3, 100_000), (40, 50, 60)]):
         a = random_items(rng, np.dtype(dtype), shape)
         b = np.asfortranarray(altered(rng, a, 5))
-        for first, second in ((a, b), (b, a), (b, b), (np.asfortranarray(a), a)):
+        arrays = {"a": a, "b": b, "a, Fortran": np.asfortranarray(a)}
+        files = {(name, variant): npz_bytes({"x": array}, variant) for name, array in arrays.items() for variant in ("stored", "deflate")}
+        for first, second in (("a", "b"), ("b", "a"), ("b", "b"), ("a, Fortran", "a")):
+            rows = []
             for variant in ("stored", "deflate"):
-                sides = npz_bytes({"x": first}, variant), npz_bytes({"x": second}, "stored")
-                ((_, *row, _),) = compare(db, *sides)
-                assert_compared(tuple(row), first, second, (dtype, shape, variant))
+                ((_, *row, _),) = compare(db, files[first, variant], files[second, "stored"])
+                rows.append(tuple(row))
+            assert_compared(rows[0], arrays[first], arrays[second], (dtype, shape, first, second))
+            assert rows[1] == rows[0], (dtype, shape, first, second, "deflate")
 
 
 # --- numbers that are hard ---------------------------------------------------------------------------------
