@@ -1,12 +1,12 @@
 #include "array_memo.h"
 
 enum {
-    WINDOW_NBYTES = 1 << 14,
+    MEMO_WINDOW_NBYTES = 1 << 14,
     /* a header beyond this is parsed anew for every row, rather than kept */
     KEPT_HEADER_NBYTES = 1 << 16
 };
 
-static void forget(npyext_known_array *known, npyext_cache *cache, npyx_host *host) {
+static void memo_forget(npyext_known_array *known, npyext_cache *cache, npyx_host *host) {
     npyx_source_close(known->payload); /* before the archive that it reads from */
     npyext_cache_release(cache, host, known->file);
     npyx_array_clear(&known->array);
@@ -20,7 +20,7 @@ static void forget(npyext_known_array *known, npyext_cache *cache, npyx_host *ho
     known->nlookups = 0;
 }
 
-static npyext_known_array *find(npyext_array_memo *memo, const void *key, size_t key_nbytes) {
+static npyext_known_array *memo_find(npyext_array_memo *memo, const void *key, size_t key_nbytes) {
     memo->clock++;
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
         npyext_known_array *known = &memo->known[i];
@@ -34,15 +34,15 @@ static npyext_known_array *find(npyext_array_memo *memo, const void *key, size_t
 }
 
 /* The place of the one not used for longest, for a new one. */
-static npyext_known_array *replace(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
-                                   const void *key, size_t key_nbytes) {
+static npyext_known_array *memo_replace(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
+                                        const void *key, size_t key_nbytes) {
     npyext_known_array *oldest = &memo->known[0];
     for (int i = 1; i < NPYEXT_MEMO_NARRAYS; i++) {
         if (memo->known[i].used_at < oldest->used_at)
             oldest = &memo->known[i];
     }
     oldest->array.arena.host = oldest->arena.host = oldest->key.host = host;
-    forget(oldest, cache, host);
+    memo_forget(oldest, cache, host);
     npyx_buffer_reset(&oldest->key);
     npyx_buffer_append(&oldest->key, key, key_nbytes);
     oldest->path = NULL;
@@ -53,10 +53,10 @@ static npyext_known_array *replace(npyext_array_memo *memo, npyext_cache *cache,
 npyx_status npyext_memo_of_header(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
                                   const void *header, size_t header_nbytes, npyext_known_array **known,
                                   npyx_error *error) {
-    *known = find(memo, header, header_nbytes);
+    *known = memo_find(memo, header, header_nbytes);
     if (*known != NULL)
         return NPYX_OK;
-    npyext_known_array *made = replace(memo, cache, host, header, header_nbytes);
+    npyext_known_array *made = memo_replace(memo, cache, host, header, header_nbytes);
     npyx_status status = npyx_buffer_check(&made->key, error);
     if (status == NPYX_OK)
         status = npyx_header_npy_parse((const uint8_t *)made->key.bytes, header_nbytes, &made->array, error);
@@ -110,7 +110,7 @@ static npyx_status validate(npyext_known_array *known, npyext_cache *cache, npyx
         known->window_nbytes = 0;
         return NPYX_OK;
     }
-    forget(known, cache, host);
+    memo_forget(known, cache, host);
     return status == NPYX_OK ? NPYX_DONE : status;
 }
 
@@ -118,7 +118,7 @@ npyx_status npyext_memo_of_handle(npyext_array_memo *memo, npyext_cache *cache, 
                                   const npyext_handle_key *key, const void *bytes, size_t nbytes,
                                   int64_t tick, npyext_known_array **known, npyx_error *error) {
     npyext_handle handle;
-    npyext_known_array *found = *known = find(memo, bytes, nbytes);
+    npyext_known_array *found = *known = memo_find(memo, bytes, nbytes);
     if (found != NULL) {
         npyx_status status = found->tick == tick ? NPYX_OK : validate(found, cache, host, tick, error);
         if (status != NPYX_DONE)
@@ -127,7 +127,7 @@ npyx_status npyext_memo_of_handle(npyext_array_memo *memo, npyext_cache *cache, 
     if (!npyext_handle_read(key, bytes, nbytes, &handle))
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the handle is not one that npy_file made on this connection");
-    found = replace(memo, cache, host, bytes, nbytes);
+    found = memo_replace(memo, cache, host, bytes, nbytes);
     npyx_buffer_append_char(&found->key, '\0');
     npyx_status status = npyx_buffer_check(&found->key, error);
     if (status != NPYX_OK)
@@ -154,14 +154,14 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
     if (status != NPYX_OK)
         return status;
     npyx_source *payload = known->payload;
-    bool is_onward = payload->is_forward || (off >= known->window_off && off - end < WINDOW_NBYTES);
+    bool is_onward = payload->is_forward || (off >= known->window_off && off - end < MEMO_WINDOW_NBYTES);
     size_t wanted_nbytes = nbytes;
-    if (is_onward && nbytes < WINDOW_NBYTES)
+    if (is_onward && nbytes < MEMO_WINDOW_NBYTES)
         wanted_nbytes =
-            payload->nbytes - off < WINDOW_NBYTES ? (size_t)(payload->nbytes - off) : WINDOW_NBYTES;
-    size_t room_nbytes = nbytes < WINDOW_NBYTES ? WINDOW_NBYTES : nbytes;
+            payload->nbytes - off < MEMO_WINDOW_NBYTES ? (size_t)(payload->nbytes - off) : MEMO_WINDOW_NBYTES;
+    size_t room_nbytes = nbytes < MEMO_WINDOW_NBYTES ? MEMO_WINDOW_NBYTES : nbytes;
     known->window_nbytes = 0;
-    if (known->window == NULL || room_nbytes > WINDOW_NBYTES) {
+    if (known->window == NULL || room_nbytes > MEMO_WINDOW_NBYTES) {
         npyx_free(payload->host, known->window);
         known->window = npyx_alloc(payload->host, room_nbytes);
         if (known->window == NULL)
@@ -175,10 +175,10 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
     return status;
 }
 
-static void clear(npyext_known_array *known, npyext_cache *cache, npyx_host *host) {
+static void memo_clear(npyext_known_array *known, npyext_cache *cache, npyx_host *host) {
     if (known->key.host == NULL)
         return; /* never used */
-    forget(known, cache, host);
+    memo_forget(known, cache, host);
     npyx_buffer_clear(&known->key);
     known->path = NULL;
     known->used_at = 0;
@@ -187,11 +187,11 @@ static void clear(npyext_known_array *known, npyext_cache *cache, npyx_host *hos
 void npyext_memo_trim(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host) {
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
         if (memo->known[i].path == NULL && memo->known[i].key.nbytes > KEPT_HEADER_NBYTES)
-            clear(&memo->known[i], cache, host);
+            memo_clear(&memo->known[i], cache, host);
     }
 }
 
 void npyext_memo_clear(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host) {
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++)
-        clear(&memo->known[i], cache, host);
+        memo_clear(&memo->known[i], cache, host);
 }

@@ -26,20 +26,20 @@ static uint32_t hash_path(const char *path) {
     return hash;
 }
 
-static void close_file(npyx_host *host, npyext_cached_file *file) {
+static void cache_close_file(npyx_host *host, npyext_cached_file *file) {
     npyx_archive_close(file->archive);
     npyx_free(host, file);
 }
 
 /* Closes what nobody uses: stale files, and the oldest beyond the limit. */
-static void trim(npyext_cache *cache, npyx_host *host) {
+static void cache_trim(npyext_cache *cache, npyx_host *host) {
     int nidle = 0;
     npyext_cached_file **link = &cache->newest;
     while (*link != NULL) {
         npyext_cached_file *file = *link;
         if (file->nusers == 0 && (file->is_stale || ++nidle > NPYEXT_CACHE_NFILES)) {
             *link = file->older;
-            close_file(host, file);
+            cache_close_file(host, file);
         } else {
             link = &file->older;
         }
@@ -48,8 +48,8 @@ static void trim(npyext_cache *cache, npyx_host *host) {
 
 /* The file kept for a path, moved to the front; NULL when there is none or it is not the file at the path
  * now. */
-static npyext_cached_file *find(npyext_cache *cache, const npyx_host *host, const char *path,
-                                uint32_t path_hash, int64_t tick) {
+static npyext_cached_file *cache_find(npyext_cache *cache, const npyx_host *host, const char *path,
+                                      uint32_t path_hash, int64_t tick) {
     npyext_cached_file **link = &cache->newest;
     while (*link != NULL &&
            ((*link)->is_stale || (*link)->path_hash != path_hash || strcmp((*link)->path, path) != 0))
@@ -74,13 +74,13 @@ static npyext_cached_file *find(npyext_cache *cache, const npyx_host *host, cons
 npyx_status npyext_cache_acquire(npyext_cache *cache, npyx_host *host, const char *path, int64_t tick,
                                  npyext_cached_file **file, npyx_error *error) {
     uint32_t path_hash = hash_path(path);
-    *file = find(cache, host, path, path_hash, tick);
+    *file = cache_find(cache, host, path, path_hash, tick);
     if (*file != NULL) {
         host->counters.cache_hits++;
         (*file)->nusers++;
         return NPYX_OK;
     }
-    trim(cache, host);
+    cache_trim(cache, host);
     size_t path_nbytes = strlen(path) + 1;
     npyext_cached_file *opened = npyx_alloc_zeroed(host, sizeof *opened + path_nbytes);
     if (opened == NULL)
@@ -104,13 +104,13 @@ void npyext_cache_release(npyext_cache *cache, npyx_host *host, npyext_cached_fi
     if (file == NULL)
         return;
     file->nusers--;
-    trim(cache, host);
+    cache_trim(cache, host);
 }
 
 void npyext_cache_clear(npyext_cache *cache, npyx_host *host) {
     while (cache->newest != NULL) {
         npyext_cached_file *file = cache->newest;
         cache->newest = file->older;
-        close_file(host, file);
+        cache_close_file(host, file);
     }
 }

@@ -10,9 +10,9 @@
 enum { MAC_OFF = 8, INDEX_OFF = 24, STAMP_OFF = 32, PATH_OFF = 40 };
 
 /* The first byte is no character of UTF-8, and the last catches what takes BLOBs for text. */
-static const uint8_t magic[MAC_OFF] = {0x9d, 'N', 'P', 'Y', 'X', 'H', '\n', 0};
+static const uint8_t handle_magic[MAC_OFF] = {0x9d, 'N', 'P', 'Y', 'X', 'H', '\n', 0};
 
-static void store_u64(uint64_t word, uint8_t *bytes) {
+static void handle_store_u64(uint64_t word, uint8_t *bytes) {
     for (int i = 0; i < 8; i++)
         bytes[i] = (uint8_t)(word >> (8 * i));
 }
@@ -26,9 +26,9 @@ uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info 
 void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out) {
     size_t start = out->nbytes;
     uint8_t head[PATH_OFF] = {0};
-    memcpy(head, magic, sizeof magic);
-    store_u64((uint64_t)handle->index, head + INDEX_OFF);
-    store_u64(handle->stamp, head + STAMP_OFF);
+    memcpy(head, handle_magic, sizeof handle_magic);
+    handle_store_u64((uint64_t)handle->index, head + INDEX_OFF);
+    handle_store_u64(handle->stamp, head + STAMP_OFF);
     npyx_buffer_append(out, head, sizeof head);
     npyx_buffer_append(out, handle->path, handle->path_nbytes);
     if (out->status != NPYX_OK)
@@ -38,7 +38,7 @@ void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *han
 }
 
 bool npyext_handle_is_like(const void *bytes, size_t nbytes) {
-    return nbytes >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+    return nbytes >= sizeof handle_magic && memcmp(bytes, handle_magic, sizeof handle_magic) == 0;
 }
 
 /* In a time that does not tell where they differ. */

@@ -5,14 +5,14 @@
 
 SQLITE_EXTENSION_INIT3
 
-static npyext_published **find(npyext_published **list, const char *table) {
+static npyext_published **published_find(npyext_published **list, const char *table) {
     while (*list != NULL && sqlite3_stricmp((*list)->table, table) != 0)
         list = &(*list)->next;
     return list;
 }
 
 npyext_published *npyext_published_of(npyext_published **list, npyx_host *host, const char *table) {
-    npyext_published **link = find(list, table);
+    npyext_published **link = published_find(list, table);
     if (*link == NULL) {
         size_t nbytes = strlen(table) + 1;
         *link = npyx_alloc_zeroed(host, sizeof **link + nbytes);
@@ -23,7 +23,7 @@ npyext_published *npyext_published_of(npyext_published **list, npyx_host *host, 
 }
 
 void npyext_published_forget(npyext_published **list, npyx_host *host, const char *table) {
-    npyext_published **link = find(list, table), *forgotten = *link;
+    npyext_published **link = published_find(list, table), *forgotten = *link;
     if (forgotten == NULL)
         return;
     *link = forgotten->next;
@@ -32,7 +32,7 @@ void npyext_published_forget(npyext_published **list, npyx_host *host, const cha
 
 bool npyext_published_rename(npyext_published **list, npyx_host *host, const char *table,
                              const char *new_table) {
-    const npyext_published *before = *find(list, table);
+    const npyext_published *before = *published_find(list, table);
     if (before == NULL || sqlite3_stricmp(table, new_table) == 0)
         return true;
     npyext_published *renamed = npyext_published_of(list, host, new_table);

@@ -105,7 +105,7 @@ static const registered registrations[] = {
 
 /* Each registration holds a reference to the connection, given back by its destructor, which a failure runs
  * too. */
-static int add(sqlite3 *db, const registered *row, npyext_connection *connection) {
+static int entry_add(sqlite3 *db, const registered *row, npyext_connection *connection) {
     if (row->table_function != NULL) {
         npyext_registration *registration =
             npyext_registration_new(connection, row->table_function, row->flags);
@@ -155,7 +155,7 @@ static int check_loaded(sqlite3 *db, npyext_entry_point entry_point, char **mess
     return code;
 }
 
-static int load(sqlite3 *db, char **message, npyext_entry_point entry_point) {
+static int entry_load(sqlite3 *db, char **message, npyext_entry_point entry_point) {
     npyext_connection *connection = NULL;
     if (sqlite3_libversion_number() < 3037000) {
         *message = sqlite3_mprintf("npyext needs SQLite 3.37 or newer; this is %s", sqlite3_libversion());
@@ -169,7 +169,7 @@ static int load(sqlite3 *db, char **message, npyext_entry_point entry_point) {
         return code;
     for (size_t i = 0; i < sizeof registrations / sizeof registrations[0] && code == SQLITE_OK; i++) {
         if (registrations[i].entry_points & (int)entry_point)
-            code = add(db, &registrations[i], connection);
+            code = entry_add(db, &registrations[i], connection);
     }
     npyext_connection_release(connection);
     return code;
@@ -177,18 +177,18 @@ static int load(sqlite3 *db, char **message, npyext_entry_point entry_point) {
 
 #if defined(SQLITE_CORE) || defined(SQLITE_OMIT_LOAD_EXTENSION)
 
-static int enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
-                 npyext_entry_point entry_point) {
+static int entry_enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
+                       npyext_entry_point entry_point) {
     (void)api;
-    return load(db, message, entry_point);
+    return entry_load(db, message, entry_point);
 }
 
 #else
 
 /* SQLITE_EXTENSION_INIT2, which writes what all threads read, by one thread at a time and only once: the
  * routines of another library are not for this object to call. */
-static int enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
-                 npyext_entry_point entry_point) {
+static int entry_enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
+                       npyext_entry_point entry_point) {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     npyext_entry_function of_copy = NULL;
     pthread_mutex_lock(&mutex);
@@ -199,7 +199,7 @@ static int enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
         of_copy = npyext_entry_of_copy(npyext_entry_name(entry_point), registrations, message, api);
     pthread_mutex_unlock(&mutex);
     if (is_own)
-        return load(db, message, entry_point);
+        return entry_load(db, message, entry_point);
     return of_copy == NULL ? SQLITE_ERROR : of_copy(db, message, api);
 }
 
@@ -212,13 +212,13 @@ ENTRY_POINT sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqli
 ENTRY_POINT sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 
 int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    return enter(db, message, api, NPYEXT_ENTRY_ALL);
+    return entry_enter(db, message, api, NPYEXT_ENTRY_ALL);
 }
 
 int sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    return enter(db, message, api, NPYEXT_ENTRY_READONLY);
+    return entry_enter(db, message, api, NPYEXT_ENTRY_READONLY);
 }
 
 int sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    return enter(db, message, api, NPYEXT_ENTRY_BLOB);
+    return entry_enter(db, message, api, NPYEXT_ENTRY_BLOB);
 }

@@ -84,7 +84,7 @@ static void *load_copy(const char *path, const char **why) {
     return object;
 }
 
-static const copy *find(const sqlite3_api_routines *api) {
+static const copy *second_find(const sqlite3_api_routines *api) {
     for (int i = 0; i < ncopies; i++) {
         if (copies[i].api == api)
             return &copies[i];
@@ -93,7 +93,7 @@ static const copy *find(const sqlite3_api_routines *api) {
 }
 
 /* NULL with *why set. The list of copies is in this object, which from now on stays loaded. */
-static const copy *add(const sqlite3_api_routines *api, const char *path, const char **why) {
+static const copy *second_add(const sqlite3_api_routines *api, const char *path, const char **why) {
     *why = "there are too many libraries";
     if (ncopies == MAX_NCOPIES)
         return NULL;
@@ -111,9 +111,9 @@ npyext_entry_function npyext_entry_of_copy(const char *entry_point, const void *
     npyext_entry_function entry = NULL;
     const char *why = "its file is not known";
     const char *path = dladdr(address, &info) == 0 ? NULL : info.dli_fname;
-    const copy *found = find(api);
+    const copy *found = second_find(api);
     if (found == NULL && path != NULL)
-        found = add(api, path, &why);
+        found = second_add(api, path, &why);
     void *symbol = found == NULL ? NULL : dlsym(found->object, entry_point);
     if (found != NULL && symbol == NULL)
         why = "it lacks the entry point";

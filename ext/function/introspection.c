@@ -39,7 +39,7 @@ static void append_key(npyx_buffer *out, const char *key) {
     npyx_buffer_append_char(out, ':');
 }
 
-static void append_text(npyx_buffer *out, const char *key, const char *text) {
+static void introspection_append_text(npyx_buffer *out, const char *key, const char *text) {
     append_key(out, key);
     npyx_buffer_append_json(out, text, strlen(text));
 }
@@ -56,14 +56,14 @@ void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **a
     const npyext_policy *policy = &connection->policy;
     const npyx_host *host = &connection->host;
     npyx_buffer out = {.host = &connection->host};
-    append_text(&out, "version", NPYEXT_VERSION);
-    append_text(&out, "sqlite", sqlite3_libversion());
-    append_text(&out, "sqlite_built_against", SQLITE_VERSION);
-    append_text(&out, "zlib", zlibVersion());
-    append_text(&out, "compiler", COMPILER);
-    append_text(&out, "entry_point", npyext_entry_name(policy->entry_point));
+    introspection_append_text(&out, "version", NPYEXT_VERSION);
+    introspection_append_text(&out, "sqlite", sqlite3_libversion());
+    introspection_append_text(&out, "sqlite_built_against", SQLITE_VERSION);
+    introspection_append_text(&out, "zlib", zlibVersion());
+    introspection_append_text(&out, "compiler", COMPILER);
+    introspection_append_text(&out, "entry_point", npyext_entry_name(policy->entry_point));
     if (policy->is_confined)
-        append_text(&out, "root", policy->root.path[0] == '\0' ? "/" : policy->root.path);
+        introspection_append_text(&out, "root", policy->root.path[0] == '\0' ? "/" : policy->root.path);
     else
         append_word(&out, "root", "null");
     append_word(&out, "views_allowed", word(policy->allows_views));

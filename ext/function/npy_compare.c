@@ -7,42 +7,50 @@
 #include "scan/scan.h"
 
 enum {
-    NAME,
-    STATUS,
-    MAX_ABS,
-    MAX_REL,
-    RMS,
-    DIFFERING,
-    FIRST_AT,
-    ERROR,
-    A,
-    B,
-    ON_ERROR,
-    ERROR_KIND,
-    ARRAY_KEY,
-    NCOLUMNS
+    COMPARE_NAME,
+    COMPARE_STATUS,
+    COMPARE_MAX_ABS,
+    COMPARE_MAX_REL,
+    COMPARE_RMS,
+    COMPARE_DIFFERING,
+    COMPARE_FIRST_AT,
+    COMPARE_ERROR,
+    COMPARE_A,
+    COMPARE_B,
+    COMPARE_ON_ERROR,
+    COMPARE_ERROR_KIND,
+    COMPARE_ARRAY_KEY,
+    COMPARE_NCOLUMNS
 };
 
 /* With columns that need no more than to know whether and where items differ, reading stops there. */
 enum { NEEDS_FIRST = NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_ITEMS, NEEDS_EVERY = NEEDS_FIRST | NPYEXT_NEEDS_CRC };
 
-static const npyext_column columns[NCOLUMNS] = {
-    [NAME] = NPYEXT_NAME(false),
-    [STATUS] = NPYEXT_OUTPUT("status TEXT", NEEDS_FIRST),
-    [MAX_ABS] = NPYEXT_OUTPUT("max_abs REAL", NEEDS_EVERY),
-    [MAX_REL] = NPYEXT_OUTPUT("max_rel REAL", NEEDS_EVERY),
-    [RMS] = NPYEXT_OUTPUT("rms REAL", NEEDS_EVERY),
-    [DIFFERING] = NPYEXT_OUTPUT("differing INTEGER", NEEDS_EVERY),
-    [FIRST_AT] = NPYEXT_OUTPUT("first_at INTEGER", NEEDS_FIRST),
-    [ERROR] = NPYEXT_OUTPUT("error TEXT", NEEDS_EVERY),
-    [A] = NPYEXT_ARGUMENT("a BLOB", NPYEXT_SOURCE),
-    [B] = NPYEXT_ARGUMENT("b BLOB", NPYEXT_OTHER_SOURCE),
-    [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NEEDS_EVERY),
-    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+static const npyext_column compare_columns[COMPARE_NCOLUMNS] = {
+    [COMPARE_NAME] = NPYEXT_NAME(false),
+    [COMPARE_STATUS] = NPYEXT_OUTPUT("status TEXT", NEEDS_FIRST),
+    [COMPARE_MAX_ABS] = NPYEXT_OUTPUT("max_abs REAL", NEEDS_EVERY),
+    [COMPARE_MAX_REL] = NPYEXT_OUTPUT("max_rel REAL", NEEDS_EVERY),
+    [COMPARE_RMS] = NPYEXT_OUTPUT("rms REAL", NEEDS_EVERY),
+    [COMPARE_DIFFERING] = NPYEXT_OUTPUT("differing INTEGER", NEEDS_EVERY),
+    [COMPARE_FIRST_AT] = NPYEXT_OUTPUT("first_at INTEGER", NEEDS_FIRST),
+    [COMPARE_ERROR] = NPYEXT_OUTPUT("error TEXT", NEEDS_EVERY),
+    [COMPARE_A] = NPYEXT_ARGUMENT("a BLOB", NPYEXT_SOURCE),
+    [COMPARE_B] = NPYEXT_ARGUMENT("b BLOB", NPYEXT_OTHER_SOURCE),
+    [COMPARE_ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    [COMPARE_ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NEEDS_EVERY),
+    [COMPARE_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
-typedef enum compared { EQUAL, DIFFERS, OTHER_SHAPE, OTHER_DTYPE, ONLY_A, ONLY_B, NCOMPARED } compared;
+typedef enum compared {
+    COMPARE_EQUAL,
+    DIFFERS,
+    OTHER_SHAPE,
+    OTHER_DTYPE,
+    ONLY_A,
+    ONLY_B,
+    NCOMPARED
+} compared;
 
 static const char *const compared_names[NCOMPARED] = {"equal", "differs", "shape",
                                                       "dtype", "only_a",  "only_b"};
@@ -78,7 +86,7 @@ static int compare_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
 }
 
 /* Closes both files. */
-static void forget(compare_cursor *compare, npyext_connection *connection) {
+static void compare_forget(compare_cursor *compare, npyext_connection *connection) {
     for (int k = 0; k < 2; k++) {
         npyext_array_side_clear(&compare->sides[k]);
         compare->next[k] = 0;
@@ -90,22 +98,22 @@ static void forget(compare_cursor *compare, npyext_connection *connection) {
 
 static int compare_close(sqlite3_vtab_cursor *cursor) {
     compare_cursor *compare = (compare_cursor *)cursor;
-    forget(compare, ((npyext_vtab *)cursor->pVtab)->connection);
+    compare_forget(compare, ((npyext_vtab *)cursor->pVtab)->connection);
     npyext_scan_clear(&compare->scan);
     sqlite3_free(compare);
     return SQLITE_OK;
 }
 
-static int report(compare_cursor *compare) {
+static int compare_report(compare_cursor *compare) {
     npyx_entry entry;
     npyext_place place = npyext_array_side_place(&compare->sides[compare->faulty], &entry);
     return npyext_report(compare->base.pVtab, place, &compare->scan.error);
 }
 
 /* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
-static bool becomes_row(compare_cursor *compare, int *code) {
+static bool compare_becomes_row(compare_cursor *compare, int *code) {
     npyext_fate fate = npyext_scan_fate(&compare->scan, &compare->scan.error);
-    *code = fate == NPYEXT_ENDS_QUERY ? report(compare) : SQLITE_OK;
+    *code = fate == NPYEXT_ENDS_QUERY ? compare_report(compare) : SQLITE_OK;
     compare->scan.has_error = fate == NPYEXT_BECOMES_ROW;
     return compare->scan.has_error;
 }
@@ -185,7 +193,7 @@ static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
 
 /* ---- rows ---- */
 
-static bool has_same_shape(const npyx_array *a, const npyx_array *b) {
+static bool compare_has_same_shape(const npyx_array *a, const npyx_array *b) {
     return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0;
 }
 
@@ -213,7 +221,7 @@ static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
     const npyx_array *a = &compare->sides[0].array, *b = &compare->sides[1].array;
     npyx_status status = NPYX_OK;
     compare->result = OTHER_SHAPE;
-    if (!has_same_shape(a, b))
+    if (!compare_has_same_shape(a, b))
         return NPYX_OK;
     compare->result = OTHER_DTYPE;
     if (npyx_difference_check(a->dtype, b->dtype) == NPYX_INCOMPARABLE)
@@ -228,7 +236,7 @@ static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
         return NPYX_OK;
     status = find_difference(compare, error);
     if (status == NPYX_OK && npyx_dtype_is_same(a->dtype, b->dtype))
-        compare->result = compare->difference.ndiffering == 0 ? EQUAL : DIFFERS;
+        compare->result = compare->difference.ndiffering == 0 ? COMPARE_EQUAL : DIFFERS;
     return status;
 }
 
@@ -310,9 +318,9 @@ static int compare_next(sqlite3_vtab_cursor *cursor) {
         compare->scan.has_error = compare->has_items = false;
         compare->sides[0].listed = compare->sides[1].listed = NULL;
         npyx_status status = visit_next(compare, &compare->scan.error);
-        found = status == NPYX_OK || (status != NPYX_DONE && becomes_row(compare, &code));
+        found = status == NPYX_OK || (status != NPYX_DONE && compare_becomes_row(compare, &code));
         if (code == SQLITE_OK && npyx_poll(&connection->host, &compare->scan.error) != NPYX_OK)
-            code = report(compare);
+            code = compare_report(compare);
     }
     /* what array_key tells rows apart by: the same for the same arrays, whatever was pruned before them */
     compare->scan.index = compare->next[0] + compare->next[1];
@@ -338,7 +346,7 @@ static int compare_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *
     npyext_scan *scan = &compare->scan;
     npyx_error *error = &compare->scan.error;
     npyext_connection_begin(vtab->connection);
-    forget(compare, vtab->connection);
+    compare_forget(compare, vtab->connection);
     compare->is_eof = true;
     npyx_status status = npyext_scan_begin(scan, vtab, idx_num, sentence, true, argv, error);
     if (status != NPYX_OK)
@@ -347,13 +355,13 @@ static int compare_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *
         return SQLITE_OK;
     status = resolve(compare, error);
     if (status != NPYX_OK)
-        return report(compare);
+        return compare_report(compare);
     status = open_files(compare, error);
     if (status == NPYX_OK)
         status = pair_alone(compare, error);
     if (status != NPYX_OK) {
         int code = SQLITE_OK;
-        compare->is_eof = !becomes_row(compare, &code);
+        compare->is_eof = !compare_becomes_row(compare, &code);
         compare->next[0] = compare->sides[0].listing.nentries; /* its row is all there is to say */
         compare->next[1] = compare->sides[1].listing.nentries;
         return code;
@@ -387,35 +395,35 @@ static int compare_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context,
     const npyx_difference *difference = &compare->difference;
     if (npyext_result_common(context, &compare->scan, column))
         return SQLITE_OK;
-    bool is_item_column = column >= MAX_ABS && column <= FIRST_AT;
-    if (is_item_column && (!compare->has_items || (column == FIRST_AT && difference->first_at < 0)))
+    bool is_item_column = column >= COMPARE_MAX_ABS && column <= COMPARE_FIRST_AT;
+    if (is_item_column && (!compare->has_items || (column == COMPARE_FIRST_AT && difference->first_at < 0)))
         return SQLITE_OK;
     switch (column) {
-    case NAME: result_name(context, compare); break;
-    case STATUS:
+    case COMPARE_NAME: result_name(context, compare); break;
+    case COMPARE_STATUS:
         if (!compare->scan.has_error)
             sqlite3_result_text(context, compared_names[compare->result], -1, SQLITE_STATIC);
         break;
-    case MAX_ABS: sqlite3_result_double(context, difference->max_abs); break;
-    case MAX_REL: sqlite3_result_double(context, difference->max_rel); break;
-    case RMS: sqlite3_result_double(context, difference->rms); break;
-    case DIFFERING: sqlite3_result_int64(context, difference->ndiffering); break;
-    case FIRST_AT: sqlite3_result_int64(context, difference->first_at); break;
+    case COMPARE_MAX_ABS: sqlite3_result_double(context, difference->max_abs); break;
+    case COMPARE_MAX_REL: sqlite3_result_double(context, difference->max_rel); break;
+    case COMPARE_RMS: sqlite3_result_double(context, difference->rms); break;
+    case COMPARE_DIFFERING: sqlite3_result_int64(context, difference->ndiffering); break;
+    case COMPARE_FIRST_AT: sqlite3_result_int64(context, difference->first_at); break;
     default: result_error_text(context, compare); break;
     }
     return SQLITE_OK;
 }
 
-static const sqlite3_module module =
+static const sqlite3_module compare_module =
     NPYEXT_MODULE(compare_open, compare_close, compare_filter, compare_next, compare_eof, compare_column);
 
 const npyext_function npyext_npy_compare = {
     .name = "npy_compare",
-    .columns = columns,
-    .ncolumns = NCOLUMNS,
+    .columns = compare_columns,
+    .ncolumns = COMPARE_NCOLUMNS,
     .key = "array_key",
     .takes_two = true,
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = &module,
+    .module = &compare_module,
 };

@@ -8,27 +8,27 @@
 #include "scan/value_filter.h"
 
 enum {
-    IDX,
-    I0, /* I0 + K is the coordinate along axis K, for K from 0 to 3 */
-    VALUE = I0 + 4,
-    SOURCE,
-    MEMBER,
-    SLICE,
-    FIELD,
-    VIEW,
-    ASTYPE,
-    EXPECT,
-    ON_ERROR,
-    REAL,
-    IMAG,
-    PATH,
-    NAME,
-    I4, /* I4 + K - 4, for K from 4 to 63 */
-    PARTS = I4 + NPYX_MAX_NDIM - 4,
-    STEM,
-    PARENT,
-    ARRAY_KEY,
-    NCOLUMNS
+    ELEMENTS_IDX,
+    ELEMENTS_I0, /* I0 + K is the coordinate along axis K, for K from 0 to 3 */
+    ELEMENTS_VALUE = ELEMENTS_I0 + 4,
+    ELEMENTS_SOURCE,
+    ELEMENTS_MEMBER,
+    ELEMENTS_SLICE,
+    ELEMENTS_FIELD,
+    ELEMENTS_VIEW,
+    ELEMENTS_ASTYPE,
+    ELEMENTS_EXPECT,
+    ELEMENTS_ON_ERROR,
+    ELEMENTS_REAL,
+    ELEMENTS_IMAG,
+    ELEMENTS_PATH,
+    ELEMENTS_NAME,
+    ELEMENTS_I4, /* I4 + K - 4, for K from 4 to 63 */
+    ELEMENTS_PARTS = ELEMENTS_I4 + NPYX_MAX_NDIM - 4,
+    ELEMENTS_STEM,
+    ELEMENTS_PARENT,
+    ELEMENTS_ARRAY_KEY,
+    ELEMENTS_NCOLUMNS
 };
 
 #define COORDINATE(k)                                                                                        \
@@ -36,7 +36,7 @@ enum {
 #define FIVE_COORDINATES(a, b, c, d, e)                                                                      \
     COORDINATE(a), COORDINATE(b), COORDINATE(c), COORDINATE(d), COORDINATE(e)
 
-static const npyext_column columns[NCOLUMNS] = {
+static const npyext_column elements_columns[ELEMENTS_NCOLUMNS] = {
     NPYEXT_INDEX("idx INTEGER"),
     COORDINATE(0),
     COORDINATE(1),
@@ -73,9 +73,9 @@ static const npyext_column columns[NCOLUMNS] = {
 
 /* The axis whose coordinate a column is; -1 for other columns. */
 static int coordinate_axis(int column) {
-    if (column >= I0 && column < I0 + 4)
-        return column - I0;
-    return column >= I4 && column < PARTS ? column - I4 + 4 : -1;
+    if (column >= ELEMENTS_I0 && column < ELEMENTS_I0 + 4)
+        return column - ELEMENTS_I0;
+    return column >= ELEMENTS_I4 && column < ELEMENTS_PARTS ? column - ELEMENTS_I4 + 4 : -1;
 }
 
 typedef struct elements_cursor {
@@ -186,7 +186,7 @@ static void skip(elements_cursor *elements) {
 }
 
 /* Goes before the first element of the array that the selection holds. */
-static npyx_status begin_array(elements_cursor *elements, npyx_error *error) {
+static npyx_status elements_begin_array(elements_cursor *elements, npyx_error *error) {
     const npyext_selection *selection = &elements->selection;
     const npyx_dtype *dtype = npyext_selection_dtype(selection);
     narrow_view(elements);
@@ -252,7 +252,7 @@ static npyx_status next_block(elements_cursor *elements, npyx_error *error) {
 }
 
 /* Goes to the first candidate from the element at hand on, or behind the block. */
-static void go_to_candidate(elements_cursor *elements) {
+static void elements_go_to_candidate(elements_cursor *elements) {
     int64_t first = elements->block_end - elements->blocks.nelem;
     int64_t found = first + npyext_value_filter_next(&elements->filter, elements->position - first);
     elements->item += (found - elements->position) * elements->itemsize;
@@ -260,7 +260,7 @@ static void go_to_candidate(elements_cursor *elements) {
 }
 
 /* Goes on to the next block or array that has elements. */
-static int advance(elements_cursor *elements) {
+static int elements_advance(elements_cursor *elements) {
     npyext_scan *scan = &elements->scan;
     npyx_error error;
     while (!elements->is_eof) {
@@ -270,7 +270,7 @@ static int advance(elements_cursor *elements) {
             bool is_plain = !elements->is_filtered && !has_idx_range(elements);
             elements->plain_end = is_plain ? elements->block_end : 0;
             if (status == NPYX_OK && elements->is_filtered)
-                go_to_candidate(elements);
+                elements_go_to_candidate(elements);
             if (status == NPYX_OK && elements->position < elements->block_end)
                 break;
             if (status == NPYX_OK)
@@ -284,7 +284,7 @@ static int advance(elements_cursor *elements) {
             status = npyext_selection_next(&elements->selection, scan, &error);
             elements->is_eof = status == NPYX_DONE;
             if (status == NPYX_OK)
-                status = begin_array(elements, &error);
+                status = elements_begin_array(elements, &error);
         }
         if (status != NPYX_OK && status != NPYX_DONE &&
             !npyext_selection_skip(&elements->selection, scan, &error))
@@ -305,13 +305,13 @@ static bool is_outside(const elements_cursor *elements) {
 }
 
 /* Goes on to the next element that is wanted. */
-static int go_on(elements_cursor *elements) {
+static int elements_go_on(elements_cursor *elements) {
     int code = SQLITE_OK;
     for (;;) {
         if (elements->is_filtered && elements->position < elements->block_end)
-            go_to_candidate(elements);
+            elements_go_to_candidate(elements);
         if (elements->position >= elements->block_end)
-            code = advance(elements);
+            code = elements_advance(elements);
         if (!has_idx_range(elements) || code != SQLITE_OK || elements->is_eof || !is_outside(elements))
             return code;
         elements->item += elements->itemsize;
@@ -320,16 +320,16 @@ static int go_on(elements_cursor *elements) {
 }
 
 /* Leaves the element at hand inside of xFilter. */
-static int step(elements_cursor *elements) {
+static int elements_step(elements_cursor *elements) {
     elements->item += elements->itemsize;
     elements->position++;
-    return go_on(elements);
+    return elements_go_on(elements);
 }
 
 /* The way of xNext at the end of a block, and where not every element of one is a candidate. */
-static __attribute__((noinline)) int next_slowly(elements_cursor *elements) {
+static __attribute__((noinline)) int elements_next_slowly(elements_cursor *elements) {
     elements->is_underway = false;
-    return go_on(elements);
+    return elements_go_on(elements);
 }
 
 static int elements_next(sqlite3_vtab_cursor *cursor) {
@@ -337,7 +337,7 @@ static int elements_next(sqlite3_vtab_cursor *cursor) {
     elements->item += elements->itemsize;
     if (++elements->position < elements->plain_end)
         return SQLITE_OK;
-    return next_slowly(elements);
+    return elements_next_slowly(elements);
 }
 
 static int elements_eof(sqlite3_vtab_cursor *cursor) {
@@ -350,7 +350,7 @@ static void read_ranges(elements_cursor *elements, sqlite3_value **argv) {
     elements->ranged_axes = 0;
     for (int i = 0; i < plan->nterms; i++) {
         int axis = coordinate_axis(plan->terms[i].column);
-        if (plan->terms[i].column == IDX)
+        if (plan->terms[i].column == ELEMENTS_IDX)
             npyext_range_narrow(&elements->idx_range, plan->terms[i].op, argv[i]);
         if (axis < 0)
             continue;
@@ -375,29 +375,29 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char 
     if (status == NPYX_OK) {
         read_ranges(elements, argv);
         elements->window = npyext_plan_window(&scan->plan, argv);
-        npyext_value_filter_read(&elements->filter, &scan->plan, (npyext_value_columns){VALUE, REAL, IMAG},
-                                 argv);
+        npyext_value_filter_read(&elements->filter, &scan->plan,
+                                 (npyext_value_columns){ELEMENTS_VALUE, ELEMENTS_REAL, ELEMENTS_IMAG}, argv);
     }
     elements->nlookups = is_lookup ? elements->nlookups + 1 : 0;
     if (status == NPYX_OK && is_lookup && (scan->plan.needs & NPYEXT_NEEDS_ITEMS) != 0)
         status = npyx_source_hold(&elements->selection.payload, elements->nlookups, NPYX_HELD_NBYTES, &error);
     if (status == NPYX_OK && is_lookup)
-        status = begin_array(elements, &error);
+        status = elements_begin_array(elements, &error);
     if (status != NPYX_OK) {
         elements->is_eof = true;
         return npyext_report(cursor->pVtab, npyext_scan_place(scan), &error);
     }
-    int code = advance(elements);
+    int code = elements_advance(elements);
     if (code == SQLITE_OK && !elements->is_eof && is_outside(elements))
-        code = step(elements);
+        code = elements_step(elements);
     while (code == SQLITE_OK && !elements->is_eof && elements->window.nskipped > 0) {
         elements->window.nskipped--;
-        code = step(elements);
+        code = elements_step(elements);
     }
     return code == SQLITE_OK ? npyext_scan_confirm(scan) : code;
 }
 
-static int result_decoded(sqlite3_context *context, elements_cursor *elements) {
+static int elements_result_decoded(sqlite3_context *context, elements_cursor *elements) {
     npyx_value value;
     npyx_error error;
     npyx_status status = npyx_element_value(npyext_selection_dtype(&elements->selection), elements->item,
@@ -408,14 +408,14 @@ static int result_decoded(sqlite3_context *context, elements_cursor *elements) {
     return SQLITE_OK;
 }
 
-static int result_value(sqlite3_context *context, elements_cursor *elements) {
+static int elements_result_value(sqlite3_context *context, elements_cursor *elements) {
     return npyext_result_plain(context, elements->plain_type, elements->item)
                ? SQLITE_OK
-               : result_decoded(context, elements);
+               : elements_result_decoded(context, elements);
 }
 
 /* As ndarray.real and .imag: a number that is not complex is its own real part, and 0 its imaginary one. */
-static int result_part(sqlite3_context *context, elements_cursor *elements, bool is_imag) {
+static int elements_result_part(sqlite3_context *context, elements_cursor *elements, bool is_imag) {
     const npyx_dtype *dtype = npyext_selection_dtype(&elements->selection);
     double part;
     if (npyx_element_complex_part(dtype, elements->item, is_imag, &part)) {
@@ -425,18 +425,18 @@ static int result_part(sqlite3_context *context, elements_cursor *elements, bool
     if (!npyx_dtype_is_real(dtype))
         return SQLITE_OK;
     if (!is_imag)
-        return result_value(context, elements);
+        return elements_result_value(context, elements);
     sqlite3_result_int(context, 0);
     return SQLITE_OK;
 }
 
-static int other_column(elements_cursor *elements, sqlite3_context *context, int column) {
+static int elements_other_column(elements_cursor *elements, sqlite3_context *context, int column) {
     switch (column) {
-    case IDX: sqlite3_result_int64(context, idx_of(elements)); return SQLITE_OK;
-    case REAL: return result_part(context, elements, false);
-    case IMAG: return result_part(context, elements, true);
-    case PATH: npyext_result_path(context, &elements->scan); return SQLITE_OK;
-    case NAME: npyext_result_name(context, &elements->scan); return SQLITE_OK;
+    case ELEMENTS_IDX: sqlite3_result_int64(context, idx_of(elements)); return SQLITE_OK;
+    case ELEMENTS_REAL: return elements_result_part(context, elements, false);
+    case ELEMENTS_IMAG: return elements_result_part(context, elements, true);
+    case ELEMENTS_PATH: npyext_result_path(context, &elements->scan); return SQLITE_OK;
+    case ELEMENTS_NAME: npyext_result_name(context, &elements->scan); return SQLITE_OK;
     default: break;
     }
     int axis = coordinate_axis(column);
@@ -449,21 +449,22 @@ static int other_column(elements_cursor *elements, sqlite3_context *context, int
 
 static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     elements_cursor *elements = (elements_cursor *)cursor;
-    return column == VALUE ? result_value(context, elements) : other_column(elements, context, column);
+    return column == ELEMENTS_VALUE ? elements_result_value(context, elements)
+                                    : elements_other_column(elements, context, column);
 }
 
-static const sqlite3_module module = NPYEXT_MODULE(elements_open, elements_close, elements_filter,
-                                                   elements_next, elements_eof, elements_column);
+static const sqlite3_module elements_module = NPYEXT_MODULE(elements_open, elements_close, elements_filter,
+                                                            elements_next, elements_eof, elements_column);
 
 const npyext_function npyext_npy_elements = {
     .name = "npy_elements",
-    .columns = columns,
-    .ncolumns = NCOLUMNS,
+    .columns = elements_columns,
+    .ncolumns = ELEMENTS_NCOLUMNS,
     .key = "array_key, idx",
     .takes_member = true,
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ITEM,
     .has_error_column = false,
     .estimated_nrows = 1000000,
-    .module = &module,
+    .module = &elements_module,
 };

@@ -3,22 +3,34 @@
 #include "scan/survey.h"
 #include "source/member.h"
 
-enum { PATH, NAME, ARRAY, SOURCE, MEMBER, ON_ERROR, PARTS, STEM, PARENT, ARRAY_KEY, NCOLUMNS };
+enum {
+    FILE_PATH,
+    FILE_NAME,
+    FILE_ARRAY,
+    FILE_SOURCE,
+    FILE_MEMBER,
+    FILE_ON_ERROR,
+    FILE_PARTS,
+    FILE_STEM,
+    FILE_PARENT,
+    FILE_ARRAY_KEY,
+    FILE_NCOLUMNS
+};
 
-static const npyext_column columns[NCOLUMNS] = {
-    [PATH] = NPYEXT_PATH(false),
-    [NAME] = NPYEXT_NAME(false),
-    [ARRAY] = NPYEXT_OUTPUT("array BLOB", 0),
-    [SOURCE] = NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
-    [MEMBER] = NPYEXT_ARGUMENT("member", NPYEXT_MEMBER),
-    [ON_ERROR] = NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
-    [PARTS] = NPYEXT_PATH_COLUMNS,
-    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+static const npyext_column file_columns[FILE_NCOLUMNS] = {
+    [FILE_PATH] = NPYEXT_PATH(false),
+    [FILE_NAME] = NPYEXT_NAME(false),
+    [FILE_ARRAY] = NPYEXT_OUTPUT("array BLOB", 0),
+    [FILE_SOURCE] = NPYEXT_ARGUMENT("source", NPYEXT_SOURCE),
+    [FILE_MEMBER] = NPYEXT_ARGUMENT("member", NPYEXT_MEMBER),
+    [FILE_ON_ERROR] = NPYEXT_ARGUMENT("on_error", NPYEXT_ON_ERROR),
+    [FILE_PARTS] = NPYEXT_PATH_COLUMNS,
+    [FILE_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
 /* Of a zip only an entry's first bytes tell whether it is an array. A header that is not sound is for those
  * to find out who use the handle. */
-static npyx_status visit(npyext_survey *survey, npyx_error *error) {
+static npyx_status file_visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->scan;
     if (scan->opened.archive->format != NPYX_FORMAT_NPZ)
         return NPYX_OK;
@@ -32,13 +44,13 @@ static npyx_status visit(npyext_survey *survey, npyx_error *error) {
     return status == NPYX_OK ? NPYX_DONE : status;
 }
 
-static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    return npyext_survey_open(vtab, visit, -1, false, cursor);
+static int file_open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    return npyext_survey_open(vtab, file_visit, -1, false, cursor);
 }
 
 /* Unlike other surveys it leaves files in the cache: what is done with a handle finds its file open. */
-static int filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
-                  sqlite3_value **argv) {
+static int file_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
+                       sqlite3_value **argv) {
     (void)argc;
     npyext_survey *survey = (npyext_survey *)cursor;
     npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
@@ -79,26 +91,26 @@ static int result_array(sqlite3_context *context, npyext_survey *survey) {
     return SQLITE_OK;
 }
 
-static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+static int file_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int file_column) {
     npyext_survey *survey = (npyext_survey *)cursor;
-    switch (column) {
-    case PATH: npyext_result_path(context, &survey->scan); return SQLITE_OK;
-    case NAME: npyext_result_name(context, &survey->scan); return SQLITE_OK;
-    case ARRAY: return result_array(context, survey);
-    default: npyext_result_common(context, &survey->scan, column); return SQLITE_OK;
+    switch (file_column) {
+    case FILE_PATH: npyext_result_path(context, &survey->scan); return SQLITE_OK;
+    case FILE_NAME: npyext_result_name(context, &survey->scan); return SQLITE_OK;
+    case FILE_ARRAY: return result_array(context, survey);
+    default: npyext_result_common(context, &survey->scan, file_column); return SQLITE_OK;
     }
 }
 
-static const sqlite3_module module =
-    NPYEXT_MODULE(open_cursor, npyext_survey_close, filter, npyext_survey_next, npyext_survey_eof, column);
+static const sqlite3_module file_module = NPYEXT_MODULE(file_open_cursor, npyext_survey_close, file_filter,
+                                                        npyext_survey_next, npyext_survey_eof, file_column);
 
 const npyext_function npyext_npy_file = {
     .name = "npy_file",
-    .columns = columns,
-    .ncolumns = NCOLUMNS,
+    .columns = file_columns,
+    .ncolumns = FILE_NCOLUMNS,
     .key = "array_key",
     .takes_member = true,
     .has_error_column = false,
     .estimated_nrows = 100,
-    .module = &module,
+    .module = &file_module,
 };

@@ -8,50 +8,50 @@
 enum { DEFAULT_NBINS = 10 };
 
 enum {
-    BIN,
-    LO,
-    HI,
-    COUNT,
-    BAR,
-    SOURCE,
-    MEMBER,
-    SLICE,
-    BINS,
-    RANGE_LO,
-    RANGE_HI,
-    FIELD,
-    VIEW,
-    EXPECT,
-    ON_ERROR,
-    PATH,
-    NAME,
-    PARTS,
-    STEM,
-    PARENT,
-    ARRAY_KEY,
-    NCOLUMNS
+    HISTOGRAM_BIN,
+    HISTOGRAM_LO,
+    HISTOGRAM_HI,
+    HISTOGRAM_COUNT,
+    HISTOGRAM_BAR,
+    HISTOGRAM_SOURCE,
+    HISTOGRAM_MEMBER,
+    HISTOGRAM_SLICE,
+    HISTOGRAM_BINS,
+    HISTOGRAM_RANGE_LO,
+    HISTOGRAM_RANGE_HI,
+    HISTOGRAM_FIELD,
+    HISTOGRAM_VIEW,
+    HISTOGRAM_EXPECT,
+    HISTOGRAM_ON_ERROR,
+    HISTOGRAM_PATH,
+    HISTOGRAM_NAME,
+    HISTOGRAM_PARTS,
+    HISTOGRAM_STEM,
+    HISTOGRAM_PARENT,
+    HISTOGRAM_ARRAY_KEY,
+    HISTOGRAM_NCOLUMNS
 };
 
-static const npyext_column columns[NCOLUMNS] = {
-    [BIN] = NPYEXT_OUTPUT("bin INTEGER", NPYEXT_NEEDS_HEADER),
-    [LO] = NPYEXT_OUTPUT("lo REAL", NPYEXT_NEEDS_ITEMS),
-    [HI] = NPYEXT_OUTPUT("hi REAL", NPYEXT_NEEDS_ITEMS),
-    [COUNT] = NPYEXT_OUTPUT("count INTEGER", NPYEXT_NEEDS_ITEMS),
-    [BAR] = NPYEXT_OUTPUT("bar TEXT", NPYEXT_NEEDS_ITEMS),
-    [SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    [MEMBER] = NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
-    [SLICE] = NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE),
-    [BINS] = NPYEXT_ARGUMENT("bins BLOB", NPYEXT_BINS),
-    [RANGE_LO] = NPYEXT_ARGUMENT("range_lo BLOB", NPYEXT_RANGE_LO),
-    [RANGE_HI] = NPYEXT_ARGUMENT("range_hi BLOB", NPYEXT_RANGE_HI),
-    [FIELD] = NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),
-    [VIEW] = NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW),
-    [EXPECT] = NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT),
-    [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [PATH] = NPYEXT_PATH(true),
-    [NAME] = NPYEXT_NAME(true),
-    [PARTS] = NPYEXT_PATH_COLUMNS,
-    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+static const npyext_column histogram_columns[HISTOGRAM_NCOLUMNS] = {
+    [HISTOGRAM_BIN] = NPYEXT_OUTPUT("bin INTEGER", NPYEXT_NEEDS_HEADER),
+    [HISTOGRAM_LO] = NPYEXT_OUTPUT("lo REAL", NPYEXT_NEEDS_ITEMS),
+    [HISTOGRAM_HI] = NPYEXT_OUTPUT("hi REAL", NPYEXT_NEEDS_ITEMS),
+    [HISTOGRAM_COUNT] = NPYEXT_OUTPUT("count INTEGER", NPYEXT_NEEDS_ITEMS),
+    [HISTOGRAM_BAR] = NPYEXT_OUTPUT("bar TEXT", NPYEXT_NEEDS_ITEMS),
+    [HISTOGRAM_SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    [HISTOGRAM_MEMBER] = NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
+    [HISTOGRAM_SLICE] = NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE),
+    [HISTOGRAM_BINS] = NPYEXT_ARGUMENT("bins BLOB", NPYEXT_BINS),
+    [HISTOGRAM_RANGE_LO] = NPYEXT_ARGUMENT("range_lo BLOB", NPYEXT_RANGE_LO),
+    [HISTOGRAM_RANGE_HI] = NPYEXT_ARGUMENT("range_hi BLOB", NPYEXT_RANGE_HI),
+    [HISTOGRAM_FIELD] = NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),
+    [HISTOGRAM_VIEW] = NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW),
+    [HISTOGRAM_EXPECT] = NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT),
+    [HISTOGRAM_ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    [HISTOGRAM_PATH] = NPYEXT_PATH(true),
+    [HISTOGRAM_NAME] = NPYEXT_NAME(true),
+    [HISTOGRAM_PARTS] = NPYEXT_PATH_COLUMNS,
+    [HISTOGRAM_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
 typedef struct histogram_cursor {
@@ -66,7 +66,7 @@ typedef struct histogram_cursor {
     npyx_histogram histogram;
 } histogram_cursor;
 
-static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+static int histogram_open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     npyx_host *host = &((npyext_vtab *)vtab)->connection->host;
     histogram_cursor *made = sqlite3_malloc(sizeof *made);
     if (made == NULL)
@@ -78,7 +78,7 @@ static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     return SQLITE_OK;
 }
 
-static int close_cursor(sqlite3_vtab_cursor *cursor) {
+static int histogram_close_cursor(sqlite3_vtab_cursor *cursor) {
     histogram_cursor *closed = (histogram_cursor *)cursor;
     npyx_histogram_clear(&closed->histogram);
     npyx_bins_clear(&closed->bins);
@@ -141,7 +141,7 @@ static npyx_status read_bins(npyx_bins *bins, const npyext_argument *arguments, 
 }
 
 /* Counts the array that is open. */
-static npyx_status make(histogram_cursor *cursor, npyx_error *error) {
+static npyx_status histogram_make(histogram_cursor *cursor, npyx_error *error) {
     npyx_histogram *histogram = &cursor->histogram;
     const npyext_selection *selection = &cursor->selection;
     npyx_status status;
@@ -160,7 +160,7 @@ static npyx_status make(histogram_cursor *cursor, npyx_error *error) {
 }
 
 /* Goes to the first bin of the next array; of the one at hand when it is open and nothing was made of it. */
-static int advance(histogram_cursor *cursor, bool is_open) {
+static int histogram_advance(histogram_cursor *cursor, bool is_open) {
     npyext_scan *scan = &cursor->scan;
     npyx_error error;
     cursor->bin = 0;
@@ -172,7 +172,7 @@ static int advance(histogram_cursor *cursor, bool is_open) {
         is_open = false;
         cursor->is_eof = status == NPYX_DONE;
         if (status == NPYX_OK)
-            status = make(cursor, &error);
+            status = histogram_make(cursor, &error);
         if (status == NPYX_OK || status == NPYX_DONE)
             return SQLITE_OK;
         if (!npyext_selection_skip(&cursor->selection, scan, &error)) {
@@ -182,8 +182,8 @@ static int advance(histogram_cursor *cursor, bool is_open) {
     }
 }
 
-static int filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
-                  sqlite3_value **argv) {
+static int histogram_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
+                            sqlite3_value **argv) {
     (void)argc;
     histogram_cursor *cursor = (histogram_cursor *)base;
     npyx_error error;
@@ -198,13 +198,13 @@ static int filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, 
         return npyext_report(base->pVtab, (npyext_place){0}, &error);
     }
     if (!is_lookup || !cursor->is_made)
-        return advance(cursor, is_lookup);
+        return histogram_advance(cursor, is_lookup);
     cursor->bin = 0;
     cursor->is_eof = false;
     return SQLITE_OK;
 }
 
-static int next(sqlite3_vtab_cursor *base) {
+static int histogram_next(sqlite3_vtab_cursor *base) {
     histogram_cursor *cursor = (histogram_cursor *)base;
     if (++cursor->bin < cursor->bins.nbins)
         return SQLITE_OK;
@@ -212,10 +212,10 @@ static int next(sqlite3_vtab_cursor *base) {
         cursor->is_eof = true; /* the array stays open for the same call once more */
         return SQLITE_OK;
     }
-    return advance(cursor, false);
+    return histogram_advance(cursor, false);
 }
 
-static int eof(sqlite3_vtab_cursor *base) {
+static int histogram_eof(sqlite3_vtab_cursor *base) {
     return ((histogram_cursor *)base)->is_eof;
 }
 
@@ -237,32 +237,34 @@ static void result_bar(sqlite3_context *context, uint64_t count, uint64_t greate
     npyext_result_text(context, bar, nbytes);
 }
 
-static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
+static int histogram_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int histogram_column) {
     histogram_cursor *cursor = (histogram_cursor *)base;
     const npyx_histogram *histogram = &cursor->histogram;
-    switch (column) {
-    case BIN: sqlite3_result_int64(context, cursor->bin); break;
-    case LO: sqlite3_result_double(context, histogram->edges[cursor->bin]); break;
-    case HI: sqlite3_result_double(context, histogram->edges[cursor->bin + 1]); break;
-    case COUNT: sqlite3_result_int64(context, (sqlite3_int64)histogram->counts[cursor->bin]); break;
-    case BAR: result_bar(context, histogram->counts[cursor->bin], cursor->greatest); break;
-    case PATH: npyext_result_path(context, &cursor->scan); break;
-    case NAME: npyext_result_name(context, &cursor->scan); break;
-    default: npyext_result_common(context, &cursor->scan, column); break;
+    switch (histogram_column) {
+    case HISTOGRAM_BIN: sqlite3_result_int64(context, cursor->bin); break;
+    case HISTOGRAM_LO: sqlite3_result_double(context, histogram->edges[cursor->bin]); break;
+    case HISTOGRAM_HI: sqlite3_result_double(context, histogram->edges[cursor->bin + 1]); break;
+    case HISTOGRAM_COUNT: sqlite3_result_int64(context, (sqlite3_int64)histogram->counts[cursor->bin]); break;
+    case HISTOGRAM_BAR: result_bar(context, histogram->counts[cursor->bin], cursor->greatest); break;
+    case HISTOGRAM_PATH: npyext_result_path(context, &cursor->scan); break;
+    case HISTOGRAM_NAME: npyext_result_name(context, &cursor->scan); break;
+    default: npyext_result_common(context, &cursor->scan, histogram_column); break;
     }
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = NPYEXT_MODULE(open_cursor, close_cursor, filter, next, eof, column);
+static const sqlite3_module histogram_module =
+    NPYEXT_MODULE(histogram_open_cursor, histogram_close_cursor, histogram_filter, histogram_next,
+                  histogram_eof, histogram_column);
 
 const npyext_function npyext_npy_histogram = {
     .name = "npy_histogram",
-    .columns = columns,
-    .ncolumns = NCOLUMNS,
+    .columns = histogram_columns,
+    .ncolumns = HISTOGRAM_NCOLUMNS,
     .key = "array_key, bin",
     .takes_member = true,
     .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = false,
     .estimated_nrows = DEFAULT_NBINS,
-    .module = &module,
+    .module = &histogram_module,
 };

@@ -6,80 +6,80 @@
 #include "scan/survey.h"
 
 enum {
-    PATH,
-    NAME,
-    IDX,
-    FORMAT,
-    DTYPE,
-    DESCR,
-    KIND,
-    ITEMSIZE,
-    BYTEORDER,
-    NDIM,
-    SHAPE,
-    SIZE,
-    NBYTES,
-    FORTRAN_ORDER,
-    FIELDS,
-    HAS_OBJECTS,
-    VERSION,
-    DATA_OFFSET,
-    COMPRESSION,
-    FILE_SIZE,
-    MTIME,
-    ERROR,
-    SOURCE,
-    ON_ERROR,
-    PARTS,
-    STEM,
-    PARENT,
-    ERROR_KIND,
-    STRIDES,
-    ARRAY_KEY,
-    NCOLUMNS
+    META_PATH,
+    META_NAME,
+    META_IDX,
+    META_FORMAT,
+    META_DTYPE,
+    META_DESCR,
+    META_KIND,
+    META_ITEMSIZE,
+    META_BYTEORDER,
+    META_NDIM,
+    META_SHAPE,
+    META_SIZE,
+    META_NBYTES,
+    META_FORTRAN_ORDER,
+    META_FIELDS,
+    META_HAS_OBJECTS,
+    META_VERSION,
+    META_DATA_OFFSET,
+    META_COMPRESSION,
+    META_FILE_SIZE,
+    META_MTIME,
+    META_ERROR,
+    META_SOURCE,
+    META_ON_ERROR,
+    META_PARTS,
+    META_STEM,
+    META_PARENT,
+    META_ERROR_KIND,
+    META_STRIDES,
+    META_ARRAY_KEY,
+    META_NCOLUMNS
 };
 
-static const npyext_column columns[NCOLUMNS] = {
-    [PATH] = NPYEXT_PATH(false),
-    [NAME] = NPYEXT_NAME(false),
-    [IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
-    [FORMAT] = NPYEXT_OUTPUT("format TEXT", 0),
-    [DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
-    [DESCR] = NPYEXT_OUTPUT("descr TEXT", NPYEXT_NEEDS_HEADER),
-    [KIND] = NPYEXT_OUTPUT("kind TEXT", NPYEXT_NEEDS_HEADER),
-    [ITEMSIZE] = NPYEXT_OUTPUT("itemsize INTEGER", NPYEXT_NEEDS_HEADER),
-    [BYTEORDER] = NPYEXT_OUTPUT("byteorder TEXT", NPYEXT_NEEDS_HEADER),
-    [NDIM] = NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER),
-    [SHAPE] = NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER),
-    [SIZE] = NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER),
-    [NBYTES] = NPYEXT_OUTPUT("nbytes INTEGER", NPYEXT_NEEDS_HEADER),
-    [FORTRAN_ORDER] = NPYEXT_OUTPUT("fortran_order INTEGER", NPYEXT_NEEDS_HEADER),
-    [FIELDS] = NPYEXT_OUTPUT("fields TEXT", NPYEXT_NEEDS_HEADER),
-    [HAS_OBJECTS] = NPYEXT_OUTPUT("has_objects INTEGER", NPYEXT_NEEDS_HEADER),
-    [VERSION] = NPYEXT_OUTPUT("version TEXT", NPYEXT_NEEDS_HEADER),
-    [DATA_OFFSET] = NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
-    [COMPRESSION] = NPYEXT_OUTPUT("compression TEXT", 0),
-    [FILE_SIZE] = NPYEXT_OUTPUT("file_size INTEGER", 0),
-    [MTIME] = NPYEXT_OUTPUT("mtime INTEGER", 0),
-    [ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER),
-    [SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [PARTS] = NPYEXT_PATH_COLUMNS,
-    [ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_HEADER),
-    [STRIDES] = NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER),
-    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+static const npyext_column meta_columns[META_NCOLUMNS] = {
+    [META_PATH] = NPYEXT_PATH(false),
+    [META_NAME] = NPYEXT_NAME(false),
+    [META_IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
+    [META_FORMAT] = NPYEXT_OUTPUT("format TEXT", 0),
+    [META_DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
+    [META_DESCR] = NPYEXT_OUTPUT("descr TEXT", NPYEXT_NEEDS_HEADER),
+    [META_KIND] = NPYEXT_OUTPUT("kind TEXT", NPYEXT_NEEDS_HEADER),
+    [META_ITEMSIZE] = NPYEXT_OUTPUT("itemsize INTEGER", NPYEXT_NEEDS_HEADER),
+    [META_BYTEORDER] = NPYEXT_OUTPUT("byteorder TEXT", NPYEXT_NEEDS_HEADER),
+    [META_NDIM] = NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER),
+    [META_SHAPE] = NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER),
+    [META_SIZE] = NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER),
+    [META_NBYTES] = NPYEXT_OUTPUT("nbytes INTEGER", NPYEXT_NEEDS_HEADER),
+    [META_FORTRAN_ORDER] = NPYEXT_OUTPUT("fortran_order INTEGER", NPYEXT_NEEDS_HEADER),
+    [META_FIELDS] = NPYEXT_OUTPUT("fields TEXT", NPYEXT_NEEDS_HEADER),
+    [META_HAS_OBJECTS] = NPYEXT_OUTPUT("has_objects INTEGER", NPYEXT_NEEDS_HEADER),
+    [META_VERSION] = NPYEXT_OUTPUT("version TEXT", NPYEXT_NEEDS_HEADER),
+    [META_DATA_OFFSET] = NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
+    [META_COMPRESSION] = NPYEXT_OUTPUT("compression TEXT", 0),
+    [META_FILE_SIZE] = NPYEXT_OUTPUT("file_size INTEGER", 0),
+    [META_MTIME] = NPYEXT_OUTPUT("mtime INTEGER", 0),
+    [META_ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER),
+    [META_SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    [META_ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    [META_PARTS] = NPYEXT_PATH_COLUMNS,
+    [META_ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_HEADER),
+    [META_STRIDES] = NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER),
+    [META_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
 /* Whether an entry is an array at all only its first bytes tell, so they are read whatever is asked. */
-static npyx_status visit(npyext_survey *survey, npyx_error *error) {
+static npyx_status meta_visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->scan;
     npyx_status status =
         npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
     return status == NPYX_OK && !survey->is_array ? NPYX_DONE : status;
 }
 
-static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    return npyext_survey_open(vtab, visit, -1, true, cursor);
+static int meta_open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    return npyext_survey_open(vtab, meta_visit, -1, true, cursor);
 }
 
 /* Where the first item lies in the file; a deflated array lies nowhere. */
@@ -98,7 +98,7 @@ static void result_data_offset(sqlite3_context *context, npyext_survey *survey) 
         sqlite3_result_int64(context, payload_off + survey->array.data_off);
 }
 
-static void append_field(npyx_buffer *text, const npyx_field *field) {
+static void meta_append_field(npyx_buffer *text, const npyx_field *field) {
     npyx_buffer descr = {.host = text->host};
     npyx_buffer_append_text(text, "{\"name\":");
     npyx_buffer_append_json(text, field->name, field->name_nbytes);
@@ -130,7 +130,7 @@ static int result_fields(sqlite3_context *context, npyext_survey *survey) {
             continue;
         if (text->nbytes > 1)
             npyx_buffer_append_char(text, ',');
-        append_field(text, &dtype->fields[i]);
+        meta_append_field(text, &dtype->fields[i]);
     }
     npyx_buffer_append_char(text, ']');
     return npyext_survey_result_json_text(context, survey);
@@ -145,88 +145,88 @@ static int result_strides(sqlite3_context *context, npyext_survey *survey) {
 }
 
 /* What the array's header says; NULL when it was not sound. */
-static int column_of_array(npyext_survey *survey, sqlite3_context *context, int column) {
+static int column_of_array(npyext_survey *survey, sqlite3_context *context, int meta_column) {
     const npyx_array *array = &survey->array;
     char character[1];
     if (!array->is_known)
         return SQLITE_OK;
-    switch (column) {
-    case DTYPE: npyext_survey_result_dtype(context, survey); break;
-    case DESCR: npyext_survey_result_descr(context, survey); break;
-    case KIND:
+    switch (meta_column) {
+    case META_DTYPE: npyext_survey_result_dtype(context, survey); break;
+    case META_DESCR: npyext_survey_result_descr(context, survey); break;
+    case META_KIND:
         character[0] = npyx_dtype_kind(array->dtype);
         npyext_result_text(context, character, 1);
         break;
-    case ITEMSIZE: sqlite3_result_int64(context, array->dtype->itemsize); break;
-    case BYTEORDER:
+    case META_ITEMSIZE: sqlite3_result_int64(context, array->dtype->itemsize); break;
+    case META_BYTEORDER:
         character[0] = npyx_dtype_byteorder(array->dtype);
         npyext_result_text(context, character, 1);
         break;
-    case NDIM: sqlite3_result_int(context, array->ndim); break;
-    case SHAPE: npyext_survey_result_shape(context, survey); break;
-    case SIZE: sqlite3_result_int64(context, array->nelem); break;
-    case NBYTES: sqlite3_result_int64(context, array->nbytes); break;
-    case FORTRAN_ORDER: sqlite3_result_int(context, array->fortran_order); break;
-    case FIELDS: return result_fields(context, survey);
-    case HAS_OBJECTS: sqlite3_result_int(context, array->dtype->has_objects); break;
-    case VERSION:
+    case META_NDIM: sqlite3_result_int(context, array->ndim); break;
+    case META_SHAPE: npyext_survey_result_shape(context, survey); break;
+    case META_SIZE: sqlite3_result_int64(context, array->nelem); break;
+    case META_NBYTES: sqlite3_result_int64(context, array->nbytes); break;
+    case META_FORTRAN_ORDER: sqlite3_result_int(context, array->fortran_order); break;
+    case META_FIELDS: return result_fields(context, survey);
+    case META_HAS_OBJECTS: sqlite3_result_int(context, array->dtype->has_objects); break;
+    case META_VERSION:
         if (array->version_major != 0) {
             char version[3] = {(char)('0' + array->version_major), '.', (char)('0' + array->version_minor)};
             npyext_result_text(context, version, sizeof version);
         }
         break;
-    case DATA_OFFSET: result_data_offset(context, survey); break;
-    case STRIDES: return result_strides(context, survey);
+    case META_DATA_OFFSET: result_data_offset(context, survey); break;
+    case META_STRIDES: return result_strides(context, survey);
     default: break;
     }
     return SQLITE_OK;
 }
 
-static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+static int meta_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int meta_column) {
     npyext_survey *survey = (npyext_survey *)cursor;
     npyext_scan *scan = &survey->scan;
-    if (npyext_result_common(context, scan, column))
+    if (npyext_result_common(context, scan, meta_column))
         return SQLITE_OK;
-    switch (column) {
-    case PATH: npyext_result_path(context, scan); break;
-    case NAME:
+    switch (meta_column) {
+    case META_PATH: npyext_result_path(context, scan); break;
+    case META_NAME:
         if (scan->has_entry)
             npyext_result_name(context, scan);
         break;
-    case IDX:
+    case META_IDX:
         if (scan->has_entry)
             sqlite3_result_int64(context, scan->index);
         break;
-    case FORMAT:
+    case META_FORMAT:
         if (scan->opened.archive != NULL)
             sqlite3_result_text(context, npyx_format_name(scan->opened.archive->format), -1, SQLITE_STATIC);
         break;
-    case COMPRESSION:
+    case META_COMPRESSION:
         if (scan->has_entry && scan->entry.is_zip)
             sqlite3_result_text(context, npyx_zip_method_name(scan->entry.zip.method), -1, SQLITE_STATIC);
         break;
-    case FILE_SIZE:
+    case META_FILE_SIZE:
         if (scan->opened.facts.is_known)
             sqlite3_result_int64(context, scan->opened.facts.nbytes);
         break;
-    case MTIME:
+    case META_MTIME:
         if (scan->opened.facts.is_file)
             sqlite3_result_int64(context, scan->opened.facts.mtime_seconds);
         break;
-    case ERROR: npyext_survey_result_error(context, survey); break;
-    default: return column_of_array(survey, context, column);
+    case META_ERROR: npyext_survey_result_error(context, survey); break;
+    default: return column_of_array(survey, context, meta_column);
     }
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = NPYEXT_SURVEY_MODULE(open_cursor, column);
+static const sqlite3_module meta_module = NPYEXT_SURVEY_MODULE(meta_open_cursor, meta_column);
 
 const npyext_function npyext_npy_meta = {
     .name = "npy_meta",
-    .columns = columns,
-    .ncolumns = NCOLUMNS,
+    .columns = meta_columns,
+    .ncolumns = META_NCOLUMNS,
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = &module,
+    .module = &meta_module,
 };

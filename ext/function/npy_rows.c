@@ -7,42 +7,42 @@
 #include "scan/value_filter.h"
 
 enum {
-    ROW,
-    VALUE,
-    SOURCE,
-    MEMBER,
-    SLICE,
-    FIELD,
-    VIEW,
-    ASTYPE,
-    EXPECT,
-    ON_ERROR,
-    DATA,
-    PATH,
-    NAME,
-    PARTS,
-    STEM,
-    PARENT,
-    ARRAY_KEY,
-    NCOLUMNS
+    ROWS_ROW,
+    ROWS_VALUE,
+    ROWS_SOURCE,
+    ROWS_MEMBER,
+    ROWS_SLICE,
+    ROWS_FIELD,
+    ROWS_VIEW,
+    ROWS_ASTYPE,
+    ROWS_EXPECT,
+    ROWS_ON_ERROR,
+    ROWS_DATA,
+    ROWS_PATH,
+    ROWS_NAME,
+    ROWS_PARTS,
+    ROWS_STEM,
+    ROWS_PARENT,
+    ROWS_ARRAY_KEY,
+    ROWS_NCOLUMNS
 };
 
-static const npyext_column columns[NCOLUMNS] = {
-    [ROW] = NPYEXT_INDEX("row INTEGER"),
-    [VALUE] = NPYEXT_VALUE("value", false),
-    [SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    [MEMBER] = NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
-    [SLICE] = NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE),
-    [FIELD] = NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),
-    [VIEW] = NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW),
-    [ASTYPE] = NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),
-    [EXPECT] = NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT),
-    [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS),
-    [PATH] = NPYEXT_PATH(true),
-    [NAME] = NPYEXT_NAME(true),
-    [PARTS] = NPYEXT_PATH_COLUMNS,
-    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+static const npyext_column rows_columns[ROWS_NCOLUMNS] = {
+    [ROWS_ROW] = NPYEXT_INDEX("row INTEGER"),
+    [ROWS_VALUE] = NPYEXT_VALUE("value", false),
+    [ROWS_SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    [ROWS_MEMBER] = NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
+    [ROWS_SLICE] = NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE),
+    [ROWS_FIELD] = NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),
+    [ROWS_VIEW] = NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW),
+    [ROWS_ASTYPE] = NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),
+    [ROWS_EXPECT] = NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT),
+    [ROWS_ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    [ROWS_DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS),
+    [ROWS_PATH] = NPYEXT_PATH(true),
+    [ROWS_NAME] = NPYEXT_NAME(true),
+    [ROWS_PARTS] = NPYEXT_PATH_COLUMNS,
+    [ROWS_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
 typedef struct rows_cursor {
@@ -131,7 +131,7 @@ static void find_rows(rows_cursor *rows) {
 }
 
 /* Goes before the first row that is wanted of the open array. */
-static npyx_status begin_rows(rows_cursor *rows, npyx_error *error) {
+static npyx_status rows_begin_rows(rows_cursor *rows, npyx_error *error) {
     npyx_status status =
         npyext_value_filter_check(&rows->filter, &rows->selection.view, &rows->scan.connection->host, error);
     if (status != NPYX_OK)
@@ -152,7 +152,7 @@ static npyx_status begin_rows(rows_cursor *rows, npyx_error *error) {
 }
 
 /* Makes a reader for the array that the selection has just opened. */
-static npyx_status begin_array(rows_cursor *rows, npyx_error *error) {
+static npyx_status rows_begin_array(rows_cursor *rows, npyx_error *error) {
     npyext_selection *selection = &rows->selection;
     if (rows->scan.plan.order != NPYEXT_OWN_ORDER)
         npyx_view_orient(&selection->view, 1, rows->scan.plan.order == NPYEXT_DESCENDING);
@@ -162,7 +162,7 @@ static npyx_status begin_array(rows_cursor *rows, npyx_error *error) {
     rows->scratch.limit_nbytes = (size_t)limit;
     rows->plain_type = selection->view.ndim <= 1 ? npyext_plain_type(dtype) : NPYX_NTYPES;
     rows->needs_swap = npyx_element_needs_swap(dtype);
-    return begin_rows(rows, error);
+    return rows_begin_rows(rows, error);
 }
 
 /* Reads a block with rows->index in it. */
@@ -225,7 +225,7 @@ static npyx_status load_block(rows_cursor *rows, npyx_error *error) {
 }
 
 /* Goes to the first candidate from the row at hand on, or behind the block. */
-static void go_to_candidate(rows_cursor *rows) {
+static void rows_go_to_candidate(rows_cursor *rows) {
     int64_t found =
         rows->filtered_index + npyext_value_filter_next(&rows->filter, rows->index - rows->filtered_index);
     rows->items += (found - rows->index) * rows->step_nbytes;
@@ -233,32 +233,32 @@ static void go_to_candidate(rows_cursor *rows) {
 }
 
 /* Goes on to the next array that can be read. */
-static npyx_status next_array(rows_cursor *rows, npyx_error *error) {
+static npyx_status rows_next_array(rows_cursor *rows, npyx_error *error) {
     npyx_reader_clear(&rows->reader);
     npyx_status status = npyext_selection_next(&rows->selection, &rows->scan, error);
-    return status == NPYX_OK ? begin_array(rows, error) : status;
+    return status == NPYX_OK ? rows_begin_array(rows, error) : status;
 }
 
 /* Goes on to the next block or array that has rows. */
-static int advance(rows_cursor *rows) {
+static int rows_advance(rows_cursor *rows) {
     npyx_error error;
     while (!rows->is_eof) {
         npyx_status status = NPYX_OK;
         bool is_within = !rows->begins_again && rows->selection.is_open && rows->index <= rows->last_index;
         if (rows->begins_again) {
-            status = begin_rows(rows, &error);
+            status = rows_begin_rows(rows, &error);
             rows->begins_again = false;
         } else if (is_within) {
             status = load_block(rows, &error);
             if (status == NPYX_OK && rows->is_filtered) {
-                go_to_candidate(rows);
+                rows_go_to_candidate(rows);
                 if (rows->index == rows->block_end)
                     continue;
             }
         } else if (rows->selection.is_open && npyext_scan_is_single(&rows->scan)) {
             status = NPYX_DONE; /* the array stays open for the next lookup */
         } else {
-            status = next_array(rows, &error);
+            status = rows_next_array(rows, &error);
         }
         if (is_within && status == NPYX_OK)
             break;
@@ -271,11 +271,11 @@ static int advance(rows_cursor *rows) {
 }
 
 /* The way of xNext at the end of a block, and for every row of a filtered one. */
-static __attribute__((noinline)) int next_slowly(rows_cursor *rows) {
+static __attribute__((noinline)) int rows_next_slowly(rows_cursor *rows) {
     rows->is_underway = false;
     if (rows->is_filtered && rows->index < rows->block_end)
-        go_to_candidate(rows);
-    return rows->index < rows->block_end ? SQLITE_OK : advance(rows);
+        rows_go_to_candidate(rows);
+    return rows->index < rows->block_end ? SQLITE_OK : rows_advance(rows);
 }
 
 static int rows_next(sqlite3_vtab_cursor *cursor) {
@@ -283,7 +283,7 @@ static int rows_next(sqlite3_vtab_cursor *cursor) {
     rows->items += rows->step_nbytes;
     if (++rows->index < rows->plain_end)
         return SQLITE_OK;
-    return next_slowly(rows);
+    return rows_next_slowly(rows);
 }
 
 static int rows_eof(sqlite3_vtab_cursor *cursor) {
@@ -294,7 +294,7 @@ static int rows_eof(sqlite3_vtab_cursor *cursor) {
 static npyext_range row_range(const npyext_plan *plan, sqlite3_value **argv) {
     npyext_range range = {0, INT64_MAX};
     for (int i = 0; i < plan->nterms; i++) {
-        if (plan->terms[i].column == ROW)
+        if (plan->terms[i].column == ROWS_ROW)
             npyext_range_narrow(&range, plan->terms[i].op, argv[i]);
     }
     return range;
@@ -318,16 +318,16 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sen
     rows->nlookups = is_lookup ? rows->nlookups + 1 : 0;
     rows->range = row_range(&scan->plan, argv);
     rows->window = npyext_plan_window(&scan->plan, argv);
-    npyext_value_filter_read(&rows->filter, &scan->plan, (npyext_value_columns){VALUE, -1, -1}, argv);
+    npyext_value_filter_read(&rows->filter, &scan->plan, (npyext_value_columns){ROWS_VALUE, -1, -1}, argv);
     /* no array has rows in an empty range, and none needs be opened to say so */
     rows->is_eof = rows->range.low > rows->range.high;
     rows->begins_again = is_lookup;
-    int code = advance(rows);
+    int code = rows_advance(rows);
     return code == SQLITE_OK ? npyext_scan_confirm(scan) : code;
 }
 
 /* A value that npyext_result_plain leaves to the codec. */
-static int result_decoded(sqlite3_context *context, rows_cursor *rows) {
+static int rows_result_decoded(sqlite3_context *context, rows_cursor *rows) {
     const npyx_view *view = &rows->selection.view;
     const npyx_dtype *dtype = npyext_selection_dtype(&rows->selection);
     npyx_buffer *scratch = &rows->scratch;
@@ -381,39 +381,40 @@ static inline int result_data(sqlite3_context *context, rows_cursor *rows) {
     return SQLITE_OK;
 }
 
-static int other_column(rows_cursor *rows, sqlite3_context *context, int column) {
+static int rows_other_column(rows_cursor *rows, sqlite3_context *context, int column) {
     switch (column) {
-    case PATH: npyext_result_path(context, &rows->scan); return SQLITE_OK;
-    case NAME: npyext_result_name(context, &rows->scan); return SQLITE_OK;
+    case ROWS_PATH: npyext_result_path(context, &rows->scan); return SQLITE_OK;
+    case ROWS_NAME: npyext_result_name(context, &rows->scan); return SQLITE_OK;
     default: npyext_result_common(context, &rows->scan, column); return SQLITE_OK;
     }
 }
 
 static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     rows_cursor *rows = (rows_cursor *)cursor;
-    if (column == VALUE)
-        return npyext_result_plain(context, rows->plain_type, rows->items) ? SQLITE_OK
-                                                                           : result_decoded(context, rows);
-    if (column == DATA)
+    if (column == ROWS_VALUE)
+        return npyext_result_plain(context, rows->plain_type, rows->items)
+                   ? SQLITE_OK
+                   : rows_result_decoded(context, rows);
+    if (column == ROWS_DATA)
         return result_data(context, rows);
-    if (column != ROW)
-        return other_column(rows, context, column);
+    if (column != ROWS_ROW)
+        return rows_other_column(rows, context, column);
     sqlite3_result_int64(context, row_number(&rows->selection.view, rows->index));
     return SQLITE_OK;
 }
 
-static const sqlite3_module module =
+static const sqlite3_module rows_module =
     NPYEXT_MODULE(rows_open, rows_close, rows_filter, rows_next, rows_eof, rows_column);
 
 const npyext_function npyext_npy_rows = {
     .name = "npy_rows",
-    .columns = columns,
-    .ncolumns = NCOLUMNS,
+    .columns = rows_columns,
+    .ncolumns = ROWS_NCOLUMNS,
     .key = "array_key, row",
     .takes_member = true,
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ENTRY,
     .has_error_column = false,
     .estimated_nrows = 1000000,
-    .module = &module,
+    .module = &rows_module,
 };

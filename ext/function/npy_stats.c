@@ -8,45 +8,45 @@
 #include "scan/selection.h"
 
 enum {
-    PATH,
-    NAME,
-    FIELD_NAME,
-    AT,
-    COUNT,
-    NULLS,
-    INFS,
-    ZEROS,
-    MIN,
-    MAX,
-    MEAN,
-    STD,
-    SUM,
-    ERROR,
-    SOURCE,
-    MEMBER,
-    SLICE,
-    AXIS,
-    FIELD,
-    VIEW,
-    EXPECT,
-    ON_ERROR,
-    ARGMIN,
-    ARGMAX,
-    VAR,
-    M2,
-    CRC32,
-    PARTS,
-    STEM,
-    PARENT,
-    ERROR_KIND,
-    ARRAY_KEY,
-    NCOLUMNS
+    STATS_PATH,
+    STATS_NAME,
+    STATS_FIELD_NAME,
+    STATS_AT,
+    STATS_COUNT,
+    STATS_NULLS,
+    STATS_INFS,
+    STATS_ZEROS,
+    STATS_MIN,
+    STATS_MAX,
+    STATS_MEAN,
+    STATS_STD,
+    STATS_SUM,
+    STATS_ERROR,
+    STATS_SOURCE,
+    STATS_MEMBER,
+    STATS_SLICE,
+    STATS_AXIS,
+    STATS_FIELD,
+    STATS_VIEW,
+    STATS_EXPECT,
+    STATS_ON_ERROR,
+    STATS_ARGMIN,
+    STATS_ARGMAX,
+    STATS_VAR,
+    STATS_M2,
+    STATS_CRC32,
+    STATS_PARTS,
+    STATS_STEM,
+    STATS_PARENT,
+    STATS_ERROR_KIND,
+    STATS_ARRAY_KEY,
+    STATS_NCOLUMNS
 };
 
 /* Where the least item stands is known only when items come in their order. */
 enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
 
-static const npyext_column columns[NCOLUMNS] = {
+static const npyext_column stats_columns[STATS_NCOLUMNS] = {
     NPYEXT_PATH(false),
     NPYEXT_NAME(false),
     NPYEXT_OUTPUT("field_name TEXT", 0),
@@ -152,11 +152,11 @@ typedef struct item_statistic {
 
 static bool find_item(const npyx_stats *stats, int column, item_statistic *found) {
     *found = (item_statistic){.dtype = *stats->dtype};
-    if (column == MIN && stats->argmin >= 0)
+    if (column == STATS_MIN && stats->argmin >= 0)
         found->bytes = npyx_stats_min(stats);
-    else if (column == MAX && stats->argmax >= 0)
+    else if (column == STATS_MAX && stats->argmax >= 0)
         found->bytes = npyx_stats_max(stats);
-    else if (column == MEAN && stats->dtype->type == NPYX_DATETIME && stats->count > 0) {
+    else if (column == STATS_MEAN && stats->dtype->type == NPYX_DATETIME && stats->count > 0) {
         found->date = npyx_stats_nearest_mean(stats); /* the mean itself lies between two dates */
         found->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
         found->bytes = (const uint8_t *)&found->date;
@@ -167,7 +167,7 @@ static bool find_item(const npyx_stats *stats, int column, item_statistic *found
 /* Fails when SQL has no value for an item that the query asks for: a date outside of the calendar, a text
  * with a code point that there is not. xColumn would find it too late for on_error. */
 static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
-    static const int checked[] = {MIN, MAX, MEAN};
+    static const int checked[] = {STATS_MIN, STATS_MAX, STATS_MEAN};
     const npyx_stats *row = stats_of_row(stats);
     npyx_status status = NPYX_OK;
     if (npyx_dtype_is_real(row->dtype))
@@ -182,7 +182,7 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
 }
 
 /* Goes on to the next coordinate or field of the open array; NPYX_DONE behind its last. */
-static npyx_status step(stats_cursor *stats, npyx_error *error) {
+static npyx_status stats_step(stats_cursor *stats, npyx_error *error) {
     npyx_reduction *reduction = &stats->reduction;
     if (stats->nrows > 0 && ++stats->leaf < reduction->nleaves)
         return NPYX_OK;
@@ -194,12 +194,12 @@ static npyx_status step(stats_cursor *stats, npyx_error *error) {
 }
 
 static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
-    npyx_status status = step(stats, error);
+    npyx_status status = stats_step(stats, error);
     return status == NPYX_OK ? check_items(stats, error) : status;
 }
 
 /* Goes on to the next array that can be opened, or answers NPYX_DONE. */
-static npyx_status next_array(stats_cursor *stats, npyx_error *error) {
+static npyx_status stats_next_array(stats_cursor *stats, npyx_error *error) {
     if (stats->selection.is_open && npyext_scan_is_single(&stats->scan))
         return NPYX_DONE; /* it stays open for the next lookup */
     npyx_status status = npyext_selection_next(&stats->selection, &stats->scan, error);
@@ -221,7 +221,7 @@ static int meet_fault(stats_cursor *stats, bool *is_row) {
     return SQLITE_OK;
 }
 
-static int advance(stats_cursor *stats) {
+static int stats_advance(stats_cursor *stats) {
     bool is_row = false;
     int code = SQLITE_OK;
     npyext_connection_begin(stats->scan.connection);
@@ -231,7 +231,7 @@ static int advance(stats_cursor *stats) {
     while (!is_row && !stats->is_eof && code == SQLITE_OK) {
         bool was_reducing = stats->is_reducing;
         npyx_status status =
-            was_reducing ? next_row(stats, &stats->scan.error) : next_array(stats, &stats->scan.error);
+            was_reducing ? next_row(stats, &stats->scan.error) : stats_next_array(stats, &stats->scan.error);
         if (status == NPYX_DONE && was_reducing) {
             end_reduction(stats);
         } else if (status == NPYX_DONE) {
@@ -263,11 +263,11 @@ static int stats_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
         end_reduction(stats);
         return npyext_report(cursor->pVtab, npyext_scan_place(&stats->scan), &stats->scan.error);
     }
-    return advance(stats);
+    return stats_advance(stats);
 }
 
 static int stats_next(sqlite3_vtab_cursor *cursor) {
-    return advance((stats_cursor *)cursor);
+    return stats_advance((stats_cursor *)cursor);
 }
 
 static int stats_eof(sqlite3_vtab_cursor *cursor) {
@@ -307,7 +307,7 @@ static int result_mean(sqlite3_context *context, stats_cursor *cursor, const npy
     if (stats->form == NPYX_STATS_COMPLEX)
         return result_complex(context, cursor, mean, npyx_stats_imaginary_mean(stats));
     if (stats->dtype->type == NPYX_DATETIME)
-        return result_found(context, cursor, stats, MEAN);
+        return result_found(context, cursor, stats, STATS_MEAN);
     if (stats->form != NPYX_STATS_ORDER && stats->form != NPYX_STATS_COUNT && stats->count > 0)
         sqlite3_result_double(context, mean);
     return SQLITE_OK;
@@ -340,7 +340,7 @@ static void result_moment(sqlite3_context *context, const npyx_stats *stats, int
     if (!has_moments || stats->count == 0)
         return;
     double m2 = npyx_stats_m2(stats), var = m2 / (double)stats->count;
-    sqlite3_result_double(context, column == M2 ? m2 : column == VAR ? var : sqrt(var));
+    sqlite3_result_double(context, column == STATS_M2 ? m2 : column == STATS_VAR ? var : sqrt(var));
 }
 
 static void result_at(sqlite3_context *context, stats_cursor *cursor) {
@@ -368,12 +368,12 @@ static void result_place(sqlite3_context *context, const stats_cursor *cursor, i
 
 static void result_count(sqlite3_context *context, const npyx_stats *stats, int column) {
     bool is_number = stats->form != NPYX_STATS_ORDER && stats->form != NPYX_STATS_COUNT;
-    if (column == COUNT)
+    if (column == STATS_COUNT)
         sqlite3_result_int64(context, stats->count);
-    else if (column == NULLS)
+    else if (column == STATS_NULLS)
         sqlite3_result_int64(context, stats->nulls);
     else if (is_number)
-        sqlite3_result_int64(context, column == INFS ? npyx_stats_infs(stats) : stats->zeros);
+        sqlite3_result_int64(context, column == STATS_INFS ? npyx_stats_infs(stats) : stats->zeros);
 }
 
 /* A column that says something of items. */
@@ -381,21 +381,21 @@ static int result_statistic(sqlite3_context *context, stats_cursor *cursor, int 
     const npyx_reduction *reduction = &cursor->reduction;
     const npyx_stats *stats = stats_of_row(cursor);
     switch (column) {
-    case FIELD_NAME:
+    case STATS_FIELD_NAME:
         if (reduction->view.dtype->type == NPYX_STRUCT)
             sqlite3_result_text(context, reduction->leaves[cursor->leaf].name, -1, SQLITE_TRANSIENT);
         return SQLITE_OK;
-    case AT: result_at(context, cursor); return SQLITE_OK;
-    case MIN:
-    case MAX: return result_found(context, cursor, stats, column);
-    case MEAN: return result_mean(context, cursor, stats);
-    case SUM: return result_sum(context, cursor, stats);
-    case STD:
-    case VAR:
-    case M2: result_moment(context, stats, column); return SQLITE_OK;
-    case ARGMIN: result_place(context, cursor, stats->argmin); return SQLITE_OK;
-    case ARGMAX: result_place(context, cursor, stats->argmax); return SQLITE_OK;
-    case CRC32:
+    case STATS_AT: result_at(context, cursor); return SQLITE_OK;
+    case STATS_MIN:
+    case STATS_MAX: return result_found(context, cursor, stats, column);
+    case STATS_MEAN: return result_mean(context, cursor, stats);
+    case STATS_SUM: return result_sum(context, cursor, stats);
+    case STATS_STD:
+    case STATS_VAR:
+    case STATS_M2: result_moment(context, stats, column); return SQLITE_OK;
+    case STATS_ARGMIN: result_place(context, cursor, stats->argmin); return SQLITE_OK;
+    case STATS_ARGMAX: result_place(context, cursor, stats->argmax); return SQLITE_OK;
+    case STATS_CRC32:
         if (reduction->wants_crc32)
             sqlite3_result_int64(context, reduction->crc32[cursor->leaf]);
         return SQLITE_OK;
@@ -405,14 +405,14 @@ static int result_statistic(sqlite3_context *context, stats_cursor *cursor, int 
 
 static int stats_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     stats_cursor *stats = (stats_cursor *)cursor;
-    if (column == PATH) {
+    if (column == STATS_PATH) {
         npyext_result_path(context, &stats->scan);
-    } else if (column == NAME) {
+    } else if (column == STATS_NAME) {
         npyext_result_name(context, &stats->scan);
-    } else if (column == ERROR) {
+    } else if (column == STATS_ERROR) {
         if (stats->scan.has_error)
             npyext_result_fault(context, npyext_scan_place(&stats->scan), &stats->scan.error);
-    } else if (column == ARRAY_KEY) { /* no other column tells all the rows of an array apart */
+    } else if (column == STATS_ARRAY_KEY) { /* no other column tells all the rows of an array apart */
         int64_t key = npyext_scan_array_key(&stats->scan);
         sqlite3_result_int64(context, (int64_t)((uint64_t)key + (uint64_t)stats->nrows));
     } else if (!npyext_result_common(context, &stats->scan, column) && !stats->scan.has_error) {
@@ -421,17 +421,17 @@ static int stats_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
     return SQLITE_OK;
 }
 
-static const sqlite3_module module =
+static const sqlite3_module stats_module =
     NPYEXT_MODULE(stats_open, stats_close, stats_filter, stats_next, stats_eof, stats_column);
 
 const npyext_function npyext_npy_stats = {
     .name = "npy_stats",
-    .columns = columns,
-    .ncolumns = NCOLUMNS,
+    .columns = stats_columns,
+    .ncolumns = STATS_NCOLUMNS,
     .key = "array_key",
     .takes_member = true,
     .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,
     .estimated_nrows = 1,
-    .module = &module,
+    .module = &stats_module,
 };

@@ -3,19 +3,29 @@
 #include "source/path_parts.h"
 #include "value/array_stream.h"
 
-enum { PATH, NBYTES, TARGET, ARRAY, PARTS, STEM, PARENT, ARRAY_KEY, NCOLUMNS };
+enum {
+    WRITE_PATH,
+    WRITE_NBYTES,
+    TARGET,
+    WRITE_ARRAY,
+    WRITE_PARTS,
+    WRITE_STEM,
+    WRITE_PARENT,
+    WRITE_ARRAY_KEY,
+    WRITE_NCOLUMNS
+};
 
-static const npyext_column columns[NCOLUMNS] = {
-    [PATH] = NPYEXT_OUTPUT("path TEXT", 0),
-    [NBYTES] = NPYEXT_OUTPUT("bytes INTEGER", 0),
+static const npyext_column write_columns[WRITE_NCOLUMNS] = {
+    [WRITE_PATH] = NPYEXT_OUTPUT("path TEXT", 0),
+    [WRITE_NBYTES] = NPYEXT_OUTPUT("bytes INTEGER", 0),
     [TARGET] = NPYEXT_ARGUMENT("target BLOB", NPYEXT_TARGET),
-    [ARRAY] = NPYEXT_ARGUMENT("array BLOB", NPYEXT_ARRAY),
-    [PARTS] = NPYEXT_PATH_COLUMNS,
-    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+    [WRITE_ARRAY] = NPYEXT_ARGUMENT("array BLOB", NPYEXT_ARRAY),
+    [WRITE_PARTS] = NPYEXT_PATH_COLUMNS,
+    [WRITE_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
 /* What is written between two questions whether to stop. */
-enum { PIECE_NBYTES = 1 << 22 };
+enum { WRITE_PIECE_NBYTES = 1 << 22 };
 
 typedef struct write_cursor {
     sqlite3_vtab_cursor base;
@@ -30,7 +40,7 @@ static npyext_connection *connection_of(const write_cursor *cursor) {
     return ((npyext_vtab *)cursor->base.pVtab)->connection;
 }
 
-static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+static int write_open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     (void)vtab;
     write_cursor *made = sqlite3_malloc(sizeof *made);
     if (made == NULL)
@@ -40,14 +50,14 @@ static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     return SQLITE_OK;
 }
 
-static void clear(write_cursor *cursor) {
+static void write_clear(write_cursor *cursor) {
     npyext_argument_clear(&cursor->target);
     npyext_argument_clear(&cursor->array);
     cursor->is_eof = true;
 }
 
-static int close_cursor(sqlite3_vtab_cursor *cursor) {
-    clear((write_cursor *)cursor);
+static int write_close_cursor(sqlite3_vtab_cursor *cursor) {
+    write_clear((write_cursor *)cursor);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -85,10 +95,10 @@ static npyx_status check_contents(npyext_connection *connection, const npyext_ar
 
 static npyx_status append_contents(const npyext_argument *array, npyx_sink *sink, npyx_error *error) {
     npyx_status status = NPYX_OK;
-    for (size_t off = 0; off < array->nbytes && status == NPYX_OK; off += PIECE_NBYTES) {
+    for (size_t off = 0; off < array->nbytes && status == NPYX_OK; off += WRITE_PIECE_NBYTES) {
         size_t left_nbytes = array->nbytes - off;
         status = npyx_sink_append(sink, array->bytes + off,
-                                  left_nbytes < PIECE_NBYTES ? left_nbytes : PIECE_NBYTES, error);
+                                  left_nbytes < WRITE_PIECE_NBYTES ? left_nbytes : WRITE_PIECE_NBYTES, error);
         if (status == NPYX_OK)
             status = npyx_poll(sink->host, error);
     }
@@ -156,13 +166,13 @@ static void find_arguments(write_cursor *cursor, sqlite3_value **argv, sqlite3_v
     for (int i = 0; i < cursor->plan.nterms; i++) {
         if (cursor->plan.terms[i].column == TARGET)
             *target = argv[i];
-        else if (cursor->plan.terms[i].column == ARRAY)
+        else if (cursor->plan.terms[i].column == WRITE_ARRAY)
             *array = argv[i];
     }
 }
 
-static npyx_status run(write_cursor *cursor, sqlite3_value *target, sqlite3_value *array,
-                       npyext_array_value *value, npyext_place *place, npyx_error *error) {
+static npyx_status write_run(write_cursor *cursor, sqlite3_value *target, sqlite3_value *array,
+                             npyext_array_value *value, npyext_place *place, npyx_error *error) {
     npyext_connection *connection = connection_of(cursor);
     npyx_status status = NPYX_OK;
     if (target != NULL)
@@ -187,19 +197,19 @@ static npyx_status run(write_cursor *cursor, sqlite3_value *target, sqlite3_valu
 }
 
 /* All that writes: planning a statement does not. */
-static int filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
-                  sqlite3_value **argv) {
+static int write_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
+                        sqlite3_value **argv) {
     (void)argc;
     write_cursor *cursor = (write_cursor *)base;
     sqlite3_value *target, *array;
     npyext_array_value value = {0};
     npyext_place place = {0};
     npyx_error error;
-    clear(cursor);
+    write_clear(cursor);
     npyext_connection_begin(connection_of(cursor));
     npyext_plan_read(&cursor->plan, idx_num, sentence);
     find_arguments(cursor, argv, &target, &array);
-    npyx_status status = run(cursor, target, array, &value, &place, &error);
+    npyx_status status = write_run(cursor, target, array, &value, &place, &error);
     bool is_fault = status != NPYX_OK && status != NPYX_DONE;
     int code = is_fault ? npyext_report(base->pVtab, place, &error) : SQLITE_OK;
     if (value.connection != NULL)
@@ -208,12 +218,12 @@ static int filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, 
     return code;
 }
 
-static int next(sqlite3_vtab_cursor *cursor) {
+static int write_next(sqlite3_vtab_cursor *cursor) {
     ((write_cursor *)cursor)->is_eof = true;
     return SQLITE_OK;
 }
 
-static int eof(sqlite3_vtab_cursor *cursor) {
+static int write_eof(sqlite3_vtab_cursor *cursor) {
     return ((write_cursor *)cursor)->is_eof;
 }
 
@@ -225,29 +235,30 @@ static int64_t array_key(const write_cursor *cursor) {
     return (int64_t)(target * 31 + array);
 }
 
-static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
+static int write_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int write_column) {
     const write_cursor *cursor = (write_cursor *)base;
-    switch (column) {
-    case PATH:
+    switch (write_column) {
+    case WRITE_PATH:
     case TARGET: npyext_result_argument(context, &cursor->target); break;
-    case ARRAY: npyext_result_argument(context, &cursor->array); break;
-    case PARTS: npyext_result_parts(context, &connection_of(cursor)->host, cursor->target.bytes); break;
-    case STEM: npyext_result_stem(context, cursor->target.bytes); break;
-    case PARENT: npyext_result_parent(context, cursor->target.bytes); break;
-    case NBYTES: sqlite3_result_int64(context, cursor->nbytes); break;
+    case WRITE_ARRAY: npyext_result_argument(context, &cursor->array); break;
+    case WRITE_PARTS: npyext_result_parts(context, &connection_of(cursor)->host, cursor->target.bytes); break;
+    case WRITE_STEM: npyext_result_stem(context, cursor->target.bytes); break;
+    case WRITE_PARENT: npyext_result_parent(context, cursor->target.bytes); break;
+    case WRITE_NBYTES: sqlite3_result_int64(context, cursor->nbytes); break;
     default: sqlite3_result_int64(context, array_key(cursor));
     }
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = NPYEXT_MODULE(open_cursor, close_cursor, filter, next, eof, column);
+static const sqlite3_module write_module =
+    NPYEXT_MODULE(write_open_cursor, write_close_cursor, write_filter, write_next, write_eof, write_column);
 
 const npyext_function npyext_npy_write = {
     .name = "npy_write",
-    .columns = columns,
-    .ncolumns = NCOLUMNS,
+    .columns = write_columns,
+    .ncolumns = WRITE_NCOLUMNS,
     .key = "array_key",
     .writes = true,
     .estimated_nrows = 1,
-    .module = &module,
+    .module = &write_module,
 };

@@ -3,97 +3,97 @@
 #include "scan/survey.h"
 
 enum {
-    PATH,
-    IDX,
-    NAME,
-    DTYPE,
-    SHAPE,
-    NDIM,
-    SIZE,
-    NBYTES,
-    HEADER_OFFSET,
-    DATA_OFFSET,
-    ERROR,
-    SOURCE,
-    ON_ERROR,
-    PARTS,
-    STEM,
-    PARENT,
-    ERROR_KIND,
-    ARRAY_KEY,
-    NCOLUMNS
+    TENS_PATH,
+    TENS_IDX,
+    TENS_NAME,
+    TENS_DTYPE,
+    TENS_SHAPE,
+    TENS_NDIM,
+    TENS_SIZE,
+    TENS_NBYTES,
+    TENS_HEADER_OFFSET,
+    TENS_DATA_OFFSET,
+    TENS_ERROR,
+    TENS_SOURCE,
+    TENS_ON_ERROR,
+    TENS_PARTS,
+    TENS_STEM,
+    TENS_PARENT,
+    TENS_ERROR_KIND,
+    TENS_ARRAY_KEY,
+    TENS_NCOLUMNS
 };
 
-static const npyext_column columns[NCOLUMNS] = {
-    [PATH] = NPYEXT_PATH(false),
-    [IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
-    [NAME] = NPYEXT_NAME(false),
-    [DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
-    [SHAPE] = NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER),
-    [NDIM] = NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER),
-    [SIZE] = NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER),
-    [NBYTES] = NPYEXT_OUTPUT("nbytes INTEGER", NPYEXT_NEEDS_HEADER),
-    [HEADER_OFFSET] = NPYEXT_OUTPUT("header_offset INTEGER", 0),
-    [DATA_OFFSET] = NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER),
-    [ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER),
-    [SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    [ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [PARTS] = NPYEXT_PATH_COLUMNS,
-    [ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_HEADER),
-    [ARRAY_KEY] = NPYEXT_ARRAY_KEY,
+static const npyext_column tens_columns[TENS_NCOLUMNS] = {
+    [TENS_PATH] = NPYEXT_PATH(false),
+    [TENS_IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
+    [TENS_NAME] = NPYEXT_NAME(false),
+    [TENS_DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
+    [TENS_SHAPE] = NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER),
+    [TENS_NDIM] = NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER),
+    [TENS_SIZE] = NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER),
+    [TENS_NBYTES] = NPYEXT_OUTPUT("nbytes INTEGER", NPYEXT_NEEDS_HEADER),
+    [TENS_HEADER_OFFSET] = NPYEXT_OUTPUT("header_offset INTEGER", 0),
+    [TENS_DATA_OFFSET] = NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER),
+    [TENS_ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER),
+    [TENS_SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    [TENS_ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    [TENS_PARTS] = NPYEXT_PATH_COLUMNS,
+    [TENS_ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_HEADER),
+    [TENS_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
 };
 
-static npyx_status visit(npyext_survey *survey, npyx_error *error) {
+static npyx_status tens_visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->scan;
     return npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
 }
 
-static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    return npyext_survey_open(vtab, visit, NPYX_FORMAT_TEN, false, cursor);
+static int tens_open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    return npyext_survey_open(vtab, tens_visit, NPYX_FORMAT_TEN, false, cursor);
 }
 
-static int column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+static int tens_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int tens_column) {
     npyext_survey *survey = (npyext_survey *)cursor;
     npyext_scan *scan = &survey->scan;
     const npyx_array *array = &survey->array;
-    if (npyext_result_common(context, scan, column))
+    if (npyext_result_common(context, scan, tens_column))
         return SQLITE_OK;
-    switch (column) {
-    case PATH: npyext_result_path(context, scan); return SQLITE_OK;
-    case NAME:
+    switch (tens_column) {
+    case TENS_PATH: npyext_result_path(context, scan); return SQLITE_OK;
+    case TENS_NAME:
         if (survey->scan.has_entry)
             npyext_result_name(context, scan);
         return SQLITE_OK;
-    case IDX:
+    case TENS_IDX:
         if (scan->has_entry)
             sqlite3_result_int64(context, scan->index);
         return SQLITE_OK;
-    case ERROR: npyext_survey_result_error(context, survey); return SQLITE_OK;
-    case DTYPE: npyext_survey_result_dtype(context, survey); return SQLITE_OK;
-    case SHAPE: npyext_survey_result_shape(context, survey); return SQLITE_OK;
+    case TENS_ERROR: npyext_survey_result_error(context, survey); return SQLITE_OK;
+    case TENS_DTYPE: npyext_survey_result_dtype(context, survey); return SQLITE_OK;
+    case TENS_SHAPE: npyext_survey_result_shape(context, survey); return SQLITE_OK;
     default: break;
     }
     if (!array->is_known)
         return SQLITE_OK;
-    switch (column) {
-    case NDIM: sqlite3_result_int(context, array->ndim); break;
-    case SIZE: sqlite3_result_int64(context, array->nelem); break;
-    case NBYTES: sqlite3_result_int64(context, array->nbytes); break;
-    case HEADER_OFFSET: sqlite3_result_int64(context, scan->entry.header_off); break;
-    case DATA_OFFSET: sqlite3_result_int64(context, array->data_off); break;
+    switch (tens_column) {
+    case TENS_NDIM: sqlite3_result_int(context, array->ndim); break;
+    case TENS_SIZE: sqlite3_result_int64(context, array->nelem); break;
+    case TENS_NBYTES: sqlite3_result_int64(context, array->nbytes); break;
+    case TENS_HEADER_OFFSET: sqlite3_result_int64(context, scan->entry.header_off); break;
+    case TENS_DATA_OFFSET: sqlite3_result_int64(context, array->data_off); break;
     default: break;
     }
     return SQLITE_OK;
 }
 
-static const sqlite3_module module = NPYEXT_SURVEY_MODULE(open_cursor, column);
+static const sqlite3_module tens_module = NPYEXT_SURVEY_MODULE(tens_open_cursor, tens_column);
 
 const npyext_function npyext_ten_arrays = {
     .name = "ten_arrays",
-    .columns = columns,
-    .ncolumns = NCOLUMNS,
+    .columns = tens_columns,
+    .ncolumns = TENS_NCOLUMNS,
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = &module,
+    .module = &tens_module,
 };

@@ -12,8 +12,8 @@ void npyext_listing_clear(npyext_listing *listing) {
     *listing = (npyext_listing){.names.host = host};
 }
 
-static npyx_status append(npyext_listing *listing, int64_t index, const npyx_entry *entry,
-                          npyx_error *error) {
+static npyx_status listing_append(npyext_listing *listing, int64_t index, const npyx_entry *entry,
+                                  npyx_error *error) {
     npyx_host *host = listing->names.host;
     if (listing->nentries == listing->capacity_nentries) {
         int64_t capacity = listing->capacity_nentries * 2 + 16;
@@ -43,7 +43,7 @@ static bool is_same_name(const npyext_listed *a, const npyext_listed *b) {
 }
 
 /* The slot that holds a name, or the free one where it belongs. */
-static int64_t *slot_of(npyext_listing *listing, const npyext_listed *name) {
+static int64_t *listing_slot_of(npyext_listing *listing, const npyext_listed *name) {
     uint64_t slot = name->hash & listing->slot_mask;
     while (listing->slots[slot] >= 0 && !is_same_name(&listing->entries[listing->slots[slot]], name))
         slot = (slot + 1) & listing->slot_mask;
@@ -51,7 +51,7 @@ static int64_t *slot_of(npyext_listing *listing, const npyext_listed *name) {
 }
 
 npyext_listed *npyext_listing_find(npyext_listing *listing, const npyext_listed *name) {
-    int64_t *slot = slot_of(listing, name);
+    int64_t *slot = listing_slot_of(listing, name);
     if (*slot < 0)
         return NULL;
     npyext_listed *entry = &listing->entries[*slot];
@@ -77,7 +77,7 @@ static npyx_status make_table(npyext_listing *listing, bool keeps_last, npyx_err
         npyx_status status = (i & 4095) == 4095 ? npyx_poll(listing->names.host, error) : NPYX_OK;
         if (status != NPYX_OK)
             return status;
-        int64_t *slot = slot_of(listing, &listing->entries[i]);
+        int64_t *slot = listing_slot_of(listing, &listing->entries[i]);
         if (*slot < 0) {
             *slot = i;
         } else if (keeps_last) {
@@ -100,7 +100,7 @@ npyx_status npyext_listing_read(npyext_listing *listing, npyx_archive *archive, 
         npyx_entry entry;
         status = npyx_archive_entry(archive, index, &entry, error);
         if (status == NPYX_OK)
-            status = append(listing, index, &entry, error);
+            status = listing_append(listing, index, &entry, error);
         if (status == NPYX_OK && only_index >= 0)
             break;
         if (status == NPYX_OK && (index & 255) == 255)

@@ -23,7 +23,7 @@ void npyext_registration_free(void *registration) {
 
 /* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to array.
  */
-static int declare(sqlite3 *db, const npyext_function *function) {
+static int plan_declare(sqlite3 *db, const npyext_function *function) {
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_str_appendall(text, "CREATE TABLE x(");
     for (int i = 0; i < function->ncolumns; i++)
@@ -38,7 +38,7 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
     (void)argc;
     (void)argv;
     const npyext_registration *registered = registration;
-    int code = declare(db, registered->function);
+    int code = plan_declare(db, registered->function);
     /* SQLite asks the host's authorizer about the schema, and keeps the answer to itself. */
     if (code == SQLITE_ERROR || code == SQLITE_TOOBIG)
         *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)",
@@ -123,7 +123,7 @@ static void estimate(planning *p, npyext_column_kind kind, int op) {
     p->nrows_out *= selected;
 }
 
-static void take(planning *p, int constraint, int op) {
+static void plan_take(planning *p, int constraint, int op) {
     int column = p->info->aConstraint[constraint].iColumn;
     const npyext_column *declared = &p->function->columns[column];
     bool is_exact = declared->kind == NPYEXT_IS_ARGUMENT || declared->kind == NPYEXT_IS_INDEX ||
@@ -188,7 +188,7 @@ static int take_arguments(planning *p, npyext_connection *connection) {
     for (int role = 0; role < NPYEXT_NROLES; role++) {
         p->is_given[role] = constraint_of[role] >= 0;
         if (p->is_given[role])
-            take(p, constraint_of[role], SQLITE_INDEX_CONSTRAINT_EQ);
+            plan_take(p, constraint_of[role], SQLITE_INDEX_CONSTRAINT_EQ);
     }
     return SQLITE_OK;
 }
@@ -209,11 +209,11 @@ static void take_filters(planning *p) {
             if (sqlite3_vtab_in(p->info, i, -1) && sqlite3_vtab_in(p->info, i, 1))
                 op = NPYEXT_OP_IN;
         }
-        take(p, i, op);
+        plan_take(p, i, op);
     }
 }
 
-static const char *op_text(int op) {
+static const char *plan_op_text(int op) {
     switch (op) {
     case SQLITE_INDEX_CONSTRAINT_LT: return "<?";
     case SQLITE_INDEX_CONSTRAINT_LE: return "<=?";
@@ -245,7 +245,7 @@ static char *idx_str(const planning *p) {
             sqlite3_str_appendf(text, "%s%.*s", i == 0 ? "by " : ", ", name_nbytes, column->declaration);
         } else {
             sqlite3_str_appendf(text, "%s%.*s%s", is_first_filter ? i == 0 ? "" : "; " : ", ", name_nbytes,
-                                column->declaration, op_text(p->terms[i].op));
+                                column->declaration, plan_op_text(p->terms[i].op));
             is_first_filter = false;
         }
     }

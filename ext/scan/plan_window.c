@@ -9,7 +9,7 @@ static bool is_window(int op) {
 /* Whether a comparison is the whole condition. `(row, value) > (3, 6)` arrives as `row >= 3`, which SQLite
  * checks whatever omit says: one with >= or <= is known to be no such part where its right-hand side is a
  * literal. */
-static bool is_whole(sqlite3_index_info *info, int constraint) {
+static bool window_is_whole(sqlite3_index_info *info, int constraint) {
     int op = info->aConstraint[constraint].op;
     sqlite3_value *literal;
     return (op != SQLITE_INDEX_CONSTRAINT_GE && op != SQLITE_INDEX_CONSTRAINT_LE) ||
@@ -23,8 +23,8 @@ static bool is_exact(sqlite3_index_info *info) {
     for (int i = 0; i < info->nConstraint; i++) {
         int op = info->aConstraint[i].op;
         bool is_in = op == SQLITE_INDEX_CONSTRAINT_EQ && sqlite3_vtab_in(info, i, -1);
-        is_exact =
-            is_exact && (is_window(op) || (info->aConstraintUsage[i].omit && !is_in && is_whole(info, i)));
+        is_exact = is_exact &&
+                   (is_window(op) || (info->aConstraintUsage[i].omit && !is_in && window_is_whole(info, i)));
     }
     return is_exact;
 }
@@ -48,7 +48,7 @@ int npyext_take_window(sqlite3_index_info *info, npyext_term *terms, int nterms)
 
 /* As SQLite reads them: what is negative is no limit, and no offset. It has refused already what is no whole
  * number. */
-static int64_t count_of(sqlite3_value *value, int64_t if_negative) {
+static int64_t window_count_of(sqlite3_value *value, int64_t if_negative) {
     npyext_range range = {0, INT64_MAX};
     npyext_range_narrow(&range, SQLITE_INDEX_CONSTRAINT_EQ, value);
     return range.low > range.high ? if_negative : range.low;
@@ -60,9 +60,9 @@ npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv) 
         if (plan->terms[i].column != NPYEXT_NO_COLUMN)
             continue;
         if (plan->terms[i].op == SQLITE_INDEX_CONSTRAINT_LIMIT)
-            limit_nrows = count_of(argv[i], INT64_MAX);
+            limit_nrows = window_count_of(argv[i], INT64_MAX);
         else
-            offset_nrows = count_of(argv[i], 0);
+            offset_nrows = window_count_of(argv[i], 0);
     }
     if (sqlite3_libversion_number() >= 3046000)
         return (npyext_window){.nskipped = offset_nrows, .nrows = limit_nrows};

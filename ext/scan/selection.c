@@ -27,12 +27,13 @@ static npyx_status argument_text(const npyext_scan *scan, npyext_role role, cons
     return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a text", name);
 }
 
-static npyx_status parse_dtype(npyext_selection *selection, const npyext_argument *argument,
-                               const npyx_dtype **dtype, npyx_error *error) {
+static npyx_status selection_parse_dtype(npyext_selection *selection, const npyext_argument *argument,
+                                         const npyx_dtype **dtype, npyx_error *error) {
     return npyx_dtype_from_text(&selection->array.arena, argument->bytes, argument->nbytes, dtype, error);
 }
 
-static npyx_status apply_slice(npyext_selection *selection, const npyext_argument *slice, npyx_error *error) {
+static npyx_status selection_apply_slice(npyext_selection *selection, const npyext_argument *slice,
+                                         npyx_error *error) {
     if (slice->type == SQLITE_TEXT)
         return npyx_slice_apply(slice->bytes, slice->nbytes, &selection->view, error);
     char text[NPYX_NUMBER_TEXT_NBYTES];
@@ -48,14 +49,14 @@ static npyx_status apply_argument(npyext_selection *selection, const npyext_scan
     switch (role) {
     case NPYEXT_FIELD: return npyx_view_select_field(view, argument->bytes, argument->nbytes, error);
     case NPYEXT_VIEW:
-        status = parse_dtype(selection, argument, &dtype, error);
+        status = selection_parse_dtype(selection, argument, &dtype, error);
         return status == NPYX_OK ? npyx_view_reinterpret(view, dtype, error) : status;
     case NPYEXT_EXPECT:
         return npyx_expect_check(&scan->connection->host, argument->bytes, argument->nbytes, view->dtype,
                                  view->ndim, view->shape, error);
-    case NPYEXT_SLICE: return apply_slice(selection, argument, error);
+    case NPYEXT_SLICE: return selection_apply_slice(selection, argument, error);
     default:
-        status = parse_dtype(selection, argument, &selection->astype, error);
+        status = selection_parse_dtype(selection, argument, &selection->astype, error);
         return status == NPYX_OK ? npyx_convert_check(view->dtype, selection->astype, error) : status;
     }
 }

@@ -30,7 +30,7 @@ int npyext_survey_close(sqlite3_vtab_cursor *cursor) {
 }
 
 /* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
-static bool becomes_row(npyext_survey *survey, int *code) {
+static bool survey_becomes_row(npyext_survey *survey, int *code) {
     npyext_fate fate = npyext_scan_fate(&survey->scan, &survey->scan.error);
     *code = fate == NPYEXT_ENDS_QUERY
                 ? npyext_report(survey->base.pVtab, npyext_scan_place(&survey->scan), &survey->scan.error)
@@ -39,7 +39,7 @@ static bool becomes_row(npyext_survey *survey, int *code) {
     return survey->scan.has_error;
 }
 
-static npyx_status check_format(const npyext_survey *survey, npyx_error *error) {
+static npyx_status survey_check_format(const npyext_survey *survey, npyx_error *error) {
     npyx_format format = survey->scan.opened.archive->format;
     if (survey->only_format < 0 || (int)format == survey->only_format)
         return NPYX_OK;
@@ -54,14 +54,14 @@ static int next_file(npyext_survey *survey, bool *found) {
     survey->nrows_of_file = 0;
     npyx_status status = npyext_scan_next_file(&survey->scan, &survey->scan.error);
     if (status == NPYX_OK) {
-        status = check_format(survey, &survey->scan.error);
+        status = survey_check_format(survey, &survey->scan.error);
         if (status != NPYX_OK) /* its row is all there is to say */
             survey->scan.next_index = INT64_MAX;
     }
     if (status == NPYX_DONE)
         survey->is_eof = true;
     else if (status != NPYX_OK)
-        *found = becomes_row(survey, &code);
+        *found = survey_becomes_row(survey, &code);
     return code;
 }
 
@@ -75,13 +75,13 @@ static int next_entry(npyext_survey *survey, bool *found) {
         if (status == NPYX_DONE)
             return SQLITE_OK;
         survey->nrows_of_file++;
-        *found = status == NPYX_OK || becomes_row(survey, &code);
+        *found = status == NPYX_OK || survey_becomes_row(survey, &code);
         return code;
     }
     if (status == NPYX_DONE)
         *found = survey->nrows_of_file == 0 && survey->lists_empty;
     else /* a damaged directory: there is no way past it */
-        *found = becomes_row(survey, &code);
+        *found = survey_becomes_row(survey, &code);
     scan->index = -1;
     /* the file is closed by the next call: its row still shows its format */
     scan->next_index = INT64_MAX;

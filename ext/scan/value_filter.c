@@ -58,7 +58,7 @@ static bool read_list(npyext_value_filter *filter, npyext_value_term *term, sqli
 }
 
 /* False when memory is out, and for what is no TEXT, or one that an affinity may make a number. */
-static bool read_text(npyext_value_filter *filter, npyext_value_term *term, sqlite3_value *value) {
+static bool filter_read_text(npyext_value_filter *filter, npyext_value_term *term, sqlite3_value *value) {
     if (sqlite3_value_type(value) != SQLITE_TEXT)
         return false;
     const char *text = (const char *)sqlite3_value_text(value);
@@ -83,7 +83,7 @@ static bool read_term(npyext_value_filter *filter, npyext_value_term *term, int 
         return false;
     return is_null_test(term) || read_operand(value, &term->operand) ||
            (term->comparison == NPYX_EQUAL && term->component == NPYX_WHOLE &&
-            read_text(filter, term, value));
+            filter_read_text(filter, term, value));
 }
 
 void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,

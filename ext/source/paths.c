@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { STEPS_PER_POLL = 64 };
+enum { PATHS_STEPS_PER_POLL = 64 };
 
 npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error) {
     npyx_host *host = paths->arena.host;
@@ -66,7 +66,7 @@ static npyx_status merge_runs(sorting *s, const sort_item *runs, size_t nfirst, 
                               npyx_error *error) {
     size_t i = 0, j = nfirst;
     while (i < nfirst && j < nitems) {
-        npyx_status status = ++s->nsteps % STEPS_PER_POLL == 0 ? npyx_poll(s->host, error) : NPYX_OK;
+        npyx_status status = ++s->nsteps % PATHS_STEPS_PER_POLL == 0 ? npyx_poll(s->host, error) : NPYX_OK;
         if (status != NPYX_OK)
             return status;
         bool is_first = compare_sort_items(&runs[i], &runs[j], s->shared_nbytes) <= 0;

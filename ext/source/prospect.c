@@ -5,7 +5,7 @@
 #include "pattern.h"
 
 /* The index of the array that is meant; -1 when it may be several, or none. */
-static int64_t choose(npyx_archive *archive, sqlite3_value *member) {
+static int64_t prospect_choose(npyx_archive *archive, sqlite3_value *member) {
     npyx_error error;
     int64_t index = -1;
     int type = member == NULL ? SQLITE_TEXT : sqlite3_value_type(member);
@@ -53,7 +53,7 @@ npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value 
     npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, path,
                                               npyext_cache_tick(&connection->cache), &file, &error);
     if (status == NPYX_OK) {
-        int64_t index = choose(file->archive, member);
+        int64_t index = prospect_choose(file->archive, member);
         if (index >= 0)
             prospect = describe(file->archive, &connection->host, index);
     }

@@ -17,7 +17,7 @@ enum { ROWID = 0 };
 static const double ESTIMATED_NROWS = 1000000;
 
 /* Of a rowid comparison, its operator as EXPLAIN QUERY PLAN shows it; NULL for what is not sought. */
-static const char *op_text(int op) {
+static const char *table_op_text(int op) {
     switch (op) {
     case SQLITE_INDEX_CONSTRAINT_EQ: return "=?";
     case SQLITE_INDEX_CONSTRAINT_IS: return " IS ?";
@@ -35,9 +35,9 @@ static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nter
     *nterms = 0;
     for (int i = 0; i < info->nConstraint && *nterms < NPYEXT_MAX_TERMS; i++) {
         int op = info->aConstraint[i].op;
-        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || op_text(op) == NULL)
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || table_op_text(op) == NULL)
             continue;
-        sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ", op_text(op));
+        sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ", table_op_text(op));
         terms[(*nterms)++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
         info->aConstraintUsage[i].argvIndex = *nterms;
         info->aConstraintUsage[i].omit = 1;
@@ -105,7 +105,7 @@ void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_ty
 }
 
 /* A damaged table has one column, so that it can be dropped. */
-static int declare(sqlite3 *db, const npyext_table *table) {
+static int table_declare(sqlite3 *db, const npyext_table *table) {
     const npyext_declaration *declaration = &table->declaration;
     sqlite3_str *text = sqlite3_str_new(db);
     for (int i = 0; i < declaration->ncolumns && !table->is_damaged; i++)
@@ -122,7 +122,7 @@ static int declare(sqlite3 *db, const npyext_table *table) {
 }
 
 /* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
-static npyx_status read_file(npyext_table *table, npyext_layout *layout, npyx_error *error) {
+static npyx_status table_read_file(npyext_table *table, npyext_layout *layout, npyx_error *error) {
     npyext_connection *connection = table->connection;
     npyext_declaration *declaration = &table->declaration;
     int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
@@ -167,7 +167,7 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
 }
 
 /* Makes what xCreate was asked for, up to its columns. */
-static int make(npyext_table *table, int nraw, const char *const *raw, char **message) {
+static int table_make(npyext_table *table, int nraw, const char *const *raw, char **message) {
     npyx_error error;
     npyext_layout layout;
     npyext_layout_init(&layout, &table->connection->host);
@@ -175,7 +175,7 @@ static int make(npyext_table *table, int nraw, const char *const *raw, char **me
     npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &error);
     if (status == NPYX_OK)
         status = npyext_table_is_writing(&table->declaration) ? make_writer(table, &error)
-                                                              : read_file(table, &layout, &error);
+                                                              : table_read_file(table, &layout, &error);
     int code = npyext_code(status);
     if (code != SQLITE_OK && code != SQLITE_NOMEM) {
         npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH], .entry = layout.at};
@@ -191,9 +191,9 @@ static int create(sqlite3 *db, void *client, int argc, const char *const *argv, 
     npyext_table *table = new_table(connection, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
-    int code = make(table, argc - 3, argv + 3, message);
+    int code = table_make(table, argc - 3, argv + 3, message);
     if (code == SQLITE_OK) {
-        code = declare(db, table);
+        code = table_declare(db, table);
         if (code != SQLITE_OK)
             *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
         else if (table->writer != NULL)
@@ -233,12 +233,12 @@ static int connect_table(sqlite3 *db, void *connection, int argc, const char *co
     int code = read_declaration(db, table, argc - 3, argv + 3);
     table->is_damaged = code == SQLITE_ERROR;
     if (code == SQLITE_OK || code == SQLITE_ERROR)
-        code = declare(db, table);
+        code = table_declare(db, table);
     if (code == SQLITE_ERROR && !table->is_damaged) {
         npyx_error_set(&table->damage, NPYX_CORRUPT, -1, "the table's declaration makes no columns (%s)",
                        sqlite3_errmsg(db));
         table->is_damaged = true;
-        code = declare(db, table);
+        code = table_declare(db, table);
     }
     if (code == SQLITE_OK) {
         *vtab = &table->base;

@@ -12,11 +12,11 @@ const char *const npyext_table_argument_names[NPYEXT_TABLE_NARGUMENTS] = {
 static const char blanks[] = " \t\r\n\f";
 
 /* Longer texts are cut in messages. */
-enum { SHOWN_NBYTES = 80 };
+enum { ARGUMENT_SHOWN_NBYTES = 80 };
 
-static int shown_nbytes(const char *text) {
+static int argument_shown_nbytes(const char *text) {
     size_t nbytes = strlen(text);
-    return (int)(nbytes < SHOWN_NBYTES ? nbytes : SHOWN_NBYTES);
+    return (int)(nbytes < ARGUMENT_SHOWN_NBYTES ? nbytes : ARGUMENT_SHOWN_NBYTES);
 }
 
 npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narrays, int ncolumns,
@@ -58,8 +58,8 @@ static void trim_end(char *text) {
 }
 
 /* The text that a raw value means; *is_bare when it has no quotes. */
-static npyx_status read_value(npyx_arena *arena, const char *raw, const char **value, bool *is_bare,
-                              npyx_error *error) {
+static npyx_status argument_read_value(npyx_arena *arena, const char *raw, const char **value, bool *is_bare,
+                                       npyx_error *error) {
     raw += strspn(raw, blanks);
     char *copy = npyx_arena_copy(arena, raw, strlen(raw));
     if (copy == NULL)
@@ -72,7 +72,8 @@ static npyx_status read_value(npyx_arena *arena, const char *raw, const char **v
     }
     size_t nbytes = read_quoted(raw, copy);
     if (nbytes == 0 || !is_blank_text(raw + nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "%.*s is not one text in quotes", shown_nbytes(raw), raw);
+        return npyx_fail(error, NPYX_INVALID, -1, "%.*s is not one text in quotes",
+                         argument_shown_nbytes(raw), raw);
     return NPYX_OK;
 }
 
@@ -95,7 +96,7 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
         const char *behind = text + nbytes + strspn(text + nbytes, blanks);
         if (is_quoted && (nbytes == 0 || (*behind != ',' && *behind != '\0')))
             return npyx_fail(error, NPYX_INVALID, -1, "in a list, %.*s is not one name in quotes",
-                             shown_nbytes(text), text);
+                             argument_shown_nbytes(text), text);
         if (!is_quoted)
             trim_end(item);
         (*items)[(*nitems)++] = item;
@@ -135,7 +136,7 @@ static npyx_status find_argument(const char *raw, size_t key_nbytes, npyext_tabl
         error, NPYX_INVALID, -1,
         "there is no argument '%.*s' (there are a path, member, members, columns, slice, view, mode, and for "
         "tables that write dtype, shape and method; a path with '=' needs quotes)",
-        (int)(key_nbytes < SHOWN_NBYTES ? key_nbytes : SHOWN_NBYTES), raw);
+        (int)(key_nbytes < ARGUMENT_SHOWN_NBYTES ? key_nbytes : ARGUMENT_SHOWN_NBYTES), raw);
 }
 
 static npyx_status set_argument(npyext_declaration *declaration, npyext_table_argument argument,
@@ -146,10 +147,10 @@ static npyx_status set_argument(npyext_declaration *declaration, npyext_table_ar
     if (argument == NPYEXT_TABLE_PATH && declaration->arguments[argument] != NULL)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "%.*s is a second path (a text with a comma in it needs quotes)",
-                         shown_nbytes(value), value);
+                         argument_shown_nbytes(value), value);
     if (declaration->arguments[argument] != NULL)
         return npyx_fail(error, NPYX_INVALID, -1, "%s is given twice, the second time as %.*s",
-                         npyext_table_argument_names[argument], shown_nbytes(value), value);
+                         npyext_table_argument_names[argument], argument_shown_nbytes(value), value);
     if (*value != '\0') /* an empty text is not given */
         declaration->arguments[argument] = value;
     return NPYX_OK;
@@ -172,7 +173,7 @@ static npyx_status check_mode(const npyext_declaration *declaration, npyx_error 
     if (writes && strcmp(mode, "w+") != 0 && strcmp(mode, "a") != 0)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "there is no mode '%.*s': 'r' reads, 'w+' writes a new file, 'a' adds to one",
-                         shown_nbytes(mode), mode);
+                         argument_shown_nbytes(mode), mode);
     for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
         bool is_of_writers = i >= NPYEXT_TABLE_DTYPE,
              is_of_both = i == NPYEXT_TABLE_COLUMNS || i == NPYEXT_TABLE_MODE;
@@ -195,8 +196,8 @@ npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, int nr
         if (key_nbytes > 0)
             status = find_argument(text, key_nbytes, &argument, error);
         if (status == NPYX_OK)
-            status =
-                read_value(&declaration->arena, key_nbytes > 0 ? behind_key : text, &value, &is_bare, error);
+            status = argument_read_value(&declaration->arena, key_nbytes > 0 ? behind_key : text, &value,
+                                         &is_bare, error);
         if (status == NPYX_OK)
             status = set_argument(declaration, argument, value, is_bare, error);
     }

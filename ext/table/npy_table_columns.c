@@ -77,10 +77,10 @@ static npyx_status name_column(npyext_layout *layout, npyx_name_set *taken, int 
 
 /* How the rows of a table fall into columns. */
 typedef enum layout_form {
-    ARRAYS, /* side by side: one each */
-    FIELDS, /* of a one-dimensional structured array */
-    ITEMS,  /* along the second axis of two */
-    WHOLE   /* rows are values */
+    ARRAYS,        /* side by side: one each */
+    COLUMN_FIELDS, /* of a one-dimensional structured array */
+    COLUMN_ITEMS,  /* along the second axis of two */
+    WHOLE          /* rows are values */
 } layout_form;
 
 static layout_form find_form(const npyext_layout *layout) {
@@ -88,8 +88,8 @@ static layout_form find_form(const npyext_layout *layout) {
     if (layout->is_side_by_side)
         return ARRAYS;
     if (view->ndim == 1 && view->dtype->type == NPYX_STRUCT)
-        return FIELDS;
-    return view->ndim == 2 && !layout->has_whole_rows ? ITEMS : WHOLE;
+        return COLUMN_FIELDS;
+    return view->ndim == 2 && !layout->has_whole_rows ? COLUMN_ITEMS : WHOLE;
 }
 
 static int64_t count_columns(const npyext_layout *layout, layout_form form) {
@@ -97,7 +97,7 @@ static int64_t count_columns(const npyext_layout *layout, layout_form form) {
     int64_t ncolumns = 0;
     switch (form) {
     case ARRAYS: return layout->narrays;
-    case ITEMS: return view->shape[1];
+    case COLUMN_ITEMS: return view->shape[1];
     case WHOLE: return 1;
     default:
         for (int i = 0; i < view->dtype->nfields; i++)
@@ -124,14 +124,14 @@ static void set_columns(npyext_layout *layout, layout_form form) {
         column->array = i;
         set_column(column, view->dtype, view->ndim - 1, view->shape + 1);
     }
-    for (int i = 0; form == FIELDS && i < view->dtype->nfields; i++) {
+    for (int i = 0; form == COLUMN_FIELDS && i < view->dtype->nfields; i++) {
         const npyx_field *field = &view->dtype->fields[i];
         if (field->is_padding)
             continue;
         column->off = field->off;
         set_column(column++, field->dtype, field->ndim, field->shape);
     }
-    for (int i = 0; form == ITEMS && i < layout->ncolumns; i++, column++) {
+    for (int i = 0; form == COLUMN_ITEMS && i < layout->ncolumns; i++, column++) {
         column->off = i * view->dtype->itemsize;
         set_column(column, view->dtype, 0, NULL);
     }
@@ -147,7 +147,7 @@ static const char *made_name(const npyext_layout *layout, layout_form form, int 
         *nbytes = layout->arrays[i].entry.name_nbytes;
         return layout->arrays[i].entry.name;
     }
-    if (form == FIELDS) {
+    if (form == COLUMN_FIELDS) {
         const npyx_field *field = dtype->fields;
         for (; field->is_padding || i > 0; field++)
             i -= !field->is_padding;
@@ -196,7 +196,7 @@ npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_decla
                          "makes %" PRId64
                          " columns, more than the %d that SQLite allows here; choose some%s, or "
                          "read it with npy_rows",
-                         ncolumns, max_ncolumns, form == ITEMS ? " with slice=':, 0:100'" : "");
+                         ncolumns, max_ncolumns, form == COLUMN_ITEMS ? " with slice=':, 0:100'" : "");
     npyx_status status = NPYX_OK;
     if (list != NULL)
         status = npyext_table_parse_list(&layout->arena, list, &given, &ngiven, error);

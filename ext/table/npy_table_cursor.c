@@ -10,8 +10,8 @@
 enum {
     /* Of all the blocks of a cursor together. */
     BLOCKS_NBYTES = 1 << 22,
-    FIRST_BLOCK_NBYTES = 1 << 14,
-    MAX_BLOCK_NBYTES = 1 << 18,
+    CURSOR_FIRST_BLOCK_NBYTES = 1 << 14,
+    CURSOR_MAX_BLOCK_NBYTES = 1 << 18,
     /* A second axis is read in part only when that leaves this much out of every row. */
     SKIPPED_NBYTES = 1 << 13
 };
@@ -75,7 +75,7 @@ static void close_streams(table_cursor *cursor) {
         close_stream(&cursor->streams[i]);
 }
 
-static void close_file(table_cursor *cursor) {
+static void cursor_close_file(table_cursor *cursor) {
     npyext_connection *connection = table_of(cursor)->connection;
     close_streams(cursor);
     npyx_free(&connection->host, cursor->streams);
@@ -88,7 +88,7 @@ static void close_file(table_cursor *cursor) {
 
 int npyext_table_close(sqlite3_vtab_cursor *cursor) {
     table_cursor *closed = (table_cursor *)cursor;
-    close_file(closed);
+    cursor_close_file(closed);
     npyx_buffer_clear(&closed->scratch);
     sqlite3_free(closed);
     return SQLITE_OK;
@@ -116,7 +116,7 @@ static npyx_status open_layout(table_cursor *cursor, npyx_error *error) {
     return status;
 }
 
-static npyx_status open_file(table_cursor *cursor, npyx_error *error) {
+static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
     npyext_connection *connection = table_of(cursor)->connection;
     npyext_connection_begin(connection);
     npyx_status status = open_layout(cursor, error);
@@ -152,7 +152,7 @@ static bool used_range(const table_cursor *cursor, int64_t *low, int64_t *high) 
 
 /* Leaves columns that nobody asked for out of a view of items, where that reads less: in Fortran order, and
  * in long rows. */
-static void narrow(const table_cursor *cursor, npyx_view *view, table_stream *stream) {
+static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_stream *stream) {
     int64_t low, high;
     bool has_items = !cursor->layout.is_side_by_side && view->ndim == 2;
     if (!has_items || !used_range(cursor, &low, &high))
@@ -179,9 +179,9 @@ static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow,
     }
     npyx_view view = opened->view;
     if (may_narrow)
-        narrow(cursor, &view, stream);
+        cursor_narrow(cursor, &view, stream);
     npyx_reader_init(&stream->reader, stream->payload, &view, cursor->limit_nbytes);
-    stream->back_nbytes = FIRST_BLOCK_NBYTES;
+    stream->back_nbytes = CURSOR_FIRST_BLOCK_NBYTES;
     return NPYX_OK;
 }
 
@@ -204,7 +204,7 @@ static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, i
     npyx_status status = npyx_reader_fill(reader, row, nrows, error);
     if (status == NPYX_OK && reader->nrows_read < nrows) /* more than the reader gives at once */
         stream->back_nbytes = reader->nrows_read * reader->row_nbytes;
-    else if (stream->back_nbytes < MAX_BLOCK_NBYTES)
+    else if (stream->back_nbytes < CURSOR_MAX_BLOCK_NBYTES)
         stream->back_nbytes *= 2;
     while (status == NPYX_OK && !has_row(stream, cursor->index)) {
         row = reader->first_row + reader->nrows_read;
@@ -214,7 +214,7 @@ static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, i
 }
 
 /* Makes a block of the array in which the row at hand lies. */
-static npyx_status load(table_cursor *cursor, int array, npyx_error *error) {
+static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *error) {
     table_stream *stream = &cursor->streams[array];
     npyx_reader *reader = &stream->reader;
     npyext_connection_begin(table_of(cursor)->connection);
@@ -259,7 +259,7 @@ static void find_indices(const table_cursor *cursor, npyext_range range, int64_t
     *high = *low + narrowed.shape[0] - 1;
 }
 
-static void begin_rows(table_cursor *cursor, npyext_range range, npyext_window window) {
+static void cursor_begin_rows(table_cursor *cursor, npyext_range range, npyext_window window) {
     int64_t low, high;
     npyext_order order = cursor->plan.order;
     find_indices(cursor, range, &low, &high);
@@ -305,14 +305,14 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     rows->nlookups = rows->is_open ? rows->nlookups + 1 : 0;
     if (!rows->is_open) {
         npyx_error error;
-        if (open_file(rows, &error) != NPYX_OK) {
+        if (cursor_open_file(rows, &error) != NPYX_OK) {
             place.entry = rows->layout.at;
             int code = npyext_report(cursor->pVtab, place, &error);
-            close_file(rows);
+            cursor_close_file(rows);
             return code;
         }
     }
-    begin_rows(rows, range, npyext_plan_window(&rows->plan, argv));
+    cursor_begin_rows(rows, range, npyext_plan_window(&rows->plan, argv));
     return SQLITE_OK;
 }
 
@@ -337,16 +337,16 @@ int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid) {
 
 /* ---- values ---- */
 
-static int result_error(sqlite3_context *context, const table_cursor *cursor, int array,
-                        const npyx_error *error) {
+static int cursor_result_error(sqlite3_context *context, const table_cursor *cursor, int array,
+                               const npyx_error *error) {
     npyext_place place = {.path = table_of(cursor)->declaration.arguments[NPYEXT_TABLE_PATH],
                           .entry = &cursor->layout.arrays[array].entry};
     return npyext_result_error(context, place, error);
 }
 
 /* A value that npyext_result_plain leaves to the codec. */
-static int result_decoded(sqlite3_context *context, table_cursor *cursor, const npyext_layout_column *column,
-                          const uint8_t *item) {
+static int cursor_result_decoded(sqlite3_context *context, table_cursor *cursor,
+                                 const npyext_layout_column *column, const uint8_t *item) {
     npyx_buffer *scratch = &cursor->scratch;
     npyx_value value = {.kind = NPYX_VALUE_JSON};
     npyx_error error;
@@ -362,7 +362,7 @@ static int result_decoded(sqlite3_context *context, table_cursor *cursor, const 
         value.nbytes = scratch->nbytes;
     }
     if (status != NPYX_OK)
-        return result_error(context, cursor, column->array, &error);
+        return cursor_result_error(context, cursor, column->array, &error);
     npyext_result_value(context, &value);
     return SQLITE_OK;
 }
@@ -378,12 +378,12 @@ static npyx_status fetch(table_cursor *cursor, const npyext_layout_column *colum
     table_stream *stream = &cursor->streams[column->array];
     npyx_status status = NPYX_OK;
     if (stream->payload == NULL || has_column(stream, column))
-        status = load(cursor, column->array, error);
+        status = cursor_load(cursor, column->array, error);
     if (status == NPYX_OK && !has_column(stream, column)) { /* colUsed did not tell of it */
         close_stream(stream);
         status = open_stream(cursor, column->array, false, error);
         if (status == NPYX_OK)
-            status = load(cursor, column->array, error);
+            status = cursor_load(cursor, column->array, error);
     }
     return status;
 }
@@ -395,12 +395,12 @@ int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
     if (!has_row(stream, rows->index) || !has_column(stream, column)) {
         npyx_error error;
         if (fetch(rows, column, &error) != NPYX_OK)
-            return result_error(context, rows, column->array, &error);
+            return cursor_result_error(context, rows, column->array, &error);
     }
     const npyx_reader *reader = &stream->reader;
     const uint8_t *item = reader->rows + (rows->index - reader->first_row) * reader->row_nbytes +
                           (column->off - stream->skipped_nbytes);
     return npyext_result_plain(context, column->plain_type, item)
                ? SQLITE_OK
-               : result_decoded(context, rows, column, item);
+               : cursor_result_decoded(context, rows, column, item);
 }

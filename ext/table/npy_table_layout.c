@@ -8,7 +8,7 @@
 
 enum {
     LIST_NBYTES = 300, /* of names in a message */
-    SHOWN_NBYTES = 100
+    LAYOUT_SHOWN_NBYTES = 100
 };
 
 void npyext_layout_init(npyext_layout *layout, npyx_host *host) {
@@ -26,7 +26,7 @@ void npyext_layout_clear(npyext_layout *layout) {
 
 /* ---- which arrays ---- */
 
-static npyext_layout_array *append_array(npyext_layout *layout) {
+static npyext_layout_array *layout_append_array(npyext_layout *layout) {
     npyx_host *host = layout->arena.host;
     if (layout->narrays == layout->capacity_narrays) {
         int capacity_narrays = layout->capacity_narrays == 0 ? 1 : layout->capacity_narrays * 4;
@@ -51,7 +51,7 @@ static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64
                                       : npyx_archive_entry(archive, index, &entry, error);
     if (status != NPYX_OK)
         return status;
-    npyext_layout_array *added = append_array(layout);
+    npyext_layout_array *added = layout_append_array(layout);
     if (added == NULL)
         return npyx_fail_nomem(error);
     added->index = index;
@@ -77,7 +77,7 @@ static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64
 }
 
 /* The index that a text stands for; false when it is no number. */
-static bool read_index(const char *text, int64_t *index) {
+static bool layout_read_index(const char *text, int64_t *index) {
     char *end;
     errno = 0;
     *index = strtoll(text, &end, 10);
@@ -88,7 +88,7 @@ static npyx_status add_named(npyext_layout *layout, npyx_archive *archive, const
                              bool may_be_index, npyx_error *error) {
     int64_t index = 0;
     npyx_status status = npyx_archive_find(archive, name, strlen(name), &index, error);
-    if (status == NPYX_NOT_FOUND && may_be_index && read_index(name, &index))
+    if (status == NPYX_NOT_FOUND && may_be_index && layout_read_index(name, &index))
         status = NPYX_OK;
     return status == NPYX_OK ? add_entry(layout, archive, index, true, error) : status;
 }
@@ -129,8 +129,8 @@ npyx_status npyext_layout_choose(npyext_layout *layout, npyx_archive *archive,
     int64_t index = 0;
     if (member != NULL)
         return add_named(layout, archive, member, false, error);
-    if (member_idx != NULL && !read_index(member_idx, &index))
-        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %.*s", SHOWN_NBYTES,
+    if (member_idx != NULL && !layout_read_index(member_idx, &index))
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %.*s", LAYOUT_SHOWN_NBYTES,
                          member_idx);
     if (member_idx != NULL)
         return add_entry(layout, archive, index, true, error);
@@ -167,7 +167,7 @@ static npyx_status make_view(npyext_layout_array *made, const npyext_declaration
 
 npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
                                    const int64_t *shape, npyx_error *error) {
-    npyext_layout_array *made = append_array(layout);
+    npyext_layout_array *made = layout_append_array(layout);
     if (made == NULL)
         return npyx_fail_nomem(error);
     made->view.dtype = dtype;
@@ -183,7 +183,8 @@ static void list_arrays(const npyext_layout *layout, bool has_axis, char *list) 
         const npyext_layout_array *array = &layout->arrays[i];
         if ((array->view.ndim > 0) != has_axis)
             continue;
-        size_t shown = array->entry.name_nbytes < SHOWN_NBYTES ? array->entry.name_nbytes : SHOWN_NBYTES;
+        size_t shown =
+            array->entry.name_nbytes < LAYOUT_SHOWN_NBYTES ? array->entry.name_nbytes : LAYOUT_SHOWN_NBYTES;
         npyx_buffer_printf(&text, "%s'%.*s'", text.nbytes == 0 ? "" : ", ", (int)shown, array->entry.name);
         if (has_axis)
             npyx_buffer_printf(&text, " %" PRId64, array->view.shape[0]);
@@ -296,11 +297,11 @@ npyx_status npyext_layout_compare_arrays(npyext_layout *layout, const npyext_dec
         if (strcmp(was->name, layout->at->name) != 0)
             status = npyx_fail(error, NPYX_INVALID, -1,
                                "has changed since the table was made: '%.*s' was array %d then; %s",
-                               SHOWN_NBYTES, was->name, i, advice);
+                               LAYOUT_SHOWN_NBYTES, was->name, i, advice);
         else if (strcmp(was->form, text.bytes) != 0)
             status = npyx_fail(error, NPYX_INVALID, -1,
                                "has changed since the table was made: it was %.*s and is %.*s; %s",
-                               SHOWN_NBYTES, was->form, SHOWN_NBYTES, text.bytes, advice);
+                               LAYOUT_SHOWN_NBYTES, was->form, LAYOUT_SHOWN_NBYTES, text.bytes, advice);
     }
     npyx_buffer_clear(&text);
     if (status != NPYX_OK)

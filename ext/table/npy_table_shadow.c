@@ -19,7 +19,7 @@ static const char shadow_columns[] =
 
 /* ---- writing ---- */
 
-static int run(sqlite3 *db, char *sql) {
+static int shadow_run(sqlite3 *db, char *sql) {
     int code = sql == NULL ? SQLITE_NOMEM : sqlite3_exec(db, sql, NULL, NULL, NULL);
     sqlite3_free(sql);
     return code;
@@ -70,7 +70,8 @@ int npyext_shadow_write(sqlite3 *db, const char *schema, const char *table,
             sqlite3_mprintf("npyext: the table's names and dtypes are longer than %d bytes", MAX_NBYTES / 2);
         return SQLITE_ERROR;
     }
-    int code = run(db, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_npy\"%s", schema, table, shadow_columns));
+    int code =
+        shadow_run(db, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_npy\"%s", schema, table, shadow_columns));
     if (code != SQLITE_OK) {
         *message = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db));
         return code;
@@ -91,12 +92,12 @@ int npyext_shadow_write(sqlite3 *db, const char *schema, const char *table,
 }
 
 int npyext_shadow_rename(sqlite3 *db, const char *schema, const char *table, const char *new_table) {
-    return run(
+    return shadow_run(
         db, sqlite3_mprintf("ALTER TABLE \"%w\".\"%w_npy\" RENAME TO \"%w_npy\"", schema, table, new_table));
 }
 
 int npyext_shadow_drop(sqlite3 *db, const char *schema, const char *table) {
-    return run(db, sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_npy\"", schema, table));
+    return shadow_run(db, sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\".\"%w_npy\"", schema, table));
 }
 
 /* ---- reading: the database may come from anyone ---- */
@@ -115,7 +116,7 @@ static npyx_status fail_damaged(const shadow_reader *r, const char *what) {
 }
 
 /* The text in a column of the row at hand, copied; NULL for one that is NULL. */
-static npyx_status read_text(shadow_reader *r, int column, const char **text) {
+static npyx_status shadow_read_text(shadow_reader *r, int column, const char **text) {
     *text = NULL;
     if (sqlite3_column_type(r->statement, column) == SQLITE_NULL)
         return NPYX_OK;
@@ -159,11 +160,11 @@ static npyx_status read_column(const shadow_reader *r, const char *name, const c
 static npyx_status read_row(shadow_reader *r) {
     npyext_declaration *declaration = r->declaration;
     const char *item, *name, *value;
-    npyx_status status = read_text(r, 0, &item);
+    npyx_status status = shadow_read_text(r, 0, &item);
     if (status == NPYX_OK)
-        status = read_text(r, 1, &name);
+        status = shadow_read_text(r, 1, &name);
     if (status == NPYX_OK)
-        status = read_text(r, 2, &value);
+        status = shadow_read_text(r, 2, &value);
     if (status != NPYX_OK)
         return status;
     if (item == NULL || value == NULL || (name == NULL) != (r->nrows == 1))

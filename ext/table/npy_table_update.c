@@ -8,7 +8,7 @@ static npyext_table_writer *writer_of(sqlite3_vtab *vtab) {
     return ((npyext_table *)vtab)->writer;
 }
 
-static int report(sqlite3_vtab *vtab, npyx_status status, const npyx_error *error) {
+static int update_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error *error) {
     if (status == NPYX_OK)
         return SQLITE_OK;
     npyext_place place = {.path = ((npyext_table *)vtab)->declaration.arguments[NPYEXT_TABLE_PATH]};
@@ -43,35 +43,37 @@ int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqli
     npyx_status status;
     int64_t row = 0;
     if (writer == NULL)
-        return report(vtab, fail_reading((npyext_table *)vtab, &error), &error);
+        return update_report(vtab, fail_reading((npyext_table *)vtab, &error), &error);
     if (argc == 1 || sqlite3_value_type(argv[0]) != SQLITE_NULL)
-        return report(vtab,
-                      npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
-                                argc == 1 ? "deleted" : "changed"),
-                      &error);
+        return update_report(vtab,
+                             npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
+                                       argc == 1 ? "deleted" : "changed"),
+                             &error);
     if (!writer->is_open) { /* SQLite leaves xBegin out in the transaction that has made the table */
         status = npyext_table_writer_begin(writer, &error);
         if (status != NPYX_OK)
-            return report(vtab, status, &error);
+            return update_report(vtab, status, &error);
     }
     status = check_rowid(writer, argv[1], &error);
     if (status == NPYX_OK)
         status = npyext_table_writer_insert(writer, argv + 2, &row, &error);
     *rowid = row;
-    int code = report(vtab, status, &error);
+    int code = update_report(vtab, status, &error);
     return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;
 }
 
 int npyext_table_begin(sqlite3_vtab *vtab) {
     npyx_error error;
     npyext_table_writer *writer = writer_of(vtab);
-    return writer == NULL ? SQLITE_OK : report(vtab, npyext_table_writer_begin(writer, &error), &error);
+    return writer == NULL ? SQLITE_OK
+                          : update_report(vtab, npyext_table_writer_begin(writer, &error), &error);
 }
 
 int npyext_table_sync(sqlite3_vtab *vtab) {
     npyx_error error;
     npyext_table_writer *writer = writer_of(vtab);
-    return writer == NULL ? SQLITE_OK : report(vtab, npyext_table_writer_prepare(writer, &error), &error);
+    return writer == NULL ? SQLITE_OK
+                          : update_report(vtab, npyext_table_writer_prepare(writer, &error), &error);
 }
 
 int npyext_table_commit(sqlite3_vtab *vtab) {
@@ -92,7 +94,7 @@ int npyext_table_savepoint(sqlite3_vtab *vtab, int savepoint) {
     npyx_error error;
     npyext_table_writer *writer = writer_of(vtab);
     return writer == NULL ? SQLITE_OK
-                          : report(vtab, npyext_table_writer_mark(writer, savepoint, &error), &error);
+                          : update_report(vtab, npyext_table_writer_mark(writer, savepoint, &error), &error);
 }
 
 int npyext_table_release(sqlite3_vtab *vtab, int savepoint) {
@@ -105,6 +107,7 @@ int npyext_table_release(sqlite3_vtab *vtab, int savepoint) {
 int npyext_table_rollback_to(sqlite3_vtab *vtab, int savepoint) {
     npyx_error error;
     npyext_table_writer *writer = writer_of(vtab);
-    return writer == NULL ? SQLITE_OK
-                          : report(vtab, npyext_table_writer_return(writer, savepoint, &error), &error);
+    return writer == NULL
+               ? SQLITE_OK
+               : update_report(vtab, npyext_table_writer_return(writer, savepoint, &error), &error);
 }

@@ -160,8 +160,8 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_de
 }
 
 /* Somebody may take rows back at this moment, who has added them in place: they are gone at the next look. */
-static npyx_status read_file(npyext_table_writer *writer, const npyext_declaration *declaration,
-                             bool *is_there, npyx_error *error) {
+static npyx_status writer_read_file(npyext_table_writer *writer, const npyext_declaration *declaration,
+                                    bool *is_there, npyx_error *error) {
     enum { NTRIES = 5 };
     npyx_status status = NPYX_IO;
     for (int i = 0; i < NTRIES && status == NPYX_IO; i++)
@@ -170,8 +170,8 @@ static npyx_status read_file(npyext_table_writer *writer, const npyext_declarati
 }
 
 /* Arguments that the format has no use for. */
-static npyx_status check_format(const npyext_table_writer *writer, const npyext_declaration *declaration,
-                                npyx_error *error) {
+static npyx_status writer_check_format(const npyext_table_writer *writer,
+                                       const npyext_declaration *declaration, npyx_error *error) {
     static const npyext_table_argument of_npy[] = {NPYEXT_TABLE_DTYPE, NPYEXT_TABLE_SHAPE,
                                                    NPYEXT_TABLE_COLUMNS};
     for (size_t i = 0; i < sizeof of_npy / sizeof of_npy[0]; i++) {
@@ -197,9 +197,9 @@ static npyx_status read_arguments(npyext_table_writer *writer, const npyext_decl
     writer->adds = strcmp(arguments[NPYEXT_TABLE_MODE], "a") == 0;
     writer->format = format_of_name(writer->path);
     if (writer->adds)
-        status = read_file(writer, declaration, &is_there, error);
+        status = writer_read_file(writer, declaration, &is_there, error);
     if (status == NPYX_OK)
-        status = check_format(writer, declaration, error);
+        status = writer_check_format(writer, declaration, error);
     if (status == NPYX_OK && method != NULL)
         status = npyx_zip_method_parse(method, strlen(method), &writer->method, error);
     if (status != NPYX_OK || writer->format != NPYX_FORMAT_NPY)

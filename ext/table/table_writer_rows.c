@@ -62,7 +62,8 @@ static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **v
     return npyx_sink_append(writer->target.sink, item, (size_t)writer->row_nbytes, error);
 }
 
-static npyx_status append_array(npyext_table_writer *writer, sqlite3_value **values, npyx_error *error) {
+static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_value **values,
+                                       npyx_error *error) {
     static const npyext_caller caller = {"array", "array"};
     npyext_array_value array;
     const char *name;
@@ -90,7 +91,7 @@ npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_valu
     npyext_table_writer_withdraw(writer);
     *rowid = npyext_table_writer_next(writer);
     if (writer->archive != NULL)
-        status = append_array(writer, values, error);
+        status = writer_append_array(writer, values, error);
     else if (writer->shape[0] >= 0 && *rowid >= writer->shape[0])
         status = npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and this is one more",
                            writer->shape[0]);

@@ -110,7 +110,7 @@ static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error
 }
 
 /* Room for the row at hand. */
-static npyx_status reserve_row(npyext_table_writer *writer, npyx_error *error) {
+static npyx_status transaction_reserve_row(npyext_table_writer *writer, npyx_error *error) {
     npyext_array_builder *row = &writer->row;
     npyx_status status = npyext_array_builder_begin(row, writer->connection, error);
     row->dtype = writer->dtype;
@@ -152,7 +152,7 @@ static npyx_status open_target(npyext_table_writer *writer, const npyext_publish
         return status;
     if (!is_npy)
         return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
-    status = reserve_row(writer, error);
+    status = transaction_reserve_row(writer, error);
     if (status != NPYX_OK)
         return status;
     return kind == NPYX_TARGET_NEW ? reserve_header(writer, error) : go_to_end(writer, error);

@@ -29,14 +29,15 @@ typedef struct row {
     sqlite3_value *method;
 } row;
 
-static npyx_status begin(aggregate *a, npyext_connection *connection, npyx_format format, npyx_error *error) {
+static npyx_status archive_begin(aggregate *a, npyext_connection *connection, npyx_format format,
+                                 npyx_error *error) {
     a->out = (npyx_buffer){.host = &connection->host,
                            .limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1)};
     npyx_status status = npyx_sink_open_memory(&a->out, &a->sink, error);
     return status == NPYX_OK ? npyx_archive_writer_open(a->sink, format, &a->writer, error) : status;
 }
 
-static void clear(aggregate *a) {
+static void archive_clear(aggregate *a) {
     npyx_archive_writer_close(a->writer);
     npyx_sink_close(a->sink);
     if (a->out.host != NULL)
@@ -45,8 +46,8 @@ static void clear(aggregate *a) {
     a->sink = NULL;
 }
 
-static void fail(aggregate *a, sqlite3_context *context, const archive_kind *kind, npyext_place place,
-                 npyx_error *error) {
+static void archive_fail(aggregate *a, sqlite3_context *context, const archive_kind *kind, npyext_place place,
+                         npyx_error *error) {
     if (error->status == NPYX_TOOBIG)
         npyx_error_set(error, NPYX_TOOBIG, -1,
                        "the archive is longer than SQLite's limit of %zu bytes; of any size it "
@@ -57,7 +58,7 @@ static void fail(aggregate *a, sqlite3_context *context, const archive_kind *kin
         place = (npyext_place){.path = kind->caller.name};
     npyext_result_error(context, place, error);
     a->has_failed = true;
-    clear(a);
+    archive_clear(a);
 }
 
 static npyx_status read_method(sqlite3_value *value, npyx_zip_method *method, npyx_error *error) {
@@ -73,8 +74,8 @@ static npyx_status read_method(sqlite3_value *value, npyx_zip_method *method, np
     return nbytes == 0 ? NPYX_OK : npyx_zip_method_parse(text, nbytes, method, error);
 }
 
-static npyx_status add(const aggregate *a, npyext_array_value *value, const archive_kind *kind,
-                       const row *row, npyx_error *error) {
+static npyx_status archive_add(const aggregate *a, npyext_array_value *value, const archive_kind *kind,
+                               const row *row, npyx_error *error) {
     const char *name;
     size_t name_nbytes;
     npyx_zip_method method;
@@ -86,7 +87,7 @@ static npyx_status add(const aggregate *a, npyext_array_value *value, const arch
                : status;
 }
 
-static void step(sqlite3_context *context, const archive_kind *kind, const row *row) {
+static void archive_step(sqlite3_context *context, const archive_kind *kind, const row *row) {
     npyext_connection *connection = sqlite3_user_data(context);
     aggregate *a = sqlite3_aggregate_context(context, sizeof *a);
     npyext_array_value value;
@@ -101,12 +102,12 @@ static void step(sqlite3_context *context, const archive_kind *kind, const row *
     if (status == NPYX_DONE)
         status = npyx_fail(&error, NPYX_INVALID, -1, "the array is NULL");
     if (status == NPYX_OK && a->writer == NULL)
-        status = begin(a, connection, kind->format, &error);
+        status = archive_begin(a, connection, kind->format, &error);
     if (status == NPYX_OK)
-        status = add(a, &value, kind, row, &error);
+        status = archive_add(a, &value, kind, row, &error);
     if (status != NPYX_OK) {
         npyx_error_place(&error, status, "row %" PRId64, a->nrows);
-        fail(a, context, kind, value.place, &error);
+        archive_fail(a, context, kind, value.place, &error);
     }
     a->nrows++;
     npyext_array_value_close(&value);
@@ -122,11 +123,11 @@ static void final(sqlite3_context *context, const archive_kind *kind) {
     if (a->has_failed)
         return;
     npyx_status status =
-        a->writer == NULL ? begin(a, sqlite3_user_data(context), kind->format, &error) : NPYX_OK;
+        a->writer == NULL ? archive_begin(a, sqlite3_user_data(context), kind->format, &error) : NPYX_OK;
     if (status == NPYX_OK)
         status = npyx_archive_writer_finish(a->writer, &error);
     if (status != NPYX_OK) {
-        fail(a, context, kind, (npyext_place){.path = kind->caller.name}, &error);
+        archive_fail(a, context, kind, (npyext_place){.path = kind->caller.name}, &error);
         return;
     }
     if (a->out.nbytes == 0) {
@@ -135,11 +136,11 @@ static void final(sqlite3_context *context, const archive_kind *kind) {
         sqlite3_result_blob64(context, a->out.bytes, a->out.nbytes, sqlite3_free);
         a->out = (npyx_buffer){.host = a->out.host};
     }
-    clear(a);
+    archive_clear(a);
 }
 
 void npyext_npz_archive_step(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    step(context, &npz_kind, &(row){argv[0], argv[1], argc > 2 ? argv[2] : NULL});
+    archive_step(context, &npz_kind, &(row){argv[0], argv[1], argc > 2 ? argv[2] : NULL});
 }
 
 void npyext_npz_archive_final(sqlite3_context *context) {
@@ -147,7 +148,7 @@ void npyext_npz_archive_final(sqlite3_context *context) {
 }
 
 void npyext_ten_archive_step(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    step(context, &ten_kind, &(row){argc > 1 ? argv[1] : NULL, argv[0], NULL});
+    archive_step(context, &ten_kind, &(row){argc > 1 ? argv[1] : NULL, argv[0], NULL});
 }
 
 void npyext_ten_archive_final(sqlite3_context *context) {

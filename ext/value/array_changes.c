@@ -5,7 +5,7 @@
 #include "maker_arguments.h"
 
 /* Makes what was appended the result, and ends the call. */
-static void finish(npyext_call *c, npyx_status status) {
+static void change_finish(npyext_call *c, npyx_status status) {
     if (status == NPYX_OK)
         npyext_call_result_blob(c);
     npyext_call_end(c, status);
@@ -44,7 +44,7 @@ void npyext_astype_function(sqlite3_context *context, int argc, sqlite3_value **
         status = npyext_maker_dtype(&c, argv[1], &arena, &dtype);
     if (status == NPYX_OK)
         status = append_as_type(&c, dtype);
-    finish(&c, status);
+    change_finish(&c, status);
     npyx_arena_clear(&arena);
 }
 
@@ -74,7 +74,7 @@ void npyext_reshape_function(sqlite3_context *context, int argc, sqlite3_value *
     }
     if (status == NPYX_OK)
         status = append_reshaped(&c, ndim, shape);
-    finish(&c, status);
+    change_finish(&c, status);
 }
 
 /* NPYX_DONE: the argument is NULL. */
@@ -111,7 +111,7 @@ void npyext_order_function(sqlite3_context *context, int argc, sqlite3_value **a
         npyx_header_npy_append(c.view.dtype, c.view.ndim, c.view.shape, is_fortran, &c.out);
         status = npyext_array_value_append_items(&c.value, &stored, false, &c.out, &c.error);
     }
-    finish(&c, status);
+    change_finish(&c, status);
 }
 
 /* Axes count from the end when negative; each is to stand there once. */
@@ -160,5 +160,5 @@ void npyext_transpose_function(sqlite3_context *context, int argc, sqlite3_value
         npyx_view_reverse(&c.view);
     if (status == NPYX_OK)
         status = npyext_array_value_append_npy(&c.value, &c.view, &c.out, &c.error);
-    finish(&c, status);
+    change_finish(&c, status);
 }

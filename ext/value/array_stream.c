@@ -46,7 +46,7 @@ static npyx_status stream_reordered(npyext_array_value *value, taker to, npyx_er
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-static npyx_status stream(npyext_array_value *value, bool in_c_order, taker to, npyx_error *error) {
+static npyx_status stream_stream(npyext_array_value *value, bool in_c_order, taker to, npyx_error *error) {
     if (value->array->nbytes == 0)
         return NPYX_OK;
     return in_c_order && is_fortran(value->array) ? stream_reordered(value, to, error)
@@ -69,7 +69,7 @@ npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_e
     if (status == NPYX_OK)
         status = npyx_sink_append(sink, header.bytes, header.nbytes, error);
     npyx_buffer_clear(&header);
-    return status == NPYX_OK ? stream(value, false, (taker){take_into_sink, sink}, error) : status;
+    return status == NPYX_OK ? stream_stream(value, false, (taker){take_into_sink, sink}, error) : status;
 }
 
 static npyx_status take_into_archive(void *ctx, const uint8_t *items, int64_t nelem, int64_t itemsize,
@@ -91,7 +91,7 @@ npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer 
                           .fortran_order = !in_c_order && is_fortran(array)};
     npyx_status status = npyx_archive_writer_begin(writer, &member, method, error);
     if (status == NPYX_OK)
-        status = stream(value, in_c_order, (taker){take_into_archive, writer}, error);
+        status = stream_stream(value, in_c_order, (taker){take_into_archive, writer}, error);
     return status == NPYX_OK ? npyx_archive_writer_end(writer, error) : status;
 }
 

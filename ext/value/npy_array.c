@@ -5,12 +5,12 @@
 #include "aggregates.h"
 #include "array_builder.h"
 
-static const char name[] = "npy_array";
+static const char array_name[] = "npy_array";
 
 /* What the items are while values come in. */
 typedef enum array_form {
-    ITEMS, /* items of the builder's dtype; of none, only NULLs have come */
-    TEXTS  /* of the length that the longest of them will say: lengths and bytes, in turn */
+    ARRAY_ITEMS, /* items of the builder's dtype; of none, only NULLs have come */
+    TEXTS        /* of the length that the longest of them will say: lengths and bytes, in turn */
 } array_form;
 
 typedef struct array_state {
@@ -25,7 +25,7 @@ typedef struct array_state {
     npyx_buffer shape; /* the argument's text */
 } array_state;
 
-static void clear(array_state *state) {
+static void array_clear(array_state *state) {
     npyx_buffer_clear(&state->nulls);
     npyx_buffer_clear(&state->shape);
     npyext_array_builder_clear(&state->builder);
@@ -63,8 +63,8 @@ static npyx_status name_dtype(npyext_array_builder *builder, sqlite3_value *argu
         text);
 }
 
-static npyx_status begin(array_state *state, sqlite3_context *context, int argc, sqlite3_value **argv,
-                         npyx_error *error) {
+static npyx_status array_begin(array_state *state, sqlite3_context *context, int argc, sqlite3_value **argv,
+                               npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
     npyx_status status = npyext_array_builder_begin(builder, sqlite3_user_data(context), error);
     state->nulls.host = state->shape.host = builder->out.host;
@@ -167,7 +167,7 @@ static npyx_status infer(array_state *state, const npyx_value *value, npyx_error
 /* ---- values ---- */
 
 /* A text whose length decides on the dtype's. */
-static npyx_status append_text(array_state *state, const npyx_value *value, npyx_error *error) {
+static npyx_status array_append_text(array_state *state, const npyx_value *value, npyx_error *error) {
     npyx_buffer *out = &state->builder.out;
     if (value->kind != NPYX_VALUE_TEXT && value->kind != NPYX_VALUE_BLOB)
         return fail_mixed(state, value, error);
@@ -192,7 +192,7 @@ static npyx_status append_null(array_state *state, npyx_error *error) {
     return status == NPYX_OK ? npyx_buffer_check(&state->builder.out, error) : status;
 }
 
-static npyx_status append(array_state *state, sqlite3_value *argument, npyx_error *error) {
+static npyx_status array_append(array_state *state, sqlite3_value *argument, npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
     npyx_buffer *out = &builder->out;
     npyx_value value;
@@ -211,7 +211,7 @@ static npyx_status append(array_state *state, sqlite3_value *argument, npyx_erro
             status = infer(state, &value, error);
     }
     if (status == NPYX_OK && state->form == TEXTS)
-        return append_text(state, &value, error);
+        return array_append_text(state, &value, error);
     if (status != NPYX_OK)
         return status;
     size_t itemsize = (size_t)builder->dtype->itemsize;
@@ -229,9 +229,9 @@ static void step_slowly(array_state *state, sqlite3_context *context, int argc, 
     if (state->is_failed)
         return;
     if (state->builder.connection == NULL)
-        status = begin(state, context, argc, argv, &error);
+        status = array_begin(state, context, argc, argv, &error);
     if (status == NPYX_OK) {
-        status = append(state, argv[0], &error);
+        status = array_append(state, argv[0], &error);
         if (status != NPYX_OK)
             npyx_error_place(&error, status, "value %" PRId64, state->nvalues);
     }
@@ -239,7 +239,7 @@ static void step_slowly(array_state *state, sqlite3_context *context, int argc, 
     if (status == NPYX_OK)
         return;
     state->is_failed = true;
-    npyext_array_builder_fail(context, name, &error);
+    npyext_array_builder_fail(context, array_name, &error);
 }
 
 void npyext_npy_array_step(sqlite3_context *context, int argc, sqlite3_value **argv) {
@@ -300,7 +300,7 @@ static npyx_status lay_out_texts(array_state *state, npyx_error *error) {
     return status;
 }
 
-static npyx_status finish(array_state *state, sqlite3_context *context, npyx_error *error) {
+static npyx_status array_finish(array_state *state, sqlite3_context *context, npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
     int ndim = 1;
     int64_t shape[NPYX_MAX_NDIM] = {state->nvalues};
@@ -320,7 +320,7 @@ void npyext_npy_array_final(sqlite3_context *context) {
     npyx_error error;
     if (state == NULL || state->builder.connection == NULL) /* no rows: no dtype was seen either */
         return;
-    if (!state->is_failed && finish(state, context, &error) != NPYX_OK)
-        npyext_array_builder_fail(context, name, &error);
-    clear(state);
+    if (!state->is_failed && array_finish(state, context, &error) != NPYX_OK)
+        npyext_array_builder_fail(context, array_name, &error);
+    array_clear(state);
 }

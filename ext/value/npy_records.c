@@ -11,7 +11,7 @@ typedef struct records_state {
     int64_t nrows;
 } records_state;
 
-static const char name[] = "npy_records";
+static const char records_name[] = "npy_records";
 
 /* The names of fields, for a message. */
 static npyx_status fail_count(const npyx_dtype *dtype, int nfields, int nvalues, npyx_host *host,
@@ -32,8 +32,8 @@ static npyx_status fail_count(const npyx_dtype *dtype, int nfields, int nvalues,
     return status;
 }
 
-static npyx_status begin(records_state *state, sqlite3_context *context, int argc, sqlite3_value **argv,
-                         npyx_error *error) {
+static npyx_status records_begin(records_state *state, sqlite3_context *context, int argc,
+                                 sqlite3_value **argv, npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
     npyx_status status = npyext_array_builder_begin(builder, sqlite3_user_data(context), error);
     if (status == NPYX_OK && argc < 1)
@@ -53,7 +53,7 @@ static npyx_status begin(records_state *state, sqlite3_context *context, int arg
                                : fail_count(builder->dtype, nfields, argc - 1, builder->out.host, error);
 }
 
-static npyx_status append(records_state *state, sqlite3_value **values, npyx_error *error) {
+static npyx_status records_append(records_state *state, sqlite3_value **values, npyx_error *error) {
     npyx_buffer *out = &state->builder.out;
     const npyx_dtype *dtype = state->builder.dtype;
     if (!npyx_buffer_reserve(out, (size_t)dtype->itemsize))
@@ -86,12 +86,12 @@ void npyext_npy_records_step(sqlite3_context *context, int argc, sqlite3_value *
     if (state->is_failed)
         return;
     if (state->builder.connection == NULL)
-        status = begin(state, context, argc, argv, &error);
+        status = records_begin(state, context, argc, argv, &error);
     if (status == NPYX_OK)
-        status = append(state, argv + 1, &error);
+        status = records_append(state, argv + 1, &error);
     state->is_failed = status != NPYX_OK;
     if (state->is_failed)
-        npyext_array_builder_fail(context, name, &error);
+        npyext_array_builder_fail(context, records_name, &error);
 }
 
 void npyext_npy_records_final(sqlite3_context *context) {
@@ -101,6 +101,6 @@ void npyext_npy_records_final(sqlite3_context *context) {
         return;
     if (!state->is_failed &&
         npyext_array_builder_result(&state->builder, context, 1, &state->nrows, &error) != NPYX_OK)
-        npyext_array_builder_fail(context, name, &error);
+        npyext_array_builder_fail(context, records_name, &error);
     npyext_array_builder_clear(&state->builder);
 }

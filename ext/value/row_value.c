@@ -76,7 +76,7 @@ static npyx_status take_shape(npyext_rows *rows, npyx_host *host, int ndim, cons
 }
 
 /* Room for a row behind the items; NULL with the buffer's status set. */
-static uint8_t *reserve_row(const npyext_rows *rows, npyext_array_builder *builder, npyx_error *error) {
+static uint8_t *row_reserve_row(const npyext_rows *rows, npyext_array_builder *builder, npyx_error *error) {
     int64_t nbytes;
     if (!npyx_multiply_i64(rows->nelem, builder->dtype->itemsize, &nbytes) || (uint64_t)nbytes > SIZE_MAX)
         builder->out.status = NPYX_TOOBIG;
@@ -92,7 +92,7 @@ static npyx_status keep_row(const npyext_rows *rows, npyext_array_builder *build
     return status;
 }
 
-static npyx_status fail_dtype(npyext_array_builder *builder, const npyx_dtype *found, npyx_error *error) {
+static npyx_status row_fail_dtype(npyext_array_builder *builder, const npyx_dtype *found, npyx_error *error) {
     npyx_buffer text = {.host = builder->out.host};
     npyx_dtype_append_name(found, &text);
     npyx_buffer_append_char(&text, '\0');
@@ -124,7 +124,7 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the BLOB's %zu bytes are no whole number of items of %" PRId64 " bytes",
                          raw->nbytes, dtype->itemsize);
-    uint8_t *out = status == NPYX_OK ? reserve_row(rows, builder, error) : NULL;
+    uint8_t *out = status == NPYX_OK ? row_reserve_row(rows, builder, error) : NULL;
     if (out == NULL)
         return status == NPYX_OK ? error->status : status;
     return keep_row(rows, builder, copy_raw(dtype, rows->nelem, raw, out, error));
@@ -152,7 +152,7 @@ static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dt
     }
     if (before == now || (before == NPYX_F8 && now == NPYX_I8))
         return NPYX_OK;
-    return fail_dtype(builder, row_dtype, error);
+    return row_fail_dtype(builder, row_dtype, error);
 }
 
 /* At out: what the row needs as the builder's dtype. Integers among inferred float64 are not to be rounded.
@@ -171,8 +171,8 @@ static npyx_status encode_row(const npyext_rows *rows, const npyext_array_builde
     return status;
 }
 
-static npyx_status append_json(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *json,
-                               npyx_error *error) {
+static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *json,
+                                   npyx_error *error) {
     npyx_host *host = builder->out.host;
     npyx_json_form form;
     const npyx_dtype *row_dtype = builder->dtype;
@@ -187,7 +187,7 @@ static npyx_status append_json(npyext_rows *rows, npyext_array_builder *builder,
         if (status == NPYX_OK)
             status = agree(builder, row_dtype, error);
     }
-    uint8_t *out = status == NPYX_OK ? reserve_row(rows, builder, error) : NULL;
+    uint8_t *out = status == NPYX_OK ? row_reserve_row(rows, builder, error) : NULL;
     if (out == NULL)
         return status == NPYX_OK ? error->status : status;
     return keep_row(rows, builder, encode_row(rows, builder, json, row_dtype, out, error));
@@ -196,8 +196,8 @@ static npyx_status append_json(npyext_rows *rows, npyext_array_builder *builder,
 /* ---- arrays ---- */
 
 /* Appends the items of an array, block by block, as the builder's dtype. */
-static npyx_status append_items(npyext_array_builder *builder, npyext_array_value *array,
-                                const npyx_view *view, npyx_error *error) {
+static npyx_status row_append_items(npyext_array_builder *builder, npyext_array_value *array,
+                                    const npyx_view *view, npyx_error *error) {
     const npyx_dtype *from = view->dtype, *to = builder->dtype;
     bool is_same = from->type != NPYX_STRUCT && npyx_dtype_is_same(from, to) &&
                    npyx_dtype_byteorder(from) == npyx_dtype_byteorder(to);
@@ -208,8 +208,8 @@ static npyx_status append_items(npyext_array_builder *builder, npyext_array_valu
                              : status;
 }
 
-static npyx_status append_array(npyext_rows *rows, npyext_array_builder *builder, npyext_array_value *array,
-                                npyx_error *error) {
+static npyx_status row_append_array(npyext_rows *rows, npyext_array_builder *builder,
+                                    npyext_array_value *array, npyx_error *error) {
     npyx_view view;
     npyx_status status = npyx_array_check_values(array->array, error);
     if (status == NPYX_OK && builder->dtype == NULL) {
@@ -218,13 +218,13 @@ static npyx_status append_array(npyext_rows *rows, npyext_array_builder *builder
         status = builder->dtype == NULL ? npyx_fail_nomem(error) : NPYX_OK;
     } else if (status == NPYX_OK && !builder->is_dtype_given &&
                !npyx_dtype_is_same(builder->dtype, array->array->dtype))
-        status = fail_dtype(builder, array->array->dtype, error);
+        status = row_fail_dtype(builder, array->array->dtype, error);
     if (status == NPYX_OK)
         status = take_shape(rows, builder->out.host, array->array->ndim, array->array->shape, error);
     if (status != NPYX_OK)
         return status;
     npyx_view_of_array(array->array, &view);
-    return append_items(builder, array, &view, error);
+    return row_append_items(builder, array, &view, error);
 }
 
 static bool is_array(const npyx_value *value) {
@@ -238,7 +238,7 @@ npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder,
     if (status != NPYX_OK)
         return status;
     if (read.kind == NPYX_VALUE_TEXT)
-        status = append_json(rows, builder, &read, error);
+        status = row_append_json(rows, builder, &read, error);
     else if (read.kind != NPYX_VALUE_BLOB)
         status = npyx_fail(error, NPYX_INVALID, -1,
                            "%s is no row; a BLOB of raw items is one, a JSON array, or an array",
@@ -252,7 +252,7 @@ npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder,
                                                               caller, value, error)
                                  : npyext_array_value_open(&array, context, caller, value, error);
         if (status == NPYX_OK)
-            status = append_array(rows, builder, &array, error);
+            status = row_append_array(rows, builder, &array, error);
         npyext_array_value_close(&array);
     }
     rows->nrows += status == NPYX_OK;

@@ -68,7 +68,7 @@ void npyext_valid_function(sqlite3_context *context, int argc, sqlite3_value **a
 }
 
 /* An index as SQL may have it. NPYX_DONE: it is NULL. One beyond all axes becomes the nearest int64_t. */
-static npyx_status read_index(npyext_call *c, sqlite3_value *value, int number, int64_t *index) {
+static npyx_status scalars_read_index(npyext_call *c, sqlite3_value *value, int number, int64_t *index) {
     int type = sqlite3_value_type(value);
     if (type == SQLITE_INTEGER) {
         *index = sqlite3_value_int64(value);
@@ -90,7 +90,7 @@ static npyx_status read_index(npyext_call *c, sqlite3_value *value, int number, 
 }
 
 /* Makes the view the part that the indices choose. NPYX_DONE: one of them is NULL. */
-static npyx_status choose(npyext_call *c, int nindices, sqlite3_value **indices, bool *is_inside) {
+static npyx_status scalars_choose(npyext_call *c, int nindices, sqlite3_value **indices, bool *is_inside) {
     npyx_view *view = &c->view;
     bool has_null = false;
     *is_inside = true;
@@ -101,7 +101,7 @@ static npyx_status choose(npyext_call *c, int nindices, sqlite3_value **indices,
                                               nindices == 1 ? "was" : "were"));
     for (int axis = 0; axis < nindices; axis++) {
         int64_t index = 0, length = view->shape[axis];
-        npyx_status status = read_index(c, indices[axis], axis + 1, &index);
+        npyx_status status = scalars_read_index(c, indices[axis], axis + 1, &index);
         if (status != NPYX_OK && status != NPYX_DONE)
             return status;
         has_null = has_null || status == NPYX_DONE;
@@ -119,7 +119,7 @@ static npyx_status choose(npyext_call *c, int nindices, sqlite3_value **indices,
 }
 
 /* The chosen part as the result. */
-static npyx_status result_part(npyext_call *c) {
+static npyx_status scalars_result_part(npyext_call *c) {
     const uint8_t *item = NULL;
     npyx_status status;
     if (c->view.ndim > 0) {
@@ -147,9 +147,9 @@ static void get(sqlite3_context *context, const npyext_caller *caller, sqlite3_v
         return;
     npyx_status status = npyext_call_begin_values(&c);
     if (status == NPYX_OK)
-        status = choose(&c, nindices, indices, &is_inside);
+        status = scalars_choose(&c, nindices, indices, &is_inside);
     if (status == NPYX_OK && is_inside)
-        status = result_part(&c);
+        status = scalars_result_part(&c);
     else if (status == NPYX_OK && fallback != NULL)
         sqlite3_result_value(context, fallback);
     npyext_call_end(&c, status);
@@ -172,7 +172,7 @@ void npyext_get_or_function(sqlite3_context *context, int argc, sqlite3_value **
 }
 
 /* NPYX_DONE: the slice is NULL. */
-static npyx_status apply_slice(npyext_call *c, sqlite3_value *slice) {
+static npyx_status scalars_apply_slice(npyext_call *c, sqlite3_value *slice) {
     int type = sqlite3_value_type(slice);
     if (type == SQLITE_NULL)
         return NPYX_DONE;
@@ -193,7 +193,7 @@ void npyext_slice_function(sqlite3_context *context, int argc, sqlite3_value **a
         return;
     npyx_status status = npyext_call_begin_values(&c);
     if (status == NPYX_OK)
-        status = apply_slice(&c, argv[1]);
+        status = scalars_apply_slice(&c, argv[1]);
     if (status == NPYX_OK)
         status = npyext_array_value_append_npy(&c.value, &c.view, &c.out, &c.error);
     if (status == NPYX_OK)

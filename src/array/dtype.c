@@ -201,7 +201,7 @@ static void append_title(const npyx_field *field, npyx_buffer *buffer) {
         append_repr(field->title, field->title_nbytes, buffer);
 }
 
-static void append_field(const npyx_field *field, npyx_buffer *buffer) {
+static void dtype_append_field(const npyx_field *field, npyx_buffer *buffer) {
     npyx_buffer_append_char(buffer, '(');
     if (field->title != NULL) {
         npyx_buffer_append_char(buffer, '(');
@@ -223,7 +223,7 @@ void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer) {
     for (int i = 0; i < dtype->nfields; i++) {
         if (i > 0)
             npyx_buffer_append_text(buffer, ", ");
-        append_field(&dtype->fields[i], buffer);
+        dtype_append_field(&dtype->fields[i], buffer);
     }
     npyx_buffer_append_char(buffer, ']');
 }

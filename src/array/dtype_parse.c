@@ -6,7 +6,7 @@
 #include "dtype.h"
 
 /* The longest piece of a spelling that a message repeats. */
-enum { SHOWN_NBYTES = 60 };
+enum { DESCR_SHOWN_NBYTES = 60 };
 
 /* NumPy's names and single characters, as on 64-bit Linux (`l` and `p` are 8 bytes). */
 static const struct {
@@ -130,7 +130,7 @@ typedef struct context {
 
 static npyx_status fail_spelling(const context *c, const char *text, size_t nbytes, const char *why) {
     return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)c->off, "`%.*s` is not a dtype (%s)",
-                     (int)(nbytes < SHOWN_NBYTES ? nbytes : SHOWN_NBYTES), text, why);
+                     (int)(nbytes < DESCR_SHOWN_NBYTES ? nbytes : DESCR_SHOWN_NBYTES), text, why);
 }
 
 /* Digits only, leading zeros allowed; false when there are none, others, or the number passes 2^31 - 1. */
@@ -307,7 +307,7 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, shaped
     return add_level(c, at, shaped);
 }
 
-static bool is_text(const npyx_literal *literal) {
+static bool descr_is_text(const npyx_literal *literal) {
     return literal->kind == NPYX_LITERAL_TEXT;
 }
 
@@ -325,7 +325,7 @@ static npyx_status parse_title(const context *c, const npyx_literal *title, npyx
         field->is_title_number = true;
         return field->title == NULL ? npyx_fail_nomem(c->error) : NPYX_OK;
     }
-    if (!is_text(title))
+    if (!descr_is_text(title))
         return fail_literal(c, title, "the title of a field is neither a string nor an int");
     field->title = title->text;
     field->title_nbytes = title->text_nbytes;
@@ -341,7 +341,7 @@ static npyx_status parse_field_name(const context *c, const npyx_literal *name, 
         if (status != NPYX_OK)
             return status;
     }
-    if (!is_text(name))
+    if (!descr_is_text(name))
         return fail_literal(c, name, "the name of a field is not a string");
     field->name = name->text;
     field->name_nbytes = name->text_nbytes;
@@ -425,7 +425,8 @@ static npyx_status check_names(const context *c, const npyx_dtype *dtype, const 
         if (compare_labels(&labels[i - 1], &labels[i]) == 0)
             status = npyx_fail(
                 c->error, NPYX_CORRUPT, (int64_t)literal->off, "two fields have the name or title `%.*s`",
-                (int)(labels[i].nbytes < SHOWN_NBYTES ? labels[i].nbytes : SHOWN_NBYTES), labels[i].text);
+                (int)(labels[i].nbytes < DESCR_SHOWN_NBYTES ? labels[i].nbytes : DESCR_SHOWN_NBYTES),
+                labels[i].text);
     }
     npyx_free(c->arena->host, block);
     return status;

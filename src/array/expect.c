@@ -6,14 +6,14 @@
 #include "base/bytes.h"
 
 /* The longest piece of a text or of a dtype that a message repeats. */
-enum { SHOWN_NBYTES = 150 };
+enum { EXPECT_SHOWN_NBYTES = 150 };
 
-typedef struct span {
+typedef struct expect_span {
     const char *text;
     size_t nbytes;
-} span;
+} expect_span;
 
-typedef enum relation { ANY, EQUAL, AT_LEAST, AT_MOST, MORE, LESS } relation;
+typedef enum relation { ANY, EXPECT_EQUAL, AT_LEAST, AT_MOST, MORE, LESS } relation;
 
 typedef struct dimension {
     relation relation;
@@ -35,25 +35,25 @@ typedef struct expectation {
 } expectation;
 
 /* Cut between characters, not inside of one. */
-static size_t shown_nbytes(const char *text, size_t nbytes) {
-    if (nbytes <= SHOWN_NBYTES)
+static size_t expect_shown_nbytes(const char *text, size_t nbytes) {
+    if (nbytes <= EXPECT_SHOWN_NBYTES)
         return nbytes;
-    nbytes = SHOWN_NBYTES;
+    nbytes = EXPECT_SHOWN_NBYTES;
     while (nbytes > 0 && ((unsigned char)text[nbytes] & 0xc0) == 0x80)
         nbytes--;
     return nbytes;
 }
 
-static npyx_status fail_at(const expectation *e, span at, const char *what) {
+static npyx_status expect_fail_at(const expectation *e, expect_span at, const char *what) {
     return npyx_fail(e->error, NPYX_INVALID, at.text - e->text, "`%.*s` %s",
-                     (int)shown_nbytes(at.text, at.nbytes), at.text, what);
+                     (int)expect_shown_nbytes(at.text, at.nbytes), at.text, what);
 }
 
-static bool is_digit(char c) {
+static bool expect_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_blank(char c) {
+static bool expect_is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
@@ -61,26 +61,26 @@ static bool is_quote(char c) {
     return c == '\'' || c == '"';
 }
 
-static span trim(span s) {
-    while (s.nbytes > 0 && is_blank(s.text[0]))
-        s = (span){s.text + 1, s.nbytes - 1};
-    while (s.nbytes > 0 && is_blank(s.text[s.nbytes - 1]))
+static expect_span expect_trim(expect_span s) {
+    while (s.nbytes > 0 && expect_is_blank(s.text[0]))
+        s = (expect_span){s.text + 1, s.nbytes - 1};
+    while (s.nbytes > 0 && expect_is_blank(s.text[s.nbytes - 1]))
         s.nbytes--;
     return s;
 }
 
 /* Whether a text begins with a literal, as a structured dtype in brackets is. A bracket around anything but
  * strings and further brackets is a shape. */
-static bool is_literal(span s) {
+static bool is_literal(expect_span s) {
     if (s.nbytes > 0 && s.text[0] == '[') {
-        s = trim((span){s.text + 1, s.nbytes - 1});
+        s = expect_trim((expect_span){s.text + 1, s.nbytes - 1});
         return s.nbytes > 0 && (is_quote(s.text[0]) || s.text[0] == '(' || s.text[0] == '[');
     }
     return s.nbytes > 0 && (is_quote(s.text[0]) || s.text[0] == '(');
 }
 
 /* The length of the literal that a text begins with; all of the text when it does not end. */
-static size_t literal_nbytes(span s) {
+static size_t literal_nbytes(expect_span s) {
     size_t depth = 0;
     char quote = '\0';
     for (size_t i = 0; i < s.nbytes; i++) {
@@ -104,7 +104,7 @@ static size_t literal_nbytes(span s) {
 }
 
 /* Reads a dtype, a literal or the bare inside of a string, into e. The offset of an error counts from s. */
-static npyx_status parse_dtype(expectation *e, span s) {
+static npyx_status expect_parse_dtype(expectation *e, expect_span s) {
     npyx_status status = NPYX_OK;
     if (is_literal(s)) {
         status = npyx_literal_parse(e->arena, s.text, s.nbytes, false, &e->literal, e->error);
@@ -128,10 +128,10 @@ static npyx_status parse_dtype(expectation *e, span s) {
 }
 
 /* Whether a bare spelling, up to its bracket, is of a date, which can have a unit in that bracket. */
-static bool is_date(span name) {
+static bool is_date(expect_span name) {
     static const char *const dates[] = {"M8", "m8", "M", "m", "datetime64", "timedelta64"};
     if (name.nbytes > 0 && strchr("<>=|", name.text[0]) != NULL)
-        name = (span){name.text + 1, name.nbytes - 1};
+        name = (expect_span){name.text + 1, name.nbytes - 1};
     for (size_t i = 0; i < sizeof dates / sizeof dates[0]; i++) {
         if (name.nbytes == strlen(dates[i]) && memcmp(name.text, dates[i], name.nbytes) == 0)
             return true;
@@ -140,14 +140,14 @@ static bool is_date(span name) {
 }
 
 /* The length of the dtype that a text begins with, 0 when it is a shape alone. */
-static size_t dtype_nbytes(span s) {
+static size_t dtype_nbytes(expect_span s) {
     if (is_literal(s))
         return literal_nbytes(s);
     const char *opening = memchr(s.text, '[', s.nbytes);
     if (opening == NULL)
         return s.nbytes;
     size_t nbytes = (size_t)(opening - s.text);
-    if (!is_date((span){s.text, nbytes}))
+    if (!is_date((expect_span){s.text, nbytes}))
         return nbytes;
     bool has_letter =
         false; /* as every unit has and no dimension: M8[ns] is a dtype, M8[3] one with a shape */
@@ -161,9 +161,9 @@ static size_t dtype_nbytes(span s) {
 }
 
 /* Reads a number, which may be too large for an int64_t; false when the span holds anything else. */
-static bool parse_number(span s, dimension *made) {
+static bool expect_parse_number(expect_span s, dimension *made) {
     for (size_t i = 0; i < s.nbytes; i++) {
-        if (!is_digit(s.text[i]))
+        if (!expect_is_digit(s.text[i]))
             return false;
         if (!npyx_multiply_i64(made->number, 10, &made->number) ||
             !npyx_add_i64(made->number, s.text[i] - '0', &made->number))
@@ -172,19 +172,19 @@ static bool parse_number(span s, dimension *made) {
     return s.nbytes > 0;
 }
 
-static npyx_status parse_dimension(expectation *e, span s) {
+static npyx_status parse_dimension(expectation *e, expect_span s) {
     static const struct {
         const char *sign;
         relation relation;
-    } signs[] = {{">=", AT_LEAST}, {"<=", AT_MOST}, {">", MORE}, {"<", LESS}, {"", EQUAL}};
+    } signs[] = {{">=", AT_LEAST}, {"<=", AT_MOST}, {">", MORE}, {"<", LESS}, {"", EXPECT_EQUAL}};
     if (s.nbytes == 3 && memcmp(s.text, "...", 3) == 0) {
         if (e->rest >= 0)
-            return fail_at(e, s, "stands twice in a shape");
+            return expect_fail_at(e, s, "stands twice in a shape");
         e->rest = e->ndim;
         return NPYX_OK;
     }
     if (e->ndim == NPYX_MAX_NDIM)
-        return fail_at(e, s, "is one dimension more than the 64 that an array has at most");
+        return expect_fail_at(e, s, "is one dimension more than the 64 that an array has at most");
     dimension *made = &e->dims[e->ndim++];
     *made = (dimension){.relation = ANY};
     if (s.nbytes == 1 && s.text[0] == '*')
@@ -194,44 +194,44 @@ static npyx_status parse_dimension(expectation *e, span s) {
     while ((nbytes = strlen(signs[i].sign)) > s.nbytes || memcmp(signs[i].sign, s.text, nbytes) != 0)
         i++; /* the last is empty and always there */
     made->relation = signs[i].relation;
-    if (parse_number(trim((span){s.text + nbytes, s.nbytes - nbytes}), made))
+    if (expect_parse_number(expect_trim((expect_span){s.text + nbytes, s.nbytes - nbytes}), made))
         return NPYX_OK;
-    return fail_at(e, s, "is no dimension (a number, *, >=, <=, > or < with a number, and ... are)");
+    return expect_fail_at(e, s, "is no dimension (a number, *, >=, <=, > or < with a number, and ... are)");
 }
 
 /* Reads `[*, 128]`. */
-static npyx_status parse_shape(expectation *e, span s) {
+static npyx_status expect_parse_shape(expectation *e, expect_span s) {
     if (s.nbytes < 2 || s.text[0] != '[' || s.text[s.nbytes - 1] != ']')
-        return fail_at(e, s, "is no shape (dimensions in brackets are)");
+        return expect_fail_at(e, s, "is no shape (dimensions in brackets are)");
     e->has_shape = true;
-    span rest = trim((span){s.text + 1, s.nbytes - 2});
+    expect_span rest = expect_trim((expect_span){s.text + 1, s.nbytes - 2});
     while (rest.nbytes > 0) {
         const char *comma = memchr(rest.text, ',', rest.nbytes);
         size_t nbytes = comma == NULL ? rest.nbytes : (size_t)(comma - rest.text);
-        span item = trim((span){rest.text, nbytes});
+        expect_span item = expect_trim((expect_span){rest.text, nbytes});
         if (item.nbytes == 0)
-            return fail_at(e, s, "has a comma without a dimension before it");
+            return expect_fail_at(e, s, "has a comma without a dimension before it");
         npyx_status status = parse_dimension(e, item);
         if (status != NPYX_OK)
             return status;
         nbytes += comma != NULL;
-        rest = trim((span){rest.text + nbytes, rest.nbytes - nbytes});
+        rest = expect_trim((expect_span){rest.text + nbytes, rest.nbytes - nbytes});
     }
     return NPYX_OK;
 }
 
-static npyx_status parse(expectation *e, span s) {
+static npyx_status parse(expectation *e, expect_span s) {
     if (s.nbytes == 0)
         return npyx_fail(e->error, NPYX_INVALID, 0,
                          "nothing is expected (a dtype, a shape in brackets, or one behind the other are)");
     size_t nbytes = dtype_nbytes(s);
     if (nbytes > 0) {
-        npyx_status status = parse_dtype(e, trim((span){s.text, nbytes}));
+        npyx_status status = expect_parse_dtype(e, expect_trim((expect_span){s.text, nbytes}));
         if (status != NPYX_OK)
             return status;
     }
-    span shape = trim((span){s.text + nbytes, s.nbytes - nbytes});
-    return shape.nbytes > 0 ? parse_shape(e, shape) : NPYX_OK;
+    expect_span shape = expect_trim((expect_span){s.text + nbytes, s.nbytes - nbytes});
+    return shape.nbytes > 0 ? expect_parse_shape(e, shape) : NPYX_OK;
 }
 
 static bool gives_order(const npyx_literal *code) {
@@ -241,7 +241,7 @@ static bool gives_order(const npyx_literal *code) {
 
 /* Whether an item is what a string such as `<f4` names. */
 static bool matches_code(const npyx_literal *code, const npyx_dtype *wanted, const npyx_dtype *found) {
-    bool is_sized = wanted->itemsize > 0 || is_digit(code->text[code->text_nbytes - 1]);
+    bool is_sized = wanted->itemsize > 0 || expect_is_digit(code->text[code->text_nbytes - 1]);
     if (wanted->type == NPYX_VOID && !is_sized) /* in NumPy structured dtypes are void ones */
         return found->type == NPYX_VOID || found->type == NPYX_STRUCT;
     if (wanted->type != found->type ||
@@ -259,7 +259,7 @@ static bool matches_code(const npyx_literal *code, const npyx_dtype *wanted, con
     }
 }
 
-static bool has_same_shape(const npyx_field *a, const npyx_field *b) {
+static bool expect_has_same_shape(const npyx_field *a, const npyx_field *b) {
     return a->ndim == b->ndim &&
            (a->ndim == 0 || memcmp(a->shape, b->shape, sizeof a->shape[0] * (size_t)a->ndim) == 0);
 }
@@ -278,7 +278,7 @@ static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const
         const npyx_field *a = &wanted->fields[i], *b = &found->fields[i];
         if (a->name_nbytes != b->name_nbytes || memcmp(a->name, b->name, a->name_nbytes) != 0)
             return false;
-        if (!has_same_shape(a, b) || !matches(item->first->next, a->dtype, b->dtype))
+        if (!expect_has_same_shape(a, b) || !matches(item->first->next, a->dtype, b->dtype))
             return false;
     }
     return true;
@@ -286,7 +286,7 @@ static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const
 
 static bool matches_dimension(const dimension *wanted, int64_t found) {
     switch (wanted->relation) {
-    case EQUAL: return !wanted->is_too_big && found == wanted->number;
+    case EXPECT_EQUAL: return !wanted->is_too_big && found == wanted->number;
     case AT_LEAST: return !wanted->is_too_big && found >= wanted->number;
     case AT_MOST: return wanted->is_too_big || found <= wanted->number;
     case MORE: return !wanted->is_too_big && found > wanted->number;
@@ -308,7 +308,7 @@ static bool matches_shape(const expectation *e, int ndim, const int64_t *shape) 
     return true;
 }
 
-static npyx_status fail_mismatch(const expectation *e, span wanted, const npyx_dtype *dtype, int ndim,
+static npyx_status fail_mismatch(const expectation *e, expect_span wanted, const npyx_dtype *dtype, int ndim,
                                  const int64_t *shape) {
     npyx_buffer found = {.host = e->arena->host};
     /* a name says neither byte order nor fields: where those count, the code is shown */
@@ -317,14 +317,14 @@ static npyx_status fail_mismatch(const expectation *e, span wanted, const npyx_d
         npyx_dtype_append_descr(dtype, &found);
     else
         npyx_dtype_append_name(dtype, &found);
-    if (found.nbytes > SHOWN_NBYTES) {
-        found.nbytes = shown_nbytes(found.bytes, found.nbytes);
+    if (found.nbytes > EXPECT_SHOWN_NBYTES) {
+        found.nbytes = expect_shown_nbytes(found.bytes, found.nbytes);
         npyx_buffer_append_text(&found, "...");
     }
     npyx_buffer_append_char(&found, '[');
     for (int axis = 0; axis < ndim; axis++) {
         npyx_buffer_append_text(&found, axis == 0 ? "" : ", ");
-        if (found.nbytes > (size_t)2 * SHOWN_NBYTES) {
+        if (found.nbytes > (size_t)2 * EXPECT_SHOWN_NBYTES) {
             npyx_buffer_append_text(&found, "...");
             break;
         }
@@ -334,8 +334,8 @@ static npyx_status fail_mismatch(const expectation *e, span wanted, const npyx_d
     npyx_status status = npyx_buffer_check(&found, e->error);
     if (status == NPYX_OK)
         status = npyx_fail(e->error, NPYX_INVALID, -1, "expected %.*s%s, found %.*s",
-                           (int)shown_nbytes(wanted.text, wanted.nbytes), wanted.text,
-                           wanted.nbytes > SHOWN_NBYTES ? "..." : "", (int)found.nbytes, found.bytes);
+                           (int)expect_shown_nbytes(wanted.text, wanted.nbytes), wanted.text,
+                           wanted.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "", (int)found.nbytes, found.bytes);
     npyx_buffer_clear(&found);
     return status;
 }
@@ -344,7 +344,7 @@ npyx_status npyx_expect_check(npyx_host *host, const char *text, size_t nbytes, 
                               int ndim, const int64_t *shape, npyx_error *error) {
     npyx_arena arena = {.host = host};
     expectation e = {.arena = &arena, .text = text, .error = error, .rest = -1};
-    span whole = trim((span){text, nbytes});
+    expect_span whole = expect_trim((expect_span){text, nbytes});
     npyx_status status = parse(&e, whole);
     bool is_met = status == NPYX_OK && matches_shape(&e, ndim, shape) &&
                   (e.dtype == NULL || matches(e.literal, e.dtype, dtype));

@@ -6,25 +6,25 @@
 #include "base/bytes.h"
 
 /* The longest piece of the text that a message repeats. */
-enum { SHOWN_NBYTES = 60 };
+enum { SLICE_SHOWN_NBYTES = 60 };
 
-typedef struct span {
+typedef struct slice_span {
     const char *text;
     size_t nbytes;
-} span;
+} slice_span;
 
-typedef struct parser {
+typedef struct slice_parser {
     const char *text; /* all of it; offsets in errors count from here */
-    span rest;        /* what is yet to be read */
+    slice_span rest;  /* what is yet to be read */
     npyx_error *error;
-} parser;
+} slice_parser;
 
 typedef enum subscript_kind { INTEGER, RANGE, ELLIPSIS, NEW_AXIS } subscript_kind;
 
 /* What stands between two commas. */
 typedef struct subscript {
     subscript_kind kind;
-    span span;
+    slice_span span;
     int64_t integer;
     bool has_start, has_stop;
     int64_t start, stop, step; /* as Python clamps them: never beyond INT64_MAX either way */
@@ -39,10 +39,10 @@ typedef struct builder {
 } builder;
 
 /* Cut between characters, not inside of one. */
-static int shown_nbytes(span shown) {
+static int slice_shown_nbytes(slice_span shown) {
     size_t nbytes = shown.nbytes;
-    if (nbytes > SHOWN_NBYTES) {
-        nbytes = SHOWN_NBYTES;
+    if (nbytes > SLICE_SHOWN_NBYTES) {
+        nbytes = SLICE_SHOWN_NBYTES;
         while (nbytes > 0 && ((unsigned char)shown.text[nbytes] & 0xc0) == 0x80)
             nbytes--;
     }
@@ -50,49 +50,50 @@ static int shown_nbytes(span shown) {
 }
 
 /* `%s` of a message with the span between what stands before and behind it. */
-static npyx_status fail_at(const parser *p, span at, const char *before, const char *behind) {
-    return npyx_fail(p->error, NPYX_INVALID, at.text - p->text, "%s`%.*s`%s", before, shown_nbytes(at),
+static npyx_status slice_fail_at(const slice_parser *p, slice_span at, const char *before,
+                                 const char *behind) {
+    return npyx_fail(p->error, NPYX_INVALID, at.text - p->text, "%s`%.*s`%s", before, slice_shown_nbytes(at),
                      at.text, behind);
 }
 
-static bool is_digit(char c) {
+static bool slice_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_blank(char c) {
+static bool slice_is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static span trim(span s) {
-    while (s.nbytes > 0 && is_blank(s.text[0]))
-        s = (span){s.text + 1, s.nbytes - 1};
-    while (s.nbytes > 0 && is_blank(s.text[s.nbytes - 1]))
+static slice_span slice_trim(slice_span s) {
+    while (s.nbytes > 0 && slice_is_blank(s.text[0]))
+        s = (slice_span){s.text + 1, s.nbytes - 1};
+    while (s.nbytes > 0 && slice_is_blank(s.text[s.nbytes - 1]))
         s.nbytes--;
     return s;
 }
 
-static bool is_word(span s, const char *word) {
+static bool is_word(slice_span s, const char *word) {
     return s.nbytes == strlen(word) && memcmp(s.text, word, s.nbytes) == 0;
 }
 
 /* What a pair of brackets encloses, when the whole is in it: `[1, 2]`, but not `[1], [2]`. */
-static span strip_brackets(span s, char opening, char closing) {
+static slice_span strip_brackets(slice_span s, char opening, char closing) {
     if (s.nbytes < 2 || s.text[0] != opening || memchr(s.text, closing, s.nbytes) != s.text + s.nbytes - 1)
         return s;
-    return trim((span){s.text + 1, s.nbytes - 2});
+    return slice_trim((slice_span){s.text + 1, s.nbytes - 2});
 }
 
 /* Reads Python's decimal integers, `-3` or `1_000`; one too large for an int64_t becomes its nearest. False
  * when the span holds anything else. */
-static bool parse_integer(span s, int64_t *value) {
+static bool parse_integer(slice_span s, int64_t *value) {
     bool is_negative = s.nbytes > 0 && s.text[0] == '-';
     if (is_negative || (s.nbytes > 0 && s.text[0] == '+'))
-        s = trim((span){s.text + 1, s.nbytes - 1});
+        s = slice_trim((slice_span){s.text + 1, s.nbytes - 1});
     *value = 0;
     for (size_t i = 0; i < s.nbytes; i++) {
         if (s.text[i] == '_' && i > 0 && s.text[i - 1] != '_' && i + 1 < s.nbytes)
             continue;
-        if (!is_digit(s.text[i]))
+        if (!slice_is_digit(s.text[i]))
             return false;
         int64_t digit = is_negative ? '0' - s.text[i] : s.text[i] - '0';
         if (!npyx_multiply_i64(*value, 10, value) || !npyx_add_i64(*value, digit, value))
@@ -102,23 +103,23 @@ static bool parse_integer(span s, int64_t *value) {
 }
 
 /* Cuts `start:stop:step` at its colons; a part may be missing or None. */
-static npyx_status parse_range(const parser *p, subscript *made) {
+static npyx_status parse_range(const slice_parser *p, subscript *made) {
     int64_t values[3] = {0, 0, 1};
     bool given[3] = {false, false, false};
-    span rest = made->span;
+    slice_span rest = made->span;
     for (int part = 0; rest.text != NULL; part++) {
         if (part == 3)
-            return fail_at(p, made->span, "slice ", " has more than two colons");
+            return slice_fail_at(p, made->span, "slice ", " has more than two colons");
         const char *colon = memchr(rest.text, ':', rest.nbytes);
         size_t nbytes = colon == NULL ? rest.nbytes : (size_t)(colon - rest.text);
-        span bound = trim((span){rest.text, nbytes});
+        slice_span bound = slice_trim((slice_span){rest.text, nbytes});
         given[part] = bound.nbytes > 0 && !is_word(bound, "None");
         if (given[part] && !parse_integer(bound, &values[part]))
-            return fail_at(p, bound, "", " is no integer, as the parts of a slice are");
-        rest = colon == NULL ? (span){NULL, 0} : (span){colon + 1, rest.nbytes - nbytes - 1};
+            return slice_fail_at(p, bound, "", " is no integer, as the parts of a slice are");
+        rest = colon == NULL ? (slice_span){NULL, 0} : (slice_span){colon + 1, rest.nbytes - nbytes - 1};
     }
     if (values[2] == 0)
-        return fail_at(p, made->span, "slice ", " has a step of 0");
+        return slice_fail_at(p, made->span, "slice ", " has a step of 0");
     made->kind = RANGE;
     made->has_start = given[0];
     made->has_stop = given[1];
@@ -129,16 +130,17 @@ static npyx_status parse_range(const parser *p, subscript *made) {
 }
 
 /* For what is no index: says so, and that it is not read when NumPy takes it or seems to. */
-static npyx_status fail_subscript(const parser *p, span s) {
+static npyx_status fail_subscript(const slice_parser *p, slice_span s) {
     size_t sign_nbytes = s.text[0] == '-' || s.text[0] == '+';
-    bool is_number = s.nbytes > sign_nbytes && (is_digit(s.text[sign_nbytes]) || s.text[sign_nbytes] == '.');
+    bool is_number =
+        s.nbytes > sign_nbytes && (slice_is_digit(s.text[sign_nbytes]) || s.text[sign_nbytes] == '.');
     if (is_number || s.text[0] == '[' || s.text[0] == '(' || is_word(s, "True") || is_word(s, "False"))
-        return fail_at(p, s, "",
-                       " is no index: only basic indexing is read (integers, ranges, ... and None)");
-    return fail_at(p, s, "", " is no index (integers, ranges, ... and None are)");
+        return slice_fail_at(p, s, "",
+                             " is no index: only basic indexing is read (integers, ranges, ... and None)");
+    return slice_fail_at(p, s, "", " is no index (integers, ranges, ... and None are)");
 }
 
-static npyx_status parse_subscript(const parser *p, span s, subscript *made) {
+static npyx_status parse_subscript(const slice_parser *p, slice_span s, subscript *made) {
     static const char *const new_axis[] = {"None", "newaxis", "np.newaxis", "numpy.newaxis"};
     made->span = s;
     for (size_t i = 0; i < sizeof new_axis / sizeof new_axis[0]; i++) {
@@ -161,8 +163,8 @@ static npyx_status parse_subscript(const parser *p, span s, subscript *made) {
 }
 
 /* Reads up to a comma outside of brackets and over it; NPYX_DONE when nothing is left. */
-static npyx_status next_subscript(parser *p, subscript *made) {
-    span rest = trim(p->rest);
+static npyx_status next_subscript(slice_parser *p, subscript *made) {
+    slice_span rest = slice_trim(p->rest);
     size_t nbytes = 0, depth = 0;
     if (rest.nbytes == 0)
         return NPYX_DONE;
@@ -173,26 +175,26 @@ static npyx_status next_subscript(parser *p, subscript *made) {
         else if ((c == ']' || c == ')') && depth > 0)
             depth--;
     }
-    span item = trim((span){rest.text, nbytes});
+    slice_span item = slice_trim((slice_span){rest.text, nbytes});
     if (depth > 0)
-        return fail_at(p, item, "a bracket is not closed in ", "");
+        return slice_fail_at(p, item, "a bracket is not closed in ", "");
     if (item.nbytes == 0)
         return npyx_fail(p->error, NPYX_INVALID, rest.text - p->text, "an index is missing before a comma");
     size_t used_nbytes = nbytes < rest.nbytes ? nbytes + 1 : nbytes;
-    p->rest = (span){rest.text + used_nbytes, rest.nbytes - used_nbytes};
+    p->rest = (slice_span){rest.text + used_nbytes, rest.nbytes - used_nbytes};
     return parse_subscript(p, item, made);
 }
 
 /* Reads all of the text (p is the caller's copy) and tells how many axes it names and how many it makes less
  * or, below 0, more. */
-static npyx_status survey(parser p, const npyx_view *view, int *nnamed) {
+static npyx_status survey(slice_parser p, const npyx_view *view, int *nnamed) {
     size_t naxes = 0, nadded = 0, nremoved = 0;
     bool has_ellipsis = false;
     subscript read;
     npyx_status status;
     while ((status = next_subscript(&p, &read)) == NPYX_OK) {
         if (read.kind == ELLIPSIS && has_ellipsis)
-            return fail_at(&p, read.span, "a second ", ": there can be only one");
+            return slice_fail_at(&p, read.span, "a second ", ": there can be only one");
         has_ellipsis = has_ellipsis || read.kind == ELLIPSIS;
         naxes += read.kind == INTEGER || read.kind == RANGE;
         nremoved += read.kind == INTEGER;
@@ -239,13 +241,13 @@ static void make_axis(builder *b) {
     b->to.step[to] = 1;
 }
 
-static npyx_status take_integer(builder *b, const parser *p, const subscript *taken) {
+static npyx_status take_integer(builder *b, const slice_parser *p, const subscript *taken) {
     int64_t length = b->from->shape[b->axis];
     int64_t at = taken->integer < 0 ? taken->integer + length : taken->integer;
     if (at < 0 || at >= length)
         return npyx_fail(p->error, NPYX_INVALID, taken->span.text - p->text,
                          "index %.*s is out of range for axis %d of length %" PRId64,
-                         shown_nbytes(taken->span), taken->span.text, b->axis, length);
+                         slice_shown_nbytes(taken->span), taken->span.text, b->axis, length);
     move_off(b, at);
     int file_axis = b->from->file_axis[b->axis];
     if (file_axis >= 0)
@@ -289,7 +291,7 @@ static void take_range(builder *b, const subscript *taken) {
 }
 
 /* Makes b->to of the text, which names nnamed axes. */
-static npyx_status build(builder *b, parser p, int nnamed) {
+static npyx_status build(builder *b, slice_parser p, int nnamed) {
     subscript taken;
     npyx_status status;
     while ((status = next_subscript(&p, &taken)) == NPYX_OK) {
@@ -319,7 +321,7 @@ static npyx_status build(builder *b, parser p, int nnamed) {
 }
 
 npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, npyx_error *error) {
-    parser p = {.text = text, .rest = trim((span){text, nbytes}), .error = error};
+    slice_parser p = {.text = text, .rest = slice_trim((slice_span){text, nbytes}), .error = error};
     p.rest = strip_brackets(strip_brackets(p.rest, '[', ']'), '(', ')');
     int nnamed = 0;
     npyx_status status = survey(p, view, &nnamed);

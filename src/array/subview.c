@@ -10,7 +10,7 @@ static bool is_named(const char *name, size_t name_nbytes, const char *text, siz
     return name != NULL && name_nbytes == nbytes && memcmp(name, text, nbytes) == 0;
 }
 
-static const npyx_field *find_field(const npyx_dtype *dtype, const char *text, size_t nbytes) {
+static const npyx_field *subview_find_field(const npyx_dtype *dtype, const char *text, size_t nbytes) {
     for (int i = 0; i < dtype->nfields; i++) {
         const npyx_field *field = &dtype->fields[i];
         if (!field->is_padding && (is_named(field->name, field->name_nbytes, text, nbytes) ||
@@ -96,7 +96,8 @@ static bool find_path(field_search *search, const npyx_dtype *dtype, const char 
         bool is_last = name_nbytes == nbytes;
         if (!is_last && text[name_nbytes] != '.')
             continue;
-        const npyx_field *field = search->nlookups-- > 0 ? find_field(dtype, text, name_nbytes) : NULL;
+        const npyx_field *field =
+            search->nlookups-- > 0 ? subview_find_field(dtype, text, name_nbytes) : NULL;
         if (field == NULL)
             continue;
         has_some = true;

@@ -4,13 +4,13 @@
 #include <stdio.h>
 
 enum {
-    SHOWN_NBYTES = 100,
-    END_NBYTES = 40, /* ` and 9223372036854775807 more` */
-    ROOM_NBYTES = NPYX_NAME_LIST_NBYTES - END_NBYTES
+    NAME_LIST_SHOWN_NBYTES = 100,
+    NAME_LIST_END_NBYTES = 40, /* ` and 9223372036854775807 more` */
+    ROOM_NBYTES = NPYX_NAME_LIST_NBYTES - NAME_LIST_END_NBYTES
 };
 
 void npyx_name_list_add(npyx_name_list *list, const char *name, size_t nbytes) {
-    size_t shown_nbytes = nbytes < SHOWN_NBYTES ? nbytes : SHOWN_NBYTES;
+    size_t shown_nbytes = nbytes < NAME_LIST_SHOWN_NBYTES ? nbytes : NAME_LIST_SHOWN_NBYTES;
     size_t needed_nbytes = shown_nbytes + 4; /* quotes, a comma and a space */
     if (list->nmore > 0 || list->nbytes + needed_nbytes > ROOM_NBYTES) {
         list->nmore++;

@@ -25,7 +25,7 @@ static const char *text_of(const npyx_name_set *set, const name_entry *entry) {
 }
 
 /* The slot that holds the last entry of a name, or the free one where it belongs. */
-static int64_t *slot_of(const npyx_name_set *set, uint64_t hash, const char *name, size_t nbytes) {
+static int64_t *name_set_slot_of(const npyx_name_set *set, uint64_t hash, const char *name, size_t nbytes) {
     size_t slot = (size_t)hash & (set->nslots - 1);
     for (; set->slots[slot] >= 0; slot = (slot + 1) & (set->nslots - 1)) {
         const name_entry *entry = entry_at(set, set->slots[slot]);
@@ -39,15 +39,15 @@ int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nb
     *nsame = 0;
     if (set->nslots == 0)
         return -1;
-    int64_t i = *slot_of(set, npyx_hash_name(set->bytes.host, name, nbytes), name, nbytes);
+    int64_t i = *name_set_slot_of(set, npyx_hash_name(set->bytes.host, name, nbytes), name, nbytes);
     *nsame = i < 0 ? 0 : entry_at(set, i)->nsame;
     return i;
 }
 
 /* Puts an entry in the place of the one before it of the same name: a file may hold a million of one. */
-static void place(npyx_name_set *set, int64_t i) {
+static void name_set_place(npyx_name_set *set, int64_t i) {
     name_entry *entry = entry_at(set, i);
-    int64_t *slot = slot_of(set, entry->hash, text_of(set, entry), entry->nbytes);
+    int64_t *slot = name_set_slot_of(set, entry->hash, text_of(set, entry), entry->nbytes);
     entry->nsame = *slot < 0 ? 1 : entry_at(set, *slot)->nsame + 1;
     *slot = i;
 }
@@ -56,11 +56,11 @@ static void place_all(npyx_name_set *set) {
     for (size_t slot = 0; slot < set->nslots; slot++)
         set->slots[slot] = -1;
     for (int64_t i = 0; i < npyx_name_set_count(set); i++)
-        place(set, i);
+        name_set_place(set, i);
 }
 
 /* At least half of the slots stay free. */
-static bool grow(npyx_name_set *set) {
+static bool name_set_grow(npyx_name_set *set) {
     size_t wanted = ((size_t)npyx_name_set_count(set) + 1) * 2;
     if (wanted <= set->nslots)
         return true;
@@ -80,14 +80,14 @@ static bool grow(npyx_name_set *set) {
 npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbytes, npyx_error *error) {
     name_entry entry = {
         .off = set->bytes.nbytes, .nbytes = nbytes, .hash = npyx_hash_name(set->bytes.host, name, nbytes)};
-    if (!grow(set) || !npyx_buffer_reserve(&set->bytes, nbytes) ||
+    if (!name_set_grow(set) || !npyx_buffer_reserve(&set->bytes, nbytes) ||
         !npyx_buffer_reserve(&set->entries, sizeof entry)) {
         set->bytes.status = set->entries.status = NPYX_OK;
         return npyx_fail_nomem(error);
     }
     npyx_buffer_append(&set->bytes, name, nbytes);
     npyx_buffer_append(&set->entries, &entry, sizeof entry);
-    place(set, npyx_name_set_count(set) - 1);
+    name_set_place(set, npyx_name_set_count(set) - 1);
     return NPYX_OK;
 }
 

@@ -2,15 +2,15 @@
 
 #include "bytes.h"
 
-typedef struct state {
+typedef struct siphash_state {
     uint64_t v0, v1, v2, v3;
-} state;
+} siphash_state;
 
 static inline uint64_t rotate(uint64_t word, int nbits) {
     return word << nbits | word >> (64 - nbits);
 }
 
-static inline void run_rounds(state *s, int nrounds) {
+static inline void run_rounds(siphash_state *s, int nrounds) {
     for (; nrounds > 0; nrounds--) {
         s->v0 += s->v1;
         s->v2 += s->v3;
@@ -25,21 +25,21 @@ static inline void run_rounds(state *s, int nrounds) {
     }
 }
 
-static inline void absorb(state *s, uint64_t word) {
+static inline void absorb(siphash_state *s, uint64_t word) {
     s->v3 ^= word;
     run_rounds(s, 2);
     s->v0 ^= word;
 }
 
 /* `somepseudorandomlygeneratedbytes` */
-static state begin(const uint8_t *key) {
+static siphash_state siphash_begin(const uint8_t *key) {
     uint64_t k0 = npyx_load_u64(key, false), k1 = npyx_load_u64(key + 8, false);
-    return (state){k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du, k0 ^ 0x6c7967656e657261u,
-                   k1 ^ 0x7465646279746573u};
+    return (siphash_state){k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du, k0 ^ 0x6c7967656e657261u,
+                           k1 ^ 0x7465646279746573u};
 }
 
 /* The last word is what is left of the bytes, with the low byte of their number on top. */
-static void absorb_all(state *s, const uint8_t *bytes, size_t nbytes) {
+static void absorb_all(siphash_state *s, const uint8_t *bytes, size_t nbytes) {
     uint64_t last = (uint64_t)nbytes << 56;
     for (; nbytes >= 8; nbytes -= 8, bytes += 8)
         absorb(s, npyx_load_u64(bytes, false));
@@ -48,32 +48,32 @@ static void absorb_all(state *s, const uint8_t *bytes, size_t nbytes) {
     absorb(s, last);
 }
 
-static inline uint64_t fold(const state *s) {
+static inline uint64_t fold(const siphash_state *s) {
     return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
 uint64_t npyx_siphash(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *bytes, size_t nbytes) {
-    state s = begin(key);
+    siphash_state s = siphash_begin(key);
     absorb_all(&s, bytes, nbytes);
     s.v2 ^= 0xff;
     run_rounds(&s, 4);
     return fold(&s);
 }
 
-static void store_u64(uint64_t word, uint8_t *bytes) {
+static void siphash_store_u64(uint64_t word, uint8_t *bytes) {
     for (int i = 0; i < 8; i++)
         bytes[i] = (uint8_t)(word >> (8 * i));
 }
 
 void npyx_siphash_128(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *bytes, size_t nbytes,
                       uint8_t hash[NPYX_SIPHASH_NBYTES]) {
-    state s = begin(key);
+    siphash_state s = siphash_begin(key);
     s.v1 ^= 0xee;
     absorb_all(&s, bytes, nbytes);
     s.v2 ^= 0xee;
     run_rounds(&s, 4);
-    store_u64(fold(&s), hash);
+    siphash_store_u64(fold(&s), hash);
     s.v1 ^= 0xdd;
     run_rounds(&s, 4);
-    store_u64(fold(&s), hash + 8);
+    siphash_store_u64(fold(&s), hash + 8);
 }

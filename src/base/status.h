@@ -66,6 +66,15 @@ void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const ch
     (npyx_error_set((error), (status), (off), __VA_ARGS__), npyx_error_set_kind((error), (kind)), (status))
 void npyx_error_set_kind(npyx_error *error, npyx_error_kind kind);
 
+/* Returns a failure, or NPYX_DONE, of a call to this function's own caller. For functions that own nothing
+ * which they would have to release first. */
+#define NPYX_TRY(call)                                                                                       \
+    do {                                                                                                     \
+        npyx_status tried_status = (call);                                                                   \
+        if (tried_status != NPYX_OK)                                                                         \
+            return tried_status;                                                                             \
+    } while (0)
+
 /* `missing`, `unreadable`, `empty`, ...: the names of the kinds. */
 const char *npyx_error_kind_name(const npyx_error *error);
 

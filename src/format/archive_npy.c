@@ -68,7 +68,7 @@ static npyx_status learn_end(npy_archive *npy, npyx_error *error) {
 
 /* Goes to the array behind the one at hand; NPYX_DONE when there is none. Only a file that is longer than its
  * arrays say is read for it. */
-static npyx_status go_on(npy_archive *npy, npyx_error *error) {
+static npyx_status npy_go_on(npy_archive *npy, npyx_error *error) {
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
     npyx_status status = learn_end(npy, error);
@@ -86,7 +86,7 @@ static npyx_status go_on(npy_archive *npy, npyx_error *error) {
 }
 
 /* Goes to the mark nearest before an array, unless the walk stands nearer. */
-static npyx_status take_up_at_mark(npy_archive *npy, int64_t index, npyx_error *error) {
+static npyx_status npy_take_up_at_mark(npy_archive *npy, int64_t index, npyx_error *error) {
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
     int64_t marked_index, off;
@@ -98,9 +98,9 @@ static npyx_status take_up_at_mark(npy_archive *npy, int64_t index, npyx_error *
 }
 
 static npyx_status go_to(npy_archive *npy, int64_t index, npyx_error *error) {
-    npyx_status status = take_up_at_mark(npy, index, error);
+    npyx_status status = npy_take_up_at_mark(npy, index, error);
     while (status == NPYX_OK && npy->index < index) {
-        status = go_on(npy, error);
+        status = npy_go_on(npy, error);
         if (status == NPYX_OK && (npy->index & 255) == 255)
             status = npyx_poll(npy->base.source->host, error);
     }

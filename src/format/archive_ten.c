@@ -18,7 +18,7 @@ typedef struct ten_archive {
 } ten_archive;
 
 /* Goes to the mark nearest before an array when it is nearer than where the walk stands. */
-static void take_up_at_mark(ten_archive *archive, int64_t index) {
+static void ten_take_up_at_mark(ten_archive *archive, int64_t index) {
     int64_t marked_index = 0, off = 0;
     bool is_back = index < archive->index || (index == archive->index && !archive->array.is_known);
     npyx_marks_nearest(&archive->marks, index, &marked_index, &off);
@@ -31,7 +31,7 @@ static void take_up_at_mark(ten_archive *archive, int64_t index) {
 /* Makes index the array at hand. */
 static npyx_status ten_go_to(ten_archive *archive, int64_t index, npyx_error *error) {
     npyx_status status = NPYX_OK;
-    take_up_at_mark(archive, index);
+    ten_take_up_at_mark(archive, index);
     while (archive->index < index && status == NPYX_OK) {
         int64_t off = archive->ten.next_off;
         if (off >= archive->base.source->nbytes) /* the final padding may be missing */

@@ -120,15 +120,16 @@ static npyx_status npz_go_back(npyx_archive_writer *base, const npyx_archive_mar
     return status;
 }
 
-static void npz_close(npyx_archive_writer *base) {
+static void npz_write_close(npyx_archive_writer *base) {
     npz_writer *writer = (npz_writer *)base;
     npyx_zip_write_drop(&writer->zip);
     npyx_name_set_clear(&writer->names);
     npyx_free(base->host, writer);
 }
 
-static const npyx_archive_writer_ops npz_ops = {npz_check,  npz_begin, npz_append,  npz_end,  npz_take_back,
-                                                npz_finish, npz_mark,  npz_go_back, npz_close};
+static const npyx_archive_writer_ops npz_write_ops = {npz_check, npz_begin,     npz_append,
+                                                      npz_end,   npz_take_back, npz_finish,
+                                                      npz_mark,  npz_go_back,   npz_write_close};
 
 /* Learns the names in the zip that the sink holds. */
 static npyx_status take_names(npz_writer *writer, const npyx_zip_directory *directory, npyx_error *error) {
@@ -157,7 +158,7 @@ static npyx_status check_magic(npyx_source *source, npyx_error *error) {
 }
 
 /* A zip without entries is written anew. */
-static npyx_status read_directory(npz_writer *writer, npyx_error *error) {
+static npyx_status npz_write_read_directory(npz_writer *writer, npyx_error *error) {
     enum { EMPTY_NBYTES = 22 }; /* an end record without a comment (APPNOTE 4.3.16) */
     npyx_zip_directory directory = {.names.host = writer->base.host};
     npyx_source *source = NULL;
@@ -188,13 +189,13 @@ npyx_status npyx_archive_npz_writer_open(npyx_sink *sink, npyx_archive_writer **
     npz_writer *npz = npyx_alloc(host, sizeof *npz);
     if (npz == NULL)
         return npyx_fail_nomem(error);
-    *npz = (npz_writer){.base = {.ops = &npz_ops, .host = host, .sink = sink},
+    *npz = (npz_writer){.base = {.ops = &npz_write_ops, .host = host, .sink = sink},
                         .zip.sink = sink,
                         .names = {.bytes.host = host, .entries.host = host}};
-    npyx_status status = sink->nbytes == 0 ? NPYX_OK : read_directory(npz, error);
+    npyx_status status = sink->nbytes == 0 ? NPYX_OK : npz_write_read_directory(npz, error);
     if (status == NPYX_OK)
         *writer = &npz->base;
     else
-        npz_close(&npz->base);
+        npz_write_close(&npz->base);
     return status;
 }

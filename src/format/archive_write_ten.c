@@ -9,7 +9,7 @@
 enum {
     INFO_NBYTES = 8,
     MAX_NDIM = 9, /* what the reference writes, and by which readers tell the byte order */
-    ALIGNMENT_NBYTES = 64,
+    TEN_WRITE_ALIGNMENT_NBYTES = 64,
     SWAPPED_NBYTES = 1 << 16
 };
 
@@ -36,7 +36,8 @@ static const char *code_of(const npyx_dtype *dtype) {
     }
 }
 
-static npyx_status fail_dtype(const npyx_archive_writer *writer, const npyx_dtype *dtype, npyx_error *error) {
+static npyx_status ten_write_fail_dtype(const npyx_archive_writer *writer, const npyx_dtype *dtype,
+                                        npyx_error *error) {
     npyx_buffer name = {.host = writer->host};
     npyx_dtype_append_name(dtype, &name);
     npyx_status status = npyx_buffer_check(&name, error);
@@ -60,7 +61,7 @@ static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *mem
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not ASCII, as a .ten wants it",
                          shown_nbytes, member->name);
     if (code_of(member->dtype) == NULL)
-        return fail_dtype(writer, member->dtype, error);
+        return ten_write_fail_dtype(writer, member->dtype, error);
     if (member->ndim > MAX_NDIM)
         return npyx_fail(error, NPYX_INVALID, -1, "the array has %d dimensions (a .ten holds at most %d)",
                          member->ndim, MAX_NDIM);
@@ -69,20 +70,20 @@ static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *mem
     return NPYX_OK;
 }
 
-static void store_u64(uint64_t word, uint8_t *bytes) {
+static void ten_write_store_u64(uint64_t word, uint8_t *bytes) {
     for (int i = 0; i < 8; i++)
         bytes[i] = (uint8_t)(word >> (8 * i));
 }
 
 static npyx_status append_padding(npyx_sink *sink, int64_t payload_nbytes, npyx_error *error) {
-    static const uint8_t zeros[ALIGNMENT_NBYTES];
-    return npyx_sink_append(sink, zeros, (size_t)(-payload_nbytes & (ALIGNMENT_NBYTES - 1)), error);
+    static const uint8_t zeros[TEN_WRITE_ALIGNMENT_NBYTES];
+    return npyx_sink_append(sink, zeros, (size_t)(-payload_nbytes & (TEN_WRITE_ALIGNMENT_NBYTES - 1)), error);
 }
 
 /* A chunk's magic and the length of its payload. */
 static npyx_status append_chunk(npyx_sink *sink, int64_t payload_nbytes, npyx_error *error) {
     uint8_t head[16] = "~TenBin~";
-    store_u64((uint64_t)payload_nbytes, head + 8);
+    ten_write_store_u64((uint64_t)payload_nbytes, head + 8);
     return npyx_sink_append(sink, head, sizeof head, error);
 }
 
@@ -93,9 +94,9 @@ static npyx_status ten_begin(npyx_archive_writer *writer, const npyx_member *mem
     (void)method;
     memcpy(words, code_of(member->dtype), 2);
     memcpy(words + 8, member->name_nbytes == 0 ? "" : member->name, member->name_nbytes);
-    store_u64((uint64_t)member->ndim, words + 16);
+    ten_write_store_u64((uint64_t)member->ndim, words + 16);
     for (int axis = 0; axis < member->ndim; axis++)
-        store_u64((uint64_t)member->shape[axis], words + 24 + 8 * axis);
+        ten_write_store_u64((uint64_t)member->shape[axis], words + 24 + 8 * axis);
     npyx_status status = append_chunk(writer->sink, (int64_t)nbytes, error);
     if (status == NPYX_OK)
         status = npyx_sink_append(writer->sink, words, nbytes, error);
@@ -159,13 +160,14 @@ static npyx_status ten_go_back(npyx_archive_writer *writer, const npyx_archive_m
     return npyx_sink_cut(writer->sink, mark->nbytes, error);
 }
 
-static void ten_close(npyx_archive_writer *writer) {
+static void ten_write_close(npyx_archive_writer *writer) {
     npyx_free(writer->host, ((ten_writer *)writer)->swapped);
     npyx_free(writer->host, writer);
 }
 
-static const npyx_archive_writer_ops ten_ops = {ten_check,  ten_begin, ten_append,  ten_end,  ten_take_back,
-                                                ten_finish, ten_mark,  ten_go_back, ten_close};
+static const npyx_archive_writer_ops ten_write_ops = {ten_check, ten_begin,     ten_append,
+                                                      ten_end,   ten_take_back, ten_finish,
+                                                      ten_mark,  ten_go_back,   ten_write_close};
 
 /* Goes through the arrays that there are; *end_off is behind the padding of the last one, which may be
  * missing from the file. */
@@ -204,11 +206,11 @@ npyx_status npyx_archive_ten_writer_open(npyx_sink *sink, npyx_archive_writer **
     ten_writer *ten = npyx_alloc(sink->host, sizeof *ten);
     if (ten == NULL)
         return npyx_fail_nomem(error);
-    *ten = (ten_writer){.base = {.ops = &ten_ops, .host = sink->host, .sink = sink}};
+    *ten = (ten_writer){.base = {.ops = &ten_write_ops, .host = sink->host, .sink = sink}};
     npyx_status status = sink->nbytes == 0 ? NPYX_OK : take_arrays(&ten->base, error);
     if (status == NPYX_OK)
         *writer = &ten->base;
     else
-        ten_close(&ten->base);
+        ten_write_close(&ten->base);
     return status;
 }

@@ -62,7 +62,7 @@ static npyx_status decode_text(const uint8_t *bytes, size_t nbytes, bool is_utf8
     return NPYX_OK;
 }
 
-static npyx_status parse_shape(const npyx_literal *shape, npyx_array *array, npyx_error *error) {
+static npyx_status npy_header_parse_shape(const npyx_literal *shape, npyx_array *array, npyx_error *error) {
     if (shape->kind != NPYX_LITERAL_TUPLE)
         return npyx_fail(error, NPYX_CORRUPT, (int64_t)shape->off, "shape is not a tuple (found %s)",
                          npyx_literal_kind_name(shape->kind));
@@ -134,7 +134,7 @@ static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_a
                          "fortran_order is not a bool (found %s)",
                          npyx_literal_kind_name(fortran_order->kind));
     array->fortran_order = fortran_order->truth;
-    npyx_status status = parse_shape(shape, array, error);
+    npyx_status status = npy_header_parse_shape(shape, array, error);
     return status == NPYX_OK ? parse_descr(descr, text, array, error) : status;
 }
 

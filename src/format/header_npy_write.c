@@ -9,7 +9,7 @@ enum {
     MAGIC_NBYTES = 8, /* with the version */
     SHORT_PREFIX_NBYTES = MAGIC_NBYTES + 2,
     MAX_PREFIX_NBYTES = MAGIC_NBYTES + 4,
-    ALIGNMENT_NBYTES = 64,
+    NPY_HEADER_ALIGNMENT_NBYTES = 64,
     /* room for the dimension along which an array may grow, so that its header can be written over */
     GROWTH_NDIGITS = 21
 };
@@ -75,10 +75,12 @@ void npyx_header_npy_append(const npyx_dtype *dtype, int ndim, const int64_t *sh
     append_growth_room(ndim, shape, fortran_order, &text);
     bool is_latin1 = text.status == NPYX_OK && make_latin1(&text);
     size_t text_nbytes = text.nbytes + 1; /* with its newline */
-    size_t pad_nbytes = ALIGNMENT_NBYTES - (SHORT_PREFIX_NBYTES + text_nbytes) % ALIGNMENT_NBYTES;
+    size_t pad_nbytes =
+        NPY_HEADER_ALIGNMENT_NBYTES - (SHORT_PREFIX_NBYTES + text_nbytes) % NPY_HEADER_ALIGNMENT_NBYTES;
     bool is_short = is_latin1 && text_nbytes + pad_nbytes <= UINT16_MAX;
     if (!is_short)
-        pad_nbytes = ALIGNMENT_NBYTES - (MAX_PREFIX_NBYTES + text_nbytes) % ALIGNMENT_NBYTES;
+        pad_nbytes =
+            NPY_HEADER_ALIGNMENT_NBYTES - (MAX_PREFIX_NBYTES + text_nbytes) % NPY_HEADER_ALIGNMENT_NBYTES;
     append_spaces(&text, pad_nbytes);
     npyx_buffer_append_char(&text, '\n');
     append_with_prefix(&text, is_short ? 1 : is_latin1 ? 2 : 3, out);

@@ -7,13 +7,18 @@
 #include "base/utf8.h"
 
 /* APPNOTE 4.3.16, 4.3.15, 4.3.14 and 4.3.12: what each takes without its name, extra field and comment. */
-enum { END_NBYTES = 22, LOCATOR_NBYTES = 20, END64_NBYTES = 56, RECORD_NBYTES = 46 };
+enum {
+    DIRECTORY_END_NBYTES = 22,
+    DIRECTORY_LOCATOR_NBYTES = 20,
+    DIRECTORY_END64_NBYTES = 56,
+    DIRECTORY_RECORD_NBYTES = 46
+};
 
 enum {
     COMMENT_MAX_NBYTES = 0xffff,
     /* the end of a file, which holds all of a small archive's directory */
     TAIL_NBYTES = 1 << 12,
-    WINDOW_NBYTES = 1 << 16,
+    DIRECTORY_WINDOW_NBYTES = 1 << 16,
     NRECORDS_PER_POLL = 1 << 10
 };
 
@@ -24,15 +29,15 @@ static const char locator_magic[4] = {'P', 'K', 6, 7};
 
 /* ---- a part of the file in memory ---- */
 
-typedef struct window {
+typedef struct directory_window {
     npyx_source *source;
     uint8_t *bytes;
     size_t capacity_nbytes;
     int64_t off;
     size_t nbytes;
-} window;
+} directory_window;
 
-static npyx_status window_load(window *w, int64_t off, size_t nbytes, npyx_error *error) {
+static npyx_status window_load(directory_window *w, int64_t off, size_t nbytes, npyx_error *error) {
     npyx_host *host = w->source->host;
     w->nbytes = 0;
     if (nbytes > w->capacity_nbytes) {
@@ -54,11 +59,11 @@ static npyx_status window_load(window *w, int64_t off, size_t nbytes, npyx_error
 
 /* nbytes at off, which lie before end_off, in a block that may go on to there. They stay in memory until the
  * next call. */
-static npyx_status window_at(window *w, int64_t off, size_t nbytes, int64_t end_off, const uint8_t **bytes,
-                             npyx_error *error) {
+static npyx_status window_at(directory_window *w, int64_t off, size_t nbytes, int64_t end_off,
+                             const uint8_t **bytes, npyx_error *error) {
     bool is_there = off >= w->off && off - w->off <= (int64_t)w->nbytes - (int64_t)nbytes;
     if (!is_there) {
-        size_t wanted_nbytes = nbytes > WINDOW_NBYTES ? nbytes : WINDOW_NBYTES;
+        size_t wanted_nbytes = nbytes > DIRECTORY_WINDOW_NBYTES ? nbytes : DIRECTORY_WINDOW_NBYTES;
         if ((int64_t)wanted_nbytes > end_off - off)
             wanted_nbytes = (size_t)(end_off - off);
         npyx_status status = window_load(w, off, wanted_nbytes, error);
@@ -84,12 +89,13 @@ typedef struct end {
 
 /* The last end record in the window, which reaches to the end of the file: one whose comment is all that
  * follows, or, with_tail, one with more behind it. */
-static bool find_end_record(const window *w, bool with_tail, end *found) {
-    for (size_t at = w->nbytes < END_NBYTES ? 0 : w->nbytes - END_NBYTES + 1; at-- > 0;) {
+static bool find_end_record(const directory_window *w, bool with_tail, end *found) {
+    for (size_t at = w->nbytes < DIRECTORY_END_NBYTES ? 0 : w->nbytes - DIRECTORY_END_NBYTES + 1; at-- > 0;) {
         const uint8_t *bytes = w->bytes + at;
         if (memcmp(bytes, end_magic, sizeof end_magic) != 0)
             continue;
-        int64_t tail_nbytes = (int64_t)(w->nbytes - at) - END_NBYTES - npyx_load_u16(bytes + 20, false);
+        int64_t tail_nbytes =
+            (int64_t)(w->nbytes - at) - DIRECTORY_END_NBYTES - npyx_load_u16(bytes + 20, false);
         if (tail_nbytes < 0 || (tail_nbytes > 0 && !with_tail))
             continue;
         *found = (end){.off = w->off + (int64_t)at,
@@ -101,18 +107,18 @@ static bool find_end_record(const window *w, bool with_tail, end *found) {
     return false;
 }
 
-static npyx_status load_tail(window *w, int64_t nbytes, npyx_error *error) {
+static npyx_status load_tail(directory_window *w, int64_t nbytes, npyx_error *error) {
     if (nbytes > w->source->nbytes)
         nbytes = w->source->nbytes;
     return window_load(w, w->source->nbytes - nbytes, (size_t)nbytes, error);
 }
 
 /* NPYX_DONE when there is none. */
-static npyx_status read_end_record(window *w, bool with_tail, end *found, npyx_error *error) {
+static npyx_status read_end_record(directory_window *w, bool with_tail, end *found, npyx_error *error) {
     npyx_status status = load_tail(w, TAIL_NBYTES, error);
     if (status != NPYX_OK || find_end_record(w, false, found))
         return status;
-    status = load_tail(w, END_NBYTES + COMMENT_MAX_NBYTES, error);
+    status = load_tail(w, DIRECTORY_END_NBYTES + COMMENT_MAX_NBYTES, error);
     if (status != NPYX_OK || find_end_record(w, false, found) ||
         (with_tail && find_end_record(w, true, found)))
         return status;
@@ -121,16 +127,16 @@ static npyx_status read_end_record(window *w, bool with_tail, end *found, npyx_e
 
 /* Finds the zip64 end record that a locator leads to: where it says or, when something stands before the zip,
  * right before the locator. */
-static npyx_status find_end64(window *w, int64_t locator_off, uint64_t said_off, int64_t *off,
+static npyx_status find_end64(directory_window *w, int64_t locator_off, uint64_t said_off, int64_t *off,
                               npyx_error *error) {
     const uint8_t *bytes = NULL;
-    int64_t last_off = locator_off - END64_NBYTES;
+    int64_t last_off = locator_off - DIRECTORY_END64_NBYTES;
     if (last_off < 0 || said_off > (uint64_t)last_off)
         return fail_directory(error, locator_off, "its zip64 locator at byte %" PRId64 " leads nowhere)",
                               locator_off);
     for (int i = 0; i < 2; i++) {
         *off = i == 0 ? (int64_t)said_off : last_off;
-        npyx_status status = window_at(w, *off, END64_NBYTES, locator_off, &bytes, error);
+        npyx_status status = window_at(w, *off, DIRECTORY_END64_NBYTES, locator_off, &bytes, error);
         if (status != NPYX_OK || memcmp(bytes, end64_magic, sizeof end64_magic) == 0)
             return status;
     }
@@ -140,12 +146,12 @@ static npyx_status find_end64(window *w, int64_t locator_off, uint64_t said_off,
 
 /* Replaces what the end record says by what zip64's says, where there is one: its locator stands right before
  * the end record or nowhere (APPNOTE 4.3.15). */
-static npyx_status read_end64(window *w, end *found, npyx_error *error) {
+static npyx_status read_end64(directory_window *w, end *found, npyx_error *error) {
     const uint8_t *bytes = NULL;
-    int64_t locator_off = found->off - LOCATOR_NBYTES, off = 0;
+    int64_t locator_off = found->off - DIRECTORY_LOCATOR_NBYTES, off = 0;
     if (locator_off < 0)
         return NPYX_OK;
-    npyx_status status = window_at(w, locator_off, LOCATOR_NBYTES, found->off, &bytes, error);
+    npyx_status status = window_at(w, locator_off, DIRECTORY_LOCATOR_NBYTES, found->off, &bytes, error);
     if (status != NPYX_OK || memcmp(bytes, locator_magic, sizeof locator_magic) != 0)
         return status;
     uint64_t said_off = npyx_load_u64(bytes + 8, false);
@@ -153,7 +159,7 @@ static npyx_status read_end64(window *w, end *found, npyx_error *error) {
         return npyx_fail(error, NPYX_UNSUPPORTED, locator_off, "is one of several parts of a split zip");
     status = find_end64(w, locator_off, said_off, &off, error);
     if (status == NPYX_OK)
-        status = window_at(w, off, END64_NBYTES, locator_off, &bytes, error);
+        status = window_at(w, off, DIRECTORY_END64_NBYTES, locator_off, &bytes, error);
     if (status != NPYX_OK)
         return status;
     found->off = off;
@@ -268,7 +274,7 @@ static npyx_zip_record *append_record(npyx_zip_directory *directory) {
 /* Takes the record at bytes, whose name and extra field follow it. */
 static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *bytes, npyx_error *error) {
     size_t name_nbytes = npyx_load_u16(bytes + 28, false), extra_nbytes = npyx_load_u16(bytes + 30, false);
-    const uint8_t *name = bytes + RECORD_NBYTES;
+    const uint8_t *name = bytes + DIRECTORY_RECORD_NBYTES;
     uint64_t compressed_size = npyx_load_u32(bytes + 20, false), size = npyx_load_u32(bytes + 24, false);
     uint64_t header_off = npyx_load_u32(bytes + 42, false);
     bool is_sound = resolve_zip64(name + name_nbytes, extra_nbytes, &size, &compressed_size, &header_off) &&
@@ -294,19 +300,19 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
 }
 
 /* Takes the record at off; *next_off is behind it. The directory ends at end_off. */
-static npyx_status read_record(window *w, npyx_zip_directory *directory, int64_t off, int64_t end_off,
-                               int64_t *next_off, npyx_error *error) {
+static npyx_status read_record(directory_window *w, npyx_zip_directory *directory, int64_t off,
+                               int64_t end_off, int64_t *next_off, npyx_error *error) {
     const uint8_t *bytes = NULL;
     int64_t left_nbytes = end_off - off;
-    if (left_nbytes < RECORD_NBYTES)
+    if (left_nbytes < DIRECTORY_RECORD_NBYTES)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
-    npyx_status status = window_at(w, off, RECORD_NBYTES, end_off, &bytes, error);
+    npyx_status status = window_at(w, off, DIRECTORY_RECORD_NBYTES, end_off, &bytes, error);
     if (status != NPYX_OK)
         return status;
     if (memcmp(bytes, record_magic, sizeof record_magic) != 0)
         return fail_directory(error, off, "no record at byte %" PRId64 ")", off);
     size_t nbytes =
-        (size_t)RECORD_NBYTES + npyx_load_u16(bytes + 28, false) + npyx_load_u16(bytes + 30, false);
+        (size_t)DIRECTORY_RECORD_NBYTES + npyx_load_u16(bytes + 28, false) + npyx_load_u16(bytes + 30, false);
     *next_off = off + (int64_t)nbytes + npyx_load_u16(bytes + 32, false);
     if (*next_off > end_off)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
@@ -413,8 +419,8 @@ static npyx_status place_directory(const end *found, bool is_prefixed, npyx_zip_
     return NPYX_OK;
 }
 
-static npyx_status read_directory(window *w, bool is_prefixed, npyx_zip_directory *directory,
-                                  npyx_error *error) {
+static npyx_status directory_read_directory(directory_window *w, bool is_prefixed,
+                                            npyx_zip_directory *directory, npyx_error *error) {
     end found = {0};
     npyx_status status = read_end_record(w, !is_prefixed, &found, error);
     if (status == NPYX_DONE && !is_prefixed) {
@@ -438,8 +444,8 @@ static npyx_status read_directory(window *w, bool is_prefixed, npyx_zip_director
 
 npyx_status npyx_zip_directory_read(npyx_source *source, bool is_prefixed, npyx_zip_directory *directory,
                                     npyx_error *error) {
-    window w = {.source = source};
-    npyx_status status = read_directory(&w, is_prefixed, directory, error);
+    directory_window w = {.source = source};
+    npyx_status status = directory_read_directory(&w, is_prefixed, directory, error);
     npyx_free(source->host, w.bytes);
     bool is_none =
         is_prefixed && directory->nrecords == 0 && (status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED);

@@ -16,7 +16,7 @@ enum {
 };
 
 /* What is deflated between two questions whether to stop. */
-enum { PIECE_NBYTES = 1 << 18 };
+enum { ZIP_PIECE_NBYTES = 1 << 18 };
 
 /* ---- the sink as minizip's file ---- */
 
@@ -103,7 +103,7 @@ static uLong stream_write(voidpf opaque, voidpf file, const void *bytes, uLong n
 /* ---- the zip ---- */
 
 /* What minizip's code, or what happened to the sink before it, comes to. */
-static npyx_status check(npyx_zip_write *writer, int code, const char *what, npyx_error *error) {
+static npyx_status zip_check(npyx_zip_write *writer, int code, const char *what, npyx_error *error) {
     if (writer->error.status == NPYX_OK && code != ZIP_OK) {
         if (code == Z_MEM_ERROR || code == ZIP_INTERNALERROR)
             npyx_error_set(&writer->error, NPYX_NOMEM, -1, "out of memory");
@@ -133,7 +133,7 @@ static npyx_status open_zip(npyx_zip_write *writer, npyx_error *error) {
     errno = 0;
     writer->zip = zipOpen2_64("", is_new ? APPEND_STATUS_CREATE : APPEND_STATUS_ADDINZIP, NULL, &functions);
     int code = writer->zip != NULL ? ZIP_OK : errno == ENOMEM ? Z_MEM_ERROR : ZIP_BADZIPFILE;
-    npyx_status status = check(writer, code, "add to the zip", error);
+    npyx_status status = zip_check(writer, code, "add to the zip", error);
     if (status == NPYX_OK && writer->off != writer->directory_off)
         status = npyx_fail(error, NPYX_UNSUPPORTED, writer->directory_off,
                            "cannot be added to (its directory begins at byte %" PRId64
@@ -167,16 +167,16 @@ npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const npyx_zip_new *ent
                                        is_stored ? 0 : Z_DEFLATED, is_stored ? 0 : entry->level, 0,
                                        -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, NULL, 0, VERSION_MADE_BY,
                                        is_ascii(entry->filename) ? 0 : NPYX_ZIP_UTF8, is_zip64);
-    return check(writer, code, "begin an entry", error);
+    return zip_check(writer, code, "begin an entry", error);
 }
 
 npyx_status npyx_zip_write_append(npyx_zip_write *writer, const void *bytes, size_t nbytes,
                                   npyx_error *error) {
     const char *at = bytes;
     while (nbytes > 0) {
-        unsigned piece_nbytes = nbytes < PIECE_NBYTES ? (unsigned)nbytes : PIECE_NBYTES;
+        unsigned piece_nbytes = nbytes < ZIP_PIECE_NBYTES ? (unsigned)nbytes : ZIP_PIECE_NBYTES;
         int code = zipWriteInFileInZip(writer->zip, at, piece_nbytes);
-        npyx_status status = check(writer, code, "write to an entry", error);
+        npyx_status status = zip_check(writer, code, "write to an entry", error);
         if (status == NPYX_OK)
             status = npyx_poll(writer->sink->host, error);
         if (status != NPYX_OK)
@@ -188,7 +188,7 @@ npyx_status npyx_zip_write_append(npyx_zip_write *writer, const void *bytes, siz
 }
 
 npyx_status npyx_zip_write_end(npyx_zip_write *writer, npyx_error *error) {
-    return check(writer, zipCloseFileInZip(writer->zip), "end an entry", error);
+    return zip_check(writer, zipCloseFileInZip(writer->zip), "end an entry", error);
 }
 
 npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
@@ -202,7 +202,7 @@ npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
     int64_t directory_off = writer->sink->nbytes;
     int code = zipClose(writer->zip, NULL);
     writer->zip = NULL;
-    status = check(writer, code, "write the directory", error);
+    status = zip_check(writer, code, "write the directory", error);
     if (status == NPYX_OK) {
         writer->directory_off = directory_off;
         writer->is_empty = is_empty;
@@ -212,7 +212,7 @@ npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
 
 /* ---- taking an entry back ---- */
 
-enum { RECORD_NBYTES = 46, END_NBYTES = 22, END64_NBYTES = 56, LOCATOR_NBYTES = 20 };
+enum { ZIP_RECORD_NBYTES = 46, ZIP_END_NBYTES = 22, ZIP_END64_NBYTES = 56, ZIP_LOCATOR_NBYTES = 20 };
 
 static bool has_signature(const npyx_buffer *directory, size_t off, size_t nbytes, char c, char d) {
     const char *at = directory->bytes + off;
@@ -222,11 +222,11 @@ static bool has_signature(const npyx_buffer *directory, size_t off, size_t nbyte
 
 /* Where the records end of which there are at most nrecords; those that there are may be fewer. */
 static size_t pass_records(const npyx_buffer *directory, size_t off, int64_t nrecords, int64_t *npassed) {
-    for (*npassed = 0; *npassed < nrecords && has_signature(directory, off, RECORD_NBYTES, 1, 2);
+    for (*npassed = 0; *npassed < nrecords && has_signature(directory, off, ZIP_RECORD_NBYTES, 1, 2);
          ++*npassed) {
         const char *record = directory->bytes + off;
-        off += RECORD_NBYTES + (size_t)npyx_load_u16(record + 28, false) + npyx_load_u16(record + 30, false) +
-               npyx_load_u16(record + 32, false);
+        off += ZIP_RECORD_NBYTES + (size_t)npyx_load_u16(record + 28, false) +
+               npyx_load_u16(record + 30, false) + npyx_load_u16(record + 32, false);
     }
     return off;
 }
@@ -243,16 +243,16 @@ static bool keep_entries(npyx_buffer *directory, int64_t nentries, int64_t direc
     size_t off = pass_records(directory, kept_nbytes, INT64_MAX, &nothers), end_off = off;
     if (nkept != nentries)
         return false;
-    if (has_signature(directory, off, END64_NBYTES + LOCATOR_NBYTES, 6, 6)) {
-        char *end64 = directory->bytes + off, *locator = end64 + END64_NBYTES;
+    if (has_signature(directory, off, ZIP_END64_NBYTES + ZIP_LOCATOR_NBYTES, 6, 6)) {
+        char *end64 = directory->bytes + off, *locator = end64 + ZIP_END64_NBYTES;
         npyx_store_u64(end64 + 24, (uint64_t)nentries, false);
         npyx_store_u64(end64 + 32, (uint64_t)nentries, false);
         npyx_store_u64(end64 + 40, kept_nbytes, false);
         npyx_store_u64(end64 + 48, (uint64_t)directory_off, false);
         npyx_store_u64(locator + 8, (uint64_t)directory_off + kept_nbytes, false);
-        end_off += END64_NBYTES + LOCATOR_NBYTES;
+        end_off += ZIP_END64_NBYTES + ZIP_LOCATOR_NBYTES;
     }
-    if (!has_signature(directory, end_off, END_NBYTES, 5, 6))
+    if (!has_signature(directory, end_off, ZIP_END_NBYTES, 5, 6))
         return false;
     char *end = directory->bytes + end_off;
     uint16_t count = (uint16_t)(nentries < UINT16_MAX ? nentries : UINT16_MAX);

@@ -89,7 +89,7 @@ static npyx_checkpoints *largest_table(const npyx_host *host) {
     return largest;
 }
 
-static bool grow(npyx_checkpoints *table) {
+static bool checkpoints_grow(npyx_checkpoints *table) {
     int capacity = table->capacity == 0 ? FIRST_CAPACITY : table->capacity * 2;
     npyx_host *host = table->host;
     npyx_checkpoint *items = host->resize(host->ctx, table->items, (size_t)capacity * sizeof *items);
@@ -113,7 +113,7 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
         return;
     }
     table->next_off = add_capped(checkpoint->off, table->span_nbytes);
-    if (!is_kept || (table->count == table->capacity && !grow(table))) {
+    if (!is_kept || (table->count == table->capacity && !checkpoints_grow(table))) {
         npyx_free(host, checkpoint->window);
         return;
     }

@@ -9,17 +9,17 @@
 
 /* ---- formats that begin with a constant ---- */
 
-typedef struct magic {
+typedef struct first_bytes_magic {
     size_t off;
     size_t nbytes;
     const char *bytes;
     const char *what;
-} magic;
+} first_bytes_magic;
 
 #define MAGIC(off, text, what)                                                                               \
     { (off), sizeof(text) - 1, (text), (what) }
 
-static const magic magics[] = {
+static const first_bytes_magic magics[] = {
     MAGIC(0, "SQLite format 3\0", "an SQLite database"), /* sqlite.org/fileformat2.html, 1.3.1 */
     MAGIC(8, "DUCK", "a DuckDB database"),               /* duckdb.org, Storage Versions and Format */
     MAGIC(0, "\x89HDF\r\n\x1a\n", "an HDF5 file"),       /* HDF5 File Format Specification, II.A */
@@ -172,7 +172,7 @@ static const char *riff_form(const uint8_t *head, size_t nbytes) {
 
 /* ---- texts ---- */
 
-static bool is_blank(uint8_t byte) {
+static bool first_bytes_is_blank(uint8_t byte) {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
@@ -189,13 +189,13 @@ static bool has_word(const uint8_t *head, size_t nbytes, size_t off, const char 
 }
 
 /* UTF-8 without control characters; the last character may be cut. Of a few bytes that says nothing. */
-static bool is_text(const uint8_t *head, size_t nbytes) {
+static bool first_bytes_is_text(const uint8_t *head, size_t nbytes) {
     enum { MIN_NBYTES = 8 };
     for (size_t i = 0; i < nbytes;) {
         size_t character_nbytes = npyx_utf8_character((const char *)head + i, nbytes - i);
         if (character_nbytes == 0)
             return nbytes == NPYX_LOOKALIKE_NBYTES && nbytes - i < 4 && head[i] >= 0xc2;
-        if ((head[i] < ' ' && !is_blank(head[i])) || head[i] == 0x7f)
+        if ((head[i] < ' ' && !first_bytes_is_blank(head[i])) || head[i] == 0x7f)
             return false;
         i += character_nbytes;
     }
@@ -204,11 +204,11 @@ static bool is_text(const uint8_t *head, size_t nbytes) {
 
 static const char *kind_of_text(const uint8_t *head, size_t nbytes) {
     size_t off = has(head, nbytes, 0, "\xef\xbb\xbf", 3) ? 3 : 0;
-    while (off < nbytes && is_blank(head[off]))
+    while (off < nbytes && first_bytes_is_blank(head[off]))
         off++;
     if (has_word(head, nbytes, off, "<!doctype html") || has_word(head, nbytes, off, "<html"))
         return "an HTML page"; /* HTML Standard, 13.1 */
-    if (!is_text(head, nbytes))
+    if (!first_bytes_is_text(head, nbytes))
         return NULL;
     if (has_word(head, nbytes, off, "<?xml"))
         return "an XML document"; /* XML 1.0, 2.8: what object stores answer with when they refuse */

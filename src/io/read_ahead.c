@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { NSLOTS = 4, PAGE_NBYTES = 4096 };
+enum { NSLOTS = 4, AHEAD_PAGE_NBYTES = 4096 };
 
 typedef struct slot {
     uint8_t *memory; /* for a block at any offset in a page */
@@ -54,12 +54,12 @@ static slot *take_slot(npyx_read_ahead *ahead, int64_t index) {
     slot *taken = &ahead->slots[index % NSLOTS];
     size_t shift =
         (size_t)(ahead->source->file_off + off_of(ahead, index)) - (size_t)(uintptr_t)taken->memory;
-    taken->room = taken->memory + (shift & (PAGE_NBYTES - 1));
+    taken->room = taken->memory + (shift & (AHEAD_PAGE_NBYTES - 1));
     return taken;
 }
 
 /* Makes a block that was claimed, without the mutex. */
-static void make(npyx_read_ahead *ahead, int64_t index) {
+static void ahead_make(npyx_read_ahead *ahead, int64_t index) {
     slot *made = &ahead->slots[index % NSLOTS];
     size_t nbytes = nbytes_of(ahead, index);
     if (ahead->source->is_concurrent) {
@@ -78,7 +78,7 @@ static bool make_next(npyx_read_ahead *ahead) {
         return false;
     int64_t index = ahead->nclaimed++;
     pthread_mutex_unlock(&ahead->mutex);
-    make(ahead, index);
+    ahead_make(ahead, index);
     pthread_mutex_lock(&ahead->mutex);
     ahead->slots[index % NSLOTS].is_made = true;
     return true;
@@ -158,7 +158,7 @@ npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t
     pthread_mutex_init(&ahead->mutex, NULL);
     pthread_cond_init(&ahead->changed, NULL);
     size_t result_nbytes = (work.result_nbytes + 7) / 8 * 8;
-    size_t slot_nbytes = result_nbytes + (block_nbytes + 7) / 8 * 8 + PAGE_NBYTES;
+    size_t slot_nbytes = result_nbytes + (block_nbytes + 7) / 8 * 8 + AHEAD_PAGE_NBYTES;
     ahead->memory = npyx_alloc(source->host, NSLOTS * slot_nbytes);
     for (int i = 0; i < NSLOTS && ahead->memory != NULL; i++) {
         ahead->slots[i].result = ahead->memory + (size_t)i * slot_nbytes;
@@ -187,7 +187,7 @@ static void await(npyx_read_ahead *ahead, int64_t index) {
     pthread_mutex_unlock(&ahead->mutex);
 }
 
-npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_block *block, npyx_error *error) {
+npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block, npyx_error *error) {
     if (ahead->process != getpid())
         return npyx_fail(error, NPYX_INVALID, -1,
                          "cannot be read on by a child of the process that began to");
@@ -196,7 +196,7 @@ npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_block *block, npyx
     slot *wanted = &ahead->slots[index % NSLOTS];
     size_t nbytes = nbytes_of(ahead, index);
     int64_t off = off_of(ahead, index);
-    *block = (npyx_block){.bytes = wanted->bytes, .nbytes = nbytes, .result = wanted->result};
+    *block = (npyx_read_block){.bytes = wanted->bytes, .nbytes = nbytes, .result = wanted->result};
     if (!ahead->source->is_concurrent) {
         if (wanted->bytes == NULL)
             *error = ahead->error;

@@ -30,14 +30,14 @@ typedef struct npyx_read_ahead npyx_read_ahead;
 npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t nbytes, size_t block_nbytes,
                                        npyx_work work);
 
-typedef struct npyx_block {
+typedef struct npyx_read_block {
     const uint8_t *bytes; /* alive until the next call, as is the result */
     size_t nbytes;        /* block_nbytes, or what is left */
     const void *result;
-} npyx_block;
+} npyx_read_block;
 
 /* The next block, with the source's checks made. Not to be called behind the last one. */
-npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_block *block, npyx_error *error);
+npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block, npyx_error *error);
 
 /* Takes NULL. Waits for the other thread to end. In a child of the process that started it there is no such
  * thread: memory is given back, and _next fails. */

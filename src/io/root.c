@@ -50,8 +50,8 @@ static int open_by_kernel(int folder, const char *path, int flags) {
 /* ---- part by part ---- */
 
 enum {
-    MAX_LINKS = 40,  /* what the kernel follows, too */
-    MAX_TURNS = 400, /* of a walk; the kernel has no limit to `..` but that of a path's length */
+    ROOT_MAX_LINKS = 40, /* what the kernel follows, too */
+    MAX_TURNS = 400,     /* of a walk; the kernel has no limit to `..` but that of a path's length */
     TEXT_NBYTES = 2 * PATH_MAX
 };
 
@@ -61,14 +61,14 @@ enum { TURN = -2, ONWARD = -3 };
 
 /* Each pass goes through text from the root on. Its parts are opened one by one and never followed; a link
  * becomes its target in the text, and a `..` takes the folder before it away. */
-typedef struct walk {
+typedef struct root_walk {
     char text[TEXT_NBYTES];
     int nlinks;
     int flags;
     int folder;          /* reached so far */
     size_t previous_off; /* where in the text that folder's name is */
     bool has_previous;   /* else the folder is the root */
-} walk;
+} root_walk;
 
 /* A part of the text. */
 typedef struct part {
@@ -78,7 +78,7 @@ typedef struct part {
     bool is_folder; /* has a slash behind it */
 } part;
 
-static part part_at(const walk *w, size_t off) {
+static part part_at(const root_walk *w, size_t off) {
     part p = {.off = off + strspn(w->text + off, "/")};
     p.nbytes = strcspn(w->text + p.off, "/");
     const char *behind = w->text + p.off + p.nbytes;
@@ -87,46 +87,46 @@ static part part_at(const walk *w, size_t off) {
     return p;
 }
 
-static int fail(int errno_value) {
+static int root_fail(int errno_value) {
     errno = errno_value;
     return -1;
 }
 
-static int replace(walk *w, size_t off, size_t end, const char *bytes, size_t nbytes) {
+static int root_replace(root_walk *w, size_t off, size_t end, const char *bytes, size_t nbytes) {
     size_t left_nbytes = strlen(w->text + end) + 1;
     if (off + nbytes + left_nbytes > sizeof w->text)
-        return fail(ENAMETOOLONG);
+        return root_fail(ENAMETOOLONG);
     memmove(w->text + off + nbytes, w->text + end, left_nbytes);
     memcpy(w->text + off, bytes, nbytes);
     return TURN;
 }
 
-static int go_back(walk *w, part p) {
+static int go_back(root_walk *w, part p) {
     if (!w->has_previous)
-        return fail(EXDEV);
-    return replace(w, w->previous_off, p.off + p.nbytes, "", 0);
+        return root_fail(EXDEV);
+    return root_replace(w, w->previous_off, p.off + p.nbytes, "", 0);
 }
 
 /* link is the one that the part names. */
-static int follow(walk *w, part p, int link) {
+static int root_follow(root_walk *w, part p, int link) {
     char target[PATH_MAX];
     ssize_t n = readlinkat(link, "", target, sizeof target);
     if (n <= 0 || n == sizeof target)
-        return fail(n < 0 ? errno : n == 0 ? ENOENT : ENAMETOOLONG);
+        return root_fail(n < 0 ? errno : n == 0 ? ENOENT : ENAMETOOLONG);
     if (target[0] == '/')
-        return fail(EXDEV);
-    if (++w->nlinks > MAX_LINKS)
-        return fail(ELOOP);
-    return replace(w, p.off, p.off + p.nbytes, target, (size_t)n);
+        return root_fail(EXDEV);
+    if (++w->nlinks > ROOT_MAX_LINKS)
+        return root_fail(ELOOP);
+    return root_replace(w, p.off, p.off + p.nbytes, target, (size_t)n);
 }
 
 /* Opens what the walk was for. It was no link just now; should it be one, it is not followed. */
-static int open_last(walk *w, const char *name, bool is_folder) {
+static int open_last(root_walk *w, const char *name, bool is_folder) {
     int descriptor = openat(w->folder, name, w->flags | O_NOFOLLOW | (is_folder ? O_DIRECTORY : 0));
     return descriptor < 0 && errno == ELOOP ? TURN : descriptor;
 }
 
-static void enter(walk *w, int descriptor, part p) {
+static void root_enter(root_walk *w, int descriptor, part p) {
     if (w->has_previous)
         close(w->folder);
     w->folder = descriptor;
@@ -135,11 +135,11 @@ static void enter(walk *w, int descriptor, part p) {
 }
 
 /* Looks at what a part that is a name names, and goes in, or opens it if it is the last. */
-static int take_part(walk *w, part p) {
+static int take_part(root_walk *w, part p) {
     char name[NAME_MAX + 1];
     struct stat found;
     if (p.nbytes > NAME_MAX)
-        return fail(ENAMETOOLONG);
+        return root_fail(ENAMETOOLONG);
     memcpy(name, w->text + p.off, p.nbytes);
     name[p.nbytes] = '\0';
     int seen = openat(w->folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), result = -1;
@@ -148,11 +148,11 @@ static int take_part(walk *w, part p) {
     bool is_found = fstat(seen, &found) == 0;
     bool goes_on = !p.is_last || p.is_folder;
     if (is_found && S_ISLNK(found.st_mode) && (goes_on || (w->flags & O_NOFOLLOW) == 0)) {
-        result = follow(w, p, seen);
+        result = root_follow(w, p, seen);
     } else if (is_found && goes_on && !S_ISDIR(found.st_mode)) {
-        result = fail(ENOTDIR);
+        result = root_fail(ENOTDIR);
     } else if (is_found && !p.is_last) {
-        enter(w, seen, p);
+        root_enter(w, seen, p);
         return ONWARD;
     } else if (is_found && (w->flags & O_PATH) != 0) {
         return seen;
@@ -165,7 +165,7 @@ static int take_part(walk *w, part p) {
     return result;
 }
 
-static int pass(walk *w) {
+static int root_pass(root_walk *w) {
     for (size_t off = 0;;) {
         part p = part_at(w, off);
         bool is_dot = p.nbytes == 0 || (p.nbytes == 1 && w->text[p.off] == '.');
@@ -183,22 +183,22 @@ static int pass(walk *w) {
 }
 
 static int open_by_parts(int folder, const char *path, int flags) {
-    walk w = {.flags = flags};
+    root_walk w = {.flags = flags};
     size_t nbytes = strlen(path);
     if (nbytes >= PATH_MAX)
-        return fail(ENAMETOOLONG);
+        return root_fail(ENAMETOOLONG);
     memcpy(w.text, path, nbytes + 1);
     for (int i = 0; i < MAX_TURNS; i++) {
         w.folder = folder;
         w.has_previous = false;
-        int result = pass(&w), errno_value = errno;
+        int result = root_pass(&w), errno_value = errno;
         if (w.has_previous)
             close(w.folder);
         errno = errno_value;
         if (result != TURN)
             return result;
     }
-    return fail(ELOOP);
+    return root_fail(ELOOP);
 }
 
 /* ---- either way ---- */
@@ -216,12 +216,12 @@ static const char *below(const npyx_root *root, const char *path) {
 
 int npyx_root_open_below(const npyx_root *root, const char *path, int flags) {
     if (root->descriptor < 0)
-        return fail(EACCES);
+        return root_fail(EACCES);
     if (path[0] == '\0')
-        return fail(ENOENT);
+        return root_fail(ENOENT);
     path = below(root, path);
     if (path == NULL)
-        return fail(EXDEV);
+        return root_fail(EXDEV);
     if (!root->walks) {
         int descriptor = open_by_kernel(root->descriptor, path, flags);
         /* EPERM is also what some sandboxes say to calls that they do not know */

@@ -10,7 +10,7 @@
 enum { BUFFER_NBYTES = 1 << 18 };
 
 /* No call writes more, so that a long write can be interrupted. */
-enum { PIECE_NBYTES = 1 << 23 };
+enum { SINK_PIECE_NBYTES = 1 << 23 };
 
 typedef struct file_sink {
     npyx_sink base;
@@ -30,8 +30,8 @@ static npyx_status fail_write(npyx_error *error, int errno_value, int64_t off) {
 static npyx_status write_at(const file_sink *file, int64_t off, const uint8_t *bytes, size_t nbytes,
                             npyx_error *error) {
     while (nbytes > 0) {
-        ssize_t n =
-            pwrite(file->descriptor, bytes, nbytes < PIECE_NBYTES ? nbytes : PIECE_NBYTES, (off_t)off);
+        ssize_t n = pwrite(file->descriptor, bytes, nbytes < SINK_PIECE_NBYTES ? nbytes : SINK_PIECE_NBYTES,
+                           (off_t)off);
         if (n < 0 && errno != EINTR)
             return fail_write(error, errno, off);
         if (n == 0)
@@ -95,13 +95,14 @@ static npyx_status file_rewrite(npyx_sink *sink, int64_t off, const void *bytes,
     return status;
 }
 
-static npyx_status file_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error) {
+static npyx_status sink_file_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes,
+                                  npyx_error *error) {
     const file_sink *file = (file_sink *)sink;
     size_t file_nbytes = in_file(file, off, nbytes), done_nbytes = 0;
     while (done_nbytes < file_nbytes) {
         size_t piece_nbytes = file_nbytes - done_nbytes;
         ssize_t n = pread(file->descriptor, (char *)bytes + done_nbytes,
-                          piece_nbytes < PIECE_NBYTES ? piece_nbytes : PIECE_NBYTES,
+                          piece_nbytes < SINK_PIECE_NBYTES ? piece_nbytes : SINK_PIECE_NBYTES,
                           (off_t)(off + (int64_t)done_nbytes));
         if (n < 0 && errno != EINTR)
             return npyx_fail_errno(error, errno, "cannot be read back");
@@ -149,19 +150,19 @@ static npyx_status file_flush(npyx_sink *sink, npyx_error *error) {
     return status == NPYX_OK && file->may_have_tail ? shorten(file, file->file_nbytes, error) : status;
 }
 
-static void file_close(npyx_sink *sink) {
+static void sink_file_close(npyx_sink *sink) {
     npyx_free(sink->host, sink);
 }
 
-static const npyx_sink_ops file_ops = {file_append, file_rewrite, file_read,
-                                       file_cut,    file_flush,   file_close};
+static const npyx_sink_ops sink_file_ops = {file_append, file_rewrite, sink_file_read,
+                                            file_cut,    file_flush,   sink_file_close};
 
 npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
                                 npyx_error *error) {
     file_sink *file = npyx_alloc(host, sizeof *file);
     if (file == NULL)
         return npyx_fail_nomem(error);
-    file->base = (npyx_sink){.ops = &file_ops, .host = host, .nbytes = nbytes};
+    file->base = (npyx_sink){.ops = &sink_file_ops, .host = host, .nbytes = nbytes};
     file->descriptor = descriptor;
     file->may_have_tail = true;
     file->file_nbytes = file->first_nbytes = nbytes;

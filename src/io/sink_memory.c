@@ -31,7 +31,8 @@ static npyx_status memory_rewrite(npyx_sink *sink, int64_t off, const void *byte
     return NPYX_OK;
 }
 
-static npyx_status memory_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error) {
+static npyx_status sink_memory_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes,
+                                    npyx_error *error) {
     (void)error;
     memcpy(bytes, at((memory_sink *)sink, off), nbytes);
     return NPYX_OK;
@@ -51,19 +52,20 @@ static npyx_status memory_flush(npyx_sink *sink, npyx_error *error) {
     return NPYX_OK;
 }
 
-static void memory_close(npyx_sink *sink) {
+static void sink_memory_close(npyx_sink *sink) {
     npyx_free(sink->host, sink);
 }
 
-static const npyx_sink_ops memory_ops = {memory_append, memory_rewrite, memory_read,
-                                         memory_cut,    memory_flush,   memory_close};
+static const npyx_sink_ops sink_memory_ops = {memory_append, memory_rewrite, sink_memory_read,
+                                              memory_cut,    memory_flush,   sink_memory_close};
 
 npyx_status npyx_sink_open_memory(npyx_buffer *buffer, npyx_sink **sink, npyx_error *error) {
     memory_sink *memory = npyx_alloc(buffer->host, sizeof *memory);
     if (memory == NULL)
         return npyx_fail_nomem(error);
-    *memory = (memory_sink){
-        .base = {.ops = &memory_ops, .host = buffer->host}, .buffer = buffer, .start_nbytes = buffer->nbytes};
+    *memory = (memory_sink){.base = {.ops = &sink_memory_ops, .host = buffer->host},
+                            .buffer = buffer,
+                            .start_nbytes = buffer->nbytes};
     *sink = &memory->base;
     return NPYX_OK;
 }

@@ -13,7 +13,7 @@
 enum { CHECKED_NBYTES = 1 << 20 };
 
 /* A longer read is made of several, so that it can be interrupted. */
-enum { PIECE_NBYTES = 1 << 23 };
+enum { SOURCE_PIECE_NBYTES = 1 << 23 };
 
 typedef struct file_source {
     npyx_source base;
@@ -59,13 +59,14 @@ static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_err
                      off, file->base.nbytes);
 }
 
-static npyx_status file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
-                             size_t *read_nbytes, npyx_error *error) {
+static npyx_status source_file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                                    size_t *read_nbytes, npyx_error *error) {
     file_source *file = (file_source *)source;
     npyx_counters *counters = &source->host->counters;
     size_t done_nbytes = 0;
     while (done_nbytes < nbytes) {
-        size_t piece_nbytes = nbytes - done_nbytes < PIECE_NBYTES ? nbytes - done_nbytes : PIECE_NBYTES;
+        size_t piece_nbytes =
+            nbytes - done_nbytes < SOURCE_PIECE_NBYTES ? nbytes - done_nbytes : SOURCE_PIECE_NBYTES;
         ssize_t n = pread(file->descriptor, (char *)bytes + done_nbytes, piece_nbytes,
                           (off_t)(off + (int64_t)done_nbytes));
         counters->read_calls++;
@@ -132,7 +133,7 @@ static void file_map(file_source *file) {
         file->map = map;
 }
 
-static void file_close(npyx_source *source) {
+static void source_file_close(npyx_source *source) {
     const file_source *file = (const file_source *)source;
     if (file->map != NULL)
         munmap(file->map, (size_t)source->nbytes);
@@ -149,15 +150,15 @@ static bool file_is_fresh(const npyx_source *source) {
     return age_seconds < FRESH_SECONDS && age_seconds > -FRESH_SECONDS;
 }
 
-static const npyx_source_ops file_ops = {.read = file_read,
-                                         .borrow = file_borrow,
-                                         .close = file_close,
-                                         .read_aside = file_read_aside,
-                                         .account = file_account,
-                                         .check = file_check,
-                                         .is_fresh = file_is_fresh};
+static const npyx_source_ops source_file_ops = {.read = source_file_read,
+                                                .borrow = file_borrow,
+                                                .close = source_file_close,
+                                                .read_aside = file_read_aside,
+                                                .account = file_account,
+                                                .check = file_check,
+                                                .is_fresh = file_is_fresh};
 
-static npyx_status fail_open(const npyx_host *host, npyx_error *error, int errno_value) {
+static npyx_status source_fail_open(const npyx_host *host, npyx_error *error, int errno_value) {
     if (errno_value == ENOENT || errno_value == ENOTDIR)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
     return npyx_path_fail(host, error, errno_value, "cannot be opened");
@@ -175,7 +176,7 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
     if (file == NULL)
         return npyx_fail_nomem(error);
     file->base =
-        (npyx_source){.ops = &file_ops, .host = host, .nbytes = found.st_size, .is_concurrent = true};
+        (npyx_source){.ops = &source_file_ops, .host = host, .nbytes = found.st_size, .is_concurrent = true};
     file->descriptor = descriptor;
     file->mtime = found.st_mtim;
     if (host->maps_files)
@@ -191,7 +192,7 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
                                   npyx_file_info *info, npyx_error *error) {
     struct stat found;
     if (npyx_path_stat(host, path, &found) != 0)
-        return fail_open(host, error, errno);
+        return source_fail_open(host, error, errno);
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
     npyx_status status = npyx_file_check_regular(&found, error);
     if (status != NPYX_OK)
@@ -199,7 +200,7 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
     /* O_NONBLOCK, O_NOCTTY: it may have become something else in between */
     int descriptor = npyx_path_open(host, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)
-        return fail_open(host, error, errno);
+        return source_fail_open(host, error, errno);
     status = adopt_descriptor(host, descriptor, source, info, error);
     if (status != NPYX_OK)
         close(descriptor);

@@ -8,8 +8,8 @@ typedef struct memory_source {
     void *held; /* the same, when they are the source's own; NULL: borrowed */
 } memory_source;
 
-static npyx_status memory_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
-                               size_t *read_nbytes, npyx_error *error) {
+static npyx_status source_memory_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                                      size_t *read_nbytes, npyx_error *error) {
     (void)error;
     memcpy(bytes, ((memory_source *)source)->bytes + off, nbytes);
     *read_nbytes = nbytes;
@@ -24,20 +24,20 @@ static npyx_status memory_borrow(npyx_source *source, int64_t off, size_t nbytes
     return NPYX_OK;
 }
 
-static void memory_close(npyx_source *source) {
+static void source_memory_close(npyx_source *source) {
     npyx_free(source->host, ((memory_source *)source)->held);
     npyx_free(source->host, source);
 }
 
-static const npyx_source_ops memory_ops = {
-    .read = memory_read, .borrow = memory_borrow, .close = memory_close};
+static const npyx_source_ops source_memory_ops = {
+    .read = source_memory_read, .borrow = memory_borrow, .close = source_memory_close};
 
 npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
                                     npyx_error *error) {
     memory_source *memory = npyx_alloc_zeroed(host, sizeof *memory);
     if (memory == NULL)
         return npyx_fail_nomem(error);
-    memory->base = (npyx_source){.ops = &memory_ops, .host = host, .nbytes = (int64_t)nbytes};
+    memory->base = (npyx_source){.ops = &source_memory_ops, .host = host, .nbytes = (int64_t)nbytes};
     memory->bytes = nbytes == 0 ? (const uint8_t *)"" : bytes; /* SQLite gives NULL for an empty BLOB */
     *source = &memory->base;
     return NPYX_OK;

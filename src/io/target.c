@@ -35,7 +35,7 @@ typedef struct npyx_target_file {
 
 /* ---- opening ---- */
 
-static npyx_status open_folder(npyx_target_file *file, const char *path, npyx_error *error) {
+static npyx_status target_open_folder(npyx_target_file *file, const char *path, npyx_error *error) {
     npyx_status status = npyx_target_resolve(file->host, path, &file->folder_path, &file->name, error);
     if (status != NPYX_OK)
         return status;
@@ -64,7 +64,7 @@ static npyx_status take_permissions(const npyx_target_file *file, const struct s
     return NPYX_OK;
 }
 
-static npyx_status make_file(npyx_target_file *file, bool uses_names, npyx_error *error) {
+static npyx_status target_make_file(npyx_target_file *file, bool uses_names, npyx_error *error) {
     npyx_status status =
         uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, &file->descriptor, error);
     if (status == NPYX_DONE)
@@ -187,7 +187,7 @@ static npyx_status open_new(npyx_target *target, bool uses_names, npyx_error *er
         close(seen);
     }
     if (status == NPYX_OK)
-        status = make_file(file, uses_names, error);
+        status = target_make_file(file, uses_names, error);
     return status == NPYX_OK && target->has_info ? take_permissions(file, &found, error) : status;
 }
 
@@ -216,13 +216,14 @@ static npyx_status open_copy(npyx_target *target, bool uses_names, npyx_error *e
     struct stat found;
     npyx_status status = hold_file(target, &file->replaced, &found, error);
     if (status == NPYX_OK)
-        status = make_file(file, uses_names, error);
+        status = target_make_file(file, uses_names, error);
     return status == NPYX_OK ? take_permissions(file, &found, error) : status;
 }
 
-static npyx_status open_file(npyx_target *target, const char *path, bool uses_names, npyx_error *error) {
+static npyx_status target_open_file(npyx_target *target, const char *path, bool uses_names,
+                                    npyx_error *error) {
     npyx_target_file *file = target->file;
-    npyx_status status = open_folder(file, path, error);
+    npyx_status status = target_open_folder(file, path, error);
     if (status != NPYX_OK)
         return status;
     npyx_target_sweep(file->folder, file->name);
@@ -384,7 +385,7 @@ npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_targe
         return npyx_fail_nomem(error);
     *target->file = (npyx_target_file){
         .host = host, .kind = kind, .process = getpid(), .folder = -1, .descriptor = -1, .replaced = -1};
-    npyx_status status = open_file(target, path, uses_names, error);
+    npyx_status status = target_open_file(target, path, uses_names, error);
     if (status != NPYX_OK)
         npyx_target_abandon(target);
     return status;

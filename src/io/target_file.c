@@ -19,7 +19,7 @@
 /* ---- paths ---- */
 
 /* What the kernel follows, too. */
-enum { MAX_LINKS = 40 };
+enum { TARGET_FILE_MAX_LINKS = 40 };
 
 /* How many bytes of a path belong to its folder, the last slash included. */
 static size_t folder_nbytes(const char *path) {
@@ -28,7 +28,7 @@ static size_t folder_nbytes(const char *path) {
 }
 
 /* Follows the link that the path is, if it is one. */
-static npyx_status follow(npyx_buffer *path, bool *is_link, npyx_error *error) {
+static npyx_status target_file_follow(npyx_buffer *path, bool *is_link, npyx_error *error) {
     static const char what[] = "cannot be opened for writing";
     const npyx_host *host = path->host;
     char target[PATH_MAX];
@@ -71,8 +71,9 @@ npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder
     npyx_status status = npyx_buffer_check(&followed, error);
     bool is_link = true;
     for (int nlinks = 0; status == NPYX_OK && is_link; nlinks++) {
-        status = nlinks > MAX_LINKS ? npyx_fail_errno(error, ELOOP, "cannot be opened for writing")
-                                    : follow(&followed, &is_link, error);
+        status = nlinks > TARGET_FILE_MAX_LINKS
+                     ? npyx_fail_errno(error, ELOOP, "cannot be opened for writing")
+                     : target_file_follow(&followed, &is_link, error);
     }
     if (status == NPYX_OK)
         status = split(host, followed.bytes, folder, name, error);
@@ -160,7 +161,7 @@ npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *e
 }
 
 /* Makes a file of that name. NPYX_DONE: there is one, or it was swept away before it was locked. */
-static npyx_status make_file(int folder, const char *beside, int *descriptor, npyx_error *error) {
+static npyx_status target_file_make_file(int folder, const char *beside, int *descriptor, npyx_error *error) {
     *descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (*descriptor < 0)
         return errno == EEXIST ? NPYX_DONE : fail_make(error, errno);
@@ -175,12 +176,12 @@ static npyx_status make_file(int folder, const char *beside, int *descriptor, np
 npyx_status npyx_target_make_named(int folder, const char *name, int *descriptor,
                                    char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
     npyx_target_name(name, 1, beside);
-    npyx_status status = make_file(folder, beside, descriptor, error);
+    npyx_status status = target_file_make_file(folder, beside, descriptor, error);
     if (status == NPYX_DONE) /* of a writer who lives, or did */
         npyx_target_sweep_files(folder, name);
     for (int i = 1; status == NPYX_DONE && i <= NPYX_TARGET_NNAMES; i++) {
         npyx_target_name(name, i, beside);
-        status = make_file(folder, beside, descriptor, error);
+        status = target_file_make_file(folder, beside, descriptor, error);
     }
     return status == NPYX_DONE ? fail_make(error, EEXIST) : status;
 }

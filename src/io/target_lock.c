@@ -73,7 +73,7 @@ void npyx_target_sweep(int folder, const char *name) {
 
 /* Opens the lock's file, or makes it. Where locks are kept by a server (NFS) an exclusive one needs a file
  * that is open for writing; one that another user's crash has left may be open for reading alone. */
-static int open_file(int folder, const char *beside, bool *is_new) {
+static int lock_open_file(int folder, const char *beside, bool *is_new) {
     int descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | LOOKING, 0666);
     *is_new = descriptor >= 0;
     if (descriptor >= 0 || errno != EEXIST)
@@ -82,7 +82,7 @@ static int open_file(int folder, const char *beside, bool *is_new) {
     return descriptor >= 0 || errno != EACCES ? descriptor : openat(folder, beside, O_RDONLY | LOOKING);
 }
 
-static npyx_status fail_open(npyx_error *error, int errno_value) {
+static npyx_status lock_fail_open(npyx_error *error, int errno_value) {
     if (errno_value == EACCES || errno_value == EPERM || errno_value == EROFS)
         npyx_error_set(error, NPYX_IO, -1, "cannot be written in its folder (%s)", strerror(errno_value));
     else
@@ -96,10 +96,10 @@ static npyx_status try_once(npyx_target_lock *lock, int folder, const char *name
     char beside[NPYX_TARGET_NAME_NBYTES];
     bool is_new;
     npyx_target_name(name, 0, beside);
-    int descriptor = open_file(folder, beside, &is_new);
+    int descriptor = lock_open_file(folder, beside, &is_new);
     *is_free = false;
     if (descriptor < 0)
-        return errno == ENOENT ? NPYX_OK : fail_open(error, errno);
+        return errno == ENOENT ? NPYX_OK : lock_fail_open(error, errno);
     bool is_locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
     *is_free = is_locked || errno != EWOULDBLOCK; /* other reasons: there are no locks here */
     /* whoever held it may have removed its file by now */

@@ -10,7 +10,7 @@
 #include "element.h"
 #include "text/number_text.h"
 
-static bool is_number(npyx_type type) {
+static bool convert_is_number(npyx_type type) {
     return type <= NPYX_C32;
 }
 
@@ -18,7 +18,7 @@ static bool is_complex(npyx_type type) {
     return npyx_block_part(type) != type;
 }
 
-static bool is_swapped(const npyx_dtype *dtype) {
+static bool convert_is_swapped(const npyx_dtype *dtype) {
     return npyx_types[dtype->type].swap_nbytes > 1 && dtype->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN;
 }
 
@@ -31,7 +31,7 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
     char from_name[NAME_NBYTES], to_name[NAME_NBYTES];
     npyx_dtype_write_name(from, from_name, NAME_NBYTES);
     npyx_dtype_write_name(to, to_name, NAME_NBYTES);
-    if (!is_number(from->type) || !is_number(to->type))
+    if (!convert_is_number(from->type) || !convert_is_number(to->type))
         return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s", from_name, to_name);
     if (is_complex(from->type) && !is_complex(to->type))
         return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s, which has no imaginary part",
@@ -85,8 +85,8 @@ static void choose_recast(pipeline *line) {
 
 static pipeline choose_pipeline(const npyx_dtype *from, const npyx_dtype *to) {
     pipeline line = {.from = npyx_block_part(from->type), .to = npyx_block_part(to->type)};
-    line.swaps_in = is_swapped(from);
-    line.swaps_out = is_swapped(to);
+    line.swaps_in = convert_is_swapped(from);
+    line.swaps_out = convert_is_swapped(to);
     line.parts_per_item = is_complex(from->type) ? 2 : 1;
     line.spreads = is_complex(to->type) && !is_complex(from->type);
     bool is_float = line.to == NPYX_F4 || line.to == NPYX_F8;

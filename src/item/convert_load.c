@@ -134,7 +134,7 @@ npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
     }
 
 /* Up to 64 bits to the 53 that a double has: what is cut leaves its mark on the lowest. */
-static inline uint64_t round_to_odd(uint64_t bits) {
+static inline uint64_t convert_round_to_odd(uint64_t bits) {
     uint64_t odd = (bits & ~(uint64_t)0x7ff) | (uint64_t)((bits & 0x7ff) != 0) << 11;
     return bits >> 53 != 0 ? odd : bits;
 }
@@ -144,7 +144,7 @@ static inline uint64_t magnitude_of(int64_t value) {
 }
 
 static double odd_f64_of_i64(int64_t value) {
-    double magnitude = (double)round_to_odd(magnitude_of(value));
+    double magnitude = (double)convert_round_to_odd(magnitude_of(value));
     return value < 0 ? -magnitude : magnitude;
 }
 
@@ -165,7 +165,7 @@ static npyx_x87 x87_of_f64(double value) {
 }
 
 RECASTER(recast_i64_f64, int64_t, i64, f64, odd_f64_of_i64(x))
-RECASTER(recast_u64_f64, uint64_t, u64, f64, (double)round_to_odd(x))
+RECASTER(recast_u64_f64, uint64_t, u64, f64, (double)convert_round_to_odd(x))
 X87_RECASTER(recast_i64_x87, int64_t, i64, x87_of_integer(magnitude_of(x), x < 0))
 X87_RECASTER(recast_u64_x87, uint64_t, u64, x87_of_integer(x, false))
 X87_RECASTER(recast_f64_x87, double, f64, x87_of_f64(x))
@@ -185,7 +185,7 @@ static bool round_x87(npyx_block *block, bool to_odd) {
         bool is_finite = (x.sign_exponent & 0x7fff) != 0x7fff;
         /* NaN must not become infinity by losing its lowest bits. Doubles below the normal ones may be
          * rounded to nearest: they are nothing to a narrower format. */
-        uint64_t significand = is_finite && to_odd ? round_to_odd(x.significand) : x.significand;
+        uint64_t significand = is_finite && to_odd ? convert_round_to_odd(x.significand) : x.significand;
         double value = npyx_x87_to_f64(significand, x.sign_exponent);
         fits &= !(is_finite && isinf(value));
         block->f64[i] = value;

@@ -73,8 +73,8 @@ static size_t bytes_nbytes(const npyx_dtype *dtype, const uint8_t *item) {
     return nbytes;
 }
 
-static npyx_status append_text(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
-                               npyx_error *error) {
+static npyx_status element_append_text(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
+                                       npyx_error *error) {
     int64_t ncharacters = dtype->itemsize / 4;
     while (ncharacters > 0 && npyx_load_u32(item + 4 * (ncharacters - 1), false) == 0)
         ncharacters--;
@@ -127,7 +127,7 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
         return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
                             "a Python object, which is a pickle, is never read");
     case 'U':
-        status = append_text(dtype, item, scratch, error);
+        status = element_append_text(dtype, item, scratch, error);
         if (status == NPYX_OK)
             status = npyx_buffer_check(scratch, error);
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, scratch->nbytes);

@@ -6,8 +6,8 @@
 #include "text/narrow_float.h"
 #include "text/number_text.h"
 
-static npyx_status append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape, const uint8_t *items,
-                               npyx_buffer *out, npyx_error *error);
+static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
+                                       const uint8_t *items, npyx_buffer *out, npyx_error *error);
 
 /* Items a list writes before it asks for more room. */
 enum { RUN_NELEM = 64 };
@@ -24,16 +24,17 @@ static size_t text_f64(double value, char *out) {
 /* Narrow floats have as few digits as their own width needs, with which a fraction reads back as the same
  * float. From 2^precision on all of them are whole, and fewer digits would be another number in a wider
  * dtype: these have float64's. */
-static bool is_whole(float value, int precision_nbits) {
+static bool element_is_whole(float value, int precision_nbits) {
     return fabsf(value) >= (float)((uint64_t)1 << precision_nbits);
 }
 
 static size_t text_f32(float value, char *out) {
-    return isfinite(value) && !is_whole(value, 24) ? npyx_text_f32(value, out) : text_f64((double)value, out);
+    return isfinite(value) && !element_is_whole(value, 24) ? npyx_text_f32(value, out)
+                                                           : text_f64((double)value, out);
 }
 
 static size_t text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
-    return isfinite(value) && !is_whole(value, precision_nbits)
+    return isfinite(value) && !element_is_whole(value, precision_nbits)
                ? npyx_text_narrow(value, precision_nbits, min_exponent, out)
                : text_f64((double)value, out);
 }
@@ -106,7 +107,7 @@ static void append_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
     }
 }
 
-static bool is_number(const npyx_dtype *dtype) {
+static bool element_is_number(const npyx_dtype *dtype) {
     switch (npyx_dtype_kind(dtype)) {
     case 'b':
     case 'i':
@@ -147,7 +148,7 @@ static npyx_status append_complex(const npyx_dtype *dtype, const uint8_t *item, 
                                           : NPYX_F16;
     part.itemsize = dtype->itemsize / 2;
     static const int64_t two[1] = {2};
-    return append_json(&part, 1, two, item, out, error);
+    return element_append_json(&part, 1, two, item, out, error);
 }
 
 static npyx_status append_struct(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
@@ -194,10 +195,10 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
 }
 
 /* A list of nelem items without its brackets. */
-static npyx_status append_items(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, npyx_buffer *out,
-                                npyx_error *error) {
+static npyx_status element_append_items(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem,
+                                        npyx_buffer *out, npyx_error *error) {
     npyx_status status = NPYX_OK;
-    bool numbers = is_number(dtype);
+    bool numbers = element_is_number(dtype);
     int64_t step = numbers ? RUN_NELEM : 1;
     for (int64_t i = 0; i < nelem && status == NPYX_OK; i += step) {
         int64_t run_nelem = nelem - i < step ? nelem - i : step;
@@ -216,14 +217,14 @@ static npyx_status append_items(const npyx_dtype *dtype, const uint8_t *item, in
     return status;
 }
 
-static npyx_status append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape, const uint8_t *items,
-                               npyx_buffer *out, npyx_error *error) {
+static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
+                                       const uint8_t *items, npyx_buffer *out, npyx_error *error) {
     if (ndim == 0)
-        return append_items(dtype, items, 1, out, error);
+        return element_append_items(dtype, items, 1, out, error);
     npyx_status status = NPYX_OK;
     npyx_buffer_append_char(out, '[');
     if (ndim == 1) {
-        status = append_items(dtype, items, shape[0], out, error);
+        status = element_append_items(dtype, items, shape[0], out, error);
     } else {
         int64_t inner_nbytes = dtype->itemsize;
         for (int axis = 1; axis < ndim && inner_nbytes > 0; axis++)
@@ -245,15 +246,15 @@ static npyx_status append_json(const npyx_dtype *dtype, int ndim, const int64_t 
 enum { EMPTY_JSON_NBYTES = 1 << 20 };
 
 /* Sums and products of lengths that stop at a number beyond every limit. */
-static const int64_t ENDLESS = INT64_MAX / 4;
+static const int64_t ELEMENT_ENDLESS = INT64_MAX / 4;
 
 static int64_t add_lengths(int64_t a, int64_t b) {
-    return a + b < ENDLESS ? a + b : ENDLESS;
+    return a + b < ELEMENT_ENDLESS ? a + b : ELEMENT_ENDLESS;
 }
 
 static int64_t multiply_lengths(int64_t a, int64_t b) {
     int64_t product;
-    return npyx_multiply_i64(a, b, &product) && product < ENDLESS ? product : ENDLESS;
+    return npyx_multiply_i64(a, b, &product) && product < ELEMENT_ENDLESS ? product : ELEMENT_ENDLESS;
 }
 
 /* The least that a list of lists, of items that take item_nbytes each, can be. */
@@ -287,7 +288,7 @@ npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const in
         out->status = NPYX_TOOBIG; /* known before anything is built */
         return NPYX_OK;
     }
-    return append_json(dtype, ndim, shape, items, out, error);
+    return element_append_json(dtype, ndim, shape, items, out, error);
 }
 
 npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,

@@ -15,7 +15,7 @@ static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, in
                                 uint8_t *items, npyx_error *error);
 
 /* The places of lists on the way to a fault, from the outermost: `[2, 0]: ` before the message. */
-static npyx_status place(npyx_error *error, npyx_status status, int64_t index) {
+static npyx_status encode_place(npyx_error *error, npyx_status status, int64_t index) {
     if (error != NULL && error->message[0] == '[') { /* made by the list within */
         char within[NPYX_MESSAGE_NBYTES];
         memcpy(within, error->message + 1, sizeof within - 1);
@@ -123,7 +123,7 @@ static npyx_status encode_fields(npyx_json_reader *r, const npyx_dtype *dtype, u
 
 /* The field of that name, -1 when there is none. Most objects name the fields in order: the search begins at
  * first, where the next one is to be expected. */
-static int find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes) {
+static int encode_find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes) {
     for (int n = 0; n < dtype->nfields; n++) {
         int i = (first + n) % dtype->nfields;
         const npyx_field *field = &dtype->fields[i];
@@ -148,7 +148,7 @@ static npyx_status encode_members(npyx_json_reader *r, const npyx_dtype *dtype, 
             return status;
         const char *name = r->string;
         size_t name_nbytes = r->string_nbytes;
-        int i = find_field(dtype, next, name, name_nbytes);
+        int i = encode_find_field(dtype, next, name, name_nbytes);
         if (i < 0)
             return fail_name("there is no", name, name_nbytes, error);
         if (is_set[i])
@@ -237,7 +237,7 @@ static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, in
             return status;
         status = encode_lists(r, dtype, ndim - 1, shape + 1, items, error);
         if (status != NPYX_OK)
-            return place(error, status, i);
+            return encode_place(error, status, i);
     }
 }
 

@@ -143,7 +143,7 @@ static npyx_status measure_list(measuring *m, int depth, bool has_list_items) {
 }
 
 /* Axes behind an empty one were never seen; items are at most as many as the text has bytes. */
-static void finish(npyx_json_form *form) {
+static void measure_finish(npyx_json_form *form) {
     form->nelem = 1;
     for (int axis = 0; axis < form->ndim; axis++) {
         if (form->shape[axis] < 0)
@@ -168,7 +168,7 @@ npyx_status npyx_json_measure(npyx_host *host, const char *text, size_t nbytes, 
     if (status == NPYX_OK)
         status = npyx_json_next(&m.reader, error); /* nothing follows */
     npyx_json_clear(&m.reader);
-    finish(form);
+    measure_finish(form);
     return status;
 }
 

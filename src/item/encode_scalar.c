@@ -27,18 +27,18 @@ static npyx_status refuse_number(const npyx_dtype *dtype, const npyx_number *num
 }
 
 /* The beginning of a text, in quotes. */
-enum { SHOWN_NBYTES = 48 };
-static void show_text(const char *text, size_t nbytes, char shown[SHOWN_NBYTES + 8]) {
-    size_t shown_nbytes = nbytes < SHOWN_NBYTES ? nbytes : SHOWN_NBYTES;
+enum { SCALAR_SHOWN_NBYTES = 48 };
+static void show_text(const char *text, size_t nbytes, char shown[SCALAR_SHOWN_NBYTES + 8]) {
+    size_t shown_nbytes = nbytes < SCALAR_SHOWN_NBYTES ? nbytes : SCALAR_SHOWN_NBYTES;
     while (shown_nbytes < nbytes && shown_nbytes > 0 && ((unsigned char)text[shown_nbytes] & 0xc0) == 0x80)
         shown_nbytes--; /* not inside a character */
-    snprintf(shown, SHOWN_NBYTES + 8, "'%.*s%s'", (int)shown_nbytes, text,
+    snprintf(shown, SCALAR_SHOWN_NBYTES + 8, "'%.*s%s'", (int)shown_nbytes, text,
              shown_nbytes < nbytes ? "..." : "");
 }
 
 static npyx_status refuse_text(const npyx_dtype *dtype, const char *text, size_t nbytes, const char *why,
                                npyx_error *error) {
-    char shown[SHOWN_NBYTES + 8];
+    char shown[SCALAR_SHOWN_NBYTES + 8];
     show_text(text, nbytes, shown);
     return npyx_encode_refuse(dtype, shown, why, error);
 }
@@ -267,7 +267,7 @@ static npyx_status encode_date_text(const npyx_dtype *dtype, const char *text, s
 
 npyx_status npyx_encode_text(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
                              npyx_error *error) {
-    char shown[SHOWN_NBYTES + 8];
+    char shown[SCALAR_SHOWN_NBYTES + 8];
     switch (dtype->type) {
     case NPYX_TEXT: return encode_characters(dtype, text, nbytes, item, error);
     case NPYX_BYTES:

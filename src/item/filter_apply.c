@@ -38,7 +38,8 @@ static bool is_in_place(const npyx_filter *filter) {
 }
 
 /* Loads at most 64 items, or one part of each, as doubles. */
-static void load_reals(const npyx_filter *filter, const uint8_t *items, int64_t nelem, npyx_block *block) {
+static void filter_load_reals(const npyx_filter *filter, const uint8_t *items, int64_t nelem,
+                              npyx_block *block) {
     npyx_type type = npyx_block_part(filter->dtype->type);
     size_t item_nbytes = (size_t)filter->dtype->itemsize;
     size_t part_nbytes = npyx_types[type].itemsize;
@@ -59,7 +60,7 @@ static void load_group(const npyx_filter *filter, const uint8_t *items, int64_t 
     if (is_in_place(filter)) {
         memcpy(out->bytes, items, (size_t)(nelem * dtype->itemsize));
     } else if (!filter->is_by_pattern) {
-        load_reals(filter, items, nelem, &out->block);
+        filter_load_reals(filter, items, nelem, &out->block);
     } else if (dtype->itemsize == 2) {
         for (int64_t i = 0; i < nelem; i++)
             out->u16[i] = npyx_load_u16(items + 2 * i, is_big_endian);

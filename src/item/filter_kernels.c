@@ -114,7 +114,7 @@ static float greatest_f32_to(double value) {
     PATTERN_KERNEL(run_64_##suffix, target, 64, vector_nbytes)                                               \
     FLOAT_KERNEL(run_f4_##suffix, target, float, 32, least_f32_from, greatest_f32_to, vector_nbytes)         \
     FLOAT_KERNEL(run_f8_##suffix, target, double, 64, SAME, SAME, vector_nbytes)                             \
-    static npyx_filter_kernel *const kernels_##suffix[NPYX_NLANES] =                                         \
+    static npyx_filter_kernel *const filter_kernels_##suffix[NPYX_NLANES] =                                  \
         {[NPYX_LANE_8] = run_8_##suffix,   [NPYX_LANE_16] = run_16_##suffix,                                 \
          [NPYX_LANE_32] = run_32_##suffix, [NPYX_LANE_64] = run_64_##suffix,                                 \
          [NPYX_LANE_F4] = run_f4_##suffix, [NPYX_LANE_F8] = run_f8_##suffix};
@@ -122,17 +122,17 @@ static float greatest_f32_to(double value) {
 KERNELS(portable, , 16)
 
 npyx_filter_kernel *npyx_filter_kernel_portable(npyx_lane lane) {
-    return kernels_portable[lane];
+    return filter_kernels_portable[lane];
 }
 
 #if defined(__x86_64__) || defined(__i386__)
 KERNELS(avx2, __attribute__((target("avx2"))), 32)
 
 npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane) {
-    return __builtin_cpu_supports("avx2") ? kernels_avx2[lane] : kernels_portable[lane];
+    return __builtin_cpu_supports("avx2") ? filter_kernels_avx2[lane] : filter_kernels_portable[lane];
 }
 #else
 npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane) {
-    return kernels_portable[lane];
+    return filter_kernels_portable[lane];
 }
 #endif

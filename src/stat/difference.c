@@ -17,7 +17,7 @@ typedef struct side {
     int64_t nelem;
 } side;
 
-typedef struct walk {
+typedef struct difference_walk {
     side sides[2];
     npyx_comparability comparability;
     npyx_difference_kernel *kernel; /* NULL: none takes the items as they lie */
@@ -28,9 +28,9 @@ typedef struct walk {
     int64_t position;               /* of the next item */
     int64_t first_at;
     bool stops_early;
-    npyx_tally tally;
+    npyx_difference_tally tally;
     npyx_chunk chunks[2];
-} walk;
+} difference_walk;
 
 npyx_comparability npyx_difference_check(const npyx_dtype *a, const npyx_dtype *b) {
     if (a->type <= NPYX_C32 && b->type <= NPYX_C32)
@@ -79,7 +79,7 @@ static uint64_t infinite_bits_of(npyx_type type) {
     }
 }
 
-static void choose_way(walk *w) {
+static void choose_way(difference_walk *w) {
     const npyx_dtype *a = w->sides[0].dtype, *b = w->sides[1].dtype;
     bool is_same = a->type == b->type && npyx_dtype_is_native(a) && npyx_dtype_is_native(b);
     w->f64 = npyx_difference_kernel_of(NPYX_DIFFERENCE_F64);
@@ -94,7 +94,7 @@ static void choose_way(walk *w) {
 }
 
 /* Whether a chunk's bytes tell that its items are equal and finite, so that nothing is to be subtracted. */
-static bool is_plainly_equal(const walk *w, const uint8_t *a, const uint8_t *b, size_t nbytes) {
+static bool is_plainly_equal(const difference_walk *w, const uint8_t *a, const uint8_t *b, size_t nbytes) {
     if (!w->trusts_bytes || memcmp(a, b, nbytes) != 0)
         return false;
     if (w->word_nbytes == 0)
@@ -103,13 +103,13 @@ static bool is_plainly_equal(const walk *w, const uint8_t *a, const uint8_t *b, 
            !npyx_difference_has_bits(a, nbytes, w->word_nbytes, w->infinite_bits);
 }
 
-static void load_chunks(walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
+static void load_chunks(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
     npyx_chunk_load(&w->chunks[0], w->sides[0].dtype, a, nelem);
     npyx_chunk_load(&w->chunks[1], w->sides[1].dtype, b, nelem);
 }
 
 /* Chunks whose items are a double each. */
-static bool tally_doubles(walk *w, int64_t nelem) {
+static bool tally_doubles(difference_walk *w, int64_t nelem) {
     const npyx_chunk *a = &w->chunks[0], *b = &w->chunks[1];
     if (a->has_lo || b->has_lo || a->is_complex || b->is_complex)
         return false;
@@ -120,7 +120,7 @@ static bool tally_doubles(walk *w, int64_t nelem) {
     return npyx_tally_add_part(&w->tally, &part);
 }
 
-static void subtract(walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
+static void subtract(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
     npyx_difference_part part;
     int64_t ndiffering = w->tally.ndiffering;
     bool is_done = w->kernel != NULL && nelem % NPYX_DIFFERENCE_UNIT_NELEM == 0;
@@ -141,8 +141,8 @@ static void subtract(walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem)
     w->first_at = w->position + i;
 }
 
-static void mark(walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
-    bool differs[NPYX_CHUNK_NELEM] = {false};
+static void mark(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
+    bool differs[NPYX_DIFFERENCE_NELEM] = {false};
     const npyx_dtype *dtype = w->sides[0].dtype;
     npyx_difference_mark(dtype, a, w->sides[1].dtype, b, dtype->itemsize, nelem, w->chunks, differs);
     for (int64_t i = 0; i < nelem; i++) {
@@ -152,11 +152,11 @@ static void mark(walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
 }
 
 /* Compares as many items as both sides have at hand. */
-static void compare_items(walk *w) {
+static void compare_items(difference_walk *w) {
     side *a = &w->sides[0], *b = &w->sides[1];
     while (a->nelem > 0 && b->nelem > 0 && !(w->stops_early && w->first_at >= 0)) {
         int64_t nelem = a->nelem < b->nelem ? a->nelem : b->nelem;
-        nelem = nelem < NPYX_CHUNK_NELEM ? nelem : NPYX_CHUNK_NELEM;
+        nelem = nelem < NPYX_DIFFERENCE_NELEM ? nelem : NPYX_DIFFERENCE_NELEM;
         if (is_plainly_equal(w, a->items, b->items, (size_t)(nelem * a->dtype->itemsize)))
             w->tally.nfinite += nelem;
         else if (w->comparability == NPYX_EQUALITY_ONLY)
@@ -171,7 +171,7 @@ static void compare_items(walk *w) {
     }
 }
 
-static npyx_status next_blocks(walk *w, int *faulty, npyx_error *error) {
+static npyx_status next_blocks(difference_walk *w, int *faulty, npyx_error *error) {
     for (int k = 0; k < 2; k++) {
         side *s = &w->sides[k];
         if (s->nelem > 0)
@@ -194,7 +194,7 @@ static void only_read(const void *ctx, const uint8_t *bytes, size_t nbytes, void
     (void)result;
 }
 
-static npyx_status walk_through(walk *w, const npyx_difference_side sides[2], int *faulty,
+static npyx_status walk_through(difference_walk *w, const npyx_difference_side sides[2], int *faulty,
                                 npyx_error *error) {
     npyx_status status = NPYX_OK;
     for (int k = 0; k < 2 && status == NPYX_OK; k++) {
@@ -213,8 +213,8 @@ static npyx_status walk_through(walk *w, const npyx_difference_side sides[2], in
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-static void report(const walk *w, npyx_difference *difference) {
-    const npyx_tally *tally = &w->tally;
+static void difference_report(const difference_walk *w, npyx_difference *difference) {
+    const npyx_difference_tally *tally = &w->tally;
     difference->ndiffering = tally->ndiffering;
     difference->first_at = w->first_at;
     if (w->comparability != NPYX_SUBTRACTABLE)
@@ -236,7 +236,7 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
     *faulty = 0;
     if (sides[0].view->dtype->itemsize == 0) /* items without bytes are equal, however many they are */
         return NPYX_OK;
-    walk *w = npyx_alloc_zeroed(host, sizeof *w);
+    difference_walk *w = npyx_alloc_zeroed(host, sizeof *w);
     if (w == NULL)
         return npyx_fail_nomem(error);
     w->comparability = npyx_difference_check(sides[0].view->dtype, sides[1].view->dtype);
@@ -244,7 +244,7 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
     w->stops_early = stops_early;
     npyx_status status = walk_through(w, sides, faulty, error);
     if (status == NPYX_OK)
-        report(w, difference);
+        difference_report(w, difference);
     npyx_blocks_clear(&w->sides[0].blocks);
     npyx_blocks_clear(&w->sides[1].blocks);
     npyx_free(host, w);

@@ -50,7 +50,7 @@
     KERNEL(run_i32_##suffix, target, int32_t, nlanes)                                                        \
     KERNEL(run_f32_##suffix, target, float, nlanes)                                                          \
     KERNEL(run_f64_##suffix, target, double, nlanes)                                                         \
-    static npyx_difference_kernel *const kernels_##suffix[NPYX_DIFFERENCE_NLANES] = {                        \
+    static npyx_difference_kernel *const difference_kernels_##suffix[NPYX_DIFFERENCE_NLANES] = {             \
         [NPYX_DIFFERENCE_I32] = run_i32_##suffix,                                                            \
         [NPYX_DIFFERENCE_F32] = run_f32_##suffix,                                                            \
         [NPYX_DIFFERENCE_F64] = run_f64_##suffix};
@@ -58,18 +58,18 @@
 KERNELS(portable, , 2)
 
 npyx_difference_kernel *npyx_difference_kernel_portable(npyx_difference_lane lane) {
-    return kernels_portable[lane];
+    return difference_kernels_portable[lane];
 }
 
 #if defined(__x86_64__) || defined(__i386__)
 KERNELS(avx2, __attribute__((target("avx2"))), 4)
 
 npyx_difference_kernel *npyx_difference_kernel_of(npyx_difference_lane lane) {
-    return __builtin_cpu_supports("avx2") ? kernels_avx2[lane] : kernels_portable[lane];
+    return __builtin_cpu_supports("avx2") ? difference_kernels_avx2[lane] : difference_kernels_portable[lane];
 }
 #else
 npyx_difference_kernel *npyx_difference_kernel_of(npyx_difference_lane lane) {
-    return kernels_portable[lane];
+    return difference_kernels_portable[lane];
 }
 #endif
 

@@ -5,7 +5,7 @@
 /* Items side by side for npyx_chunk_load: no number is larger than this. */
 enum { MAX_NUMBER_NBYTES = 32 };
 
-static bool is_swapped(const npyx_dtype *a, const npyx_dtype *b) {
+static bool structs_is_swapped(const npyx_dtype *a, const npyx_dtype *b) {
     return npyx_types[a->type].swap_nbytes > 1 && a->is_big_endian != b->is_big_endian;
 }
 
@@ -23,7 +23,7 @@ static bool bytes_differ(const uint8_t *a, const uint8_t *b, size_t nbytes, size
 
 static void load_apart(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *items, int64_t step_nbytes,
                        int64_t nelem) {
-    uint8_t gathered[NPYX_CHUNK_NELEM * MAX_NUMBER_NBYTES];
+    uint8_t gathered[NPYX_DIFFERENCE_NELEM * MAX_NUMBER_NBYTES];
     for (int64_t i = 0; i < nelem; i++)
         memcpy(gathered + i * dtype->itemsize, items + i * step_nbytes, (size_t)dtype->itemsize);
     npyx_chunk_load(chunk, dtype, gathered, nelem);
@@ -45,10 +45,10 @@ static void mark_long_field(const npyx_field *field, const uint8_t *a, const npy
                             bool *differs) {
     int64_t entry_nbytes = field->dtype->itemsize;
     for (int64_t i = 0; i < nelem; i++) {
-        for (int64_t first = 0; first < field->nelem && !differs[i]; first += NPYX_CHUNK_NELEM) {
-            bool found[NPYX_CHUNK_NELEM] = {false};
+        for (int64_t first = 0; first < field->nelem && !differs[i]; first += NPYX_DIFFERENCE_NELEM) {
+            bool found[NPYX_DIFFERENCE_NELEM] = {false};
             int64_t left = field->nelem - first;
-            int64_t count = left < NPYX_CHUNK_NELEM ? left : NPYX_CHUNK_NELEM;
+            int64_t count = left < NPYX_DIFFERENCE_NELEM ? left : NPYX_DIFFERENCE_NELEM;
             int64_t off = i * step_nbytes + first * entry_nbytes;
             npyx_difference_mark(field->dtype, a + off, b_dtype, b + off, entry_nbytes, count, chunks, found);
             differs[i] = memchr(found, true, sizeof found) != NULL;
@@ -80,7 +80,7 @@ void npyx_difference_mark(const npyx_dtype *a_dtype, const uint8_t *a, const npy
         mark_numbers(a_dtype, a, b_dtype, b, step_nbytes, nelem, chunks, differs);
         return;
     }
-    size_t swap_nbytes = is_swapped(a_dtype, b_dtype) ? npyx_types[a_dtype->type].swap_nbytes : 1;
+    size_t swap_nbytes = structs_is_swapped(a_dtype, b_dtype) ? npyx_types[a_dtype->type].swap_nbytes : 1;
     for (int64_t i = 0; a_dtype->type != NPYX_STRUCT && i < nelem; i++) {
         const uint8_t *p = a + i * step_nbytes, *q = b + i * step_nbytes;
         differs[i] = differs[i] || bytes_differ(p, q, (size_t)a_dtype->itemsize, swap_nbytes);

@@ -110,7 +110,7 @@ void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *
 
 /* ---- comparing ---- */
 
-static void add(npyx_sum *sum, double value) {
+static void tally_add(npyx_difference_sum *sum, double value) {
     double total = sum->sum + value;
     bool is_larger = fabs(sum->sum) >= fabs(value);
     sum->rest += is_larger ? (sum->sum - total) + value : (value - total) + sum->sum;
@@ -160,14 +160,16 @@ static double distance(const npyx_chunk *a, const npyx_chunk *b, int64_t i, doub
 }
 
 /* Adds the square of a distance where it neither vanishes nor overflows. */
-static void add_square(npyx_tally *tally, const npyx_chunk *a, const npyx_chunk *b, int64_t i, double d) {
+static void add_square(npyx_difference_tally *tally, const npyx_chunk *a, const npyx_chunk *b, int64_t i,
+                       double d) {
     double modulus_max;
     int size = d < SMALL ? SMALL_SQUARES : d > LARGE ? LARGE_SQUARES : USUAL_SQUARES;
     double scaled = size == LARGE_SQUARES ? distance(a, b, i, SCALES[size], &modulus_max) : d * SCALES[size];
-    add(&tally->squares[size], scaled * scaled);
+    tally_add(&tally->squares[size], scaled * scaled);
 }
 
-void npyx_tally_chunks(npyx_tally *tally, const npyx_chunk *a, const npyx_chunk *b, int64_t nelem) {
+void npyx_tally_chunks(npyx_difference_tally *tally, const npyx_chunk *a, const npyx_chunk *b,
+                       int64_t nelem) {
     for (int64_t i = 0; i < nelem; i++) {
         bool differs = npyx_chunk_differs(a, b, i);
         tally->ndiffering += differs;
@@ -190,18 +192,18 @@ void npyx_tally_chunks(npyx_tally *tally, const npyx_chunk *a, const npyx_chunk 
     }
 }
 
-bool npyx_tally_add_part(npyx_tally *tally, const npyx_difference_part *part) {
+bool npyx_tally_add_part(npyx_difference_tally *tally, const npyx_difference_part *part) {
     if (part->is_far || part->max_abs > LARGE || (part->max_abs < SMALL && part->max_abs > 0))
         return false;
     tally->ndiffering += part->ndiffering;
     tally->nfinite += part->nfinite;
     tally->max_abs = part->max_abs > tally->max_abs ? part->max_abs : tally->max_abs;
     tally->max_rel = part->max_rel > tally->max_rel ? part->max_rel : tally->max_rel;
-    add(&tally->squares[USUAL_SQUARES], part->sum_squares);
+    tally_add(&tally->squares[USUAL_SQUARES], part->sum_squares);
     return true;
 }
 
-double npyx_tally_rms(const npyx_tally *tally) {
+double npyx_tally_rms(const npyx_difference_tally *tally) {
     if (tally->nfinite == 0)
         return (double)NAN;
     double sums[3];

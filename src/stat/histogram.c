@@ -37,16 +37,17 @@ void npyx_histogram_clear(npyx_histogram *histogram) {
 }
 
 /* A pass over all items. Each block is given to take, with what work has made of it, if it was shared. */
-typedef struct pass {
+typedef struct histogram_pass {
     npyx_histogram *histogram;
     npyx_source *source;
     const npyx_view *view;
     npyx_work work; /* run is NULL: not shared */
-    void (*take)(struct pass *pass, const uint8_t *items, int64_t nelem, const void *result);
+    void (*take)(struct histogram_pass *histogram_pass, const uint8_t *items, int64_t nelem,
+                 const void *result);
     void *out;
-} pass;
+} histogram_pass;
 
-static npyx_status run_pass(pass *p, npyx_error *error) {
+static npyx_status run_pass(histogram_pass *p, npyx_error *error) {
     npyx_blocks *blocks = &p->histogram->blocks;
     npyx_reader_rest(&blocks->reader);
     npyx_status status = npyx_blocks_begin(blocks, p->source, p->view, error);
@@ -82,7 +83,7 @@ static void limit_block(const void *ctx, const uint8_t *bytes, size_t nbytes, vo
     npyx_limit_items(ctx, bytes, nelem_of(ctx, nbytes), result);
 }
 
-static void take_limits(pass *p, const uint8_t *items, int64_t nelem, const void *result) {
+static void take_limits(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result) {
     if (result != NULL)
         merge_limits(p->out, result);
     else
@@ -97,7 +98,7 @@ static void count_block(const void *ctx, const uint8_t *bytes, size_t nbytes, vo
     npyx_place_items(placing, bytes, nelem_of(placing, nbytes), result);
 }
 
-static void take_counts(pass *p, const uint8_t *items, int64_t nelem, const void *result) {
+static void take_counts(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result) {
     const uint64_t *counts = result;
     uint64_t *out = p->out;
     if (result == NULL)
@@ -106,7 +107,7 @@ static void take_counts(pass *p, const uint8_t *items, int64_t nelem, const void
         out[bin] += counts[bin];
 }
 
-static void take_patterns(pass *p, const uint8_t *items, int64_t nelem, const void *result) {
+static void take_patterns(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result) {
     (void)result;
     npyx_tally_items(&p->histogram->placing, items, nelem, p->out);
 }
@@ -152,7 +153,7 @@ static npyx_status allocate(npyx_histogram *histogram, int64_t nbins, npyx_error
     return is_there ? NPYX_OK : npyx_fail_nomem(error);
 }
 
-static void place_by_edges(npyx_histogram *histogram, const npyx_bins *bins) {
+static void histogram_place_by_edges(npyx_histogram *histogram, const npyx_bins *bins) {
     npyx_placing *placing = &histogram->placing;
     memcpy(histogram->edges, bins->edges, (size_t)(bins->nbins + 1) * sizeof bins->edges[0]);
     placing->nbins = bins->nbins;
@@ -166,14 +167,15 @@ static void place_by_edges(npyx_histogram *histogram, const npyx_bins *bins) {
 }
 
 /* Says how items go into bins, looking for their limits when nothing else gives the range. */
-static npyx_status prepare(pass *p, const npyx_bins *bins, const npyx_tally *t, npyx_error *error) {
+static npyx_status histogram_prepare(histogram_pass *p, const npyx_bins *bins, const npyx_histogram_tally *t,
+                                     npyx_error *error) {
     npyx_histogram *histogram = p->histogram;
     npyx_placing *placing = &histogram->placing;
     npyx_limits limits = npyx_no_limits;
     npyx_range_end lo = {0}, hi = {0};
     npyx_status status = NPYX_OK;
     if (bins->edges != NULL) {
-        place_by_edges(histogram, bins);
+        histogram_place_by_edges(histogram, bins);
         return NPYX_OK;
     }
     if (bins->has_range) {
@@ -194,7 +196,7 @@ static npyx_status prepare(pass *p, const npyx_bins *bins, const npyx_tally *t, 
     return npyx_placing_init_uniform(placing, lo, hi, bins->has_range, bins->nbins, histogram->edges, error);
 }
 
-static npyx_status make_tally(pass *p, npyx_tally *t, npyx_error *error) {
+static npyx_status make_tally(histogram_pass *p, npyx_histogram_tally *t, npyx_error *error) {
     size_t itemsize = npyx_types[p->histogram->placing.type].itemsize;
     if (itemsize > 2)
         return NPYX_OK;
@@ -207,7 +209,7 @@ static npyx_status make_tally(pass *p, npyx_tally *t, npyx_error *error) {
     return run_pass(p, error);
 }
 
-static npyx_status count(pass *p, const npyx_tally *t, npyx_error *error) {
+static npyx_status count(histogram_pass *p, const npyx_histogram_tally *t, npyx_error *error) {
     npyx_histogram *histogram = p->histogram;
     if (t->npatterns > 0) {
         npyx_place_tally(t, &histogram->placing, histogram->counts);
@@ -226,8 +228,8 @@ static npyx_status count(pass *p, const npyx_tally *t, npyx_error *error) {
 npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins, npyx_source *source,
                                 const npyx_view *view, npyx_error *error) {
     npyx_view sorted = *view; /* which comes first counts for nothing */
-    pass p = {.histogram = histogram, .source = source, .view = &sorted};
-    npyx_tally t = {0};
+    histogram_pass p = {.histogram = histogram, .source = source, .view = &sorted};
+    npyx_histogram_tally t = {0};
     if (npyx_view_nelem(view) > 0)
         npyx_view_sort_axes(&sorted);
     npyx_histogram_clear(histogram);
@@ -239,7 +241,7 @@ npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins
     if (status == NPYX_OK)
         status = make_tally(&p, &t, error);
     if (status == NPYX_OK)
-        status = prepare(&p, bins, &t, error);
+        status = histogram_prepare(&p, bins, &t, error);
     if (status == NPYX_OK)
         status = count(&p, &t, error);
     npyx_free(histogram->host, t.counts);

@@ -72,18 +72,18 @@ void npyx_bins_clear(npyx_bins *bins) {
 }
 
 /* A walk over the text of edges. */
-typedef struct parser {
+typedef struct bins_parser {
     const char *text; /* with a NUL behind it */
     size_t nbytes;
     size_t off;
     npyx_error *error;
-} parser;
+} bins_parser;
 
-static void skip_blanks(parser *p) {
+static void bins_skip_blanks(bins_parser *p) {
     p->off += strspn(p->text + p->off, " \t\r\n");
 }
 
-static bool take(parser *p, const char *text) {
+static bool bins_take(bins_parser *p, const char *text) {
     size_t nbytes = strlen(text);
     if (strncmp(p->text + p->off, text, nbytes) != 0)
         return false;
@@ -91,14 +91,14 @@ static bool take(parser *p, const char *text) {
     return true;
 }
 
-static bool take_edge(parser *p, double *edge, int64_t *integer, bool *is_integer) {
+static bool take_edge(bins_parser *p, double *edge, int64_t *integer, bool *is_integer) {
     *integer = 0;
     *is_integer = false;
-    if (take(p, "Infinity")) {
+    if (bins_take(p, "Infinity")) {
         *edge = (double)INFINITY;
         return true;
     }
-    if (take(p, "-Infinity")) {
+    if (bins_take(p, "-Infinity")) {
         *edge = -(double)INFINITY;
         return true;
     }
@@ -114,29 +114,29 @@ static bool take_edge(parser *p, double *edge, int64_t *integer, bool *is_intege
 }
 
 /* Every edge but the last has a comma behind it. */
-static int64_t most_edges(const parser *p) {
+static int64_t most_edges(const bins_parser *p) {
     int64_t nedges = 1;
     for (size_t off = 0; off < p->nbytes; off++)
         nedges += p->text[off] == ',';
     return nedges;
 }
 
-static npyx_status fail_syntax(const parser *p) {
+static npyx_status fail_syntax(const bins_parser *p) {
     return npyx_fail(p->error, NPYX_INVALID, (int64_t)p->off,
                      "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
 }
 
 /* Takes what stands between the brackets; *is_exact: all were integers. */
-static npyx_status take_edges(parser *p, npyx_bins *bins, int64_t *nedges, bool *is_exact) {
+static npyx_status take_edges(bins_parser *p, npyx_bins *bins, int64_t *nedges, bool *is_exact) {
     *nedges = 0;
     *is_exact = true;
-    skip_blanks(p);
-    if (take(p, "]"))
+    bins_skip_blanks(p);
+    if (bins_take(p, "]"))
         return NPYX_OK;
     do {
         int64_t i = (*nedges)++;
         bool is_integer = false;
-        skip_blanks(p);
+        bins_skip_blanks(p);
         size_t off = p->off;
         if (!take_edge(p, &bins->edges[i], &bins->integer_edges[i], &is_integer))
             return fail_syntax(p);
@@ -148,9 +148,9 @@ static npyx_status take_edges(parser *p, npyx_bins *bins, int64_t *nedges, bool 
                              "the edges in bins do not increase: number %" PRId64
                              " (from 0, at byte %zu of the text) is less than the one before",
                              i, off);
-        skip_blanks(p);
-    } while (take(p, ","));
-    return take(p, "]") ? NPYX_OK : fail_syntax(p);
+        bins_skip_blanks(p);
+    } while (bins_take(p, ","));
+    return bins_take(p, "]") ? NPYX_OK : fail_syntax(p);
 }
 
 static npyx_status refuse_estimators(const char *text, npyx_error *error) {
@@ -167,14 +167,14 @@ static npyx_status refuse_estimators(const char *text, npyx_error *error) {
 }
 
 npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, npyx_error *error) {
-    parser p = {.text = text, .nbytes = nbytes, .error = error};
+    bins_parser p = {.text = text, .nbytes = nbytes, .error = error};
     int64_t nedges = most_edges(&p);
     bool is_exact = false;
     npyx_status status = refuse_estimators(text, error);
     if (status != NPYX_OK)
         return status;
-    skip_blanks(&p);
-    if (!take(&p, "["))
+    bins_skip_blanks(&p);
+    if (!bins_take(&p, "["))
         return fail_syntax(&p);
     if (nedges > NPYX_MAX_NBINS + 1)
         return npyx_fail(error, NPYX_INVALID, -1, "bins has %" PRId64 " edges; there can be at most %d bins",
@@ -186,7 +186,7 @@ npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, np
     status = take_edges(&p, bins, &nedges, &is_exact);
     if (status != NPYX_OK)
         return status;
-    skip_blanks(&p);
+    bins_skip_blanks(&p);
     if (p.off != nbytes)
         return fail_syntax(&p);
     if (nedges < 2)

@@ -149,7 +149,7 @@ static double norm_of(npyx_precision items, npyx_range_end lo, npyx_range_end hi
 }
 
 /* The value's place among the bins as NumPy computes it. */
-static double place_of(const npyx_placing *placing, double value) {
+static double edges_place_of(const npyx_placing *placing, double value) {
     double difference = npyx_precision_round(placing->difference, value - placing->first);
     return npyx_precision_round(placing->product, difference * placing->norm);
 }
@@ -190,8 +190,8 @@ npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, 
     placing->is_computable = isfinite(norm) && norm > 0;
     /* rounding is monotone: what holds for the ends holds for all values between */
     placing->is_regular = placing->is_computable && has_fast_loop(placing) &&
-                          place_of(placing, placing->lo) >= 0 && placing->lo >= edges[0] &&
-                          place_of(placing, placing->hi) < (double)(nbins + 1);
+                          edges_place_of(placing, placing->lo) >= 0 && placing->lo >= edges[0] &&
+                          edges_place_of(placing, placing->hi) < (double)(nbins + 1);
     return NPYX_OK;
 }
 
@@ -212,7 +212,7 @@ int64_t npyx_place(const npyx_placing *placing, double value) {
     const double *edges = placing->edges;
     if (!is_within(placing, value))
         return nbins;
-    double place = placing->is_uniform && placing->is_computable ? place_of(placing, value) : -1;
+    double place = placing->is_uniform && placing->is_computable ? edges_place_of(placing, value) : -1;
     if (!(place > -1 && place < (double)(nbins + 1)))
         return find_bin(placing, value);
     int64_t bin = (int64_t)place;

@@ -50,7 +50,7 @@ static void load_by_blocks(const npyx_placing *placing, const uint8_t *items, si
 }
 
 /* Items as doubles. */
-static void load_reals(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
+static void place_load_reals(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
     bool is_big_endian = placing->is_big_endian;
     switch (placing->type) {
     case NPYX_F8: LOAD(is_big_endian, 8, npyx_load_f64, out, double) break;
@@ -152,7 +152,7 @@ static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_
     if (is_wide)
         load_bounded(placing, items, nelem, values.f64);
     else
-        load_reals(placing, items, nelem, values.f64);
+        place_load_reals(placing, items, nelem, values.f64);
     if (!placing->is_uniform) {
         place_by_edges(placing, values.f64, nelem, bins);
     } else if (placing->is_regular) {
@@ -216,7 +216,7 @@ void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t
         if (is_wide)
             load_i64(placing, items, count, values.i64);
         else
-            load_reals(placing, items, count, values.f64);
+            place_load_reals(placing, items, count, values.f64);
         if (!is_wide)
             limit_f64(values.f64, count, limits->f64);
         else if (placing->type == NPYX_I8)

@@ -67,15 +67,15 @@ void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t
 void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, npyx_limits *limits);
 
 /* Items of at most 16 bits: how many there are of each pattern, from which limits and counts follow. */
-typedef struct npyx_tally {
+typedef struct npyx_histogram_tally {
     size_t npatterns;
     uint64_t *counts; /* by pattern in the host's byte order */
-} npyx_tally;
+} npyx_histogram_tally;
 
 /* Counts items by pattern; finds their limits; counts them by bin, as npyx_place_items does. */
 void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts);
-void npyx_limit_tally(const npyx_tally *tally, npyx_type type, npyx_limits *limits);
-void npyx_place_tally(const npyx_tally *tally, const npyx_placing *placing, uint64_t *counts);
+void npyx_limit_tally(const npyx_histogram_tally *tally, npyx_type type, npyx_limits *limits);
+void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, uint64_t *counts);
 
 #pragma GCC visibility pop
 

@@ -30,7 +30,7 @@ static void pattern_values(npyx_type type, size_t first, double values[NPYX_BLOC
         values[i] = form == NPYX_FORM_I64 ? (double)block.i64[i] : block.f64[i];
 }
 
-void npyx_limit_tally(const npyx_tally *tally, npyx_type type, npyx_limits *limits) {
+void npyx_limit_tally(const npyx_histogram_tally *tally, npyx_type type, npyx_limits *limits) {
     for (size_t first = 0; first < tally->npatterns; first += NPYX_BLOCK_NELEM) {
         double values[NPYX_BLOCK_NELEM];
         pattern_values(type, first, values);
@@ -43,7 +43,7 @@ void npyx_limit_tally(const npyx_tally *tally, npyx_type type, npyx_limits *limi
     }
 }
 
-void npyx_place_tally(const npyx_tally *tally, const npyx_placing *placing, uint64_t *counts) {
+void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, uint64_t *counts) {
     for (size_t first = 0; first < tally->npatterns; first += NPYX_BLOCK_NELEM) {
         double values[NPYX_BLOCK_NELEM];
         pattern_values(placing->type, first, values);

@@ -10,7 +10,7 @@ enum {
     /* statistics of about as many coordinates and fields are made at a time */
     GROUP_NSTATS = 4096,
     /* of one field are gathered at a time, or as many items as fit, but one at least */
-    GATHERED_NELEM = NPYX_CHUNK_NELEM,
+    GATHERED_NELEM = NPYX_STATS_NELEM,
     GATHERED_NBYTES = 1 << 18
 };
 
@@ -266,7 +266,7 @@ static void run_work(const void *ctx, const uint8_t *bytes, size_t nbytes, void 
     npyx_stats_add(stats, bytes, (int64_t)nbytes / dtype->itemsize);
 }
 
-static npyx_status pass(npyx_reduction *r, const npyx_view *group, npyx_error *error) {
+static npyx_status reduction_pass(npyx_reduction *r, const npyx_view *group, npyx_error *error) {
     npyx_blocks *blocks = &r->blocks;
     distribution d;
     plan_distribution(r, group, &d);
@@ -294,7 +294,7 @@ static npyx_status pass(npyx_reduction *r, const npyx_view *group, npyx_error *e
 
 /* ---- a reduction ---- */
 
-static npyx_status check(const npyx_reduction *r, npyx_error *error) {
+static npyx_status reduction_check(const npyx_reduction *r, npyx_error *error) {
     for (int i = 0; i < r->nleaves && r->has_axes; i++) {
         const npyx_dtype *dtype = r->leaves[i].view.dtype;
         bool is_text = npyx_stats_form_of(dtype) == NPYX_STATS_ORDER;
@@ -355,7 +355,7 @@ npyx_status npyx_reduction_begin(npyx_reduction *r, npyx_source *source, const n
     }
     npyx_status status = list_leaves(r, error);
     if (status == NPYX_OK && r->nleaves > 0)
-        status = check(r, error);
+        status = reduction_check(r, error);
     if (status == NPYX_OK && r->nleaves > 0)
         status = make_room(r, error);
     if (!options->is_in_order && !r->wants_crc32 && axes == NULL && npyx_view_nelem(view) > 0)
@@ -375,7 +375,7 @@ npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
     }
     for (int i = 0; i < r->nleaves; i++)
         r->crc32[i] = 0;
-    return r->skips_items ? NPYX_OK : pass(r, &group, error);
+    return r->skips_items ? NPYX_OK : reduction_pass(r, &group, error);
 }
 
 void npyx_reduction_end(npyx_reduction *r) {

@@ -50,7 +50,7 @@ void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extrem
 
 /* A chunk as doubles, filled up with NaN; returns how many doubles. */
 static int64_t load_chunk(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem,
-                          double reals[NPYX_CHUNK_NELEM]) {
+                          double reals[NPYX_STATS_NELEM]) {
     bool is_i32 = npyx_block_loader(dtype->type, NPYX_FORM_I32) != NULL;
     bool is_i64 = !is_i32 && dtype->type == NPYX_U4;
     npyx_form form = is_i32 ? NPYX_FORM_I32 : is_i64 ? NPYX_FORM_I64 : NPYX_FORM_F64;
@@ -86,7 +86,7 @@ static double real_at(const uint8_t *reals, int64_t i) {
 }
 
 /* The first place of a value that the chunk has. */
-static int64_t place_of(const uint8_t *reals, double value) {
+static int64_t stats_place_of(const uint8_t *reals, double value) {
     int64_t i = 0;
     while (real_at(reals, i) != value)
         i++;
@@ -97,12 +97,12 @@ static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, const 
                           const uint8_t *items) {
     int64_t itemsize = stats->dtype->itemsize;
     if (stats->argmin < 0 || sums->least < stats->least) {
-        int64_t i = place_of(reals, sums->least);
+        int64_t i = stats_place_of(reals, sums->least);
         stats->least = sums->least;
         npyx_stats_set_min(stats, items + i * itemsize, stats->nseen + i);
     }
     if (stats->argmax < 0 || sums->greatest > stats->greatest) {
-        int64_t i = place_of(reals, sums->greatest);
+        int64_t i = stats_place_of(reals, sums->greatest);
         stats->greatest = sums->greatest;
         npyx_stats_set_max(stats, items + i * itemsize, stats->nseen + i);
     }
@@ -116,9 +116,9 @@ static double chunk_mean(const npyx_chunk_sums *sums, const uint8_t *reals, int6
     double scaled = 0;
     for (int64_t i = 0; i < nreals; i++) {
         double x = real_at(reals, i);
-        scaled += isfinite(x) ? x / NPYX_CHUNK_NELEM : 0;
+        scaled += isfinite(x) ? x / NPYX_STATS_NELEM : 0;
     }
-    return scaled / n * NPYX_CHUNK_NELEM;
+    return scaled / n * NPYX_STATS_NELEM;
 }
 
 static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, const uint8_t *reals,
@@ -156,7 +156,7 @@ static void count_infs(npyx_stats *stats, const uint8_t *reals, int64_t nelem) {
 }
 
 static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
-    double loaded[NPYX_CHUNK_NELEM];
+    double loaded[NPYX_STATS_NELEM];
     const uint8_t *reals = items;
     int64_t nreals = nelem;
     if (stats->dtype->type != NPYX_F8 || !npyx_dtype_is_native(stats->dtype) ||
@@ -200,7 +200,7 @@ void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
         return;
     }
     while (nelem > 0) {
-        int64_t chunk_nelem = nelem < NPYX_CHUNK_NELEM ? nelem : NPYX_CHUNK_NELEM;
+        int64_t chunk_nelem = nelem < NPYX_STATS_NELEM ? nelem : NPYX_STATS_NELEM;
         add_chunk(stats, items, chunk_nelem);
         items += chunk_nelem * stats->dtype->itemsize;
         nelem -= chunk_nelem;

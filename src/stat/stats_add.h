@@ -34,7 +34,7 @@ void npyx_stats_merge_moments(npyx_stats *stats, double n, const npyx_moments *n
 void npyx_stats_set_min(npyx_stats *stats, const uint8_t *item, int64_t position);
 void npyx_stats_set_max(npyx_stats *stats, const uint8_t *item, int64_t position);
 
-/* Add at most NPYX_CHUNK_NELEM items of one form; nseen is the caller's. */
+/* Add at most NPYX_STATS_NELEM items of one form; nseen is the caller's. */
 void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem);
 void npyx_stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem);
 void npyx_stats_add_texts(npyx_stats *stats, const uint8_t *items, int64_t nelem);

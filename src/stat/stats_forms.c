@@ -53,7 +53,7 @@ void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem)
     const npyx_dtype *dtype = stats->dtype;
     const uint64_t offset = key_offset(dtype);
     bool is_date = dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA;
-    uint64_t keys[NPYX_CHUNK_NELEM], least = UINT64_MAX;
+    uint64_t keys[NPYX_STATS_NELEM], least = UINT64_MAX;
     npyx_wide total = {0};
     int64_t n = 0;
     for (int64_t i = 0; i < nelem; i++) {

@@ -144,12 +144,12 @@ enum { NVECTORS = 4, NROUNDS = 16 };
     VECTORS(suffix, vector_nbytes);                                                                          \
     SUMS_KERNEL(suffix, target, vector_nbytes, least_of, greatest_of)                                        \
     DEVIATIONS_KERNEL(suffix, target, vector_nbytes)                                                         \
-    static const npyx_stats_kernels kernels_##suffix = {sums_##suffix, deviations_##suffix};
+    static const npyx_stats_kernels stats_kernels_##suffix = {sums_##suffix, deviations_##suffix};
 
 KERNELS(portable, , 16, LEAST_16, GREATEST_16)
 
 const npyx_stats_kernels *npyx_stats_kernels_portable(void) {
-    return &kernels_portable;
+    return &stats_kernels_portable;
 }
 
 #if defined(__x86_64__)
@@ -157,10 +157,10 @@ KERNELS(avx2, __attribute__((target("avx2,fma"))), 32, LEAST_32, GREATEST_32)
 
 const npyx_stats_kernels *npyx_stats_kernels_here(void) {
     bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return has_avx2 ? &kernels_avx2 : &kernels_portable;
+    return has_avx2 ? &stats_kernels_avx2 : &stats_kernels_portable;
 }
 #else
 const npyx_stats_kernels *npyx_stats_kernels_here(void) {
-    return &kernels_portable;
+    return &stats_kernels_portable;
 }
 #endif

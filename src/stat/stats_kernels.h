@@ -10,7 +10,7 @@
 #pragma GCC visibility push(hidden)
 
 enum {
-    NPYX_CHUNK_NELEM = 1024, /* what stays in the first-level cache between the passes */
+    NPYX_STATS_NELEM = 1024, /* what stays in the first-level cache between the passes */
     NPYX_CHUNK_UNIT = 16     /* chunks are a multiple of it, filled up with NaN */
 };
 

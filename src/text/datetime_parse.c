@@ -7,30 +7,30 @@
 #include "number_text.h"
 
 /* A text taken apart, and the text that is left. */
-typedef struct parser {
+typedef struct datetime_parser {
     const char *at, *end;
     bool has_long_year; /* of more than four digits, without a sign */
     bool has_time;
     int64_t year;
     uint32_t month, day, hour, minute, second;
     uint32_t thousandths[6];
-} parser;
+} datetime_parser;
 
-static bool take(parser *p, char c) {
+static bool datetime_take(datetime_parser *p, char c) {
     if (p->at == p->end || *p->at != c)
         return false;
     p->at++;
     return true;
 }
 
-static bool is_digit(const parser *p) {
+static bool datetime_is_digit(const datetime_parser *p) {
     return p->at < p->end && *p->at >= '0' && *p->at <= '9';
 }
 
-static bool take_two_digits(parser *p, uint32_t *value) {
+static bool take_two_digits(datetime_parser *p, uint32_t *value) {
     *value = 0;
     for (int i = 0; i < 2; i++) {
-        if (!is_digit(p))
+        if (!datetime_is_digit(p))
             return false;
         *value = *value * 10 + (uint32_t)(*p->at++ - '0');
     }
@@ -38,11 +38,11 @@ static bool take_two_digits(parser *p, uint32_t *value) {
 }
 
 /* Four digits at least. */
-static bool take_year(parser *p) {
-    bool is_negative = take(p, '-');
-    bool has_sign = is_negative || take(p, '+');
+static bool take_year(datetime_parser *p) {
+    bool is_negative = datetime_take(p, '-');
+    bool has_sign = is_negative || datetime_take(p, '+');
     int ndigits = 0;
-    for (; is_digit(p); ndigits++) {
+    for (; datetime_is_digit(p); ndigits++) {
         int digit = *p->at++ - '0';
         if (!npyx_multiply_i64(p->year, 10, &p->year) ||
             !npyx_add_i64(p->year, is_negative ? -digit : digit, &p->year))
@@ -52,47 +52,47 @@ static bool take_year(parser *p) {
     return ndigits >= 4;
 }
 
-static bool take_fraction(parser *p) {
+static bool take_fraction(datetime_parser *p) {
     static const uint32_t weights[] = {100, 10, 1};
     unsigned ndigits = 0;
-    for (; is_digit(p) && ndigits < 18; ndigits++)
+    for (; datetime_is_digit(p) && ndigits < 18; ndigits++)
         p->thousandths[ndigits / 3] += weights[ndigits % 3] * (uint32_t)(*p->at++ - '0');
-    return ndigits > 0 && !is_digit(p);
+    return ndigits > 0 && !datetime_is_digit(p);
 }
 
-static bool take_time(parser *p) {
+static bool take_time(datetime_parser *p) {
     p->has_time = true;
     if (!take_two_digits(p, &p->hour))
         return false;
-    if (!take(p, ':'))
+    if (!datetime_take(p, ':'))
         return true;
     if (!take_two_digits(p, &p->minute))
         return false;
-    if (!take(p, ':'))
+    if (!datetime_take(p, ':'))
         return true;
-    return take_two_digits(p, &p->second) && (!take(p, '.') || take_fraction(p));
+    return take_two_digits(p, &p->second) && (!datetime_take(p, '.') || take_fraction(p));
 }
 
 /* Whether the whole text is spelled as a date. A long year alone is not: `20200101` means another one. */
-static bool take_all(parser *p) {
+static bool take_all(datetime_parser *p) {
     if (!take_year(p))
         return false;
     if (p->at == p->end)
         return !p->has_long_year;
-    if (!take(p, '-') || !take_two_digits(p, &p->month))
+    if (!datetime_take(p, '-') || !take_two_digits(p, &p->month))
         return false;
-    if (take(p, '-')) {
+    if (datetime_take(p, '-')) {
         if (!take_two_digits(p, &p->day))
             return false;
-        if ((take(p, 'T') || take(p, ' ')) && !take_time(p))
+        if ((datetime_take(p, 'T') || datetime_take(p, ' ')) && !take_time(p))
             return false;
     }
     if (p->has_time)
-        take(p, 'Z');
+        datetime_take(p, 'Z');
     return p->at == p->end;
 }
 
-static bool is_existing(const parser *p) {
+static bool is_existing(const datetime_parser *p) {
     static const uint8_t ndays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool is_leap = p->year % 4 == 0 && (p->year % 100 != 0 || p->year % 400 == 0);
     return p->month >= 1 && p->month <= 12 && p->day >= 1 &&
@@ -102,7 +102,7 @@ static bool is_existing(const parser *p) {
 
 /* Days since 1970-01-01; false when 64 bits do not hold them. Years are counted from March on, so that a leap
  * day is the last of its year, and in eras of 400, which all have 146097 days. */
-static bool days_of(const parser *p, int64_t *days) {
+static bool days_of(const datetime_parser *p, int64_t *days) {
     enum { DAYS_OF_400_YEARS = 146097, EPOCH_DAY = 719468 };
     int64_t year;
     if (!npyx_add_i64(p->year, -(int64_t)(p->month < 3), &year))
@@ -119,7 +119,7 @@ static bool days_of(const parser *p, int64_t *days) {
 }
 
 /* Whether all that is smaller than the unit is as at its beginning. */
-static bool is_whole(const parser *p, npyx_unit unit) {
+static bool datetime_is_whole(const datetime_parser *p, npyx_unit unit) {
     if ((unit <= NPYX_UNIT_M && p->day != 1) || (unit == NPYX_UNIT_Y && p->month != 1) ||
         (unit < NPYX_UNIT_h && p->hour != 0) || (unit < NPYX_UNIT_m && p->minute != 0) ||
         (unit < NPYX_UNIT_s && p->second != 0))
@@ -132,7 +132,7 @@ static bool is_whole(const parser *p, npyx_unit unit) {
 }
 
 /* How many years or months there are since 1970; false when they are too many. */
-static bool months_of(const parser *p, npyx_unit unit, npyx_ticks *ticks) {
+static bool months_of(const datetime_parser *p, npyx_unit unit, npyx_ticks *ticks) {
     int64_t years;
     if (!npyx_add_i64(p->year, -1970, &years))
         return false;
@@ -141,7 +141,7 @@ static bool months_of(const parser *p, npyx_unit unit, npyx_ticks *ticks) {
 }
 
 /* The same of smaller units; of weeks, days. */
-static bool ticks_of(const parser *p, npyx_unit unit, npyx_ticks *ticks) {
+static bool ticks_of(const datetime_parser *p, npyx_unit unit, npyx_ticks *ticks) {
     int64_t days;
     if (!days_of(p, &days))
         return false;
@@ -161,9 +161,9 @@ static bool ticks_of(const parser *p, npyx_unit unit, npyx_ticks *ticks) {
 
 typedef enum outcome { FITS, BROKEN, TOO_FAR } outcome;
 
-static outcome count_of(const parser *p, npyx_unit unit, int32_t multiple, int64_t *value) {
+static outcome datetime_count_of(const datetime_parser *p, npyx_unit unit, int32_t multiple, int64_t *value) {
     npyx_ticks ticks;
-    if (!is_whole(p, unit))
+    if (!datetime_is_whole(p, unit))
         return BROKEN;
     bool fits = unit <= NPYX_UNIT_M ? months_of(p, unit, &ticks) : ticks_of(p, unit, &ticks);
     if (!fits)
@@ -181,7 +181,7 @@ static bool is_nat(const char *text, size_t nbytes) {
 
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
                                 int64_t *value, npyx_error *error) {
-    parser p = {.at = text, .end = text + nbytes, .month = 1, .day = 1};
+    datetime_parser p = {.at = text, .end = text + nbytes, .month = 1, .day = 1};
     int shown_nbytes = (int)(nbytes < 60 ? nbytes : 60);
     if (is_nat(text, nbytes)) {
         *value = NPYX_NAT;
@@ -198,7 +198,7 @@ npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit,
         return npyx_fail(error, NPYX_INVALID, -1,
                          "'%.*s' does not fit datetime64 without a unit, which counts nothing in particular",
                          shown_nbytes, text);
-    outcome outcome = count_of(&p, unit, multiple, value);
+    outcome outcome = datetime_count_of(&p, unit, multiple, value);
     if (outcome == FITS)
         return NPYX_OK;
     char count[16] = "";

@@ -20,21 +20,21 @@ void npyx_json_clear(npyx_json_reader *reader) {
     npyx_buffer_clear(&reader->scratch);
 }
 
-static npyx_status fail(const npyx_json_reader *r, size_t off, const char *what, npyx_error *error) {
+static npyx_status json_fail(const npyx_json_reader *r, size_t off, const char *what, npyx_error *error) {
     if (off >= r->nbytes)
         return npyx_fail(error, NPYX_INVALID, (int64_t)off, "is not JSON: it ends at byte %zu, where %s", off,
                          what);
     return npyx_fail(error, NPYX_INVALID, (int64_t)off, "is not JSON: at byte %zu %s", off, what);
 }
 
-static void skip_blanks(npyx_json_reader *r) {
+static void json_skip_blanks(npyx_json_reader *r) {
     while (r->off < r->nbytes && (r->text[r->off] == ' ' || r->text[r->off] == '\t' ||
                                   r->text[r->off] == '\n' || r->text[r->off] == '\r'))
         r->off++;
 }
 
 /* The byte at hand, -1 at the end. */
-static int peek(const npyx_json_reader *r) {
+static int json_peek(const npyx_json_reader *r) {
     return r->off < r->nbytes ? (unsigned char)r->text[r->off] : -1;
 }
 
@@ -69,7 +69,7 @@ static npyx_status read_code_point(npyx_json_reader *r, npyx_error *error) {
     char character[4];
     int32_t unit = hex_at(r, r->off + 2);
     if (unit < 0)
-        return fail(r, r->off, "\\u has no four hexadecimal digits behind it", error);
+        return json_fail(r, r->off, "\\u has no four hexadecimal digits behind it", error);
     uint32_t code_point = (uint32_t)unit;
     size_t nbytes = 6;
     if (unit >= 0xd800 && unit < 0xe000) {
@@ -77,7 +77,7 @@ static npyx_status read_code_point(npyx_json_reader *r, npyx_error *error) {
                         r->text[r->off + 7] == 'u';
         int32_t low = has_pair ? hex_at(r, r->off + 8) : -1;
         if (low < 0xdc00 || low >= 0xe000)
-            return fail(r, r->off, "a surrogate stands alone, which is no character", error);
+            return json_fail(r, r->off, "a surrogate stands alone, which is no character", error);
         code_point = 0x10000 + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
         nbytes = 12;
     }
@@ -93,7 +93,7 @@ static npyx_status read_escape(npyx_json_reader *r, npyx_error *error) {
         return read_code_point(r, error);
     const char *letter = c == '\0' ? NULL : strchr(letters, c);
     if (letter == NULL)
-        return fail(r, r->off, "a backslash stands before no escape", error);
+        return json_fail(r, r->off, "a backslash stands before no escape", error);
     npyx_buffer_append_char(&r->scratch, meanings[letter - letters]);
     r->off += 2;
     return NPYX_OK;
@@ -115,7 +115,7 @@ static npyx_status check_utf8(npyx_json_reader *r, size_t nbytes, npyx_error *er
     size_t off = 0;
     for (size_t length; (length = npyx_utf8_character(text + off, nbytes - off)) > 0;)
         off += length;
-    return fail(r, r->off + off, "a string is not UTF-8", error);
+    return json_fail(r, r->off + off, "a string is not UTF-8", error);
 }
 
 /* From the opening quote on. A string without escapes is left where it lies. */
@@ -125,18 +125,18 @@ static npyx_status read_string(npyx_json_reader *r, npyx_error *error) {
     r->string = r->text + r->off;
     r->string_nbytes = nbytes;
     r->off += nbytes;
-    if (status != NPYX_OK || peek(r) == '"') {
+    if (status != NPYX_OK || json_peek(r) == '"') {
         r->off++;
         return status;
     }
     npyx_buffer_reset(&r->scratch);
     npyx_buffer_append(&r->scratch, r->string, nbytes);
-    while (status == NPYX_OK && peek(r) != '"') {
-        if (peek(r) == -1)
-            return fail(r, r->off, "a string is not closed", error);
-        if (peek(r) < 0x20)
-            return fail(r, r->off, "a string holds a control character", error);
-        if (peek(r) == '\\') {
+    while (status == NPYX_OK && json_peek(r) != '"') {
+        if (json_peek(r) == -1)
+            return json_fail(r, r->off, "a string is not closed", error);
+        if (json_peek(r) < 0x20)
+            return json_fail(r, r->off, "a string holds a control character", error);
+        if (json_peek(r) == '\\') {
             status = read_escape(r, error);
             continue;
         }
@@ -155,7 +155,7 @@ static bool is_in_object(const npyx_json_reader *r) {
     return r->depth > 0 && (r->is_object[r->depth / 8] >> (r->depth % 8) & 1) != 0;
 }
 
-static npyx_status enter(npyx_json_reader *r, bool is_object, npyx_error *error) {
+static npyx_status json_enter(npyx_json_reader *r, bool is_object, npyx_error *error) {
     if (r->depth == NPYX_JSON_DEPTH)
         return npyx_fail(error, NPYX_INVALID, (int64_t)r->off, "the JSON is nested more than %d deep",
                          NPYX_JSON_DEPTH);
@@ -180,11 +180,11 @@ static bool is_at_no_number(const npyx_json_reader *r) {
     return false;
 }
 
-static npyx_status read_value(npyx_json_reader *r, npyx_error *error) {
+static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
     size_t nbytes = npyx_number_read(r->text + r->off, r->nbytes - r->off, &r->number);
-    int c = peek(r);
+    int c = json_peek(r);
     if (c == '[' || c == '{')
-        return enter(r, c == '{', error);
+        return json_enter(r, c == '{', error);
     r->place = BEHIND_VALUE;
     if (nbytes > 0) {
         r->token = NPYX_JSON_NUMBER;
@@ -202,7 +202,7 @@ static npyx_status read_value(npyx_json_reader *r, npyx_error *error) {
     else if (take_word(r, "false"))
         r->token = NPYX_JSON_FALSE;
     else
-        return fail(
+        return json_fail(
             r, r->off,
             is_at_no_number(r)
                 ? "a value is expected; JSON has no NaN and no Infinity: write null, and 9e999 or -9e999"
@@ -214,9 +214,9 @@ static npyx_status read_value(npyx_json_reader *r, npyx_error *error) {
 /* A value of a list, or a name of an object. */
 static npyx_status read_member(npyx_json_reader *r, npyx_error *error) {
     if (!is_in_object(r))
-        return read_value(r, error);
-    if (peek(r) != '"')
-        return fail(r, r->off, "a name in quotes is expected", error);
+        return json_read_value(r, error);
+    if (json_peek(r) != '"')
+        return json_fail(r, r->off, "a name in quotes is expected", error);
     r->token = NPYX_JSON_NAME;
     r->place = BEHIND_NAME;
     return read_string(r, error);
@@ -225,7 +225,7 @@ static npyx_status read_member(npyx_json_reader *r, npyx_error *error) {
 /* Whether a list or an object ends here. */
 static bool leave(npyx_json_reader *r) {
     bool is_object = is_in_object(r);
-    if (r->depth == 0 || peek(r) != (is_object ? '}' : ']'))
+    if (r->depth == 0 || json_peek(r) != (is_object ? '}' : ']'))
         return false;
     r->token = is_object ? NPYX_JSON_OBJECT_END : NPYX_JSON_LIST_END;
     r->place = BEHIND_VALUE;
@@ -239,18 +239,18 @@ npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
     npyx_status status = (++r->ntokens & 0xffff) == 0 ? npyx_poll(r->scratch.host, error) : NPYX_OK;
     if (status != NPYX_OK)
         return status;
-    skip_blanks(r);
+    json_skip_blanks(r);
     r->token_off = r->off;
     switch (r->place) {
-    case BEFORE_VALUE: return read_value(r, error);
+    case BEFORE_VALUE: return json_read_value(r, error);
     case BEFORE_FIRST: return leave(r) ? NPYX_OK : read_member(r, error);
     case BEHIND_NAME:
-        if (peek(r) != ':')
-            return fail(r, r->off, "a colon is expected", error);
+        if (json_peek(r) != ':')
+            return json_fail(r, r->off, "a colon is expected", error);
         r->off++;
-        skip_blanks(r);
+        json_skip_blanks(r);
         r->token_off = r->off;
-        return read_value(r, error);
+        return json_read_value(r, error);
     default: break;
     }
     if (r->depth == 0 && r->off == r->nbytes) {
@@ -258,14 +258,14 @@ npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
         return NPYX_OK;
     }
     if (r->depth == 0)
-        return fail(r, r->off, "something follows the value", error);
+        return json_fail(r, r->off, "something follows the value", error);
     if (leave(r))
         return NPYX_OK;
-    if (peek(r) != ',')
-        return fail(r, r->off, is_in_object(r) ? "a comma or } is expected" : "a comma or ] is expected",
-                    error);
+    if (json_peek(r) != ',')
+        return json_fail(r, r->off, is_in_object(r) ? "a comma or } is expected" : "a comma or ] is expected",
+                         error);
     r->off++;
-    skip_blanks(r);
+    json_skip_blanks(r);
     r->token_off = r->off;
     return read_member(r, error);
 }

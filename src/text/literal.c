@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-typedef struct parser {
+typedef struct literal_parser {
     npyx_arena *arena;
     const char *text;
     size_t nbytes;
@@ -14,28 +14,28 @@ typedef struct parser {
     bool allow_long;
     char *room; /* see string_room */
     npyx_error *error;
-} parser;
+} literal_parser;
 
-static npyx_status parse_value(parser *p, npyx_literal **literal);
+static npyx_status parse_value(literal_parser *p, npyx_literal **literal);
 
-static npyx_status fail(const parser *p, const char *what) {
+static npyx_status literal_fail(const literal_parser *p, const char *what) {
     return npyx_fail(p->error, NPYX_CORRUPT, (int64_t)p->off, "%s", what);
 }
 
-static int peek(const parser *p, size_t ahead) {
+static int literal_peek(const literal_parser *p, size_t ahead) {
     return p->nbytes - p->off > ahead ? (unsigned char)p->text[p->off + ahead] : -1;
 }
 
-static bool is_digit(int c) {
+static bool literal_is_digit(int c) {
     return c >= '0' && c <= '9';
 }
 
 static bool is_name_character(int c) {
-    return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
+    return literal_is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
 static int hex_digit(int c) {
-    if (is_digit(c))
+    if (literal_is_digit(c))
         return c - '0';
     if (c >= 'a' && c <= 'f')
         return c - 'a' + 10;
@@ -43,16 +43,17 @@ static int hex_digit(int c) {
 }
 
 /* Blanks and comments; line ends only inside of brackets, where Python ignores them. */
-static void skip_blanks(parser *p) {
+static void literal_skip_blanks(literal_parser *p) {
     for (;;) {
-        int c = peek(p, 0);
+        int c = literal_peek(p, 0);
         bool is_line_end = c == '\n' || c == '\r';
         if (c == ' ' || c == '\t' || c == '\f' || (is_line_end && p->depth > 0)) {
             p->off++;
-        } else if (c == '\\' && (peek(p, 1) == '\n' || (peek(p, 1) == '\r' && peek(p, 2) == '\n'))) {
-            p->off += peek(p, 1) == '\n' ? 2 : 3;
+        } else if (c == '\\' && (literal_peek(p, 1) == '\n' ||
+                                 (literal_peek(p, 1) == '\r' && literal_peek(p, 2) == '\n'))) {
+            p->off += literal_peek(p, 1) == '\n' ? 2 : 3;
         } else if (c == '#') {
-            while (peek(p, 0) != -1 && peek(p, 0) != '\n')
+            while (literal_peek(p, 0) != -1 && literal_peek(p, 0) != '\n')
                 p->off++;
         } else {
             return;
@@ -60,7 +61,7 @@ static void skip_blanks(parser *p) {
     }
 }
 
-static npyx_status new_literal(parser *p, npyx_literal_kind kind, npyx_literal **literal) {
+static npyx_status new_literal(literal_parser *p, npyx_literal_kind kind, npyx_literal **literal) {
     npyx_literal *made = npyx_arena_alloc(p->arena, sizeof *made);
     if (made == NULL)
         return npyx_fail_nomem(p->error);
@@ -69,13 +70,13 @@ static npyx_status new_literal(parser *p, npyx_literal_kind kind, npyx_literal *
     return NPYX_OK;
 }
 
-static npyx_status parse_number(parser *p, npyx_literal **literal) {
+static npyx_status literal_parse_number(literal_parser *p, npyx_literal **literal) {
     npyx_status status = new_literal(p, NPYX_LITERAL_INT, literal);
     if (status != NPYX_OK)
         return status;
     int base = 10;
-    if (peek(p, 0) == '0') {
-        int letter = peek(p, 1) | 0x20;
+    if (literal_peek(p, 0) == '0') {
+        int letter = literal_peek(p, 1) | 0x20;
         base = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
     }
     if (base != 10)
@@ -85,8 +86,8 @@ static npyx_status parse_number(parser *p, npyx_literal **literal) {
     bool is_too_big = false;
     bool digit_before = base != 10; /* 0x_1 is legal, _1 is a name */
     for (;; p->off++) {
-        int c = peek(p, 0);
-        if (c == '_' && digit_before && hex_digit(peek(p, 1)) < base) {
+        int c = literal_peek(p, 0);
+        if (c == '_' && digit_before && hex_digit(literal_peek(p, 1)) < base) {
             digit_before = false;
             continue;
         }
@@ -99,26 +100,26 @@ static npyx_status parse_number(parser *p, npyx_literal **literal) {
     }
     size_t ndigits = p->off - first_off;
     if (ndigits == 0)
-        return fail(p, "a number has no digits");
+        return literal_fail(p, "a number has no digits");
     if (base == 10 && p->text[first_off] == '0' && (value != 0 || is_too_big))
-        return fail(p, "a decimal number begins with 0");
-    if (peek(p, 0) == 'L' && p->allow_long)
+        return literal_fail(p, "a decimal number begins with 0");
+    if (literal_peek(p, 0) == 'L' && p->allow_long)
         p->off++;
-    if (peek(p, 0) == '.' || is_name_character(peek(p, 0)))
-        return fail(p, "not an integer");
+    if (literal_peek(p, 0) == '.' || is_name_character(literal_peek(p, 0)))
+        return literal_fail(p, "not an integer");
     (*literal)->integer = is_too_big ? INT64_MAX : (int64_t)value;
     (*literal)->is_too_big = is_too_big;
     return NPYX_OK;
 }
 
-static npyx_status parse_signed(parser *p, npyx_literal **literal) {
+static npyx_status parse_signed(literal_parser *p, npyx_literal **literal) {
     size_t off = p->off;
-    bool is_negative = peek(p, 0) == '-';
+    bool is_negative = literal_peek(p, 0) == '-';
     p->off++;
-    skip_blanks(p);
-    if (!is_digit(peek(p, 0)))
-        return fail(p, "a sign without a number");
-    npyx_status status = parse_number(p, literal);
+    literal_skip_blanks(p);
+    if (!literal_is_digit(literal_peek(p, 0)))
+        return literal_fail(p, "a sign without a number");
+    npyx_status status = literal_parse_number(p, literal);
     if (status != NPYX_OK)
         return status;
     (*literal)->off = off;
@@ -127,9 +128,9 @@ static npyx_status parse_signed(parser *p, npyx_literal **literal) {
     return NPYX_OK;
 }
 
-static npyx_status parse_word(parser *p, npyx_literal **literal) {
+static npyx_status parse_word(literal_parser *p, npyx_literal **literal) {
     size_t nbytes = 0;
-    while (is_name_character(peek(p, nbytes)))
+    while (is_name_character(literal_peek(p, nbytes)))
         nbytes++;
     const char *word = p->text + p->off;
     npyx_literal_kind kind = NPYX_LITERAL_BOOL;
@@ -150,10 +151,10 @@ static npyx_status parse_word(parser *p, npyx_literal **literal) {
 }
 
 /* The code point of an escape with ndigits hexadecimal digits at the current offset, or -1. */
-static int64_t escaped_code_point(parser *p, size_t ndigits) {
+static int64_t escaped_code_point(literal_parser *p, size_t ndigits) {
     int64_t value = 0;
     for (size_t i = 0; i < ndigits; i++) {
-        int digit = hex_digit(peek(p, i));
+        int digit = hex_digit(literal_peek(p, i));
         if (digit >= 16)
             return -1;
         value = value * 16 + digit;
@@ -163,19 +164,19 @@ static int64_t escaped_code_point(parser *p, size_t ndigits) {
 }
 
 /* Reads the escape behind a backslash; writes what it stands for to out (at least 4 bytes of room). */
-static npyx_status parse_escape(parser *p, bool is_bytes, char **out) {
+static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
     static const char letters[] = "\\'\"abfnrtv";
     static const char meanings[] = "\\'\"\a\b\f\n\r\t\v";
-    int c = peek(p, 0);
+    int c = literal_peek(p, 0);
     const char *found = c > 0 ? strchr(letters, c) : NULL;
     int64_t code_point = -1;
     if (c == -1)
-        return fail(p, "a string does not end");
+        return literal_fail(p, "a string does not end");
     p->off++;
     if (c == '\n')
         return NPYX_OK;
     if (c == '\r') {
-        p->off += peek(p, 0) == '\n';
+        p->off += literal_peek(p, 0) == '\n';
         return NPYX_OK;
     }
     if (found != NULL) {
@@ -184,14 +185,14 @@ static npyx_status parse_escape(parser *p, bool is_bytes, char **out) {
     }
     if (c >= '0' && c <= '7') {
         code_point = c - '0';
-        for (int i = 0; i < 2 && peek(p, 0) >= '0' && peek(p, 0) <= '7'; i++)
-            code_point = code_point * 8 + (peek(p, 0) - '0'), p->off++;
+        for (int i = 0; i < 2 && literal_peek(p, 0) >= '0' && literal_peek(p, 0) <= '7'; i++)
+            code_point = code_point * 8 + (literal_peek(p, 0) - '0'), p->off++;
     } else if (c == 'x' || (!is_bytes && (c == 'u' || c == 'U'))) {
         code_point = escaped_code_point(p, c == 'x' ? 2 : c == 'u' ? 4 : 8);
         if (code_point < 0 || code_point > 0x10ffff)
-            return fail(p, "a string has a malformed escape");
+            return literal_fail(p, "a string has a malformed escape");
     } else if (!is_bytes && c == 'N') {
-        return fail(p, "a string has an escape by character name");
+        return literal_fail(p, "a string has an escape by character name");
     } else { /* Python keeps the backslash of an escape that it does not know */
         *(*out)++ = '\\';
         p->off--;
@@ -205,15 +206,15 @@ static npyx_status parse_escape(parser *p, bool is_bytes, char **out) {
 }
 
 /* One quoted string at the current offset, appended at *out. */
-static npyx_status parse_quoted(parser *p, bool is_raw, bool is_bytes, char **out) {
-    int quote = peek(p, 0);
-    bool is_triple = peek(p, 1) == quote && peek(p, 2) == quote;
+static npyx_status parse_quoted(literal_parser *p, bool is_raw, bool is_bytes, char **out) {
+    int quote = literal_peek(p, 0);
+    bool is_triple = literal_peek(p, 1) == quote && literal_peek(p, 2) == quote;
     p->off += is_triple ? 3 : 1;
     for (;;) {
-        int c = peek(p, 0);
+        int c = literal_peek(p, 0);
         if (c == -1 || (!is_triple && (c == '\n' || c == '\r')))
-            return fail(p, "a string does not end");
-        if (c == quote && (!is_triple || (peek(p, 1) == quote && peek(p, 2) == quote))) {
+            return literal_fail(p, "a string does not end");
+        if (c == quote && (!is_triple || (literal_peek(p, 1) == quote && literal_peek(p, 2) == quote))) {
             p->off += is_triple ? 3 : 1;
             return NPYX_OK;
         }
@@ -225,17 +226,17 @@ static npyx_status parse_quoted(parser *p, bool is_raw, bool is_bytes, char **ou
             continue;
         }
         *(*out)++ = (char)c;
-        if (c == '\\' && peek(p, 0) != -1) /* raw: the backslash stays and shields a quote */
+        if (c == '\\' && literal_peek(p, 0) != -1) /* raw: the backslash stays and shields a quote */
             *(*out)++ = p->text[p->off++];
     }
 }
 
 /* The length of the prefix (`r`, `b`, `u`, `rb`, ...) before a quote at the current offset, or -1 when no
  * string begins here. */
-static int string_prefix(const parser *p, bool *is_raw, bool *is_bytes) {
+static int string_prefix(const literal_parser *p, bool *is_raw, bool *is_bytes) {
     *is_raw = *is_bytes = false;
     for (int i = 0; i < 3; i++) {
-        int c = peek(p, (size_t)i);
+        int c = literal_peek(p, (size_t)i);
         if (c == '\'' || c == '"')
             return i;
         c |= 0x20;
@@ -243,20 +244,20 @@ static int string_prefix(const parser *p, bool *is_raw, bool *is_bytes) {
             *is_raw = true;
         else if (c == 'b' && !*is_bytes)
             *is_bytes = true;
-        else if (c != 'u' || i > 0 || (peek(p, 1) != '\'' && peek(p, 1) != '"'))
+        else if (c != 'u' || i > 0 || (literal_peek(p, 1) != '\'' && literal_peek(p, 1) != '"'))
             return -1;
     }
     return -1;
 }
 
 /* Room for any string of the text: unescaped it is never longer than escaped. */
-static char *string_room(parser *p) {
+static char *string_room(literal_parser *p) {
     if (p->room == NULL)
         p->room = npyx_arena_alloc(p->arena, p->nbytes);
     return p->room;
 }
 
-static npyx_status parse_string(parser *p, npyx_literal **literal) {
+static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
     bool is_raw, is_bytes, first_is_bytes;
     int prefix_nbytes;
     string_prefix(p, &is_raw, &first_is_bytes);
@@ -267,13 +268,13 @@ static npyx_status parse_string(parser *p, npyx_literal **literal) {
     size_t end_off = p->off;
     while ((prefix_nbytes = string_prefix(p, &is_raw, &is_bytes)) >= 0) { /* adjacent strings are one */
         if (is_bytes != first_is_bytes)
-            return fail(p, "bytes and text stand side by side");
+            return literal_fail(p, "bytes and text stand side by side");
         p->off += (size_t)prefix_nbytes;
         status = parse_quoted(p, is_raw, is_bytes, &out);
         if (status != NPYX_OK)
             return status;
         end_off = p->off;
-        skip_blanks(p);
+        literal_skip_blanks(p);
     }
     p->off = end_off;
     (*literal)->text_nbytes = (size_t)(out - p->room);
@@ -282,39 +283,40 @@ static npyx_status parse_string(parser *p, npyx_literal **literal) {
 }
 
 /* Items up to the closing bracket, which is consumed. *any_comma tells `(1,)` from `(1)`. */
-static npyx_status parse_items(parser *p, npyx_literal *parent, char closing, bool is_dict, bool *any_comma) {
+static npyx_status parse_items(literal_parser *p, npyx_literal *parent, char closing, bool is_dict,
+                               bool *any_comma) {
     npyx_literal **tail = &parent->first;
     bool had_comma = false;
     *any_comma = false;
     for (;;) {
-        skip_blanks(p);
-        if (peek(p, 0) == closing) {
+        literal_skip_blanks(p);
+        if (literal_peek(p, 0) == closing) {
             p->off++;
             return NPYX_OK;
         }
         if (parent->nitems > 0 && !had_comma)
-            return fail(p, peek(p, 0) == -1 ? "a bracket is not closed"
-                                            : "a comma or a closing bracket is missing");
+            return literal_fail(p, literal_peek(p, 0) == -1 ? "a bracket is not closed"
+                                                            : "a comma or a closing bracket is missing");
         for (int part = 0; part < (is_dict ? 2 : 1); part++) {
             npyx_status status = parse_value(p, tail);
             if (status != NPYX_OK)
                 return status;
             tail = &(*tail)->next;
             parent->nitems++;
-            skip_blanks(p);
+            literal_skip_blanks(p);
             if (is_dict && part == 0) {
-                if (peek(p, 0) != ':')
-                    return fail(p, "a colon is missing");
+                if (literal_peek(p, 0) != ':')
+                    return literal_fail(p, "a colon is missing");
                 p->off++;
             }
         }
-        had_comma = peek(p, 0) == ',';
+        had_comma = literal_peek(p, 0) == ',';
         p->off += had_comma;
         *any_comma = *any_comma || had_comma;
     }
 }
 
-static npyx_status parse_bracketed(parser *p, npyx_literal **literal) {
+static npyx_status parse_bracketed(literal_parser *p, npyx_literal **literal) {
     char opening = p->text[p->off];
     npyx_literal_kind kind = opening == '('   ? NPYX_LITERAL_TUPLE
                              : opening == '[' ? NPYX_LITERAL_LIST
@@ -337,15 +339,15 @@ static npyx_status parse_bracketed(parser *p, npyx_literal **literal) {
     return status;
 }
 
-static npyx_status parse_value(parser *p, npyx_literal **literal) {
-    skip_blanks(p);
-    int c = peek(p, 0);
+static npyx_status parse_value(literal_parser *p, npyx_literal **literal) {
+    literal_skip_blanks(p);
+    int c = literal_peek(p, 0);
     bool is_raw, is_bytes;
     npyx_status status;
     if (c == '(' || c == '[' || c == '{')
         status = parse_bracketed(p, literal);
-    else if (is_digit(c))
-        status = parse_number(p, literal);
+    else if (literal_is_digit(c))
+        status = literal_parse_number(p, literal);
     else if (c == '-' || c == '+')
         status = parse_signed(p, literal);
     else if (string_prefix(p, &is_raw, &is_bytes) >= 0)
@@ -353,7 +355,7 @@ static npyx_status parse_value(parser *p, npyx_literal **literal) {
     else if (is_name_character(c))
         status = parse_word(p, literal);
     else
-        status = fail(p, c == -1 ? "the text ends where a value is expected" : "a value is expected");
+        status = literal_fail(p, c == -1 ? "the text ends where a value is expected" : "a value is expected");
     if (status == NPYX_OK)
         (*literal)->end_off = p->off;
     return status;
@@ -361,7 +363,8 @@ static npyx_status parse_value(parser *p, npyx_literal **literal) {
 
 npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbytes, bool allow_long,
                                const npyx_literal **literal, npyx_error *error) {
-    parser p = {.arena = arena, .text = text, .nbytes = nbytes, .allow_long = allow_long, .error = error};
+    literal_parser p = {
+        .arena = arena, .text = text, .nbytes = nbytes, .allow_long = allow_long, .error = error};
     const char *nul = memchr(text, '\0', nbytes);
     if (nbytes > NPYX_LITERAL_NBYTES)
         return npyx_fail(error, NPYX_CORRUPT, -1, "the text has %zu bytes, and at most %d are read", nbytes,
@@ -372,14 +375,14 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
         return npyx_fail(error, NPYX_CORRUPT, 0, "the text is not valid UTF-8");
     /* Blank lines may stand before the literal, but no indentation behind a line end. */
     for (;;) {
-        skip_blanks(&p);
-        if (peek(&p, 0) != '\n' && peek(&p, 0) != '\r')
+        literal_skip_blanks(&p);
+        if (literal_peek(&p, 0) != '\n' && literal_peek(&p, 0) != '\r')
             break;
         p.off++;
-        if (peek(&p, 0) == ' ' || peek(&p, 0) == '\t') {
+        if (literal_peek(&p, 0) == ' ' || literal_peek(&p, 0) == '\t') {
             size_t indent_off = p.off;
-            skip_blanks(&p);
-            if (peek(&p, 0) != '\n' && peek(&p, 0) != '\r')
+            literal_skip_blanks(&p);
+            if (literal_peek(&p, 0) != '\n' && literal_peek(&p, 0) != '\r')
                 return npyx_fail(error, NPYX_CORRUPT, (int64_t)indent_off, "the first line is indented");
         }
     }
@@ -388,9 +391,9 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
     if (status != NPYX_OK)
         return status;
     p.depth = 1; /* behind the literal only blanks, comments and line ends */
-    skip_blanks(&p);
+    literal_skip_blanks(&p);
     if (p.off < nbytes)
-        return fail(&p, "something follows the literal");
+        return literal_fail(&p, "something follows the literal");
     *literal = parsed;
     return NPYX_OK;
 }

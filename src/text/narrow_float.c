@@ -120,8 +120,8 @@ static inline uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, i
 }
 
 /* infinity is what too large values become, nan what NaN does: magnitudes both. */
-static inline uint32_t narrow(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
-                              uint32_t nan) {
+static inline uint32_t narrow_narrow(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
+                                     uint32_t nan) {
     uint64_t magnitude = bits_of_double(value) & (UINT64_MAX >> 1);
     const uint64_t wide_infinity = (uint64_t)0x7ff << 52;
     if (magnitude > wide_infinity)
@@ -137,11 +137,11 @@ static inline uint32_t sign_of(double value) {
 }
 
 uint16_t npyx_f16_from_f64(double value) {
-    return (uint16_t)(sign_of(value) << 15 | narrow(value, 10, -14, 0x7c00, 0x7e00));
+    return (uint16_t)(sign_of(value) << 15 | narrow_narrow(value, 10, -14, 0x7c00, 0x7e00));
 }
 
 uint16_t npyx_bfloat16_from_f64(double value) {
-    return (uint16_t)(sign_of(value) << 15 | narrow(value, 7, -126, 0x7f80, 0x7fc0));
+    return (uint16_t)(sign_of(value) << 15 | narrow_narrow(value, 7, -126, 0x7f80, 0x7fc0));
 }
 
 /* The exponent of the nearest power of two, biased by 127; the greater of two that are as near. */
@@ -159,12 +159,12 @@ static inline uint8_t float8_from_f64(npyx_float8 format, double value) {
     int min_exponent = 1 - format.bias;
     switch (format.kind) {
     case NPYX_FLOAT8_IEEE:
-        return (uint8_t)(sign | narrow(value, format.fraction_nbits, min_exponent, highest,
-                                       highest | 1u << (format.fraction_nbits - 1)));
+        return (uint8_t)(sign | narrow_narrow(value, format.fraction_nbits, min_exponent, highest,
+                                              highest | 1u << (format.fraction_nbits - 1)));
     case NPYX_FLOAT8_FN:
-        return (uint8_t)(sign | narrow(value, format.fraction_nbits, min_exponent, 0x7f, 0x7f));
+        return (uint8_t)(sign | narrow_narrow(value, format.fraction_nbits, min_exponent, 0x7f, 0x7f));
     case NPYX_FLOAT8_FNUZ: {
-        uint32_t magnitude = narrow(value, format.fraction_nbits, min_exponent, 0x80, 0x80);
+        uint32_t magnitude = narrow_narrow(value, format.fraction_nbits, min_exponent, 0x80, 0x80);
         return (uint8_t)(magnitude == 0 || magnitude == 0x80 ? magnitude : sign | magnitude);
     }
     default: return power_of_two_from_f64(value);

@@ -27,16 +27,16 @@ static size_t ndigits_at(const char *text, const char *end) {
 }
 
 /* A power of ten this large is beyond all that digits can make up for: texts are shorter. */
-static const int64_t ENDLESS = INT64_MAX / 4;
+static const int64_t NUMBER_ENDLESS = INT64_MAX / 4;
 
 /* The digits of an exponent. */
 static int64_t exponent_read(const char *digits, size_t ndigits) {
     int64_t exponent = 0;
     for (size_t i = 0; i < ndigits; i++) {
-        if (exponent < ENDLESS / 10 - 1)
+        if (exponent < NUMBER_ENDLESS / 10 - 1)
             exponent = exponent * 10 + (digits[i] - '0');
         else
-            return ENDLESS;
+            return NUMBER_ENDLESS;
     }
     return exponent;
 }

@@ -5,15 +5,15 @@
 #include <string.h>
 
 enum {
-    FIRST_BLOCK_NBYTES = 1 << 14,
+    READER_FIRST_BLOCK_NBYTES = 1 << 14,
     /* well inside of a second-level cache, where filters and SQLite then find it */
-    MAX_BLOCK_NBYTES = NPYX_WORK_NBYTES,
+    READER_MAX_BLOCK_NBYTES = NPYX_WORK_NBYTES,
     FIRST_PANEL_NBYTES = 1 << 16,
     MAX_PANEL_NBYTES = 1 << 23,
     /* an inflating source starts anew for every panel: fewer and larger ones */
     FORWARD_PANEL_NBYTES = 1 << 24,
-    WINDOW_NBYTES = 1 << 20,
-    PAGE_NBYTES = 4096,
+    READER_WINDOW_NBYTES = 1 << 20,
+    READER_PAGE_NBYTES = 4096,
     /* reading this much more is as cheap as a call to the system */
     GAP_NBYTES = 4096,
     CACHE_LINE_NBYTES = 64,
@@ -30,7 +30,7 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
     reader->row_nelem = npyx_view_row_nelem(view);
     reader->row_nbytes = reader->row_nelem * view->dtype->itemsize;
     reader->is_contiguous = npyx_view_is_contiguous(view);
-    reader->block_nbytes = reader->is_contiguous ? FIRST_BLOCK_NBYTES
+    reader->block_nbytes = reader->is_contiguous ? READER_FIRST_BLOCK_NBYTES
                            : source->is_forward  ? FORWARD_PANEL_NBYTES
                                                  : FIRST_PANEL_NBYTES;
 }
@@ -66,7 +66,7 @@ void npyx_reader_clear(npyx_reader *reader) {
  * to any other several times slower. */
 static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t file_off, uint8_t **bytes,
                                   npyx_error *error) {
-    size_t wanted_nbytes = nbytes + PAGE_NBYTES;
+    size_t wanted_nbytes = nbytes + READER_PAGE_NBYTES;
     if (reader->buffer_nbytes < wanted_nbytes) {
         npyx_free(reader->source->host, reader->buffer);
         reader->buffer = npyx_alloc(reader->source->host, wanted_nbytes);
@@ -74,7 +74,7 @@ static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t fi
         if (reader->buffer == NULL)
             return npyx_fail_nomem(error);
     }
-    size_t shift = ((size_t)file_off - (size_t)(uintptr_t)reader->buffer) & (PAGE_NBYTES - 1);
+    size_t shift = ((size_t)file_off - (size_t)(uintptr_t)reader->buffer) & (READER_PAGE_NBYTES - 1);
     *bytes = reader->buffer + shift;
     return NPYX_OK;
 }
@@ -198,7 +198,7 @@ static npyx_status gather_window(const gatherer *g, const box *b, int64_t low_of
     npyx_reader *reader = g->reader;
     const uint8_t *bytes = NULL;
     uint8_t *scratch = reader->window;
-    if (span > WINDOW_NBYTES) /* one item larger than the window goes straight to its place */
+    if (span > READER_WINDOW_NBYTES) /* one item larger than the window goes straight to its place */
         scratch = b->out;
     npyx_status status =
         npyx_source_window(reader->source, b->off + low_off, (size_t)span, scratch, &bytes, error);
@@ -252,13 +252,13 @@ static npyx_status gather_box(const gatherer *g, const box *b) {
     int64_t stride = llabs(g->strides[axis]);
     int64_t inner_span = box_span(g, &part, &low_off);
     int64_t nparts = 1;
-    if (stride - inner_span <= GAP_NBYTES && inner_span < WINDOW_NBYTES)
-        nparts = stride == 0 ? b->shape[axis] : (WINDOW_NBYTES - inner_span) / stride + 1;
+    if (stride - inner_span <= GAP_NBYTES && inner_span < READER_WINDOW_NBYTES)
+        nparts = stride == 0 ? b->shape[axis] : (READER_WINDOW_NBYTES - inner_span) / stride + 1;
     if (nparts >= b->shape[axis]) {
         box_span(g, b, &low_off);
         return gather_window(g, b, low_off, span, g->error);
     }
-    bool has_room = inner_span <= WINDOW_NBYTES / BATCH_NRUNS - CACHE_LINE_NBYTES;
+    bool has_room = inner_span <= READER_WINDOW_NBYTES / BATCH_NRUNS - CACHE_LINE_NBYTES;
     if (nparts == 1 && g->strides[axis] > 0 && has_room && is_run(g, &part))
         return gather_runs(g, b, axis, inner_span);
     npyx_status status = npyx_poll(g->reader->source->host, g->error);
@@ -275,7 +275,7 @@ static npyx_status gather_box(const gatherer *g, const box *b) {
 
 static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
     if (reader->window == NULL) {
-        reader->window = npyx_alloc(reader->source->host, WINDOW_NBYTES);
+        reader->window = npyx_alloc(reader->source->host, READER_WINDOW_NBYTES);
         if (reader->window == NULL)
             return npyx_fail_nomem(error);
     }
@@ -321,12 +321,12 @@ static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
     npyx_work work = reader->work;
     if (reader->ahead != NULL)
         npyx_reader_set_work(reader, work);
-    bool is_worth_it = work.run != NULL && reader->is_contiguous &&
-                       reader->block_nbytes == MAX_BLOCK_NBYTES && reader->row_nbytes <= MAX_BLOCK_NBYTES &&
-                       end - row >= AHEAD_NBYTES / reader->row_nbytes;
+    bool is_worth_it =
+        work.run != NULL && reader->is_contiguous && reader->block_nbytes == READER_MAX_BLOCK_NBYTES &&
+        reader->row_nbytes <= READER_MAX_BLOCK_NBYTES && end - row >= AHEAD_NBYTES / reader->row_nbytes;
     if (!is_worth_it)
         return false;
-    int64_t block_nbytes = MAX_BLOCK_NBYTES / reader->row_nbytes * reader->row_nbytes;
+    int64_t block_nbytes = READER_MAX_BLOCK_NBYTES / reader->row_nbytes * reader->row_nbytes;
     reader->ahead = npyx_read_ahead_start(reader->source, reader->view.off + row * reader->row_nbytes,
                                           (end - row) * reader->row_nbytes, (size_t)block_nbytes, work);
     reader->ahead_row = row;
@@ -337,7 +337,7 @@ static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
 }
 
 static npyx_status fill_ahead(npyx_reader *reader, npyx_error *error) {
-    npyx_block block;
+    npyx_read_block block;
     reader->first_row = reader->ahead_row;
     reader->nrows_read = 0;
     npyx_status status = npyx_read_ahead_next(reader->ahead, &block, error);
@@ -373,7 +373,7 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
         block_nrows = 1;
     if (block_nrows <= nrows) { /* a whole block was wanted: the next one may be larger */
         nrows = block_nrows;
-        int64_t max_nbytes = reader->is_contiguous ? MAX_BLOCK_NBYTES : MAX_PANEL_NBYTES;
+        int64_t max_nbytes = reader->is_contiguous ? READER_MAX_BLOCK_NBYTES : MAX_PANEL_NBYTES;
         int64_t growth = reader->is_contiguous ? 2 : 4;
         if (reader->block_nbytes < max_nbytes)
             reader->block_nbytes =

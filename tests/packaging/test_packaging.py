@@ -1,7 +1,6 @@
 """What is handed on: an installation, one C file, a shared object that needs libc alone."""
 
 import glob
-import importlib.util
 import os
 import platform
 import re
@@ -258,57 +257,6 @@ def test_one_file_is_a_part_of_a_program(compiler, tmp_path, patience_for):
     )
     lines = [packages.version(), "float64|[2,3]", "[0.0,1.0,2.0]", "[3.0,4.0,5.0]", packages.version()]
     assert shown.splitlines() == lines
-
-
-@pytest.fixture(scope="module")
-def c_text():
-    """ext/tools/c_text.py, which the generator reads C with."""
-    spec = importlib.util.spec_from_file_location("c_text", os.path.join(shell.ROOT, "ext", "tools", "c_text.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_names_of_files_are_told(c_text):
-    text = """
-    typedef struct cursor cursor;
-    struct cursor { int begin; enum { LEFT, RIGHT = (1, 2) } side; };
-    enum { FIRST, SECOND = sizeof(int[2]), THIRD };
-    typedef int (*compare)(const void *, const void *);
-    static const struct { int a; } table[] = {{1}, {2}}, *other;
-    static int (*chosen)(int), last __attribute__((unused)) = 3;
-    __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) { int inside; }
-    MAKE(a, b)
-    static double later(void) { if (1) { } return 1; }
-    int linked(int argument) { return argument; }
-    _Static_assert(sizeof(int) == 4, "a message");
-    struct __attribute__((packed)) pair { char x; };
-    static int (*pick(int x))(int) { return chosen; }
-    """
-    own, linked = c_text.names_of(c_text.words_of(text))
-    expected = "cursor LEFT RIGHT FIRST SECOND THIRD compare table other chosen last say later pair pick"
-    assert own - {"MAKE"} == set(expected.split()) and "linked" in linked
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("begin(x->begin, y.begin);", "begin_f(x->begin, y.begin);"),
-        ("ops o = {.begin = begin};", "ops o = {.begin = begin_f};"),
-        ("struct s { int begin; begin *next; };", "struct s { int begin; begin_f *next; };"),
-        ("struct s { int (*begin)(begin *); int n[begin]; };", "struct s { int (*begin)(begin_f *); int n[begin_f]; };"),
-        ("struct __attribute__((packed)) s { int begin; } begin;", "struct __attribute__((packed)) s { int begin; } begin_f;"),
-        ("struct s *f(void) { int begin; }", "struct s *f(void) { int begin_f; }"),
-        ("(struct s){begin, 1}; { begin; }", "(struct s){begin_f, 1}; { begin_f; }"),
-        ("struct s { enum { begin, B } kind; };", "struct s { enum { begin_f, B } kind; };"),
-        ('say("begin", \'begin\'); /* begin */ // begin', 'say("begin", \'begin\'); /* begin */ // begin'),
-        ("#define M(x) (begin(x) + begin_##x)", "#define M(x) (begin_f(x) + begin_##x)"),
-        ("offsetof(struct begin, begin)", "offsetof(struct begin_f, begin)"),
-        ("f(a ? begin : 0, ...);", "f(a ? begin_f : 0, ...);"),
-    ],
-)
-def test_names_of_members_stay(c_text, text, expected):
-    assert c_text.renamed(text, {"begin": "begin_f"}) == expected
 
 
 # ---- make npyext-standalone ----

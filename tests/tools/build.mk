@@ -69,7 +69,7 @@ version   := $(shell sed -n 's/^.define NPYEXT_VERSION "\(.*\)"/\1/p' ext/core/v
 	@rm -f $@
 	ar rcs $@ $^
 
-.build/amalgamation/npyext.c: ext/tools/amalgamate.py ext/tools/c_text.py $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch]) LICENSE
+.build/amalgamation/npyext.c: ext/tools/amalgamate.py $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch]) LICENSE
 	$(PYTHON) -B ext/tools/amalgamate.py $(@D)
 
 # minizip and zlib are linked in, their names hidden, and nothing is asked of a glibc newer than 2.17, whose

@@ -70,7 +70,7 @@ static void assert_gives_all(npyx_source *from, int work_ns, int caller_ns) {
         return;
     int64_t before = unit.host.counters.bytes_read;
     for (int64_t done = 0; done < nbytes;) {
-        npyx_block block;
+        npyx_read_block block;
         assert_int_equal(npyx_read_ahead_next(ahead, &block, &error), NPYX_OK);
         assert_int_equal(block.nbytes, nbytes - done < BLOCK_NBYTES ? nbytes - done : BLOCK_NBYTES);
         assert_memory_equal(block.bytes, contents + OFF + done, block.nbytes);
@@ -124,7 +124,7 @@ static void test_an_error_of_the_source(void **state) {
     npyx_source *range;
     assert_int_equal(npyx_source_open_range(source, 0, 100000, true, 0, &range, &error), NPYX_OK);
     npyx_read_ahead *ahead = npyx_read_ahead_start(range, 0, 100000, BLOCK_NBYTES, work);
-    npyx_block block;
+    npyx_read_block block;
     for (int i = 0; i < 4 && ahead != NULL; i++)
         assert_int_equal(npyx_read_ahead_next(ahead, &block, &error), NPYX_OK);
     if (ahead != NULL) {
@@ -141,7 +141,7 @@ static void test_stopping_at_any_block(void **state) {
     npyx_work work = {.run = sum, .ctx = &c, .result_nbytes = sizeof(uint64_t)};
     for (int ntaken = 0; ntaken < 30; ntaken++) {
         npyx_read_ahead *ahead = npyx_read_ahead_start(source, OFF, 1 << 20, BLOCK_NBYTES, work);
-        npyx_block block;
+        npyx_read_block block;
         for (int i = 0; i < ntaken && ahead != NULL; i++)
             assert_int_equal(npyx_read_ahead_next(ahead, &block, &error), NPYX_OK);
         npyx_read_ahead_stop(ahead);
@@ -156,7 +156,7 @@ static void test_a_file_cut_short(void **state) {
     npyx_work work = {.run = sum, .ctx = &c, .result_nbytes = sizeof(uint64_t)};
     assert_int_equal(truncate(path, OFF + 5 * BLOCK_NBYTES + 7), 0);
     npyx_read_ahead *ahead = npyx_read_ahead_start(source, OFF, 1 << 20, BLOCK_NBYTES, work);
-    npyx_block block;
+    npyx_read_block block;
     for (int i = 0; i < 5 && ahead != NULL; i++)
         assert_int_equal(npyx_read_ahead_next(ahead, &block, &error), NPYX_OK);
     if (ahead != NULL) {

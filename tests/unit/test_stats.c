@@ -70,9 +70,9 @@ static void assert_kernels(const npyx_stats_kernels *kernels, const uint8_t *rea
 
 static void test_kernels(void **state) {
     (void)state;
-    static uint8_t memory[1 + NPYX_CHUNK_NELEM * 8];
+    static uint8_t memory[1 + NPYX_STATS_NELEM * 8];
     state_of_random = 7;
-    for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_CHUNK_NELEM; nelem += NPYX_CHUNK_UNIT) {
+    for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_STATS_NELEM; nelem += NPYX_CHUNK_UNIT) {
         for (uint32_t nspecials = 0; nspecials <= 100; nspecials += 50) {
             const uint8_t *reals = fill(memory, nelem, nspecials);
             assert_kernels(npyx_stats_kernels_portable(), reals, nelem);
