@@ -17,6 +17,7 @@ import pytest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 
 import shell  # noqa: E402
+import workers  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -74,15 +75,23 @@ def pytest_sessionfinish(session, exitstatus):
         session.exitstatus = 1
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """A parameter list that is empty (no documents, no corpus) makes no test, rather than one that is skipped."""
     no_parameters = lambda mark: "empty parameter set" in mark.kwargs.get("reason", "")
     items[:] = [item for item in items if not any(map(no_parameters, item.iter_markers("skip")))]
+    if hasattr(config, "workerinput"):  # one of several processes
+        items.sort(key=lambda item: workers.rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return workers.scheduler(config, log)
 
 
 @pytest.fixture(autouse=True)
 def patience():
-    """A test that hangs ends the run, behind the traceback that faulthandler_timeout in pytest.ini prints."""
+    """A test that hangs ends the run, or one of its processes, behind the traceback that faulthandler_timeout in
+    pytest.ini prints."""
     signal.alarm(2 * shell.PATIENCE)
     yield
     signal.alarm(0)

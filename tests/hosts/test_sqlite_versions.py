@@ -25,7 +25,7 @@ def python(folder, *arguments):
         [sys.executable, "-B", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=dict(os.environ, LD_LIBRARY_PATH=folder, PYTEST_ADDOPTS=""),
+        env={"NPYEXT_DIFFERENTIAL_SECONDS": "30", **os.environ, "LD_LIBRARY_PATH": folder, "PYTEST_ADDOPTS": ""},
         cwd=shell.ROOT,
         text=True,
         timeout=5 * shell.PATIENCE,

@@ -3,7 +3,7 @@
 # The suite prints `N passed, N failed` last; tests/conftest.py does that.
 suite = $(PYTHON) -B -m pytest -c tests/pytest.ini
 # As many processes as there are cores, or NPYEXT_WORKERS; one, where pytest-xdist is not installed.
-workers = $$($(PYTHON) -B tests/tools/workers.py)
+workers = $$($(PYTHON) -B tests/lib/workers.py)
 
 .PHONY: check-unit
 check-unit: units-release ## Unit tests of the codec, without SQLite
