@@ -6,7 +6,8 @@ import shutil
 import sqlite3
 import subprocess
 
-TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIB = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(LIB)
 ROOT = os.path.dirname(TESTS)
 FLAVOUR = os.environ.get("NPYEXT_FLAVOUR", "release")
 SANITIZED = FLAVOUR == "asan"

@@ -235,7 +235,7 @@ def test_a_file_rewritten_in_place_with_its_size_and_time_set_back(connect, fold
 
 DEEP = """
 import sys, threading
-sys.path.insert(0, {tests!r})
+sys.path.insert(0, {lib!r})
 import shell
 contents = sys.stdin.buffer.read()
 def run():
@@ -264,6 +264,6 @@ def test_a_header_nested_98_deep_on_a_small_stack(sql):
         descr = f"[('a', {descr})]"
     header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': (2,), }}\n".encode()
     contents = b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + bytes(16)
-    program = DEEP.format(tests=os.path.join(shell.TESTS, "lib"))
+    program = DEEP.format(lib=shell.LIB)
     done = subprocess.run([sys.executable, "-B", "-c", program, sql], input=contents, capture_output=True)
     assert done.returncode == 0 and int(done.stdout) >= 1, (done.returncode, done.stderr)

@@ -15,7 +15,9 @@ import subprocess
 import sys
 import time
 
-import shell
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+
+import shell  # noqa: E402
 
 SHIM = r"""
 #define _GNU_SOURCE

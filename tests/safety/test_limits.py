@@ -224,7 +224,7 @@ def test_entries_of_a_zip(connect, folder):
 
 CHILD = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path.insert(0, {lib!r})
 import shell
 def peak():
     with open("/proc/self/status") as status:
@@ -248,7 +248,7 @@ def peak_of(sql):
     """How much memory a statement takes beyond what a small one takes, and what it gave."""
     write("small.npy", npy_bytes(np.zeros(2)))
     done = subprocess.run(
-        [sys.executable, "-B", "-c", CHILD.format(tests=shell.TESTS), sql],
+        [sys.executable, "-B", "-c", CHILD.format(lib=shell.LIB), sql],
         stdout=subprocess.PIPE, timeout=shell.PATIENCE, check=True,
     )
     nbytes, said = done.stdout.decode().split("\n", 1)

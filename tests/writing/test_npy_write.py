@@ -106,7 +106,7 @@ def test_large_arrays_take_little_memory(connect, folder):
         "    db.execute('SELECT * FROM npy_write(?, (SELECT array FROM npy_file(?)))', (name + '.out', name + '.npy')).fetchall()\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )
-    done = subprocess.run([sys.executable, "-c", script, shell.TESTS], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script, shell.LIB], stdout=subprocess.PIPE, text=True, check=True)
     assert int(done.stdout.splitlines()[-1]) < (100_000 if shell.SANITIZED else 16_000)
     for name in ("wide", "fortran"):
         with open(f"{name}.npy", "rb") as a, open(f"{name}.out", "rb") as b:
@@ -281,7 +281,7 @@ def test_an_untrusted_schema_writes_nothing(connect, folder):
         "except Exception as error: print(error)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, shell.TESTS],
+        [sys.executable, "-c", script, shell.LIB],
         env=dict(os.environ, NPYEXT_VIEWS="1"),
         stdout=subprocess.PIPE,
         text=True,
