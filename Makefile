@@ -42,10 +42,10 @@ examples: npyext.so ## Make the files that the examples of README and docs read,
 	@echo 'cd .build/examples && sqlite3'
 
 .PHONY: check
-check: ## Install what is missing, build, and run every test, on every core (NPYEXT_WORKERS=1: one after the other)
+check: ## Install what is missing, build, and run the tests, on every core (NPYEXT_WORKERS=1: one after the other)
 	@sh tests/tools/install-packages.sh check
 	@$(again) npyext.so units-release replayers-release
-	@$(suite) $(workers) tests
+	@$(suite) $(workers) $(not_builds) tests
 
 # The extension lies in LIBDIR itself, as Debian's mod_spatialite and libsqlite3_mod_* do: dlopen looks into the
 # system's library folders, so that `.load npyext` works by its bare name when LIBDIR is one of these

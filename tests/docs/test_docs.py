@@ -130,7 +130,8 @@ def is_in_the_source(part):
         shorter = shorter.replace(text, "#")
     if len(shorter) < 12:
         return True
-    likely = [text for text in texts_of_the_source() if any(part[i : i + 5] in text for i in range(len(part) - 4))]
+    shared = {text: sum(part[i : i + 5] in text for i in range(len(part) - 4)) for text in texts_of_the_source()}
+    likely = sorted(filter(shared.get, shared), key=shared.get, reverse=True)
     return any(literal_share(form, text) > 0.5 for form in (part, shorter) for text in likely)
 
 

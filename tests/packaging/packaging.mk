@@ -1,5 +1,10 @@
 # What is handed on, as its users install it.
 
+.PHONY: check-packaging
+check-packaging: npyext.so ## Build and try what is handed on: an installation, one C file, a self-contained extension, a Python package
+	@sh tests/tools/install-packages.sh check
+	@$(suite) tests/packaging
+
 .PHONY: check-clients
 check-clients: ## Try the ways of docs/install.md that need PyPI and npm: apsw, sqlite-utils, Datasette, Node
 	@sh tests/tools/install-packages.sh check clients

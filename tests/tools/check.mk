@@ -4,6 +4,8 @@
 suite = $(PYTHON) -B -m pytest -c tests/pytest.ini
 # As many processes as there are cores, or NPYEXT_WORKERS; one, where pytest-xdist is not installed.
 workers = $$($(PYTHON) -B tests/lib/workers.py)
+# What is handed on is built whole five times there; `make check-packaging` does that, and CI.
+not_builds = --ignore=tests/packaging
 
 .PHONY: check-unit
 check-unit: units-release ## Unit tests of the codec, without SQLite
@@ -11,7 +13,7 @@ check-unit: units-release ## Unit tests of the codec, without SQLite
 
 .PHONY: check-sql
 check-sql: npyext.so ## The functions in SQL: stored output of tests/sql and the documents, and through Python
-	@$(suite) $(workers) $(addprefix --ignore=tests/,unit fuzz reading/test_corpus.py numpy/test_numpy_rows.py numpy/test_numpy_slices.py) tests
+	@$(suite) $(workers) $(addprefix --ignore=tests/,packaging unit fuzz reading/test_corpus.py numpy/test_numpy_rows.py numpy/test_numpy_slices.py) tests
 
 .PHONY: update-sql
 update-sql: npyext.so ## Store the output of tests/sql as it is now; read the difference before you commit it
@@ -28,7 +30,7 @@ check-corpus: npyext.so ## The corpus of good, malformed and real files (NPYEXT_
 .PHONY: check-sanitized
 check-sanitized: .build/asan/npyext.so units-asan replayers-asan ## Every test again, under AddressSanitizer and UBSan
 	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
-	    $(suite) $(workers) tests
+	    $(suite) $(workers) $(not_builds) tests
 
 .PHONY: differential
 differential: npyext.so ## Random queries, as npyext answers them and as ordinary tables do, for SECONDS=30 or QUERIES= many
@@ -57,7 +59,7 @@ coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by fil
 	@$(again) -s CC=gcc .build/coverage/npyext.so units-coverage replayers-coverage
 	@find .build/coverage -name '*.gcda' -delete
 	@export NPYEXT_FLAVOUR=coverage NPYEXT_SO=$(CURDIR)/.build/coverage/npyext.so; \
-	$(suite) $(workers) tests --ignore=tests/hosts/test_sqlite_versions.py || failed=1; \
+	$(suite) $(workers) $(not_builds) tests --ignore=tests/hosts/test_sqlite_versions.py || failed=1; \
 	NPYEXT_MMAP=1 $(suite) tests/reading/test_reads.py tests/reading/test_sources.py || failed=1; \
 	[ -z "$$failed" ] || echo 'Some tests failed, as slow builds make them; what follows counts all the same.'
 	@$(PYTHON) -B tests/tools/coverage.py
