@@ -32,6 +32,12 @@ check-sanitized: .build/asan/npyext.so units-asan replayers-asan ## Every test a
 	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 	    $(suite) $(workers) $(not_builds) tests
 
+# Left out is what reads no files of its own, or takes both ways itself.
+.PHONY: check-mapped
+check-mapped: npyext.so units-release replayers-release ## The tests of what reads files again, with the files mapped (NPYEXT_MMAP=1)
+	@NPYEXT_MMAP=1 $(suite) $(workers) $(not_builds) tests \
+	    $(addprefix --ignore=tests/,docs hosts safety/test_crashes.py safety/test_lost_files.py safety/test_soak.py)
+
 .PHONY: differential
 differential: npyext.so ## Random queries, as npyext answers them and as ordinary tables do, for SECONDS=30 or QUERIES= many
 	@$(PYTHON) -B tests/queries/differential.py $(if $(QUERIES),--queries $(QUERIES),$(SECONDS))
