@@ -13,7 +13,7 @@ import pytest
 
 import make_files
 import shell
-from arrays import npy_bytes, npy_text_bytes
+from arrays import npy_text_bytes
 from other_files import OTHERS
 
 PAGE = os.path.join(shell.ROOT, "docs", "troubleshooting.md")

@@ -4,7 +4,6 @@ has other releases of SQLite run half a minute of them."""
 import os
 
 import differential
-import shell
 
 SECONDS = float(os.environ.get("NPYEXT_DIFFERENTIAL_SECONDS", "10"))
 

@@ -11,7 +11,6 @@ import zipfile
 import numpy as np
 import pytest
 
-import shell
 from arrays import seeded_generator, ten_bytes
 from ready_queries import LIBRARY, ask, lab, save, statements  # noqa: F401 (lab is a fixture)
 

@@ -26,7 +26,7 @@ from arrays import (
     without_undefined,
 )
 from expected import error_of
-from written import contents, make, only, quoted
+from written import contents, make, only
 
 
 # --- what is written ---------------------------------------------------------------------------------------
