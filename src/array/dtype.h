@@ -24,14 +24,14 @@ typedef enum npyx_type {
     NPYX_U2,
     NPYX_U4,
     NPYX_U8,
-    NPYX_F2,
     NPYX_F4,
     NPYX_F8,
     NPYX_F12, /* x87 extended precision in 12 bytes (i386) */
     NPYX_F16, /* the same in 16 (x86-64); the binary128 that aarch64 saves under this name is not told apart
                */
+    NPYX_F2,  /* the rows of narrow_float.h, from here to the last of the reals */
     NPYX_BFLOAT16,
-    NPYX_E4M3FN, /* the one-byte floats of narrow_float.h, from here to the last of the reals */
+    NPYX_E4M3FN,
     NPYX_E5M2,
     NPYX_E3M4,
     NPYX_E4M3,
@@ -62,6 +62,9 @@ typedef struct npyx_type_info {
     uint8_t swap_nbytes;    /* the unit in which bytes are swapped between byte orders; 1: never */
     bool is_sized_name;     /* dtype.name ends in the size in bits */
     const char *descr_code; /* how a header spells it, without byte order; NULL: kind and size */
+    /* NumPy's names and single characters, as on 64-bit Linux (`l` and `p` are 8 bytes), with blanks between;
+     * name is one of them when it is not sized. */
+    const char *spellings;
 } npyx_type_info;
 
 extern const npyx_type_info npyx_types[NPYX_NTYPES];
@@ -71,12 +74,9 @@ static inline bool npyx_type_is_of_ml_dtypes(npyx_type type) {
     return type >= NPYX_BFLOAT16 && type <= NPYX_LAST_REAL;
 }
 
-/* The one-byte floats, from NPYX_E4M3FN on. */
-extern const npyx_float8 npyx_float8s[NPYX_LAST_REAL - NPYX_E4M3FN + 1];
-
-/* NULL for a type that is none. */
-static inline const npyx_float8 *npyx_float8_of(npyx_type type) {
-    return type >= NPYX_E4M3FN && type <= NPYX_LAST_REAL ? &npyx_float8s[type - NPYX_E4M3FN] : NULL;
+/* NULL for a type that is none of them. */
+static inline const npyx_narrow *npyx_narrow_of(npyx_type type) {
+    return type >= NPYX_F2 && type <= NPYX_LAST_REAL ? &npyx_narrows[type - NPYX_F2] : NULL;
 }
 
 typedef struct npyx_dtype npyx_dtype;
@@ -122,6 +122,11 @@ npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *liter
  * NPYX_INVALID or NPYX_NOMEM. */
 npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nbytes, const npyx_dtype **dtype,
                                  npyx_error *error);
+
+/* The same, with the literal that it is, of a bare spelling a string, and the offset of an error in text. */
+npyx_status npyx_dtype_from_spelling(npyx_arena *arena, const char *text, size_t nbytes,
+                                     const npyx_literal **literal, const npyx_dtype **dtype,
+                                     npyx_error *error);
 
 /* The same for what is to be written: NPYX_UNSUPPORTED for objects, which only a pickle holds. */
 npyx_status npyx_dtype_for_writing(npyx_arena *arena, const char *text, size_t nbytes,

@@ -33,9 +33,11 @@ static size_t text_f32(float value, char *out) {
                                                            : text_f64((double)value, out);
 }
 
-static size_t text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
+static size_t text_narrow(const npyx_narrow *narrow, uint16_t bits, char *out) {
+    int precision_nbits = narrow->fraction_nbits + 1;
+    float value = narrow->to_f32(bits);
     return isfinite(value) && !element_is_whole(value, precision_nbits)
-               ? npyx_text_narrow(value, precision_nbits, min_exponent, out)
+               ? npyx_text_narrow(value, precision_nbits, npyx_narrow_min_exponent(narrow), out)
                : text_f64((double)value, out);
 }
 
@@ -70,6 +72,7 @@ static size_t text_timedelta(int64_t count, char *out) {
 static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, char *out) {
     const bool big = dtype->is_big_endian;
     const int64_t itemsize = dtype->itemsize;
+    const npyx_narrow *narrow = npyx_narrow_of(dtype->type);
     switch (dtype->type) {
     case NPYX_BOOL: WRITE_RUN(text_bool(item, out));
     case NPYX_I1: WRITE_RUN(npyx_text_i64((int8_t)*item, out));
@@ -80,16 +83,13 @@ static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
     case NPYX_U2: WRITE_RUN(npyx_text_u64(npyx_load_u16(item, big), out));
     case NPYX_U4: WRITE_RUN(npyx_text_u64(npyx_load_u32(item, big), out));
     case NPYX_U8: WRITE_RUN(text_u64(npyx_load_u64(item, big), out));
-    case NPYX_F2: WRITE_RUN(text_narrow(npyx_f16_to_f32(npyx_load_u16(item, big)), 11, -14, out));
-    case NPYX_BFLOAT16: WRITE_RUN(text_narrow(npyx_bfloat16_to_f32(npyx_load_u16(item, big)), 8, -126, out));
-#define WRITE_FLOAT8(type, word, kind, fraction_nbits, bias)                                                 \
-    case NPYX_##type:                                                                                        \
-        WRITE_RUN(text_narrow(npyx_##word##_to_f32(*item), (fraction_nbits) + 1,                             \
-                              (kind) == NPYX_FLOAT8_FNU ? -(bias) : 1 - (bias), out));
-        NPYX_FLOAT8S(WRITE_FLOAT8)
     case NPYX_F4: WRITE_RUN(text_f32(npyx_load_f32(item, big), out));
     case NPYX_F8: WRITE_RUN(text_f64(npyx_load_f64(item, big), out));
-    default: /* timedelta64, and datetime64 without a unit */
+    default:
+        if (narrow != NULL) {
+            WRITE_RUN(text_narrow(narrow, npyx_narrow_load(narrow, item, big), out));
+        }
+        /* timedelta64, and datetime64 without a unit */
         WRITE_RUN(text_timedelta((int64_t)npyx_load_u64(item, big), out));
     }
     return out;
