@@ -244,6 +244,14 @@ void npyext_result_json(sqlite3_context *context, const char *text, size_t nbyte
     sqlite3_result_subtype(context, 'J'); /* what json.c marks its own results with */
 }
 
+int npyext_result_json_buffer(sqlite3_context *context, const npyx_buffer *text) {
+    npyx_error error;
+    if (npyx_buffer_check(text, &error) != NPYX_OK)
+        return npyext_result_error(context, (npyext_place){0}, &error);
+    npyext_result_json(context, text->bytes, text->nbytes);
+    return SQLITE_OK;
+}
+
 npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error *error) {
     int type = sqlite3_value_type(value);
     *read = (npyx_value){.kind = NPYX_VALUE_NULL};
@@ -275,6 +283,27 @@ void npyext_result_value(sqlite3_context *context, const npyx_value *value) {
     case NPYX_VALUE_BLOB: npyext_result_blob(context, value->bytes, value->nbytes); break;
     default: sqlite3_result_null(context);
     }
+}
+
+/* Appends what value points to, where there is more than one item. */
+static npyx_status items_value(const npyx_dtype *dtype, int ndim, const int64_t *shape, const uint8_t *items,
+                               npyx_buffer *scratch, npyx_value *value, npyx_error *error) {
+    if (ndim == 0)
+        return npyx_element_value(dtype, items, scratch, value, error);
+    npyx_buffer_reset(scratch);
+    NPYX_TRY(npyx_element_append_json(dtype, ndim, shape, items, scratch, error));
+    *value = (npyx_value){.kind = NPYX_VALUE_JSON, .bytes = scratch->bytes, .nbytes = scratch->nbytes};
+    return npyx_buffer_check(scratch, error);
+}
+
+int npyext_result_items(sqlite3_context *context, npyext_place place, const npyx_dtype *dtype, int ndim,
+                        const int64_t *shape, const uint8_t *items, npyx_buffer *scratch) {
+    npyx_value value;
+    npyx_error error;
+    if (items_value(dtype, ndim, shape, items, scratch, &value, &error) != NPYX_OK)
+        return npyext_result_error(context, place, &error);
+    npyext_result_value(context, &value);
+    return SQLITE_OK;
 }
 
 void npyext_result_fault(sqlite3_context *context, npyext_place place, const npyx_error *error) {

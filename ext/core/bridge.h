@@ -94,6 +94,8 @@ void npyext_result_argument(sqlite3_context *context, const npyext_argument *arg
 
 /* Text that is JSON for SQLite's JSON functions too; copied. */
 void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes);
+/* The same of a finished buffer, or its failure. */
+int npyext_result_json_buffer(sqlite3_context *context, const npyx_buffer *text);
 void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes);
 /* A BLOB; copied. bytes may be NULL where nbytes is 0: an empty BLOB all the same, of which SQLite would make
  * NULL. */
@@ -107,6 +109,9 @@ npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error
 
 /* What npyx_element_value made. */
 void npyext_result_value(sqlite3_context *context, const npyx_value *value);
+/* Items of a shape: one as a value, several as JSON. Or the error, at place. Returns SQLite's code. */
+int npyext_result_items(sqlite3_context *context, npyext_place place, const npyx_dtype *dtype, int ndim,
+                        const int64_t *shape, const uint8_t *items, npyx_buffer *scratch);
 
 /* A fault as the value of a row's column `error`: the text that ends other queries. */
 void npyext_result_fault(sqlite3_context *context, npyext_place place, const npyx_error *error);

@@ -79,3 +79,20 @@ void npyext_range_narrow(npyext_range *range, int op, sqlite3_value *value) {
     default: *range = nothing;
     }
 }
+
+npyext_range npyext_range_indices(npyext_range range, const npyx_view *view) {
+    int64_t first = view->ndim == 0 ? 0 : view->first[0], nrows = npyx_view_nrows(view);
+    if (nrows == 0 || range.low > range.high)
+        return nothing;
+    if (view->ndim == 0 || view->step[0] == 1) {
+        int64_t low = range.low <= first ? 0 : range.low - first;
+        int64_t high = range.high < first ? -1 : range.high - first;
+        return (npyext_range){low, high < nrows ? high : nrows - 1};
+    }
+    npyx_view narrowed = *view;
+    npyx_view_narrow(&narrowed, 0, range.low, range.high);
+    if (narrowed.shape[0] == 0)
+        return nothing;
+    int64_t low = (narrowed.first[0] - first) / view->step[0];
+    return (npyext_range){low, low + narrowed.shape[0] - 1};
+}

@@ -16,6 +16,10 @@ typedef struct npyext_range {
  * NULL satisfies nothing. */
 void npyext_range_narrow(npyext_range *range, int op, sqlite3_value *value);
 
+/* The indices along a view's first axis whose numbers, as the file counts them, lie in the range; low is
+ * above high when there are none. A view without axes is a row of number 0. */
+npyext_range npyext_range_indices(npyext_range range, const npyx_view *view);
+
 #pragma GCC visibility pop
 
 #endif

@@ -6,41 +6,8 @@
 #include "scan/array_side.h"
 #include "scan/scan.h"
 
-enum {
-    COMPARE_NAME,
-    COMPARE_STATUS,
-    COMPARE_MAX_ABS,
-    COMPARE_MAX_REL,
-    COMPARE_RMS,
-    COMPARE_DIFFERING,
-    COMPARE_FIRST_AT,
-    COMPARE_ERROR,
-    COMPARE_A,
-    COMPARE_B,
-    COMPARE_ON_ERROR,
-    COMPARE_ERROR_KIND,
-    COMPARE_ARRAY_KEY,
-    COMPARE_NCOLUMNS
-};
-
 /* With columns that need no more than to know whether and where items differ, reading stops there. */
 enum { NEEDS_FIRST = NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_ITEMS, NEEDS_EVERY = NEEDS_FIRST | NPYEXT_NEEDS_CRC };
-
-static const npyext_column compare_columns[COMPARE_NCOLUMNS] = {
-    [COMPARE_NAME] = NPYEXT_NAME(false),
-    [COMPARE_STATUS] = NPYEXT_OUTPUT("status TEXT", NEEDS_FIRST),
-    [COMPARE_MAX_ABS] = NPYEXT_OUTPUT("max_abs REAL", NEEDS_EVERY),
-    [COMPARE_MAX_REL] = NPYEXT_OUTPUT("max_rel REAL", NEEDS_EVERY),
-    [COMPARE_RMS] = NPYEXT_OUTPUT("rms REAL", NEEDS_EVERY),
-    [COMPARE_DIFFERING] = NPYEXT_OUTPUT("differing INTEGER", NEEDS_EVERY),
-    [COMPARE_FIRST_AT] = NPYEXT_OUTPUT("first_at INTEGER", NEEDS_FIRST),
-    [COMPARE_ERROR] = NPYEXT_OUTPUT("error TEXT", NEEDS_EVERY),
-    [COMPARE_A] = NPYEXT_ARGUMENT("a BLOB", NPYEXT_SOURCE),
-    [COMPARE_B] = NPYEXT_ARGUMENT("b BLOB", NPYEXT_OTHER_SOURCE),
-    [COMPARE_ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [COMPARE_ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NEEDS_EVERY),
-    [COMPARE_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
-};
 
 typedef enum compared {
     COMPARE_EQUAL,
@@ -56,12 +23,10 @@ static const char *const compared_names[NCOMPARED] = {"equal", "differs", "shape
                                                       "dtype", "only_a",  "only_b"};
 
 typedef struct compare_cursor {
-    sqlite3_vtab_cursor base;
-    npyext_scan scan; /* the arguments, and a's file */
+    npyext_cursor base; /* its scan has the arguments, and a's file */
     npyext_files other_files;
     npyext_opened other_opened;
     npyext_array_side sides[2];
-    bool is_eof;
     bool pairs_alone; /* either file holds one array, which are compared whatever their names */
     int64_t next[2];  /* numbers in the listings: a's first, then what is left of b's */
     /* the row at hand */
@@ -72,16 +37,14 @@ typedef struct compare_cursor {
 } compare_cursor;
 
 static int compare_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    npyext_connection *connection = ((npyext_vtab *)vtab)->connection;
-    compare_cursor *compare = sqlite3_malloc(sizeof *compare);
-    if (compare == NULL)
-        return SQLITE_NOMEM;
-    memset(compare, 0, sizeof *compare);
-    compare->is_eof = true;
-    compare->other_files.paths.arena.host = &connection->host;
+    npyx_host *host = &((npyext_vtab *)vtab)->connection->host;
+    int code = npyext_cursor_open(sizeof(compare_cursor), cursor);
+    if (code != SQLITE_OK)
+        return code;
+    compare_cursor *compare = (compare_cursor *)*cursor;
+    compare->other_files.paths.arena.host = host;
     for (int k = 0; k < 2; k++)
-        npyext_array_side_init(&compare->sides[k], &connection->host);
-    *cursor = &compare->base;
+        npyext_array_side_init(&compare->sides[k], host);
     return SQLITE_OK;
 }
 
@@ -93,13 +56,13 @@ static void compare_forget(compare_cursor *compare, npyext_connection *connectio
     }
     npyext_opened_close(connection, &compare->other_opened);
     npyext_files_clear(&compare->other_files);
-    compare->pairs_alone = compare->scan.has_error = compare->has_items = false;
+    compare->pairs_alone = compare->base.scan.has_error = compare->has_items = false;
 }
 
 static int compare_close(sqlite3_vtab_cursor *cursor) {
     compare_cursor *compare = (compare_cursor *)cursor;
     compare_forget(compare, ((npyext_vtab *)cursor->pVtab)->connection);
-    npyext_scan_clear(&compare->scan);
+    npyext_scan_clear(&compare->base.scan);
     sqlite3_free(compare);
     return SQLITE_OK;
 }
@@ -107,15 +70,15 @@ static int compare_close(sqlite3_vtab_cursor *cursor) {
 static int compare_report(compare_cursor *compare) {
     npyx_entry entry;
     npyext_place place = npyext_array_side_place(&compare->sides[compare->faulty], &entry);
-    return npyext_report(compare->base.pVtab, place, &compare->scan.error);
+    return npyext_report(compare->base.base.pVtab, place, &compare->base.scan.error);
 }
 
 /* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
 static bool compare_becomes_row(compare_cursor *compare, int *code) {
-    npyext_fate fate = npyext_scan_fate(&compare->scan, &compare->scan.error);
+    npyext_fate fate = npyext_scan_fate(&compare->base.scan, &compare->base.scan.error);
     *code = fate == NPYEXT_ENDS_QUERY ? compare_report(compare) : SQLITE_OK;
-    compare->scan.has_error = fate == NPYEXT_BECOMES_ROW;
-    return compare->scan.has_error;
+    compare->base.scan.has_error = fate == NPYEXT_BECOMES_ROW;
+    return compare->base.scan.has_error;
 }
 
 /* ---- both files ---- */
@@ -137,7 +100,7 @@ static npyx_status check_one_file(const npyext_files *files, npyx_error *error) 
 
 /* The faults of the call: always errors. */
 static npyx_status resolve(compare_cursor *compare, npyx_error *error) {
-    npyext_scan *scan = &compare->scan;
+    npyext_scan *scan = &compare->base.scan;
     const npyext_argument *other = &scan->arguments[NPYEXT_OTHER_SOURCE];
     compare->sides[0].path = shown_source(&scan->arguments[NPYEXT_SOURCE]);
     compare->sides[1].path = shown_source(other);
@@ -155,7 +118,7 @@ static npyx_status resolve(compare_cursor *compare, npyx_error *error) {
 }
 
 static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
-    npyext_scan *scan = &compare->scan;
+    npyext_scan *scan = &compare->base.scan;
     compare->faulty = 0;
     npyx_status status = npyext_scan_next_file(scan, error);
     compare->sides[0].archive = scan->opened.archive;
@@ -207,7 +170,7 @@ static npyx_status find_difference(compare_cursor *compare, npyx_error *error) {
         npyx_view_of_array(&side->array, &views[k]);
         status = npyx_archive_open_payload(side->archive, side->listed->index, &sides[k].source, error);
     }
-    bool stops_early = !(compare->scan.plan.needs & NPYEXT_NEEDS_CRC);
+    bool stops_early = !(compare->base.scan.plan.needs & NPYEXT_NEEDS_CRC);
     if (status == NPYX_OK)
         status = npyx_difference_find(sides, stops_early, &compare->difference, &compare->faulty, error);
     compare->has_items = status == NPYX_OK;
@@ -232,7 +195,7 @@ static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
     }
     if (status != NPYX_OK)
         return status;
-    if (!(compare->scan.plan.needs & NPYEXT_NEEDS_ITEMS))
+    if (!(compare->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS))
         return NPYX_OK;
     status = find_difference(compare, error);
     if (status == NPYX_OK && npyx_dtype_is_same(a->dtype, b->dtype))
@@ -242,7 +205,7 @@ static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
 
 /* Whether `name = ?` leaves the row out. */
 static bool is_pruned(const compare_cursor *compare, const npyext_listed *listed) {
-    const npyext_prune *prune = &compare->scan.name_prune;
+    const npyext_prune *prune = &compare->base.scan.name_prune;
     return !compare->pairs_alone && npyext_prune_leaves_out(prune, listed->name, listed->name_nbytes);
 }
 
@@ -304,7 +267,7 @@ static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
         compare->result = ONLY_B;
         return npyext_array_side_describe(side, listed, error);
     }
-    compare->is_eof = true;
+    compare->base.is_eof = true;
     return NPYX_DONE;
 }
 
@@ -314,28 +277,17 @@ static int compare_next(sqlite3_vtab_cursor *cursor) {
     int code = SQLITE_OK;
     bool found = false;
     npyext_connection_begin(connection);
-    while (!found && !compare->is_eof && code == SQLITE_OK) {
-        compare->scan.has_error = compare->has_items = false;
+    while (!found && !compare->base.is_eof && code == SQLITE_OK) {
+        compare->base.scan.has_error = compare->has_items = false;
         compare->sides[0].listed = compare->sides[1].listed = NULL;
-        npyx_status status = visit_next(compare, &compare->scan.error);
+        npyx_status status = visit_next(compare, &compare->base.scan.error);
         found = status == NPYX_OK || (status != NPYX_DONE && compare_becomes_row(compare, &code));
-        if (code == SQLITE_OK && npyx_poll(&connection->host, &compare->scan.error) != NPYX_OK)
+        if (code == SQLITE_OK && npyx_poll(&connection->host, &compare->base.scan.error) != NPYX_OK)
             code = compare_report(compare);
     }
     /* what array_key tells rows apart by: the same for the same arrays, whatever was pruned before them */
-    compare->scan.index = compare->next[0] + compare->next[1];
+    compare->base.scan.index = compare->next[0] + compare->next[1];
     return code;
-}
-
-/* Of an argument, or of what a name is to equal: there is no row, and the scan has not begun. */
-static bool has_null(const npyext_scan *scan) {
-    if (scan->name_prune.text.type == SQLITE_NULL)
-        return true;
-    for (int role = 0; role < NPYEXT_NROLES; role++) {
-        if (scan->arguments[role].type == SQLITE_NULL)
-            return true;
-    }
-    return false;
 }
 
 static int compare_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
@@ -343,15 +295,15 @@ static int compare_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *
     (void)argc;
     compare_cursor *compare = (compare_cursor *)cursor;
     npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
-    npyext_scan *scan = &compare->scan;
-    npyx_error *error = &compare->scan.error;
+    npyext_scan *scan = &compare->base.scan;
+    npyx_error *error = &compare->base.scan.error;
     npyext_connection_begin(vtab->connection);
     compare_forget(compare, vtab->connection);
-    compare->is_eof = true;
+    compare->base.is_eof = true;
     npyx_status status = npyext_scan_begin(scan, vtab, idx_num, sentence, true, argv, error);
     if (status != NPYX_OK)
-        return npyext_report(cursor->pVtab, npyext_scan_place(scan), error);
-    if (has_null(scan))
+        return npyext_cursor_report(&compare->base, error);
+    if (scan->has_null)
         return SQLITE_OK;
     status = resolve(compare, error);
     if (status != NPYX_OK)
@@ -361,66 +313,77 @@ static int compare_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *
         status = pair_alone(compare, error);
     if (status != NPYX_OK) {
         int code = SQLITE_OK;
-        compare->is_eof = !compare_becomes_row(compare, &code);
+        compare->base.is_eof = !compare_becomes_row(compare, &code);
         compare->next[0] = compare->sides[0].listing.nentries; /* its row is all there is to say */
         compare->next[1] = compare->sides[1].listing.nentries;
         return code;
     }
-    compare->is_eof = false;
+    compare->base.is_eof = false;
     return compare_next(cursor);
 }
 
-static int compare_eof(sqlite3_vtab_cursor *cursor) {
-    return ((compare_cursor *)cursor)->is_eof;
-}
-
 /* a's name, or b's when a is a .npy, which has none. */
-static void result_name(sqlite3_context *context, const compare_cursor *compare) {
+static int compare_name(sqlite3_context *context, npyext_cursor *cursor) {
+    const compare_cursor *compare = (compare_cursor *)cursor;
     const npyext_listed *a = compare->sides[0].listed, *b = compare->sides[1].listed;
     const npyext_listed *shown = a != NULL && (a->name_nbytes > 0 || b == NULL) ? a : b;
     if (shown != NULL)
         npyext_result_text(context, shown->name, shown->name_nbytes);
-}
-
-static void result_error_text(sqlite3_context *context, const compare_cursor *compare) {
-    npyx_entry entry;
-    if (compare->scan.has_error)
-        npyext_result_fault(context, npyext_array_side_place(&compare->sides[compare->faulty], &entry),
-                            &compare->scan.error);
-}
-
-/* SQLite makes NULL of a NaN. */
-static int compare_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
-    compare_cursor *compare = (compare_cursor *)cursor;
-    const npyx_difference *difference = &compare->difference;
-    if (npyext_result_common(context, &compare->scan, column))
-        return SQLITE_OK;
-    bool is_item_column = column >= COMPARE_MAX_ABS && column <= COMPARE_FIRST_AT;
-    if (is_item_column && (!compare->has_items || (column == COMPARE_FIRST_AT && difference->first_at < 0)))
-        return SQLITE_OK;
-    switch (column) {
-    case COMPARE_NAME: result_name(context, compare); break;
-    case COMPARE_STATUS:
-        if (!compare->scan.has_error)
-            sqlite3_result_text(context, compared_names[compare->result], -1, SQLITE_STATIC);
-        break;
-    case COMPARE_MAX_ABS: sqlite3_result_double(context, difference->max_abs); break;
-    case COMPARE_MAX_REL: sqlite3_result_double(context, difference->max_rel); break;
-    case COMPARE_RMS: sqlite3_result_double(context, difference->rms); break;
-    case COMPARE_DIFFERING: sqlite3_result_int64(context, difference->ndiffering); break;
-    case COMPARE_FIRST_AT: sqlite3_result_int64(context, difference->first_at); break;
-    default: result_error_text(context, compare); break;
-    }
     return SQLITE_OK;
 }
 
+static int compare_status(sqlite3_context *context, npyext_cursor *cursor) {
+    if (!cursor->scan.has_error)
+        sqlite3_result_text(context, compared_names[((compare_cursor *)cursor)->result], -1, SQLITE_STATIC);
+    return SQLITE_OK;
+}
+
+/* Numbers of the items; SQLite makes NULL of a NaN. */
+#define COMPARE_NUMBER(name, result, is_known, number)                                                       \
+    static int name(sqlite3_context *context, npyext_cursor *cursor) {                                       \
+        const compare_cursor *compare = (compare_cursor *)cursor;                                            \
+        const npyx_difference *difference = &compare->difference;                                            \
+        if (compare->has_items && (is_known))                                                                \
+            result(context, difference->number);                                                             \
+        return SQLITE_OK;                                                                                    \
+    }
+COMPARE_NUMBER(compare_max_abs, sqlite3_result_double, true, max_abs)
+COMPARE_NUMBER(compare_max_rel, sqlite3_result_double, true, max_rel)
+COMPARE_NUMBER(compare_rms, sqlite3_result_double, true, rms)
+COMPARE_NUMBER(compare_differing, sqlite3_result_int64, true, ndiffering)
+COMPARE_NUMBER(compare_first_at, sqlite3_result_int64, difference->first_at >= 0, first_at)
+
+static int compare_error(sqlite3_context *context, npyext_cursor *cursor) {
+    compare_cursor *compare = (compare_cursor *)cursor;
+    npyx_entry entry;
+    if (cursor->scan.has_error)
+        npyext_result_fault(context, npyext_array_side_place(&compare->sides[compare->faulty], &entry),
+                            &cursor->scan.error);
+    return SQLITE_OK;
+}
+
+static const npyext_column compare_columns[] = {
+    NPYEXT_NAME(false, compare_name),
+    NPYEXT_OUTPUT("status TEXT", NEEDS_FIRST, compare_status),
+    NPYEXT_OUTPUT("max_abs REAL", NEEDS_EVERY, compare_max_abs),
+    NPYEXT_OUTPUT("max_rel REAL", NEEDS_EVERY, compare_max_rel),
+    NPYEXT_OUTPUT("rms REAL", NEEDS_EVERY, compare_rms),
+    NPYEXT_OUTPUT("differing INTEGER", NEEDS_EVERY, compare_differing),
+    NPYEXT_OUTPUT("first_at INTEGER", NEEDS_FIRST, compare_first_at),
+    NPYEXT_OUTPUT("error TEXT", NEEDS_EVERY, compare_error),
+    NPYEXT_ARGUMENT("a BLOB", NPYEXT_SOURCE),
+    NPYEXT_ARGUMENT("b BLOB", NPYEXT_OTHER_SOURCE),
+    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_ERROR_KIND(NEEDS_EVERY),
+    NPYEXT_ARRAY_KEY(npyext_result_array_key),
+};
+
 static const sqlite3_module compare_module =
-    NPYEXT_MODULE(compare_open, compare_close, compare_filter, compare_next, compare_eof, compare_column);
+    NPYEXT_MODULE(compare_open, compare_close, compare_filter, compare_next, npyext_cursor_column);
 
 const npyext_function npyext_npy_compare = {
     .name = "npy_compare",
-    .columns = compare_columns,
-    .ncolumns = COMPARE_NCOLUMNS,
+    NPYEXT_COLUMNS(compare_columns),
     .key = "array_key",
     .takes_two = true,
     .has_error_column = true,

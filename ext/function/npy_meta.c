@@ -5,97 +5,89 @@
 #include "functions.h"
 #include "scan/survey.h"
 
-enum {
-    META_PATH,
-    META_NAME,
-    META_IDX,
-    META_FORMAT,
-    META_DTYPE,
-    META_DESCR,
-    META_KIND,
-    META_ITEMSIZE,
-    META_BYTEORDER,
-    META_NDIM,
-    META_SHAPE,
-    META_SIZE,
-    META_NBYTES,
-    META_FORTRAN_ORDER,
-    META_FIELDS,
-    META_HAS_OBJECTS,
-    META_VERSION,
-    META_DATA_OFFSET,
-    META_COMPRESSION,
-    META_FILE_SIZE,
-    META_MTIME,
-    META_ERROR,
-    META_SOURCE,
-    META_ON_ERROR,
-    META_PARTS,
-    META_STEM,
-    META_PARENT,
-    META_ERROR_KIND,
-    META_STRIDES,
-    META_ARRAY_KEY,
-    META_NCOLUMNS
-};
-
-static const npyext_column meta_columns[META_NCOLUMNS] = {
-    [META_PATH] = NPYEXT_PATH(false),
-    [META_NAME] = NPYEXT_NAME(false),
-    [META_IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
-    [META_FORMAT] = NPYEXT_OUTPUT("format TEXT", 0),
-    [META_DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
-    [META_DESCR] = NPYEXT_OUTPUT("descr TEXT", NPYEXT_NEEDS_HEADER),
-    [META_KIND] = NPYEXT_OUTPUT("kind TEXT", NPYEXT_NEEDS_HEADER),
-    [META_ITEMSIZE] = NPYEXT_OUTPUT("itemsize INTEGER", NPYEXT_NEEDS_HEADER),
-    [META_BYTEORDER] = NPYEXT_OUTPUT("byteorder TEXT", NPYEXT_NEEDS_HEADER),
-    [META_NDIM] = NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER),
-    [META_SHAPE] = NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER),
-    [META_SIZE] = NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER),
-    [META_NBYTES] = NPYEXT_OUTPUT("nbytes INTEGER", NPYEXT_NEEDS_HEADER),
-    [META_FORTRAN_ORDER] = NPYEXT_OUTPUT("fortran_order INTEGER", NPYEXT_NEEDS_HEADER),
-    [META_FIELDS] = NPYEXT_OUTPUT("fields TEXT", NPYEXT_NEEDS_HEADER),
-    [META_HAS_OBJECTS] = NPYEXT_OUTPUT("has_objects INTEGER", NPYEXT_NEEDS_HEADER),
-    [META_VERSION] = NPYEXT_OUTPUT("version TEXT", NPYEXT_NEEDS_HEADER),
-    [META_DATA_OFFSET] = NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
-    [META_COMPRESSION] = NPYEXT_OUTPUT("compression TEXT", 0),
-    [META_FILE_SIZE] = NPYEXT_OUTPUT("file_size INTEGER", 0),
-    [META_MTIME] = NPYEXT_OUTPUT("mtime INTEGER", 0),
-    [META_ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER),
-    [META_SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    [META_ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [META_PARTS] = NPYEXT_PATH_COLUMNS,
-    [META_ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_HEADER),
-    [META_STRIDES] = NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER),
-    [META_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
-};
-
 /* Whether an entry is an array at all only its first bytes tell, so they are read whatever is asked. */
 static npyx_status meta_visit(npyext_survey *survey, npyx_error *error) {
-    npyext_scan *scan = &survey->scan;
+    npyext_scan *scan = &survey->base.scan;
     npyx_status status =
         npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
     return status == NPYX_OK && !survey->is_array ? NPYX_DONE : status;
 }
 
-static int meta_open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+static int meta_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     return npyext_survey_open(vtab, meta_visit, -1, true, cursor);
 }
 
+/* ---- of the file and the entry ---- */
+
+static NPYEXT_SURVEY_INTEGER(
+    meta_file_size, survey->base.scan.opened.facts.is_known,
+    survey->base.scan.opened.facts
+        .nbytes) static NPYEXT_SURVEY_INTEGER(meta_mtime, survey->base.scan.opened.facts.is_file,
+                                              survey->base.scan.opened.facts.mtime_seconds)
+
+    static int meta_format(sqlite3_context *context, npyext_cursor *cursor) {
+    if (cursor->scan.opened.archive != NULL)
+        sqlite3_result_text(context, npyx_format_name(cursor->scan.opened.archive->format), -1,
+                            SQLITE_STATIC);
+    return SQLITE_OK;
+}
+
+static int meta_compression(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_entry *entry = &cursor->scan.entry;
+    if (cursor->scan.has_entry && entry->is_zip)
+        sqlite3_result_text(context, npyx_zip_method_name(entry->zip.method), -1, SQLITE_STATIC);
+    return SQLITE_OK;
+}
+
+/* ---- of the array; NULL when its header was not sound ---- */
+
+static NPYEXT_SURVEY_INTEGER(
+    meta_itemsize, survey->array.is_known,
+    survey->array.dtype->itemsize) static NPYEXT_SURVEY_INTEGER(meta_has_objects, survey->array.is_known,
+                                                                survey->array.dtype->has_objects)
+
+    /* kind and byteorder are a character. */
+    static int meta_character(sqlite3_context *context, npyext_cursor *cursor,
+                              char of(const npyx_dtype *dtype)) {
+    const npyx_array *array = &((npyext_survey *)cursor)->array;
+    char character = array->is_known ? of(array->dtype) : '\0';
+    if (array->is_known)
+        npyext_result_text(context, &character, 1);
+    return SQLITE_OK;
+}
+
+static int meta_kind(sqlite3_context *context, npyext_cursor *cursor) {
+    return meta_character(context, cursor, npyx_dtype_kind);
+}
+
+static int meta_byteorder(sqlite3_context *context, npyext_cursor *cursor) {
+    return meta_character(context, cursor, npyx_dtype_byteorder);
+}
+
+/* Of the .npy format; a .ten has none. */
+static int meta_version(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_array *array = &((npyext_survey *)cursor)->array;
+    char version[3] = {(char)('0' + array->version_major), '.', (char)('0' + array->version_minor)};
+    if (array->is_known && array->version_major != 0)
+        npyext_result_text(context, version, sizeof version);
+    return SQLITE_OK;
+}
+
 /* Where the first item lies in the file; a deflated array lies nowhere. */
-static void result_data_offset(sqlite3_context *context, npyext_survey *survey) {
-    npyext_scan *scan = &survey->scan;
+static int meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_array *array = &((npyext_survey *)cursor)->array;
+    npyext_scan *scan = &cursor->scan;
+    npyx_archive *archive = scan->opened.archive;
     bool is_plain = !scan->entry.is_zip || scan->entry.zip.method == 0;
     int64_t payload_off = 0;
     npyx_error error;
-    if (!survey->array.is_known || !is_plain)
-        return;
-    if (scan->opened.archive->format !=
-            NPYX_FORMAT_TEN && /* whose offsets count from the start of the file */
-        npyx_archive_locate(scan->opened.archive, scan->index, &payload_off, &error) != NPYX_OK)
-        npyext_result_error(context, npyext_scan_place(scan), &error);
-    else
-        sqlite3_result_int64(context, payload_off + survey->array.data_off);
+    if (!array->is_known || !is_plain)
+        return SQLITE_OK;
+    if (archive->format != NPYX_FORMAT_TEN && /* whose offsets count from the start of the file */
+        npyx_archive_locate(archive, scan->index, &payload_off, &error) != NPYX_OK)
+        return npyext_result_error(context, npyext_scan_place(scan), &error);
+    sqlite3_result_int64(context, payload_off + array->data_off);
+    return SQLITE_OK;
 }
 
 static void meta_append_field(npyx_buffer *text, const npyx_field *field) {
@@ -118,10 +110,11 @@ static void meta_append_field(npyx_buffer *text, const npyx_field *field) {
     npyx_buffer_clear(&descr);
 }
 
-static int result_fields(sqlite3_context *context, npyext_survey *survey) {
+static int meta_fields(sqlite3_context *context, npyext_cursor *cursor) {
+    npyext_survey *survey = (npyext_survey *)cursor;
     const npyx_dtype *dtype = survey->array.dtype;
     npyx_buffer *text = &survey->text;
-    if (dtype->type != NPYX_STRUCT)
+    if (!survey->array.is_known || dtype->type != NPYX_STRUCT)
         return SQLITE_OK;
     npyx_buffer_reset(text);
     npyx_buffer_append_char(text, '[');
@@ -133,98 +126,56 @@ static int result_fields(sqlite3_context *context, npyext_survey *survey) {
         meta_append_field(text, &dtype->fields[i]);
     }
     npyx_buffer_append_char(text, ']');
-    return npyext_survey_result_json_text(context, survey);
+    return npyext_result_json_buffer(context, text);
 }
 
-static int result_strides(sqlite3_context *context, npyext_survey *survey) {
+static int meta_strides(sqlite3_context *context, npyext_cursor *cursor) {
+    npyext_survey *survey = (npyext_survey *)cursor;
     int64_t strides[NPYX_MAX_NDIM];
+    if (!survey->array.is_known)
+        return SQLITE_OK;
     npyx_view_strides(&survey->array, strides);
     npyx_buffer_reset(&survey->text);
     npyext_append_json_integers(&survey->text, strides, survey->array.ndim);
-    return npyext_survey_result_json_text(context, survey);
+    return npyext_result_json_buffer(context, &survey->text);
 }
 
-/* What the array's header says; NULL when it was not sound. */
-static int column_of_array(npyext_survey *survey, sqlite3_context *context, int meta_column) {
-    const npyx_array *array = &survey->array;
-    char character[1];
-    if (!array->is_known)
-        return SQLITE_OK;
-    switch (meta_column) {
-    case META_DTYPE: npyext_survey_result_dtype(context, survey); break;
-    case META_DESCR: npyext_survey_result_descr(context, survey); break;
-    case META_KIND:
-        character[0] = npyx_dtype_kind(array->dtype);
-        npyext_result_text(context, character, 1);
-        break;
-    case META_ITEMSIZE: sqlite3_result_int64(context, array->dtype->itemsize); break;
-    case META_BYTEORDER:
-        character[0] = npyx_dtype_byteorder(array->dtype);
-        npyext_result_text(context, character, 1);
-        break;
-    case META_NDIM: sqlite3_result_int(context, array->ndim); break;
-    case META_SHAPE: npyext_survey_result_shape(context, survey); break;
-    case META_SIZE: sqlite3_result_int64(context, array->nelem); break;
-    case META_NBYTES: sqlite3_result_int64(context, array->nbytes); break;
-    case META_FORTRAN_ORDER: sqlite3_result_int(context, array->fortran_order); break;
-    case META_FIELDS: return result_fields(context, survey);
-    case META_HAS_OBJECTS: sqlite3_result_int(context, array->dtype->has_objects); break;
-    case META_VERSION:
-        if (array->version_major != 0) {
-            char version[3] = {(char)('0' + array->version_major), '.', (char)('0' + array->version_minor)};
-            npyext_result_text(context, version, sizeof version);
-        }
-        break;
-    case META_DATA_OFFSET: result_data_offset(context, survey); break;
-    case META_STRIDES: return result_strides(context, survey);
-    default: break;
-    }
-    return SQLITE_OK;
-}
+static const npyext_column meta_columns[] = {
+    NPYEXT_PATH(false),
+    NPYEXT_NAME(false, npyext_survey_name),
+    NPYEXT_OUTPUT("idx INTEGER", 0, npyext_survey_idx),
+    NPYEXT_OUTPUT("format TEXT", 0, meta_format),
+    NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_dtype),
+    NPYEXT_OUTPUT("descr TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_descr),
+    NPYEXT_OUTPUT("kind TEXT", NPYEXT_NEEDS_HEADER, meta_kind),
+    NPYEXT_OUTPUT("itemsize INTEGER", NPYEXT_NEEDS_HEADER, meta_itemsize),
+    NPYEXT_OUTPUT("byteorder TEXT", NPYEXT_NEEDS_HEADER, meta_byteorder),
+    NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_ndim),
+    NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_shape),
+    NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_size),
+    NPYEXT_OUTPUT("nbytes INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_nbytes),
+    NPYEXT_OUTPUT("fortran_order INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_fortran_order),
+    NPYEXT_OUTPUT("fields TEXT", NPYEXT_NEEDS_HEADER, meta_fields),
+    NPYEXT_OUTPUT("has_objects INTEGER", NPYEXT_NEEDS_HEADER, meta_has_objects),
+    NPYEXT_OUTPUT("version TEXT", NPYEXT_NEEDS_HEADER, meta_version),
+    NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE, meta_data_offset),
+    NPYEXT_OUTPUT("compression TEXT", 0, meta_compression),
+    NPYEXT_OUTPUT("file_size INTEGER", 0, meta_file_size),
+    NPYEXT_OUTPUT("mtime INTEGER", 0, meta_mtime),
+    NPYEXT_ERROR(NPYEXT_NEEDS_HEADER),
+    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_PATH_COLUMNS,
+    NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER),
+    NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER, meta_strides),
+    NPYEXT_ARRAY_KEY(npyext_result_array_key),
+};
 
-static int meta_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int meta_column) {
-    npyext_survey *survey = (npyext_survey *)cursor;
-    npyext_scan *scan = &survey->scan;
-    if (npyext_result_common(context, scan, meta_column))
-        return SQLITE_OK;
-    switch (meta_column) {
-    case META_PATH: npyext_result_path(context, scan); break;
-    case META_NAME:
-        if (scan->has_entry)
-            npyext_result_name(context, scan);
-        break;
-    case META_IDX:
-        if (scan->has_entry)
-            sqlite3_result_int64(context, scan->index);
-        break;
-    case META_FORMAT:
-        if (scan->opened.archive != NULL)
-            sqlite3_result_text(context, npyx_format_name(scan->opened.archive->format), -1, SQLITE_STATIC);
-        break;
-    case META_COMPRESSION:
-        if (scan->has_entry && scan->entry.is_zip)
-            sqlite3_result_text(context, npyx_zip_method_name(scan->entry.zip.method), -1, SQLITE_STATIC);
-        break;
-    case META_FILE_SIZE:
-        if (scan->opened.facts.is_known)
-            sqlite3_result_int64(context, scan->opened.facts.nbytes);
-        break;
-    case META_MTIME:
-        if (scan->opened.facts.is_file)
-            sqlite3_result_int64(context, scan->opened.facts.mtime_seconds);
-        break;
-    case META_ERROR: npyext_survey_result_error(context, survey); break;
-    default: return column_of_array(survey, context, meta_column);
-    }
-    return SQLITE_OK;
-}
-
-static const sqlite3_module meta_module = NPYEXT_SURVEY_MODULE(meta_open_cursor, meta_column);
+static const sqlite3_module meta_module = NPYEXT_SURVEY_MODULE(meta_open);
 
 const npyext_function npyext_npy_meta = {
     .name = "npy_meta",
-    .columns = meta_columns,
-    .ncolumns = META_NCOLUMNS,
+    NPYEXT_COLUMNS(meta_columns),
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,

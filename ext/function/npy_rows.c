@@ -3,295 +3,121 @@
 
 #include "core/range.h"
 #include "functions.h"
-#include "scan/selection.h"
-#include "scan/value_filter.h"
+#include "scan/item_cursor.h"
 
-enum {
-    ROWS_ROW,
-    ROWS_VALUE,
-    ROWS_SOURCE,
-    ROWS_MEMBER,
-    ROWS_SLICE,
-    ROWS_FIELD,
-    ROWS_VIEW,
-    ROWS_ASTYPE,
-    ROWS_EXPECT,
-    ROWS_ON_ERROR,
-    ROWS_DATA,
-    ROWS_PATH,
-    ROWS_NAME,
-    ROWS_PARTS,
-    ROWS_STEM,
-    ROWS_PARENT,
-    ROWS_ARRAY_KEY,
-    ROWS_NCOLUMNS
-};
-
-static const npyext_column rows_columns[ROWS_NCOLUMNS] = {
-    [ROWS_ROW] = NPYEXT_INDEX("row INTEGER"),
-    [ROWS_VALUE] = NPYEXT_VALUE("value", false),
-    [ROWS_SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    [ROWS_MEMBER] = NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
-    [ROWS_SLICE] = NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE),
-    [ROWS_FIELD] = NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),
-    [ROWS_VIEW] = NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW),
-    [ROWS_ASTYPE] = NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),
-    [ROWS_EXPECT] = NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT),
-    [ROWS_ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [ROWS_DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS),
-    [ROWS_PATH] = NPYEXT_PATH(true),
-    [ROWS_NAME] = NPYEXT_NAME(true),
-    [ROWS_PARTS] = NPYEXT_PATH_COLUMNS,
-    [ROWS_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
-};
+enum { ROWS_ROW, ROWS_VALUE };
 
 typedef struct rows_cursor {
-    sqlite3_vtab_cursor base;
-    /* what xNext, xEof and xColumn touch for every row; rows are counted from the view's first */
-    bool is_eof;
-    npyx_type
-        plain_type;    /* of the items of a one-dimensional view; NPYX_NTYPES: to be decoded by their dtype */
-    int64_t index;     /* of the row at hand */
-    int64_t block_end; /* the index behind the block at hand */
-    int64_t plain_end; /* the same, when every row of it is a candidate; otherwise 0 */
-    bool is_filtered;  /* not every row of the block is a candidate */
-    const uint8_t *items; /* of the row at hand; of nothing when no column needs them */
-    int64_t step_nbytes;  /* from row to row */
-    npyext_range range;   /* of rows asked for, as the file counts them */
-    npyext_window window; /* what LIMIT and OFFSET leave of them */
-    int64_t last_index;   /* of the rows asked for that the array at hand has */
-    bool is_underway;     /* this call of xFilter or xNext has read a block */
-    bool begins_again;    /* this call of xFilter is for the array that is open */
-    int64_t nlookups;     /* xFilter calls in a row for the same array */
-    /* what changes from array to array */
-    npyext_scan scan;
-    npyext_selection selection;
+    npyext_item_cursor items; /* its items are rows, counted from the view's first */
+    npyext_range range;       /* of rows asked for, as the file counts them */
+    int64_t last;             /* of the rows asked for that the array at hand has */
     npyx_reader reader;
-    npyx_buffer converted; /* the block as astype wants it */
-    npyext_value_filter filter;
-    int64_t filtered_index; /* of the first row in the filter's block */
-    npyx_buffer scratch;
     npyx_buffer swapped;
     bool needs_swap;
 } rows_cursor;
 
+/* Goes before the first row that is wanted of the open array. */
+static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_error *error) {
+    rows_cursor *rows = (rows_cursor *)items;
+    npyext_selection *selection = &items->selection;
+    const npyext_scan *scan = &items->base.scan;
+    npyx_view *view = &selection->view;
+    if (!is_again) {
+        if (scan->plan.order != NPYEXT_OWN_ORDER)
+            npyx_view_orient(view, 1, scan->plan.order == NPYEXT_DESCENDING);
+        npyx_reader_clear(&rows->reader);
+        npyx_reader_init(&rows->reader, selection->payload, view,
+                         sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1));
+        rows->needs_swap = npyx_element_needs_swap(npyext_selection_dtype(selection));
+    }
+    NPYX_TRY(npyext_value_filter_check(&items->filter, view, &scan->connection->host, error));
+    npyext_items_begin(items, items->filter.nterms > 0 && view->ndim <= 1);
+    npyext_range wanted = npyext_range_indices(rows->range, view);
+    int64_t nrows = wanted.low <= wanted.high ? wanted.high - wanted.low + 1 : 0;
+    int64_t nskipped = items->window.nskipped < nrows ? items->window.nskipped : nrows;
+    items->position = items->block_end = wanted.low + nskipped;
+    items->window.nskipped -= nskipped;
+    rows->last = wanted.high;
+    npyx_reader_expect(&rows->reader, items->window.nrows);
+    if (items->is_filtered && selection->astype == NULL)
+        npyx_reader_set_work(&rows->reader, npyext_value_filter_work(&items->filter));
+    return NPYX_OK;
+}
+
+/* Reads a block with the row at hand in it. */
+static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
+    npyx_reader *reader = &rows->reader;
+    npyext_item_cursor *items = &rows->items;
+    const uint8_t *converted;
+    bool is_held = items->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
+                   reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
+    npyext_items_get_underway(items);
+    if (is_held)
+        NPYX_TRY(npyx_reader_fill_all(reader, error));
+    else
+        NPYX_TRY(npyx_reader_fill(reader, items->position, rows->last - items->position + 1, error));
+    npyx_status status = npyext_items_convert(items, reader->rows, reader->nrows_read * reader->row_nelem,
+                                              reader->first_row * reader->row_nelem, &converted, error);
+    if (status != NPYX_OK)
+        reader->nrows_read = 0; /* the block is not to be found converted */
+    return status;
+}
+
+static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error) {
+    rows_cursor *rows = (rows_cursor *)items;
+    npyx_reader *reader = &rows->reader;
+    const npyx_dtype *astype = items->selection.astype;
+    if (items->position > rows->last)
+        return NPYX_DONE;
+    if (!(items->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
+        items->item = (const uint8_t *)""; /* never looked at */
+        items->step_nbytes = 0;
+        items->block_end = items->plain_end = rows->last + 1;
+        return NPYX_OK;
+    }
+    if (items->position < reader->first_row || items->position >= reader->first_row + reader->nrows_read)
+        NPYX_TRY(rows_read_block(rows, error));
+    const uint8_t *block = astype == NULL ? reader->rows : (const uint8_t *)items->converted.bytes;
+    int64_t block_end = reader->first_row + reader->nrows_read;
+    items->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
+    items->item = block + (items->position - reader->first_row) * items->step_nbytes;
+    __builtin_prefetch(items->item); /* a lookup wants it soon, and it is rarely in the processor's cache */
+    items->block_end = block_end <= rows->last ? block_end : rows->last + 1;
+    items->plain_end = items->is_filtered ? 0 : items->block_end;
+    if (!items->is_filtered)
+        return NPYX_OK;
+    items->filtered_from = items->position;
+    /* a block that another thread has judged begins with the row that is wanted */
+    return npyext_value_filter_block(&items->filter, items->item, items->block_end - items->position,
+                                     items->position == reader->first_row ? reader->result : NULL, error);
+}
+
+static const npyext_item_methods rows_methods = {rows_begin, rows_next_block, {ROWS_VALUE, -1, -1}};
+
 static int rows_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    npyext_connection *connection = ((npyext_vtab *)vtab)->connection;
-    rows_cursor *rows = sqlite3_malloc(sizeof *rows);
-    if (rows == NULL)
-        return SQLITE_NOMEM;
-    memset(rows, 0, sizeof *rows);
-    rows->is_eof = true;
-    npyext_selection_init(&rows->selection, &connection->host);
-    rows->scratch.host = rows->swapped.host = rows->converted.host = &connection->host;
-    npyext_value_filter_init(&rows->filter, &connection->host);
-    *cursor = &rows->base;
+    int code = npyext_cursor_open(sizeof(rows_cursor), cursor);
+    if (code != SQLITE_OK)
+        return code;
+    rows_cursor *rows = (rows_cursor *)*cursor;
+    npyext_items_init(&rows->items, vtab, &rows_methods, &rows->reader);
+    rows->swapped.host = rows->items.scratch.host;
     return SQLITE_OK;
 }
 
 static int rows_close(sqlite3_vtab_cursor *cursor) {
     rows_cursor *rows = (rows_cursor *)cursor;
     npyx_reader_clear(&rows->reader);
-    npyext_selection_close(&rows->selection);
-    npyext_scan_clear(&rows->scan);
-    npyx_buffer_clear(&rows->scratch);
     npyx_buffer_clear(&rows->swapped);
-    npyx_buffer_clear(&rows->converted);
-    npyext_value_filter_clear(&rows->filter);
-    sqlite3_free(rows);
+    npyext_items_close(&rows->items);
     return SQLITE_OK;
-}
-
-/* The row number of an index: along the axis that is the first one left, in the file's array. */
-static inline int64_t row_number(const npyx_view *view, int64_t index) {
-    return view->ndim == 0 ? 0 : view->first[0] + index * view->step[0];
-}
-
-/* The rows of the range that the open array has. */
-static void find_rows(rows_cursor *rows) {
-    const npyx_view *view = &rows->selection.view;
-    rows->index = 0;
-    rows->last_index = rows->reader.nrows - 1;
-    if (rows->range.low <= 0 && rows->range.high == INT64_MAX)
-        return;
-    if (view->ndim == 0) {
-        rows->last_index = rows->range.low <= 0 && rows->range.high >= 0 ? 0 : -1;
-    } else if (view->step[0] == 1) {
-        rows->index = rows->range.low <= view->first[0] ? 0 : rows->range.low - view->first[0];
-        if (rows->range.high < view->first[0])
-            rows->last_index = -1;
-        else if (rows->range.high - view->first[0] < rows->last_index)
-            rows->last_index = rows->range.high - view->first[0];
-    } else {
-        npyx_view narrowed = *view;
-        npyx_view_narrow(&narrowed, 0, rows->range.low, rows->range.high);
-        rows->index = narrowed.shape[0] == 0 ? 0 : (narrowed.first[0] - view->first[0]) / view->step[0];
-        rows->last_index = rows->index + narrowed.shape[0] - 1;
-    }
-}
-
-/* Goes before the first row that is wanted of the open array. */
-static npyx_status rows_begin_rows(rows_cursor *rows, npyx_error *error) {
-    npyx_status status =
-        npyext_value_filter_check(&rows->filter, &rows->selection.view, &rows->scan.connection->host, error);
-    if (status != NPYX_OK)
-        return status;
-    if (rows->filter.nterms > 0)
-        npyext_value_filter_begin(&rows->filter, npyext_selection_dtype(&rows->selection));
-    rows->is_filtered =
-        rows->filter.nterms > 0 && rows->filter.nfilters > 0 && rows->selection.view.ndim <= 1;
-    find_rows(rows);
-    int64_t nrows = rows->index <= rows->last_index ? rows->last_index - rows->index + 1 : 0;
-    int64_t nskipped = rows->window.nskipped < nrows ? rows->window.nskipped : nrows;
-    rows->index += nskipped;
-    rows->window.nskipped -= nskipped;
-    npyx_reader_expect(&rows->reader, rows->window.nrows);
-    if (rows->is_filtered && rows->selection.astype == NULL)
-        npyx_reader_set_work(&rows->reader, npyext_value_filter_work(&rows->filter));
-    return NPYX_OK;
-}
-
-/* Makes a reader for the array that the selection has just opened. */
-static npyx_status rows_begin_array(rows_cursor *rows, npyx_error *error) {
-    npyext_selection *selection = &rows->selection;
-    if (rows->scan.plan.order != NPYEXT_OWN_ORDER)
-        npyx_view_orient(&selection->view, 1, rows->scan.plan.order == NPYEXT_DESCENDING);
-    const npyx_dtype *dtype = npyext_selection_dtype(selection);
-    int limit = sqlite3_limit(rows->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
-    npyx_reader_init(&rows->reader, selection->payload, &selection->view, limit);
-    rows->scratch.limit_nbytes = (size_t)limit;
-    rows->plain_type = selection->view.ndim <= 1 ? npyext_plain_type(dtype) : NPYX_NTYPES;
-    rows->needs_swap = npyx_element_needs_swap(dtype);
-    return rows_begin_rows(rows, error);
-}
-
-/* Reads a block with rows->index in it. */
-static npyx_status read_block(rows_cursor *rows, npyx_error *error) {
-    npyx_reader *reader = &rows->reader;
-    const npyext_selection *selection = &rows->selection;
-    bool is_held = rows->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
-                   reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
-    npyx_status status =
-        is_held ? npyx_reader_fill_all(reader, error)
-                : npyx_reader_fill(reader, rows->index, rows->last_index - rows->index + 1, error);
-    if (status != NPYX_OK || selection->astype == NULL)
-        return status;
-    npyx_buffer_reset(&rows->converted);
-    int64_t nelem = reader->nrows_read * reader->row_nelem;
-    if (!npyx_buffer_reserve(&rows->converted, (size_t)(nelem * selection->astype->itemsize))) {
-        reader->nrows_read = 0;
-        return npyx_buffer_check(&rows->converted, error);
-    }
-    status =
-        npyx_convert_items(selection->view.dtype, reader->rows, nelem, selection->astype,
-                           (uint8_t *)rows->converted.bytes, reader->first_row * reader->row_nelem, error);
-    if (status != NPYX_OK)
-        reader->nrows_read = 0;
-    return status;
-}
-
-/* Makes a block in which rows->index lies the one at hand. */
-static npyx_status load_block(rows_cursor *rows, npyx_error *error) {
-    npyx_reader *reader = &rows->reader;
-    const npyx_dtype *astype = rows->selection.astype;
-    if (!(rows->scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
-        rows->plain_end = rows->last_index + 1;
-        rows->items = (const uint8_t *)""; /* never looked at */
-        rows->step_nbytes = 0;
-        rows->block_end = rows->last_index + 1;
-        return NPYX_OK;
-    }
-    if (rows->index < reader->first_row || rows->index >= reader->first_row + reader->nrows_read) {
-        if (!rows->is_underway) /* once a call of SQLite's: else a loop over blocks would never be stopped */
-            npyext_connection_begin(rows->scan.connection);
-        rows->is_underway = true;
-        npyx_status status = read_block(rows, error);
-        if (status != NPYX_OK)
-            return status;
-    }
-    const uint8_t *block = astype == NULL ? reader->rows : (const uint8_t *)rows->converted.bytes;
-    int64_t block_end = reader->first_row + reader->nrows_read;
-    rows->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
-    rows->items = block + (rows->index - reader->first_row) * rows->step_nbytes;
-    __builtin_prefetch(rows->items); /* a lookup wants it soon, and it is rarely in the processor's cache */
-    rows->block_end = block_end <= rows->last_index ? block_end : rows->last_index + 1;
-    rows->plain_end = rows->is_filtered ? 0 : rows->block_end;
-    if (!rows->is_filtered)
-        return NPYX_OK;
-    rows->filtered_index = rows->index;
-    /* a block that another thread has judged begins with the row that is wanted */
-    return npyext_value_filter_block(&rows->filter, rows->items, rows->block_end - rows->index,
-                                     rows->index == reader->first_row ? reader->result : NULL, error);
-}
-
-/* Goes to the first candidate from the row at hand on, or behind the block. */
-static void rows_go_to_candidate(rows_cursor *rows) {
-    int64_t found =
-        rows->filtered_index + npyext_value_filter_next(&rows->filter, rows->index - rows->filtered_index);
-    rows->items += (found - rows->index) * rows->step_nbytes;
-    rows->index = found;
-}
-
-/* Goes on to the next array that can be read. */
-static npyx_status rows_next_array(rows_cursor *rows, npyx_error *error) {
-    npyx_reader_clear(&rows->reader);
-    npyx_status status = npyext_selection_next(&rows->selection, &rows->scan, error);
-    return status == NPYX_OK ? rows_begin_array(rows, error) : status;
-}
-
-/* Goes on to the next block or array that has rows. */
-static int rows_advance(rows_cursor *rows) {
-    npyx_error error;
-    while (!rows->is_eof) {
-        npyx_status status = NPYX_OK;
-        bool is_within = !rows->begins_again && rows->selection.is_open && rows->index <= rows->last_index;
-        if (rows->begins_again) {
-            status = rows_begin_rows(rows, &error);
-            rows->begins_again = false;
-        } else if (is_within) {
-            status = load_block(rows, &error);
-            if (status == NPYX_OK && rows->is_filtered) {
-                rows_go_to_candidate(rows);
-                if (rows->index == rows->block_end)
-                    continue;
-            }
-        } else if (rows->selection.is_open && npyext_scan_is_single(&rows->scan)) {
-            status = NPYX_DONE; /* the array stays open for the next lookup */
-        } else {
-            status = rows_next_array(rows, &error);
-        }
-        if (is_within && status == NPYX_OK)
-            break;
-        if (status == NPYX_DONE)
-            rows->is_eof = true;
-        else if (status != NPYX_OK && !npyext_selection_skip(&rows->selection, &rows->scan, &error))
-            return npyext_report(rows->base.pVtab, npyext_scan_place(&rows->scan), &error);
-    }
-    return SQLITE_OK;
-}
-
-/* The way of xNext at the end of a block, and for every row of a filtered one. */
-static __attribute__((noinline)) int rows_next_slowly(rows_cursor *rows) {
-    rows->is_underway = false;
-    if (rows->is_filtered && rows->index < rows->block_end)
-        rows_go_to_candidate(rows);
-    return rows->index < rows->block_end ? SQLITE_OK : rows_advance(rows);
 }
 
 static int rows_next(sqlite3_vtab_cursor *cursor) {
-    rows_cursor *rows = (rows_cursor *)cursor;
-    rows->items += rows->step_nbytes;
-    if (++rows->index < rows->plain_end)
-        return SQLITE_OK;
-    return rows_next_slowly(rows);
-}
-
-static int rows_eof(sqlite3_vtab_cursor *cursor) {
-    return ((rows_cursor *)cursor)->is_eof;
+    return npyext_items_next((npyext_item_cursor *)cursor);
 }
 
 /* The range of rows that the plan's terms leave. */
-static npyext_range row_range(const npyext_plan *plan, sqlite3_value **argv) {
+static npyext_range rows_range(const npyext_plan *plan, sqlite3_value **argv) {
     npyext_range range = {0, INT64_MAX};
     for (int i = 0; i < plan->nterms; i++) {
         if (plan->terms[i].column == ROWS_ROW)
@@ -304,117 +130,73 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sen
                        sqlite3_value **argv) {
     (void)argc;
     rows_cursor *rows = (rows_cursor *)cursor;
-    npyext_scan *scan = &rows->scan;
+    npyext_cursor *base = &rows->items.base;
     npyx_error error;
-    bool is_lookup = false;
-    rows->is_underway = false;
-    npyx_reader_rest(&rows->reader);
-    npyx_status status = npyext_selection_begin(&rows->selection, scan, cursor->pVtab, idx_num, sentence,
-                                                argv, &is_lookup, &error);
-    if (status != NPYX_OK) {
-        rows->is_eof = true;
-        return npyext_report(cursor->pVtab, npyext_scan_place(scan), &error);
-    }
-    rows->nlookups = is_lookup ? rows->nlookups + 1 : 0;
-    rows->range = row_range(&scan->plan, argv);
-    rows->window = npyext_plan_window(&scan->plan, argv);
-    npyext_value_filter_read(&rows->filter, &scan->plan, (npyext_value_columns){ROWS_VALUE, -1, -1}, argv);
+    if (npyext_items_filter(&rows->items, idx_num, sentence, argv, &error) != NPYX_OK)
+        return npyext_cursor_report(base, &error);
+    rows->range = rows_range(&base->scan.plan, argv);
     /* no array has rows in an empty range, and none needs be opened to say so */
-    rows->is_eof = rows->range.low > rows->range.high;
-    rows->begins_again = is_lookup;
-    int code = rows_advance(rows);
-    return code == SQLITE_OK ? npyext_scan_confirm(scan) : code;
+    base->is_eof = rows->range.low > rows->range.high;
+    int code = npyext_items_go_on(&rows->items);
+    return code == SQLITE_OK ? npyext_scan_confirm(&base->scan) : code;
 }
 
-/* A value that npyext_result_plain leaves to the codec. */
-static int rows_result_decoded(sqlite3_context *context, rows_cursor *rows) {
-    const npyx_view *view = &rows->selection.view;
-    const npyx_dtype *dtype = npyext_selection_dtype(&rows->selection);
-    npyx_buffer *scratch = &rows->scratch;
-    npyx_value value = {.kind = NPYX_VALUE_JSON};
-    npyx_error error;
-    npyx_status status;
-    if (view->ndim <= 1) {
-        status = npyx_element_value(dtype, rows->items, scratch, &value, &error);
-    } else {
-        npyx_buffer_reset(scratch);
-        if (rows->reader.row_nelem >
-            (int64_t)scratch->limit_nbytes / 2) /* a digit and a comma each at least */
-            scratch->status = NPYX_TOOBIG;
-        status =
-            npyx_element_append_json(dtype, view->ndim - 1, view->shape + 1, rows->items, scratch, &error);
-        if (status == NPYX_OK)
-            status = npyx_buffer_check(scratch, &error);
-        value.bytes = scratch->bytes;
-        value.nbytes = scratch->nbytes;
-    }
-    if (status != NPYX_OK)
-        return npyext_result_error(context, npyext_scan_place(&rows->scan), &error);
-    npyext_result_value(context, &value);
+/* The row's number: along the axis that is the first one left, in the file's array. */
+static int rows_result_row(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    const npyx_view *view = &items->selection.view;
+    sqlite3_result_int64(context, view->ndim == 0 ? 0 : view->first[0] + items->position * view->step[0]);
     return SQLITE_OK;
 }
 
-/* The row's items turned into little-endian ones; NULL, and an error as the result, when memory is out. */
-static __attribute__((noinline)) const uint8_t *swapped_items(sqlite3_context *context, rows_cursor *rows) {
-    npyx_error error;
-    npyx_buffer_reset(&rows->swapped);
-    npyx_buffer_append(&rows->swapped, rows->items, (size_t)rows->step_nbytes);
-    if (npyx_buffer_check(&rows->swapped, &error) != NPYX_OK) {
-        npyext_result_error(context, npyext_scan_place(&rows->scan), &error);
-        return NULL;
-    }
-    npyx_element_swap(npyext_selection_dtype(&rows->selection), (uint8_t *)rows->swapped.bytes,
-                      rows->reader.row_nelem);
-    return (const uint8_t *)rows->swapped.bytes;
+static int rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
+    npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    const npyx_view *view = &items->selection.view;
+    return npyext_items_result(context, items, view->ndim <= 1 ? 0 : view->ndim - 1, view->shape + 1);
 }
 
 /* The row's items as little-endian bytes in C order. */
-static inline int result_data(sqlite3_context *context, rows_cursor *rows) {
-    const uint8_t *bytes = rows->items;
-    if (rows->needs_swap && rows->step_nbytes > 0) {
-        bytes = swapped_items(context, rows);
-        if (bytes == NULL)
-            return SQLITE_NOMEM;
+static int rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
+    rows_cursor *rows = (rows_cursor *)cursor;
+    npyext_item_cursor *items = &rows->items;
+    size_t nbytes = (size_t)items->step_nbytes;
+    const void *bytes = items->item;
+    if (rows->needs_swap && nbytes > 0) {
+        npyx_error error;
+        npyx_buffer_reset(&rows->swapped);
+        npyx_buffer_append(&rows->swapped, bytes, nbytes);
+        if (npyx_buffer_check(&rows->swapped, &error) != NPYX_OK)
+            return npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+        npyx_element_swap(npyext_selection_dtype(&items->selection), (uint8_t *)rows->swapped.bytes,
+                          rows->reader.row_nelem);
+        bytes = rows->swapped.bytes;
     }
     /* copied by SQLite: the block is overwritten while aggregates still hold rows of it */
-    npyext_result_blob(context, bytes, (size_t)rows->step_nbytes);
+    npyext_result_blob(context, bytes, nbytes);
     return SQLITE_OK;
 }
 
-static int rows_other_column(rows_cursor *rows, sqlite3_context *context, int column) {
-    switch (column) {
-    case ROWS_PATH: npyext_result_path(context, &rows->scan); return SQLITE_OK;
-    case ROWS_NAME: npyext_result_name(context, &rows->scan); return SQLITE_OK;
-    default: npyext_result_common(context, &rows->scan, column); return SQLITE_OK;
-    }
-}
-
-static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
-    rows_cursor *rows = (rows_cursor *)cursor;
-    if (column == ROWS_VALUE)
-        return npyext_result_plain(context, rows->plain_type, rows->items)
-                   ? SQLITE_OK
-                   : rows_result_decoded(context, rows);
-    if (column == ROWS_DATA)
-        return result_data(context, rows);
-    if (column != ROWS_ROW)
-        return rows_other_column(rows, context, column);
-    sqlite3_result_int64(context, row_number(&rows->selection.view, rows->index));
-    return SQLITE_OK;
-}
+static const npyext_column rows_columns[] = {
+    [ROWS_ROW] = NPYEXT_INDEX("row INTEGER", rows_result_row),
+    [ROWS_VALUE] = NPYEXT_VALUE("value", false, rows_result_value),
+    NPYEXT_ITEM_ARGUMENTS,
+    NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS, rows_result_data),
+    NPYEXT_PATH(true),
+    NPYEXT_NAME(true, npyext_result_name),
+    NPYEXT_PATH_COLUMNS,
+    NPYEXT_ARRAY_KEY(npyext_result_array_key),
+};
 
 static const sqlite3_module rows_module =
-    NPYEXT_MODULE(rows_open, rows_close, rows_filter, rows_next, rows_eof, rows_column);
+    NPYEXT_MODULE(rows_open, rows_close, rows_filter, rows_next, npyext_cursor_column);
 
 const npyext_function npyext_npy_rows = {
     .name = "npy_rows",
-    .columns = rows_columns,
-    .ncolumns = ROWS_NCOLUMNS,
+    NPYEXT_COLUMNS(rows_columns),
     .key = "array_key, row",
     .takes_member = true,
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ENTRY,
-    .has_error_column = false,
     .estimated_nrows = 1000000,
     .module = &rows_module,
 };

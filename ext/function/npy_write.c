@@ -1,63 +1,25 @@
 /* npy_write(path, array): publishes an array or an archive as a file. */
+#include <string.h>
+
 #include "functions.h"
-#include "source/path_parts.h"
+#include "scan/scan.h"
 #include "value/array_stream.h"
-
-enum {
-    WRITE_PATH,
-    WRITE_NBYTES,
-    TARGET,
-    WRITE_ARRAY,
-    WRITE_PARTS,
-    WRITE_STEM,
-    WRITE_PARENT,
-    WRITE_ARRAY_KEY,
-    WRITE_NCOLUMNS
-};
-
-static const npyext_column write_columns[WRITE_NCOLUMNS] = {
-    [WRITE_PATH] = NPYEXT_OUTPUT("path TEXT", 0),
-    [WRITE_NBYTES] = NPYEXT_OUTPUT("bytes INTEGER", 0),
-    [TARGET] = NPYEXT_ARGUMENT("target BLOB", NPYEXT_TARGET),
-    [WRITE_ARRAY] = NPYEXT_ARGUMENT("array BLOB", NPYEXT_ARRAY),
-    [WRITE_PARTS] = NPYEXT_PATH_COLUMNS,
-    [WRITE_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
-};
 
 /* What is written between two questions whether to stop. */
 enum { WRITE_PIECE_NBYTES = 1 << 22 };
 
 typedef struct write_cursor {
-    sqlite3_vtab_cursor base;
-    npyext_plan plan;
-    npyext_argument target;
-    npyext_argument array;
-    bool is_eof;
-    int64_t nbytes; /* that were published */
+    npyext_cursor base; /* its scan has the arguments and, as its path, the target */
+    int64_t nbytes;     /* that were published */
 } write_cursor;
 
-static npyext_connection *connection_of(const write_cursor *cursor) {
-    return ((npyext_vtab *)cursor->base.pVtab)->connection;
-}
-
-static int write_open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+static int write_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     (void)vtab;
-    write_cursor *made = sqlite3_malloc(sizeof *made);
-    if (made == NULL)
-        return SQLITE_NOMEM;
-    *made = (write_cursor){.is_eof = true};
-    *cursor = &made->base;
-    return SQLITE_OK;
+    return npyext_cursor_open(sizeof(write_cursor), cursor);
 }
 
-static void write_clear(write_cursor *cursor) {
-    npyext_argument_clear(&cursor->target);
-    npyext_argument_clear(&cursor->array);
-    cursor->is_eof = true;
-}
-
-static int write_close_cursor(sqlite3_vtab_cursor *cursor) {
-    write_clear((write_cursor *)cursor);
+static int write_close(sqlite3_vtab_cursor *cursor) {
+    npyext_scan_clear(&((write_cursor *)cursor)->base.scan);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -94,29 +56,24 @@ static npyx_status check_contents(npyext_connection *connection, const npyext_ar
 }
 
 static npyx_status append_contents(const npyext_argument *array, npyx_sink *sink, npyx_error *error) {
-    npyx_status status = NPYX_OK;
-    for (size_t off = 0; off < array->nbytes && status == NPYX_OK; off += WRITE_PIECE_NBYTES) {
+    for (size_t off = 0; off < array->nbytes; off += WRITE_PIECE_NBYTES) {
         size_t left_nbytes = array->nbytes - off;
-        status = npyx_sink_append(sink, array->bytes + off,
-                                  left_nbytes < WRITE_PIECE_NBYTES ? left_nbytes : WRITE_PIECE_NBYTES, error);
-        if (status == NPYX_OK)
-            status = npyx_poll(sink->host, error);
+        NPYX_TRY(npyx_sink_append(sink, array->bytes + off,
+                                  left_nbytes < WRITE_PIECE_NBYTES ? left_nbytes : WRITE_PIECE_NBYTES,
+                                  error));
+        NPYX_TRY(npyx_poll(sink->host, error));
     }
-    return status;
+    return NPYX_OK;
 }
 
 /* Writes the contents, or the array that value is, to a new file, which then takes the path's place. */
-static npyx_status publish(write_cursor *cursor, npyext_array_value *value, npyx_error *error) {
+static npyx_status write_publish(write_cursor *cursor, npyext_array_value *value, npyx_error *error) {
+    const npyext_scan *scan = &cursor->base.scan;
     npyx_target target = {0};
     npyx_file_info info;
-    npyx_status status =
-        npyx_target_open(&target, &connection_of(cursor)->host, NPYX_TARGET_NEW, cursor->target.bytes, error);
-    if (status != NPYX_OK)
-        return status;
-    if (value == NULL)
-        status = append_contents(&cursor->array, target.sink, error);
-    else
-        status = npyext_stream_npy(value, target.sink, error);
+    NPYX_TRY(npyx_target_open(&target, &scan->connection->host, NPYX_TARGET_NEW, scan->path, error));
+    npyx_status status = value == NULL ? append_contents(&scan->arguments[NPYEXT_ARRAY], target.sink, error)
+                                       : npyext_stream_npy(value, target.sink, error);
     if (status == NPYX_OK)
         status = npyx_target_prepare(&target, error);
     if (status == NPYX_OK)
@@ -127,23 +84,8 @@ static npyx_status publish(write_cursor *cursor, npyext_array_value *value, npyx
     return status;
 }
 
-/* *place is where a fault lies; value is to be closed when it has been told. */
-static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npyext_array_value *value,
-                                npyext_place *place, npyx_error *error) {
-    static const npyext_caller caller = {"npy_write", "npy_write('out.npy', array)"};
-    npyext_connection *connection = connection_of(cursor);
-    npyx_status status = npyext_array_value_open_at(value, connection, npyext_cache_tick(&connection->cache),
-                                                    &caller, array, error);
-    bool is_open = status == NPYX_OK;
-    if (is_open)
-        status = publish(cursor, value, error);
-    if (!is_open || status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED)
-        *place = value->place;
-    return status;
-}
-
-static npyx_status check_arguments(const write_cursor *cursor, npyx_error *error) {
-    const npyext_argument *target = &cursor->target, *array = &cursor->array;
+static npyx_status check_arguments(const npyext_argument *target, const npyext_argument *array,
+                                   npyx_error *error) {
     static const char usage[] = "npy_write needs a path and an array, as in npy_write('out.npy', array)";
     if (!npyext_argument_is_given(target) || array->type == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "%s", usage);
@@ -159,41 +101,44 @@ static npyx_status check_arguments(const write_cursor *cursor, npyx_error *error
     return NPYX_OK;
 }
 
-/* The argv of each argument; NULL for one that is left out. */
-static void find_arguments(write_cursor *cursor, sqlite3_value **argv, sqlite3_value **target,
-                           sqlite3_value **array) {
-    *target = *array = NULL;
-    for (int i = 0; i < cursor->plan.nterms; i++) {
-        if (cursor->plan.terms[i].column == TARGET)
-            *target = argv[i];
-        else if (cursor->plan.terms[i].column == WRITE_ARRAY)
-            *array = argv[i];
-    }
+/* The argv of the array. */
+static sqlite3_value *write_argv_of_array(const npyext_scan *scan, sqlite3_value **argv) {
+    int i = 0;
+    while (scan->function->columns[scan->plan.terms[i].column].role != NPYEXT_ARRAY)
+        i++;
+    return argv[i];
 }
 
-static npyx_status write_run(write_cursor *cursor, sqlite3_value *target, sqlite3_value *array,
-                             npyext_array_value *value, npyext_place *place, npyx_error *error) {
-    npyext_connection *connection = connection_of(cursor);
-    npyx_status status = NPYX_OK;
-    if (target != NULL)
-        status = npyext_argument_copy(&cursor->target, target, error);
-    if (status == NPYX_OK && array != NULL)
-        status = npyext_argument_copy(&cursor->array, array, error);
-    if (status == NPYX_OK && (cursor->target.type == SQLITE_NULL || cursor->array.type == SQLITE_NULL))
+/* What a handle names. *place is where a fault lies; value is to be closed when it has been told. */
+static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npyext_array_value *value,
+                                npyext_place *place, npyx_error *error) {
+    static const npyext_caller caller = {"npy_write", "npy_write('out.npy', array)"};
+    npyext_connection *connection = cursor->base.scan.connection;
+    npyx_status status = npyext_array_value_open_at(value, connection, npyext_cache_tick(&connection->cache),
+                                                    &caller, array, error);
+    bool is_open = status == NPYX_OK;
+    if (is_open)
+        status = write_publish(cursor, value, error);
+    if (!is_open || status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED)
+        *place = value->place;
+    return status;
+}
+
+/* NPYX_DONE: an argument is NULL, and nothing is written. */
+static npyx_status write_run(write_cursor *cursor, sqlite3_value **argv, npyext_array_value *value,
+                             npyext_place *place, npyx_error *error) {
+    npyext_scan *scan = &cursor->base.scan;
+    const npyext_argument *array = &scan->arguments[NPYEXT_ARRAY];
+    if (scan->has_null)
         return NPYX_DONE;
-    if (status == NPYX_OK)
-        status = check_arguments(cursor, error);
-    if (status != NPYX_OK)
-        return status;
-    place->path = cursor->target.bytes;
-    if (npyext_handle_is_like(cursor->array.bytes, cursor->array.nbytes))
-        return write_handle(cursor, array, value, place, error);
-    status = check_contents(connection, &cursor->array, npyext_path_may_be_empty(place->path), error);
-    if (status != NPYX_OK) {
-        place->path = "BLOB";
-        return status;
-    }
-    return publish(cursor, NULL, error);
+    NPYX_TRY(check_arguments(&scan->arguments[NPYEXT_TARGET], array, error));
+    place->path = scan->path = scan->arguments[NPYEXT_TARGET].bytes;
+    if (npyext_handle_is_like(array->bytes, array->nbytes))
+        return write_handle(cursor, write_argv_of_array(scan, argv), value, place, error);
+    place->path = "BLOB";
+    NPYX_TRY(check_contents(scan->connection, array, npyext_path_may_be_empty(scan->path), error));
+    place->path = scan->path;
+    return write_publish(cursor, NULL, error);
 }
 
 /* All that writes: planning a statement does not. */
@@ -201,62 +146,49 @@ static int write_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sent
                         sqlite3_value **argv) {
     (void)argc;
     write_cursor *cursor = (write_cursor *)base;
-    sqlite3_value *target, *array;
+    npyext_vtab *vtab = (npyext_vtab *)base->pVtab;
     npyext_array_value value = {0};
     npyext_place place = {0};
     npyx_error error;
-    write_clear(cursor);
-    npyext_connection_begin(connection_of(cursor));
-    npyext_plan_read(&cursor->plan, idx_num, sentence);
-    find_arguments(cursor, argv, &target, &array);
-    npyx_status status = write_run(cursor, target, array, &value, &place, &error);
-    bool is_fault = status != NPYX_OK && status != NPYX_DONE;
-    int code = is_fault ? npyext_report(base->pVtab, place, &error) : SQLITE_OK;
+    int code = SQLITE_OK;
+    npyext_connection_begin(vtab->connection);
+    npyx_status status = npyext_scan_take(&cursor->base.scan, vtab, idx_num, sentence, argv, &error);
+    if (status == NPYX_OK)
+        status = write_run(cursor, argv, &value, &place, &error);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        code = npyext_report(base->pVtab, place, &error);
     if (value.connection != NULL)
         npyext_array_value_close(&value);
-    cursor->is_eof = status != NPYX_OK;
+    cursor->base.is_eof = status != NPYX_OK;
     return code;
 }
 
 static int write_next(sqlite3_vtab_cursor *cursor) {
-    ((write_cursor *)cursor)->is_eof = true;
+    ((npyext_cursor *)cursor)->is_eof = true;
     return SQLITE_OK;
 }
 
-static int write_eof(sqlite3_vtab_cursor *cursor) {
-    return ((write_cursor *)cursor)->is_eof;
-}
-
-/* The same for the same path and contents. */
-static int64_t array_key(const write_cursor *cursor) {
-    const uint8_t *key = connection_of(cursor)->handle_key.bytes;
-    uint64_t target = npyx_siphash(key, cursor->target.bytes, cursor->target.nbytes);
-    uint64_t array = npyx_siphash(key, cursor->array.bytes, cursor->array.nbytes);
-    return (int64_t)(target * 31 + array);
-}
-
-static int write_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int write_column) {
-    const write_cursor *cursor = (write_cursor *)base;
-    switch (write_column) {
-    case WRITE_PATH:
-    case TARGET: npyext_result_argument(context, &cursor->target); break;
-    case WRITE_ARRAY: npyext_result_argument(context, &cursor->array); break;
-    case WRITE_PARTS: npyext_result_parts(context, &connection_of(cursor)->host, cursor->target.bytes); break;
-    case WRITE_STEM: npyext_result_stem(context, cursor->target.bytes); break;
-    case WRITE_PARENT: npyext_result_parent(context, cursor->target.bytes); break;
-    case WRITE_NBYTES: sqlite3_result_int64(context, cursor->nbytes); break;
-    default: sqlite3_result_int64(context, array_key(cursor));
-    }
+static int write_nbytes(sqlite3_context *context, npyext_cursor *cursor) {
+    sqlite3_result_int64(context, ((write_cursor *)cursor)->nbytes);
     return SQLITE_OK;
 }
+
+/* `path` is no NPYEXT_PATH: what it is compared with does not tell whether a file is to be written. */
+static const npyext_column write_columns[] = {
+    NPYEXT_OUTPUT("path TEXT", 0, npyext_result_path),
+    NPYEXT_OUTPUT("bytes INTEGER", 0, write_nbytes),
+    NPYEXT_ARGUMENT("target BLOB", NPYEXT_TARGET),
+    NPYEXT_ARGUMENT("array BLOB", NPYEXT_ARRAY),
+    NPYEXT_PATH_COLUMNS,
+    NPYEXT_ARRAY_KEY(npyext_result_array_key),
+};
 
 static const sqlite3_module write_module =
-    NPYEXT_MODULE(write_open_cursor, write_close_cursor, write_filter, write_next, write_eof, write_column);
+    NPYEXT_MODULE(write_open, write_close, write_filter, write_next, npyext_cursor_column);
 
 const npyext_function npyext_npy_write = {
     .name = "npy_write",
-    .columns = write_columns,
-    .ncolumns = WRITE_NCOLUMNS,
+    NPYEXT_COLUMNS(write_columns),
     .key = "array_key",
     .writes = true,
     .estimated_nrows = 1,

@@ -5,70 +5,9 @@
 #include "functions.h"
 #include "scan/survey.h"
 
-enum {
-    MEMBERS_PATH,
-    MEMBERS_IDX,
-    MEMBERS_NAME,
-    MEMBERS_FILENAME,
-    MEMBERS_IS_ARRAY,
-    MEMBERS_DTYPE,
-    MEMBERS_DESCR,
-    MEMBERS_SHAPE,
-    MEMBERS_NDIM,
-    MEMBERS_SIZE,
-    MEMBERS_FORTRAN_ORDER,
-    MEMBERS_METHOD,
-    MEMBERS_COMPRESSED_SIZE,
-    MEMBERS_UNCOMPRESSED_SIZE,
-    MEMBERS_RATIO,
-    MEMBERS_CRC32,
-    MEMBERS_DATA_OFFSET,
-    MEMBERS_MODIFIED,
-    MEMBERS_ENCRYPTED,
-    MEMBERS_ERROR,
-    MEMBERS_SOURCE,
-    MEMBERS_ON_ERROR,
-    MEMBERS_CRC_OK,
-    MEMBERS_PARTS,
-    MEMBERS_STEM,
-    MEMBERS_PARENT,
-    MEMBERS_ERROR_KIND,
-    MEMBERS_ARRAY_KEY,
-    MEMBERS_NCOLUMNS
-};
-
-static const npyext_column members_columns[MEMBERS_NCOLUMNS] = {
-    [MEMBERS_PATH] = NPYEXT_PATH(false),
-    [MEMBERS_IDX] = NPYEXT_OUTPUT("idx INTEGER", 0),
-    [MEMBERS_NAME] = NPYEXT_NAME(false),
-    [MEMBERS_FILENAME] = NPYEXT_OUTPUT("filename TEXT", 0),
-    [MEMBERS_IS_ARRAY] = NPYEXT_OUTPUT("is_array INTEGER", NPYEXT_NEEDS_HEADER),
-    [MEMBERS_DTYPE] = NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER),
-    [MEMBERS_DESCR] = NPYEXT_OUTPUT("descr TEXT", NPYEXT_NEEDS_HEADER),
-    [MEMBERS_SHAPE] = NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER),
-    [MEMBERS_NDIM] = NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER),
-    [MEMBERS_SIZE] = NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER),
-    [MEMBERS_FORTRAN_ORDER] = NPYEXT_OUTPUT("fortran_order INTEGER", NPYEXT_NEEDS_HEADER),
-    [MEMBERS_METHOD] = NPYEXT_OUTPUT("method TEXT", 0),
-    [MEMBERS_COMPRESSED_SIZE] = NPYEXT_OUTPUT("compressed_size INTEGER", 0),
-    [MEMBERS_UNCOMPRESSED_SIZE] = NPYEXT_OUTPUT("uncompressed_size INTEGER", 0),
-    [MEMBERS_RATIO] = NPYEXT_OUTPUT("ratio REAL", 0),
-    [MEMBERS_CRC32] = NPYEXT_OUTPUT("crc32 INTEGER", 0),
-    [MEMBERS_DATA_OFFSET] = NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_PLACE),
-    [MEMBERS_MODIFIED] = NPYEXT_OUTPUT("modified TEXT", 0),
-    [MEMBERS_ENCRYPTED] = NPYEXT_OUTPUT("encrypted INTEGER", 0),
-    [MEMBERS_ERROR] = NPYEXT_OUTPUT("error TEXT", NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
-    [MEMBERS_SOURCE] = NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    [MEMBERS_ON_ERROR] = NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    [MEMBERS_CRC_OK] = NPYEXT_HIDDEN("crc_ok INTEGER", NPYEXT_NEEDS_CRC),
-    [MEMBERS_PARTS] = NPYEXT_PATH_COLUMNS,
-    [MEMBERS_ERROR_KIND] = NPYEXT_KIND_OF_ERROR(NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
-    [MEMBERS_ARRAY_KEY] = NPYEXT_ARRAY_KEY,
-};
-
 /* An entry that cannot be read (encrypted, bzip2) is no fault in a listing: what it holds stays unknown. */
 static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
-    npyext_scan *scan = &survey->scan;
+    npyext_scan *scan = &survey->base.scan;
     npyx_archive *archive = scan->opened.archive;
     npyx_status status = NPYX_OK;
     survey->is_array = false;
@@ -87,29 +26,79 @@ static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
     return status == NPYX_OK ? located : status;
 }
 
-static int members_open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+static int members_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     return npyext_survey_open(vtab, members_visit, NPYX_FORMAT_NPZ, false, cursor);
 }
 
-static bool is_readable(const npyx_zip_entry *zip) {
-    return !zip->is_encrypted && (zip->method == 0 || zip->method == 8);
+/* What the directory says of the entry at hand; NULL where there is none. */
+static const npyx_zip_entry *members_zip(const npyext_cursor *cursor) {
+    return cursor->scan.has_entry && cursor->scan.entry.is_zip ? &cursor->scan.entry.zip : NULL;
 }
 
-static void result_method(sqlite3_context *context, int method) {
+#define MEMBERS_INTEGER(name, is_known, number)                                                              \
+    static int name(sqlite3_context *context, npyext_cursor *cursor) {                                       \
+        const npyx_zip_entry *zip = members_zip(cursor);                                                     \
+        if (zip != NULL && (is_known))                                                                       \
+            sqlite3_result_int64(context, (number));                                                         \
+        return SQLITE_OK;                                                                                    \
+    }
+MEMBERS_INTEGER(members_compressed_size, zip->is_sized, zip->compressed_nbytes)
+MEMBERS_INTEGER(members_uncompressed_size, zip->is_sized, zip->nbytes)
+MEMBERS_INTEGER(members_crc32, true, zip->crc32)
+MEMBERS_INTEGER(members_encrypted, true, zip->is_encrypted)
+static NPYEXT_SURVEY_INTEGER(members_data_offset, members_zip(cursor) != NULL && survey->payload_off >= 0,
+                             survey->payload_off)
+
+    /* NULL where nobody can tell: encrypted, another method than these. */
+    static bool members_is_readable(const npyx_zip_entry *zip) {
+    return !zip->is_encrypted && (zip->method == 0 || zip->method == 8);
+}
+MEMBERS_INTEGER(members_is_array, members_is_readable(zip) && !cursor->scan.has_error,
+                ((npyext_survey *)cursor)->is_array)
+
+static int members_filename(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_zip_entry *zip = members_zip(cursor);
+    if (zip != NULL)
+        npyext_result_text(context, zip->filename, zip->filename_nbytes);
+    return SQLITE_OK;
+}
+
+static int members_method(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_zip_entry *zip = members_zip(cursor);
     char number[24];
-    const char *name = npyx_zip_method_name(method);
+    if (zip == NULL)
+        return SQLITE_OK;
+    const char *name = npyx_zip_method_name(zip->method);
     if (name == NULL) {
-        snprintf(number, sizeof number, "method %d", method);
+        snprintf(number, sizeof number, "method %d", zip->method);
         name = number;
     }
     npyext_result_text(context, name, strlen(name));
+    return SQLITE_OK;
+}
+
+static int members_ratio(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_zip_entry *zip = members_zip(cursor);
+    if (zip != NULL && zip->nbytes > 0)
+        sqlite3_result_double(context, (double)zip->compressed_nbytes / (double)zip->nbytes);
+    return SQLITE_OK;
+}
+
+static int members_modified(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_zip_entry *zip = members_zip(cursor);
+    char text[NPYX_DOS_TIME_NBYTES];
+    if (zip != NULL && npyx_dos_time_text(zip->dos_time, text))
+        npyext_result_text(context, text, strlen(text));
+    return SQLITE_OK;
 }
 
 /* Reads the entry to its end, where its CRC-32 is checked. NULL when it cannot be read. */
-static int result_crc_ok(sqlite3_context *context, const npyext_survey *survey) {
-    const npyext_scan *scan = &survey->scan;
+static int members_crc_ok(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyext_scan *scan = &cursor->scan;
     npyx_source *payload = NULL;
     npyx_error error;
+    if (members_zip(cursor) == NULL)
+        return SQLITE_OK;
     npyext_connection_begin(scan->connection);
     npyx_status status = npyx_archive_open_payload(scan->opened.archive, scan->index, &payload, &error);
     if (status == NPYX_OK)
@@ -123,84 +112,40 @@ static int result_crc_ok(sqlite3_context *context, const npyext_survey *survey) 
     return SQLITE_OK;
 }
 
-/* What the directory says of the entry at hand. */
-static int column_of_entry(npyext_survey *survey, sqlite3_context *context, int members_column) {
-    const npyx_zip_entry *zip = &survey->scan.entry.zip;
-    switch (members_column) {
-    case MEMBERS_FILENAME: npyext_result_text(context, zip->filename, zip->filename_nbytes); break;
-    case MEMBERS_IS_ARRAY:
-        if (is_readable(zip) && !survey->scan.has_error)
-            sqlite3_result_int(context, survey->is_array);
-        break;
-    case MEMBERS_METHOD: result_method(context, zip->method); break;
-    case MEMBERS_COMPRESSED_SIZE:
-    case MEMBERS_UNCOMPRESSED_SIZE:
-        if (zip->is_sized)
-            sqlite3_result_int64(context, members_column == MEMBERS_COMPRESSED_SIZE ? zip->compressed_nbytes
-                                                                                    : zip->nbytes);
-        break;
-    case MEMBERS_RATIO:
-        if (zip->nbytes > 0)
-            sqlite3_result_double(context, (double)zip->compressed_nbytes / (double)zip->nbytes);
-        break;
-    case MEMBERS_CRC32: sqlite3_result_int64(context, zip->crc32); break;
-    case MEMBERS_DATA_OFFSET:
-        if (survey->payload_off >= 0)
-            sqlite3_result_int64(context, survey->payload_off);
-        break;
-    case MEMBERS_MODIFIED: {
-        char text[NPYX_DOS_TIME_NBYTES];
-        if (npyx_dos_time_text(zip->dos_time, text))
-            npyext_result_text(context, text, strlen(text));
-        break;
-    }
-    case MEMBERS_ENCRYPTED: sqlite3_result_int(context, zip->is_encrypted); break;
-    case MEMBERS_CRC_OK: return result_crc_ok(context, survey);
-    default: break;
-    }
-    return SQLITE_OK;
-}
+static const npyext_column members_columns[] = {
+    NPYEXT_PATH(false),
+    NPYEXT_OUTPUT("idx INTEGER", 0, npyext_survey_idx),
+    NPYEXT_NAME(false, npyext_survey_name),
+    NPYEXT_OUTPUT("filename TEXT", 0, members_filename),
+    NPYEXT_OUTPUT("is_array INTEGER", NPYEXT_NEEDS_HEADER, members_is_array),
+    NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_dtype),
+    NPYEXT_OUTPUT("descr TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_descr),
+    NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_shape),
+    NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_ndim),
+    NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_size),
+    NPYEXT_OUTPUT("fortran_order INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_fortran_order),
+    NPYEXT_OUTPUT("method TEXT", 0, members_method),
+    NPYEXT_OUTPUT("compressed_size INTEGER", 0, members_compressed_size),
+    NPYEXT_OUTPUT("uncompressed_size INTEGER", 0, members_uncompressed_size),
+    NPYEXT_OUTPUT("ratio REAL", 0, members_ratio),
+    NPYEXT_OUTPUT("crc32 INTEGER", 0, members_crc32),
+    NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_PLACE, members_data_offset),
+    NPYEXT_OUTPUT("modified TEXT", 0, members_modified),
+    NPYEXT_OUTPUT("encrypted INTEGER", 0, members_encrypted),
+    NPYEXT_ERROR(NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
+    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_HIDDEN("crc_ok INTEGER", NPYEXT_NEEDS_CRC, members_crc_ok),
+    NPYEXT_PATH_COLUMNS,
+    NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
+    NPYEXT_ARRAY_KEY(npyext_result_array_key),
+};
 
-static int members_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int members_column) {
-    npyext_survey *survey = (npyext_survey *)cursor;
-    const npyx_array *array = &survey->array;
-    if (npyext_result_common(context, &survey->scan, members_column))
-        return SQLITE_OK;
-    switch (members_column) {
-    case MEMBERS_PATH: npyext_result_path(context, &survey->scan); return SQLITE_OK;
-    case MEMBERS_NAME:
-        if (survey->scan.has_entry)
-            npyext_result_name(context, &survey->scan);
-        return SQLITE_OK;
-    case MEMBERS_IDX:
-        if (survey->scan.has_entry)
-            sqlite3_result_int64(context, survey->scan.index);
-        return SQLITE_OK;
-    case MEMBERS_ERROR: npyext_survey_result_error(context, survey); return SQLITE_OK;
-    case MEMBERS_DTYPE: npyext_survey_result_dtype(context, survey); return SQLITE_OK;
-    case MEMBERS_DESCR: npyext_survey_result_descr(context, survey); return SQLITE_OK;
-    case MEMBERS_SHAPE: npyext_survey_result_shape(context, survey); return SQLITE_OK;
-    case MEMBERS_NDIM:
-    case MEMBERS_SIZE:
-    case MEMBERS_FORTRAN_ORDER:
-        if (array->is_known)
-            sqlite3_result_int64(context, members_column == MEMBERS_NDIM   ? array->ndim
-                                          : members_column == MEMBERS_SIZE ? array->nelem
-                                                                           : array->fortran_order);
-        return SQLITE_OK;
-    default:
-        return survey->scan.has_entry && survey->scan.entry.is_zip
-                   ? column_of_entry(survey, context, members_column)
-                   : SQLITE_OK;
-    }
-}
-
-static const sqlite3_module members_module = NPYEXT_SURVEY_MODULE(members_open_cursor, members_column);
+static const sqlite3_module members_module = NPYEXT_SURVEY_MODULE(members_open);
 
 const npyext_function npyext_npz_members = {
     .name = "npz_members",
-    .columns = members_columns,
-    .ncolumns = MEMBERS_NCOLUMNS,
+    NPYEXT_COLUMNS(members_columns),
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,

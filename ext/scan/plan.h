@@ -91,57 +91,62 @@ typedef enum npyext_column_kind {
     NPYEXT_IS_VALUE
 } npyext_column_kind;
 
-/* Columns whose value follows from where the scan is, the same in every function. */
-typedef enum npyext_derived {
-    NPYEXT_NOT_DERIVED,
-    NPYEXT_PARTS,
-    NPYEXT_STEM,
-    NPYEXT_PARENT,
-    NPYEXT_ERROR_KIND
-} npyext_derived;
+typedef struct npyext_cursor npyext_cursor; /* scan.h */
+
+/* Answers xColumn for the row at hand: a result, NULL when none is set, or an error with its SQLite code. */
+typedef int (*npyext_result)(sqlite3_context *context, npyext_cursor *cursor);
 
 typedef struct npyext_column {
     const char *declaration; /* `name TYPE` */
     bool is_hidden;
     npyext_column_kind kind;
     npyext_role role; /* of an argument */
-    npyext_derived derived;
     int needs;
+    npyext_result result; /* NULL for arguments, and for what the function's own xColumn answers */
 } npyext_column;
 
 /* Column literals. Arguments are declared BLOB, which is no affinity: of HIDDEN alone SQLite makes NUMERIC.
  */
-#define NPYEXT_OUTPUT(text, needed)                                                                          \
-    { .declaration = (text), .needs = (needed) }
-#define NPYEXT_HIDDEN(text, needed)                                                                          \
-    { .declaration = (text), .is_hidden = true, .needs = (needed) }
+#define NPYEXT_OUTPUT(text, needed, of)                                                                      \
+    { .declaration = (text), .needs = (needed), .result = (of) }
+#define NPYEXT_HIDDEN(text, needed, of)                                                                      \
+    { .declaration = (text), .is_hidden = true, .needs = (needed), .result = (of) }
 #define NPYEXT_ARGUMENT(text, of_role)                                                                       \
     { .declaration = (text), .is_hidden = true, .kind = NPYEXT_IS_ARGUMENT, .role = (of_role) }
-#define NPYEXT_INDEX(text)                                                                                   \
-    { .declaration = (text), .kind = NPYEXT_IS_INDEX }
+#define NPYEXT_INDEX(text, of)                                                                               \
+    { .declaration = (text), .kind = NPYEXT_IS_INDEX, .result = (of) }
 #define NPYEXT_PATH(hidden)                                                                                  \
-    { .declaration = "path TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_PATH }
-#define NPYEXT_NAME(hidden)                                                                                  \
-    { .declaration = "name TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_NAME }
-#define NPYEXT_VALUE(text, hidden)                                                                           \
-    { .declaration = (text), .is_hidden = (hidden), .kind = NPYEXT_IS_VALUE, .needs = NPYEXT_NEEDS_ITEMS }
+    {                                                                                                        \
+        .declaration = "path TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_PATH,                           \
+        .result = npyext_result_path                                                                         \
+    }
+#define NPYEXT_NAME(hidden, of)                                                                              \
+    { .declaration = "name TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_NAME, .result = (of) }
+#define NPYEXT_VALUE(text, hidden, of)                                                                       \
+    {                                                                                                        \
+        .declaration = (text), .is_hidden = (hidden), .kind = NPYEXT_IS_VALUE, .needs = NPYEXT_NEEDS_ITEMS,  \
+        .result = (of)                                                                                       \
+    }
 /* What every function with a path has, and what stands beside every error. */
-#define NPYEXT_PATH_COLUMN(text, what)                                                                       \
-    { .declaration = (text), .is_hidden = true, .derived = (what) }
 #define NPYEXT_PATH_COLUMNS                                                                                  \
-    NPYEXT_PATH_COLUMN("parts TEXT", NPYEXT_PARTS), NPYEXT_PATH_COLUMN("stem TEXT", NPYEXT_STEM),            \
-        NPYEXT_PATH_COLUMN("parent TEXT", NPYEXT_PARENT)
-#define NPYEXT_KIND_OF_ERROR(needed)                                                                         \
-    { .declaration = "error_kind TEXT", .is_hidden = true, .derived = NPYEXT_ERROR_KIND, .needs = (needed) }
+    NPYEXT_HIDDEN("parts TEXT", 0, npyext_result_parts), NPYEXT_HIDDEN("stem TEXT", 0, npyext_result_stem),  \
+        NPYEXT_HIDDEN("parent TEXT", 0, npyext_result_parent)
+#define NPYEXT_ERROR(needed)      NPYEXT_OUTPUT("error TEXT", (needed), npyext_result_error_text)
+#define NPYEXT_ERROR_KIND(needed) NPYEXT_HIDDEN("error_kind TEXT", (needed), npyext_result_error_kind)
 /* The last column of every function: never NULL, so that it can be a key. */
-#define NPYEXT_ARRAY_KEY                                                                                     \
-    { .declaration = "array_key INTEGER", .is_hidden = true }
+#define NPYEXT_ARRAY_KEY(of) NPYEXT_HIDDEN("array_key INTEGER", 0, (of))
+/* The arguments of the functions that take one array after the other, in their order. */
+#define NPYEXT_ITEM_ARGUMENTS                                                                                \
+    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE), NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),            \
+        NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE), NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),            \
+        NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW), NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),            \
+        NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT), NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR)
 
 typedef enum npyext_row { NPYEXT_ROW_OF_ARRAY, NPYEXT_ROW_OF_ENTRY, NPYEXT_ROW_OF_ITEM } npyext_row;
 
 typedef struct npyext_function {
     const char *name;
-    const npyext_column *columns;
+    const npyext_column *columns; /* NPYEXT_COLUMNS sets them and their number */
     int ncolumns;
     const char *key;       /* the PRIMARY KEY's columns */
     bool takes_member;     /* the argument chooses one array of many */
@@ -153,6 +158,8 @@ typedef struct npyext_function {
     int64_t estimated_nrows;
     const sqlite3_module *module;
 } npyext_function;
+
+#define NPYEXT_COLUMNS(array) .columns = (array), .ncolumns = (int)(sizeof(array) / sizeof(array)[0])
 
 typedef struct npyext_vtab {
     sqlite3_vtab base;
@@ -176,14 +183,6 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
                    char **message);
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
 int npyext_disconnect(sqlite3_vtab *vtab);
-
-/* The module of a table function: what differs are the methods of its cursor. */
-#define NPYEXT_MODULE(open, close, filter, next, eof, column)                                                \
-    {                                                                                                        \
-        .iVersion = 1, .xConnect = npyext_connect, .xBestIndex = npyext_best_index,                          \
-        .xDisconnect = npyext_disconnect, .xOpen = (open), .xClose = (close), .xFilter = (filter),           \
-        .xNext = (next), .xEof = (eof), .xColumn = (column)                                                  \
-    }
 
 /* SQLite omits the check of no constraint beyond the sixteenth. */
 enum { NPYEXT_MAX_TERMS = 16 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "source/member.h"
-#include "source/path_parts.h"
 
 /* A source longer than this is a list that no message needs to repeat. */
 enum { SHOWN_SOURCE_NBYTES = 300 };
@@ -104,30 +103,24 @@ static npyx_status copy_list(npyext_prune *prune, sqlite3_value *list, npyx_erro
             return npyx_fail_nomem(error);
         if (type != SQLITE_TEXT)
             return NPYX_OK;
-        npyx_status status = npyx_name_set_add(&prune->list, name, (size_t)sqlite3_value_bytes(value), error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(npyx_name_set_add(&prune->list, name, (size_t)sqlite3_value_bytes(value), error));
     }
     prune->is_list = code == SQLITE_DONE;
     return NPYX_OK;
 }
 
-/* Copies the arguments out of argv. *has_null: one of them is NULL. */
-static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, bool *has_null, npyx_error *error) {
-    *has_null = false;
+/* Copies the arguments out of argv. */
+static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, npyx_error *error) {
     for (int i = 0; i < scan->plan.nterms; i++) {
         const npyext_term *term = &scan->plan.terms[i];
         npyext_argument *target = term_target(scan, term);
-        npyx_status status = NPYX_OK;
         if (is_list_term(scan, term))
-            status = copy_list(term_prune(scan, term), argv[i], error);
+            NPYX_TRY(copy_list(term_prune(scan, term), argv[i], error));
         if (target != NULL &&
             target->type == 0) { /* name = ? AND name = ?: one is enough, SQLite checks both */
-            status = npyext_argument_copy(target, argv[i], error);
-            *has_null = *has_null || target->type == SQLITE_NULL;
+            NPYX_TRY(npyext_argument_copy(target, argv[i], error));
+            scan->has_null |= target->type == SQLITE_NULL;
         }
-        if (status != NPYX_OK)
-            return status;
     }
     /* Only a text equals a text for certain: a number may become one by the column's affinity. */
     npyext_prune *prunes[] = {&scan->path_prune, &scan->name_prune};
@@ -136,35 +129,35 @@ static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, bool *ha
     return NPYX_OK;
 }
 
-npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
-                              bool keeps_files, sqlite3_value **argv, npyx_error *error) {
-    int64_t tick = scan->tick;
+npyx_status npyext_scan_take(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
+                             sqlite3_value **argv, npyx_error *error) {
     npyext_scan_clear(scan);
     scan->function = vtab->function;
     scan->connection = vtab->connection;
-    if (keeps_files) /* one tick a cursor: a file is validated once for it */
-        scan->tick = tick == 0 ? npyext_cache_tick(&vtab->connection->cache) : tick;
     npyext_plan_read(&scan->plan, idx_num, sentence);
     scan->index = -1;
     npyx_host *host = &vtab->connection->host;
     scan->files.paths.arena.host = host;
     scan->path_prune.list.bytes.host = scan->path_prune.list.entries.host = host;
     scan->name_prune.list.bytes.host = scan->name_prune.list.entries.host = host;
-    bool has_null = false;
-    npyx_status status = copy_values(scan, argv, &has_null, error);
-    if (status != NPYX_OK || has_null)
+    return copy_values(scan, argv, error);
+}
+
+npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
+                              bool keeps_files, sqlite3_value **argv, npyx_error *error) {
+    int64_t tick = scan->tick;
+    npyx_status status = npyext_scan_take(scan, vtab, idx_num, sentence, argv, error);
+    if (keeps_files) /* one tick a cursor: a file is validated once for it */
+        scan->tick = tick == 0 ? npyext_cache_tick(&vtab->connection->cache) : tick;
+    if (status != NPYX_OK || scan->has_null)
         return status;
-    status = check_sources(scan, error);
-    if (status == NPYX_OK)
-        status = npyext_member_check(&scan->arguments[NPYEXT_MEMBER], error);
-    if (status == NPYX_OK)
-        status = npyext_files_resolve(scan->connection, &scan->arguments[NPYEXT_SOURCE], &scan->files, error);
-    if (status == NPYX_OK && scan->files.is_handle &&
-        npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
-        status = npyx_fail(error, NPYX_INVALID, -1, "a handle names one array already; leave the member out");
-    if (status == NPYX_OK)
-        status = parse_on_error(scan, error);
-    return status;
+    const npyext_argument *member = &scan->arguments[NPYEXT_MEMBER];
+    NPYX_TRY(check_sources(scan, error));
+    NPYX_TRY(npyext_member_check(member, error));
+    NPYX_TRY(npyext_files_resolve(scan->connection, &scan->arguments[NPYEXT_SOURCE], &scan->files, error));
+    if (scan->files.is_handle && npyext_argument_is_given(member))
+        return npyx_fail(error, NPYX_INVALID, -1, "a handle names one array already; leave the member out");
+    return parse_on_error(scan, error);
 }
 
 static void clear_prune(npyext_prune *prune) {
@@ -361,38 +354,60 @@ int64_t npyext_scan_array_key(npyext_scan *scan) {
     return (int64_t)(hash ^ (hash >> 32));
 }
 
-void npyext_result_path(sqlite3_context *context, const npyext_scan *scan) {
-    if (scan->path != NULL)
-        npyext_result_text(context, scan->path, strlen(scan->path));
+int npyext_result_path(sqlite3_context *context, npyext_cursor *cursor) {
+    if (cursor->scan.path != NULL)
+        npyext_result_text(context, cursor->scan.path, strlen(cursor->scan.path));
+    return SQLITE_OK;
 }
 
-void npyext_result_name(sqlite3_context *context, const npyext_scan *scan) {
-    if (scan->has_entry)
-        npyext_result_text(context, scan->entry.name, scan->entry.name_nbytes);
-    else
-        npyext_result_text(context, "", 0);
+int npyext_result_name(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyext_scan *scan = &cursor->scan;
+    npyext_result_text(context, scan->entry.name, scan->has_entry ? scan->entry.name_nbytes : 0);
+    return SQLITE_OK;
 }
 
-static void result_derived(sqlite3_context *context, const npyext_scan *scan, npyext_derived derived) {
-    switch (derived) {
-    case NPYEXT_PARTS: npyext_result_parts(context, &scan->connection->host, scan->path); break;
-    case NPYEXT_STEM: npyext_result_stem(context, scan->path); break;
-    case NPYEXT_PARENT: npyext_result_parent(context, scan->path); break;
-    default:
-        if (scan->has_error)
-            sqlite3_result_text(context, npyx_error_kind_name(&scan->error), -1, SQLITE_STATIC);
-    }
+int npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor) {
+    if (cursor->scan.has_error)
+        npyext_result_fault(context, npyext_scan_place(&cursor->scan), &cursor->scan.error);
+    return SQLITE_OK;
 }
 
-bool npyext_result_common(sqlite3_context *context, npyext_scan *scan, int column) {
-    const npyext_column *declared = &scan->function->columns[column];
-    if (declared->kind == NPYEXT_IS_ARGUMENT)
-        npyext_result_argument(context, &scan->arguments[declared->role]);
-    else if (declared->derived != NPYEXT_NOT_DERIVED)
-        result_derived(context, scan, declared->derived);
-    else if (column == scan->function->ncolumns - 1)
-        sqlite3_result_int64(context, npyext_scan_array_key(scan));
-    else
-        return false;
-    return true;
+int npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor) {
+    if (cursor->scan.has_error)
+        sqlite3_result_text(context, npyx_error_kind_name(&cursor->scan.error), -1, SQLITE_STATIC);
+    return SQLITE_OK;
+}
+
+int npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor) {
+    sqlite3_result_int64(context, npyext_scan_array_key(&cursor->scan));
+    return SQLITE_OK;
+}
+
+/* ---- cursors ---- */
+
+int npyext_cursor_open(size_t nbytes, sqlite3_vtab_cursor **cursor) {
+    npyext_cursor *made = sqlite3_malloc64(nbytes);
+    if (made == NULL)
+        return SQLITE_NOMEM;
+    memset(made, 0, nbytes);
+    made->is_eof = true;
+    *cursor = &made->base;
+    return SQLITE_OK;
+}
+
+int npyext_cursor_eof(sqlite3_vtab_cursor *cursor) {
+    return ((npyext_cursor *)cursor)->is_eof;
+}
+
+int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
+    npyext_cursor *cursor = (npyext_cursor *)base;
+    const npyext_column *declared = &cursor->scan.function->columns[column];
+    if (declared->kind != NPYEXT_IS_ARGUMENT)
+        return declared->result(context, cursor);
+    npyext_result_argument(context, &cursor->scan.arguments[declared->role]);
+    return SQLITE_OK;
+}
+
+int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
+    return npyext_report(cursor->base.pVtab, npyext_scan_place(&cursor->scan), error);
 }

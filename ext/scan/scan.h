@@ -28,7 +28,8 @@ typedef struct npyext_scan {
     npyext_prune path_prune;
     npyext_prune name_prune;
     npyext_on_error on_error;
-    int64_t tick; /* of the cache; 0: files are not kept */
+    bool has_null; /* among the arguments, or what a path or name is to equal: there is no row */
+    int64_t tick;  /* of the cache; 0: files are not kept */
     npyext_files files;
     size_t next_file;
     /* the file at hand */
@@ -47,9 +48,36 @@ typedef struct npyext_scan {
     char ten_name[24]; /* of a .ten's entry, whose archive may be shared with another cursor and move on */
 } npyext_scan;
 
+/* What every table function's cursor begins with. */
+struct npyext_cursor {
+    sqlite3_vtab_cursor base;
+    bool is_eof;
+    npyext_scan scan;
+};
+
+/* xOpen's work: a cursor of nbytes, zero but for is_eof. xClose frees it with sqlite3_free. */
+int npyext_cursor_open(size_t nbytes, sqlite3_vtab_cursor **cursor);
+int npyext_cursor_eof(sqlite3_vtab_cursor *cursor);
+/* xColumn as the function's table of columns says. */
+int npyext_cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column);
+/* Tells an error where the scan is; returns SQLite's code. */
+int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
+
+/* The module of a table function: what differs are the methods of its cursor. */
+#define NPYEXT_MODULE(open, close, filter, next, column)                                                     \
+    {                                                                                                        \
+        .iVersion = 1, .xConnect = npyext_connect, .xBestIndex = npyext_best_index,                          \
+        .xDisconnect = npyext_disconnect, .xOpen = (open), .xClose = (close), .xFilter = (filter),           \
+        .xNext = (next), .xEof = npyext_cursor_eof, .xColumn = (column)                                      \
+    }
+
 /* Whether an xFilter call asks a scan that began before for the same arrays: then open file and entry may be
  * used once more. */
 bool npyext_scan_is_same(npyext_scan *scan, const char *sentence, sqlite3_value **argv);
+
+/* Forgets all and takes plan and arguments of an xFilter call. */
+npyx_status npyext_scan_take(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
+                             sqlite3_value **argv, npyx_error *error);
 
 /* Begins anew with the arguments of an xFilter call. A NULL among them leaves a scan without files.
  * keeps_files: take files from the cache. */
@@ -93,11 +121,15 @@ npyext_place npyext_scan_place(const npyext_scan *scan);
  * NULL. */
 int64_t npyext_scan_array_key(npyext_scan *scan);
 
-/* xColumn of argument columns, path, name and array_key is the same everywhere. */
-void npyext_result_path(sqlite3_context *context, const npyext_scan *scan);
-void npyext_result_name(sqlite3_context *context, const npyext_scan *scan);
-/* True when column is an argument, derived or array_key, and was answered. */
-bool npyext_result_common(sqlite3_context *context, npyext_scan *scan, int column);
+/* Columns that are the same in several functions: of the file, of the entry, of the fault at hand. */
+int npyext_result_path(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_result_name(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor);
 
 #pragma GCC visibility pop
 

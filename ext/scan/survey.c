@@ -5,24 +5,22 @@
 
 int npyext_survey_open(sqlite3_vtab *vtab, npyext_survey_visit visit, int only_format, bool lists_empty,
                        sqlite3_vtab_cursor **cursor) {
-    npyext_survey *survey = sqlite3_malloc(sizeof *survey);
-    if (survey == NULL)
-        return SQLITE_NOMEM;
     npyext_connection *connection = ((npyext_vtab *)vtab)->connection;
-    memset(survey, 0, sizeof *survey);
+    int code = npyext_cursor_open(sizeof(npyext_survey), cursor);
+    if (code != SQLITE_OK)
+        return code;
+    npyext_survey *survey = (npyext_survey *)*cursor;
     survey->visit = visit;
     survey->only_format = only_format;
     survey->lists_empty = lists_empty;
-    survey->is_eof = true;
     survey->text.host = &connection->host;
     npyx_array_init(&survey->array, &connection->host);
-    *cursor = &survey->base;
     return SQLITE_OK;
 }
 
 int npyext_survey_close(sqlite3_vtab_cursor *cursor) {
     npyext_survey *survey = (npyext_survey *)cursor;
-    npyext_scan_clear(&survey->scan);
+    npyext_scan_clear(&survey->base.scan);
     npyx_array_clear(&survey->array);
     npyx_buffer_clear(&survey->text);
     sqlite3_free(survey);
@@ -31,16 +29,15 @@ int npyext_survey_close(sqlite3_vtab_cursor *cursor) {
 
 /* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
 static bool survey_becomes_row(npyext_survey *survey, int *code) {
-    npyext_fate fate = npyext_scan_fate(&survey->scan, &survey->scan.error);
-    *code = fate == NPYEXT_ENDS_QUERY
-                ? npyext_report(survey->base.pVtab, npyext_scan_place(&survey->scan), &survey->scan.error)
-                : SQLITE_OK;
-    survey->scan.has_error = fate == NPYEXT_BECOMES_ROW;
-    return survey->scan.has_error;
+    npyext_fate fate = npyext_scan_fate(&survey->base.scan, &survey->base.scan.error);
+    *code =
+        fate == NPYEXT_ENDS_QUERY ? npyext_cursor_report(&survey->base, &survey->base.scan.error) : SQLITE_OK;
+    survey->base.scan.has_error = fate == NPYEXT_BECOMES_ROW;
+    return survey->base.scan.has_error;
 }
 
 static npyx_status survey_check_format(const npyext_survey *survey, npyx_error *error) {
-    npyx_format format = survey->scan.opened.archive->format;
+    npyx_format format = survey->base.scan.opened.archive->format;
     if (survey->only_format < 0 || (int)format == survey->only_format)
         return NPYX_OK;
     return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not %s .%s; npy_meta lists it",
@@ -52,14 +49,14 @@ static npyx_status survey_check_format(const npyext_survey *survey, npyx_error *
 static int next_file(npyext_survey *survey, bool *found) {
     int code = SQLITE_OK;
     survey->nrows_of_file = 0;
-    npyx_status status = npyext_scan_next_file(&survey->scan, &survey->scan.error);
+    npyx_status status = npyext_scan_next_file(&survey->base.scan, &survey->base.scan.error);
     if (status == NPYX_OK) {
-        status = survey_check_format(survey, &survey->scan.error);
+        status = survey_check_format(survey, &survey->base.scan.error);
         if (status != NPYX_OK) /* its row is all there is to say */
-            survey->scan.next_index = INT64_MAX;
+            survey->base.scan.next_index = INT64_MAX;
     }
     if (status == NPYX_DONE)
-        survey->is_eof = true;
+        survey->base.is_eof = true;
     else if (status != NPYX_OK)
         *found = survey_becomes_row(survey, &code);
     return code;
@@ -67,11 +64,11 @@ static int next_file(npyext_survey *survey, bool *found) {
 
 /* Goes to the next entry of the open file that makes a row. */
 static int next_entry(npyext_survey *survey, bool *found) {
-    npyext_scan *scan = &survey->scan;
+    npyext_scan *scan = &survey->base.scan;
     int code = SQLITE_OK;
-    npyx_status status = npyext_scan_next_entry(scan, &survey->scan.error);
+    npyx_status status = npyext_scan_next_entry(scan, &survey->base.scan.error);
     if (status == NPYX_OK) {
-        status = survey->visit(survey, &survey->scan.error);
+        status = survey->visit(survey, &survey->base.scan.error);
         if (status == NPYX_DONE)
             return SQLITE_OK;
         survey->nrows_of_file++;
@@ -90,19 +87,19 @@ static int next_entry(npyext_survey *survey, bool *found) {
 
 int npyext_survey_next(sqlite3_vtab_cursor *cursor) {
     npyext_survey *survey = (npyext_survey *)cursor;
-    npyext_scan *scan = &survey->scan;
+    npyext_scan *scan = &survey->base.scan;
     int code = SQLITE_OK;
     bool found = false;
     npyext_connection_begin(scan->connection);
-    survey->scan.has_error = false;
-    while (!found && !survey->is_eof && code == SQLITE_OK) {
+    survey->base.scan.has_error = false;
+    while (!found && !survey->base.is_eof && code == SQLITE_OK) {
         npyx_array_clear(&survey->array);
         if (scan->opened.archive == NULL || scan->next_index == INT64_MAX)
             code = next_file(survey, &found);
         else
             code = next_entry(survey, &found);
-        if (code == SQLITE_OK && npyx_poll(&scan->connection->host, &survey->scan.error) != NPYX_OK)
-            code = npyext_report(cursor->pVtab, npyext_scan_place(scan), &survey->scan.error);
+        if (code == SQLITE_OK && npyx_poll(&scan->connection->host, &survey->base.scan.error) != NPYX_OK)
+            code = npyext_cursor_report(&survey->base, &scan->error);
     }
     return code;
 }
@@ -113,51 +110,48 @@ int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *s
     npyext_survey *survey = (npyext_survey *)cursor;
     npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
     npyext_connection_begin(vtab->connection);
-    survey->is_eof = false;
-    npyx_status status =
-        npyext_scan_begin(&survey->scan, vtab, idx_num, sentence, false, argv, &survey->scan.error);
-    if (status != NPYX_OK)
-        return npyext_report(cursor->pVtab, npyext_scan_place(&survey->scan), &survey->scan.error);
-    return npyext_survey_next(cursor);
+    survey->base.is_eof = false;
+    npyx_status status = npyext_scan_begin(&survey->base.scan, vtab, idx_num, sentence, survey->keeps_files,
+                                           argv, &survey->base.scan.error);
+    return status == NPYX_OK ? npyext_survey_next(cursor)
+                             : npyext_cursor_report(&survey->base, &survey->base.scan.error);
 }
 
-int npyext_survey_eof(sqlite3_vtab_cursor *cursor) {
-    return ((npyext_survey *)cursor)->is_eof;
+int npyext_survey_name(sqlite3_context *context, npyext_cursor *cursor) {
+    return cursor->scan.has_entry ? npyext_result_name(context, cursor) : SQLITE_OK;
 }
 
-void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey) {
-    if (survey->scan.has_error)
-        npyext_result_fault(context, npyext_scan_place(&survey->scan), &survey->scan.error);
-}
+NPYEXT_SURVEY_INTEGER(npyext_survey_idx, survey->base.scan.has_entry, survey->base.scan.index)
+NPYEXT_SURVEY_INTEGER(npyext_survey_ndim, survey->array.is_known, survey->array.ndim)
+NPYEXT_SURVEY_INTEGER(npyext_survey_size, survey->array.is_known, survey->array.nelem)
+NPYEXT_SURVEY_INTEGER(npyext_survey_nbytes, survey->array.is_known, survey->array.nbytes)
+NPYEXT_SURVEY_INTEGER(npyext_survey_fortran_order, survey->array.is_known, survey->array.fortran_order)
 
-int npyext_survey_result_json_text(sqlite3_context *context, npyext_survey *survey) {
-    npyx_error error;
-    if (npyx_buffer_check(&survey->text, &error) != NPYX_OK)
-        return npyext_result_error(context, npyext_scan_place(&survey->scan), &error);
-    npyext_result_json(context, survey->text.bytes, survey->text.nbytes);
-    return SQLITE_OK;
-}
-
-void npyext_survey_result_shape(sqlite3_context *context, npyext_survey *survey) {
+int npyext_survey_shape(sqlite3_context *context, npyext_cursor *cursor) {
+    npyext_survey *survey = (npyext_survey *)cursor;
     if (!survey->array.is_known)
-        return;
+        return SQLITE_OK;
     npyx_buffer_reset(&survey->text);
     npyext_append_json_integers(&survey->text, survey->array.shape, survey->array.ndim);
-    npyext_survey_result_json_text(context, survey);
+    return npyext_result_json_buffer(context, &survey->text);
 }
 
-void npyext_survey_result_dtype(sqlite3_context *context, npyext_survey *survey) {
+int npyext_survey_dtype(sqlite3_context *context, npyext_cursor *cursor) {
+    npyext_survey *survey = (npyext_survey *)cursor;
     if (!survey->array.is_known)
-        return;
+        return SQLITE_OK;
     npyx_buffer_reset(&survey->text);
     npyx_dtype_append_name(survey->array.dtype, &survey->text);
     if (survey->text.status != NPYX_OK)
         sqlite3_result_error_nomem(context);
     else
         npyext_result_text(context, survey->text.bytes, survey->text.nbytes);
+    return SQLITE_OK;
 }
 
-void npyext_survey_result_descr(sqlite3_context *context, const npyext_survey *survey) {
+int npyext_survey_descr(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyext_survey *survey = (const npyext_survey *)cursor;
     if (survey->array.is_known)
         npyext_result_text(context, survey->array.descr, survey->array.descr_nbytes);
+    return SQLITE_OK;
 }

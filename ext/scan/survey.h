@@ -15,12 +15,11 @@ typedef struct npyext_survey npyext_survey;
 typedef npyx_status (*npyext_survey_visit)(npyext_survey *survey, npyx_error *error);
 
 struct npyext_survey {
-    sqlite3_vtab_cursor base;
-    npyext_scan scan;
-    bool is_eof;
+    npyext_cursor base;
     npyext_survey_visit visit;
     int only_format;  /* the npyx_format that files must have; -1: any */
     bool lists_empty; /* a file without rows of its own gives one with no entry */
+    bool keeps_files; /* in the cache */
     int64_t nrows_of_file;
     npyx_array array;    /* of the entry at hand; is_known tells whether it was described */
     bool is_array;       /* what npyx_archive_describe found */
@@ -37,20 +36,30 @@ int npyext_survey_close(sqlite3_vtab_cursor *cursor);
 int npyext_survey_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                          sqlite3_value **argv);
 int npyext_survey_next(sqlite3_vtab_cursor *cursor);
-int npyext_survey_eof(sqlite3_vtab_cursor *cursor);
 
-#define NPYEXT_SURVEY_MODULE(open, column)                                                                   \
-    NPYEXT_MODULE(open, npyext_survey_close, npyext_survey_filter, npyext_survey_next, npyext_survey_eof,    \
-                  column)
+#define NPYEXT_SURVEY_MODULE(open)                                                                           \
+    NPYEXT_MODULE(open, npyext_survey_close, npyext_survey_filter, npyext_survey_next, npyext_cursor_column)
 
-/* The survey's columns that are the same in several functions. Each answers NULL when there is nothing to
- * say. */
-void npyext_survey_result_error(sqlite3_context *context, const npyext_survey *survey);
-void npyext_survey_result_shape(sqlite3_context *context, npyext_survey *survey);
-void npyext_survey_result_dtype(sqlite3_context *context, npyext_survey *survey);
-void npyext_survey_result_descr(sqlite3_context *context, const npyext_survey *survey);
-/* The finished text buffer as JSON or as text, or its failure. */
-int npyext_survey_result_json_text(sqlite3_context *context, npyext_survey *survey);
+/* A column that is a number of the survey and its scan; NULL where is_known is false. */
+#define NPYEXT_SURVEY_INTEGER(name, is_known, number)                                                        \
+    int name(sqlite3_context *context, npyext_cursor *cursor) {                                              \
+        const npyext_survey *survey = (const npyext_survey *)cursor;                                         \
+        if (is_known)                                                                                        \
+            sqlite3_result_int64(context, (number));                                                         \
+        return SQLITE_OK;                                                                                    \
+    }
+
+/* Columns that are the same in several functions, NULL when there is nothing to say: of the entry, */
+int npyext_survey_name(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_survey_idx(sqlite3_context *context, npyext_cursor *cursor);
+/* and of the array, as its header says. */
+int npyext_survey_dtype(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_survey_descr(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_survey_shape(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_survey_ndim(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_survey_size(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_survey_nbytes(sqlite3_context *context, npyext_cursor *cursor);
+int npyext_survey_fortran_order(sqlite3_context *context, npyext_cursor *cursor);
 
 #pragma GCC visibility pop
 

@@ -1,0 +1,120 @@
+#include "item_cursor.h"
+
+void npyext_items_init(npyext_item_cursor *items, sqlite3_vtab *vtab, const npyext_item_methods *methods,
+                       npyx_reader *reader) {
+    npyx_host *host = &((npyext_vtab *)vtab)->connection->host;
+    items->methods = methods;
+    items->reader = reader;
+    npyext_selection_init(&items->selection, host);
+    npyext_value_filter_init(&items->filter, host);
+    items->converted.host = items->scratch.host = host;
+}
+
+void npyext_items_close(npyext_item_cursor *items) {
+    npyext_selection_close(&items->selection);
+    npyext_scan_clear(&items->base.scan);
+    npyext_value_filter_clear(&items->filter);
+    npyx_buffer_clear(&items->converted);
+    npyx_buffer_clear(&items->scratch);
+    sqlite3_free(items);
+}
+
+npyx_status npyext_items_filter(npyext_item_cursor *items, int idx_num, const char *sentence,
+                                sqlite3_value **argv, npyx_error *error) {
+    npyext_scan *scan = &items->base.scan;
+    bool is_lookup = false;
+    npyx_reader_rest(items->reader);
+    items->is_underway = items->is_begun = false;
+    items->base.is_eof = true;
+    items->position = items->block_end = items->plain_end = 0;
+    NPYX_TRY(npyext_selection_begin(&items->selection, scan, items->base.base.pVtab, idx_num, sentence, argv,
+                                    &is_lookup, error));
+    items->base.is_eof = false;
+    items->nlookups = is_lookup ? items->nlookups + 1 : 0;
+    items->window = npyext_plan_window(&scan->plan, argv);
+    npyext_value_filter_read(&items->filter, &scan->plan, items->methods->columns, argv);
+    return NPYX_OK;
+}
+
+void npyext_items_begin(npyext_item_cursor *items, bool is_filtered) {
+    const npyext_scan *scan = &items->base.scan;
+    const npyx_dtype *dtype = npyext_selection_dtype(&items->selection);
+    items->position = items->block_end = items->plain_end = 0;
+    items->plain_type = npyext_plain_type(dtype);
+    items->scratch.limit_nbytes = (size_t)sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1);
+    if (is_filtered)
+        npyext_value_filter_begin(&items->filter, dtype);
+    items->is_filtered = is_filtered && items->filter.nfilters > 0;
+}
+
+void npyext_items_get_underway(npyext_item_cursor *items) {
+    if (!items->is_underway)
+        npyext_connection_begin(items->base.scan.connection);
+    items->is_underway = true;
+}
+
+npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t nelem,
+                                 int64_t first, const uint8_t **converted, npyx_error *error) {
+    const npyx_dtype *astype = items->selection.astype;
+    *converted = block;
+    if (astype == NULL)
+        return NPYX_OK;
+    npyx_buffer_reset(&items->converted);
+    if (!npyx_buffer_reserve(&items->converted, (size_t)(nelem * astype->itemsize)))
+        return npyx_buffer_check(&items->converted, error);
+    *converted = (const uint8_t *)items->converted.bytes;
+    return npyx_convert_items(items->selection.view.dtype, block, nelem, astype,
+                              (uint8_t *)items->converted.bytes, first, error);
+}
+
+/* Goes to the first candidate from the item at hand on, or behind the block. */
+static void items_go_to_candidate(npyext_item_cursor *items) {
+    int64_t found = items->filtered_from +
+                    npyext_value_filter_next(&items->filter, items->position - items->filtered_from);
+    items->item += (found - items->position) * items->step_nbytes;
+    items->position = found;
+}
+
+/* One step towards an item: a block, or the beginning of an array. NPYX_DONE behind the last array, and
+ * behind the one that is all there is, which stays open for the next lookup. */
+static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
+    npyext_selection *selection = &items->selection;
+    bool is_again = selection->is_open && !items->is_begun;
+    if (selection->is_open && items->is_begun) {
+        npyx_status status = items->methods->next_block(items, error);
+        if (status != NPYX_DONE || npyext_scan_is_single(&items->base.scan))
+            return status;
+    }
+    if (!is_again) {
+        npyx_reader_rest(items->reader);
+        NPYX_TRY(npyext_selection_next(selection, &items->base.scan, error));
+    }
+    items->is_begun = true;
+    return items->methods->begin(items, is_again, error);
+}
+
+int npyext_items_go_on(npyext_item_cursor *items) {
+    npyx_error error;
+    for (;;) {
+        if (items->is_filtered && items->position < items->block_end)
+            items_go_to_candidate(items);
+        if (items->position < items->block_end || items->base.is_eof)
+            return SQLITE_OK;
+        npyx_status status = items_step(items, &error);
+        items->base.is_eof = status == NPYX_DONE;
+        if (status == NPYX_OK || status == NPYX_DONE)
+            continue;
+        items->block_end = items->position;
+        npyx_reader_rest(items->reader);
+        if (!npyext_selection_skip(&items->selection, &items->base.scan, &error))
+            return npyext_cursor_report(&items->base, &error);
+    }
+}
+
+int npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim, const int64_t *shape) {
+    if (ndim == 0 && npyext_result_plain(context, items->plain_type, items->item))
+        return SQLITE_OK;
+    return npyext_result_items(context, npyext_scan_place(&items->base.scan),
+                               npyext_selection_dtype(&items->selection), ndim, shape, items->item,
+                               &items->scratch);
+}

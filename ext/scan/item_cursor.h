@@ -1,0 +1,93 @@
+/*
+ * The item cursor: blocks of items of one array after the other, under npy_rows and npy_elements.
+ *
+ * A function says how an array begins and how its next block comes (npyext_item_methods). What is common is
+ * here: the arrays of the scan, lookups that go back to the array that is open, LIMIT and OFFSET, comparisons
+ * run over blocks, conversion by astype, on_error.
+ *
+ * Positions count rows or elements from the view's first. Those of the block at hand end at block_end; item
+ * is the one at position, step_nbytes long. While position is below plain_end xNext adds to both and no more.
+ */
+#ifndef NPYEXT_ITEM_CURSOR_H
+#define NPYEXT_ITEM_CURSOR_H
+
+#include "selection.h"
+#include "value_filter.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct npyext_item_cursor npyext_item_cursor;
+
+typedef struct npyext_item_methods {
+    /* Goes before the first item of the array that the selection holds. is_again: it was begun before, and a
+     * new range or filter is what has changed. */
+    npyx_status (*begin)(npyext_item_cursor *items, bool is_again, npyx_error *error);
+    /* Makes the block with position in it, or the next one, the block at hand; NPYX_DONE behind the last. */
+    npyx_status (*next_block)(npyext_item_cursor *items, npyx_error *error);
+    npyext_value_columns columns; /* that comparisons may be about */
+} npyext_item_methods;
+
+struct npyext_item_cursor {
+    npyext_cursor base;
+    /* what xNext and xColumn touch for every row */
+    int64_t position;
+    int64_t plain_end;    /* block_end where every item of the block is a candidate; otherwise 0 */
+    const uint8_t *item;  /* of nothing when no column needs it */
+    int64_t step_nbytes;  /* from item to item */
+    npyx_type plain_type; /* NPYX_NTYPES: to be decoded by the dtype */
+    bool is_filtered;     /* not every item of a block is a candidate */
+    bool is_underway;     /* this call of xFilter or xNext has read a block */
+    bool is_begun;        /* the array that is open, by this call of xFilter */
+    int64_t block_end;
+    int64_t filtered_from; /* the position of the filter's first item */
+    int64_t nlookups;      /* xFilter calls in a row for the same array */
+    npyext_window window;  /* what LIMIT and OFFSET leave */
+    /* what changes from array to array */
+    const npyext_item_methods *methods;
+    npyx_reader *reader; /* that the blocks come from; it rests before its source is closed */
+    npyext_selection selection;
+    npyext_value_filter filter;
+    npyx_buffer converted; /* the block as astype wants it */
+    npyx_buffer scratch;   /* for xColumn */
+};
+
+/* xOpen's work on a cursor that npyext_cursor_open made, and xClose's, which frees it. */
+void npyext_items_init(npyext_item_cursor *items, sqlite3_vtab *vtab, const npyext_item_methods *methods,
+                       npyx_reader *reader);
+void npyext_items_close(npyext_item_cursor *items);
+
+/* xFilter's beginning: plan and arguments are read, and the scan stands before its first array, or at the one
+ * that is open when the call asks for it once more (a lookup; nlookups tells). */
+npyx_status npyext_items_filter(npyext_item_cursor *items, int idx_num, const char *sentence,
+                                sqlite3_value **argv, npyx_error *error);
+
+/* Takes dtype and filter for the items to come; next_block has the filter judge them, or the reader's work
+ * does. */
+void npyext_items_begin(npyext_item_cursor *items, bool is_filtered);
+
+/* To be called before a block is read: tells the connection, once a call of SQLite's, that work begins. A
+ * loop over blocks would never be stopped else. */
+void npyext_items_get_underway(npyext_item_cursor *items);
+
+/* The items as they come out: nelem of a block, number first of the array, or what astype makes of them. */
+npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t nelem,
+                                 int64_t first, const uint8_t **converted, npyx_error *error);
+
+/* Goes on to the next candidate: in the block at hand, in later ones, in the next arrays. */
+int npyext_items_go_on(npyext_item_cursor *items);
+
+/* xNext for functions whose rows are the items. */
+static inline int npyext_items_next(npyext_item_cursor *items) {
+    items->item += items->step_nbytes;
+    if (++items->position < items->plain_end)
+        return SQLITE_OK;
+    items->is_underway = false;
+    return npyext_items_go_on(items);
+}
+
+/* The item at hand, an array of ndim axes, as SQL shows it. */
+int npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim, const int64_t *shape);
+
+#pragma GCC visibility pop
+
+#endif
