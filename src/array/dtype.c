@@ -83,20 +83,32 @@ bool npyx_dtype_is_real(const npyx_dtype *dtype) {
     return dtype->type <= NPYX_LAST_REAL;
 }
 
-static bool is_same_text(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
-    return a_nbytes == b_nbytes && (a_nbytes == 0 || memcmp(a, b, a_nbytes) == 0);
+int npyx_dtype_find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes,
+                          bool with_titles) {
+    for (int n = 0; n < dtype->nfields; n++) {
+        int i = (first + n) % dtype->nfields;
+        const npyx_field *field = &dtype->fields[i];
+        bool is_titled = with_titles && field->title != NULL;
+        if (!field->is_padding &&
+            (npyx_is_same(field->name, field->name_nbytes, name, name_nbytes) ||
+             (is_titled && npyx_is_same(field->title, field->title_nbytes, name, name_nbytes))))
+            return i;
+    }
+    return -1;
+}
+
+int64_t npyx_dtype_entry_nbytes(const npyx_dtype *dtype, int ndim, const int64_t *shape) {
+    int64_t nbytes = dtype->itemsize;
+    for (int axis = 1; axis < ndim && nbytes > 0; axis++)
+        nbytes *= shape[axis];
+    return nbytes;
 }
 
 static bool is_same_field(const npyx_field *a, const npyx_field *b) {
-    if (!is_same_text(a->name, a->name_nbytes, b->name, b->name_nbytes) ||
-        !is_same_text(a->title, a->title_nbytes, b->title, b->title_nbytes) || a->off != b->off ||
-        a->ndim != b->ndim || a->is_padding != b->is_padding)
-        return false;
-    for (int k = 0; k < a->ndim; k++) {
-        if (a->shape[k] != b->shape[k])
-            return false;
-    }
-    return npyx_dtype_is_same(a->dtype, b->dtype);
+    return npyx_is_same(a->name, a->name_nbytes, b->name, b->name_nbytes) &&
+           npyx_is_same(a->title, a->title_nbytes, b->title, b->title_nbytes) && a->off == b->off &&
+           a->is_padding == b->is_padding && npyx_field_has_same_shape(a, b) &&
+           npyx_dtype_is_same(a->dtype, b->dtype);
 }
 
 bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {

@@ -7,6 +7,7 @@
 #ifndef NPYX_DTYPE_H
 #define NPYX_DTYPE_H
 
+#include "base/bytes.h"
 #include "base/host.h"
 #include "text/datetime.h"
 #include "text/literal.h"
@@ -40,7 +41,7 @@ typedef enum npyx_type {
     NPYX_E5M2FNUZ,
     NPYX_E8M0FNU,
     NPYX_LAST_REAL = NPYX_E8M0FNU,
-    NPYX_C8,
+    NPYX_C8, /* two of F4, and so on in the same order */
     NPYX_C16,
     NPYX_C24,
     NPYX_C32,
@@ -77,6 +78,11 @@ static inline bool npyx_type_is_of_ml_dtypes(npyx_type type) {
 /* NULL for a type that is none of them. */
 static inline const npyx_narrow *npyx_narrow_of(npyx_type type) {
     return type >= NPYX_F2 && type <= NPYX_LAST_REAL ? &npyx_narrows[type - NPYX_F2] : NULL;
+}
+
+/* The real type that a complex one is two of; any other type itself. */
+static inline npyx_type npyx_type_part(npyx_type type) {
+    return type >= NPYX_C8 && type <= NPYX_C32 ? (npyx_type)(type - NPYX_C8 + NPYX_F4) : type;
 }
 
 typedef struct npyx_dtype npyx_dtype;
@@ -159,8 +165,37 @@ bool npyx_dtype_is_real(const npyx_dtype *dtype);
  */
 bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b);
 
+/* Whether the subarrays of two fields have one shape. */
+static inline bool npyx_field_has_same_shape(const npyx_field *a, const npyx_field *b) {
+    return npyx_is_same(a->shape, sizeof a->shape[0] * (size_t)a->ndim, b->shape,
+                        sizeof b->shape[0] * (size_t)b->ndim);
+}
+
 /* Whether found, as a header has it, is all that a header can say of a dtype: V2 of bfloat16. */
 bool npyx_dtype_is_spelled_by(const npyx_dtype *dtype, const npyx_dtype *found);
+
+/* The dtype of one part of a complex item; of others itself. */
+static inline npyx_dtype npyx_dtype_part(const npyx_dtype *dtype) {
+    npyx_dtype part = *dtype;
+    part.type = npyx_type_part(dtype->type);
+    part.itemsize = part.type == dtype->type ? dtype->itemsize : dtype->itemsize / 2;
+    return part;
+}
+
+/* The first field from number i on that is not padding; nfields when there is none. */
+static inline int npyx_dtype_next_field(const npyx_dtype *dtype, int i) {
+    while (i < dtype->nfields && dtype->fields[i].is_padding)
+        i++;
+    return i;
+}
+
+/* The number of the field of that name, or with_titles of that title; -1 when there is none. Who asks for one
+ * after the other has the search begin at first, where the next one is to be expected. */
+int npyx_dtype_find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes,
+                          bool with_titles);
+
+/* Bytes of an entry along the first axis of items of that shape. */
+int64_t npyx_dtype_entry_nbytes(const npyx_dtype *dtype, int ndim, const int64_t *shape);
 
 static inline char npyx_dtype_kind(const npyx_dtype *dtype) {
     return npyx_types[dtype->type].kind;

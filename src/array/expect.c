@@ -201,11 +201,6 @@ static bool matches_code(const npyx_literal *code, const npyx_dtype *wanted, con
     }
 }
 
-static bool expect_has_same_shape(const npyx_field *a, const npyx_field *b) {
-    return a->ndim == b->ndim &&
-           (a->ndim == 0 || memcmp(a->shape, b->shape, sizeof a->shape[0] * (size_t)a->ndim) == 0);
-}
-
 /* Whether an item is what a literal, already read as wanted, asks for; the two are gone through side by side,
  * because only the literal tells what was left open. As deep as literals nest, which is bounded. */
 static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const npyx_dtype *found) {
@@ -218,9 +213,8 @@ static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const
     const npyx_literal *item = literal->first;
     for (int i = 0; i < wanted->nfields; i++, item = item->next) {
         const npyx_field *a = &wanted->fields[i], *b = &found->fields[i];
-        if (a->name_nbytes != b->name_nbytes || memcmp(a->name, b->name, a->name_nbytes) != 0)
-            return false;
-        if (!expect_has_same_shape(a, b) || !matches(item->first->next, a->dtype, b->dtype))
+        if (!npyx_is_same(a->name, a->name_nbytes, b->name, b->name_nbytes) ||
+            !npyx_field_has_same_shape(a, b) || !matches(item->first->next, a->dtype, b->dtype))
             return false;
     }
     return true;

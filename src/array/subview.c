@@ -7,30 +7,13 @@
 #include "base/utf8.h"
 #include "text/literal.h"
 
-static bool is_named(const char *name, size_t name_nbytes, const char *text, size_t nbytes) {
-    return name != NULL && name_nbytes == nbytes && memcmp(name, text, nbytes) == 0;
-}
-
-static const npyx_field *subview_find_field(const npyx_dtype *dtype, const char *text, size_t nbytes) {
-    for (int i = 0; i < dtype->nfields; i++) {
-        const npyx_field *field = &dtype->fields[i];
-        if (!field->is_padding && (is_named(field->name, field->name_nbytes, text, nbytes) ||
-                                   is_named(field->title, field->title_nbytes, text, nbytes)))
-            return field;
-    }
-    return NULL;
-}
-
 static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t nbytes, npyx_error *error) {
     if (dtype->type != NPYX_STRUCT)
         return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s': the dtype is not structured",
                          NPYX_SHOWN(text, nbytes, 80));
     npyx_name_list list = {0};
-    for (int i = 0; i < dtype->nfields; i++) {
-        const npyx_field *field = &dtype->fields[i];
-        if (!field->is_padding)
-            npyx_name_list_add(&list, field->name, field->name_nbytes);
-    }
+    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields; i = npyx_dtype_next_field(dtype, i + 1))
+        npyx_name_list_add(&list, dtype->fields[i].name, dtype->fields[i].name_nbytes);
     return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s' (there are %s)",
                      NPYX_SHOWN(text, nbytes, 80), npyx_name_list_text(&list));
 }
@@ -91,10 +74,10 @@ static bool find_path(field_search *search, const npyx_dtype *dtype, const char 
         bool is_last = name_nbytes == nbytes;
         if (!is_last && text[name_nbytes] != '.')
             continue;
-        const npyx_field *field =
-            search->nlookups-- > 0 ? subview_find_field(dtype, text, name_nbytes) : NULL;
-        if (field == NULL)
+        int found = search->nlookups-- > 0 ? npyx_dtype_find_field(dtype, 0, text, name_nbytes, true) : -1;
+        if (found < 0)
             continue;
+        const npyx_field *field = &dtype->fields[found];
         has_some = true;
         search->path[search->depth++] = field;
         if (is_last || find_path(search, field->dtype, text + name_nbytes + 1, nbytes - name_nbytes - 1))

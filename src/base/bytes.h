@@ -67,6 +67,11 @@ static inline void npyx_store_f64(void *bytes, double value, bool big_endian) {
     npyx_store_u64(bytes, word, big_endian);
 }
 
+/* Whether two pieces of memory hold the same; NULL is as good as any where there are no bytes. */
+static inline bool npyx_is_same(const void *a, size_t a_nbytes, const void *b, size_t b_nbytes) {
+    return a_nbytes == b_nbytes && (a_nbytes == 0 || memcmp(a, b, a_nbytes) == 0);
+}
+
 /* Each returns false, and leaves *result undefined, when the exact result does not fit in an int64_t. */
 static inline bool npyx_add_i64(int64_t a, int64_t b, int64_t *result) {
     return !__builtin_add_overflow(a, b, result);

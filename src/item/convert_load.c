@@ -5,16 +5,6 @@
 #include "base/bytes.h"
 #include "text/narrow_float.h"
 
-npyx_type npyx_block_part(npyx_type type) {
-    switch (type) {
-    case NPYX_C8: return NPYX_F4;
-    case NPYX_C16: return NPYX_F8;
-    case NPYX_C24: return NPYX_F12;
-    case NPYX_C32: return NPYX_F16;
-    default: return type;
-    }
-}
-
 npyx_form npyx_block_form(npyx_type type) {
     switch (type) {
     case NPYX_U8: return NPYX_FORM_U64;

@@ -129,13 +129,6 @@ static bool store_real(const npyx_dtype *dtype, const npyx_number *number, uint8
     return number->form == NPYX_NUMBER_F64 ? store_rounded(dtype, value, item) : convert(dtype, number, item);
 }
 
-npyx_dtype npyx_encode_part(const npyx_dtype *dtype) {
-    npyx_dtype part = *dtype;
-    part.type = npyx_block_part(dtype->type);
-    part.itemsize = npyx_types[part.type].itemsize;
-    return part;
-}
-
 static npyx_status encode_date_count(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item,
                                      npyx_error *error) {
     if (number->form != NPYX_NUMBER_I64)
@@ -158,7 +151,7 @@ npyx_status npyx_encode_number(const npyx_dtype *dtype, const npyx_number *numbe
     if (dtype->type <= NPYX_LAST_REAL)
         return store_real(dtype, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
     if (dtype->type <= NPYX_C32) {
-        npyx_dtype part = npyx_encode_part(dtype);
+        npyx_dtype part = npyx_dtype_part(dtype);
         memset(item + part.itemsize, 0, (size_t)part.itemsize);
         return store_real(&part, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
     }
@@ -182,7 +175,7 @@ npyx_status npyx_encode_null(const npyx_dtype *dtype, const char *name, uint8_t 
     }
     if (dtype->type <= NPYX_U8 || dtype->type > NPYX_C32)
         return npyx_encode_refuse(dtype, name, "", error);
-    npyx_dtype part = npyx_encode_part(dtype);
+    npyx_dtype part = npyx_dtype_part(dtype);
     store_real(&part, &nan, item);
     if (part.type != dtype->type) /* as NumPy: both parts */
         store_real(&part, &nan, item + part.itemsize);
