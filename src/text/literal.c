@@ -292,7 +292,8 @@ static npyx_status parse_items(literal_parser *p, npyx_literal *parent, char clo
 }
 
 static npyx_status parse_bracketed(literal_parser *p, npyx_literal **literal) {
-    static const char closings[] = {[NPYX_LITERAL_TUPLE] = ')', [NPYX_LITERAL_LIST] = ']', [NPYX_LITERAL_DICT] = '}'};
+    static const char closings[] = {
+        [NPYX_LITERAL_TUPLE] = ')', [NPYX_LITERAL_LIST] = ']', [NPYX_LITERAL_DICT] = '}'};
     char opening = p->text[p->off];
     npyx_literal_kind kind = opening == '('   ? NPYX_LITERAL_TUPLE
                              : opening == '[' ? NPYX_LITERAL_LIST
