@@ -1,4 +1,4 @@
-#include "slice.h"
+#include "view.h"
 
 #include <inttypes.h>
 #include <string.h>

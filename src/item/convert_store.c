@@ -98,33 +98,31 @@ static bool store_x87_f16(const npyx_block *restrict block, uint8_t *restrict ou
     return true;
 }
 
-#define FROM_ALL(code)                                                                                       \
-    {                                                                                                        \
-        [NPYX_FORM_I64] = store_i64_##code, [NPYX_FORM_U64] = store_u64_##code,                              \
-        [NPYX_FORM_F64] = store_f64_##code                                                                   \
-    }
+#define FROM_ALL(type, code)                                                                                 \
+    [NPYX_##type] = {[NPYX_FORM_I64] = store_i64_##code,                                                     \
+                     [NPYX_FORM_U64] = store_u64_##code,                                                     \
+                     [NPYX_FORM_F64] = store_f64_##code}
+#define FROM_ALL_AND_I32(type, code)                                                                         \
+    [NPYX_##type] = {[NPYX_FORM_I32] = store_i32_##code,                                                     \
+                     [NPYX_FORM_I64] = store_i64_##code,                                                     \
+                     [NPYX_FORM_U64] = store_u64_##code,                                                     \
+                     [NPYX_FORM_F64] = store_f64_##code}
 
 npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type) {
     static npyx_block_store *const storers[][NPYX_FORM_X87 + 1] = {
         [NPYX_BOOL] = {[NPYX_FORM_I64] = store_i64_bool,
                        [NPYX_FORM_U64] = store_i64_bool,
                        [NPYX_FORM_F64] = store_f64_bool},
-        [NPYX_I1] = FROM_ALL(i1),
-        [NPYX_I2] = FROM_ALL(i2),
-        [NPYX_I4] = FROM_ALL(i4),
-        [NPYX_I8] = FROM_ALL(i8),
-        [NPYX_U1] = FROM_ALL(u1),
-        [NPYX_U2] = FROM_ALL(u2),
-        [NPYX_U4] = FROM_ALL(u4),
-        [NPYX_U8] = FROM_ALL(u8),
-        [NPYX_F4] = {[NPYX_FORM_I32] = store_i32_f4,
-                     [NPYX_FORM_I64] = store_i64_f4,
-                     [NPYX_FORM_U64] = store_u64_f4,
-                     [NPYX_FORM_F64] = store_f64_f4},
-        [NPYX_F8] = {[NPYX_FORM_I32] = store_i32_f8,
-                     [NPYX_FORM_I64] = store_i64_f8,
-                     [NPYX_FORM_U64] = store_u64_f8,
-                     [NPYX_FORM_F64] = store_f64_f8},
+        FROM_ALL(I1, i1),
+        FROM_ALL(I2, i2),
+        FROM_ALL(I4, i4),
+        FROM_ALL(I8, i8),
+        FROM_ALL(U1, u1),
+        FROM_ALL(U2, u2),
+        FROM_ALL(U4, u4),
+        FROM_ALL(U8, u8),
+        FROM_ALL_AND_I32(F4, f4),
+        FROM_ALL_AND_I32(F8, f8),
         [NPYX_F12] = {[NPYX_FORM_X87] = store_x87_f12},
         [NPYX_F16] = {[NPYX_FORM_X87] = store_x87_f16},
 #define NARROW_STORE(type, word, kind, nbits, fraction_nbits, bias)                                          \
