@@ -1,3 +1,12 @@
+/*
+ * Items go through a pipeline block by block, whose steps are chosen once for the two types:
+ *
+ *     items -> stage (copied when swapped, apart or few) -> load -> recast -> store -> stage -> items
+ *                                                    a form of convert_block.h
+ *
+ * Each step runs over 64 items whatever it meets and tells only whether all was well; which item was not is
+ * looked for when it was not.
+ */
 #include "convert.h"
 
 #include <inttypes.h>

@@ -105,7 +105,6 @@ static npyx_status datetime_value(const npyx_dtype *dtype, const uint8_t *item, 
 npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                 npyx_value *value, npyx_error *error) {
     npyx_buffer_reset(scratch);
-    npyx_status status = NPYX_OK;
     switch (npyx_dtype_kind(dtype)) {
     case 'b':
     case 'i':
@@ -117,11 +116,9 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
         return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
                             "a Python object, which is a pickle, is never read");
     case 'U':
-        status = element_append_text(dtype, item, scratch, error);
-        if (status == NPYX_OK)
-            status = npyx_buffer_check(scratch, error);
+        NPYX_TRY(element_append_text(dtype, item, scratch, error));
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, scratch->nbytes);
-        return status;
+        return npyx_buffer_check(scratch, error);
     case 'S': {
         size_t nbytes = bytes_nbytes(dtype, item);
         bool is_text = npyx_utf8_is_valid((const char *)item, nbytes);
@@ -140,7 +137,7 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes,
                   npyx_text_u64((uint64_t)value->integer, scratch->bytes));
     }
-    return status;
+    return NPYX_OK;
 }
 
 bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, bool is_imag, double *part) {

@@ -1,3 +1,13 @@
+/*
+ * A comparison becomes bounds: integers between two int64_t, reals between two doubles, all of them included.
+ * Integers and floats below 32 bits then become ranges of bit patterns, at most two of which pass:
+ *
+ *     int8 >= -3           00..7f pass, 80..fc fail, fd..ff pass: one range, fd to 7f, across the largest
+ *     float16 in [-1, 2]   0000..4000 (0 to 2) and 8000..bc00 (-0 to -1)
+ *
+ * so that one kernel serves them all. The bounds are exact, also between integers and doubles (SQLite's
+ * sqlite3IntFloatCompare); where SQL sees another value than the bits say, more is let through.
+ */
 #include "filter.h"
 
 #include <math.h>
