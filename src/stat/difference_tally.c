@@ -95,6 +95,9 @@ void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *
                                  items + first * step_nbytes + part * part_nbytes, step_nbytes, count);
             npyx_chunk_part *out = &chunk->parts[part];
             chunk->has_lo |= split_block(type, is_date, in, out->hi + first, out->lo + first);
+            size_t rest_nbytes = (NPYX_BLOCK_NELEM - count) * sizeof out->hi[0]; /* is equal on both sides */
+            memset(out->hi + first + count, 0, rest_nbytes);
+            memset(out->lo + first + count, 0, rest_nbytes);
         }
     }
     if (!chunk->is_complex)
