@@ -21,11 +21,14 @@ static inline uint64_t bits_of_double(double value) {
     return bits;
 }
 
-/* Inlined into a function of each format, whose numbers the compiler then knows. */
-static inline float narrow_to_f32(npyx_narrow format, uint32_t bits) {
+/* Inlined into a function of each format, whose numbers the compiler then knows: there are too many of them
+ * for it to do so unasked. */
+#define NARROW_INLINE static inline __attribute__((always_inline))
+
+NARROW_INLINE float narrow_to_f32(npyx_narrow format, uint32_t bits) {
     const bool is_signed = format.kind != NPYX_NARROW_FNU;
     const uint32_t sign_bit = is_signed ? 1u << (format.nbits - 1) : 0;
-    uint32_t sign = (bits & sign_bit) != 0 ? 1u << 31 : 0;
+    uint32_t sign = is_signed ? (bits & sign_bit) << (32 - format.nbits) : 0;
     uint32_t magnitude = bits & ~sign_bit;
     uint32_t exponent = npyx_narrow_exponent(&format);
     if (format.nbits - format.fraction_nbits == 9) /* the upper half of a float32 */
@@ -77,7 +80,7 @@ double npyx_x87_to_f64(npyx_x87 value) {
 
 /* The magnitude of a finite double in a format of fraction_nbits whose smallest normal value is
  * 2^min_exponent, as if its exponents had no end: the caller compares it with its infinity. */
-static inline uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, int min_exponent) {
+NARROW_INLINE uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, int min_exponent) {
     int exponent = (int)(magnitude >> 52) - 1023;
     uint64_t significand = (magnitude & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
     int below = exponent < min_exponent ? min_exponent - exponent : 0;
@@ -94,7 +97,7 @@ static inline uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, i
 }
 
 /* infinity is what too large values become, nan what NaN does: magnitudes both. */
-static inline uint32_t narrow_magnitude(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
+NARROW_INLINE uint32_t narrow_magnitude(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
                                         uint32_t nan) {
     uint64_t magnitude = bits_of_double(value) & (UINT64_MAX >> 1);
     const uint64_t wide_infinity = (uint64_t)0x7ff << 52;
@@ -115,8 +118,8 @@ static uint16_t power_of_two_from_f64(double value) {
     return (uint16_t)(exponent < -127 ? 0 : exponent + 127);
 }
 
-static inline uint16_t narrow_from_f64(npyx_narrow format, double value) {
-    const uint32_t sign_bit = 1u << (format.nbits - 1), exponent = npyx_narrow_exponent(&format);
+NARROW_INLINE uint16_t narrow_from_f64(npyx_narrow format, double value) {
+    const uint32_t exponent = npyx_narrow_exponent(&format);
     if (format.kind == NPYX_NARROW_FNU)
         return power_of_two_from_f64(value);
     uint32_t infinity = format.kind == NPYX_NARROW_IEEE ? exponent
@@ -126,7 +129,7 @@ static inline uint16_t narrow_from_f64(npyx_narrow format, double value) {
     uint32_t magnitude = narrow_magnitude(value, format.fraction_nbits, 1 - format.bias, infinity, nan);
     if (format.kind == NPYX_NARROW_FNUZ && (magnitude == 0 || magnitude == infinity))
         return (uint16_t)magnitude;
-    return (uint16_t)((bits_of_double(value) >> 63 != 0 ? sign_bit : 0) | magnitude);
+    return (uint16_t)((uint32_t)(bits_of_double(value) >> 63) << (format.nbits - 1) | magnitude);
 }
 
 #define NARROW_FUNCTIONS(type, word, kind, nbits, fraction_nbits, bias)                                      \

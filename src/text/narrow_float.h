@@ -74,11 +74,6 @@ static inline uint32_t npyx_narrow_exponent(const npyx_narrow *narrow) {
     return (1u << (narrow->nbits - 1)) - (1u << narrow->fraction_nbits);
 }
 
-/* The exponent of the smallest normal value. */
-static inline int npyx_narrow_min_exponent(const npyx_narrow *narrow) {
-    return narrow->kind == NPYX_NARROW_FNU ? -narrow->bias : 1 - narrow->bias;
-}
-
 /* Whether a value that was rounded to bits is not in them: what is no NaN has become one, or what is finite
  * an infinity. */
 static inline bool npyx_narrow_is_lost(const npyx_narrow *narrow, double value, uint16_t bits) {

@@ -285,7 +285,7 @@ size_t npyx_text_f64(double value, char *out) {
     return sign_nbytes + literal_write("0.0", 3, out);
 }
 
-size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
+static inline size_t narrow_write(float value, int precision_nbits, int min_exponent, char *out) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     size_t sign_nbytes = sign_write(bits >> 31 != 0, out);
@@ -312,7 +312,11 @@ size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char
 }
 
 size_t npyx_text_f32(float value, char *out) {
-    return npyx_text_narrow(value, 24, -126, out);
+    return narrow_write(value, 24, -126, out);
+}
+
+size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
+    return narrow_write(value, precision_nbits, min_exponent, out);
 }
 
 /* Writes value < 10^8 without leading zeros, and eight bytes in all. */
