@@ -302,12 +302,6 @@ static bool is_nat(const char *text, size_t nbytes) {
     return nbytes == 3 && (text[0] | 0x20) == 'n' && (text[1] | 0x20) == 'a' && (text[2] | 0x20) == 't';
 }
 
-/* The text, shown, between what stands before and behind it. */
-static npyx_status fail_datetime(const char *text, size_t nbytes, int64_t off, npyx_error *error,
-                                 const char *behind) {
-    return npyx_fail(error, NPYX_INVALID, off, "'%.*s' %s", NPYX_SHOWN(text, nbytes, 60), behind);
-}
-
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
                                 int64_t *value, npyx_error *error) {
     datetime_parser p = {.at = text, .end = text + nbytes, .instant = {.month = 1, .day = 1}};
@@ -316,13 +310,16 @@ npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit,
         return NPYX_OK;
     }
     if (!take_all(&p))
-        return fail_datetime(text, nbytes, p.at - text, error,
-                             "is no date (YYYY-MM-DD or YYYY-MM-DD HH:MM:SS.fff is one)");
+        return npyx_fail(error, NPYX_INVALID, p.at - text,
+                         "'%.*s' is no date (YYYY-MM-DD or YYYY-MM-DD HH:MM:SS.fff is one)",
+                         NPYX_SHOWN(text, nbytes, 60));
     if (!instant_exists(&p.instant))
-        return fail_datetime(text, nbytes, -1, error, "is a date or time that does not exist");
+        return npyx_fail(error, NPYX_INVALID, -1, "'%.*s' is a date or time that does not exist",
+                         NPYX_SHOWN(text, nbytes, 60));
     if (unit == NPYX_UNIT_GENERIC)
-        return fail_datetime(text, nbytes, -1, error,
-                             "does not fit datetime64 without a unit, which counts nothing in particular");
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "'%.*s' does not fit datetime64 without a unit, which counts nothing in particular",
+                         NPYX_SHOWN(text, nbytes, 60));
     outcome outcome = datetime_count_of(&p.instant, unit, multiple, value);
     if (outcome == FITS)
         return NPYX_OK;
