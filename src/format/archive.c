@@ -41,9 +41,7 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
     _Static_assert((int)HEAD_NBYTES >= (int)NPYX_LOOKALIKE_NBYTES, "one read serves both");
     uint8_t head[HEAD_NBYTES];
     size_t nbytes = 0;
-    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_source_read(source, 0, head, sizeof head, &nbytes, error));
     if (npyx_begins_npy(head, nbytes))
         return npyx_archive_npy_open(source, head, nbytes, archive, error);
     if (npyx_begins_zip(head, nbytes))

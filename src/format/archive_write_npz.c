@@ -47,9 +47,8 @@ static npyx_status begin_entry(npz_writer *writer, const npyx_buffer *texts, siz
     npyx_zip_new entry = {.filename = filename, .level = level};
     if (!npyx_add_i64(writer->base.nbytes, (int64_t)header_nbytes, &entry.nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "the array passes 2^63 - 1 bytes");
-    npyx_status status = npyx_zip_write_begin(&writer->zip, &entry, error);
-    return status == NPYX_OK ? npyx_zip_write_append(&writer->zip, texts->bytes, header_nbytes, error)
-                             : status;
+    NPYX_TRY(npyx_zip_write_begin(&writer->zip, &entry, error));
+    return npyx_zip_write_append(&writer->zip, texts->bytes, header_nbytes, error);
 }
 
 static npyx_status npz_begin(npyx_archive_writer *base, const npyx_member *member, npyx_zip_method method,

@@ -97,12 +97,10 @@ static npyx_status ten_begin(npyx_archive_writer *writer, const npyx_member *mem
     ten_write_store_u64((uint64_t)member->ndim, words + 16);
     for (int axis = 0; axis < member->ndim; axis++)
         ten_write_store_u64((uint64_t)member->shape[axis], words + 24 + 8 * axis);
-    npyx_status status = append_chunk(writer->sink, (int64_t)nbytes, error);
-    if (status == NPYX_OK)
-        status = npyx_sink_append(writer->sink, words, nbytes, error);
-    if (status == NPYX_OK)
-        status = append_padding(writer->sink, (int64_t)nbytes, error);
-    return status == NPYX_OK ? append_chunk(writer->sink, writer->nbytes, error) : status;
+    NPYX_TRY(append_chunk(writer->sink, (int64_t)nbytes, error));
+    NPYX_TRY(npyx_sink_append(writer->sink, words, nbytes, error));
+    NPYX_TRY(append_padding(writer->sink, (int64_t)nbytes, error));
+    return append_chunk(writer->sink, writer->nbytes, error);
 }
 
 static npyx_status append_swapped(ten_writer *writer, const uint8_t *items, int64_t nelem,
@@ -127,9 +125,7 @@ static npyx_status append_swapped(ten_writer *writer, const uint8_t *items, int6
 
 static npyx_status ten_append(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
                               npyx_error *error) {
-    npyx_status status = npyx_poll(writer->host, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_poll(writer->host, error));
     if (npyx_element_needs_swap(&writer->dtype))
         return append_swapped((ten_writer *)writer, items, nelem, error);
     return npyx_sink_append(writer->sink, items, (size_t)(nelem * writer->dtype.itemsize), error);

@@ -134,8 +134,8 @@ static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_a
                          "fortran_order is not a bool (found %s)",
                          npyx_literal_kind_name(fortran_order->kind));
     array->fortran_order = fortran_order->truth;
-    npyx_status status = npy_header_parse_shape(shape, array, error);
-    return status == NPYX_OK ? parse_descr(descr, text, array, error) : status;
+    NPYX_TRY(npy_header_parse_shape(shape, array, error));
+    return parse_descr(descr, text, array, error);
 }
 
 npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, npyx_array *array,
@@ -146,12 +146,10 @@ npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, np
     array->data_off = (int64_t)header_nbytes;
     const char *text = NULL;
     size_t text_nbytes = 0;
-    npyx_status status = decode_text(bytes + text_off, header_nbytes - text_off, bytes[6] == 3, array, &text,
-                                     &text_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(decode_text(bytes + text_off, header_nbytes - text_off, bytes[6] == 3, array, &text,
+                         &text_nbytes, error));
     const npyx_literal *dict = NULL;
-    status = npyx_literal_parse(&array->arena, text, text_nbytes, bytes[6] < 3, &dict, error);
+    npyx_status status = npyx_literal_parse(&array->arena, text, text_nbytes, bytes[6] < 3, &dict, error);
     if (status == NPYX_OK)
         status = parse_dict(dict, text, array, error);
     if (status == NPYX_OK)

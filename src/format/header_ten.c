@@ -115,9 +115,7 @@ static npyx_status parse_words(const uint8_t *words, int64_t nbytes, int64_t off
                             "rank %" PRId64 " at byte %" PRId64 " (the header has room for %" PRId64
                             " dimensions, and at most %d are read)",
                             (int64_t)ndim, off + 16, stored_ndim, NPYX_MAX_NDIM);
-    npyx_status status = parse_code(words, off, is_big_endian, array, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(parse_code(words, off, is_big_endian, array, error));
     parse_info(words + 8, ten);
     array->ndim = (int)ndim;
     for (int axis = 0; axis < array->ndim; axis++) {

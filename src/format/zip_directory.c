@@ -66,9 +66,7 @@ static npyx_status window_at(directory_window *w, int64_t off, size_t nbytes, in
         size_t wanted_nbytes = nbytes > DIRECTORY_WINDOW_NBYTES ? nbytes : DIRECTORY_WINDOW_NBYTES;
         if ((int64_t)wanted_nbytes > end_off - off)
             wanted_nbytes = (size_t)(end_off - off);
-        npyx_status status = window_load(w, off, wanted_nbytes, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(window_load(w, off, wanted_nbytes, error));
     }
     *bytes = w->bytes + (off - w->off);
     return NPYX_OK;
@@ -157,11 +155,8 @@ static npyx_status read_end64(directory_window *w, end *found, npyx_error *error
     uint64_t said_off = npyx_load_u64(bytes + 8, false);
     if (npyx_load_u32(bytes + 4, false) != 0 || npyx_load_u32(bytes + 16, false) > 1)
         return npyx_fail(error, NPYX_UNSUPPORTED, locator_off, "is one of several parts of a split zip");
-    status = find_end64(w, locator_off, said_off, &off, error);
-    if (status == NPYX_OK)
-        status = window_at(w, off, DIRECTORY_END64_NBYTES, locator_off, &bytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(find_end64(w, locator_off, said_off, &off, error));
+    NPYX_TRY(window_at(w, off, DIRECTORY_END64_NBYTES, locator_off, &bytes, error));
     found->off = off;
     found->directory_nbytes = npyx_load_u64(bytes + 40, false);
     found->directory_off = npyx_load_u64(bytes + 48, false);
@@ -306,9 +301,7 @@ static npyx_status read_record(directory_window *w, npyx_zip_directory *director
     int64_t left_nbytes = end_off - off;
     if (left_nbytes < DIRECTORY_RECORD_NBYTES)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
-    npyx_status status = window_at(w, off, DIRECTORY_RECORD_NBYTES, end_off, &bytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(window_at(w, off, DIRECTORY_RECORD_NBYTES, end_off, &bytes, error));
     if (memcmp(bytes, record_magic, sizeof record_magic) != 0)
         return fail_directory(error, off, "no record at byte %" PRId64 ")", off);
     size_t nbytes =
@@ -319,7 +312,7 @@ static npyx_status read_record(directory_window *w, npyx_zip_directory *director
     if (directory->nrecords == NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, off, "the zip has more than %d entries",
                             NPYX_ZIP_MAX_NRECORDS);
-    status = window_at(w, off, nbytes, end_off, &bytes, error);
+    npyx_status status = window_at(w, off, nbytes, end_off, &bytes, error);
     if (status == NPYX_OK && directory->nrecords % NRECORDS_PER_POLL == 0)
         status = npyx_poll(w->source->host, error);
     return status == NPYX_OK ? take_record(directory, bytes, error) : status;

@@ -155,9 +155,7 @@ static bool is_ascii(const char *text) {
 }
 
 npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const npyx_zip_new *entry, npyx_error *error) {
-    npyx_status status = writer->zip == NULL ? open_zip(writer, error) : NPYX_OK;
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(writer->zip == NULL ? open_zip(writer, error) : NPYX_OK);
     writer->entry_off = writer->sink->nbytes;
     zip_fileinfo info = {.dosDate = DATE, .external_fa = ATTRIBUTES};
     /* deflate makes what it cannot make smaller a little larger */
@@ -176,11 +174,8 @@ npyx_status npyx_zip_write_append(npyx_zip_write *writer, const void *bytes, siz
     while (nbytes > 0) {
         unsigned piece_nbytes = nbytes < ZIP_PIECE_NBYTES ? (unsigned)nbytes : ZIP_PIECE_NBYTES;
         int code = zipWriteInFileInZip(writer->zip, at, piece_nbytes);
-        npyx_status status = zip_check(writer, code, "write to an entry", error);
-        if (status == NPYX_OK)
-            status = npyx_poll(writer->sink->host, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(zip_check(writer, code, "write to an entry", error));
+        NPYX_TRY(npyx_poll(writer->sink->host, error));
         at += piece_nbytes;
         nbytes -= piece_nbytes;
     }
@@ -196,13 +191,11 @@ npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
     if (is_whole)
         return NPYX_OK;
     bool is_empty = writer->zip == NULL;
-    npyx_status status = is_empty ? open_zip(writer, error) : NPYX_OK;
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(is_empty ? open_zip(writer, error) : NPYX_OK);
     int64_t directory_off = writer->sink->nbytes;
     int code = zipClose(writer->zip, NULL);
     writer->zip = NULL;
-    status = zip_check(writer, code, "write the directory", error);
+    npyx_status status = zip_check(writer, code, "write the directory", error);
     if (status == NPYX_OK) {
         writer->directory_off = directory_off;
         writer->is_empty = is_empty;

@@ -39,9 +39,7 @@ static npyx_status write_at(const file_sink *file, int64_t off, const uint8_t *b
         off += n < 0 ? 0 : n;
         bytes += n < 0 ? 0 : n;
         nbytes -= n < 0 ? 0 : (size_t)n;
-        npyx_status status = nbytes > 0 ? npyx_poll(file->base.host, error) : NPYX_OK;
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(nbytes > 0 ? npyx_poll(file->base.host, error) : NPYX_OK);
     }
     return NPYX_OK;
 }
@@ -134,9 +132,7 @@ static npyx_status file_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) 
     if (nbytes < file->first_nbytes)
         return npyx_fail(error, NPYX_INVALID, nbytes, "what was there before cannot be cut off");
     if (nbytes < file->file_nbytes) {
-        npyx_status status = shorten(file, nbytes, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(shorten(file, nbytes, error));
         file->file_nbytes = nbytes;
     }
     file->buffered_nbytes = (size_t)(nbytes - file->file_nbytes);

@@ -49,9 +49,7 @@ static npyx_status file_check_when_due(const file_source *file, int64_t off, siz
 
 /* No bytes where there were some at its opening. */
 static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_error *error) {
-    npyx_status status = file_check(&file->base, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(file_check(&file->base, error));
     return npyx_fail(error, NPYX_IO, off,
                      "cannot be read (the system gives nothing at byte %" PRId64
                      ", and says that the file has "
@@ -76,9 +74,7 @@ static npyx_status source_file_read(npyx_source *source, int64_t off, void *byte
             return fail_early_end(file, off + (int64_t)done_nbytes, error);
         counters->bytes_read += n < 0 ? 0 : n;
         done_nbytes += n < 0 ? 0 : (size_t)n;
-        npyx_status status = done_nbytes < nbytes ? npyx_poll(source->host, error) : NPYX_OK;
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(done_nbytes < nbytes ? npyx_poll(source->host, error) : NPYX_OK);
     }
     *read_nbytes = done_nbytes;
     return file_check_when_due(file, off, nbytes, error);
@@ -169,9 +165,7 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
     struct stat found;
     if (fstat(descriptor, &found) != 0)
         return npyx_fail_errno(error, errno, "cannot be examined");
-    npyx_status status = npyx_file_check_regular(&found, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_file_check_regular(&found, error));
     file_source *file = npyx_alloc_zeroed(host, sizeof *file);
     if (file == NULL)
         return npyx_fail_nomem(error);
@@ -194,14 +188,12 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
     if (npyx_path_stat(host, path, &found) != 0)
         return source_fail_open(host, error, errno);
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
-    npyx_status status = npyx_file_check_regular(&found, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_file_check_regular(&found, error));
     /* O_NONBLOCK, O_NOCTTY: it may have become something else in between */
     int descriptor = npyx_path_open(host, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)
         return source_fail_open(host, error, errno);
-    status = adopt_descriptor(host, descriptor, source, info, error);
+    npyx_status status = adopt_descriptor(host, descriptor, source, info, error);
     if (status != NPYX_OK)
         close(descriptor);
     return status;

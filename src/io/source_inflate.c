@@ -84,10 +84,8 @@ static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
         wanted_nbytes = INPUT_NBYTES;
     size_t nbytes = (size_t)(left_nbytes < wanted_nbytes ? left_nbytes : wanted_nbytes);
     const uint8_t *bytes = NULL;
-    npyx_status status = npyx_source_window(source->compressed, source->input_off, nbytes,
-                                            source->inflater->input, &bytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_source_window(source->compressed, source->input_off, nbytes, source->inflater->input,
+                                &bytes, error));
     source->input_off += (int64_t)nbytes;
     source->input_nbytes += (int64_t)nbytes;
     source->inflater->stream.next_in = (z_const Bytef *)bytes;
@@ -217,9 +215,7 @@ static npyx_status inflate_some(inflate_source *source, uint8_t *bytes, size_t n
 static npyx_status inflate_check_end(inflate_source *source, npyx_error *error) {
     uint8_t beyond;
     size_t beyond_nbytes = 0;
-    npyx_status status = inflate_some(source, &beyond, 1, &beyond_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(inflate_some(source, &beyond, 1, &beyond_nbytes, error));
     if (beyond_nbytes > 0)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
                             "the entry inflates to more than the %" PRId64 " bytes that the directory says",
@@ -234,9 +230,7 @@ static npyx_status inflate_check_end(inflate_source *source, npyx_error *error) 
 
 static npyx_status inflate_exactly(inflate_source *source, uint8_t *bytes, size_t nbytes, npyx_error *error) {
     size_t made_nbytes = 0;
-    npyx_status status = inflate_some(source, bytes, nbytes, &made_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(inflate_some(source, bytes, nbytes, &made_nbytes, error));
     if (made_nbytes < nbytes)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
                             "the entry inflates to %" PRId64 " bytes, the directory says %" PRId64,

@@ -39,10 +39,8 @@ static npyx_status range_catch_up(range_source *range, int64_t off, npyx_error *
         int64_t missing_nbytes = off - range->crc_nbytes;
         size_t nbytes = missing_nbytes < (int64_t)sizeof bytes ? (size_t)missing_nbytes : sizeof bytes;
         const uint8_t *window = NULL;
-        npyx_status status =
-            npyx_source_window(range->parent, range->off + range->crc_nbytes, nbytes, bytes, &window, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(
+            npyx_source_window(range->parent, range->off + range->crc_nbytes, nbytes, bytes, &window, error));
         range_extend_crc(range, range->crc_nbytes, window, nbytes);
     }
     return NPYX_OK;
@@ -54,9 +52,7 @@ static npyx_status range_note(range_source *range, int64_t off, const uint8_t *b
     if (!range->check_crc)
         return NPYX_OK;
     if (range->crc_nbytes == 0 && off > 0 && off <= CATCH_UP_NBYTES) {
-        npyx_status status = range_catch_up(range, off, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(range_catch_up(range, off, error));
     }
     range_extend_crc(range, off, bytes, nbytes);
     return range_check_end(range, error);
@@ -77,10 +73,9 @@ static npyx_status range_check_when_due(const npyx_source *source, int64_t off, 
 static npyx_status range_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                               size_t *read_nbytes, npyx_error *error) {
     range_source *range = (range_source *)source;
-    npyx_status status = npyx_source_read(range->parent, range->off + off, bytes, nbytes, read_nbytes, error);
-    if (status == NPYX_OK)
-        status = range_check_when_due(source, off, *read_nbytes, error);
-    return status == NPYX_OK ? range_note(range, off, bytes, *read_nbytes, error) : status;
+    NPYX_TRY(npyx_source_read(range->parent, range->off + off, bytes, nbytes, read_nbytes, error));
+    NPYX_TRY(range_check_when_due(source, off, *read_nbytes, error));
+    return range_note(range, off, bytes, *read_nbytes, error);
 }
 
 static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
@@ -92,9 +87,7 @@ static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes,
     npyx_status status = range->parent->ops->borrow(range->parent, range->off + off, nbytes, bytes, error);
     if (status != NPYX_OK || *bytes == NULL)
         return status;
-    status = range_check_when_due(source, off, nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(range_check_when_due(source, off, nbytes, error));
     return range_note(range, off, *bytes, nbytes, error);
 }
 
@@ -109,8 +102,8 @@ static const uint8_t *range_read_aside(const npyx_source *source, int64_t off, v
 
 static npyx_status range_account(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
     range_source *range = (range_source *)source;
-    npyx_status status = range->parent->ops->account(range->parent, range->off + off, nbytes, error);
-    return status == NPYX_OK ? range_check_when_due(source, off, nbytes, error) : status;
+    NPYX_TRY(range->parent->ops->account(range->parent, range->off + off, nbytes, error));
+    return range_check_when_due(source, off, nbytes, error);
 }
 
 static bool range_is_fresh(const npyx_source *source) {

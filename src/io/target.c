@@ -36,9 +36,7 @@ typedef struct npyx_target_file {
 /* ---- opening ---- */
 
 static npyx_status target_open_folder(npyx_target_file *file, const char *path, npyx_error *error) {
-    npyx_status status = npyx_target_resolve(file->host, path, &file->folder_path, &file->name, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_target_resolve(file->host, path, &file->folder_path, &file->name, error));
     file->folder = npyx_path_open(file->host, file->folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->folder < 0 && (errno == ENOENT || errno == ENOTDIR))
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "its folder does not exist");
@@ -100,8 +98,8 @@ static npyx_status copy_piece(npyx_target *target, int64_t off, uint8_t *piece, 
     *nbytes = (size_t)n;
     host->counters.read_calls++;
     host->counters.bytes_read += n;
-    npyx_status status = npyx_sink_append(target->sink, piece, *nbytes, error);
-    return status == NPYX_OK ? npyx_poll(host, error) : status;
+    NPYX_TRY(npyx_sink_append(target->sink, piece, *nbytes, error));
+    return npyx_poll(host, error);
 }
 
 /* What is copied stays as it was: writers that know the lock keep to it, and of others this tells. */
@@ -133,14 +131,13 @@ static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, bo
     *is_held = false;
     if (fstatat(file->folder, file->name, &found, AT_SYMLINK_NOFOLLOW) != 0)
         return fail_examine(error);
-    npyx_status status = npyx_file_check_regular(&found, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_file_check_regular(&found, error));
     *descriptor = openat(file->folder, file->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (*descriptor < 0)
         return errno == ENOENT ? NPYX_DONE : npyx_fail_errno(error, errno, "cannot be opened for writing");
     bool is_locked = flock(*descriptor, LOCK_EX | LOCK_NB) == 0;
     *is_held = !is_locked && errno == EWOULDBLOCK;
+    npyx_status status = NPYX_OK;
     if (!is_locked && !*is_held)
         status = npyx_fail_errno(error, errno, "cannot be locked");
     else if (*is_held || !npyx_target_leads_to(file->folder, file->name, *descriptor))
@@ -214,22 +211,19 @@ static npyx_status open_extended(npyx_target *target, npyx_error *error) {
 static npyx_status open_copy(npyx_target *target, bool uses_names, npyx_error *error) {
     npyx_target_file *file = target->file;
     struct stat found;
-    npyx_status status = hold_file(target, &file->replaced, &found, error);
-    if (status == NPYX_OK)
-        status = target_make_file(file, uses_names, error);
-    return status == NPYX_OK ? take_permissions(file, &found, error) : status;
+    NPYX_TRY(hold_file(target, &file->replaced, &found, error));
+    NPYX_TRY(target_make_file(file, uses_names, error));
+    return take_permissions(file, &found, error);
 }
 
 static npyx_status target_open_file(npyx_target *target, const char *path, bool uses_names,
                                     npyx_error *error) {
     npyx_target_file *file = target->file;
-    npyx_status status = target_open_folder(file, path, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(target_open_folder(file, path, error));
     npyx_target_sweep(file->folder, file->name);
-    status = file->kind == NPYX_TARGET_EXTEND ? open_extended(target, error)
-             : file->kind == NPYX_TARGET_COPY ? open_copy(target, uses_names, error)
-                                              : open_new(target, uses_names, error);
+    npyx_status status = file->kind == NPYX_TARGET_EXTEND ? open_extended(target, error)
+                         : file->kind == NPYX_TARGET_COPY ? open_copy(target, uses_names, error)
+                                                          : open_new(target, uses_names, error);
     if (status == NPYX_OK)
         status =
             npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error);

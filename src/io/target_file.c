@@ -90,16 +90,12 @@ npyx_status npyx_target_look(int folder, const char *name, int *descriptor, stru
     /* what is no file is not opened: a FIFO would wait, and a tape go back */
     if (fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, what);
-    npyx_status status = npyx_file_check_regular(found, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_file_check_regular(found, error));
     *descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (*descriptor < 0)
         return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, what);
-    if (fstat(*descriptor, found) != 0)
-        status = npyx_fail_errno(error, errno, what);
-    else
-        status = npyx_file_check_regular(found, error);
+    npyx_status status = fstat(*descriptor, found) != 0 ? npyx_fail_errno(error, errno, what)
+                                                        : npyx_file_check_regular(found, error);
     if (status == NPYX_OK)
         return NPYX_OK;
     close(*descriptor);

@@ -50,11 +50,10 @@ typedef struct histogram_pass {
 static npyx_status run_pass(histogram_pass *p, npyx_error *error) {
     npyx_blocks *blocks = &p->histogram->blocks;
     npyx_reader_rest(&blocks->reader);
-    npyx_status status = npyx_blocks_begin(blocks, p->source, p->view, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_blocks_begin(blocks, p->source, p->view, error));
     if (p->work.run != NULL && !blocks->is_done)
         npyx_reader_set_work(&blocks->reader, p->work);
+    npyx_status status;
     while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK)
         p->take(p, blocks->items, blocks->nelem, blocks->reader.result);
     npyx_blocks_clear(blocks);

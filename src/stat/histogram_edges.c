@@ -172,9 +172,7 @@ npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, 
     }
     bool ends_are_items = !is_given && !is_widened;
     npyx_precision precision = ends_are_items ? items : wider(items, precision_of_range(lo, hi));
-    npyx_status status = make_edges(lo.real, hi.real, nbins, precision, edges, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(make_edges(lo.real, hi.real, nbins, precision, edges, error));
     double norm = norm_of(items, lo, hi, is_given || is_widened, nbins);
     placing->is_uniform = true;
     placing->nbins = nbins;

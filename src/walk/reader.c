@@ -83,9 +83,7 @@ static npyx_status fill_contiguous(npyx_reader *reader, int64_t row, int64_t nro
     int64_t off = reader->view.off + row * reader->row_nbytes;
     size_t nbytes = (size_t)(nrows * reader->row_nbytes);
     uint8_t *scratch = NULL;
-    npyx_status status = aligned_buffer(reader, nbytes, reader->source->file_off + off, &scratch, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(aligned_buffer(reader, nbytes, reader->source->file_off + off, &scratch, error));
     return npyx_source_window(reader->source, off, nbytes, scratch, &reader->rows, error);
 }
 
@@ -280,9 +278,7 @@ static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, n
             return npyx_fail_nomem(error);
     }
     uint8_t *out = NULL;
-    npyx_status status = aligned_buffer(reader, (size_t)(nrows * reader->row_nbytes), 0, &out, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(aligned_buffer(reader, (size_t)(nrows * reader->row_nbytes), 0, &out, error));
     const npyx_view *view = &reader->view;
     gatherer g = {.reader = reader, .ndim = view->ndim, .strides = view->strides, .error = error};
     box b = {.off = view->off + row * view->strides[0], .out = out};
@@ -294,7 +290,7 @@ static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, n
         out_stride *= view->shape[axis];
     }
     reader->rows = out;
-    status = gather_box(&g, &b);
+    npyx_status status = gather_box(&g, &b);
     /* The panels read the bytes out of order; behind the last one the checks at the end are still to be made.
      */
     bool is_end = row + nrows == reader->nrows && row > 0;
@@ -340,9 +336,7 @@ static npyx_status fill_ahead(npyx_reader *reader, npyx_error *error) {
     npyx_read_block block;
     reader->first_row = reader->ahead_row;
     reader->nrows_read = 0;
-    npyx_status status = npyx_read_ahead_next(reader->ahead, &block, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_read_ahead_next(reader->ahead, &block, error));
     reader->rows = block.bytes;
     reader->result = block.result;
     reader->nrows_read = (int64_t)block.nbytes / reader->row_nbytes;
@@ -351,9 +345,7 @@ static npyx_status fill_ahead(npyx_reader *reader, npyx_error *error) {
 }
 
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error) {
-    npyx_status status = npyx_poll(reader->source->host, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_poll(reader->source->host, error));
     int64_t nrows = reader->nrows - row < max_nrows ? reader->nrows - row : max_nrows;
     if (reader->row_nbytes == 0) { /* no bytes to read, however many rows are claimed */
         reader->rows = (const uint8_t *)"";
