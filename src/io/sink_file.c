@@ -96,20 +96,13 @@ static npyx_status file_rewrite(npyx_sink *sink, int64_t off, const void *bytes,
 static npyx_status sink_file_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes,
                                   npyx_error *error) {
     const file_sink *file = (file_sink *)sink;
-    size_t file_nbytes = in_file(file, off, nbytes), done_nbytes = 0;
-    while (done_nbytes < file_nbytes) {
-        size_t piece_nbytes = file_nbytes - done_nbytes;
-        ssize_t n = pread(file->descriptor, (char *)bytes + done_nbytes,
-                          piece_nbytes < SINK_PIECE_NBYTES ? piece_nbytes : SINK_PIECE_NBYTES,
-                          (off_t)(off + (int64_t)done_nbytes));
-        if (n < 0 && errno != EINTR)
-            return npyx_fail_errno(error, errno, "cannot be read back");
-        if (n == 0)
-            return npyx_fail(error, NPYX_IO, off,
-                             "the file was cut short while it was written (byte %" PRId64 " is gone)",
-                             off + (int64_t)done_nbytes);
-        done_nbytes += n < 0 ? 0 : (size_t)n;
-    }
+    size_t file_nbytes = in_file(file, off, nbytes), read_nbytes;
+    NPYX_TRY(npyx_descriptor_read(NULL, file->descriptor, off, bytes, file_nbytes, &read_nbytes,
+                                  "cannot be read back", error));
+    if (read_nbytes < file_nbytes)
+        return npyx_fail(error, NPYX_IO, off,
+                         "the file was cut short while it was written (byte %" PRId64 " is gone)",
+                         off + (int64_t)read_nbytes);
     if (file_nbytes < nbytes)
         memcpy((char *)bytes + file_nbytes, file->buffer + (off + (int64_t)file_nbytes - file->file_nbytes),
                nbytes - file_nbytes);
@@ -146,12 +139,7 @@ static npyx_status file_flush(npyx_sink *sink, npyx_error *error) {
     return status == NPYX_OK && file->may_have_tail ? shorten(file, file->file_nbytes, error) : status;
 }
 
-static void sink_file_close(npyx_sink *sink) {
-    npyx_free(sink->host, sink);
-}
-
-static const npyx_sink_ops sink_file_ops = {file_append, file_rewrite, sink_file_read,
-                                            file_cut,    file_flush,   sink_file_close};
+static const npyx_sink_ops sink_file_ops = {file_append, file_rewrite, sink_file_read, file_cut, file_flush};
 
 npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
                                 npyx_error *error) {

@@ -12,9 +12,6 @@
  * show. */
 enum { CHECKED_NBYTES = 1 << 20 };
 
-/* A longer read is made of several, so that it can be interrupted. */
-enum { SOURCE_PIECE_NBYTES = 1 << 23 };
-
 typedef struct file_source {
     npyx_source base;
     int descriptor;
@@ -59,24 +56,11 @@ static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_err
 
 static npyx_status source_file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                                     size_t *read_nbytes, npyx_error *error) {
-    file_source *file = (file_source *)source;
-    npyx_counters *counters = &source->host->counters;
-    size_t done_nbytes = 0;
-    while (done_nbytes < nbytes) {
-        size_t piece_nbytes =
-            nbytes - done_nbytes < SOURCE_PIECE_NBYTES ? nbytes - done_nbytes : SOURCE_PIECE_NBYTES;
-        ssize_t n = pread(file->descriptor, (char *)bytes + done_nbytes, piece_nbytes,
-                          (off_t)(off + (int64_t)done_nbytes));
-        counters->read_calls++;
-        if (n < 0 && errno != EINTR)
-            return npyx_fail_errno(error, errno, "cannot be read");
-        if (n == 0)
-            return fail_early_end(file, off + (int64_t)done_nbytes, error);
-        counters->bytes_read += n < 0 ? 0 : n;
-        done_nbytes += n < 0 ? 0 : (size_t)n;
-        NPYX_TRY(done_nbytes < nbytes ? npyx_poll(source->host, error) : NPYX_OK);
-    }
-    *read_nbytes = done_nbytes;
+    const file_source *file = (file_source *)source;
+    NPYX_TRY(npyx_descriptor_read(source->host, file->descriptor, off, bytes, nbytes, read_nbytes,
+                                  "cannot be read", error));
+    if (*read_nbytes < nbytes)
+        return fail_early_end(file, off + (int64_t)*read_nbytes, error);
     return file_check_when_due(file, off, nbytes, error);
 }
 
@@ -133,8 +117,7 @@ static void source_file_close(npyx_source *source) {
     const file_source *file = (const file_source *)source;
     if (file->map != NULL)
         munmap(file->map, (size_t)source->nbytes);
-    close(((file_source *)source)->descriptor);
-    npyx_free(source->host, source);
+    close(file->descriptor);
 }
 
 /* A clock that is behind the file server's counts too. */

@@ -16,15 +16,6 @@ typedef struct range_source {
     int64_t crc_nbytes; /* how much of the range, from its start, is in crc */
 } range_source;
 
-static npyx_status range_check_end(range_source *range, npyx_error *error) {
-    if (range->crc_nbytes < range->base.nbytes || range->crc == range->expected_crc)
-        return NPYX_OK;
-    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, range->base.file_off,
-                        "the entry's bytes are damaged (CRC-32 is %08" PRIx32
-                        ", the directory says %08" PRIx32 ")",
-                        range->crc, range->expected_crc);
-}
-
 static void range_extend_crc(range_source *range, int64_t off, const uint8_t *bytes, size_t nbytes) {
     int64_t known_nbytes = range->crc_nbytes - off;
     if (known_nbytes < 0 || known_nbytes >= (int64_t)nbytes)
@@ -55,7 +46,9 @@ static npyx_status range_note(range_source *range, int64_t off, const uint8_t *b
         NPYX_TRY(range_catch_up(range, off, error));
     }
     range_extend_crc(range, off, bytes, nbytes);
-    return range_check_end(range, error);
+    if (range->crc_nbytes < range->base.nbytes)
+        return NPYX_OK;
+    return npyx_source_check_crc32(range->base.file_off, range->crc, range->expected_crc, error);
 }
 
 static npyx_status range_check(const npyx_source *source, npyx_error *error) {
@@ -91,10 +84,6 @@ static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes,
     return range_note(range, off, *bytes, nbytes, error);
 }
 
-static void range_close(npyx_source *source) {
-    npyx_free(source->host, source);
-}
-
 static const uint8_t *range_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes) {
     const range_source *range = (const range_source *)source;
     return range->parent->ops->read_aside(range->parent, range->off + off, scratch, nbytes);
@@ -113,7 +102,6 @@ static bool range_is_fresh(const npyx_source *source) {
 
 static const npyx_source_ops range_ops = {.read = range_read,
                                           .borrow = range_borrow,
-                                          .close = range_close,
                                           .read_aside = range_read_aside,
                                           .account = range_account,
                                           .check = range_check,
@@ -122,9 +110,7 @@ static const npyx_source_ops range_ops = {.read = range_read,
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error) {
     if (off < 0 || nbytes < 0 || off > parent->nbytes || nbytes > parent->nbytes - off)
-        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, off,
-                            "data is truncated (%" PRId64 " bytes wanted at byte %" PRId64 " of %" PRId64 ")",
-                            nbytes, off, parent->nbytes);
+        return npyx_source_fail_truncated(parent, off, nbytes, error);
     range_source *range = npyx_alloc_zeroed(parent->host, sizeof *range);
     if (range == NULL)
         return npyx_fail_nomem(error);
