@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/name_list.h"
+#include "base/utf8.h"
 #include "header_npy.h"
 #include "header_ten.h"
 #include "io/first_bytes.h"
@@ -139,7 +140,7 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
                                   npyx_error *error) {
     if (archive->format == NPYX_FORMAT_NPY)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': those of a .npy have no names",
-                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+                         NPYX_SHOWN(name, name_nbytes, 100));
     npyx_name_list list = {0};
     npyx_entry entry;
     int64_t count = npyx_name_set_count(&archive->names);
@@ -150,9 +151,9 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
     }
     if (list.nbytes == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': the file holds none",
-                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+                         NPYX_SHOWN(name, name_nbytes, 100));
     return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s' (there are %s%s)",
-                     (int)(name_nbytes < 100 ? name_nbytes : 100), name, npyx_name_list_text(&list),
+                     NPYX_SHOWN(name, name_nbytes, 100), npyx_name_list_text(&list),
                      npyx_archive_is_pytorch(archive) ? pytorch_hint : "");
 }
 
@@ -211,7 +212,7 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
     else if (archive->format != NPYX_FORMAT_NPZ && nsame > 1)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
-                         nsame, (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+                         nsame, NPYX_SHOWN(name, name_nbytes, 100));
     if (status != NPYX_DONE && status != NPYX_OK)
         return status;
     return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_method *method,
                                   npyx_error *error) {
@@ -20,7 +21,7 @@ npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_meth
         return npyx_fail(
             error, NPYX_INVALID, -1,
             "no method of an .npz: '%.*s' (there are stored, deflate, and deflate:0 to deflate:9)",
-            (int)(nbytes < 40 ? nbytes : 40), text);
+            NPYX_SHOWN(text, nbytes, 40));
     }
     return NPYX_OK;
 }

@@ -24,20 +24,22 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
     const npz_writer *writer = (npz_writer *)base;
     const char *name = member->name;
     size_t nbytes = member->name_nbytes;
-    int shown_nbytes = (int)(nbytes < 100 ? nbytes : 100);
     if (nbytes == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "the name is empty");
     if (nbytes > NAME_MAX_NBYTES)
         return npyx_fail(error, NPYX_INVALID, -1, "the name has %zu bytes (a zip holds %d, less the `.npy`)",
                          nbytes, NAME_MAX_NBYTES + SUFFIX_NBYTES);
     if (memchr(name, '\0', nbytes) != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has a NUL in it", shown_nbytes, name);
+        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has a NUL in it",
+                         NPYX_SHOWN(name, nbytes, 100));
     if (!npyx_utf8_is_valid(name, nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8", shown_nbytes, name);
+        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8",
+                         NPYX_SHOWN(name, nbytes, 100));
     if (npyx_name_set_count(&writer->names) >= NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail(error, NPYX_INVALID, -1, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);
     if (npyx_name_set_has(&writer->names, name, nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already", shown_nbytes, name);
+        return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already",
+                         NPYX_SHOWN(name, nbytes, 100));
     return NPYX_OK;
 }
 
@@ -157,27 +159,27 @@ static npyx_status check_magic(npyx_source *source, npyx_error *error) {
 }
 
 /* A zip without entries is written anew. */
+static npyx_status take_directory(npz_writer *writer, npyx_source *source, npyx_zip_directory *directory,
+                                  npyx_error *error) {
+    NPYX_TRY(check_magic(source, error));
+    NPYX_TRY(npyx_zip_directory_read(source, false, directory, error));
+    if (directory->tail_nbytes > 0)
+        return npyx_fail(error, NPYX_UNSUPPORTED, source->nbytes - directory->tail_nbytes,
+                         "%" PRId64
+                         " bytes stand behind the zip, which would be lost; nothing is added to it",
+                         directory->tail_nbytes);
+    if (directory->nrecords == 0 && source->nbytes > NPYX_ZIP_END_NBYTES)
+        return npyx_fail(error, NPYX_UNSUPPORTED, 0,
+                         "holds no array, but %" PRId64 " bytes which would be lost; nothing is added to it",
+                         source->nbytes - NPYX_ZIP_END_NBYTES);
+    return take_names(writer, directory, error);
+}
+
 static npyx_status npz_write_read_directory(npz_writer *writer, npyx_error *error) {
-    enum { EMPTY_NBYTES = 22 }; /* an end record without a comment (APPNOTE 4.3.16) */
     npyx_zip_directory directory = {.names.host = writer->base.host};
     npyx_source *source = NULL;
-    npyx_status status = npyx_source_open_sink(writer->base.sink, &source, error);
-    if (status == NPYX_OK)
-        status = check_magic(source, error);
-    if (status == NPYX_OK)
-        status = npyx_zip_directory_read(source, false, &directory, error);
-    if (status == NPYX_OK && directory.tail_nbytes > 0)
-        status =
-            npyx_fail(error, NPYX_UNSUPPORTED, source->nbytes - directory.tail_nbytes,
-                      "%" PRId64 " bytes stand behind the zip, which would be lost; nothing is added to it",
-                      directory.tail_nbytes);
-    if (status == NPYX_OK && directory.nrecords == 0 && source->nbytes > EMPTY_NBYTES)
-        status =
-            npyx_fail(error, NPYX_UNSUPPORTED, 0,
-                      "holds no array, but %" PRId64 " bytes which would be lost; nothing is added to it",
-                      source->nbytes - EMPTY_NBYTES);
-    if (status == NPYX_OK)
-        status = take_names(writer, &directory, error);
+    NPYX_TRY(npyx_source_open_sink(writer->base.sink, &source, error));
+    npyx_status status = take_directory(writer, source, &directory, error);
     npyx_zip_directory_clear(&directory);
     npyx_source_close(source);
     return status;
