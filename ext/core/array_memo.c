@@ -81,14 +81,12 @@ static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_err
 static npyx_status open_array(npyext_known_array *known, npyext_cache *cache, npyx_host *host,
                               const npyext_handle_key *key, const npyext_handle *handle, npyx_error *error) {
     bool is_array = false;
-    npyx_status status = npyext_cache_acquire(cache, host, known->path, known->tick, &known->file, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyext_cache_acquire(cache, host, known->path, known->tick, &known->file, error));
     if (npyext_handle_stamp(key, &known->file->info) != handle->stamp)
         return npyx_fail_as(
             error, NPYX_KIND_CHANGED, NPYX_IO, -1,
             "the file has changed since npy_file made this handle of it; call npy_file again");
-    status = find_entry(known, handle->index, error);
+    npyx_status status = find_entry(known, handle->index, error);
     if (status == NPYX_OK)
         status = npyx_archive_describe(known->file->archive, handle->index, &known->array, &is_array, error);
     if (status == NPYX_OK && !is_array)
@@ -129,14 +127,12 @@ npyx_status npyext_memo_of_handle(npyext_array_memo *memo, npyext_cache *cache, 
                          "the handle is not one that npy_file made on this connection");
     found = memo_replace(memo, cache, host, bytes, nbytes);
     npyx_buffer_append_char(&found->key, '\0');
-    npyx_status status = npyx_buffer_check(&found->key, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_buffer_check(&found->key, error));
     found->key.nbytes--;
     found->path = found->key.bytes + (nbytes - handle.path_nbytes);
     found->tick = tick;
     *known = found;
-    status = open_array(found, cache, host, key, &handle, error);
+    npyx_status status = open_array(found, cache, host, key, &handle, error);
     found->is_sound = status == NPYX_OK;
     return status;
 }

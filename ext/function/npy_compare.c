@@ -105,11 +105,9 @@ static npyx_status resolve(compare_cursor *compare, npyx_error *error) {
     compare->sides[0].path = shown_source(&scan->arguments[NPYEXT_SOURCE]);
     compare->sides[1].path = shown_source(other);
     compare->faulty = 0;
-    npyx_status status = check_one_file(&scan->files, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(check_one_file(&scan->files, error));
     compare->faulty = 1;
-    status = npyext_files_resolve(scan->connection, other, &compare->other_files, error);
+    npyx_status status = npyext_files_resolve(scan->connection, other, &compare->other_files, error);
     if (status == NPYX_OK)
         status = check_one_file(&compare->other_files, error);
     if (compare->other_files.is_many && !npyext_argument_is_given(&scan->arguments[NPYEXT_ON_ERROR]))

@@ -259,6 +259,8 @@ static int elements_result_imag(sqlite3_context *context, npyext_cursor *cursor)
 
 static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     elements_cursor *elements = (elements_cursor *)cursor;
+    if (column == ELEMENTS_VALUE) /* asked for in every row: not through the table */
+        return elements_result_value(context, &elements->items.base);
     int axis = elements_axis(column);
     if (axis < 0)
         return npyext_cursor_column(cursor, context, column);

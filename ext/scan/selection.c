@@ -83,9 +83,7 @@ static npyx_status apply_arguments(npyext_selection *selection, const npyext_sca
 npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan *scan, npyx_error *error) {
     npyx_archive *archive = scan->opened.archive;
     bool is_array = false;
-    npyx_status status = npyx_archive_describe(archive, scan->index, &selection->array, &is_array, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_archive_describe(archive, scan->index, &selection->array, &is_array, error));
     if (!is_array) {
         bool is_said = scan->index > 0 || !npyx_archive_is_pytorch(archive); /* once a file is enough */
         if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) && is_said)
@@ -93,7 +91,7 @@ npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan
         return npyx_archive_fail_no_array(archive, error);
     }
     npyx_view_of_array(&selection->array, &selection->view);
-    status = npyx_array_check_values(&selection->array, error);
+    npyx_status status = npyx_array_check_values(&selection->array, error);
     if (status == NPYX_OK)
         status = apply_arguments(selection, scan, error);
     if (status == NPYX_OK)
@@ -118,24 +116,23 @@ npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *sca
     return NPYX_OK;
 }
 
+/* One step: a file, or an entry of it. */
+static npyx_status selection_step(npyext_selection *selection, npyext_scan *scan, npyx_error *error) {
+    npyx_status status = scan->opened.archive == NULL ? NPYX_DONE : npyext_scan_next_entry(scan, error);
+    if (status == NPYX_DONE)
+        return npyext_scan_next_file(scan, error);
+    if (status == NPYX_OK)
+        status = npyext_selection_open(selection, scan, error);
+    return status == NPYX_DONE ? NPYX_OK : status; /* what is no array has no items */
+}
+
 npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan, npyx_error *error) {
-    npyx_status status = NPYX_OK;
     do {
         npyext_selection_close(selection);
-        status = scan->opened.archive == NULL ? NPYX_DONE : npyext_scan_next_entry(scan, error);
-        if (status == NPYX_DONE) {
-            status = npyext_scan_next_file(scan, error);
-            if (status != NPYX_OK)
-                return status;
-        } else if (status == NPYX_OK) {
-            status = npyext_selection_open(selection, scan, error);
-            if (status == NPYX_DONE) /* what is no array has no items */
-                status = NPYX_OK;
-        }
-        if (status == NPYX_OK)
-            status = npyx_poll(&scan->connection->host, error);
-    } while (status == NPYX_OK && !selection->is_open);
-    return status;
+        NPYX_TRY(selection_step(selection, scan, error));
+        NPYX_TRY(npyx_poll(&scan->connection->host, error));
+    } while (!selection->is_open);
+    return NPYX_OK;
 }
 
 void npyext_selection_leave(npyext_selection *selection, npyext_scan *scan) {

@@ -83,30 +83,24 @@ static npyx_status open_blob(npyext_array_value *value, const npyext_caller *cal
     value->place.path = "BLOB";
     if (!npyx_begins_npy(value->bytes, value->nbytes))
         return fail_blob(value, caller, error);
-    npyx_status status = npyx_header_npy_measure(value->bytes, value->nbytes, &header_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_header_npy_measure(value->bytes, value->nbytes, &header_nbytes, error));
     if (header_nbytes > value->nbytes)
         return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (int64_t)value->nbytes,
                             "the header is truncated (it ends at byte %zu, the BLOB at byte %zu)",
                             header_nbytes, value->nbytes);
-    status = npyext_memo_of_header(&connection->arrays, &connection->cache, &connection->host, value->bytes,
-                                   header_nbytes, &value->known, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyext_memo_of_header(&connection->arrays, &connection->cache, &connection->host, value->bytes,
+                                   header_nbytes, &value->known, error));
     value->array = &value->known->array;
-    status = npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error);
+    npyx_status status = npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error);
     return status == NPYX_OK ? check_is_only(value, caller, error) : status;
 }
 
 static npyx_status open_handle(npyext_array_value *value, int64_t tick, npyx_error *error) {
     npyext_connection *connection = value->connection;
-    npyx_status status = npyext_policy_check_name(&connection->policy, "a handle", "a .npy BLOB", error);
-    if (status != NPYX_OK)
-        return status;
-    status = npyext_memo_of_handle(&connection->arrays, &connection->cache, &connection->host,
-                                   &connection->handle_key, value->bytes, value->nbytes, tick, &value->known,
-                                   error);
+    NPYX_TRY(npyext_policy_check_name(&connection->policy, "a handle", "a .npy BLOB", error));
+    npyx_status status = npyext_memo_of_handle(&connection->arrays, &connection->cache, &connection->host,
+                                               &connection->handle_key, value->bytes, value->nbytes, tick,
+                                               &value->known, error);
     value->bytes = NULL;
     if (value->known != NULL) {
         value->array = &value->known->array;
@@ -180,9 +174,7 @@ npyx_status npyext_array_walk_begin(npyext_array_walk *walk, npyext_array_value 
     npyx_source *source = NULL;
     *walk = (npyext_array_walk){.value = value, .view = view};
     walk->is_in_place = value->bytes != NULL && npyx_view_is_contiguous(view);
-    npyx_status status = npyext_array_value_source(value, &source, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyext_array_value_source(value, &source, error));
     npyext_connection_begin(connection);
     npyx_reader_init(&walk->reader, source, view, sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1));
     return NPYX_OK;

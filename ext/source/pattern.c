@@ -329,14 +329,12 @@ static npyx_status walk_pattern(pattern_walk *pattern_walk, const npyx_buffer *p
     /* What ends in a slash names folders only. */
     if (pattern->nbytes == 0 || pattern->bytes[pattern->nbytes - 1] == '/')
         return NPYX_OK;
-    npyx_status status = split_pattern(pattern_walk, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(split_pattern(pattern_walk, error));
     if (pattern_walk->nparts == 0)
         return look_up_file(pattern_walk, error);
     pattern_walk->below.nparts = 0;
     add_place(pattern_walk, &pattern_walk->below, 0);
-    status = push_folder(pattern_walk, error);
+    npyx_status status = push_folder(pattern_walk, error);
     while (status == NPYX_OK && pattern_walk->waiting.nbytes > 0) {
         pop_folder(pattern_walk);
         status = visit_folder(pattern_walk, error);

@@ -143,9 +143,7 @@ static npyx_status compile_braces(braces *braces, npyx_error *error) {
             braces->items[group].npatterns_before += braces->items[group].npatterns;
             braces->items[group].npatterns = 1;
         } else if (c == '}') {
-            npyx_status status = close_group(braces, group, off, error);
-            if (status != NPYX_OK)
-                return status;
+            NPYX_TRY(close_group(braces, group, off, error));
             size_t factor = braces->items[group].npatterns_before + braces->items[group].npatterns;
             group = braces->items[group].outer;
             size_t *product = group == NONE ? &npatterns : &braces->items[group].npatterns;
@@ -209,13 +207,11 @@ npyx_status npyext_braces_first(npyext_braces *braces, const char *pattern, npyx
                                 npyx_error *error) {
     *braces = (npyext_braces){.pattern = pattern, .pattern_nbytes = strlen(pattern), .choice = NONE};
     size_t nitems_max;
-    npyx_status status = check_braces(braces, &nitems_max, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(check_braces(braces, &nitems_max, error));
     braces->items = npyx_alloc(out->host, nitems_max * sizeof *braces->items);
     if (braces->items == NULL)
         return npyx_fail_nomem(error);
-    status = compile_braces(braces, error);
+    npyx_status status = compile_braces(braces, error);
     if (status == NPYX_OK)
         write_pattern(braces, 0, 0, out);
     return status;

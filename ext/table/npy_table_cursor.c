@@ -119,9 +119,7 @@ static npyx_status open_layout(table_cursor *cursor, npyx_error *error) {
 static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
     npyext_connection *connection = table_of(cursor)->connection;
     npyext_connection_begin(connection);
-    npyx_status status = open_layout(cursor, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(open_layout(cursor, error));
     cursor->streams =
         npyx_alloc_zeroed(&connection->host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
     if (cursor->streams == NULL)
@@ -219,9 +217,7 @@ static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *erro
     npyx_reader *reader = &stream->reader;
     npyext_connection_begin(table_of(cursor)->connection);
     if (stream->payload == NULL) {
-        npyx_status status = open_stream(cursor, array, true, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(open_stream(cursor, array, true, error));
     }
     int64_t row_nbytes = reader->row_nbytes > 0 ? reader->row_nbytes : 1;
     int64_t max_nrows = BLOCKS_NBYTES / cursor->layout.narrays / row_nbytes;

@@ -160,13 +160,9 @@ static npyx_status read_column(const shadow_reader *r, const char *name, const c
 static npyx_status read_row(shadow_reader *r) {
     npyext_declaration *declaration = r->declaration;
     const char *item, *name, *value;
-    npyx_status status = shadow_read_text(r, 0, &item);
-    if (status == NPYX_OK)
-        status = shadow_read_text(r, 1, &name);
-    if (status == NPYX_OK)
-        status = shadow_read_text(r, 2, &value);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(shadow_read_text(r, 0, &item));
+    NPYX_TRY(shadow_read_text(r, 1, &name));
+    NPYX_TRY(shadow_read_text(r, 2, &value));
     if (item == NULL || value == NULL || (name == NULL) != (r->nrows == 1))
         return fail_damaged(r, "is incomplete");
     if (name == NULL)

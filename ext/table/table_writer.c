@@ -69,9 +69,7 @@ static npyx_status read_given(npyext_table_writer *writer, const npyx_array *arr
     npyx_status status = NPYX_OK;
     writer->dtype = NULL;
     if (dtype != NULL) {
-        status = read_dtype(writer, dtype, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(read_dtype(writer, dtype, error));
         bool is_spelled = npyx_dtype_is_spelled_by(writer->dtype, array->dtype);
         *is_other = !is_spelled && !npyx_dtype_is_same(writer->dtype, array->dtype);
         if (!is_spelled)
@@ -225,9 +223,7 @@ static npyx_status make_columns(npyext_table_writer *writer, npyext_declaration 
     static const npyext_declared_column of_archives[] = {{"name", NPYEXT_TABLE_TEXT},
                                                          {"array", NPYEXT_TABLE_BLOB}};
     if (writer->format != NPYX_FORMAT_NPY) {
-        npyx_status status = npyext_declaration_reserve(declaration, 0, 2, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(npyext_declaration_reserve(declaration, 0, 2, error));
         declaration->ncolumns = 2;
         memcpy(declaration->columns, of_archives, sizeof of_archives);
         return NPYX_OK;

@@ -152,9 +152,7 @@ static npyx_status open_target(npyext_table_writer *writer, const npyext_publish
         return status;
     if (!is_npy)
         return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
-    status = transaction_reserve_row(writer, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(transaction_reserve_row(writer, error));
     return kind == NPYX_TARGET_NEW ? reserve_header(writer, error) : go_to_end(writer, error);
 }
 

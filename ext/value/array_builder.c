@@ -59,9 +59,7 @@ npyx_status npyext_items_widen(uint8_t *items, int64_t nitems, bool from_big_end
                                int64_t *item, npyx_error *error) {
     for (*item = 0; *item < nitems; ++*item, items += sizeof(int64_t)) {
         int64_t integer = (int64_t)npyx_load_u64(items, from_big_endian);
-        npyx_status status = npyext_check_exact(integer, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(npyext_check_exact(integer, error));
         npyx_store_f64(items, (double)integer, to_big_endian);
     }
     return NPYX_OK;

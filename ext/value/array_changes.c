@@ -81,9 +81,7 @@ void npyext_reshape_function(sqlite3_context *context, int argc, sqlite3_value *
 static npyx_status read_order(npyext_call *c, sqlite3_value *argument, bool *is_fortran) {
     const char *text = NULL;
     size_t nbytes = 0;
-    npyx_status status = npyext_call_text(c, argument, "the order", &text, &nbytes);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyext_call_text(c, argument, "the order", &text, &nbytes));
     char letter = nbytes == 1 ? text[0] : '\0';
     *is_fortran = letter == 'F' || letter == 'f';
     if (*is_fortran || letter == 'C' || letter == 'c')
@@ -138,10 +136,8 @@ static npyx_status check_axes(npyext_call *c, const int64_t *given, int n, int *
 static npyx_status permute(npyext_call *c, sqlite3_value *argument) {
     int64_t given[NPYX_MAX_NDIM];
     int axes[NPYX_MAX_NDIM], n = 0;
-    npyx_status status = npyext_maker_integers(c, argument, "axes", given, &n);
-    if (status != NPYX_OK)
-        return status;
-    status = check_axes(c, given, n, axes);
+    NPYX_TRY(npyext_maker_integers(c, argument, "axes", given, &n));
+    npyx_status status = check_axes(c, given, n, axes);
     if (status != NPYX_OK)
         return npyext_call_fault(c, status);
     npyx_view_permute(&c->view, axes);

@@ -35,11 +35,9 @@ static npyx_status stream_reordered(npyext_array_value *value, taker to, npyx_er
     npyx_blocks blocks = {0};
     npyx_source *source = NULL;
     npyx_view_of_array(value->array, &view);
-    npyx_status status = npyext_array_value_source(value, &source, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyext_array_value_source(value, &source, error));
     npyext_connection_begin(value->connection);
-    status = npyx_blocks_begin(&blocks, source, &view, error);
+    npyx_status status = npyx_blocks_begin(&blocks, source, &view, error);
     while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
         status = to.take(to.ctx, blocks.items, blocks.nelem, view.dtype->itemsize, error);
     npyx_blocks_clear(&blocks);
@@ -61,11 +59,9 @@ static npyx_status take_into_sink(void *ctx, const uint8_t *items, int64_t nelem
 npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error) {
     const npyx_array *array = value->array;
     npyx_buffer header = {.host = sink->host};
-    npyx_status status = npyx_array_check_values(array, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_array_check_values(array, error));
     npyx_header_npy_append(array->dtype, array->ndim, array->shape, is_fortran(array), &header);
-    status = npyx_buffer_check(&header, error);
+    npyx_status status = npyx_buffer_check(&header, error);
     if (status == NPYX_OK)
         status = npyx_sink_append(sink, header.bytes, header.nbytes, error);
     npyx_buffer_clear(&header);

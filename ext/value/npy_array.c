@@ -196,9 +196,7 @@ static npyx_status array_append(array_state *state, sqlite3_value *argument, npy
     npyext_array_builder *builder = &state->builder;
     npyx_buffer *out = &builder->out;
     npyx_value value;
-    npyx_status status = npyext_value_read(argument, &value, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyext_value_read(argument, &value, error));
     if (!builder->is_dtype_given && value.kind == NPYX_VALUE_TEXT && sqlite3_value_subtype(argument) == 'J')
         return npyx_fail(error, NPYX_INVALID, -1,
                          "is JSON, as a row of several items is; npy_stack makes an array of such rows, and "
@@ -208,19 +206,17 @@ static npyx_status array_append(array_state *state, sqlite3_value *argument, npy
         if (value.kind == NPYX_VALUE_NULL && has_no_nan)
             return append_null(state, error);
         if (value.kind != NPYX_VALUE_NULL)
-            status = infer(state, &value, error);
+            NPYX_TRY(infer(state, &value, error));
     }
-    if (status == NPYX_OK && state->form == TEXTS)
+    if (state->form == TEXTS)
         return array_append_text(state, &value, error);
-    if (status != NPYX_OK)
-        return status;
     size_t itemsize = (size_t)builder->dtype->itemsize;
     if (!npyx_buffer_reserve(out, itemsize))
         return npyx_buffer_check(out, error);
-    status = npyx_encode_value(out->host, builder->dtype, &value, (uint8_t *)out->bytes + out->nbytes, error);
-    if (status == NPYX_OK)
-        out->nbytes += itemsize;
-    return status;
+    NPYX_TRY(
+        npyx_encode_value(out->host, builder->dtype, &value, (uint8_t *)out->bytes + out->nbytes, error));
+    out->nbytes += itemsize;
+    return NPYX_OK;
 }
 
 static void step_slowly(array_state *state, sqlite3_context *context, int argc, sqlite3_value **argv) {

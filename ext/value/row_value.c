@@ -234,9 +234,8 @@ static bool is_array(const npyx_value *value) {
 npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder, sqlite3_context *context,
                                const npyext_caller *caller, sqlite3_value *value, npyx_error *error) {
     npyx_value read;
-    npyx_status status = npyext_value_read(value, &read, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyext_value_read(value, &read, error));
+    npyx_status status;
     if (read.kind == NPYX_VALUE_TEXT)
         status = row_append_json(rows, builder, &read, error);
     else if (read.kind != NPYX_VALUE_BLOB)

@@ -42,13 +42,6 @@ static inline uint32_t instant_radix(int part) {
     return part >= INSTANT_FIRST_THOUSANDTH ? 1000 : part > 0 ? 60 : 24;
 }
 
-/* With numbers that the compiler knows, so that it need not divide. */
-static inline uint32_t instant_take_part(npyx_wide *ticks, int part) {
-    if (part >= INSTANT_FIRST_THOUSANDTH)
-        return npyx_wide_divide(ticks, 1000);
-    return part > 0 ? npyx_wide_divide(ticks, 60) : npyx_wide_divide(ticks, 24);
-}
-
 static bool instant_ticks_fit(npyx_wide ticks, int64_t *value) {
     *value = (int64_t)ticks.low;
     return npyx_wide_is_i64(ticks);
@@ -75,13 +68,17 @@ static bool instant_set(npyx_instant *instant, int64_t value, npyx_unit unit, in
     npyx_wide ticks = npyx_wide_of_i64(value);
     int64_t days;
     *instant = (npyx_instant){.month = 1, .day = 1};
-    npyx_wide_scale(&ticks, (uint32_t)multiple, 0); /* 95 bits at most */
+    if (multiple != 1)
+        npyx_wide_scale(&ticks, (uint32_t)multiple, 0); /* 95 bits at most */
     if (unit == NPYX_UNIT_M)
         instant->month = npyx_wide_divide(&ticks, 12) + 1;
     if (unit == NPYX_UNIT_Y || unit == NPYX_UNIT_M)
         return instant_ticks_fit(ticks, &instant->year) && npyx_add_i64(instant->year, 1970, &instant->year);
-    for (int part = instant_last_part(unit); part >= 0; part--)
-        instant->parts[part] = instant_take_part(&ticks, part);
+    int part = instant_last_part(unit);
+    for (; part >= INSTANT_FIRST_THOUSANDTH; part--)
+        instant->parts[part] = npyx_wide_divide(&ticks, 1000);
+    for (; part >= 0; part--)
+        instant->parts[part] = part > 0 ? npyx_wide_divide(&ticks, 60) : npyx_wide_divide(&ticks, 24);
     if (!instant_ticks_fit(ticks, &days) || !npyx_multiply_i64(days, unit == NPYX_UNIT_W ? 7 : 1, &days))
         return false;
     instant_set_date(instant, days);

@@ -47,9 +47,10 @@ static inline float narrow_to_f32(npyx_narrow format, uint32_t bits) {
     return sign != 0 ? -value : value;
 }
 
-double npyx_x87_to_f64(uint64_t significand, uint16_t sign_exponent) {
-    uint64_t sign = (uint64_t)(sign_exponent & 0x8000) << 48;
-    int biased_exponent = sign_exponent & 0x7fff;
+double npyx_x87_to_f64(npyx_x87 value) {
+    const uint64_t significand = value.significand;
+    uint64_t sign = (uint64_t)(value.sign_exponent & 0x8000) << 48;
+    int biased_exponent = value.sign_exponent & 0x7fff;
     const uint64_t infinity = (uint64_t)0x7ff << 52;
     if (biased_exponent == 0) /* below 2^-16381 */
         return double_of_bits(sign);
@@ -143,25 +144,19 @@ NPYX_NARROWS(NARROW_FUNCTIONS)
     {NPYX_NARROW_##kind, nbits, fraction_nbits, bias, npyx_##word##_to_f32, npyx_##word##_from_f64},
 const npyx_narrow npyx_narrows[NPYX_NNARROWS] = {NPYX_NARROWS(NARROW_ROW)};
 
-void npyx_x87_from_f64(double value, uint64_t *significand, uint16_t *sign_exponent) {
-    uint64_t bits = bits_of_double(value);
-    uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
-    int biased_exponent = (int)(bits >> 52 & 0x7ff);
-    uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
+npyx_x87 npyx_x87_from_f64(double value) {
     const uint64_t integer_bit = (uint64_t)1 << 63;
+    uint64_t bits = bits_of_double(value);
+    int sign = (int)(bits >> 48 & 0x8000), biased_exponent = (int)(bits >> 52 & 0x7ff);
+    uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
     if (biased_exponent == 0x7ff) {
         uint64_t quiet = fraction != 0 ? integer_bit >> 1 : 0;
-        *significand = integer_bit | quiet | fraction << 11;
-        *sign_exponent = sign | 0x7fff;
-    } else if (biased_exponent != 0) {
-        *significand = integer_bit | fraction << 11;
-        *sign_exponent = (uint16_t)(sign | (biased_exponent - 1023 + 16383));
-    } else if (fraction != 0) { /* subnormal in a double, normal here */
-        int nzeros = __builtin_clzll(fraction);
-        *significand = fraction << nzeros;
-        *sign_exponent = (uint16_t)(sign | (63 - nzeros - 1074 + 16383));
-    } else {
-        *significand = 0;
-        *sign_exponent = sign;
+        return (npyx_x87){integer_bit | quiet | fraction << 11, (uint16_t)(sign | 0x7fff)};
     }
+    if (biased_exponent != 0)
+        return (npyx_x87){integer_bit | fraction << 11, (uint16_t)(sign | (biased_exponent - 1023 + 16383))};
+    if (fraction == 0)
+        return (npyx_x87){0, (uint16_t)sign};
+    int nzeros = __builtin_clzll(fraction); /* subnormal in a double, normal here */
+    return (npyx_x87){fraction << nzeros, (uint16_t)(sign | (63 - nzeros - 1074 + 16383))};
 }
