@@ -162,15 +162,13 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
     npyx_host *host = archive->source->host;
     npyx_name_set *names = &archive->names;
     npyx_status status = NPYX_OK;
-    npyx_entry entry;
     names->bytes.host = names->entries.host = host;
-    while (status == NPYX_OK) {
-        int64_t i = npyx_name_set_count(names);
+    for (int64_t i = 0; status == NPYX_OK; i++) {
+        npyx_entry entry;
         status = npyx_archive_entry(archive, i, &entry, error);
         if (status == NPYX_OK)
-            status = entry.is_zip
-                         ? npyx_name_set_add(names, entry.zip.filename, entry.zip.filename_nbytes, error)
-                         : npyx_name_set_add(names, entry.name, entry.name_nbytes, error);
+            status = npyx_name_set_add(names, entry.is_zip ? entry.zip.filename : entry.name,
+                                       entry.is_zip ? entry.zip.filename_nbytes : entry.name_nbytes, error);
         if (status == NPYX_OK && (i & 255) == 255)
             status = npyx_poll(host, error);
     }

@@ -92,21 +92,20 @@ static npyx_status npy_take_up_at_mark(npy_archive *npy, int64_t index, npyx_err
 }
 
 static npyx_status go_to(npy_archive *npy, int64_t index, npyx_error *error) {
-    npyx_status status = npy_take_up_at_mark(npy, index, error);
-    while (status == NPYX_OK && npy->index < index) {
-        status = npy_go_on(npy, error);
-        if (status == NPYX_OK && (npy->index & 255) == 255)
-            status = npyx_poll(npy->base.source->host, error);
+    NPYX_TRY(npy_take_up_at_mark(npy, index, error));
+    while (npy->index < index) {
+        NPYX_TRY(npy_go_on(npy, error));
+        if ((npy->index & 255) == 255)
+            NPYX_TRY(npyx_poll(npy->base.source->host, error));
     }
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status npy_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
     npy_archive *npy = (npy_archive *)base;
-    npyx_status status = go_to(npy, index, error);
-    if (status == NPYX_OK)
-        *entry = (npyx_entry){.name = "", .header_off = npy->off};
-    return status;
+    NPYX_TRY(go_to(npy, index, error));
+    *entry = (npyx_entry){.name = "", .header_off = npy->off};
+    return NPYX_OK;
 }
 
 static npyx_status npy_describe(npyx_archive *base, int64_t index, npyx_array *array, bool *is_array,

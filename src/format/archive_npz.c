@@ -129,9 +129,7 @@ static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payloa
     npyx_status status = bring_to_front((npz_archive *)base, record->header_off,
                                         LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes,
                                         ahead_nbytes, &local, &nbytes, &room, error);
-    if (status == NPYX_OK)
-        status = check_local_header(record, local, nbytes, error);
-    if (status == NPYX_OK)
+    if (status == NPYX_OK && (status = check_local_header(record, local, nbytes, error)) == NPYX_OK)
         *payload_off = record->header_off + LOCAL_HEADER_NBYTES + npyx_load_u16(local + 26, false) +
                        npyx_load_u16(local + 28, false);
     npyx_free(base->source->host, room);

@@ -134,28 +134,27 @@ static const npyx_archive_writer_ops npz_write_ops = {npz_check, npz_begin,     
 
 /* Learns the names in the zip that the sink holds. */
 static npyx_status take_names(npz_writer *writer, const npyx_zip_directory *directory, npyx_error *error) {
-    npyx_status status = NPYX_OK;
-    for (int64_t i = 0; i < directory->nrecords && status == NPYX_OK; i++) {
+    for (int64_t i = 0; i < directory->nrecords; i++) {
         const npyx_zip_record *record = &directory->records[i];
         size_t nbytes = npyx_zip_array_name_nbytes(record);
-        status = npyx_name_set_add(&writer->names, record->filename, nbytes, error);
+        NPYX_TRY(npyx_name_set_add(&writer->names, record->filename, nbytes, error));
     }
     writer->base.narrays = directory->nrecords;
     writer->zip.is_empty = directory->nrecords == 0;
     writer->zip.directory_off = directory->start_off;
-    return status;
+    return NPYX_OK;
 }
 
 /* What stands before a zip is not kept: only what begins as one is added to. */
 static npyx_status check_magic(npyx_source *source, npyx_error *error) {
     char head[2] = "";
     size_t nbytes = 0;
-    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
-    if (status == NPYX_OK && (nbytes < sizeof head || memcmp(head, "PK", sizeof head) != 0))
+    NPYX_TRY(npyx_source_read(source, 0, head, sizeof head, &nbytes, error));
+    if (nbytes < sizeof head || memcmp(head, "PK", sizeof head) != 0)
         return npyx_fail(
             error, NPYX_UNSUPPORTED, 0,
             "does not begin as a zip; nothing is added to a zip that stands behind something else");
-    return status;
+    return NPYX_OK;
 }
 
 /* A zip without entries is written anew. */

@@ -98,16 +98,15 @@ static npyx_status append_swapped(ten_writer *writer, const uint8_t *items, int6
         writer->swapped = npyx_alloc(base->host, SWAPPED_NBYTES);
     if (writer->swapped == NULL)
         return npyx_fail_nomem(error);
-    npyx_status status = NPYX_OK;
-    while (nelem > 0 && status == NPYX_OK) {
+    while (nelem > 0) {
         int64_t n = nelem < at_once ? nelem : at_once;
         memcpy(writer->swapped, items, (size_t)(n * itemsize));
         npyx_element_swap(&base->dtype, writer->swapped, n);
-        status = npyx_sink_append(base->sink, writer->swapped, (size_t)(n * itemsize), error);
+        NPYX_TRY(npyx_sink_append(base->sink, writer->swapped, (size_t)(n * itemsize), error));
         items += n * itemsize;
         nelem -= n;
     }
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status ten_append(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
@@ -156,22 +155,22 @@ static const npyx_archive_writer_ops ten_write_ops = {ten_check, ten_begin,     
  * missing from the file. */
 static npyx_status count_arrays(npyx_source *source, int64_t *narrays, int64_t *end_off, npyx_error *error) {
     uint8_t head[16];
-    npyx_status status = npyx_source_read_exactly(
-        source, 0, head, source->nbytes < 16 ? (size_t)source->nbytes : sizeof head, error);
-    if (status == NPYX_OK && npyx_header_ten_is_big_endian(head, sizeof head))
+    NPYX_TRY(npyx_source_read_exactly(source, 0, head,
+                                      source->nbytes < 16 ? (size_t)source->nbytes : sizeof head, error));
+    if (npyx_header_ten_is_big_endian(head, sizeof head))
         return npyx_fail(error, NPYX_UNSUPPORTED, 8,
                          "a big-endian machine wrote the file; only little-endian ones are added to");
-    for (*end_off = 0; status == NPYX_OK && *end_off < source->nbytes; ++*narrays) {
+    for (*end_off = 0; *end_off < source->nbytes; ++*narrays) {
         npyx_array array;
         npyx_ten_array ten = {0};
         npyx_array_init(&array, source->host);
-        status = npyx_header_ten_read(source, *end_off, false, &array, &ten, error);
+        npyx_status status = npyx_header_ten_read(source, *end_off, false, &array, &ten, error);
         npyx_array_clear(&array);
+        NPYX_TRY(status);
         *end_off = ten.next_off;
-        if (status == NPYX_OK)
-            status = npyx_poll(source->host, error);
+        NPYX_TRY(npyx_poll(source->host, error));
     }
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status take_arrays(npyx_archive_writer *writer, npyx_error *error) {

@@ -22,18 +22,18 @@ static npyx_status check_range(const npyx_sink *sink, int64_t off, size_t nbytes
 
 npyx_status npyx_sink_rewrite(npyx_sink *sink, int64_t off, const void *bytes, size_t nbytes,
                               npyx_error *error) {
-    npyx_status status = check_range(sink, off, nbytes, error);
-    return status != NPYX_OK || nbytes == 0 ? status : sink->ops->rewrite(sink, off, bytes, nbytes, error);
+    NPYX_TRY(check_range(sink, off, nbytes, error));
+    return nbytes == 0 ? NPYX_OK : sink->ops->rewrite(sink, off, bytes, nbytes, error);
 }
 
 npyx_status npyx_sink_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error) {
-    npyx_status status = check_range(sink, off, nbytes, error);
-    return status != NPYX_OK || nbytes == 0 ? status : sink->ops->read(sink, off, bytes, nbytes, error);
+    NPYX_TRY(check_range(sink, off, nbytes, error));
+    return nbytes == 0 ? NPYX_OK : sink->ops->read(sink, off, bytes, nbytes, error);
 }
 
 npyx_status npyx_sink_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) {
-    npyx_status status = check_range(sink, nbytes, 0, error);
-    return status != NPYX_OK || nbytes == sink->nbytes ? status : sink->ops->cut(sink, nbytes, error);
+    NPYX_TRY(check_range(sink, nbytes, 0, error));
+    return nbytes == sink->nbytes ? NPYX_OK : sink->ops->cut(sink, nbytes, error);
 }
 
 npyx_status npyx_sink_flush(npyx_sink *sink, npyx_error *error) {

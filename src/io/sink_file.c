@@ -55,25 +55,23 @@ static npyx_status extend(file_sink *file, const uint8_t *bytes, size_t nbytes, 
 }
 
 static npyx_status empty_buffer(file_sink *file, npyx_error *error) {
-    npyx_status status = extend(file, file->buffer, file->buffered_nbytes, error);
-    if (status == NPYX_OK)
-        file->buffered_nbytes = 0;
-    return status;
+    NPYX_TRY(extend(file, file->buffer, file->buffered_nbytes, error));
+    file->buffered_nbytes = 0;
+    return NPYX_OK;
 }
 
 static npyx_status file_append(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error) {
     file_sink *file = (file_sink *)sink;
-    npyx_status status = NPYX_OK;
     if (nbytes > BUFFER_NBYTES - file->buffered_nbytes)
-        status = empty_buffer(file, error);
-    if (status == NPYX_OK && nbytes >= BUFFER_NBYTES) {
-        status = extend(file, bytes, nbytes, error);
-    } else if (status == NPYX_OK) {
+        NPYX_TRY(empty_buffer(file, error));
+    if (nbytes >= BUFFER_NBYTES) {
+        NPYX_TRY(extend(file, bytes, nbytes, error));
+    } else {
         memcpy(file->buffer + file->buffered_nbytes, bytes, nbytes);
         file->buffered_nbytes += nbytes;
     }
-    sink->nbytes = file->file_nbytes + (int64_t)file->buffered_nbytes;
-    return status;
+    sink->nbytes += (int64_t)nbytes;
+    return NPYX_OK;
 }
 
 /* How many of nbytes at off are in the file; the others are in the buffer. */
@@ -86,11 +84,11 @@ static npyx_status file_rewrite(npyx_sink *sink, int64_t off, const void *bytes,
                                 npyx_error *error) {
     file_sink *file = (file_sink *)sink;
     size_t file_nbytes = in_file(file, off, nbytes);
-    npyx_status status = write_at(file, off, bytes, file_nbytes, error);
-    if (status == NPYX_OK && file_nbytes < nbytes)
+    NPYX_TRY(write_at(file, off, bytes, file_nbytes, error));
+    if (file_nbytes < nbytes)
         memcpy(file->buffer + (off + (int64_t)file_nbytes - file->file_nbytes),
                (const char *)bytes + file_nbytes, nbytes - file_nbytes);
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status sink_file_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes,
@@ -135,8 +133,8 @@ static npyx_status file_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) 
 
 static npyx_status file_flush(npyx_sink *sink, npyx_error *error) {
     file_sink *file = (file_sink *)sink;
-    npyx_status status = empty_buffer(file, error);
-    return status == NPYX_OK && file->may_have_tail ? shorten(file, file->file_nbytes, error) : status;
+    NPYX_TRY(empty_buffer(file, error));
+    return file->may_have_tail ? shorten(file, file->file_nbytes, error) : NPYX_OK;
 }
 
 static const npyx_sink_ops sink_file_ops = {file_append, file_rewrite, sink_file_read, file_cut, file_flush};
