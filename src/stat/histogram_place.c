@@ -163,12 +163,15 @@ static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_
 }
 
 void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts) {
+    size_t itemsize = npyx_types[placing->type].itemsize;
     int32_t bins[CHUNK_NELEM];
-    for (; nelem > 0; nelem -= CHUNK_NELEM, items += CHUNK_NELEM * npyx_types[placing->type].itemsize) {
+    while (nelem > 0) {
         size_t count = nelem < CHUNK_NELEM ? (size_t)nelem : CHUNK_NELEM;
         place_chunk(placing, items, count, bins);
         for (size_t i = 0; i < count; i++)
             counts[bins[i]]++;
+        items += count * itemsize;
+        nelem -= (int64_t)count;
     }
 }
 
