@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 void npyx_array_init(npyx_array *array, npyx_host *host) {
     /* not the whole: shape is large and most arrays have few dimensions */
@@ -58,5 +59,5 @@ npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error) 
         return NPYX_OK;
     return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, array->data_off,
                         "holds Python objects, which are a pickle and are never read (dtype %.*s)",
-                        (int)(array->descr_nbytes < 80 ? array->descr_nbytes : 80), array->descr);
+                        NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
 }

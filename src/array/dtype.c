@@ -4,51 +4,46 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/unicode.h"
 #include "base/utf8.h"
 
 const npyx_type_info npyx_types[NPYX_NTYPES] = {
-    /* name, kind, itemsize, swap_nbytes, is_sized_name, descr_code */
-    [NPYX_BOOL] = {"bool", 'b', 1, 1, false, NULL},
-    [NPYX_I1] = {"int", 'i', 1, 1, true, NULL},
-    [NPYX_I2] = {"int", 'i', 2, 2, true, NULL},
-    [NPYX_I4] = {"int", 'i', 4, 4, true, NULL},
-    [NPYX_I8] = {"int", 'i', 8, 8, true, NULL},
-    [NPYX_U1] = {"uint", 'u', 1, 1, true, NULL},
-    [NPYX_U2] = {"uint", 'u', 2, 2, true, NULL},
-    [NPYX_U4] = {"uint", 'u', 4, 4, true, NULL},
-    [NPYX_U8] = {"uint", 'u', 8, 8, true, NULL},
-    [NPYX_F2] = {"float", 'f', 2, 2, true, NULL},
-    [NPYX_F4] = {"float", 'f', 4, 4, true, NULL},
-    [NPYX_F8] = {"float", 'f', 8, 8, true, NULL},
-    [NPYX_F12] = {"float", 'f', 12, 12, true, NULL},
-    [NPYX_F16] = {"float", 'f', 16, 16, true, NULL},
+    /* name, kind, itemsize, swap_nbytes, is_sized_name, descr_code, spellings */
+    [NPYX_BOOL] = {"bool", 'b', 1, 1, false, NULL, "? bool_ bool8"},
+    [NPYX_I1] = {"int", 'i', 1, 1, true, NULL, "b byte int8"},
+    [NPYX_I2] = {"int", 'i', 2, 2, true, NULL, "h short int16"},
+    [NPYX_I4] = {"int", 'i', 4, 4, true, NULL, "i intc int32"},
+    [NPYX_I8] = {"int", 'i', 8, 8, true, NULL, "l q p int int_ int0 int64 intp long longlong"},
+    [NPYX_U1] = {"uint", 'u', 1, 1, true, NULL, "B ubyte uint8"},
+    [NPYX_U2] = {"uint", 'u', 2, 2, true, NULL, "H ushort uint16"},
+    [NPYX_U4] = {"uint", 'u', 4, 4, true, NULL, "I uintc uint32"},
+    [NPYX_U8] = {"uint", 'u', 8, 8, true, NULL, "L Q P uint uint64 uint0 uintp ulong ulonglong"},
+    [NPYX_F4] = {"float", 'f', 4, 4, true, NULL, "f single float32"},
+    [NPYX_F8] = {"float", 'f', 8, 8, true, NULL, "d double float float_ float64"},
+    [NPYX_F12] = {"float", 'f', 12, 12, true, NULL, "float96"},
+    [NPYX_F16] = {"float", 'f', 16, 16, true, NULL, "g longdouble longfloat float128"},
+    [NPYX_F2] = {"float", 'f', 2, 2, true, NULL, "e half float16"},
     /* ml_dtypes saves the next ones under codes that say nothing of what they are */
-    [NPYX_BFLOAT16] = {"bfloat16", 'V', 2, 2, false, "V2"},
-    [NPYX_E4M3FN] = {"float8_e4m3fn", 'V', 1, 1, false, "V1"},
-    [NPYX_E5M2] = {"float8_e5m2", 'f', 1, 1, false, "f1"},
-    [NPYX_E3M4] = {"float8_e3m4", 'V', 1, 1, false, "V1"},
-    [NPYX_E4M3] = {"float8_e4m3", 'V', 1, 1, false, "V1"},
-    [NPYX_E4M3B11FNUZ] = {"float8_e4m3b11fnuz", 'V', 1, 1, false, "V1"},
-    [NPYX_E4M3FNUZ] = {"float8_e4m3fnuz", 'V', 1, 1, false, "V1"},
-    [NPYX_E5M2FNUZ] = {"float8_e5m2fnuz", 'V', 1, 1, false, "V1"},
-    [NPYX_E8M0FNU] = {"float8_e8m0fnu", 'V', 1, 1, false, "V1"},
-    [NPYX_C8] = {"complex", 'c', 8, 4, true, NULL},
-    [NPYX_C16] = {"complex", 'c', 16, 8, true, NULL},
-    [NPYX_C24] = {"complex", 'c', 24, 12, true, NULL},
-    [NPYX_C32] = {"complex", 'c', 32, 16, true, NULL},
-    [NPYX_DATETIME] = {"datetime64", 'M', 8, 8, false, NULL},
-    [NPYX_TIMEDELTA] = {"timedelta64", 'm', 8, 8, false, NULL},
-    [NPYX_BYTES] = {"bytes", 'S', 0, 1, true, NULL},
-    [NPYX_TEXT] = {"str", 'U', 0, 4, true, NULL},
-    [NPYX_VOID] = {"void", 'V', 0, 1, true, NULL},
-    [NPYX_STRUCT] = {"void", 'V', 0, 1, true, NULL},
-    [NPYX_OBJECT] = {"object", 'O', 8, 1, false, "O"},
+    [NPYX_BFLOAT16] = {"bfloat16", 'V', 2, 2, false, "V2", ""},
+    [NPYX_E4M3FN] = {"float8_e4m3fn", 'V', 1, 1, false, "V1", ""},
+    [NPYX_E5M2] = {"float8_e5m2", 'f', 1, 1, false, "f1", ""},
+    [NPYX_E3M4] = {"float8_e3m4", 'V', 1, 1, false, "V1", ""},
+    [NPYX_E4M3] = {"float8_e4m3", 'V', 1, 1, false, "V1", ""},
+    [NPYX_E4M3B11FNUZ] = {"float8_e4m3b11fnuz", 'V', 1, 1, false, "V1", ""},
+    [NPYX_E4M3FNUZ] = {"float8_e4m3fnuz", 'V', 1, 1, false, "V1", ""},
+    [NPYX_E5M2FNUZ] = {"float8_e5m2fnuz", 'V', 1, 1, false, "V1", ""},
+    [NPYX_E8M0FNU] = {"float8_e8m0fnu", 'V', 1, 1, false, "V1", ""},
+    [NPYX_C8] = {"complex", 'c', 8, 4, true, NULL, "F csingle singlecomplex complex64"},
+    [NPYX_C16] = {"complex", 'c', 16, 8, true, NULL, "D cdouble cfloat complex complex_ complex128"},
+    [NPYX_C24] = {"complex", 'c', 24, 12, true, NULL, "complex192"},
+    [NPYX_C32] = {"complex", 'c', 32, 16, true, NULL, "G clongdouble clongfloat longcomplex complex256"},
+    [NPYX_DATETIME] = {"datetime64", 'M', 8, 8, false, NULL, "M"},
+    [NPYX_TIMEDELTA] = {"timedelta64", 'm', 8, 8, false, NULL, "m"},
+    [NPYX_BYTES] = {"bytes", 'S', 0, 1, true, NULL, "S a bytes bytes0 string_ bytes_"},
+    [NPYX_TEXT] = {"str", 'U', 0, 4, true, NULL, "U str str0 unicode_ str_ unicode"},
+    [NPYX_VOID] = {"void", 'V', 0, 1, true, NULL, "V void void0"},
+    [NPYX_STRUCT] = {"void", 'V', 0, 1, true, NULL, ""},
+    [NPYX_OBJECT] = {"object", 'O', 8, 1, false, "O", "O object0 object_"},
 };
-
-#define FLOAT8(type, word, kind, fraction_nbits, bias)                                                       \
-    [NPYX_##type - NPYX_E4M3FN] = {kind, fraction_nbits, bias},
-const npyx_float8 npyx_float8s[NPYX_LAST_REAL - NPYX_E4M3FN + 1] = {NPYX_FLOAT8S(FLOAT8)};
 
 static void append_unit(const npyx_dtype *dtype, npyx_buffer *buffer) {
     if (dtype->unit == NPYX_UNIT_GENERIC)
@@ -69,10 +64,9 @@ void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer) {
 }
 
 void npyx_dtype_write_name(const npyx_dtype *dtype, char *name, size_t capacity_nbytes) {
-    npyx_buffer buffer = {
-        .bytes = name, .capacity_nbytes = capacity_nbytes - 1, .limit_nbytes = capacity_nbytes - 1};
+    npyx_buffer buffer = npyx_buffer_over(name, capacity_nbytes);
     npyx_dtype_append_name(dtype, &buffer);
-    name[buffer.nbytes] = '\0';
+    npyx_buffer_text(&buffer);
 }
 
 bool npyx_dtype_is_native(const npyx_dtype *dtype) {
@@ -89,20 +83,32 @@ bool npyx_dtype_is_real(const npyx_dtype *dtype) {
     return dtype->type <= NPYX_LAST_REAL;
 }
 
-static bool is_same_text(const char *a, size_t a_nbytes, const char *b, size_t b_nbytes) {
-    return a_nbytes == b_nbytes && (a_nbytes == 0 || memcmp(a, b, a_nbytes) == 0);
+int npyx_dtype_find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes,
+                          bool with_titles) {
+    for (int n = 0; n < dtype->nfields; n++) {
+        int i = (first + n) % dtype->nfields;
+        const npyx_field *field = &dtype->fields[i];
+        bool is_titled = with_titles && field->title != NULL;
+        if (!field->is_padding &&
+            (npyx_is_same(field->name, field->name_nbytes, name, name_nbytes) ||
+             (is_titled && npyx_is_same(field->title, field->title_nbytes, name, name_nbytes))))
+            return i;
+    }
+    return -1;
+}
+
+int64_t npyx_dtype_entry_nbytes(const npyx_dtype *dtype, int ndim, const int64_t *shape) {
+    int64_t nbytes = dtype->itemsize;
+    for (int axis = 1; axis < ndim && nbytes > 0; axis++)
+        nbytes *= shape[axis];
+    return nbytes;
 }
 
 static bool is_same_field(const npyx_field *a, const npyx_field *b) {
-    if (!is_same_text(a->name, a->name_nbytes, b->name, b->name_nbytes) ||
-        !is_same_text(a->title, a->title_nbytes, b->title, b->title_nbytes) || a->off != b->off ||
-        a->ndim != b->ndim || a->is_padding != b->is_padding)
-        return false;
-    for (int k = 0; k < a->ndim; k++) {
-        if (a->shape[k] != b->shape[k])
-            return false;
-    }
-    return npyx_dtype_is_same(a->dtype, b->dtype);
+    return npyx_is_same(a->name, a->name_nbytes, b->name, b->name_nbytes) &&
+           npyx_is_same(a->title, a->title_nbytes, b->title, b->title_nbytes) && a->off == b->off &&
+           a->is_padding == b->is_padding && npyx_field_has_same_shape(a, b) &&
+           npyx_dtype_is_same(a->dtype, b->dtype);
 }
 
 bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {
@@ -126,7 +132,7 @@ bool npyx_dtype_is_spelled_by(const npyx_dtype *dtype, const npyx_dtype *found) 
 static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
     const npyx_type_info *info = &npyx_types[dtype->type];
     /* ml_dtypes has an order for one byte, too */
-    bool is_float8 = npyx_float8_of(dtype->type) != NULL;
+    bool is_float8 = dtype->type >= NPYX_E4M3FN && dtype->type <= NPYX_LAST_REAL;
     npyx_buffer_append_char(buffer, is_float8 ? '<' : npyx_dtype_byteorder(dtype));
     if (info->descr_code != NULL) {
         npyx_buffer_append_text(buffer, info->descr_code);
@@ -171,8 +177,8 @@ static void append_repr(const char *text, size_t nbytes, npyx_buffer *buffer) {
 }
 
 static void append_shape(const int64_t *shape, int ndim, npyx_buffer *buffer) {
-    for (int i = 0; i < ndim; i++)
-        npyx_buffer_printf(buffer, i == 0 ? ", (%" PRId64 : ", %" PRId64, shape[i]);
+    npyx_buffer_append_text(buffer, ", (");
+    npyx_buffer_append_integers(buffer, shape, ndim);
     npyx_buffer_append_text(buffer, ndim == 1 ? ",)" : ")");
 }
 

@@ -7,6 +7,7 @@
 #ifndef NPYX_DTYPE_H
 #define NPYX_DTYPE_H
 
+#include "base/bytes.h"
 #include "base/host.h"
 #include "text/datetime.h"
 #include "text/literal.h"
@@ -24,14 +25,14 @@ typedef enum npyx_type {
     NPYX_U2,
     NPYX_U4,
     NPYX_U8,
-    NPYX_F2,
     NPYX_F4,
     NPYX_F8,
     NPYX_F12, /* x87 extended precision in 12 bytes (i386) */
     NPYX_F16, /* the same in 16 (x86-64); the binary128 that aarch64 saves under this name is not told apart
                */
+    NPYX_F2,  /* the rows of narrow_float.h, from here to the last of the reals */
     NPYX_BFLOAT16,
-    NPYX_E4M3FN, /* the one-byte floats of narrow_float.h, from here to the last of the reals */
+    NPYX_E4M3FN,
     NPYX_E5M2,
     NPYX_E3M4,
     NPYX_E4M3,
@@ -40,7 +41,7 @@ typedef enum npyx_type {
     NPYX_E5M2FNUZ,
     NPYX_E8M0FNU,
     NPYX_LAST_REAL = NPYX_E8M0FNU,
-    NPYX_C8,
+    NPYX_C8, /* two of F4, and so on in the same order */
     NPYX_C16,
     NPYX_C24,
     NPYX_C32,
@@ -62,6 +63,9 @@ typedef struct npyx_type_info {
     uint8_t swap_nbytes;    /* the unit in which bytes are swapped between byte orders; 1: never */
     bool is_sized_name;     /* dtype.name ends in the size in bits */
     const char *descr_code; /* how a header spells it, without byte order; NULL: kind and size */
+    /* NumPy's names and single characters, as on 64-bit Linux (`l` and `p` are 8 bytes), with blanks between;
+     * name is one of them when it is not sized. */
+    const char *spellings;
 } npyx_type_info;
 
 extern const npyx_type_info npyx_types[NPYX_NTYPES];
@@ -71,12 +75,14 @@ static inline bool npyx_type_is_of_ml_dtypes(npyx_type type) {
     return type >= NPYX_BFLOAT16 && type <= NPYX_LAST_REAL;
 }
 
-/* The one-byte floats, from NPYX_E4M3FN on. */
-extern const npyx_float8 npyx_float8s[NPYX_LAST_REAL - NPYX_E4M3FN + 1];
+/* NULL for a type that is none of them. */
+static inline const npyx_narrow *npyx_narrow_of(npyx_type type) {
+    return type >= NPYX_F2 && type <= NPYX_LAST_REAL ? &npyx_narrows[type - NPYX_F2] : NULL;
+}
 
-/* NULL for a type that is none. */
-static inline const npyx_float8 *npyx_float8_of(npyx_type type) {
-    return type >= NPYX_E4M3FN && type <= NPYX_LAST_REAL ? &npyx_float8s[type - NPYX_E4M3FN] : NULL;
+/* The real type that a complex one is two of; any other type itself. */
+static inline npyx_type npyx_type_part(npyx_type type) {
+    return type >= NPYX_C8 && type <= NPYX_C32 ? (npyx_type)(type - NPYX_C8 + NPYX_F4) : type;
 }
 
 typedef struct npyx_dtype npyx_dtype;
@@ -123,6 +129,11 @@ npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *liter
 npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nbytes, const npyx_dtype **dtype,
                                  npyx_error *error);
 
+/* The same, with the literal that it is, of a bare spelling a string, and the offset of an error in text. */
+npyx_status npyx_dtype_from_spelling(npyx_arena *arena, const char *text, size_t nbytes,
+                                     const npyx_literal **literal, const npyx_dtype **dtype,
+                                     npyx_error *error);
+
 /* The same for what is to be written: NPYX_UNSUPPORTED for objects, which only a pickle holds. */
 npyx_status npyx_dtype_for_writing(npyx_arena *arena, const char *text, size_t nbytes,
                                    const npyx_dtype **dtype, npyx_error *error);
@@ -154,8 +165,37 @@ bool npyx_dtype_is_real(const npyx_dtype *dtype);
  */
 bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b);
 
+/* Whether the subarrays of two fields have one shape. */
+static inline bool npyx_field_has_same_shape(const npyx_field *a, const npyx_field *b) {
+    return npyx_is_same(a->shape, sizeof a->shape[0] * (size_t)a->ndim, b->shape,
+                        sizeof b->shape[0] * (size_t)b->ndim);
+}
+
 /* Whether found, as a header has it, is all that a header can say of a dtype: V2 of bfloat16. */
 bool npyx_dtype_is_spelled_by(const npyx_dtype *dtype, const npyx_dtype *found);
+
+/* The dtype of one part of a complex item; of others itself. */
+static inline npyx_dtype npyx_dtype_part(const npyx_dtype *dtype) {
+    npyx_dtype part = *dtype;
+    part.type = npyx_type_part(dtype->type);
+    part.itemsize = part.type == dtype->type ? dtype->itemsize : dtype->itemsize / 2;
+    return part;
+}
+
+/* The first field from number i on that is not padding; nfields when there is none. */
+static inline int npyx_dtype_next_field(const npyx_dtype *dtype, int i) {
+    while (i < dtype->nfields && dtype->fields[i].is_padding)
+        i++;
+    return i;
+}
+
+/* The number of the field of that name, or with_titles of that title; -1 when there is none. Who asks for one
+ * after the other has the search begin at first, where the next one is to be expected. */
+int npyx_dtype_find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes,
+                          bool with_titles);
+
+/* Bytes of an entry along the first axis of items of that shape. */
+int64_t npyx_dtype_entry_nbytes(const npyx_dtype *dtype, int ndim, const int64_t *shape);
 
 static inline char npyx_dtype_kind(const npyx_dtype *dtype) {
     return npyx_types[dtype->type].kind;

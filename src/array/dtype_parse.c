@@ -3,124 +3,9 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 #include "dtype.h"
-
-/* The longest piece of a spelling that a message repeats. */
-enum { DESCR_SHOWN_NBYTES = 60 };
-
-/* NumPy's names and single characters, as on 64-bit Linux (`l` and `p` are 8 bytes). */
-static const struct {
-    const char *name;
-    npyx_type type;
-    uint8_t itemsize; /* of types whose dtypes have their own */
-} spellings[] = {
-    {"?", NPYX_BOOL, 0},
-    {"bool", NPYX_BOOL, 0},
-    {"bool_", NPYX_BOOL, 0},
-    {"bool8", NPYX_BOOL, 0},
-    {"b", NPYX_I1, 0},
-    {"byte", NPYX_I1, 0},
-    {"int8", NPYX_I1, 0},
-    {"B", NPYX_U1, 0},
-    {"ubyte", NPYX_U1, 0},
-    {"uint8", NPYX_U1, 0},
-    {"h", NPYX_I2, 0},
-    {"short", NPYX_I2, 0},
-    {"int16", NPYX_I2, 0},
-    {"H", NPYX_U2, 0},
-    {"ushort", NPYX_U2, 0},
-    {"uint16", NPYX_U2, 0},
-    {"i", NPYX_I4, 0},
-    {"intc", NPYX_I4, 0},
-    {"int32", NPYX_I4, 0},
-    {"I", NPYX_U4, 0},
-    {"uintc", NPYX_U4, 0},
-    {"uint32", NPYX_U4, 0},
-    {"l", NPYX_I8, 0},
-    {"q", NPYX_I8, 0},
-    {"p", NPYX_I8, 0},
-    {"int", NPYX_I8, 0},
-    {"int_", NPYX_I8, 0},
-    {"int0", NPYX_I8, 0},
-    {"int64", NPYX_I8, 0},
-    {"intp", NPYX_I8, 0},
-    {"long", NPYX_I8, 0},
-    {"longlong", NPYX_I8, 0},
-    {"L", NPYX_U8, 0},
-    {"Q", NPYX_U8, 0},
-    {"P", NPYX_U8, 0},
-    {"uint", NPYX_U8, 0},
-    {"uint64", NPYX_U8, 0},
-    {"uint0", NPYX_U8, 0},
-    {"uintp", NPYX_U8, 0},
-    {"ulong", NPYX_U8, 0},
-    {"ulonglong", NPYX_U8, 0},
-    {"e", NPYX_F2, 0},
-    {"half", NPYX_F2, 0},
-    {"float16", NPYX_F2, 0},
-    {"f", NPYX_F4, 0},
-    {"single", NPYX_F4, 0},
-    {"float32", NPYX_F4, 0},
-    {"d", NPYX_F8, 0},
-    {"double", NPYX_F8, 0},
-    {"float", NPYX_F8, 0},
-    {"float_", NPYX_F8, 0},
-    {"float64", NPYX_F8, 0},
-    {"float96", NPYX_F12, 0},
-    {"g", NPYX_F16, 0},
-    {"longdouble", NPYX_F16, 0},
-    {"longfloat", NPYX_F16, 0},
-    {"float128", NPYX_F16, 0},
-    {"bfloat16", NPYX_BFLOAT16, 0},
-    {"float8_e4m3fn", NPYX_E4M3FN, 0},
-    {"float8_e5m2", NPYX_E5M2, 0},
-    {"float8_e3m4", NPYX_E3M4, 0},
-    {"float8_e4m3", NPYX_E4M3, 0},
-    {"float8_e4m3b11fnuz", NPYX_E4M3B11FNUZ, 0},
-    {"float8_e4m3fnuz", NPYX_E4M3FNUZ, 0},
-    {"float8_e5m2fnuz", NPYX_E5M2FNUZ, 0},
-    {"float8_e8m0fnu", NPYX_E8M0FNU, 0},
-    {"F", NPYX_C8, 0},
-    {"csingle", NPYX_C8, 0},
-    {"singlecomplex", NPYX_C8, 0},
-    {"complex64", NPYX_C8, 0},
-    {"D", NPYX_C16, 0},
-    {"cdouble", NPYX_C16, 0},
-    {"cfloat", NPYX_C16, 0},
-    {"complex", NPYX_C16, 0},
-    {"complex_", NPYX_C16, 0},
-    {"complex128", NPYX_C16, 0},
-    {"complex192", NPYX_C24, 0},
-    {"G", NPYX_C32, 0},
-    {"clongdouble", NPYX_C32, 0},
-    {"clongfloat", NPYX_C32, 0},
-    {"longcomplex", NPYX_C32, 0},
-    {"complex256", NPYX_C32, 0},
-    {"M", NPYX_DATETIME, 0},
-    {"datetime64", NPYX_DATETIME, 0},
-    {"m", NPYX_TIMEDELTA, 0},
-    {"timedelta64", NPYX_TIMEDELTA, 0},
-    {"S", NPYX_BYTES, 0},
-    {"a", NPYX_BYTES, 0},
-    {"c", NPYX_BYTES, 1},
-    {"bytes", NPYX_BYTES, 0},
-    {"bytes0", NPYX_BYTES, 0},
-    {"string_", NPYX_BYTES, 0},
-    {"bytes_", NPYX_BYTES, 0},
-    {"U", NPYX_TEXT, 0},
-    {"str", NPYX_TEXT, 0},
-    {"str0", NPYX_TEXT, 0},
-    {"unicode_", NPYX_TEXT, 0},
-    {"str_", NPYX_TEXT, 0},
-    {"unicode", NPYX_TEXT, 0},
-    {"V", NPYX_VOID, 0},
-    {"void", NPYX_VOID, 0},
-    {"void0", NPYX_VOID, 0},
-    {"O", NPYX_OBJECT, 0},
-    {"object", NPYX_OBJECT, 0},
-    {"object0", NPYX_OBJECT, 0},
-    {"object_", NPYX_OBJECT, 0},
-};
+#include "text/span.h"
 
 typedef struct context {
     npyx_arena *arena;
@@ -130,14 +15,14 @@ typedef struct context {
 
 static npyx_status fail_spelling(const context *c, const char *text, size_t nbytes, const char *why) {
     return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)c->off, "`%.*s` is not a dtype (%s)",
-                     (int)(nbytes < DESCR_SHOWN_NBYTES ? nbytes : DESCR_SHOWN_NBYTES), text, why);
+                     NPYX_SHOWN(text, nbytes, 60), why);
 }
 
 /* Digits only, leading zeros allowed; false when there are none, others, or the number passes 2^31 - 1. */
 static bool parse_size(const char *text, size_t nbytes, int64_t *size) {
     *size = 0;
     for (size_t i = 0; i < nbytes; i++) {
-        if (text[i] < '0' || text[i] > '9')
+        if (!npyx_is_digit(text[i]))
             return false;
         *size = *size * 10 + (text[i] - '0');
         if (*size > NPYX_MAX_ITEMSIZE)
@@ -174,12 +59,17 @@ static bool find_sized(char kind, int64_t size, npyx_dtype *dtype) {
 }
 
 static bool find_named(const char *text, size_t nbytes, npyx_dtype *dtype) {
-    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
-        if (strlen(spellings[i].name) == nbytes && memcmp(spellings[i].name, text, nbytes) == 0) {
-            dtype->type = spellings[i].type;
-            dtype->itemsize = spellings[i].itemsize;
+    const npyx_span name = {text, nbytes};
+    if (npyx_span_is(name, "c")) { /* S1 by a name of its own */
+        *dtype = (npyx_dtype){.type = NPYX_BYTES, .itemsize = 1};
+        return true;
+    }
+    for (int type = 0; type < NPYX_NTYPES; type++) {
+        const npyx_type_info *info = &npyx_types[type];
+        dtype->type = (npyx_type)type;
+        if ((!info->is_sized_name && npyx_span_is(name, info->name)) ||
+            npyx_span_is_among(name, info->spellings))
             return true;
-        }
     }
     return false;
 }
@@ -214,13 +104,11 @@ static npyx_status dtype_from_code(const context *c, const char *text, size_t nb
         nbytes--;
     }
     bool has_unit = memchr(text, '[', nbytes) != NULL;
-    npyx_status status = parse_unit(c, whole, text, &nbytes, dtype);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(parse_unit(c, whole, text, &nbytes, dtype));
     if (nbytes == 0)
         return fail_spelling(c, whole, whole_nbytes, "it names no type");
     int64_t size = 0;
-    bool is_sized = nbytes > 1 && text[1] >= '0' && text[1] <= '9';
+    bool is_sized = nbytes > 1 && npyx_is_digit(text[1]);
     if (is_sized && !parse_size(text + 1, nbytes - 1, &size))
         return fail_spelling(c, whole, whole_nbytes, "its size is not a number up to 2147483647");
     if (!(is_sized ? find_sized(text[0], size, dtype) : find_named(text, nbytes, dtype)))
@@ -238,17 +126,8 @@ static npyx_status dtype_from_code(const context *c, const char *text, size_t nb
     return NPYX_OK;
 }
 
-/* A field's format with the subarray shape that came with it. */
-typedef struct shaped_dtype {
-    const npyx_dtype *dtype;
-    int ndim;
-    int64_t *shape;
-    uint8_t *level_ndims;
-    int nlevels;
-    int64_t nelem;
-} shaped_dtype;
-
-static npyx_status parse_format(const context *c, const npyx_literal *literal, shaped_dtype *shaped);
+/* Formats hold fields, which have formats. */
+static npyx_status parse_format(const context *c, const npyx_literal *literal, npyx_field *shaped);
 
 static npyx_status fail_literal(const context *c, const npyx_literal *literal, const char *what) {
     return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)literal->off, "%s (found %s)", what,
@@ -256,7 +135,7 @@ static npyx_status fail_literal(const context *c, const npyx_literal *literal, c
 }
 
 /* Remembers that the outermost ndim axes are a subarray of what was there before. */
-static npyx_status add_level(const context *c, int ndim, shaped_dtype *shaped) {
+static npyx_status add_level(const context *c, int ndim, npyx_field *shaped) {
     if (ndim == 0) /* (type, ()) is the type itself */
         return NPYX_OK;
     uint8_t *levels = npyx_arena_alloc(c->arena, (size_t)shaped->nlevels + 1);
@@ -271,7 +150,7 @@ static npyx_status add_level(const context *c, int ndim, shaped_dtype *shaped) {
 }
 
 /* Puts the dimensions of a subarray before those that its base has already. */
-static npyx_status add_shape(const context *c, const npyx_literal *shape, shaped_dtype *shaped) {
+static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_field *shaped) {
     bool is_int = shape->kind == NPYX_LITERAL_INT;
     if (!is_int && shape->kind != NPYX_LITERAL_TUPLE && shape->kind != NPYX_LITERAL_LIST)
         return fail_literal(c, shape, "the shape of a field is neither an int nor a tuple of ints");
@@ -337,9 +216,7 @@ static npyx_status parse_field_name(const context *c, const npyx_literal *name, 
     if (is_sequence(name) && name->nitems == 2) {
         const npyx_literal *title = name->first;
         name = title->next;
-        npyx_status status = parse_title(c, title, field);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(parse_title(c, title, field));
     }
     if (!descr_is_text(name))
         return fail_literal(c, name, "the name of a field is not a string");
@@ -351,84 +228,52 @@ static npyx_status parse_field_name(const context *c, const npyx_literal *name, 
 static npyx_status parse_field(const context *c, const npyx_literal *literal, npyx_field *field) {
     if (!is_sequence(literal) || literal->nitems < 2 || literal->nitems > 3)
         return fail_literal(c, literal, "a field is no tuple of name, format and perhaps shape");
-    npyx_status status = parse_field_name(c, literal->first, field);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(parse_field_name(c, literal->first, field));
     const npyx_literal *format = literal->first->next;
-    shaped_dtype shaped = {.nelem = 1};
-    status = parse_format(c, format, &shaped);
-    if (status == NPYX_OK && format->next != NULL)
-        status = add_shape(c, format->next, &shaped);
-    if (status != NPYX_OK)
-        return status;
-    field->dtype = shaped.dtype;
-    field->ndim = shaped.ndim;
-    field->shape = shaped.shape;
-    field->level_ndims = shaped.level_ndims;
-    field->nlevels = shaped.nlevels;
-    field->nelem = shaped.nelem;
+    NPYX_TRY(parse_format(c, format, field));
+    if (format->next != NULL)
+        NPYX_TRY(add_shape(c, format->next, field));
     /* numpy.lib.format.descr_to_dtype: what has the type void and no name is padding, subarrays included */
     field->is_padding = field->name_nbytes == 0 && field->title == NULL &&
                         (field->dtype->type == NPYX_VOID || field->ndim > 0);
     return NPYX_OK;
 }
 
-/* A name or title, to be sorted. */
-typedef struct label {
-    const char *text;
-    size_t nbytes;
-} label;
-
-static int compare_labels(const label *a, const label *b) {
-    int order = memcmp(a->text, b->text, a->nbytes < b->nbytes ? a->nbytes : b->nbytes);
-    return order != 0 ? order : (a->nbytes > b->nbytes) - (a->nbytes < b->nbytes);
+/* Of two names or titles. */
+static int compare_labels(const void *a, const void *b, const void *ctx) {
+    const npyx_span *left = a, *right = b;
+    (void)ctx;
+    int order = memcmp(left->text, right->text, left->nbytes < right->nbytes ? left->nbytes : right->nbytes);
+    return order != 0 ? order : (left->nbytes > right->nbytes) - (left->nbytes < right->nbytes);
 }
 
-/* Sorts by merging, from *labels to room and back; *labels is then where the sorted ones are. */
-static void sort_labels(label **labels, label *room, size_t nlabels) {
-    for (size_t run = 1; run < nlabels; run *= 2) {
-        for (size_t at = 0; at < nlabels; at += 2 * run) {
-            size_t middle = at + run < nlabels ? at + run : nlabels;
-            size_t end = at + 2 * run < nlabels ? at + 2 * run : nlabels;
-            size_t i = at, j = middle;
-            for (size_t k = at; k < end; k++) {
-                bool is_left = i < middle && (j == end || compare_labels(&(*labels)[i], &(*labels)[j]) <= 0);
-                room[k] = is_left ? (*labels)[i++] : (*labels)[j++];
-            }
-        }
-        label *sorted = room;
-        room = *labels;
-        *labels = sorted;
+static npyx_status check_labels(const context *c, npyx_span *labels, size_t nlabels, size_t off) {
+    NPYX_TRY(npyx_sort(c->arena->host, labels, nlabels, sizeof *labels, compare_labels, NULL, c->error));
+    for (size_t i = 1; i < nlabels; i++) {
+        if (compare_labels(&labels[i - 1], &labels[i], NULL) == 0)
+            return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)off, "two fields have the name or title `%.*s`",
+                             NPYX_SHOWN(labels[i].text, labels[i].nbytes, 60));
     }
+    return NPYX_OK;
 }
 
 /* NumPy keeps names and titles in one dictionary: none may stand twice. Sorted and not hashed, so that no
  * choice of names makes it slow. */
 static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
-    size_t capacity = (size_t)dtype->nfields * 2;
-    label *block = npyx_alloc(c->arena->host, 2 * capacity * sizeof *block);
-    if (block == NULL)
+    npyx_span *labels = npyx_alloc(c->arena->host, (size_t)dtype->nfields * 2 * sizeof *labels);
+    if (labels == NULL)
         return npyx_fail_nomem(c->error);
-    label *labels = block;
     size_t nlabels = 0;
     for (int i = 0; i < dtype->nfields; i++) {
         const npyx_field *field = &dtype->fields[i];
         if (field->is_padding)
             continue;
-        labels[nlabels++] = (label){field->name, field->name_nbytes};
+        labels[nlabels++] = (npyx_span){field->name, field->name_nbytes};
         if (field->title != NULL)
-            labels[nlabels++] = (label){field->title, field->title_nbytes};
+            labels[nlabels++] = (npyx_span){field->title, field->title_nbytes};
     }
-    sort_labels(&labels, block + capacity, nlabels);
-    npyx_status status = NPYX_OK;
-    for (size_t i = 1; i < nlabels && status == NPYX_OK; i++) {
-        if (compare_labels(&labels[i - 1], &labels[i]) == 0)
-            status = npyx_fail(
-                c->error, NPYX_CORRUPT, (int64_t)literal->off, "two fields have the name or title `%.*s`",
-                (int)(labels[i].nbytes < DESCR_SHOWN_NBYTES ? labels[i].nbytes : DESCR_SHOWN_NBYTES),
-                labels[i].text);
-    }
-    npyx_free(c->arena->host, block);
+    npyx_status status = check_labels(c, labels, nlabels, literal->off);
+    npyx_free(c->arena->host, labels);
     return status;
 }
 
@@ -440,10 +285,8 @@ static npyx_status parse_struct(const context *c, const npyx_literal *literal, n
     dtype->fields = fields;
     npyx_field *field = fields;
     for (const npyx_literal *item = literal->first; item != NULL; item = item->next, field++) {
-        *field = (npyx_field){.off = dtype->itemsize};
-        npyx_status status = parse_field(c, item, field);
-        if (status != NPYX_OK)
-            return status;
+        *field = (npyx_field){.off = dtype->itemsize, .nelem = 1};
+        NPYX_TRY(parse_field(c, item, field));
         dtype->itemsize += field->dtype->itemsize * field->nelem;
         if (dtype->itemsize > NPYX_MAX_ITEMSIZE)
             return fail_literal(c, item, "an item passes 2147483647 bytes");
@@ -452,12 +295,13 @@ static npyx_status parse_struct(const context *c, const npyx_literal *literal, n
     return check_names(c, dtype, literal);
 }
 
-static npyx_status parse_format(const context *c, const npyx_literal *literal, shaped_dtype *shaped) {
+/* Gives a field its dtype and its subarray's shape. */
+static npyx_status parse_format(const context *c, const npyx_literal *literal, npyx_field *shaped) {
     if (literal->kind == NPYX_LITERAL_TUPLE) {
         if (literal->nitems != 2)
             return fail_literal(c, literal, "a format in parentheses is not a pair of type and shape");
-        npyx_status status = parse_format(c, literal->first, shaped);
-        return status == NPYX_OK ? add_shape(c, literal->first->next, shaped) : status;
+        NPYX_TRY(parse_format(c, literal->first, shaped));
+        return add_shape(c, literal->first->next, shaped);
     }
     npyx_dtype *dtype = npyx_arena_alloc(c->arena, sizeof *dtype);
     if (dtype == NULL)
@@ -475,46 +319,54 @@ static npyx_status parse_format(const context *c, const npyx_literal *literal, s
 npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *literal, const npyx_dtype **dtype,
                                     npyx_error *error) {
     context c = {.arena = arena, .error = error};
-    shaped_dtype shaped = {.nelem = 1};
-    npyx_status status = parse_format(&c, literal, &shaped);
-    if (status == NPYX_OK && shaped.ndim > 0)
-        status = fail_literal(&c, literal, "the dtype of an array is a subarray");
+    npyx_field shaped = {.nelem = 1};
+    NPYX_TRY(parse_format(&c, literal, &shaped));
+    if (shaped.ndim > 0)
+        return fail_literal(&c, literal, "the dtype of an array is a subarray");
     *dtype = shaped.dtype;
-    return status;
+    return NPYX_OK;
+}
+
+static npyx_status parse_spelling(npyx_arena *arena, const char *text, size_t nbytes,
+                                  const npyx_literal **literal, const npyx_dtype **dtype, npyx_error *error) {
+    if (nbytes > 0 && strchr("[('\"", text[0]) != NULL) {
+        NPYX_TRY(npyx_literal_parse(arena, text, nbytes, false, literal, error));
+    } else {
+        npyx_literal *bare = npyx_arena_alloc(arena, sizeof *bare);
+        if (bare == NULL)
+            return npyx_fail_nomem(error);
+        *bare = (npyx_literal){.kind = NPYX_LITERAL_TEXT, .text = text, .text_nbytes = nbytes};
+        *literal = bare;
+    }
+    return npyx_dtype_from_literal(arena, *literal, dtype, error);
+}
+
+npyx_status npyx_dtype_from_spelling(npyx_arena *arena, const char *text, size_t nbytes,
+                                     const npyx_literal **literal, const npyx_dtype **dtype,
+                                     npyx_error *error) {
+    npyx_status status = parse_spelling(arena, text, nbytes, literal, dtype, error);
+    if (status != NPYX_CORRUPT)
+        return status;
+    if (error != NULL)
+        error->status = NPYX_INVALID; /* the fault is the user's, not a file's */
+    return NPYX_INVALID;
 }
 
 npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nbytes, const npyx_dtype **dtype,
                                  npyx_error *error) {
-    npyx_status status;
-    if (nbytes > 0 && strchr("[('\"", text[0]) != NULL) {
-        const npyx_literal *literal = NULL;
-        status = npyx_literal_parse(arena, text, nbytes, false, &literal, error);
-        if (status == NPYX_OK)
-            status = npyx_dtype_from_literal(arena, literal, dtype, error);
-    } else {
-        npyx_dtype *made = npyx_arena_alloc(arena, sizeof *made);
-        if (made == NULL)
-            return npyx_fail_nomem(error);
-        context c = {.arena = arena, .error = error};
-        status = dtype_from_code(&c, text, nbytes, made);
-        *dtype = made;
-    }
-    if (status == NPYX_CORRUPT) { /* the fault is the user's, not a file's */
-        status = NPYX_INVALID;
-        if (error != NULL) {
-            error->status = status;
-            error->off = -1;
-        }
-    }
+    const npyx_literal *literal;
+    npyx_status status = npyx_dtype_from_spelling(arena, text, nbytes, &literal, dtype, error);
+    if (status == NPYX_INVALID && error != NULL)
+        error->off = -1;
     return status;
 }
 
 npyx_status npyx_dtype_for_writing(npyx_arena *arena, const char *text, size_t nbytes,
                                    const npyx_dtype **dtype, npyx_error *error) {
-    npyx_status status = npyx_dtype_from_text(arena, text, nbytes, dtype, error);
-    if (status == NPYX_OK && (*dtype)->has_objects)
+    NPYX_TRY(npyx_dtype_from_text(arena, text, nbytes, dtype, error));
+    if ((*dtype)->has_objects)
         return npyx_fail(error, NPYX_UNSUPPORTED, -1,
                          "dtype %.*s holds Python objects, which are a pickle and are never written",
-                         (int)(nbytes < 80 ? nbytes : 80), text);
-    return status;
+                         NPYX_SHOWN(text, nbytes, 80));
+    return NPYX_OK;
 }

@@ -4,14 +4,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
+#include "text/span.h"
 
 /* The longest piece of a text or of a dtype that a message repeats. */
 enum { EXPECT_SHOWN_NBYTES = 150 };
-
-typedef struct expect_span {
-    const char *text;
-    size_t nbytes;
-} expect_span;
 
 typedef enum relation { ANY, EXPECT_EQUAL, AT_LEAST, AT_MOST, MORE, LESS } relation;
 
@@ -34,53 +31,27 @@ typedef struct expectation {
     dimension dims[NPYX_MAX_NDIM];
 } expectation;
 
-/* Cut between characters, not inside of one. */
-static size_t expect_shown_nbytes(const char *text, size_t nbytes) {
-    if (nbytes <= EXPECT_SHOWN_NBYTES)
-        return nbytes;
-    nbytes = EXPECT_SHOWN_NBYTES;
-    while (nbytes > 0 && ((unsigned char)text[nbytes] & 0xc0) == 0x80)
-        nbytes--;
-    return nbytes;
-}
-
-static npyx_status expect_fail_at(const expectation *e, expect_span at, const char *what) {
+static npyx_status expect_fail_at(const expectation *e, npyx_span at, const char *what) {
     return npyx_fail(e->error, NPYX_INVALID, at.text - e->text, "`%.*s` %s",
-                     (int)expect_shown_nbytes(at.text, at.nbytes), at.text, what);
+                     NPYX_SHOWN(at.text, at.nbytes, EXPECT_SHOWN_NBYTES), what);
 }
 
-static bool expect_is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-static bool expect_is_blank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool is_quote(char c) {
+static bool is_quote(int c) {
     return c == '\'' || c == '"';
-}
-
-static expect_span expect_trim(expect_span s) {
-    while (s.nbytes > 0 && expect_is_blank(s.text[0]))
-        s = (expect_span){s.text + 1, s.nbytes - 1};
-    while (s.nbytes > 0 && expect_is_blank(s.text[s.nbytes - 1]))
-        s.nbytes--;
-    return s;
 }
 
 /* Whether a text begins with a literal, as a structured dtype in brackets is. A bracket around anything but
  * strings and further brackets is a shape. */
-static bool is_literal(expect_span s) {
-    if (s.nbytes > 0 && s.text[0] == '[') {
-        s = expect_trim((expect_span){s.text + 1, s.nbytes - 1});
-        return s.nbytes > 0 && (is_quote(s.text[0]) || s.text[0] == '(' || s.text[0] == '[');
-    }
-    return s.nbytes > 0 && (is_quote(s.text[0]) || s.text[0] == '(');
+static bool is_literal(npyx_span s) {
+    int c = npyx_span_peek(s, 0);
+    if (c != '[')
+        return is_quote(c) || c == '(';
+    c = npyx_span_peek(npyx_span_trim(npyx_span_behind(s, 1)), 0);
+    return is_quote(c) || c == '(' || c == '[';
 }
 
 /* The length of the literal that a text begins with; all of the text when it does not end. */
-static size_t literal_nbytes(expect_span s) {
+static size_t literal_nbytes(npyx_span s) {
     size_t depth = 0;
     char quote = '\0';
     for (size_t i = 0; i < s.nbytes; i++) {
@@ -103,51 +74,31 @@ static size_t literal_nbytes(expect_span s) {
     return s.nbytes;
 }
 
-/* Reads a dtype, a literal or the bare inside of a string, into e. The offset of an error counts from s. */
-static npyx_status expect_parse_dtype(expectation *e, expect_span s) {
-    npyx_status status = NPYX_OK;
-    if (is_literal(s)) {
-        status = npyx_literal_parse(e->arena, s.text, s.nbytes, false, &e->literal, e->error);
-    } else {
-        npyx_literal *bare = npyx_arena_alloc(e->arena, sizeof *bare);
-        if (bare == NULL)
-            return npyx_fail_nomem(e->error);
-        *bare = (npyx_literal){.kind = NPYX_LITERAL_TEXT, .text = s.text, .text_nbytes = s.nbytes};
-        e->literal = bare;
-    }
-    if (status == NPYX_OK)
-        status = npyx_dtype_from_literal(e->arena, e->literal, &e->dtype, e->error);
-    if (status != NPYX_CORRUPT)
-        return status;
-    if (e->error != NULL) { /* the fault is the user's, not a file's */
-        e->error->status = NPYX_INVALID;
-        if (e->error->off >= 0)
-            e->error->off += s.text - e->text;
-    }
-    return NPYX_INVALID;
+/* Reads a dtype, a literal or the bare inside of a string, into e. */
+static npyx_status expect_parse_dtype(expectation *e, npyx_span s) {
+    npyx_status status =
+        npyx_dtype_from_spelling(e->arena, s.text, s.nbytes, &e->literal, &e->dtype, e->error);
+    if (status == NPYX_INVALID && e->error != NULL && e->error->off >= 0)
+        e->error->off += s.text - e->text;
+    return status;
 }
 
 /* Whether a bare spelling, up to its bracket, is of a date, which can have a unit in that bracket. */
-static bool is_date(expect_span name) {
-    static const char *const dates[] = {"M8", "m8", "M", "m", "datetime64", "timedelta64"};
+static bool is_date(npyx_span name) {
     if (name.nbytes > 0 && strchr("<>=|", name.text[0]) != NULL)
-        name = (expect_span){name.text + 1, name.nbytes - 1};
-    for (size_t i = 0; i < sizeof dates / sizeof dates[0]; i++) {
-        if (name.nbytes == strlen(dates[i]) && memcmp(name.text, dates[i], name.nbytes) == 0)
-            return true;
-    }
-    return false;
+        name = npyx_span_behind(name, 1);
+    return npyx_span_is_among(name, "M8 m8 M m datetime64 timedelta64");
 }
 
 /* The length of the dtype that a text begins with, 0 when it is a shape alone. */
-static size_t dtype_nbytes(expect_span s) {
+static size_t dtype_nbytes(npyx_span s) {
     if (is_literal(s))
         return literal_nbytes(s);
     const char *opening = memchr(s.text, '[', s.nbytes);
     if (opening == NULL)
         return s.nbytes;
     size_t nbytes = (size_t)(opening - s.text);
-    if (!is_date((expect_span){s.text, nbytes}))
+    if (!is_date((npyx_span){s.text, nbytes}))
         return nbytes;
     bool has_letter =
         false; /* as every unit has and no dimension: M8[ns] is a dtype, M8[3] one with a shape */
@@ -161,9 +112,9 @@ static size_t dtype_nbytes(expect_span s) {
 }
 
 /* Reads a number, which may be too large for an int64_t; false when the span holds anything else. */
-static bool expect_parse_number(expect_span s, dimension *made) {
+static bool expect_parse_number(npyx_span s, dimension *made) {
     for (size_t i = 0; i < s.nbytes; i++) {
-        if (!expect_is_digit(s.text[i]))
+        if (!npyx_is_digit(s.text[i]))
             return false;
         if (!npyx_multiply_i64(made->number, 10, &made->number) ||
             !npyx_add_i64(made->number, s.text[i] - '0', &made->number))
@@ -172,12 +123,12 @@ static bool expect_parse_number(expect_span s, dimension *made) {
     return s.nbytes > 0;
 }
 
-static npyx_status parse_dimension(expectation *e, expect_span s) {
+static npyx_status parse_dimension(expectation *e, npyx_span s) {
     static const struct {
         const char *sign;
         relation relation;
     } signs[] = {{">=", AT_LEAST}, {"<=", AT_MOST}, {">", MORE}, {"<", LESS}, {"", EXPECT_EQUAL}};
-    if (s.nbytes == 3 && memcmp(s.text, "...", 3) == 0) {
+    if (npyx_span_is(s, "...")) {
         if (e->rest >= 0)
             return expect_fail_at(e, s, "stands twice in a shape");
         e->rest = e->ndim;
@@ -187,50 +138,41 @@ static npyx_status parse_dimension(expectation *e, expect_span s) {
         return expect_fail_at(e, s, "is one dimension more than the 64 that an array has at most");
     dimension *made = &e->dims[e->ndim++];
     *made = (dimension){.relation = ANY};
-    if (s.nbytes == 1 && s.text[0] == '*')
+    if (npyx_span_is(s, "*"))
         return NPYX_OK;
     size_t i = 0;
-    size_t nbytes;
-    while ((nbytes = strlen(signs[i].sign)) > s.nbytes || memcmp(signs[i].sign, s.text, nbytes) != 0)
+    while (!npyx_span_begins(s, signs[i].sign))
         i++; /* the last is empty and always there */
     made->relation = signs[i].relation;
-    if (expect_parse_number(expect_trim((expect_span){s.text + nbytes, s.nbytes - nbytes}), made))
+    if (expect_parse_number(npyx_span_trim(npyx_span_behind(s, strlen(signs[i].sign))), made))
         return NPYX_OK;
     return expect_fail_at(e, s, "is no dimension (a number, *, >=, <=, > or < with a number, and ... are)");
 }
 
 /* Reads `[*, 128]`. */
-static npyx_status expect_parse_shape(expectation *e, expect_span s) {
+static npyx_status expect_parse_shape(expectation *e, npyx_span s) {
     if (s.nbytes < 2 || s.text[0] != '[' || s.text[s.nbytes - 1] != ']')
         return expect_fail_at(e, s, "is no shape (dimensions in brackets are)");
     e->has_shape = true;
-    expect_span rest = expect_trim((expect_span){s.text + 1, s.nbytes - 2});
+    npyx_span rest = npyx_span_trim((npyx_span){s.text + 1, s.nbytes - 2});
     while (rest.nbytes > 0) {
-        const char *comma = memchr(rest.text, ',', rest.nbytes);
-        size_t nbytes = comma == NULL ? rest.nbytes : (size_t)(comma - rest.text);
-        expect_span item = expect_trim((expect_span){rest.text, nbytes});
+        npyx_span item = npyx_span_cut(&rest, ',');
+        rest = npyx_span_trim(rest);
         if (item.nbytes == 0)
             return expect_fail_at(e, s, "has a comma without a dimension before it");
-        npyx_status status = parse_dimension(e, item);
-        if (status != NPYX_OK)
-            return status;
-        nbytes += comma != NULL;
-        rest = expect_trim((expect_span){rest.text + nbytes, rest.nbytes - nbytes});
+        NPYX_TRY(parse_dimension(e, item));
     }
     return NPYX_OK;
 }
 
-static npyx_status parse(expectation *e, expect_span s) {
+static npyx_status parse(expectation *e, npyx_span s) {
     if (s.nbytes == 0)
         return npyx_fail(e->error, NPYX_INVALID, 0,
                          "nothing is expected (a dtype, a shape in brackets, or one behind the other are)");
     size_t nbytes = dtype_nbytes(s);
-    if (nbytes > 0) {
-        npyx_status status = expect_parse_dtype(e, expect_trim((expect_span){s.text, nbytes}));
-        if (status != NPYX_OK)
-            return status;
-    }
-    expect_span shape = expect_trim((expect_span){s.text + nbytes, s.nbytes - nbytes});
+    if (nbytes > 0)
+        NPYX_TRY(expect_parse_dtype(e, npyx_span_trim((npyx_span){s.text, nbytes})));
+    npyx_span shape = npyx_span_trim(npyx_span_behind(s, nbytes));
     return shape.nbytes > 0 ? expect_parse_shape(e, shape) : NPYX_OK;
 }
 
@@ -241,7 +183,7 @@ static bool gives_order(const npyx_literal *code) {
 
 /* Whether an item is what a string such as `<f4` names. */
 static bool matches_code(const npyx_literal *code, const npyx_dtype *wanted, const npyx_dtype *found) {
-    bool is_sized = wanted->itemsize > 0 || expect_is_digit(code->text[code->text_nbytes - 1]);
+    bool is_sized = wanted->itemsize > 0 || npyx_is_digit(code->text[code->text_nbytes - 1]);
     if (wanted->type == NPYX_VOID && !is_sized) /* in NumPy structured dtypes are void ones */
         return found->type == NPYX_VOID || found->type == NPYX_STRUCT;
     if (wanted->type != found->type ||
@@ -259,11 +201,6 @@ static bool matches_code(const npyx_literal *code, const npyx_dtype *wanted, con
     }
 }
 
-static bool expect_has_same_shape(const npyx_field *a, const npyx_field *b) {
-    return a->ndim == b->ndim &&
-           (a->ndim == 0 || memcmp(a->shape, b->shape, sizeof a->shape[0] * (size_t)a->ndim) == 0);
-}
-
 /* Whether an item is what a literal, already read as wanted, asks for; the two are gone through side by side,
  * because only the literal tells what was left open. As deep as literals nest, which is bounded. */
 static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const npyx_dtype *found) {
@@ -276,9 +213,8 @@ static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const
     const npyx_literal *item = literal->first;
     for (int i = 0; i < wanted->nfields; i++, item = item->next) {
         const npyx_field *a = &wanted->fields[i], *b = &found->fields[i];
-        if (a->name_nbytes != b->name_nbytes || memcmp(a->name, b->name, a->name_nbytes) != 0)
-            return false;
-        if (!expect_has_same_shape(a, b) || !matches(item->first->next, a->dtype, b->dtype))
+        if (!npyx_is_same(a->name, a->name_nbytes, b->name, b->name_nbytes) ||
+            !npyx_field_has_same_shape(a, b) || !matches(item->first->next, a->dtype, b->dtype))
             return false;
     }
     return true;
@@ -308,7 +244,7 @@ static bool matches_shape(const expectation *e, int ndim, const int64_t *shape) 
     return true;
 }
 
-static npyx_status fail_mismatch(const expectation *e, expect_span wanted, const npyx_dtype *dtype, int ndim,
+static npyx_status fail_mismatch(const expectation *e, npyx_span wanted, const npyx_dtype *dtype, int ndim,
                                  const int64_t *shape) {
     npyx_buffer found = {.host = e->arena->host};
     /* a name says neither byte order nor fields: where those count, the code is shown */
@@ -318,7 +254,7 @@ static npyx_status fail_mismatch(const expectation *e, expect_span wanted, const
     else
         npyx_dtype_append_name(dtype, &found);
     if (found.nbytes > EXPECT_SHOWN_NBYTES) {
-        found.nbytes = expect_shown_nbytes(found.bytes, found.nbytes);
+        found.nbytes = (size_t)npyx_shown_nbytes(found.bytes, found.nbytes, EXPECT_SHOWN_NBYTES);
         npyx_buffer_append_text(&found, "...");
     }
     npyx_buffer_append_char(&found, '[');
@@ -334,7 +270,7 @@ static npyx_status fail_mismatch(const expectation *e, expect_span wanted, const
     npyx_status status = npyx_buffer_check(&found, e->error);
     if (status == NPYX_OK)
         status = npyx_fail(e->error, NPYX_INVALID, -1, "expected %.*s%s, found %.*s",
-                           (int)expect_shown_nbytes(wanted.text, wanted.nbytes), wanted.text,
+                           NPYX_SHOWN(wanted.text, wanted.nbytes, EXPECT_SHOWN_NBYTES),
                            wanted.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "", (int)found.nbytes, found.bytes);
     npyx_buffer_clear(&found);
     return status;
@@ -344,7 +280,7 @@ npyx_status npyx_expect_check(npyx_host *host, const char *text, size_t nbytes, 
                               int ndim, const int64_t *shape, npyx_error *error) {
     npyx_arena arena = {.host = host};
     expectation e = {.arena = &arena, .text = text, .error = error, .rest = -1};
-    expect_span whole = expect_trim((expect_span){text, nbytes});
+    npyx_span whole = npyx_span_trim((npyx_span){text, nbytes});
     npyx_status status = parse(&e, whole);
     bool is_met = status == NPYX_OK && matches_shape(&e, ndim, shape) &&
                   (e.dtype == NULL || matches(e.literal, e.dtype, dtype));

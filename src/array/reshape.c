@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 static npyx_status fail_integers(const char *what, const char *text, size_t nbytes, npyx_error *error) {
     return npyx_fail(error, NPYX_INVALID, -1, "%s '%.*s' is to be a list of integers, as '[2, 3]'", what,
-                     (int)(nbytes < 60 ? nbytes : 60), text);
+                     NPYX_SHOWN(text, nbytes, 60));
 }
 
 static npyx_status take_integers(const npyx_literal *literal, const char *what, const char *text,
@@ -42,26 +43,19 @@ npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *t
     return status;
 }
 
-/* `(2, 3)`, cut where it does not fit. */
-static void write_shape(const int64_t *shape, int ndim, char *text, size_t capacity_nbytes) {
-    npyx_buffer buffer = {
-        .bytes = text, .capacity_nbytes = capacity_nbytes - 1, .limit_nbytes = capacity_nbytes - 1};
-    npyx_buffer_append_char(&buffer, '(');
-    for (int axis = 0; axis < ndim; axis++)
-        npyx_buffer_printf(&buffer, axis == 0 ? "%" PRId64 : ", %" PRId64, shape[axis]);
-    npyx_buffer_append_text(&buffer, ndim == 1 ? ",)" : ")");
-    text[buffer.nbytes] = '\0';
-}
-
 static npyx_status fail_shape(const int64_t *shape, int ndim, int64_t nelem, int64_t product, bool has_open,
                               npyx_error *error) {
     char text[160];
-    write_shape(shape, ndim, text, sizeof text);
+    npyx_buffer buffer = npyx_buffer_over(text, sizeof text);
+    npyx_buffer_append_integers(&buffer, shape, ndim);
+    npyx_buffer_text(&buffer);
+    const char *comma = ndim == 1 ? "," : "";
     if (product < 0)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "shape %s has more than 2^63 - 1 items, and there are %" PRId64, text, nelem);
-    return npyx_fail(error, NPYX_INVALID, -1, "shape %s has %s%" PRId64 " item%s, and there %s %" PRId64,
-                     text, has_open ? "a multiple of " : "", product, product == 1 ? "" : "s",
+                         "shape (%s%s) has more than 2^63 - 1 items, and there are %" PRId64, text, comma,
+                         nelem);
+    return npyx_fail(error, NPYX_INVALID, -1, "shape (%s%s) has %s%" PRId64 " item%s, and there %s %" PRId64,
+                     text, comma, has_open ? "a multiple of " : "", product, product == 1 ? "" : "s",
                      nelem == 1 ? "is" : "are", nelem);
 }
 
@@ -97,13 +91,8 @@ npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_err
 
 void npyx_view_permute(npyx_view *view, const int *axes) {
     const npyx_view before = *view;
-    for (int axis = 0; axis < view->ndim; axis++) {
-        view->shape[axis] = before.shape[axes[axis]];
-        view->strides[axis] = before.strides[axes[axis]];
-        view->file_axis[axis] = before.file_axis[axes[axis]];
-        view->first[axis] = before.first[axes[axis]];
-        view->step[axis] = before.step[axes[axis]];
-    }
+    for (int axis = 0; axis < view->ndim; axis++)
+        npyx_view_copy_axis(view, axis, &before, axes[axis]);
 }
 
 void npyx_view_reverse(npyx_view *view) {

@@ -4,18 +4,15 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
+#include "text/span.h"
 
 /* The longest piece of the text that a message repeats. */
 enum { SLICE_SHOWN_NBYTES = 60 };
 
-typedef struct slice_span {
-    const char *text;
-    size_t nbytes;
-} slice_span;
-
 typedef struct slice_parser {
     const char *text; /* all of it; offsets in errors count from here */
-    slice_span rest;  /* what is yet to be read */
+    npyx_span rest;   /* what is yet to be read */
     npyx_error *error;
 } slice_parser;
 
@@ -24,7 +21,7 @@ typedef enum subscript_kind { INTEGER, RANGE, ELLIPSIS, NEW_AXIS } subscript_kin
 /* What stands between two commas. */
 typedef struct subscript {
     subscript_kind kind;
-    slice_span span;
+    npyx_span span;
     int64_t integer;
     bool has_start, has_stop;
     int64_t start, stop, step; /* as Python clamps them: never beyond INT64_MAX either way */
@@ -38,62 +35,31 @@ typedef struct builder {
     bool overflows;
 } builder;
 
-/* Cut between characters, not inside of one. */
-static int slice_shown_nbytes(slice_span shown) {
-    size_t nbytes = shown.nbytes;
-    if (nbytes > SLICE_SHOWN_NBYTES) {
-        nbytes = SLICE_SHOWN_NBYTES;
-        while (nbytes > 0 && ((unsigned char)shown.text[nbytes] & 0xc0) == 0x80)
-            nbytes--;
-    }
-    return (int)nbytes;
-}
-
 /* `%s` of a message with the span between what stands before and behind it. */
-static npyx_status slice_fail_at(const slice_parser *p, slice_span at, const char *before,
+static npyx_status slice_fail_at(const slice_parser *p, npyx_span at, const char *before,
                                  const char *behind) {
-    return npyx_fail(p->error, NPYX_INVALID, at.text - p->text, "%s`%.*s`%s", before, slice_shown_nbytes(at),
-                     at.text, behind);
-}
-
-static bool slice_is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-static bool slice_is_blank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static slice_span slice_trim(slice_span s) {
-    while (s.nbytes > 0 && slice_is_blank(s.text[0]))
-        s = (slice_span){s.text + 1, s.nbytes - 1};
-    while (s.nbytes > 0 && slice_is_blank(s.text[s.nbytes - 1]))
-        s.nbytes--;
-    return s;
-}
-
-static bool is_word(slice_span s, const char *word) {
-    return s.nbytes == strlen(word) && memcmp(s.text, word, s.nbytes) == 0;
+    return npyx_fail(p->error, NPYX_INVALID, at.text - p->text, "%s`%.*s`%s", before,
+                     NPYX_SHOWN(at.text, at.nbytes, SLICE_SHOWN_NBYTES), behind);
 }
 
 /* What a pair of brackets encloses, when the whole is in it: `[1, 2]`, but not `[1], [2]`. */
-static slice_span strip_brackets(slice_span s, char opening, char closing) {
+static npyx_span strip_brackets(npyx_span s, char opening, char closing) {
     if (s.nbytes < 2 || s.text[0] != opening || memchr(s.text, closing, s.nbytes) != s.text + s.nbytes - 1)
         return s;
-    return slice_trim((slice_span){s.text + 1, s.nbytes - 2});
+    return npyx_span_trim((npyx_span){s.text + 1, s.nbytes - 2});
 }
 
 /* Reads Python's decimal integers, `-3` or `1_000`; one too large for an int64_t becomes its nearest. False
  * when the span holds anything else. */
-static bool parse_integer(slice_span s, int64_t *value) {
-    bool is_negative = s.nbytes > 0 && s.text[0] == '-';
-    if (is_negative || (s.nbytes > 0 && s.text[0] == '+'))
-        s = slice_trim((slice_span){s.text + 1, s.nbytes - 1});
+static bool parse_integer(npyx_span s, int64_t *value) {
+    bool is_negative = npyx_span_peek(s, 0) == '-';
+    if (is_negative || npyx_span_peek(s, 0) == '+')
+        s = npyx_span_trim(npyx_span_behind(s, 1));
     *value = 0;
     for (size_t i = 0; i < s.nbytes; i++) {
         if (s.text[i] == '_' && i > 0 && s.text[i - 1] != '_' && i + 1 < s.nbytes)
             continue;
-        if (!slice_is_digit(s.text[i]))
+        if (!npyx_is_digit(s.text[i]))
             return false;
         int64_t digit = is_negative ? '0' - s.text[i] : s.text[i] - '0';
         if (!npyx_multiply_i64(*value, 10, value) || !npyx_add_i64(*value, digit, value))
@@ -106,17 +72,14 @@ static bool parse_integer(slice_span s, int64_t *value) {
 static npyx_status parse_range(const slice_parser *p, subscript *made) {
     int64_t values[3] = {0, 0, 1};
     bool given[3] = {false, false, false};
-    slice_span rest = made->span;
+    npyx_span rest = made->span;
     for (int part = 0; rest.text != NULL; part++) {
         if (part == 3)
             return slice_fail_at(p, made->span, "slice ", " has more than two colons");
-        const char *colon = memchr(rest.text, ':', rest.nbytes);
-        size_t nbytes = colon == NULL ? rest.nbytes : (size_t)(colon - rest.text);
-        slice_span bound = slice_trim((slice_span){rest.text, nbytes});
-        given[part] = bound.nbytes > 0 && !is_word(bound, "None");
+        npyx_span bound = npyx_span_cut(&rest, ':');
+        given[part] = bound.nbytes > 0 && !npyx_span_is(bound, "None");
         if (given[part] && !parse_integer(bound, &values[part]))
             return slice_fail_at(p, bound, "", " is no integer, as the parts of a slice are");
-        rest = colon == NULL ? (slice_span){NULL, 0} : (slice_span){colon + 1, rest.nbytes - nbytes - 1};
     }
     if (values[2] == 0)
         return slice_fail_at(p, made->span, "slice ", " has a step of 0");
@@ -130,41 +93,34 @@ static npyx_status parse_range(const slice_parser *p, subscript *made) {
 }
 
 /* For what is no index: says so, and that it is not read when NumPy takes it or seems to. */
-static npyx_status fail_subscript(const slice_parser *p, slice_span s) {
+static npyx_status fail_subscript(const slice_parser *p, npyx_span s) {
     size_t sign_nbytes = s.text[0] == '-' || s.text[0] == '+';
     bool is_number =
-        s.nbytes > sign_nbytes && (slice_is_digit(s.text[sign_nbytes]) || s.text[sign_nbytes] == '.');
-    if (is_number || s.text[0] == '[' || s.text[0] == '(' || is_word(s, "True") || is_word(s, "False"))
+        s.nbytes > sign_nbytes && (npyx_is_digit(s.text[sign_nbytes]) || s.text[sign_nbytes] == '.');
+    if (is_number || s.text[0] == '[' || s.text[0] == '(' || npyx_span_is_among(s, "True False"))
         return slice_fail_at(p, s, "",
                              " is no index: only basic indexing is read (integers, ranges, ... and None)");
     return slice_fail_at(p, s, "", " is no index (integers, ranges, ... and None are)");
 }
 
-static npyx_status parse_subscript(const slice_parser *p, slice_span s, subscript *made) {
-    static const char *const new_axis[] = {"None", "newaxis", "np.newaxis", "numpy.newaxis"};
+static npyx_status parse_subscript(const slice_parser *p, npyx_span s, subscript *made) {
     made->span = s;
-    for (size_t i = 0; i < sizeof new_axis / sizeof new_axis[0]; i++) {
-        if (is_word(s, new_axis[i])) {
-            made->kind = NEW_AXIS;
-            return NPYX_OK;
-        }
-    }
-    if (is_word(s, "...") || is_word(s, "Ellipsis")) {
+    if (npyx_span_is_among(s, "None newaxis np.newaxis numpy.newaxis"))
+        made->kind = NEW_AXIS;
+    else if (npyx_span_is_among(s, "... Ellipsis"))
         made->kind = ELLIPSIS;
-        return NPYX_OK;
-    }
-    if (parse_integer(s, &made->integer)) {
+    else if (parse_integer(s, &made->integer))
         made->kind = INTEGER;
-        return NPYX_OK;
-    }
-    if (s.text[0] != '[' && s.text[0] != '(' && memchr(s.text, ':', s.nbytes) != NULL)
+    else if (s.text[0] != '[' && s.text[0] != '(' && memchr(s.text, ':', s.nbytes) != NULL)
         return parse_range(p, made);
-    return fail_subscript(p, s);
+    else
+        return fail_subscript(p, s);
+    return NPYX_OK;
 }
 
 /* Reads up to a comma outside of brackets and over it; NPYX_DONE when nothing is left. */
 static npyx_status next_subscript(slice_parser *p, subscript *made) {
-    slice_span rest = slice_trim(p->rest);
+    npyx_span rest = npyx_span_trim(p->rest);
     size_t nbytes = 0, depth = 0;
     if (rest.nbytes == 0)
         return NPYX_DONE;
@@ -175,13 +131,13 @@ static npyx_status next_subscript(slice_parser *p, subscript *made) {
         else if ((c == ']' || c == ')') && depth > 0)
             depth--;
     }
-    slice_span item = slice_trim((slice_span){rest.text, nbytes});
+    npyx_span item = npyx_span_trim((npyx_span){rest.text, nbytes});
     if (depth > 0)
         return slice_fail_at(p, item, "a bracket is not closed in ", "");
     if (item.nbytes == 0)
         return npyx_fail(p->error, NPYX_INVALID, rest.text - p->text, "an index is missing before a comma");
     size_t used_nbytes = nbytes < rest.nbytes ? nbytes + 1 : nbytes;
-    p->rest = (slice_span){rest.text + used_nbytes, rest.nbytes - used_nbytes};
+    p->rest = npyx_span_behind(rest, used_nbytes);
     return parse_subscript(p, item, made);
 }
 
@@ -222,23 +178,8 @@ static void move_off(builder *b, int64_t count) {
 }
 
 static void keep_axes(builder *b, int naxes) {
-    for (; naxes > 0; naxes--, b->axis++) {
-        int to = b->to.ndim++;
-        b->to.shape[to] = b->from->shape[b->axis];
-        b->to.strides[to] = b->from->strides[b->axis];
-        b->to.file_axis[to] = b->from->file_axis[b->axis];
-        b->to.first[to] = b->from->first[b->axis];
-        b->to.step[to] = b->from->step[b->axis];
-    }
-}
-
-static void make_axis(builder *b) {
-    int to = b->to.ndim++;
-    b->to.shape[to] = 1;
-    b->to.strides[to] = 0;
-    b->to.file_axis[to] = -1;
-    b->to.first[to] = 0;
-    b->to.step[to] = 1;
+    for (; naxes > 0; naxes--)
+        npyx_view_copy_axis(&b->to, b->to.ndim++, b->from, b->axis++);
 }
 
 static npyx_status take_integer(builder *b, const slice_parser *p, const subscript *taken) {
@@ -247,7 +188,8 @@ static npyx_status take_integer(builder *b, const slice_parser *p, const subscri
     if (at < 0 || at >= length)
         return npyx_fail(p->error, NPYX_INVALID, taken->span.text - p->text,
                          "index %.*s is out of range for axis %d of length %" PRId64,
-                         slice_shown_nbytes(taken->span), taken->span.text, b->axis, length);
+                         NPYX_SHOWN(taken->span.text, taken->span.nbytes, SLICE_SHOWN_NBYTES), b->axis,
+                         length);
     move_off(b, at);
     int file_axis = b->from->file_axis[b->axis];
     if (file_axis >= 0)
@@ -296,14 +238,10 @@ static npyx_status build(builder *b, slice_parser p, int nnamed) {
     npyx_status status;
     while ((status = next_subscript(&p, &taken)) == NPYX_OK) {
         switch (taken.kind) {
-        case INTEGER:
-            status = take_integer(b, &p, &taken);
-            if (status != NPYX_OK)
-                return status;
-            break;
+        case INTEGER: NPYX_TRY(take_integer(b, &p, &taken)); break;
         case RANGE: take_range(b, &taken); break;
         case ELLIPSIS: keep_axes(b, b->from->ndim - nnamed); break;
-        case NEW_AXIS: make_axis(b); break;
+        case NEW_AXIS: npyx_view_set_axis(&b->to, b->to.ndim++, 1, 0, -1); break;
         }
     }
     if (status != NPYX_DONE)
@@ -321,16 +259,13 @@ static npyx_status build(builder *b, slice_parser p, int nnamed) {
 }
 
 npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, npyx_error *error) {
-    slice_parser p = {.text = text, .rest = slice_trim((slice_span){text, nbytes}), .error = error};
+    slice_parser p = {.text = text, .rest = npyx_span_trim((npyx_span){text, nbytes}), .error = error};
     p.rest = strip_brackets(strip_brackets(p.rest, '[', ']'), '(', ')');
     int nnamed = 0;
-    npyx_status status = survey(p, view, &nnamed);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(survey(p, view, &nnamed));
     builder b = {.from = view, .to = *view};
     b.to.ndim = 0;
-    status = build(&b, p, nnamed);
-    if (status == NPYX_OK)
-        *view = b.to;
-    return status;
+    NPYX_TRY(build(&b, p, nnamed));
+    *view = b.to;
+    return NPYX_OK;
 }

@@ -4,35 +4,18 @@
 #include <string.h>
 
 #include "base/name_list.h"
+#include "base/utf8.h"
 #include "text/literal.h"
 
-static bool is_named(const char *name, size_t name_nbytes, const char *text, size_t nbytes) {
-    return name != NULL && name_nbytes == nbytes && memcmp(name, text, nbytes) == 0;
-}
-
-static const npyx_field *subview_find_field(const npyx_dtype *dtype, const char *text, size_t nbytes) {
-    for (int i = 0; i < dtype->nfields; i++) {
-        const npyx_field *field = &dtype->fields[i];
-        if (!field->is_padding && (is_named(field->name, field->name_nbytes, text, nbytes) ||
-                                   is_named(field->title, field->title_nbytes, text, nbytes)))
-            return field;
-    }
-    return NULL;
-}
-
 static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t nbytes, npyx_error *error) {
-    int shown_nbytes = (int)(nbytes < 80 ? nbytes : 80);
     if (dtype->type != NPYX_STRUCT)
         return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s': the dtype is not structured",
-                         shown_nbytes, text);
+                         NPYX_SHOWN(text, nbytes, 80));
     npyx_name_list list = {0};
-    for (int i = 0; i < dtype->nfields; i++) {
-        const npyx_field *field = &dtype->fields[i];
-        if (!field->is_padding)
-            npyx_name_list_add(&list, field->name, field->name_nbytes);
-    }
-    return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s' (there are %s)", shown_nbytes, text,
-                     npyx_name_list_text(&list));
+    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields; i = npyx_dtype_next_field(dtype, i + 1))
+        npyx_name_list_add(&list, dtype->fields[i].name, dtype->fields[i].name_nbytes);
+    return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s' (there are %s)",
+                     NPYX_SHOWN(text, nbytes, 80), npyx_name_list_text(&list));
 }
 
 /* Adds the axes of a subarray behind the view's. */
@@ -42,22 +25,17 @@ static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error
                          NPYX_MAX_NDIM);
     int64_t stride = field->dtype->itemsize * field->nelem;
     for (int i = 0; i < field->ndim; i++) {
-        int axis = view->ndim++, file_axis = view->file_ndim++;
+        int file_axis = view->file_ndim++;
         stride = field->shape[i] == 0 ? 0 : stride / field->shape[i];
-        view->shape[axis] = view->file_shape[file_axis] = field->shape[i];
-        view->strides[axis] = stride;
-        view->file_axis[axis] = file_axis;
+        view->file_shape[file_axis] = field->shape[i];
         view->fixed[file_axis] = -1;
-        view->first[axis] = 0;
-        view->step[axis] = 1;
+        npyx_view_set_axis(view, view->ndim++, field->shape[i], stride, file_axis);
     }
     return NPYX_OK;
 }
 
 npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error) {
-    npyx_status status = add_axes(view, field, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(add_axes(view, field, error));
     view->off += field->off;
     view->dtype = field->dtype;
     return NPYX_OK;
@@ -96,10 +74,10 @@ static bool find_path(field_search *search, const npyx_dtype *dtype, const char 
         bool is_last = name_nbytes == nbytes;
         if (!is_last && text[name_nbytes] != '.')
             continue;
-        const npyx_field *field =
-            search->nlookups-- > 0 ? subview_find_field(dtype, text, name_nbytes) : NULL;
-        if (field == NULL)
+        int found = search->nlookups-- > 0 ? npyx_dtype_find_field(dtype, 0, text, name_nbytes, true) : -1;
+        if (found < 0)
             continue;
+        const npyx_field *field = &dtype->fields[found];
         has_some = true;
         search->path[search->depth++] = field;
         if (is_last || find_path(search, field->dtype, text + name_nbytes + 1, nbytes - name_nbytes - 1))
@@ -121,10 +99,9 @@ npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nby
         .nlookups = MOST_NLOOKUPS, .lacking = view->dtype, .lacking_text = text, .lacking_nbytes = nbytes};
     if (!find_path(&search, view->dtype, text, nbytes))
         return fail_field(search.lacking, search.lacking_text, search.lacking_nbytes, error);
-    npyx_status status = NPYX_OK;
-    for (int i = 0; i < search.depth && status == NPYX_OK; i++)
-        status = npyx_view_enter_field(view, search.path[i], error);
-    return status;
+    for (int i = 0; i < search.depth; i++)
+        NPYX_TRY(npyx_view_enter_field(view, search.path[i], error));
+    return NPYX_OK;
 }
 
 npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx_error *error) {

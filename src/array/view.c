@@ -1,6 +1,20 @@
 #include "view.h"
 
-#include <string.h>
+void npyx_view_set_axis(npyx_view *view, int axis, int64_t length, int64_t stride, int file_axis) {
+    view->shape[axis] = length;
+    view->strides[axis] = stride;
+    view->file_axis[axis] = file_axis;
+    view->first[axis] = 0;
+    view->step[axis] = 1;
+}
+
+void npyx_view_copy_axis(npyx_view *view, int axis, const npyx_view *from, int from_axis) {
+    view->shape[axis] = from->shape[from_axis];
+    view->strides[axis] = from->strides[from_axis];
+    view->file_axis[axis] = from->file_axis[from_axis];
+    view->first[axis] = from->first[from_axis];
+    view->step[axis] = from->step[from_axis];
+}
 
 void npyx_view_strides(const npyx_array *array, int64_t *strides) {
     /* Dimensions of 0 count as 1, as in NumPy: the products then fit, because npyx_array_measure saw them. */
@@ -17,15 +31,12 @@ void npyx_view_of_array(const npyx_array *array, npyx_view *view) {
     view->dtype = array->dtype;
     view->ndim = array->ndim;
     view->off = array->data_off;
-    memcpy(view->shape, array->shape, sizeof view->shape[0] * (size_t)array->ndim);
     npyx_view_strides(array, view->strides);
     view->file_ndim = array->ndim;
     for (int axis = 0; axis < array->ndim; axis++) {
         view->file_shape[axis] = array->shape[axis];
         view->fixed[axis] = -1;
-        view->file_axis[axis] = axis;
-        view->first[axis] = 0;
-        view->step[axis] = 1;
+        npyx_view_set_axis(view, axis, array->shape[axis], view->strides[axis], axis);
     }
 }
 

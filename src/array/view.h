@@ -24,6 +24,13 @@ typedef struct npyx_view {
     int64_t step[NPYX_MAX_NDIM];  /* by view axis: how far the file's index goes with the view's */
 } npyx_view;
 
+/* Makes an axis of the view one of length items that lie stride bytes apart, which is all of the file's axis.
+ */
+void npyx_view_set_axis(npyx_view *view, int axis, int64_t length, int64_t stride, int file_axis);
+
+/* Makes an axis of the view what another view's is. */
+void npyx_view_copy_axis(npyx_view *view, int axis, const npyx_view *from, int from_axis);
+
 /* The strides of a whole array in its own order, as ndarray.strides. strides has room for array->ndim. */
 void npyx_view_strides(const npyx_array *array, int64_t *strides);
 

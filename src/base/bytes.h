@@ -25,23 +25,21 @@
 #define NPYX_HOST_IS_BIG_ENDIAN 0
 #endif
 
-static inline uint16_t npyx_load_u16(const void *bytes, bool big_endian) {
-    uint16_t word;
-    memcpy(&word, bytes, sizeof word);
-    return big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap16(word);
-}
-
-static inline uint32_t npyx_load_u32(const void *bytes, bool big_endian) {
-    uint32_t word;
-    memcpy(&word, bytes, sizeof word);
-    return big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap32(word);
-}
-
-static inline uint64_t npyx_load_u64(const void *bytes, bool big_endian) {
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap64(word);
-}
+/* npyx_load_u16, npyx_store_u16, and the same of 32 and of 64 bits. */
+#define NPYX_LOAD_AND_STORE(nbits)                                                                           \
+    static inline uint##nbits##_t npyx_load_u##nbits(const void *bytes, bool big_endian) {                   \
+        uint##nbits##_t word;                                                                                \
+        memcpy(&word, bytes, sizeof word);                                                                   \
+        return big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap##nbits(word);                  \
+    }                                                                                                        \
+    static inline void npyx_store_u##nbits(void *bytes, uint##nbits##_t word, bool big_endian) {             \
+        word = big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap##nbits(word);                  \
+        memcpy(bytes, &word, sizeof word);                                                                   \
+    }
+NPYX_LOAD_AND_STORE(16)
+NPYX_LOAD_AND_STORE(32)
+NPYX_LOAD_AND_STORE(64)
+#undef NPYX_LOAD_AND_STORE
 
 static inline float npyx_load_f32(const void *bytes, bool big_endian) {
     uint32_t word = npyx_load_u32(bytes, big_endian);
@@ -57,21 +55,6 @@ static inline double npyx_load_f64(const void *bytes, bool big_endian) {
     return value;
 }
 
-static inline void npyx_store_u16(void *bytes, uint16_t word, bool big_endian) {
-    word = big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap16(word);
-    memcpy(bytes, &word, sizeof word);
-}
-
-static inline void npyx_store_u32(void *bytes, uint32_t word, bool big_endian) {
-    word = big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap32(word);
-    memcpy(bytes, &word, sizeof word);
-}
-
-static inline void npyx_store_u64(void *bytes, uint64_t word, bool big_endian) {
-    word = big_endian == NPYX_HOST_IS_BIG_ENDIAN ? word : __builtin_bswap64(word);
-    memcpy(bytes, &word, sizeof word);
-}
-
 static inline void npyx_store_f32(void *bytes, float value, bool big_endian) {
     uint32_t word;
     memcpy(&word, &value, sizeof word);
@@ -82,6 +65,11 @@ static inline void npyx_store_f64(void *bytes, double value, bool big_endian) {
     uint64_t word;
     memcpy(&word, &value, sizeof word);
     npyx_store_u64(bytes, word, big_endian);
+}
+
+/* Whether two pieces of memory hold the same; NULL is as good as any where there are no bytes. */
+static inline bool npyx_is_same(const void *a, size_t a_nbytes, const void *b, size_t b_nbytes) {
+    return a_nbytes == b_nbytes && (a_nbytes == 0 || memcmp(a, b, a_nbytes) == 0);
 }
 
 /* Each returns false, and leaves *result undefined, when the exact result does not fit in an int64_t. */

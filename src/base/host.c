@@ -1,5 +1,6 @@
 #include "host.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,10 +24,79 @@ void npyx_free(npyx_host *host, void *block) {
         host->resize(host->ctx, block, 0);
 }
 
+void *npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size_t item_nbytes) {
+    if (n < *capacity)
+        return items;
+    int64_t grown = *capacity == 0 ? 16 : *capacity * 2;
+    if (grown > INT64_MAX / 4 || (uint64_t)grown > SIZE_MAX / item_nbytes)
+        return NULL;
+    void *block = host->resize(host->ctx, items, (size_t)grown * item_nbytes);
+    if (block != NULL)
+        *capacity = grown;
+    return block;
+}
+
 npyx_status npyx_poll(npyx_host *host, npyx_error *error) {
     if (host->interrupted == NULL || !host->interrupted(host->ctx))
         return NPYX_OK;
     return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+}
+
+/* Where a merge sort is: comparisons may be slow, so it asks now and then whether to stop. */
+typedef struct sorting {
+    npyx_host *host;
+    size_t item_nbytes;
+    npyx_compare *compare;
+    const void *ctx;
+    size_t nsteps;
+} sorting;
+
+/* Merges two sorted runs that lie one behind the other, of nfirst and of n - nfirst items. */
+static npyx_status sort_merge(sorting *s, const uint8_t *runs, size_t nfirst, size_t n, uint8_t *out,
+                              npyx_error *error) {
+    const size_t nbytes = s->item_nbytes;
+    const uint8_t *left = runs, *middle = runs + nfirst * nbytes, *right = middle, *end = runs + n * nbytes;
+    for (; left < middle && right < end; out += nbytes) {
+        if (++s->nsteps % 64 == 0)
+            NPYX_TRY(npyx_poll(s->host, error));
+        const uint8_t **next = s->compare(left, right, s->ctx) <= 0 ? &left : &right;
+        memcpy(out, *next, nbytes);
+        *next += nbytes;
+    }
+    memcpy(out, left, (size_t)(middle - left));
+    memcpy(out + (middle - left), right, (size_t)(end - right));
+    return NPYX_OK;
+}
+
+/* Goes from the items to room and back; what is sorted ends up in the items. */
+static npyx_status sort_runs(sorting *s, uint8_t *items, uint8_t *room, size_t n, npyx_error *error) {
+    uint8_t *from = items, *to = room;
+    for (size_t run = 1; run < n; run *= 2) {
+        for (size_t i = 0; i < n; i += 2 * run) {
+            size_t nleft = n - i, off = i * s->item_nbytes;
+            NPYX_TRY(sort_merge(s, from + off, run < nleft ? run : nleft, 2 * run < nleft ? 2 * run : nleft,
+                                to + off, error));
+        }
+        uint8_t *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    if (from != items)
+        memcpy(items, from, n * s->item_nbytes);
+    return NPYX_OK;
+}
+
+npyx_status npyx_sort(npyx_host *host, void *items, size_t n, size_t item_nbytes, npyx_compare *compare,
+                      const void *ctx, npyx_error *error) {
+    sorting s = {.host = host, .item_nbytes = item_nbytes, .compare = compare, .ctx = ctx};
+    if (n < 2)
+        return NPYX_OK;
+    uint8_t *room = npyx_alloc(host, n * item_nbytes);
+    if (room == NULL)
+        return npyx_fail_nomem(error);
+    npyx_status status = sort_runs(&s, items, room, n, error);
+    npyx_free(host, room);
+    return status;
 }
 
 uint64_t npyx_hash_name(npyx_host *host, const char *name, size_t nbytes) {
@@ -126,6 +196,11 @@ void npyx_buffer_printf(npyx_buffer *buffer, const char *format, ...) {
     va_end(arguments);
     if (nbytes > 0)
         npyx_buffer_append(buffer, text, (size_t)nbytes < sizeof text ? (size_t)nbytes : sizeof text - 1);
+}
+
+void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, int n) {
+    for (int i = 0; i < n; i++)
+        npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ", %" PRId64, integers[i]);
 }
 
 void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes) {

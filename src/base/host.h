@@ -52,8 +52,22 @@ void *npyx_alloc(npyx_host *host, size_t nbytes);
 void *npyx_alloc_zeroed(npyx_host *host, size_t nbytes);
 void npyx_free(npyx_host *host, void *block);
 
+/* Room for one item more in an array of n items, of which there is room for *capacity: items as it is, or a
+ * longer copy of it in its place, whose *capacity is new. NULL when memory is out: items stays. items is NULL
+ * and *capacity 0 at first. */
+void *npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size_t item_nbytes);
+
 /* NPYX_INTERRUPTED when the host wants to stop. To be called once a block in every loop that can run long. */
 npyx_status npyx_poll(npyx_host *host, npyx_error *error);
+
+/* The order of two items: below 0, 0 or above it. */
+typedef int npyx_compare(const void *a, const void *b, const void *ctx);
+
+/* Sorts n items of item_nbytes each by merging: what is equal keeps its order, and no order of the items
+ * makes it slow. Takes as much memory as the items do. NPYX_NOMEM, and NPYX_INTERRUPTED, after which the
+ * items are undefined. */
+npyx_status npyx_sort(npyx_host *host, void *items, size_t n, size_t item_nbytes, npyx_compare *compare,
+                      const void *ctx, npyx_error *error);
 
 /* A name's hash under the host's key, for tables of names that come from files. */
 uint64_t npyx_hash_name(npyx_host *host, const char *name, size_t nbytes);
@@ -83,11 +97,24 @@ typedef struct npyx_buffer {
     npyx_status status;  /* NPYX_OK, NPYX_NOMEM or NPYX_TOOBIG */
 } npyx_buffer;
 
+/* Over memory of the caller's, which is not given back: for short texts, of which pieces that find no room
+ * are left out. The last of its bytes is kept for a NUL. */
+static inline npyx_buffer npyx_buffer_over(char *bytes, size_t nbytes) {
+    return (npyx_buffer){.bytes = bytes, .capacity_nbytes = nbytes - 1, .limit_nbytes = nbytes - 1};
+}
+/* What such a one holds, with a NUL behind it. */
+static inline const char *npyx_buffer_text(npyx_buffer *buffer) {
+    buffer->bytes[buffer->nbytes] = '\0';
+    return buffer->bytes;
+}
+
 /* Room for nbytes more behind the contents; false (and status set) when there is none. */
 bool npyx_buffer_grow(npyx_buffer *buffer, size_t nbytes);
 void npyx_buffer_append(npyx_buffer *buffer, const void *bytes, size_t nbytes);
 void npyx_buffer_append_text(npyx_buffer *buffer, const char *text);
 void npyx_buffer_printf(npyx_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Integers with `, ` between them, as a shape has them. */
+void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, int n);
 /* A JSON string literal, quotes included, of UTF-8 text; invalid bytes become U+FFFD. */
 void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes);
 /* Empties it, keeps its memory, forgets an error. */

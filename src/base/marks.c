@@ -1,18 +1,13 @@
 #include "marks.h"
 
 npyx_status npyx_marks_note(npyx_marks *marks, int64_t index, int64_t off, npyx_error *error) {
-    npyx_host *host = marks->host;
     if (index != marks->noffs * NPYX_MARKS_SPAN)
         return NPYX_OK;
-    if (marks->noffs == marks->capacity_noffs) {
-        int64_t capacity = marks->capacity_noffs * 2 + 16;
-        int64_t *offs = host->resize(host->ctx, marks->offs, (size_t)capacity * sizeof *offs);
-        if (offs == NULL)
-            return npyx_fail_nomem(error);
-        marks->offs = offs;
-        marks->capacity_noffs = capacity;
-    }
-    marks->offs[marks->noffs++] = off;
+    int64_t *offs = npyx_grow(marks->host, marks->offs, marks->noffs, &marks->capacity_noffs, sizeof *offs);
+    if (offs == NULL)
+        return npyx_fail_nomem(error);
+    marks->offs = offs;
+    offs[marks->noffs++] = off;
     return NPYX_OK;
 }
 

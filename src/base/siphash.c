@@ -60,11 +60,6 @@ uint64_t npyx_siphash(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *by
     return fold(&s);
 }
 
-static void siphash_store_u64(uint64_t word, uint8_t *bytes) {
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(word >> (8 * i));
-}
-
 void npyx_siphash_128(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *bytes, size_t nbytes,
                       uint8_t hash[NPYX_SIPHASH_NBYTES]) {
     siphash_state s = siphash_begin(key);
@@ -72,8 +67,8 @@ void npyx_siphash_128(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *by
     absorb_all(&s, bytes, nbytes);
     s.v2 ^= 0xee;
     run_rounds(&s, 4);
-    siphash_store_u64(fold(&s), hash);
+    npyx_store_u64(hash, fold(&s), false);
     s.v1 ^= 0xdd;
     run_rounds(&s, 4);
-    siphash_store_u64(fold(&s), hash + 8);
+    npyx_store_u64(hash + 8, fold(&s), false);
 }

@@ -51,28 +51,22 @@ uint32_t npyx_utf8_decode(const char *text, size_t nbytes) {
 }
 
 size_t npyx_utf8_encode(uint32_t code_point, char *out) {
-    if (code_point < 0x80) {
-        out[0] = (char)code_point;
-        return 1;
-    }
-    if (code_point < 0x800) {
-        out[0] = (char)(0xc0 | (code_point >> 6));
-        out[1] = (char)(0x80 | (code_point & 0x3f));
-        return 2;
-    }
-    if (code_point < 0x10000) {
-        if (code_point >= 0xd800 && code_point < 0xe000)
-            code_point = 0xfffd;
-        out[0] = (char)(0xe0 | (code_point >> 12));
-        out[1] = (char)(0x80 | ((code_point >> 6) & 0x3f));
-        out[2] = (char)(0x80 | (code_point & 0x3f));
-        return 3;
-    }
+    static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    if (code_point >= 0xd800 && code_point < 0xe000)
+        code_point = 0xfffd;
     if (code_point > 0x10ffff)
         return 0;
-    out[0] = (char)(0xf0 | (code_point >> 18));
-    out[1] = (char)(0x80 | ((code_point >> 12) & 0x3f));
-    out[2] = (char)(0x80 | ((code_point >> 6) & 0x3f));
-    out[3] = (char)(0x80 | (code_point & 0x3f));
-    return 4;
+    size_t nbytes = code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
+    for (size_t i = nbytes - 1; i > 0; i--, code_point >>= 6)
+        out[i] = (char)(0x80 | (code_point & 0x3f));
+    out[0] = (char)(leads[nbytes] | code_point);
+    return nbytes;
+}
+
+int npyx_shown_nbytes(const char *text, size_t nbytes, size_t most_nbytes) {
+    if (nbytes <= most_nbytes)
+        return (int)nbytes;
+    while (most_nbytes > 0 && ((unsigned char)text[most_nbytes] & 0xc0) == 0x80)
+        most_nbytes--;
+    return (int)most_nbytes;
 }

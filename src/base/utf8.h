@@ -1,4 +1,7 @@
-/* UTF-8, as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/*
+ * UTF-8, as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF; and what the Unicode
+ * character database says of characters.
+ */
 #ifndef NPYX_UTF8_H
 #define NPYX_UTF8_H
 
@@ -19,6 +22,17 @@ uint32_t npyx_utf8_decode(const char *text, size_t nbytes);
 /* Writes a code point (a surrogate as U+FFFD) to out, which has room for 4; returns the bytes written, 0 for
  * a number above U+10FFFF. */
 size_t npyx_utf8_encode(uint32_t code_point, char *out);
+
+/* How much of a text a message shows: all of it, or what there is of it in most_nbytes without a cut inside
+ * of a character. */
+int npyx_shown_nbytes(const char *text, size_t nbytes, size_t most_nbytes);
+
+/* The two arguments of a `%.*s` that shows it. */
+#define NPYX_SHOWN(text, nbytes, most_nbytes) npyx_shown_nbytes(text, nbytes, most_nbytes), (text)
+
+/* Python's str.isprintable: whether repr shows a character as it is. Python goes by the Unicode of its
+ * release; characters that are newer than that are escaped there and not here, and read the same. */
+bool npyx_unicode_is_printable(uint32_t code_point);
 
 #pragma GCC visibility pop
 

@@ -1,6 +1,6 @@
 /*
- * Integers of 128 bits in two's complement, for exact sums of 64-bit ones: 32-bit targets have no type for
- * them.
+ * Integers of 128 bits in two's complement: for exact sums and products of 64-bit ones, and for counts of
+ * attoseconds. 32-bit targets have no type for them.
  */
 #ifndef NPYX_WIDE_INTEGER_H
 #define NPYX_WIDE_INTEGER_H
@@ -11,37 +11,93 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Unsigned where its user says so. */
 typedef struct npyx_wide {
     uint64_t low;
-    int64_t high;
+    uint64_t high;
 } npyx_wide;
 
 /* Room for the longest text: a sign and 39 digits. */
 enum { NPYX_WIDE_TEXT_NBYTES = 40 };
 
 static inline npyx_wide npyx_wide_of_i64(int64_t value) {
-    return (npyx_wide){(uint64_t)value, value < 0 ? -1 : 0};
+    return (npyx_wide){(uint64_t)value, value < 0 ? UINT64_MAX : 0};
 }
 
 static inline npyx_wide npyx_wide_of_u64(uint64_t value) {
     return (npyx_wide){value, 0};
 }
 
-/* Modulo 2^128. */
-static inline npyx_wide npyx_wide_add(npyx_wide a, npyx_wide b) {
-    npyx_wide sum = {a.low + b.low, 0};
-    sum.high = (int64_t)((uint64_t)a.high + (uint64_t)b.high + (sum.low < a.low));
-    return sum;
-}
-
-static inline npyx_wide npyx_wide_subtract(npyx_wide a, npyx_wide b) {
-    npyx_wide difference = {a.low - b.low, 0};
-    difference.high = (int64_t)((uint64_t)a.high - (uint64_t)b.high - (a.low < b.low));
-    return difference;
+static inline bool npyx_wide_is_negative(npyx_wide value) {
+    return value.high >> 63 != 0;
 }
 
 static inline bool npyx_wide_is_i64(npyx_wide value) {
-    return value.high == ((int64_t)value.low < 0 ? -1 : 0);
+    return value.high == ((int64_t)value.low < 0 ? UINT64_MAX : 0);
+}
+
+/* Modulo 2^128. */
+static inline npyx_wide npyx_wide_add(npyx_wide a, npyx_wide b) {
+    uint64_t low = a.low + b.low;
+    return (npyx_wide){low, a.high + b.high + (low < a.low)};
+}
+
+static inline npyx_wide npyx_wide_subtract(npyx_wide a, npyx_wide b) {
+    return (npyx_wide){a.low - b.low, a.high - b.high - (a.low < b.low)};
+}
+
+/* The product of two unsigned numbers. */
+static inline npyx_wide npyx_wide_multiply(uint64_t a, uint64_t b) {
+#ifdef __SIZEOF_INT128__
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (npyx_wide){(uint64_t)product, (uint64_t)(product >> 64)};
+#else
+    uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
+    uint64_t low = a_low * b_low;
+    uint64_t middle = a_high * b_low + (low >> 32);
+    uint64_t other_middle = a_low * b_high + (uint32_t)middle;
+    return (npyx_wide){(other_middle << 32) | (uint32_t)low,
+                       a_high * b_high + (middle >> 32) + (other_middle >> 32)};
+#endif
+}
+
+/* Divides an unsigned number and returns the remainder. */
+static inline uint32_t npyx_wide_divide_unsigned(npyx_wide *value, uint32_t divisor) {
+    uint64_t remainder = 0;
+    if (value->high != 0) {
+        remainder = value->high % divisor;
+        value->high /= divisor;
+        uint64_t middle = remainder << 32 | value->low >> 32;
+        uint64_t low = (middle % divisor) << 32 | (value->low & UINT32_MAX);
+        value->low = (middle / divisor) << 32 | low / divisor;
+        return (uint32_t)(low % divisor);
+    }
+    remainder = value->low % divisor;
+    value->low /= divisor;
+    return (uint32_t)remainder;
+}
+
+/* The same of a signed one, rounding down: the remainder is never negative. What is all the other bits of n
+ * is -1 - n, and rounding that toward zero rounds n down. */
+static inline uint32_t npyx_wide_divide(npyx_wide *value, uint32_t divisor) {
+    uint64_t flip = npyx_wide_is_negative(*value) ? UINT64_MAX : 0;
+    npyx_wide magnitude = {value->low ^ flip, value->high ^ flip};
+    uint32_t remainder = npyx_wide_divide_unsigned(&magnitude, divisor);
+    *value = (npyx_wide){magnitude.low ^ flip, magnitude.high ^ flip};
+    return flip != 0 ? divisor - 1 - remainder : remainder;
+}
+
+/* The other way: multiplies by factor and adds addend, which is below factor. False when that does not fit.
+ */
+static inline bool npyx_wide_scale(npyx_wide *value, uint32_t factor, uint32_t addend) {
+    uint64_t flip = npyx_wide_is_negative(*value) ? UINT64_MAX : 0;
+    npyx_wide scaled = npyx_wide_add(npyx_wide_multiply(value->low ^ flip, factor),
+                                     npyx_wide_of_u64(flip != 0 ? factor - 1 - addend : addend));
+    uint64_t high;
+    bool fits = !__builtin_mul_overflow(value->high ^ flip, (uint64_t)factor, &high) &&
+                !__builtin_add_overflow(high, scaled.high, &high) && high <= INT64_MAX;
+    *value = (npyx_wide){scaled.low ^ flip, high ^ flip};
+    return fits;
 }
 
 /* The nearest double, or one beside it. */

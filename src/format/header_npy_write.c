@@ -27,8 +27,7 @@ static void append_dict(const npyx_dtype *dtype, int ndim, const int64_t *shape,
     npyx_dtype_append_descr(dtype, text);
     npyx_buffer_printf(text, "%s, 'fortran_order': %s, 'shape': (", is_list ? "" : "'",
                        fortran_order ? "True" : "False");
-    for (int axis = 0; axis < ndim; axis++)
-        npyx_buffer_printf(text, axis == 0 ? "%" PRId64 : ", %" PRId64, shape[axis]);
+    npyx_buffer_append_integers(text, shape, ndim);
     npyx_buffer_append_text(text, ndim == 1 ? ",), }" : "), }");
 }
 

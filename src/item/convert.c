@@ -15,7 +15,7 @@ static bool convert_is_number(npyx_type type) {
 }
 
 static bool is_complex(npyx_type type) {
-    return npyx_block_part(type) != type;
+    return npyx_type_part(type) != type;
 }
 
 static bool convert_is_swapped(const npyx_dtype *dtype) {
@@ -84,7 +84,7 @@ static void choose_recast(pipeline *line) {
 }
 
 static pipeline choose_pipeline(const npyx_dtype *from, const npyx_dtype *to) {
-    pipeline line = {.from = npyx_block_part(from->type), .to = npyx_block_part(to->type)};
+    pipeline line = {.from = npyx_type_part(from->type), .to = npyx_type_part(to->type)};
     line.swaps_in = convert_is_swapped(from);
     line.swaps_out = convert_is_swapped(to);
     line.parts_per_item = is_complex(from->type) ? 2 : 1;

@@ -33,9 +33,6 @@ typedef union npyx_block {
     npyx_x87 x87[NPYX_BLOCK_NELEM];
 } npyx_block;
 
-/* The real type that a complex one is two of; any other type itself. */
-npyx_type npyx_block_part(npyx_type type);
-
 /* The form that holds every value of a type that is not complex: I64, U64, F64 or X87. */
 npyx_form npyx_block_form(npyx_type type);
 

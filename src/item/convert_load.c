@@ -5,16 +5,6 @@
 #include "base/bytes.h"
 #include "text/narrow_float.h"
 
-npyx_type npyx_block_part(npyx_type type) {
-    switch (type) {
-    case NPYX_C8: return NPYX_F4;
-    case NPYX_C16: return NPYX_F8;
-    case NPYX_C24: return NPYX_F12;
-    case NPYX_C32: return NPYX_F16;
-    default: return type;
-    }
-}
-
 npyx_form npyx_block_form(npyx_type type) {
     switch (type) {
     case NPYX_U8: return NPYX_FORM_U64;
@@ -59,13 +49,11 @@ LOADER(load_i64_u1, uint8_t, i64, x)
 LOADER(load_i64_u2, uint16_t, i64, x)
 LOADER(load_i64_u4, uint32_t, i64, x)
 LOADER(load_u64_u8, uint64_t, u64, x)
-LOADER(load_f64_f2, uint16_t, f64, (double)npyx_f16_to_f32(x))
 LOADER(load_f64_f4, float, f64, (double)x)
 LOADER(load_f64_f8, double, f64, x)
-LOADER(load_f64_bfloat16, uint16_t, f64, (double)npyx_bfloat16_to_f32(x))
-#define FLOAT8_LOADER(type, word, kind, fraction_nbits, bias)                                                \
-    LOADER(load_f64_##word, uint8_t, f64, (double)npyx_##word##_to_f32(x))
-NPYX_FLOAT8S(FLOAT8_LOADER)
+#define NARROW_LOADER(type, word, kind, nbits, fraction_nbits, bias)                                         \
+    LOADER(load_f64_##word, uint##nbits##_t, f64, (double)npyx_##word##_to_f32(x))
+NPYX_NARROWS(NARROW_LOADER)
 
 /* 10 bytes and padding up to nbytes, all of them reversed on a big-endian host. */
 static npyx_x87 x87_of(const uint8_t *item, size_t nbytes) {
@@ -82,10 +70,10 @@ static npyx_x87 x87_of(const uint8_t *item, size_t nbytes) {
         }                                                                                                    \
     }
 
-X87_LOADER(load_x87_f12, 12, x87, x)
-X87_LOADER(load_x87_f16, 16, x87, x)
-X87_LOADER(load_f64_f12, 12, f64, npyx_x87_to_f64(x.significand, x.sign_exponent))
-X87_LOADER(load_f64_f16, 16, f64, npyx_x87_to_f64(x.significand, x.sign_exponent))
+X87_LOADER(load_x87_12, 12, x87, x)
+X87_LOADER(load_x87_16, 16, x87, x)
+X87_LOADER(load_f64_x87_12, 12, f64, npyx_x87_to_f64(x.significand, x.sign_exponent))
+X87_LOADER(load_f64_x87_16, 16, f64, npyx_x87_to_f64(x.significand, x.sign_exponent))
 
 npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
     static npyx_block_load *const loaders[][NPYX_FORM_X87 + 1] = {
@@ -98,15 +86,13 @@ npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
         [NPYX_U2] = {[NPYX_FORM_I32] = load_i32_u2, [NPYX_FORM_I64] = load_i64_u2},
         [NPYX_U4] = {[NPYX_FORM_I64] = load_i64_u4},
         [NPYX_U8] = {[NPYX_FORM_U64] = load_u64_u8},
-        [NPYX_F2] = {[NPYX_FORM_F64] = load_f64_f2},
         [NPYX_F4] = {[NPYX_FORM_F64] = load_f64_f4},
         [NPYX_F8] = {[NPYX_FORM_F64] = load_f64_f8},
-        [NPYX_F12] = {[NPYX_FORM_F64] = load_f64_f12, [NPYX_FORM_X87] = load_x87_f12},
-        [NPYX_F16] = {[NPYX_FORM_F64] = load_f64_f16, [NPYX_FORM_X87] = load_x87_f16},
-        [NPYX_BFLOAT16] = {[NPYX_FORM_F64] = load_f64_bfloat16},
-#define FLOAT8_ENTRY(type, word, kind, fraction_nbits, bias)                                                 \
+        [NPYX_F12] = {[NPYX_FORM_F64] = load_f64_x87_12, [NPYX_FORM_X87] = load_x87_12},
+        [NPYX_F16] = {[NPYX_FORM_F64] = load_f64_x87_16, [NPYX_FORM_X87] = load_x87_16},
+#define NARROW_LOAD(type, word, kind, nbits, fraction_nbits, bias)                                           \
     [NPYX_##type] = {[NPYX_FORM_F64] = load_f64_##word},
-        NPYX_FLOAT8S(FLOAT8_ENTRY)};
+        NPYX_NARROWS(NARROW_LOAD)};
     return loaders[type][form];
 }
 

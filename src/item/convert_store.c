@@ -85,12 +85,11 @@ static bool store_f64_f4(const npyx_block *restrict block, uint8_t *restrict out
     return true;
 }
 
-STORER(store_f64_f2, double, f64, uint16_t, npyx_f16_from_f64(x), (y & 0x7fff) == 0x7c00 && isfinite(x))
-STORER(store_f64_bfloat16, double, f64, uint16_t, npyx_bfloat16_from_f64(x),
-       (y & 0x7fff) == 0x7f80 && isfinite(x))
-#define FLOAT8_STORER(type, word, kind, fraction_nbits, bias)                                                \
-    STORER(store_f64_##word, double, f64, uint8_t, npyx_##word##_from_f64(x), npyx_##word##_is_lost(x, y))
-NPYX_FLOAT8S(FLOAT8_STORER)
+#define NARROW_STORER(type, word, kind, nbits, fraction_nbits, bias)                                         \
+    static const npyx_narrow narrow_##word = {NPYX_NARROW_##kind, nbits, fraction_nbits, bias, NULL, NULL};  \
+    STORER(store_f64_##word, double, f64, uint##nbits##_t, npyx_##word##_from_f64(x),                        \
+           npyx_narrow_is_lost(&narrow_##word, x, y))
+NPYX_NARROWS(NARROW_STORER)
 
 /* The item's bytes from the lowest up; reversed on a big-endian host. */
 static void store_x87(const npyx_block *block, size_t nbytes, uint8_t *out) {
@@ -131,7 +130,6 @@ npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type) {
         [NPYX_U2] = FROM_ALL(u2),
         [NPYX_U4] = FROM_ALL(u4),
         [NPYX_U8] = FROM_ALL(u8),
-        [NPYX_F2] = {[NPYX_FORM_F64] = store_f64_f2},
         [NPYX_F4] = {[NPYX_FORM_I32] = store_i32_f4,
                      [NPYX_FORM_I64] = store_i64_f4,
                      [NPYX_FORM_U64] = store_u64_f4,
@@ -142,9 +140,8 @@ npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type) {
                      [NPYX_FORM_F64] = store_f64_f8},
         [NPYX_F12] = {[NPYX_FORM_X87] = store_x87_f12},
         [NPYX_F16] = {[NPYX_FORM_X87] = store_x87_f16},
-        [NPYX_BFLOAT16] = {[NPYX_FORM_F64] = store_f64_bfloat16},
-#define FLOAT8_ENTRY(type, word, kind, fraction_nbits, bias)                                                 \
+#define NARROW_STORE(type, word, kind, nbits, fraction_nbits, bias)                                          \
     [NPYX_##type] = {[NPYX_FORM_F64] = store_f64_##word},
-        NPYX_FLOAT8S(FLOAT8_ENTRY)};
+        NPYX_NARROWS(NARROW_STORE)};
     return storers[type][form];
 }

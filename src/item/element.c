@@ -49,12 +49,10 @@ static int64_t load_integer(npyx_type type, const uint8_t *item, bool is_big_end
 
 /* The real types, and one part of the complex ones. */
 static double load_real(npyx_type type, const uint8_t *item, bool is_big_endian) {
+    const npyx_narrow *narrow = npyx_narrow_of(type);
+    if (narrow != NULL)
+        return narrow->to_f32(npyx_narrow_load(narrow, item, is_big_endian));
     switch (type) {
-    case NPYX_F2: return npyx_f16_to_f32(npyx_load_u16(item, is_big_endian));
-    case NPYX_BFLOAT16: return npyx_bfloat16_to_f32(npyx_load_u16(item, is_big_endian));
-#define LOAD_FLOAT8(type, word, kind, fraction_nbits, bias)                                                  \
-    case NPYX_##type: return npyx_##word##_to_f32(*item);
-        NPYX_FLOAT8S(LOAD_FLOAT8)
     case NPYX_F4:
     case NPYX_C8: return npyx_load_f32(item, is_big_endian);
     case NPYX_F12:

@@ -33,9 +33,11 @@ static size_t text_f32(float value, char *out) {
                                                            : text_f64((double)value, out);
 }
 
-static size_t text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
+static size_t text_narrow(const npyx_narrow *narrow, uint16_t bits, char *out) {
+    int precision_nbits = narrow->fraction_nbits + 1;
+    float value = narrow->to_f32(bits);
     return isfinite(value) && !element_is_whole(value, precision_nbits)
-               ? npyx_text_narrow(value, precision_nbits, min_exponent, out)
+               ? npyx_text_narrow(value, precision_nbits, npyx_narrow_min_exponent(narrow), out)
                : text_f64((double)value, out);
 }
 
@@ -70,6 +72,7 @@ static size_t text_timedelta(int64_t count, char *out) {
 static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, char *out) {
     const bool big = dtype->is_big_endian;
     const int64_t itemsize = dtype->itemsize;
+    const npyx_narrow *narrow = npyx_narrow_of(dtype->type);
     switch (dtype->type) {
     case NPYX_BOOL: WRITE_RUN(text_bool(item, out));
     case NPYX_I1: WRITE_RUN(npyx_text_i64((int8_t)*item, out));
@@ -80,16 +83,13 @@ static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
     case NPYX_U2: WRITE_RUN(npyx_text_u64(npyx_load_u16(item, big), out));
     case NPYX_U4: WRITE_RUN(npyx_text_u64(npyx_load_u32(item, big), out));
     case NPYX_U8: WRITE_RUN(text_u64(npyx_load_u64(item, big), out));
-    case NPYX_F2: WRITE_RUN(text_narrow(npyx_f16_to_f32(npyx_load_u16(item, big)), 11, -14, out));
-    case NPYX_BFLOAT16: WRITE_RUN(text_narrow(npyx_bfloat16_to_f32(npyx_load_u16(item, big)), 8, -126, out));
-#define WRITE_FLOAT8(type, word, kind, fraction_nbits, bias)                                                 \
-    case NPYX_##type:                                                                                        \
-        WRITE_RUN(text_narrow(npyx_##word##_to_f32(*item), (fraction_nbits) + 1,                             \
-                              (kind) == NPYX_FLOAT8_FNU ? -(bias) : 1 - (bias), out));
-        NPYX_FLOAT8S(WRITE_FLOAT8)
     case NPYX_F4: WRITE_RUN(text_f32(npyx_load_f32(item, big), out));
     case NPYX_F8: WRITE_RUN(text_f64(npyx_load_f64(item, big), out));
-    default: /* timedelta64, and datetime64 without a unit */
+    default:
+        if (narrow != NULL) {
+            WRITE_RUN(text_narrow(narrow, npyx_narrow_load(narrow, item, big), out));
+        }
+        /* timedelta64, and datetime64 without a unit */
         WRITE_RUN(text_timedelta((int64_t)npyx_load_u64(item, big), out));
     }
     return out;
@@ -119,7 +119,7 @@ static bool element_is_number(const npyx_dtype *dtype) {
     }
 }
 
-/* Bytes that are no text: JSON has only strings for them. */
+/* Bytes that are no text, in hexadecimal: JSON has only strings for them. */
 static void append_hex(const uint8_t *bytes, size_t nbytes, npyx_buffer *out) {
     static const char digits[] = "0123456789ABCDEF";
     if (nbytes > SIZE_MAX / 2 - 1 || !npyx_buffer_reserve(out, nbytes * 2 + 2))
@@ -141,35 +141,26 @@ static void append_real(double value, npyx_buffer *out) {
 
 static npyx_status append_complex(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
                                   npyx_error *error) {
-    npyx_dtype part = *dtype;
-    part.type = dtype->type == NPYX_C8    ? NPYX_F4
-                : dtype->type == NPYX_C16 ? NPYX_F8
-                : dtype->type == NPYX_C24 ? NPYX_F12
-                                          : NPYX_F16;
-    part.itemsize = dtype->itemsize / 2;
+    const npyx_dtype part = npyx_dtype_part(dtype);
     static const int64_t two[1] = {2};
     return element_append_json(&part, 1, two, item, out, error);
 }
 
 static npyx_status append_struct(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
                                  npyx_error *error) {
-    npyx_status status = NPYX_OK;
-    npyx_buffer_append_char(out, '{');
-    bool is_first = true;
-    for (int i = 0; i < dtype->nfields && status == NPYX_OK; i++) {
+    char before = '{';
+    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
+         i = npyx_dtype_next_field(dtype, i + 1)) {
         const npyx_field *field = &dtype->fields[i];
-        if (field->is_padding)
-            continue;
-        if (!is_first)
-            npyx_buffer_append_char(out, ',');
-        is_first = false;
+        npyx_buffer_append_char(out, before);
+        before = ',';
         npyx_buffer_append_json(out, field->name, field->name_nbytes);
         npyx_buffer_append_char(out, ':');
-        status =
-            npyx_element_append_json(field->dtype, field->ndim, field->shape, item + field->off, out, error);
+        NPYX_TRY(
+            npyx_element_append_json(field->dtype, field->ndim, field->shape, item + field->off, out, error));
     }
-    npyx_buffer_append_char(out, '}');
-    return status;
+    npyx_buffer_append_text(out, before == '{' ? "{}" : "}");
+    return NPYX_OK;
 }
 
 /* One item of a type whose length in JSON is not bounded by a number's. */
@@ -195,51 +186,43 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
 }
 
 /* A list of nelem items without its brackets. */
-static npyx_status element_append_items(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem,
+static npyx_status element_append_items(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem,
                                         npyx_buffer *out, npyx_error *error) {
-    npyx_status status = NPYX_OK;
-    bool numbers = element_is_number(dtype);
-    int64_t step = numbers ? RUN_NELEM : 1;
-    for (int64_t i = 0; i < nelem && status == NPYX_OK; i += step) {
-        int64_t run_nelem = nelem - i < step ? nelem - i : step;
+    const bool numbers = element_is_number(dtype);
+    const int64_t step = numbers ? RUN_NELEM : 1;
+    for (int64_t i = 0; i < nelem; i += step) {
+        const uint8_t *item = items + i * dtype->itemsize;
         if (i > 0)
             npyx_buffer_append_char(out, ',');
         if (numbers)
-            append_numbers(dtype, item, run_nelem, out);
+            append_numbers(dtype, item, nelem - i < step ? nelem - i : step, out);
         else
-            status = append_item(dtype, item, out, error);
+            NPYX_TRY(append_item(dtype, item, out, error));
         if (out->status != NPYX_OK)
-            return status; /* the buffer remembers why, and the caller asks it */
-        item += run_nelem * dtype->itemsize;
-        if ((i & 0xffff) == 0 && status == NPYX_OK)
-            status = npyx_poll(out->host, error);
+            return NPYX_OK; /* the buffer remembers why, and the caller asks it */
+        if ((i & 0xffff) == 0)
+            NPYX_TRY(npyx_poll(out->host, error));
     }
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                        const uint8_t *items, npyx_buffer *out, npyx_error *error) {
     if (ndim == 0)
         return element_append_items(dtype, items, 1, out, error);
-    npyx_status status = NPYX_OK;
     npyx_buffer_append_char(out, '[');
-    if (ndim == 1) {
-        status = element_append_items(dtype, items, shape[0], out, error);
-    } else {
-        int64_t inner_nbytes = dtype->itemsize;
-        for (int axis = 1; axis < ndim && inner_nbytes > 0; axis++)
-            inner_nbytes *= shape[axis];
-        for (int64_t i = 0; i < shape[0] && status == NPYX_OK && out->status == NPYX_OK; i++) {
-            if (i > 0)
-                npyx_buffer_append_char(out, ',');
-            status =
-                npyx_element_append_json(dtype, ndim - 1, shape + 1, items + i * inner_nbytes, out, error);
-            if ((i & 0xffff) == 0 && status == NPYX_OK)
-                status = npyx_poll(out->host, error);
-        }
+    if (ndim == 1)
+        NPYX_TRY(element_append_items(dtype, items, shape[0], out, error));
+    const int64_t inner_nbytes = npyx_dtype_entry_nbytes(dtype, ndim, shape);
+    for (int64_t i = 0; ndim > 1 && i < shape[0] && out->status == NPYX_OK; i++) {
+        if (i > 0)
+            npyx_buffer_append_char(out, ',');
+        NPYX_TRY(npyx_element_append_json(dtype, ndim - 1, shape + 1, items + i * inner_nbytes, out, error));
+        if ((i & 0xffff) == 0)
+            NPYX_TRY(npyx_poll(out->host, error));
     }
     npyx_buffer_append_char(out, ']');
-    return status;
+    return NPYX_OK;
 }
 
 /* What a claim can make of few bytes: more JSON than this is refused when there are no bytes behind it. */
@@ -265,14 +248,12 @@ static int64_t least_list(int ndim, const int64_t *shape, int64_t item_nbytes) {
 }
 
 static int64_t least_item(const npyx_dtype *dtype) {
-    if (dtype->type != NPYX_STRUCT)
-        return 1;
-    int64_t nbytes = 2;
-    for (int i = 0; i < dtype->nfields; i++) {
+    int64_t nbytes = dtype->type == NPYX_STRUCT ? 2 : 1;
+    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
+         i = npyx_dtype_next_field(dtype, i + 1)) {
         const npyx_field *field = &dtype->fields[i];
-        if (!field->is_padding)
-            nbytes = add_lengths(nbytes, (int64_t)field->name_nbytes +
-                                             least_list(field->ndim, field->shape, least_item(field->dtype)));
+        nbytes = add_lengths(nbytes, (int64_t)field->name_nbytes +
+                                         least_list(field->ndim, field->shape, least_item(field->dtype)));
     }
     return nbytes;
 }

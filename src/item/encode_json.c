@@ -1,9 +1,17 @@
-/* JSON as items. */
+/*
+ * SQL values and JSON as items.
+ *
+ * JSON is read token by token while the dtype says what is to come: lists along the axes, and where an item
+ * is due a scalar, `[re, im]`, or an object or a list of fields, whose subarrays are lists again:
+ *
+ *     [[{"x": 1, "v": [1, 2]}, ...], ...]       shape (n, m) of [('x', '<i4'), ('v', '<f4', (2,))]
+ *
+ * Nothing is built in between; the depth is that of the text, which the reader bounds.
+ */
 #include <inttypes.h>
 #include <string.h>
 
-#include "array/array.h"
-#include "base/bytes.h"
+#include "base/utf8.h"
 #include "encode.h"
 #include "encode_scalar.h"
 #include "text/json_text.h"
@@ -34,10 +42,8 @@ static npyx_status fail_length(const char *than, int64_t nexpected, npyx_error *
 /* Goes on to the next value of a list of nexpected, of which nread were read. *is_end: that was the last. */
 static npyx_status next_of_list(npyx_json_reader *r, int64_t nread, int64_t nexpected, bool *is_end,
                                 npyx_error *error) {
-    npyx_status status = npyx_json_next(r, error);
-    *is_end = status == NPYX_OK && r->token == NPYX_JSON_LIST_END;
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_json_next(r, error));
+    *is_end = r->token == NPYX_JSON_LIST_END;
     if (*is_end && nread < nexpected)
         return fail_length("fewer", nexpected, error);
     if (!*is_end && nread == nexpected)
@@ -59,11 +65,10 @@ static const char *token_name(const npyx_json_reader *r) {
 
 static npyx_status encode_complex(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item,
                                   npyx_error *error) {
-    const npyx_dtype part = npyx_encode_part(dtype);
-    npyx_status status = NPYX_OK;
+    const npyx_dtype part = npyx_dtype_part(dtype);
     bool is_end = false;
     for (int64_t i = 0;; i++, item += part.itemsize) {
-        status = next_of_list(r, i, 2, &is_end, error);
+        npyx_status status = next_of_list(r, i, 2, &is_end, error);
         if (status != NPYX_OK)
             return npyx_error_place(error, status, "a complex item is [re, im], an innermost list");
         if (is_end)
@@ -71,9 +76,7 @@ static npyx_status encode_complex(npyx_json_reader *r, const npyx_dtype *dtype, 
         if (r->token == NPYX_JSON_LIST)
             return npyx_fail(error, NPYX_INVALID, -1,
                              "a complex item is [re, im], an innermost list: it has a list for a number");
-        status = encode_item(r, &part, item, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(encode_item(r, &part, item, error));
     }
 }
 
@@ -83,21 +86,12 @@ static npyx_status encode_complex(npyx_json_reader *r, const npyx_dtype *dtype, 
 static npyx_status encode_field(npyx_json_reader *r, const npyx_field *field, uint8_t *item,
                                 npyx_error *error) {
     npyx_status status = encode_lists(r, field->dtype, field->ndim, field->shape, item + field->off, error);
-    if (status == NPYX_OK)
-        return NPYX_OK;
-    return npyx_error_place(error, status, "field '%.*s'",
-                            (int)(field->name_nbytes < 80 ? field->name_nbytes : 80), field->name);
-}
-
-static int next_field(const npyx_dtype *dtype, int i) {
-    while (i < dtype->nfields && dtype->fields[i].is_padding)
-        i++;
-    return i;
+    return npyx_error_place(error, status, "field '%.*s'", NPYX_SHOWN(field->name, field->name_nbytes, 80));
 }
 
 static int64_t nfields_of(const npyx_dtype *dtype) {
     int64_t nfields = 0;
-    for (int i = next_field(dtype, 0); i < dtype->nfields; i = next_field(dtype, i + 1))
+    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields; i = npyx_dtype_next_field(dtype, i + 1))
         nfields++;
     return nfields;
 }
@@ -106,8 +100,8 @@ static int64_t nfields_of(const npyx_dtype *dtype) {
 static npyx_status encode_fields(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item,
                                  npyx_error *error) {
     const int64_t nfields = nfields_of(dtype);
-    int field = next_field(dtype, 0);
-    for (int64_t i = 0;; i++, field = next_field(dtype, field + 1)) {
+    int field = npyx_dtype_next_field(dtype, 0);
+    for (int64_t i = 0;; i++, field = npyx_dtype_next_field(dtype, field + 1)) {
         bool is_end = false;
         npyx_status status = next_of_list(r, i, nfields, &is_end, error);
         if (status != NPYX_OK)
@@ -115,52 +109,38 @@ static npyx_status encode_fields(npyx_json_reader *r, const npyx_dtype *dtype, u
                                     nfields == 1 ? "" : "s");
         if (is_end || field == dtype->nfields)
             return NPYX_OK;
-        status = encode_field(r, &dtype->fields[field], item, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(encode_field(r, &dtype->fields[field], item, error));
     }
-}
-
-/* The field of that name, -1 when there is none. Most objects name the fields in order: the search begins at
- * first, where the next one is to be expected. */
-static int encode_find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes) {
-    for (int n = 0; n < dtype->nfields; n++) {
-        int i = (first + n) % dtype->nfields;
-        const npyx_field *field = &dtype->fields[i];
-        if (!field->is_padding && field->name_nbytes == name_nbytes &&
-            memcmp(field->name, name, name_nbytes) == 0)
-            return i;
-    }
-    return -1;
 }
 
 static npyx_status fail_name(const char *what, const char *name, size_t name_nbytes, npyx_error *error) {
-    return npyx_fail(error, NPYX_INVALID, -1, "%s field '%.*s'", what,
-                     (int)(name_nbytes < 80 ? name_nbytes : 80), name);
+    return npyx_fail(error, NPYX_INVALID, -1, "%s field '%.*s'", what, NPYX_SHOWN(name, name_nbytes, 80));
 }
 
 /* The members of an object; is_set has a byte for each field. */
 static npyx_status encode_members(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item, bool *is_set,
                                   npyx_error *error) {
     for (int next = 0;; next++) {
-        npyx_status status = npyx_json_next(r, error);
-        if (status != NPYX_OK || r->token == NPYX_JSON_OBJECT_END)
-            return status;
-        const char *name = r->string;
-        size_t name_nbytes = r->string_nbytes;
-        int i = encode_find_field(dtype, next, name, name_nbytes);
+        NPYX_TRY(npyx_json_next(r, error));
+        if (r->token == NPYX_JSON_OBJECT_END)
+            break;
+        int i = npyx_dtype_find_field(dtype, next, r->string, r->string_nbytes, false);
         if (i < 0)
-            return fail_name("there is no", name, name_nbytes, error);
+            return fail_name("there is no", r->string, r->string_nbytes, error);
         if (is_set[i])
-            return fail_name("two values are given for", name, name_nbytes, error);
+            return fail_name("two values are given for", r->string, r->string_nbytes, error);
         is_set[i] = true;
         next = i;
-        status = npyx_json_next(r, error);
-        if (status == NPYX_OK)
-            status = encode_field(r, &dtype->fields[i], item, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(npyx_json_next(r, error));
+        NPYX_TRY(encode_field(r, &dtype->fields[i], item, error));
     }
+    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
+         i = npyx_dtype_next_field(dtype, i + 1)) {
+        if (!is_set[i])
+            return fail_name("no value is given for", dtype->fields[i].name, dtype->fields[i].name_nbytes,
+                             error);
+    }
+    return NPYX_OK;
 }
 
 static npyx_status encode_object(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item,
@@ -172,12 +152,6 @@ static npyx_status encode_object(npyx_json_reader *r, const npyx_dtype *dtype, u
     if (is_set == NULL)
         return npyx_fail_nomem(error);
     npyx_status status = encode_members(r, dtype, item, is_set, error);
-    for (int i = next_field(dtype, 0); i < dtype->nfields && status == NPYX_OK;
-         i = next_field(dtype, i + 1)) {
-        if (!is_set[i])
-            status = fail_name("no value is given for", dtype->fields[i].name, dtype->fields[i].name_nbytes,
-                               error);
-    }
     if (is_many)
         npyx_free(host, is_set);
     return status;
@@ -214,14 +188,6 @@ static npyx_status encode_item(npyx_json_reader *r, const npyx_dtype *dtype, uin
     return npyx_encode_refuse(dtype, token_name(r), "", error);
 }
 
-/* Bytes of an entry along the first axis. */
-static int64_t entry_nbytes(const npyx_dtype *dtype, int ndim, const int64_t *shape) {
-    int64_t nbytes = dtype->itemsize;
-    for (int axis = 1; axis < ndim && nbytes > 0; axis++)
-        nbytes *= shape[axis];
-    return nbytes;
-}
-
 static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                 uint8_t *items, npyx_error *error) {
     if (ndim == 0)
@@ -229,7 +195,7 @@ static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, in
     if (r->token != NPYX_JSON_LIST)
         return npyx_fail(error, NPYX_INVALID, -1, "%s stands where a list of %" PRId64 " item%s is expected",
                          token_name(r), shape[0], shape[0] == 1 ? "" : "s");
-    const int64_t nbytes = entry_nbytes(dtype, ndim, shape);
+    const int64_t nbytes = npyx_dtype_entry_nbytes(dtype, ndim, shape);
     for (int64_t i = 0;; i++, items += nbytes) {
         bool is_end = false;
         npyx_status status = next_of_list(r, i, shape[0], &is_end, error);
@@ -241,18 +207,53 @@ static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, in
     }
 }
 
+static npyx_status check_no_objects(const npyx_dtype *dtype, npyx_error *error) {
+    if (!dtype->has_objects)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_UNSUPPORTED, -1,
+                     "items of Python objects (dtype O), which are a pickle, are never written");
+}
+
+static npyx_status encode_whole(npyx_json_reader *r, const npyx_dtype *dtype, int ndim, const int64_t *shape,
+                                uint8_t *items, npyx_error *error) {
+    NPYX_TRY(npyx_json_next(r, error));
+    NPYX_TRY(encode_lists(r, dtype, ndim, shape, items, error));
+    return npyx_json_next(r, error); /* nothing follows */
+}
+
 npyx_status npyx_encode_json(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
                              int ndim, const int64_t *shape, uint8_t *items, npyx_error *error) {
     npyx_json_reader reader;
-    if (dtype->has_objects)
-        return npyx_fail(error, NPYX_UNSUPPORTED, -1,
-                         "items of Python objects (dtype O), which are a pickle, are never written");
+    NPYX_TRY(check_no_objects(dtype, error));
     npyx_json_init(&reader, host, text, nbytes);
-    npyx_status status = npyx_json_next(&reader, error);
-    if (status == NPYX_OK)
-        status = encode_lists(&reader, dtype, ndim, shape, items, error);
-    if (status == NPYX_OK)
-        status = npyx_json_next(&reader, error); /* nothing follows */
+    npyx_status status = encode_whole(&reader, dtype, ndim, shape, items, error);
     npyx_json_clear(&reader);
     return status;
+}
+
+static npyx_status encode_text(npyx_host *host, const npyx_dtype *dtype, const npyx_value *value,
+                               uint8_t *item, npyx_error *error) {
+    bool is_json =
+        value->kind == NPYX_VALUE_JSON || dtype->type == NPYX_STRUCT || npyx_dtype_kind(dtype) == 'c';
+    if (is_json)
+        return npyx_encode_json(host, value->bytes, value->nbytes, dtype, 0, NULL, item, error);
+    return npyx_encode_text(dtype, value->bytes, value->nbytes, item, error);
+}
+
+npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const npyx_value *value,
+                              uint8_t *item, npyx_error *error) {
+    npyx_number number;
+    NPYX_TRY(check_no_objects(dtype, error));
+    switch (value->kind) {
+    case NPYX_VALUE_INTEGER:
+        number = (npyx_number){.form = NPYX_NUMBER_I64, .is_integer = true, .i64 = value->integer};
+        return npyx_encode_number(dtype, &number, item, error);
+    case NPYX_VALUE_REAL:
+        number = (npyx_number){.form = NPYX_NUMBER_F64, .f64 = value->real};
+        return npyx_encode_number(dtype, &number, item, error);
+    case NPYX_VALUE_BLOB: return npyx_encode_blob(dtype, value->bytes, value->nbytes, item, error);
+    case NPYX_VALUE_TEXT:
+    case NPYX_VALUE_JSON: return encode_text(host, dtype, value, item, error);
+    default: return npyx_encode_null(dtype, "NULL", item, error);
+    }
 }

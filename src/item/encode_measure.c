@@ -1,5 +1,6 @@
 /* What JSON text holds, and the dtype that follows from it. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "array/array.h"
@@ -22,21 +23,14 @@ static int list_depth(const npyx_dtype *dtype, bool *ends_empty) {
     int depth = 0;
     *ends_empty = false;
     while (dtype->type == NPYX_STRUCT) {
-        const npyx_field *field = dtype->fields, *end = dtype->fields + dtype->nfields;
-        while (field < end && field->is_padding)
-            field++;
+        int first = npyx_dtype_next_field(dtype, 0);
+        *ends_empty = first == dtype->nfields;
+        const npyx_field *field = *ends_empty ? NULL : &dtype->fields[first];
         depth++;
-        if (field == end) {
-            *ends_empty = true;
+        for (int axis = 0; !*ends_empty && axis < field->ndim; axis++, depth++)
+            *ends_empty = field->shape[axis] == 0;
+        if (*ends_empty)
             return depth;
-        }
-        for (int axis = 0; axis < field->ndim; axis++) {
-            depth++;
-            if (field->shape[axis] == 0) {
-                *ends_empty = true;
-                return depth;
-            }
-        }
         dtype = field->dtype;
     }
     return depth + (npyx_dtype_kind(dtype) == 'c');
@@ -45,12 +39,11 @@ static int list_depth(const npyx_dtype *dtype, bool *ends_empty) {
 /* Finds ndim by going down the first entry of each list. */
 static npyx_status find_ndim(measuring *m, const npyx_dtype *dtype) {
     npyx_json_reader *r = &m->reader;
-    int depth = 0;
-    npyx_status status = npyx_json_next(r, m->error);
-    for (; status == NPYX_OK && r->token == NPYX_JSON_LIST; depth++)
-        status = npyx_json_next(r, m->error);
-    if (status != NPYX_OK)
-        return status;
+    int depth = -1;
+    do {
+        NPYX_TRY(npyx_json_next(r, m->error));
+        depth++;
+    } while (r->token == NPYX_JSON_LIST);
     bool is_empty = r->token == NPYX_JSON_LIST_END, ends_empty = false;
     int item_depth = dtype == NULL ? 0 : list_depth(dtype, &ends_empty);
     if (r->token == NPYX_JSON_OBJECT || is_empty != ends_empty || item_depth > depth)
@@ -66,15 +59,12 @@ static npyx_status find_ndim(measuring *m, const npyx_dtype *dtype) {
 }
 
 static npyx_status fail_ragged(measuring *m, int depth, const char *what) {
-    char place[200] = "";
-    npyx_buffer text = {
-        .bytes = place, .capacity_nbytes = sizeof place - 1, .limit_nbytes = sizeof place - 1};
-    for (int axis = 0; axis < depth; axis++)
-        npyx_buffer_printf(&text, axis == 0 ? "[%" PRId64 : ", %" PRId64, m->at[axis]);
-    npyx_buffer_append_text(&text, depth == 0 ? "" : "]: ");
-    place[text.nbytes] = '\0';
-    return npyx_fail(m->error, NPYX_INVALID, (int64_t)m->reader.token_off, "%sthe lists are ragged: %s",
-                     place, what);
+    char place[200];
+    npyx_buffer text = npyx_buffer_over(place, sizeof place);
+    npyx_buffer_append_integers(&text, m->at, depth);
+    return npyx_fail(m->error, NPYX_INVALID, (int64_t)m->reader.token_off,
+                     depth == 0 ? "%sthe lists are ragged: %s" : "[%s]: the lists are ragged: %s",
+                     npyx_buffer_text(&text), what);
 }
 
 static void count_text(npyx_json_form *form, const char *text, size_t nbytes) {
@@ -121,24 +111,18 @@ static npyx_status measure_list(measuring *m, int depth, bool has_list_items) {
         return fail_ragged(m, depth, "an item stands where others have a list");
     int64_t n = 0;
     for (;; n++) {
-        npyx_status status = npyx_json_next(r, m->error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(npyx_json_next(r, m->error));
         if (r->token == NPYX_JSON_LIST_END)
             break;
         m->at[depth] = n;
-        status = measure_list(m, depth + 1, has_list_items);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(measure_list(m, depth + 1, has_list_items));
     }
     if (*length < 0)
         *length = n;
     if (*length == n)
         return NPYX_OK;
-    npyx_buffer text = {.bytes = what, .capacity_nbytes = sizeof what - 1, .limit_nbytes = sizeof what - 1};
-    npyx_buffer_printf(&text, "the list has %" PRId64 " item%s, others have %" PRId64, n, n == 1 ? "" : "s",
-                       *length);
-    what[text.nbytes] = '\0';
+    snprintf(what, sizeof what, "the list has %" PRId64 " item%s, others have %" PRId64, n, n == 1 ? "" : "s",
+             *length);
     return fail_ragged(m, depth, what);
 }
 
@@ -152,6 +136,12 @@ static void measure_finish(npyx_json_form *form) {
     }
 }
 
+static npyx_status measure_whole(measuring *m, bool has_list_items) {
+    NPYX_TRY(npyx_json_next(&m->reader, m->error));
+    NPYX_TRY(measure_list(m, 0, has_list_items));
+    return npyx_json_next(&m->reader, m->error); /* nothing follows */
+}
+
 npyx_status npyx_json_measure(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
                               npyx_json_form *form, npyx_error *error) {
     measuring m = {.form = form, .error = error};
@@ -162,11 +152,7 @@ npyx_status npyx_json_measure(npyx_host *host, const char *text, size_t nbytes, 
     npyx_json_clear(&m.reader);
     npyx_json_init(&m.reader, host, text, nbytes);
     if (status == NPYX_OK)
-        status = npyx_json_next(&m.reader, error);
-    if (status == NPYX_OK)
-        status = measure_list(&m, 0, has_list_items);
-    if (status == NPYX_OK)
-        status = npyx_json_next(&m.reader, error); /* nothing follows */
+        status = measure_whole(&m, has_list_items);
     npyx_json_clear(&m.reader);
     measure_finish(form);
     return status;

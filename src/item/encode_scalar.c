@@ -29,11 +29,8 @@ static npyx_status refuse_number(const npyx_dtype *dtype, const npyx_number *num
 /* The beginning of a text, in quotes. */
 enum { SCALAR_SHOWN_NBYTES = 48 };
 static void show_text(const char *text, size_t nbytes, char shown[SCALAR_SHOWN_NBYTES + 8]) {
-    size_t shown_nbytes = nbytes < SCALAR_SHOWN_NBYTES ? nbytes : SCALAR_SHOWN_NBYTES;
-    while (shown_nbytes < nbytes && shown_nbytes > 0 && ((unsigned char)text[shown_nbytes] & 0xc0) == 0x80)
-        shown_nbytes--; /* not inside a character */
-    snprintf(shown, SCALAR_SHOWN_NBYTES + 8, "'%.*s%s'", (int)shown_nbytes, text,
-             shown_nbytes < nbytes ? "..." : "");
+    snprintf(shown, SCALAR_SHOWN_NBYTES + 8, "'%.*s%s'", NPYX_SHOWN(text, nbytes, SCALAR_SHOWN_NBYTES),
+             nbytes > SCALAR_SHOWN_NBYTES ? "..." : "");
 }
 
 static npyx_status refuse_text(const npyx_dtype *dtype, const char *text, size_t nbytes, const char *why,
@@ -95,22 +92,17 @@ static bool convert(const npyx_dtype *dtype, const npyx_number *number, uint8_t 
 
 /* A double as a float of another width than f4 and f8; false when it is finite and would not be. */
 static bool store_rounded(const npyx_dtype *dtype, double value, uint8_t *item) {
-    const bool big = dtype->is_big_endian, is_finite = isfinite(value);
+    const bool big = dtype->is_big_endian;
+    const npyx_narrow *narrow = npyx_narrow_of(dtype->type);
     uint64_t significand;
     uint16_t bits;
-    switch (dtype->type) {
-    case NPYX_F2:
-        bits = npyx_f16_from_f64(value);
-        npyx_store_u16(item, bits, big);
-        return !is_finite || (bits & 0x7fff) != 0x7c00;
-    case NPYX_BFLOAT16:
-        bits = npyx_bfloat16_from_f64(value);
-        npyx_store_u16(item, bits, big);
-        return !is_finite || (bits & 0x7fff) != 0x7f80;
-#define STORE_FLOAT8(type, word, kind, fraction_nbits, bias)                                                 \
-    case NPYX_##type: *item = npyx_##word##_from_f64(value); return !npyx_##word##_is_lost(value, *item);
-        NPYX_FLOAT8S(STORE_FLOAT8)
-    default: break;
+    if (narrow != NULL) {
+        bits = narrow->from_f64(value);
+        if (narrow->nbits == 8)
+            *item = (uint8_t)bits;
+        else
+            npyx_store_u16(item, bits, big);
+        return !npyx_narrow_is_lost(narrow, value, bits);
     }
     memset(item, 0, (size_t)dtype->itemsize);
     npyx_x87_from_f64(value, &significand, &bits);
@@ -137,13 +129,6 @@ static bool store_real(const npyx_dtype *dtype, const npyx_number *number, uint8
     return number->form == NPYX_NUMBER_F64 ? store_rounded(dtype, value, item) : convert(dtype, number, item);
 }
 
-npyx_dtype npyx_encode_part(const npyx_dtype *dtype) {
-    npyx_dtype part = *dtype;
-    part.type = npyx_block_part(dtype->type);
-    part.itemsize = npyx_types[part.type].itemsize;
-    return part;
-}
-
 static npyx_status encode_date_count(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item,
                                      npyx_error *error) {
     if (number->form != NPYX_NUMBER_I64)
@@ -166,7 +151,7 @@ npyx_status npyx_encode_number(const npyx_dtype *dtype, const npyx_number *numbe
     if (dtype->type <= NPYX_LAST_REAL)
         return store_real(dtype, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
     if (dtype->type <= NPYX_C32) {
-        npyx_dtype part = npyx_encode_part(dtype);
+        npyx_dtype part = npyx_dtype_part(dtype);
         memset(item + part.itemsize, 0, (size_t)part.itemsize);
         return store_real(&part, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
     }
@@ -190,7 +175,7 @@ npyx_status npyx_encode_null(const npyx_dtype *dtype, const char *name, uint8_t 
     }
     if (dtype->type <= NPYX_U8 || dtype->type > NPYX_C32)
         return npyx_encode_refuse(dtype, name, "", error);
-    npyx_dtype part = npyx_encode_part(dtype);
+    npyx_dtype part = npyx_dtype_part(dtype);
     store_real(&part, &nan, item);
     if (part.type != dtype->type) /* as NumPy: both parts */
         store_real(&part, &nan, item + part.itemsize);

@@ -27,9 +27,6 @@ npyx_status npyx_encode_blob(const npyx_dtype *dtype, const void *bytes, size_t 
 /* `what does not fit DTYPE`, and why unless that is empty. */
 npyx_status npyx_encode_refuse(const npyx_dtype *dtype, const char *what, const char *why, npyx_error *error);
 
-/* The real type that a complex one is two of. */
-npyx_dtype npyx_encode_part(const npyx_dtype *dtype);
-
 #pragma GCC visibility pop
 
 #endif

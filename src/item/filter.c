@@ -198,26 +198,13 @@ static real_bounds real_bounds_of(npyx_comparison comparison, npyx_operand opera
     }
 }
 
-/* What the magnitudes of a float of 8 or 16 bits are: patterns without sign, in the order of their values,
- * with the infinity last; 0 where patterns are made otherwise. */
+/* The largest of the magnitudes of a narrow float: patterns without sign, in the order of their values, with
+ * the infinity last; 0 where patterns are made otherwise. */
 static uint64_t largest_magnitude(npyx_type type) {
-    const npyx_float8 *format = npyx_float8_of(type);
-    if (format == NULL)
-        return type == NPYX_F2 ? 0x7c00 : 0x7f80;
-    return format->kind == NPYX_FLOAT8_IEEE ? 0x7fu >> format->fraction_nbits << format->fraction_nbits
-           : format->kind == NPYX_FLOAT8_FN ? 0x7e
-                                            : 0;
-}
-
-static double value_of_magnitude(npyx_type type, uint64_t magnitude) {
-    switch (type) {
-    case NPYX_F2: return (double)npyx_f16_to_f32((uint16_t)magnitude);
-    case NPYX_BFLOAT16: return (double)npyx_bfloat16_to_f32((uint16_t)magnitude);
-#define VALUE(type, word, kind, fraction_nbits, bias)                                                        \
-    case NPYX_##type: return (double)npyx_##word##_to_f32((uint8_t)magnitude);
-        NPYX_FLOAT8S(VALUE)
-    default: return (double)NAN;
-    }
+    const npyx_narrow *narrow = npyx_narrow_of(type);
+    if (narrow == NULL || narrow->kind > NPYX_NARROW_FN)
+        return 0;
+    return narrow->kind == NPYX_NARROW_FN ? 0x7e : npyx_narrow_exponent(narrow);
 }
 
 /* The number of magnitudes whose values are below value, or (or_equal) not above it. */
@@ -225,7 +212,7 @@ static uint64_t count_magnitudes(npyx_type type, double value, bool or_equal) {
     uint64_t first = 0, end = largest_magnitude(type) + 1;
     while (first < end) {
         uint64_t middle = first + (end - first) / 2;
-        double there = value_of_magnitude(type, middle);
+        double there = (double)npyx_narrow_of(type)->to_f32((uint16_t)middle);
         if (there < value || (or_equal && there == value))
             first = middle + 1;
         else
@@ -261,7 +248,7 @@ static void set_reals(npyx_filter *filter, real_bounds bounds) {
     filter->low = bounds.low;
     filter->high = bounds.high;
     /* all but one value of a narrow float would be three ranges */
-    if (filter->dtype->itemsize <= 2 && !filter->is_negated && largest_magnitude(filter->dtype->type) > 0)
+    if (!filter->is_negated && largest_magnitude(filter->dtype->type) > 0)
         set_narrow(filter);
     else
         filter->passes_none = bounds.low > bounds.high && !filter->is_negated && !filter->wants_null;

@@ -40,7 +40,7 @@ static bool is_in_place(const npyx_filter *filter) {
 /* Loads at most 64 items, or one part of each, as doubles. */
 static void filter_load_reals(const npyx_filter *filter, const uint8_t *items, int64_t nelem,
                               npyx_block *block) {
-    npyx_type type = npyx_block_part(filter->dtype->type);
+    npyx_type type = npyx_type_part(filter->dtype->type);
     size_t item_nbytes = (size_t)filter->dtype->itemsize;
     size_t part_nbytes = npyx_types[type].itemsize;
     uint8_t parts[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES] = {0};

@@ -62,19 +62,17 @@ static npyx_difference_kernel *choose_kernel(npyx_type type) {
 /* The bits that all infinities and NaNs of a float have set, and no finite number; 0 when no such are known.
  */
 static uint64_t infinite_bits_of(npyx_type type) {
-    const npyx_float8 *format = npyx_float8_of(type);
-    if (format != NULL)
-        return format->kind == NPYX_FLOAT8_IEEE  ? 0x7fu >> format->fraction_nbits << format->fraction_nbits
-               : format->kind == NPYX_FLOAT8_FN  ? 0x7f
-               : format->kind == NPYX_FLOAT8_FNU ? 0xff
+    const npyx_narrow *narrow = npyx_narrow_of(type);
+    if (narrow != NULL)
+        return narrow->kind == NPYX_NARROW_IEEE  ? npyx_narrow_exponent(narrow)
+               : narrow->kind == NPYX_NARROW_FN  ? 0x7f
+               : narrow->kind == NPYX_NARROW_FNU ? 0xff
                                                  : 0;
     switch (type) {
-    case NPYX_F2: return 0x7c00;
     case NPYX_F4:
     case NPYX_C8: return 0x7f800000;
     case NPYX_F8:
     case NPYX_C16: return (uint64_t)0x7ff << 52;
-    case NPYX_BFLOAT16: return 0x7f80;
     default: return 0;
     }
 }
@@ -90,7 +88,7 @@ static void choose_way(difference_walk *w) {
     w->kernel = is_same ? choose_kernel(a->type) : NULL;
     w->infinite_bits = infinite_bits_of(a->type);
     w->word_nbytes = w->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
-    w->trusts_bytes = is_same && (a->type < NPYX_F2 || w->infinite_bits != 0);
+    w->trusts_bytes = is_same && (a->type <= NPYX_U8 || w->infinite_bits != 0);
 }
 
 /* Whether a chunk's bytes tell that its items are equal and finite, so that nothing is to be subtracted. */

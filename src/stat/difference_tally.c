@@ -81,11 +81,11 @@ static bool split_block(npyx_type type, bool is_date, const uint8_t *items, doub
 
 void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *items, int64_t nelem) {
     bool is_date = dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA;
-    npyx_type type = is_date ? NPYX_I8 : npyx_block_part(dtype->type);
+    npyx_type type = is_date ? NPYX_I8 : npyx_type_part(dtype->type);
     size_t part_nbytes = npyx_types[type].itemsize;
     bool swaps = npyx_types[type].swap_nbytes > 1 && dtype->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN;
     size_t step_nbytes = (size_t)dtype->itemsize;
-    chunk->is_complex = npyx_block_part(dtype->type) != dtype->type;
+    chunk->is_complex = npyx_type_part(dtype->type) != dtype->type;
     chunk->has_lo = false;
     for (size_t first = 0; first < (size_t)nelem; first += NPYX_BLOCK_NELEM) {
         size_t count = (size_t)nelem - first < NPYX_BLOCK_NELEM ? (size_t)nelem - first : NPYX_BLOCK_NELEM;

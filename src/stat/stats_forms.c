@@ -16,16 +16,14 @@ static uint64_t key_offset(const npyx_dtype *dtype) {
 static npyx_wide wide_of_keys(npyx_wide keys, int64_t n, const npyx_dtype *dtype) {
     if (key_offset(dtype) == 0)
         return keys;
-    npyx_wide offsets = {(uint64_t)n << 63, n >> 1};
+    npyx_wide offsets = {(uint64_t)n << 63, (uint64_t)n >> 1};
     return npyx_wide_subtract(keys, offsets);
 }
 
 /* Adds the moments of n keys, of which least is the least: deviations from it are exact. */
 static void add_wide_moments(npyx_stats *stats, const uint64_t *keys, int64_t n, uint64_t least,
                              npyx_wide total) {
-    /* n * least, n being small */
-    uint64_t low = (least & UINT32_MAX) * (uint64_t)n, high = (least >> 32) * (uint64_t)n;
-    npyx_wide leasts = npyx_wide_add((npyx_wide){high << 32, (int64_t)(high >> 32)}, npyx_wide_of_u64(low));
+    npyx_wide leasts = npyx_wide_multiply(least, (uint64_t)n);
     double mean = npyx_wide_to_f64(npyx_wide_subtract(total, leasts)) / (double)n;
     npyx_sum sum_of_squares = {0};
     double sum = 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "span.h"
 
 /* What may come next. */
 enum {
@@ -27,37 +28,35 @@ static npyx_status json_fail(const npyx_json_reader *r, size_t off, const char *
     return npyx_fail(error, NPYX_INVALID, (int64_t)off, "is not JSON: at byte %zu %s", off, what);
 }
 
-static void json_skip_blanks(npyx_json_reader *r) {
-    while (r->off < r->nbytes && (r->text[r->off] == ' ' || r->text[r->off] == '\t' ||
-                                  r->text[r->off] == '\n' || r->text[r->off] == '\r'))
-        r->off++;
+static npyx_span json_rest(const npyx_json_reader *r) {
+    return (npyx_span){r->text + r->off, r->nbytes - r->off};
 }
 
 /* The byte at hand, -1 at the end. */
 static int json_peek(const npyx_json_reader *r) {
-    return r->off < r->nbytes ? (unsigned char)r->text[r->off] : -1;
+    return npyx_span_peek(json_rest(r), 0);
+}
+
+/* Goes to the token that comes next; json's blanks are fewer than Python's. */
+static void json_skip_blanks(npyx_json_reader *r) {
+    for (int c; (c = json_peek(r)) == ' ' || c == '\t' || c == '\n' || c == '\r';)
+        r->off++;
+    r->token_off = r->off;
 }
 
 static bool take_word(npyx_json_reader *r, const char *word) {
-    size_t nbytes = strlen(word);
-    if (r->nbytes - r->off < nbytes || memcmp(r->text + r->off, word, nbytes) != 0)
+    if (!npyx_span_begins(json_rest(r), word))
         return false;
-    r->off += nbytes;
+    r->off += strlen(word);
     return true;
 }
 
-/* The four hexadecimal digits at off; -1 when they are none. */
-static int32_t hex_at(const npyx_json_reader *r, size_t off) {
+/* The four hexadecimal digits `ahead` bytes on; -1 when they are none. */
+static int32_t hex_at(const npyx_json_reader *r, size_t ahead) {
     int32_t value = 0;
-    if (r->nbytes < 4 || off > r->nbytes - 4)
-        return -1;
-    for (size_t i = off; i < off + 4; i++) {
-        char c = r->text[i];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
-        if (digit < 0)
+    for (size_t i = ahead; i < ahead + 4; i++) {
+        int digit = npyx_hex_digit(npyx_span_peek(json_rest(r), i));
+        if (digit >= 16)
             return -1;
         value = value << 4 | digit;
     }
@@ -67,15 +66,14 @@ static int32_t hex_at(const npyx_json_reader *r, size_t off) {
 /* `\uXXXX`, or a surrogate pair of two, at off. */
 static npyx_status read_code_point(npyx_json_reader *r, npyx_error *error) {
     char character[4];
-    int32_t unit = hex_at(r, r->off + 2);
+    int32_t unit = hex_at(r, 2);
     if (unit < 0)
         return json_fail(r, r->off, "\\u has no four hexadecimal digits behind it", error);
     uint32_t code_point = (uint32_t)unit;
     size_t nbytes = 6;
     if (unit >= 0xd800 && unit < 0xe000) {
-        bool has_pair = unit < 0xdc00 && r->nbytes - r->off >= 12 && r->text[r->off + 6] == '\\' &&
-                        r->text[r->off + 7] == 'u';
-        int32_t low = has_pair ? hex_at(r, r->off + 8) : -1;
+        bool has_pair = unit < 0xdc00 && npyx_span_begins(npyx_span_behind(json_rest(r), 6), "\\u");
+        int32_t low = has_pair ? hex_at(r, 8) : -1;
         if (low < 0xdc00 || low >= 0xe000)
             return json_fail(r, r->off, "a surrogate stands alone, which is no character", error);
         code_point = 0x10000 + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
@@ -88,10 +86,10 @@ static npyx_status read_code_point(npyx_json_reader *r, npyx_error *error) {
 
 static npyx_status read_escape(npyx_json_reader *r, npyx_error *error) {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
-    char c = r->off + 1 < r->nbytes ? r->text[r->off + 1] : '\0';
+    int c = npyx_span_peek(json_rest(r), 1);
     if (c == 'u')
         return read_code_point(r, error);
-    const char *letter = c == '\0' ? NULL : strchr(letters, c);
+    const char *letter = c <= 0 ? NULL : strchr(letters, c);
     if (letter == NULL)
         return json_fail(r, r->off, "a backslash stands before no escape", error);
     npyx_buffer_append_char(&r->scratch, meanings[letter - letters]);
@@ -118,37 +116,41 @@ static npyx_status check_utf8(npyx_json_reader *r, size_t nbytes, npyx_error *er
     return json_fail(r, r->off + off, "a string is not UTF-8", error);
 }
 
+/* What stands for itself from here on; returns its length. */
+static npyx_status read_plain(npyx_json_reader *r, size_t *nbytes, npyx_error *error) {
+    *nbytes = plain_nbytes(r);
+    NPYX_TRY(check_utf8(r, *nbytes, error));
+    r->off += *nbytes;
+    return NPYX_OK;
+}
+
 /* From the opening quote on. A string without escapes is left where it lies. */
 static npyx_status read_string(npyx_json_reader *r, npyx_error *error) {
-    size_t nbytes = (r->off++, plain_nbytes(r));
-    npyx_status status = check_utf8(r, nbytes, error);
+    r->off++;
     r->string = r->text + r->off;
-    r->string_nbytes = nbytes;
-    r->off += nbytes;
-    if (status != NPYX_OK || json_peek(r) == '"') {
+    NPYX_TRY(read_plain(r, &r->string_nbytes, error));
+    if (json_peek(r) == '"') {
         r->off++;
-        return status;
+        return NPYX_OK;
     }
     npyx_buffer_reset(&r->scratch);
-    npyx_buffer_append(&r->scratch, r->string, nbytes);
-    while (status == NPYX_OK && json_peek(r) != '"') {
+    npyx_buffer_append(&r->scratch, r->string, r->string_nbytes);
+    for (size_t nbytes; json_peek(r) != '"';) {
         if (json_peek(r) == -1)
             return json_fail(r, r->off, "a string is not closed", error);
         if (json_peek(r) < 0x20)
             return json_fail(r, r->off, "a string holds a control character", error);
         if (json_peek(r) == '\\') {
-            status = read_escape(r, error);
-            continue;
+            NPYX_TRY(read_escape(r, error));
+        } else {
+            NPYX_TRY(read_plain(r, &nbytes, error));
+            npyx_buffer_append(&r->scratch, r->text + r->off - nbytes, nbytes);
         }
-        nbytes = plain_nbytes(r);
-        status = check_utf8(r, nbytes, error);
-        npyx_buffer_append(&r->scratch, r->text + r->off, nbytes);
-        r->off += nbytes;
     }
     r->off++;
     r->string = r->scratch.bytes == NULL ? "" : r->scratch.bytes;
     r->string_nbytes = r->scratch.nbytes;
-    return status == NPYX_OK ? npyx_buffer_check(&r->scratch, error) : status;
+    return npyx_buffer_check(&r->scratch, error);
 }
 
 static bool is_in_object(const npyx_json_reader *r) {
@@ -171,13 +173,9 @@ static npyx_status json_enter(npyx_json_reader *r, bool is_object, npyx_error *e
 
 /* Whether one of the words stands here that Python's json.dumps writes for what JSON has no number for. */
 static bool is_at_no_number(const npyx_json_reader *r) {
-    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        size_t nbytes = strlen(words[i]);
-        if (r->nbytes - r->off >= nbytes && memcmp(r->text + r->off, words[i], nbytes) == 0)
-            return true;
-    }
-    return false;
+    npyx_span rest = json_rest(r);
+    return npyx_span_begins(rest, "NaN") || npyx_span_begins(rest, "Infinity") ||
+           npyx_span_begins(rest, "-Infinity");
 }
 
 static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
@@ -236,11 +234,9 @@ static bool leave(npyx_json_reader *r) {
 
 npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
     npyx_json_reader *r = reader;
-    npyx_status status = (++r->ntokens & 0xffff) == 0 ? npyx_poll(r->scratch.host, error) : NPYX_OK;
-    if (status != NPYX_OK)
-        return status;
+    if ((++r->ntokens & 0xffff) == 0)
+        NPYX_TRY(npyx_poll(r->scratch.host, error));
     json_skip_blanks(r);
-    r->token_off = r->off;
     switch (r->place) {
     case BEFORE_VALUE: return json_read_value(r, error);
     case BEFORE_FIRST: return leave(r) ? NPYX_OK : read_member(r, error);
@@ -249,7 +245,6 @@ npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
             return json_fail(r, r->off, "a colon is expected", error);
         r->off++;
         json_skip_blanks(r);
-        r->token_off = r->off;
         return json_read_value(r, error);
     default: break;
     }
@@ -266,16 +261,14 @@ npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
                          error);
     r->off++;
     json_skip_blanks(r);
-    r->token_off = r->off;
     return read_member(r, error);
 }
 
 npyx_status npyx_json_skip(npyx_json_reader *reader, npyx_error *error) {
-    npyx_status status = NPYX_OK;
     if (reader->token != NPYX_JSON_LIST && reader->token != NPYX_JSON_OBJECT)
         return NPYX_OK;
     int depth = reader->depth - 1;
-    while (status == NPYX_OK && reader->depth > depth)
-        status = npyx_json_next(reader, error);
-    return status;
+    while (reader->depth > depth)
+        NPYX_TRY(npyx_json_next(reader, error));
+    return NPYX_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "span.h"
 
 typedef struct literal_parser {
     npyx_arena *arena;
@@ -12,7 +13,7 @@ typedef struct literal_parser {
     size_t off;
     int depth;
     bool allow_long;
-    char *room; /* see string_room */
+    char *room; /* for any string of the text: unescaped it is never longer than escaped */
     npyx_error *error;
 } literal_parser;
 
@@ -22,36 +23,33 @@ static npyx_status literal_fail(const literal_parser *p, const char *what) {
     return npyx_fail(p->error, NPYX_CORRUPT, (int64_t)p->off, "%s", what);
 }
 
-static int literal_peek(const literal_parser *p, size_t ahead) {
-    return p->nbytes - p->off > ahead ? (unsigned char)p->text[p->off + ahead] : -1;
+static npyx_span literal_rest(const literal_parser *p) {
+    return (npyx_span){p->text + p->off, p->nbytes - p->off};
 }
 
-static bool literal_is_digit(int c) {
-    return c >= '0' && c <= '9';
+static int literal_peek(const literal_parser *p, size_t ahead) {
+    return npyx_span_peek(literal_rest(p), ahead);
 }
 
 static bool is_name_character(int c) {
-    return literal_is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
+    return npyx_is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-static int hex_digit(int c) {
-    if (literal_is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 36;
+/* One that Python does not ignore, outside of brackets. */
+static bool is_at_line_end(const literal_parser *p) {
+    return literal_peek(p, 0) == '\n' || literal_peek(p, 0) == '\r';
 }
 
 /* Blanks and comments; line ends only inside of brackets, where Python ignores them. */
 static void literal_skip_blanks(literal_parser *p) {
     for (;;) {
         int c = literal_peek(p, 0);
-        bool is_line_end = c == '\n' || c == '\r';
-        if (c == ' ' || c == '\t' || c == '\f' || (is_line_end && p->depth > 0)) {
+        if (c == ' ' || c == '\t' || c == '\f' || (is_at_line_end(p) && p->depth > 0)) {
             p->off++;
-        } else if (c == '\\' && (literal_peek(p, 1) == '\n' ||
-                                 (literal_peek(p, 1) == '\r' && literal_peek(p, 2) == '\n'))) {
-            p->off += literal_peek(p, 1) == '\n' ? 2 : 3;
+        } else if (npyx_span_begins(literal_rest(p), "\\\n")) {
+            p->off += 2;
+        } else if (npyx_span_begins(literal_rest(p), "\\\r\n")) {
+            p->off += 3;
         } else if (c == '#') {
             while (literal_peek(p, 0) != -1 && literal_peek(p, 0) != '\n')
                 p->off++;
@@ -71,9 +69,7 @@ static npyx_status new_literal(literal_parser *p, npyx_literal_kind kind, npyx_l
 }
 
 static npyx_status literal_parse_number(literal_parser *p, npyx_literal **literal) {
-    npyx_status status = new_literal(p, NPYX_LITERAL_INT, literal);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(new_literal(p, NPYX_LITERAL_INT, literal));
     int base = 10;
     if (literal_peek(p, 0) == '0') {
         int letter = literal_peek(p, 1) | 0x20;
@@ -87,11 +83,11 @@ static npyx_status literal_parse_number(literal_parser *p, npyx_literal **litera
     bool digit_before = base != 10; /* 0x_1 is legal, _1 is a name */
     for (;; p->off++) {
         int c = literal_peek(p, 0);
-        if (c == '_' && digit_before && hex_digit(literal_peek(p, 1)) < base) {
+        if (c == '_' && digit_before && npyx_hex_digit(literal_peek(p, 1)) < base) {
             digit_before = false;
             continue;
         }
-        int digit = hex_digit(c);
+        int digit = npyx_hex_digit(c);
         if (digit >= base)
             break;
         digit_before = true;
@@ -117,11 +113,9 @@ static npyx_status parse_signed(literal_parser *p, npyx_literal **literal) {
     bool is_negative = literal_peek(p, 0) == '-';
     p->off++;
     literal_skip_blanks(p);
-    if (!literal_is_digit(literal_peek(p, 0)))
+    if (!npyx_is_digit(literal_peek(p, 0)))
         return literal_fail(p, "a sign without a number");
-    npyx_status status = literal_parse_number(p, literal);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(literal_parse_number(p, literal));
     (*literal)->off = off;
     if (is_negative)
         (*literal)->integer = (*literal)->is_too_big ? INT64_MIN : -(*literal)->integer;
@@ -132,29 +126,21 @@ static npyx_status parse_word(literal_parser *p, npyx_literal **literal) {
     size_t nbytes = 0;
     while (is_name_character(literal_peek(p, nbytes)))
         nbytes++;
-    const char *word = p->text + p->off;
-    npyx_literal_kind kind = NPYX_LITERAL_BOOL;
-    bool truth = false;
-    if (nbytes == 4 && memcmp(word, "True", 4) == 0)
-        truth = true;
-    else if (nbytes == 4 && memcmp(word, "None", 4) == 0)
-        kind = NPYX_LITERAL_NONE;
-    else if (nbytes != 5 || memcmp(word, "False", 5) != 0)
+    npyx_span word = {p->text + p->off, nbytes};
+    if (!npyx_span_is_among(word, "True False None"))
         return npyx_fail(p->error, NPYX_CORRUPT, (int64_t)p->off, "`%.*s` is not a Python literal",
-                         (int)(nbytes < 40 ? nbytes : 40), word);
-    npyx_status status = new_literal(p, kind, literal);
-    if (status == NPYX_OK) {
-        (*literal)->truth = truth;
-        p->off += nbytes;
-    }
-    return status;
+                         NPYX_SHOWN(word.text, nbytes, 40));
+    NPYX_TRY(new_literal(p, word.text[0] == 'N' ? NPYX_LITERAL_NONE : NPYX_LITERAL_BOOL, literal));
+    (*literal)->truth = word.text[0] == 'T';
+    p->off += nbytes;
+    return NPYX_OK;
 }
 
 /* The code point of an escape with ndigits hexadecimal digits at the current offset, or -1. */
 static int64_t escaped_code_point(literal_parser *p, size_t ndigits) {
     int64_t value = 0;
     for (size_t i = 0; i < ndigits; i++) {
-        int digit = hex_digit(literal_peek(p, i));
+        int digit = npyx_hex_digit(literal_peek(p, i));
         if (digit >= 16)
             return -1;
         value = value * 16 + digit;
@@ -220,9 +206,7 @@ static npyx_status parse_quoted(literal_parser *p, bool is_raw, bool is_bytes, c
         }
         p->off++;
         if (c == '\\' && !is_raw) {
-            npyx_status status = parse_escape(p, is_bytes, out);
-            if (status != NPYX_OK)
-                return status;
+            NPYX_TRY(parse_escape(p, is_bytes, out));
             continue;
         }
         *(*out)++ = (char)c;
@@ -250,29 +234,22 @@ static int string_prefix(const literal_parser *p, bool *is_raw, bool *is_bytes) 
     return -1;
 }
 
-/* Room for any string of the text: unescaped it is never longer than escaped. */
-static char *string_room(literal_parser *p) {
-    if (p->room == NULL)
-        p->room = npyx_arena_alloc(p->arena, p->nbytes);
-    return p->room;
-}
-
 static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
     bool is_raw, is_bytes, first_is_bytes;
     int prefix_nbytes;
     string_prefix(p, &is_raw, &first_is_bytes);
-    npyx_status status = new_literal(p, first_is_bytes ? NPYX_LITERAL_BYTES : NPYX_LITERAL_TEXT, literal);
-    char *out = string_room(p);
-    if (status != NPYX_OK || out == NULL)
+    NPYX_TRY(new_literal(p, first_is_bytes ? NPYX_LITERAL_BYTES : NPYX_LITERAL_TEXT, literal));
+    if (p->room == NULL)
+        p->room = npyx_arena_alloc(p->arena, p->nbytes);
+    if (p->room == NULL)
         return npyx_fail_nomem(p->error);
+    char *out = p->room;
     size_t end_off = p->off;
     while ((prefix_nbytes = string_prefix(p, &is_raw, &is_bytes)) >= 0) { /* adjacent strings are one */
         if (is_bytes != first_is_bytes)
             return literal_fail(p, "bytes and text stand side by side");
         p->off += (size_t)prefix_nbytes;
-        status = parse_quoted(p, is_raw, is_bytes, &out);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(parse_quoted(p, is_raw, is_bytes, &out));
         end_off = p->off;
         literal_skip_blanks(p);
     }
@@ -298,9 +275,7 @@ static npyx_status parse_items(literal_parser *p, npyx_literal *parent, char clo
             return literal_fail(p, literal_peek(p, 0) == -1 ? "a bracket is not closed"
                                                             : "a comma or a closing bracket is missing");
         for (int part = 0; part < (is_dict ? 2 : 1); part++) {
-            npyx_status status = parse_value(p, tail);
-            if (status != NPYX_OK)
-                return status;
+            NPYX_TRY(parse_value(p, tail));
             tail = &(*tail)->next;
             parent->nitems++;
             literal_skip_blanks(p);
@@ -317,14 +292,13 @@ static npyx_status parse_items(literal_parser *p, npyx_literal *parent, char clo
 }
 
 static npyx_status parse_bracketed(literal_parser *p, npyx_literal **literal) {
+    static const char closings[] = {
+        [NPYX_LITERAL_TUPLE] = ')', [NPYX_LITERAL_LIST] = ']', [NPYX_LITERAL_DICT] = '}'};
     char opening = p->text[p->off];
     npyx_literal_kind kind = opening == '('   ? NPYX_LITERAL_TUPLE
                              : opening == '[' ? NPYX_LITERAL_LIST
                                               : NPYX_LITERAL_DICT;
-    char closing = opening == '(' ? ')' : opening == '[' ? ']' : '}';
-    npyx_status status = new_literal(p, kind, literal);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(new_literal(p, kind, literal));
     npyx_literal *made = *literal;
     if (p->depth == NPYX_LITERAL_DEPTH)
         return npyx_fail(p->error, NPYX_CORRUPT, (int64_t)p->off, "brackets are nested more than %d deep",
@@ -332,33 +306,46 @@ static npyx_status parse_bracketed(literal_parser *p, npyx_literal **literal) {
     p->off++;
     p->depth++;
     bool any_comma;
-    status = parse_items(p, made, closing, kind == NPYX_LITERAL_DICT, &any_comma);
+    NPYX_TRY(parse_items(p, made, closings[kind], kind == NPYX_LITERAL_DICT, &any_comma));
     p->depth--;
-    if (status == NPYX_OK && kind == NPYX_LITERAL_TUPLE && made->nitems == 1 && !any_comma)
+    if (kind == NPYX_LITERAL_TUPLE && made->nitems == 1 && !any_comma)
         *literal = made->first; /* parentheses around one value are no tuple */
-    return status;
+    return NPYX_OK;
+}
+
+static npyx_status parse_unplaced(literal_parser *p, npyx_literal **literal) {
+    int c = literal_peek(p, 0);
+    bool is_raw, is_bytes;
+    if (c == '(' || c == '[' || c == '{')
+        return parse_bracketed(p, literal);
+    if (npyx_is_digit(c))
+        return literal_parse_number(p, literal);
+    if (c == '-' || c == '+')
+        return parse_signed(p, literal);
+    if (string_prefix(p, &is_raw, &is_bytes) >= 0)
+        return parse_string(p, literal);
+    if (is_name_character(c))
+        return parse_word(p, literal);
+    return literal_fail(p, c == -1 ? "the text ends where a value is expected" : "a value is expected");
 }
 
 static npyx_status parse_value(literal_parser *p, npyx_literal **literal) {
     literal_skip_blanks(p);
-    int c = literal_peek(p, 0);
-    bool is_raw, is_bytes;
-    npyx_status status;
-    if (c == '(' || c == '[' || c == '{')
-        status = parse_bracketed(p, literal);
-    else if (literal_is_digit(c))
-        status = literal_parse_number(p, literal);
-    else if (c == '-' || c == '+')
-        status = parse_signed(p, literal);
-    else if (string_prefix(p, &is_raw, &is_bytes) >= 0)
-        status = parse_string(p, literal);
-    else if (is_name_character(c))
-        status = parse_word(p, literal);
-    else
-        status = literal_fail(p, c == -1 ? "the text ends where a value is expected" : "a value is expected");
-    if (status == NPYX_OK)
-        (*literal)->end_off = p->off;
-    return status;
+    NPYX_TRY(parse_unplaced(p, literal));
+    (*literal)->end_off = p->off;
+    return NPYX_OK;
+}
+
+/* To the first value. Blank lines may stand before it, but no indentation behind a line end. */
+static npyx_status skip_blank_lines(literal_parser *p) {
+    for (literal_skip_blanks(p); is_at_line_end(p); literal_skip_blanks(p)) {
+        size_t indent_off = ++p->off;
+        bool is_indented = literal_peek(p, 0) == ' ' || literal_peek(p, 0) == '\t';
+        literal_skip_blanks(p);
+        if (is_indented && !is_at_line_end(p))
+            return npyx_fail(p->error, NPYX_CORRUPT, (int64_t)indent_off, "the first line is indented");
+    }
+    return NPYX_OK;
 }
 
 npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbytes, bool allow_long,
@@ -373,23 +360,9 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
         return npyx_fail(error, NPYX_CORRUPT, nul - text, "the text holds a NUL byte");
     if (!npyx_utf8_is_valid(text, nbytes))
         return npyx_fail(error, NPYX_CORRUPT, 0, "the text is not valid UTF-8");
-    /* Blank lines may stand before the literal, but no indentation behind a line end. */
-    for (;;) {
-        literal_skip_blanks(&p);
-        if (literal_peek(&p, 0) != '\n' && literal_peek(&p, 0) != '\r')
-            break;
-        p.off++;
-        if (literal_peek(&p, 0) == ' ' || literal_peek(&p, 0) == '\t') {
-            size_t indent_off = p.off;
-            literal_skip_blanks(&p);
-            if (literal_peek(&p, 0) != '\n' && literal_peek(&p, 0) != '\r')
-                return npyx_fail(error, NPYX_CORRUPT, (int64_t)indent_off, "the first line is indented");
-        }
-    }
+    NPYX_TRY(skip_blank_lines(&p));
     npyx_literal *parsed = NULL;
-    npyx_status status = parse_value(&p, &parsed);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(parse_value(&p, &parsed));
     p.depth = 1; /* behind the literal only blanks, comments and line ends */
     literal_skip_blanks(&p);
     if (p.off < nbytes)

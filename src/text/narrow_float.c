@@ -21,45 +21,24 @@ static inline uint64_t bits_of_double(double value) {
     return bits;
 }
 
-float npyx_f16_to_f32(uint16_t bits) {
-    uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
-    uint32_t magnitude = bits & 0x7fff;
-    uint32_t wide;
-    if (magnitude >= 0x7c00) { /* infinity and NaN keep the highest exponent */
-        wide = 0x7f800000 | (magnitude & 0x3ff) << 13;
-    } else if (magnitude >= 0x400) {
-        wide = (magnitude << 13) + ((uint32_t)(127 - 15) << 23);
-    } else {
-        /* Multiples of 2^-24. From an integer and not from a float32 subnormal, which a host that flushes
-         * those to zero would lose. */
-        float value = (float)(int32_t)magnitude * 0x1p-24f;
-        memcpy(&wide, &value, sizeof wide);
-    }
-    return float_of_bits(sign | wide);
-}
-
-/* The upper half of a float32. */
-float npyx_bfloat16_to_f32(uint16_t bits) {
-    return float_of_bits((uint32_t)bits << 16);
-}
-
 /* Inlined into a function of each format, whose numbers the compiler then knows. */
-static inline float float8_to_f32(npyx_float8 format, uint8_t bits) {
-    bool is_signed = format.kind != NPYX_FLOAT8_FNU;
-    uint32_t sign = is_signed ? (uint32_t)(bits & 0x80) << 24 : 0;
-    uint32_t magnitude = is_signed ? bits & 0x7f : bits;
-    uint32_t highest = 0x7fu >> format.fraction_nbits << format.fraction_nbits; /* exponent */
-    if (format.kind == NPYX_FLOAT8_IEEE && magnitude >= highest) {
-        uint32_t fraction = magnitude & ~highest;
-        return float_of_bits(sign | 0x7f800000 | fraction << (23 - format.fraction_nbits));
-    }
-    if ((format.kind == NPYX_FLOAT8_FN && magnitude == 0x7f) ||
-        (format.kind == NPYX_FLOAT8_FNUZ && bits == 0x80) || (format.kind == NPYX_FLOAT8_FNU && bits == 0xff))
+static inline float narrow_to_f32(npyx_narrow format, uint32_t bits) {
+    const bool is_signed = format.kind != NPYX_NARROW_FNU;
+    const uint32_t sign_bit = is_signed ? 1u << (format.nbits - 1) : 0;
+    uint32_t sign = (bits & sign_bit) != 0 ? 1u << 31 : 0;
+    uint32_t magnitude = bits & ~sign_bit;
+    uint32_t exponent = npyx_narrow_exponent(&format);
+    if (format.nbits - format.fraction_nbits == 9) /* the upper half of a float32 */
+        return float_of_bits(bits << 16);
+    if (format.kind == NPYX_NARROW_IEEE && magnitude >= exponent) /* infinity and NaN keep the exponent */
+        return float_of_bits(sign | 0x7f800000 | (magnitude & ~exponent) << (23 - format.fraction_nbits));
+    if ((format.kind == NPYX_NARROW_FN && magnitude == 0x7f) ||
+        (format.kind == NPYX_NARROW_FNUZ && bits == 0x80) || (format.kind == NPYX_NARROW_FNU && bits == 0xff))
         return float_of_bits(sign | 0x7fc00000);
     if (magnitude >> format.fraction_nbits != 0)
         return float_of_bits(
             sign | ((magnitude << (23 - format.fraction_nbits)) + ((uint32_t)(127 - format.bias) << 23)));
-    if (format.kind == NPYX_FLOAT8_FNU)
+    if (format.kind == NPYX_NARROW_FNU)
         return 0x1p-127f;
     /* Subnormal. From an integer and not from a float32 subnormal, which a host that flushes those to zero
      * would lose. */
@@ -67,12 +46,6 @@ static inline float float8_to_f32(npyx_float8 format, uint8_t bits) {
                   float_of_bits((uint32_t)(128 - format.bias - format.fraction_nbits) << 23);
     return sign != 0 ? -value : value;
 }
-
-#define TO_F32(type, word, kind, fraction_nbits, bias)                                                       \
-    float npyx_##word##_to_f32(uint8_t bits) {                                                               \
-        return float8_to_f32((npyx_float8){kind, fraction_nbits, bias}, bits);                               \
-    }
-NPYX_FLOAT8S(TO_F32)
 
 double npyx_x87_to_f64(uint64_t significand, uint16_t sign_exponent) {
     uint64_t sign = (uint64_t)(sign_exponent & 0x8000) << 48;
@@ -120,8 +93,8 @@ static inline uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, i
 }
 
 /* infinity is what too large values become, nan what NaN does: magnitudes both. */
-static inline uint32_t narrow_narrow(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
-                                     uint32_t nan) {
+static inline uint32_t narrow_magnitude(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
+                                        uint32_t nan) {
     uint64_t magnitude = bits_of_double(value) & (UINT64_MAX >> 1);
     const uint64_t wide_infinity = (uint64_t)0x7ff << 52;
     if (magnitude > wide_infinity)
@@ -132,50 +105,43 @@ static inline uint32_t narrow_narrow(double value, int fraction_nbits, int min_e
     return rounded < infinity ? rounded : infinity;
 }
 
-static inline uint32_t sign_of(double value) {
-    return (uint32_t)(bits_of_double(value) >> 63);
-}
-
-uint16_t npyx_f16_from_f64(double value) {
-    return (uint16_t)(sign_of(value) << 15 | narrow_narrow(value, 10, -14, 0x7c00, 0x7e00));
-}
-
-uint16_t npyx_bfloat16_from_f64(double value) {
-    return (uint16_t)(sign_of(value) << 15 | narrow_narrow(value, 7, -126, 0x7f80, 0x7fc0));
-}
-
 /* The exponent of the nearest power of two, biased by 127; the greater of two that are as near. */
-static uint8_t power_of_two_from_f64(double value) {
+static uint16_t power_of_two_from_f64(double value) {
     uint64_t bits = bits_of_double(value);
     int exponent = (int)(bits >> 52) - 1023 + (int)(bits >> 51 & 1);
     if (!(value > 0) || exponent > 127)
         return 0xff;
-    return (uint8_t)(exponent < -127 ? 0 : exponent + 127);
+    return (uint16_t)(exponent < -127 ? 0 : exponent + 127);
 }
 
-static inline uint8_t float8_from_f64(npyx_float8 format, double value) {
-    uint32_t sign = sign_of(value) << 7;
-    uint32_t highest = 0x7fu >> format.fraction_nbits << format.fraction_nbits;
-    int min_exponent = 1 - format.bias;
-    switch (format.kind) {
-    case NPYX_FLOAT8_IEEE:
-        return (uint8_t)(sign | narrow_narrow(value, format.fraction_nbits, min_exponent, highest,
-                                              highest | 1u << (format.fraction_nbits - 1)));
-    case NPYX_FLOAT8_FN:
-        return (uint8_t)(sign | narrow_narrow(value, format.fraction_nbits, min_exponent, 0x7f, 0x7f));
-    case NPYX_FLOAT8_FNUZ: {
-        uint32_t magnitude = narrow_narrow(value, format.fraction_nbits, min_exponent, 0x80, 0x80);
-        return (uint8_t)(magnitude == 0 || magnitude == 0x80 ? magnitude : sign | magnitude);
-    }
-    default: return power_of_two_from_f64(value);
-    }
+static inline uint16_t narrow_from_f64(npyx_narrow format, double value) {
+    const uint32_t sign_bit = 1u << (format.nbits - 1), exponent = npyx_narrow_exponent(&format);
+    if (format.kind == NPYX_NARROW_FNU)
+        return power_of_two_from_f64(value);
+    uint32_t infinity = format.kind == NPYX_NARROW_IEEE ? exponent
+                        : format.kind == NPYX_NARROW_FN ? 0x7f
+                                                        : 0x80;
+    uint32_t nan = format.kind == NPYX_NARROW_IEEE ? exponent | 1u << (format.fraction_nbits - 1) : infinity;
+    uint32_t magnitude = narrow_magnitude(value, format.fraction_nbits, 1 - format.bias, infinity, nan);
+    if (format.kind == NPYX_NARROW_FNUZ && (magnitude == 0 || magnitude == infinity))
+        return (uint16_t)magnitude;
+    return (uint16_t)((bits_of_double(value) >> 63 != 0 ? sign_bit : 0) | magnitude);
 }
 
-#define FROM_F64(type, word, kind, fraction_nbits, bias)                                                     \
-    uint8_t npyx_##word##_from_f64(double value) {                                                           \
-        return float8_from_f64((npyx_float8){kind, fraction_nbits, bias}, value);                            \
+#define NARROW_FUNCTIONS(type, word, kind, nbits, fraction_nbits, bias)                                      \
+    float npyx_##word##_to_f32(uint16_t bits) {                                                              \
+        return narrow_to_f32((npyx_narrow){NPYX_NARROW_##kind, nbits, fraction_nbits, bias, NULL, NULL},     \
+                             bits);                                                                          \
+    }                                                                                                        \
+    uint16_t npyx_##word##_from_f64(double value) {                                                          \
+        return narrow_from_f64((npyx_narrow){NPYX_NARROW_##kind, nbits, fraction_nbits, bias, NULL, NULL},   \
+                               value);                                                                       \
     }
-NPYX_FLOAT8S(FROM_F64)
+NPYX_NARROWS(NARROW_FUNCTIONS)
+
+#define NARROW_ROW(type, word, kind, nbits, fraction_nbits, bias)                                            \
+    {NPYX_NARROW_##kind, nbits, fraction_nbits, bias, npyx_##word##_to_f32, npyx_##word##_from_f64},
+const npyx_narrow npyx_narrows[NPYX_NNARROWS] = {NPYX_NARROWS(NARROW_ROW)};
 
 void npyx_x87_from_f64(double value, uint64_t *significand, uint16_t *sign_exponent) {
     uint64_t bits = bits_of_double(value);

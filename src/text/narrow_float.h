@@ -1,6 +1,12 @@
 /*
  * Floating-point formats that C has no type for, as bits: IEEE 754 binary16, bfloat16, the one-byte formats
  * of ml_dtypes, and the 80-bit extended format of x87.
+ *
+ *     sign | exponent, biased | fraction
+ *       1  |    the others    |  fraction_nbits      f16: 1 5 10    bfloat16: 1 8 7    e4m3fn: 1 4 3
+ *
+ * The narrow ones are rows of one table, NPYX_NARROWS: what reads, writes, prints, converts and compares them
+ * is made from it.
  */
 #ifndef NPYX_NARROW_FLOAT_H
 #define NPYX_NARROW_FLOAT_H
@@ -9,67 +15,86 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
+
 #pragma GCC visibility push(hidden)
 
-/* What the highest patterns of a one-byte float stand for. */
-typedef enum npyx_float8_kind {
-    NPYX_FLOAT8_IEEE, /* infinities and NaN have the highest exponent */
-    NPYX_FLOAT8_FN,   /* finite and NaN: no infinity, and of magnitudes the last one alone is NaN */
-    NPYX_FLOAT8_FNUZ, /* and unsigned zero: what would be -0 is the NaN */
-    NPYX_FLOAT8_FNU   /* and unsigned: powers of two, the last one NaN; no zero */
-} npyx_float8_kind;
+/* What the highest patterns stand for. */
+typedef enum npyx_narrow_kind {
+    NPYX_NARROW_IEEE, /* infinities and NaN have the highest exponent */
+    NPYX_NARROW_FN,   /* finite and NaN: no infinity, and of magnitudes the last one alone is NaN */
+    NPYX_NARROW_FNUZ, /* and unsigned zero: what would be -0 is the NaN */
+    NPYX_NARROW_FNU   /* and unsigned: powers of two, the last one NaN; no zero */
+} npyx_narrow_kind;
 
-/* A one-byte float is its sign, an exponent with a bias, and a fraction. */
-typedef struct npyx_float8 {
-    npyx_float8_kind kind;
+typedef struct npyx_narrow {
+    npyx_narrow_kind kind;
+    int nbits; /* 8 or 16 */
     int fraction_nbits;
     int bias;
-} npyx_float8;
+    /* Exact: every value of these formats is a float. NaN payloads may change, NaN stays NaN. */
+    float (*to_f32)(uint16_t bits);
+    /* Rounds once, to nearest, ties to even. What is too large becomes infinity, NaN where there is none, and
+     * so does an infinity there. NaN is the quiet NaN of value's sign. What e8m0fnu lacks (0 and negative
+     * numbers) is NaN there, and what is smaller than its least becomes that. */
+    uint16_t (*from_f64)(double value);
+} npyx_narrow;
 
-/* The one-byte floats of ml_dtypes, one to a line: type, word for names of functions, kind, bits of the
- * fraction, bias. E4M3FN, E5M2 and E8M0 are OCP's (OFP8, and MX 1.0), the FNUZ ones Graphcore's and AMD's
- * (arXiv:2206.02915). */
-#define NPYX_FLOAT8S(X)                                                                                      \
-    X(E4M3FN, e4m3fn, NPYX_FLOAT8_FN, 3, 7)                                                                  \
-    X(E5M2, e5m2, NPYX_FLOAT8_IEEE, 2, 15)                                                                   \
-    X(E3M4, e3m4, NPYX_FLOAT8_IEEE, 4, 3)                                                                    \
-    X(E4M3, e4m3, NPYX_FLOAT8_IEEE, 3, 7)                                                                    \
-    X(E4M3B11FNUZ, e4m3b11fnuz, NPYX_FLOAT8_FNUZ, 3, 11)                                                     \
-    X(E4M3FNUZ, e4m3fnuz, NPYX_FLOAT8_FNUZ, 3, 8)                                                            \
-    X(E5M2FNUZ, e5m2fnuz, NPYX_FLOAT8_FNUZ, 2, 16)                                                           \
-    X(E8M0FNU, e8m0fnu, NPYX_FLOAT8_FNU, 0, 127)
+/* One to a line: type, word for names of functions, kind, bits, bits of the fraction, bias. E4M3FN, E5M2 and
+ * E8M0 are OCP's (OFP8, and MX 1.0), the FNUZ ones Graphcore's and AMD's (arXiv:2206.02915). */
+#define NPYX_NARROWS(X)                                                                                      \
+    X(F2, f16, IEEE, 16, 10, 15)                                                                             \
+    X(BFLOAT16, bfloat16, IEEE, 16, 7, 127)                                                                  \
+    X(E4M3FN, e4m3fn, FN, 8, 3, 7)                                                                           \
+    X(E5M2, e5m2, IEEE, 8, 2, 15)                                                                            \
+    X(E3M4, e3m4, IEEE, 8, 4, 3)                                                                             \
+    X(E4M3, e4m3, IEEE, 8, 3, 7)                                                                             \
+    X(E4M3B11FNUZ, e4m3b11fnuz, FNUZ, 8, 3, 11)                                                              \
+    X(E4M3FNUZ, e4m3fnuz, FNUZ, 8, 3, 8)                                                                     \
+    X(E5M2FNUZ, e5m2fnuz, FNUZ, 8, 2, 16)                                                                    \
+    X(E8M0FNU, e8m0fnu, FNU, 8, 0, 127)
 
-/* Exact: every value of these formats is a float. NaN payloads may change, NaN stays NaN. */
-float npyx_f16_to_f32(uint16_t bits);
-float npyx_bfloat16_to_f32(uint16_t bits);
-#define NPYX_FLOAT8_TO_F32(type, word, kind, fraction_nbits, bias) float npyx_##word##_to_f32(uint8_t bits);
-NPYX_FLOAT8S(NPYX_FLOAT8_TO_F32)
-#undef NPYX_FLOAT8_TO_F32
+/* npyx_f16_to_f32, npyx_f16_from_f64, and so on. */
+#define NPYX_NARROW_FUNCTIONS(type, word, kind, nbits, fraction_nbits, bias)                                 \
+    float npyx_##word##_to_f32(uint16_t bits);                                                               \
+    uint16_t npyx_##word##_from_f64(double value);
+NPYX_NARROWS(NPYX_NARROW_FUNCTIONS)
+#undef NPYX_NARROW_FUNCTIONS
+
+enum { NPYX_NNARROWS = 10 };
+/* In the order of the list. */
+extern const npyx_narrow npyx_narrows[NPYX_NNARROWS];
+
+static inline uint16_t npyx_narrow_load(const npyx_narrow *narrow, const uint8_t *item, bool is_big_endian) {
+    return narrow->nbits == 8 ? *item : npyx_load_u16(item, is_big_endian);
+}
+
+/* The bits of the exponent, all of which infinities have. */
+static inline uint32_t npyx_narrow_exponent(const npyx_narrow *narrow) {
+    return (1u << (narrow->nbits - 1)) - (1u << narrow->fraction_nbits);
+}
+
+/* The exponent of the smallest normal value. */
+static inline int npyx_narrow_min_exponent(const npyx_narrow *narrow) {
+    return narrow->kind == NPYX_NARROW_FNU ? -narrow->bias : 1 - narrow->bias;
+}
+
+/* Whether a value that was rounded to bits is not in them: what is no NaN has become one, or what is finite
+ * an infinity. */
+static inline bool npyx_narrow_is_lost(const npyx_narrow *narrow, double value, uint16_t bits) {
+    switch (narrow->kind) {
+    case NPYX_NARROW_IEEE:
+        return (bits & ((1u << (narrow->nbits - 1)) - 1)) == npyx_narrow_exponent(narrow) && isfinite(value);
+    case NPYX_NARROW_FN: return (bits & 0x7f) == 0x7f && !isnan(value);
+    case NPYX_NARROW_FNUZ: return bits == 0x80 && !isnan(value);
+    default: return bits == 0xff && !isnan(value);
+    }
+}
 
 /* x87 extended precision: significand is the 64-bit one with its explicit integer bit, sign_exponent the sign
  * bit and 15-bit biased exponent. Rounded to nearest, ties to even, once; overflow is infinity. An encoding
  * that x87 itself refuses (unnormal, pseudo-infinity) is NaN. */
 double npyx_x87_to_f64(uint64_t significand, uint16_t sign_exponent);
-
-/* Each rounds once, to nearest, ties to even. What is too large becomes infinity, NaN where there is none,
- * and so does an infinity there. NaN is the quiet NaN of value's sign. What e8m0fnu lacks (0 and negative
- * numbers) is NaN there, and what is smaller than its least becomes that. */
-uint16_t npyx_f16_from_f64(double value);
-uint16_t npyx_bfloat16_from_f64(double value);
-#define NPYX_FLOAT8_FROM_F64(type, word, kind, fraction_nbits, bias)                                         \
-    uint8_t npyx_##word##_from_f64(double value);
-NPYX_FLOAT8S(NPYX_FLOAT8_FROM_F64)
-#undef NPYX_FLOAT8_FROM_F64
-
-/* Whether a value that was rounded to bits is not in them: what is no NaN has become one, or what is finite
- * an infinity. */
-#define NPYX_FLOAT8_IS_LOST(type, word, kind, fraction_nbits, bias)                                          \
-    static inline bool npyx_##word##_is_lost(double value, uint8_t bits) {                                   \
-        float rounded = npyx_##word##_to_f32(bits);                                                          \
-        return (isnan(rounded) && !isnan(value)) || (isinf(rounded) && isfinite(value));                     \
-    }
-NPYX_FLOAT8S(NPYX_FLOAT8_IS_LOST)
-#undef NPYX_FLOAT8_IS_LOST
 
 /* Exact: every double is an x87 value. */
 void npyx_x87_from_f64(double value, uint64_t *significand, uint16_t *sign_exponent);

@@ -4,13 +4,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/wide_integer.h"
 #include "number_text_table.h"
-
-/* A 128-bit number, or a fixed-point one. */
-typedef struct number_product {
-    uint64_t high;
-    uint64_t low;
-} number_product;
 
 /* digits * 10^exponent */
 typedef struct npyx_decimal {
@@ -18,26 +13,9 @@ typedef struct npyx_decimal {
     int exponent;
 } npyx_decimal;
 
-static inline number_product wide_multiply(uint64_t a, uint64_t b) {
-#ifdef __SIZEOF_INT128__
-    unsigned __int128 product = (unsigned __int128)a * b;
-    return (number_product){.high = (uint64_t)(product >> 64), .low = (uint64_t)product};
-#else
-    uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
-    uint64_t low = a_low * b_low;
-    uint64_t middle = a_high * b_low + (low >> 32);
-    uint64_t other_middle = a_low * b_high + (uint32_t)middle;
-    return (number_product){.high = a_high * b_high + (middle >> 32) + (other_middle >> 32),
-                            .low = (other_middle << 32) | (uint32_t)low};
-#endif
-}
-
 /* a * b + addend, which fits because (2^64 - 1)^2 + (2^64 - 1) < 2^128. */
-static inline number_product wide_multiply_add(uint64_t a, uint64_t b, uint64_t addend) {
-    number_product result = wide_multiply(a, b);
-    result.low += addend;
-    result.high += result.low < addend;
-    return result;
+static inline npyx_wide wide_multiply_add(uint64_t a, uint64_t b, uint64_t addend) {
+    return npyx_wide_add(npyx_wide_multiply(a, b), npyx_wide_of_u64(addend));
 }
 
 /* floor(log2(10^exponent)), exact for every exponent that a double leads to. */
@@ -52,20 +30,18 @@ static inline int log10_of_power_of_two(int exponent, bool three_quarters) {
 
 /* The scaled power of number_text_table.h, its integer part plus one: always above the true value, and by one
  * at most. */
-static inline number_product power_of_ten(int exponent) {
+static inline npyx_wide power_of_ten(int exponent) {
     unsigned index = (unsigned)(exponent - NPYX_POWER_OF_TEN_FIRST);
     const uint64_t *base = NPYX_POWERS_OF_TEN[index / NPYX_POWER_OF_TEN_STEP];
     uint64_t five = NPYX_POWERS_OF_FIVE[index % NPYX_POWER_OF_TEN_STEP];
-    number_product low = wide_multiply(base[2], five);
-    number_product middle = wide_multiply_add(base[1], five, low.high);
-    number_product high = wide_multiply_add(base[0], five, middle.high);
+    npyx_wide low = npyx_wide_multiply(base[2], five);
+    npyx_wide middle = wide_multiply_add(base[1], five, low.high);
+    npyx_wide high = wide_multiply_add(base[0], five, middle.high);
     /* The product's highest bit is the 254th or the 255th. */
     unsigned shift = 2 - (unsigned)(high.high >> 62);
-    number_product power = {.high = (high.high << shift) | (high.low >> (64 - shift)),
-                            .low = (high.low << shift) | (middle.low >> (64 - shift))};
-    power.low++;
-    power.high += power.low == 0;
-    return power;
+    npyx_wide power = {.high = (high.high << shift) | (high.low >> (64 - shift)),
+                       .low = (high.low << shift) | (middle.low >> (64 - shift))};
+    return npyx_wide_add(power, npyx_wide_of_u64(1));
 }
 
 /* The integer part of power * factor / 2^128, made odd when a fraction is cut off, so that it compares with
@@ -74,8 +50,8 @@ static inline number_product power_of_ten(int exponent) {
  * For no double, and no point halfway between two, is the exact fraction in (1 - 2^-66, 1), so that the
  * excess of power (less than 2^-68 here) never carries; and only for 8887055249355788 * 2^664 is it in (0,
  * 2^-64), where it looks like none, but there the integer part is odd anyway. */
-static inline uint64_t number_round_to_odd(number_product power, uint64_t factor) {
-    number_product product = wide_multiply_add(power.high, factor, wide_multiply(power.low, factor).high);
+static inline uint64_t number_round_to_odd(npyx_wide power, uint64_t factor) {
+    npyx_wide product = wide_multiply_add(power.high, factor, npyx_wide_multiply(power.low, factor).high);
     return product.high | (product.low != 0);
 }
 
@@ -87,7 +63,7 @@ static inline uint64_t number_round_to_odd(number_product power, uint64_t factor
 static inline npyx_decimal shortest_decimal(uint64_t significand, int exponent, bool below_is_closer) {
     int k = log10_of_power_of_two(exponent, below_is_closer);
     int shift = exponent + log2_of_power_of_ten(-k) + 1; /* 1 to 4 */
-    number_product power = power_of_ten(-k);
+    npyx_wide power = power_of_ten(-k);
     uint64_t is_odd = significand & 1;
     uint64_t lower = number_round_to_odd(power, (4 * significand - 2 + below_is_closer) << shift) + is_odd;
     uint64_t middle = number_round_to_odd(power, (4 * significand) << shift);
@@ -255,7 +231,7 @@ size_t npyx_text_f64(double value, char *out) {
     return sign_nbytes + literal_write("0.0", 3, out);
 }
 
-static inline size_t narrow_write(float value, int precision_nbits, int min_exponent, char *out) {
+size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     size_t sign_nbytes = sign_write(bits >> 31 != 0, out);
@@ -282,11 +258,7 @@ static inline size_t narrow_write(float value, int precision_nbits, int min_expo
 }
 
 size_t npyx_text_f32(float value, char *out) {
-    return narrow_write(value, 24, -126, out);
-}
-
-size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
-    return narrow_write(value, precision_nbits, min_exponent, out);
+    return npyx_text_narrow(value, 24, -126, out);
 }
 
 /* Writes value < 10^8 without leading zeros, and eight bytes in all. */

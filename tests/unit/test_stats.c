@@ -165,7 +165,7 @@ static void test_wide_integers(void **state) {
     assert_wide(top, "18446744073709551615", 0x1p64);
     assert_wide(npyx_wide_add(top, top), "36893488147419103230", 0x1p65);
     assert_wide(npyx_wide_subtract(npyx_wide_of_i64(-7), top), "-18446744073709551622", -0x1p64);
-    assert_wide((npyx_wide){0, INT64_MIN}, "-170141183460469231731687303715884105728", -0x1p127);
+    assert_wide((npyx_wide){0, (uint64_t)1 << 63}, "-170141183460469231731687303715884105728", -0x1p127);
     assert_true(npyx_wide_is_i64(npyx_wide_of_i64(INT64_MIN)));
     assert_true(npyx_wide_is_i64(npyx_wide_of_i64(INT64_MAX)));
     assert_false(npyx_wide_is_i64(npyx_wide_of_u64((uint64_t)1 << 63)));

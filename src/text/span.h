@@ -1,0 +1,79 @@
+/*
+ * A piece of a text, for the small parsers: what is left to be read, or what was found. Nothing is copied,
+ * and no byte behind the piece is looked at.
+ */
+#ifndef NPYX_SPAN_H
+#define NPYX_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct npyx_span {
+    const char *text;
+    size_t nbytes;
+} npyx_span;
+
+static inline bool npyx_is_digit(int c) {
+    return c >= '0' && c <= '9';
+}
+
+/* The value of a digit of any base up to 16, either case; 36 for what is none. */
+static inline int npyx_hex_digit(int c) {
+    if (npyx_is_digit(c))
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 36;
+}
+
+/* What str.strip takes off ASCII. */
+static inline bool npyx_is_blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static inline npyx_span npyx_span_behind(npyx_span s, size_t nbytes) {
+    return (npyx_span){s.text + nbytes, s.nbytes - nbytes};
+}
+
+static inline npyx_span npyx_span_trim(npyx_span s) {
+    while (s.nbytes > 0 && npyx_is_blank(s.text[0]))
+        s = npyx_span_behind(s, 1);
+    while (s.nbytes > 0 && npyx_is_blank(s.text[s.nbytes - 1]))
+        s.nbytes--;
+    return s;
+}
+
+/* The byte at i, -1 where there is none. */
+static inline int npyx_span_peek(npyx_span s, size_t i) {
+    return i < s.nbytes ? (unsigned char)s.text[i] : -1;
+}
+
+static inline bool npyx_span_begins(npyx_span s, const char *word) {
+    size_t nbytes = strlen(word);
+    return s.nbytes >= nbytes && memcmp(s.text, word, nbytes) == 0;
+}
+
+static inline bool npyx_span_is(npyx_span s, const char *word) {
+    return s.nbytes == strlen(word) && npyx_span_begins(s, word);
+}
+
+/* Whether it is one of words, between which blanks stand. */
+static inline bool npyx_span_is_among(npyx_span s, const char *words) {
+    for (size_t nbytes; *words != '\0'; words += nbytes + (words[nbytes] == ' ')) {
+        nbytes = strcspn(words, " ");
+        if (s.nbytes == nbytes && memcmp(s.text, words, nbytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What stands before the first c, without blanks around it; *rest goes on behind that c. Without a c it is
+ * all of the rest, whose text is then NULL. */
+static inline npyx_span npyx_span_cut(npyx_span *rest, char c) {
+    const char *at = rest->nbytes == 0 ? NULL : memchr(rest->text, c, rest->nbytes);
+    npyx_span piece = {rest->text, at == NULL ? rest->nbytes : (size_t)(at - rest->text)};
+    *rest = at == NULL ? (npyx_span){NULL, 0} : npyx_span_behind(*rest, piece.nbytes + 1);
+    return npyx_span_trim(piece);
+}
+
+#endif
