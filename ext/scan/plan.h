@@ -167,14 +167,15 @@ typedef struct npyext_vtab {
     const npyext_function *function;
 } npyext_vtab;
 
-/* What sqlite3_create_module_v2 is given for a function; freed with npyext_registration_free. */
+/* What SQLite is given with a module or a function, and gives back with each call; freed with
+ * npyext_registration_free. */
 typedef struct npyext_registration {
     npyext_connection *connection;
-    const npyext_function *function;
-    int flags; /* for npyext_declare_risk */
+    const void *definition; /* an npyext_function, npyext_scalar or npyext_aggregate */
+    int flags;              /* for npyext_declare_risk */
 } npyext_registration;
 
-npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function,
+npyext_registration *npyext_registration_new(npyext_connection *connection, const void *definition,
                                              int flags);
 void npyext_registration_free(void *registration);
 

@@ -187,7 +187,7 @@ static int table_make(npyext_table *table, int nraw, const char *const *raw, cha
 
 static int create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
                   char **message) {
-    npyext_connection *connection = client;
+    npyext_connection *connection = ((const npyext_registration *)client)->connection;
     npyext_table *table = new_table(connection, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
@@ -225,9 +225,9 @@ static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const ch
 /* Never looks at the file that a table reads: a database whose files are gone opens, answers other queries,
  * and drops the table. A declaration that makes no sense does not fail either, because that would keep the
  * table from being dropped. */
-static int connect_table(sqlite3 *db, void *connection, int argc, const char *const *argv,
-                         sqlite3_vtab **vtab, char **message) {
-    npyext_table *table = new_table(connection, argv);
+static int connect_table(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                         char **message) {
+    npyext_table *table = new_table(((const npyext_registration *)client)->connection, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
     int code = read_declaration(db, table, argc - 3, argv + 3);

@@ -70,8 +70,7 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
     size_t name_nbytes;
     npyext_connection_begin(writer->connection);
     NPYX_TRY(npyext_member_name(values[0], &name, &name_nbytes, error));
-    npyx_status status = npyext_array_value_open_at(
-        &array, writer->connection, npyext_cache_tick(&writer->connection->cache), &caller, values[1], error);
+    npyx_status status = npyext_array_value_open(&array, writer->connection, NULL, &caller, values[1], error);
     if (status == NPYX_DONE)
         status = npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
     if (status == NPYX_OK)

@@ -73,35 +73,30 @@ npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *i
     return status == NPYX_OK ? npyext_array_builder_infer(builder, "f8", error) : status;
 }
 
+/* Makes room for the header where most have it and writes it there: items move only for an unusual one. */
+static npyx_status put_header(npyx_buffer *out, const npyx_buffer *header, npyx_error *error) {
+    NPYX_TRY(npyx_buffer_check(header, error));
+    if (header->nbytes > NPYEXT_HEADER_NBYTES)
+        npyx_buffer_reserve(out, header->nbytes - NPYEXT_HEADER_NBYTES);
+    NPYX_TRY(npyx_buffer_check(out, error));
+    size_t items_nbytes = out->nbytes - NPYEXT_HEADER_NBYTES;
+    if (header->nbytes != NPYEXT_HEADER_NBYTES)
+        memmove(out->bytes + header->nbytes, out->bytes + NPYEXT_HEADER_NBYTES, items_nbytes);
+    memcpy(out->bytes, header->bytes, header->nbytes);
+    out->nbytes = header->nbytes + items_nbytes;
+    return NPYX_OK;
+}
+
 npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_context *context, int ndim,
                                         const int64_t *shape, npyx_error *error) {
     npyx_buffer *out = &builder->out;
     npyx_buffer header = {.host = out->host};
-    npyx_status status = npyx_buffer_check(out, error);
-    if (status == NPYX_OK) {
-        npyx_header_npy_append(builder->dtype, ndim, shape, false, &header);
-        status = npyx_buffer_check(&header, error);
-    }
-    if (status == NPYX_OK && header.nbytes > NPYEXT_HEADER_NBYTES &&
-        !npyx_buffer_reserve(out, header.nbytes - NPYEXT_HEADER_NBYTES))
-        status = npyx_buffer_check(out, error);
-    if (status == NPYX_OK) {
-        size_t items_nbytes = out->nbytes - NPYEXT_HEADER_NBYTES;
-        if (header.nbytes != NPYEXT_HEADER_NBYTES)
-            memmove(out->bytes + header.nbytes, out->bytes + NPYEXT_HEADER_NBYTES, items_nbytes);
-        memcpy(out->bytes, header.bytes, header.nbytes);
-        sqlite3_result_blob64(context, out->bytes, header.nbytes + items_nbytes, sqlite3_free);
-        *out = (npyx_buffer){.host = out->host}; /* its memory is SQLite's own and went over to it */
-    }
+    NPYX_TRY(npyx_buffer_check(out, error));
+    npyx_header_npy_append(builder->dtype, ndim, shape, false, &header);
+    npyx_status status = put_header(out, &header, error);
     npyx_buffer_clear(&header);
-    return status;
-}
-
-void npyext_array_builder_fail(sqlite3_context *context, const char *caller, npyx_error *error) {
-    if (error->status == NPYX_TOOBIG)
-        npyx_error_set(
-            error, NPYX_TOOBIG, -1,
-            "the array passes SQLite's limit for a BLOB; a table writes it to a file instead, as in "
-            "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')");
-    npyext_result_error(context, (npyext_place){.path = caller}, error);
+    NPYX_TRY(status);
+    sqlite3_result_blob64(context, out->bytes, out->nbytes, sqlite3_free);
+    *out = (npyx_buffer){.host = out->host}; /* its memory is SQLite's own and went over to it */
+    return NPYX_OK;
 }

@@ -51,9 +51,6 @@ npyx_status npyext_check_exact(int64_t value, npyx_error *error);
 npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_context *context, int ndim,
                                         const int64_t *shape, npyx_error *error);
 
-/* The result of a function that failed; names the table form for what is too big for SQLite. */
-void npyext_array_builder_fail(sqlite3_context *context, const char *caller, npyx_error *error);
-
 #pragma GCC visibility pop
 
 #endif
