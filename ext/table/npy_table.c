@@ -124,23 +124,13 @@ static int table_declare(sqlite3 *db, const npyext_table *table) {
 /* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
 static npyx_status table_read_file(npyext_table *table, npyext_layout *layout, npyx_error *error) {
     npyext_connection *connection = table->connection;
-    npyext_declaration *declaration = &table->declaration;
-    int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
     npyext_cached_file *file = NULL;
-    const char *path = declaration->arguments[NPYEXT_TABLE_PATH];
-    npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, path,
-                                              npyext_cache_tick(&connection->cache), &file, error);
-    if (status == NPYX_NOT_FOUND && npyext_pattern_is_pattern(path))
-        return npyx_fail(error, status, -1,
-                         "no such file; a table is of one file, and its path is no pattern");
+    const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
+    npyx_status status = npyext_layout_read(layout, connection, &table->declaration, false, &file, error);
+    if (status == NPYX_NOT_FOUND && file == NULL && npyext_pattern_is_pattern(path))
+        npyx_error_set(error, status, -1, "no such file; a table is of one file, and its path is no pattern");
     if (status == NPYX_OK)
-        status = npyext_layout_choose(layout, file->archive, declaration, max_ncolumns, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_make_views(layout, declaration, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_make_columns(layout, declaration, max_ncolumns, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_record(layout, declaration, error);
+        status = npyext_layout_record(layout, &table->declaration, error);
     npyext_cache_release(&connection->cache, &connection->host, file);
     return status;
 }
