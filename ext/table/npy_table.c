@@ -244,7 +244,7 @@ static int connect_table(sqlite3 *db, void *client, int argc, const char *const 
 static int destroy(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
-    if (table->writer != NULL && table->writer->is_open)
+    if (table->writer != NULL && npyext_table_writer_is_open(table->writer))
         return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not tell */
     int code = npyext_shadow_drop(connection->db, table->schema, table->name);
     if (code != SQLITE_OK)
@@ -265,7 +265,7 @@ static int rename_table(sqlite3_vtab *vtab, const char *name) {
         }
         return code;
     }
-    if (table->writer->is_open)
+    if (npyext_table_writer_is_open(table->writer))
         return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
     return npyext_published_rename(&connection->published, &connection->host, table->name, name)
                ? SQLITE_OK

@@ -49,7 +49,8 @@ int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqli
                              npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
                                        argc == 1 ? "deleted" : "changed"),
                              &error);
-    if (!writer->is_open) { /* SQLite leaves xBegin out in the transaction that has made the table */
+    if (!npyext_table_writer_is_open(
+            writer)) { /* SQLite leaves xBegin out in the transaction that has made the table */
         status = npyext_table_writer_begin(writer, &error);
         if (status != NPYX_OK)
             return update_report(vtab, status, &error);

@@ -14,10 +14,9 @@ static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *
     npyext_connection_begin(writer->connection);
     memcpy(rows.shape, writer->shape + 1, sizeof rows.shape[0] * (size_t)rows.ndim);
     row->out.nbytes = NPYEXT_HEADER_NBYTES;
-    npyx_status status = npyext_rows_append(&rows, row, NULL, &caller, value, error);
-    return status == NPYX_OK ? npyx_sink_append(writer->target.sink, npyext_array_builder_items(row),
-                                                (size_t)writer->row_nbytes, error)
-                             : status;
+    NPYX_TRY(npyext_rows_append(&rows, row, NULL, &caller, value, error));
+    return npyx_sink_append(writer->target.sink, npyext_array_builder_items(row), (size_t)writer->row_nbytes,
+                            error);
 }
 
 /* Numbers of the usual types in the host's byte order, without the way around: most of what is ever written.
