@@ -1,6 +1,6 @@
 /* CREATE VIRTUAL TABLE t USING npy(path, ...): an array, or the arrays of a file side by side, as a typed
  * table. */
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "function/functions.h"
@@ -49,7 +49,7 @@ static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nter
     return nrows;
 }
 
-int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     const npyext_table *table = (const npyext_table *)vtab;
     const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
     npyext_term terms[NPYEXT_MAX_TERMS];
@@ -272,6 +272,98 @@ static int rename_table(sqlite3_vtab *vtab, const char *name) {
                : SQLITE_NOMEM;
 }
 
+/* ---- INSERT, and the transactions it stands in ---- */
+
+static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error *error) {
+    npyext_place place = {.path = ((npyext_table *)vtab)->declaration.arguments[NPYEXT_TABLE_PATH]};
+    return status == NPYX_OK ? SQLITE_OK : npyext_report(vtab, place, error);
+}
+
+static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
+    if (table->is_damaged) {
+        *error = table->damage;
+        return error->status;
+    }
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as in "
+                     "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')",
+                     table->name);
+}
+
+/* An explicit rowid can only be the one that comes next. */
+static npyx_status check_rowid(const npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
+    int64_t next = npyext_table_writer_next(writer);
+    if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
+                     (int64_t)sqlite3_value_int64(value));
+}
+
+/* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
+static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    npyx_error error;
+    npyx_status status;
+    int64_t row = 0;
+    if (writer == NULL)
+        return table_report(vtab, fail_readonly((npyext_table *)vtab, &error), &error);
+    if (argc == 1 || sqlite3_value_type(argv[0]) != SQLITE_NULL)
+        return table_report(vtab,
+                            npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
+                                      argc == 1 ? "deleted" : "changed"),
+                            &error);
+    if (!npyext_table_writer_is_open(
+            writer)) { /* SQLite leaves xBegin out in the transaction that has made the table */
+        status = npyext_table_writer_go_on(writer, NPYEXT_WRITER_BEGIN, 0, &error);
+        if (status != NPYX_OK)
+            return table_report(vtab, status, &error);
+    }
+    status = check_rowid(writer, argv[1], &error);
+    if (status == NPYX_OK)
+        status = npyext_table_writer_insert(writer, argv + 2, &row, &error);
+    *rowid = row;
+    int code = table_report(vtab, status, &error);
+    return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;
+}
+
+/* A table that reads has no part in transactions. */
+static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepoint) {
+    npyx_error error;
+    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    return writer == NULL
+               ? SQLITE_OK
+               : table_report(vtab, npyext_table_writer_go_on(writer, event, savepoint, &error), &error);
+}
+
+static int table_begin(sqlite3_vtab *vtab) {
+    return table_go_on(vtab, NPYEXT_WRITER_BEGIN, 0);
+}
+
+static int table_sync(sqlite3_vtab *vtab) {
+    return table_go_on(vtab, NPYEXT_WRITER_SYNC, 0);
+}
+
+static int table_commit(sqlite3_vtab *vtab) {
+    return table_go_on(vtab, NPYEXT_WRITER_COMMIT, 0);
+}
+
+static int table_rollback(sqlite3_vtab *vtab) {
+    return table_go_on(vtab, NPYEXT_WRITER_ROLLBACK, 0);
+}
+
+static int table_savepoint(sqlite3_vtab *vtab, int savepoint) {
+    return table_go_on(vtab, NPYEXT_WRITER_MARK, savepoint);
+}
+
+static int table_release(sqlite3_vtab *vtab, int savepoint) {
+    return table_go_on(vtab, NPYEXT_WRITER_RELEASE, savepoint);
+}
+
+static int table_rollback_to(sqlite3_vtab *vtab, int savepoint) {
+    return table_go_on(vtab, NPYEXT_WRITER_RETURN, savepoint);
+}
+
 static int is_shadow_name(const char *suffix) {
     return sqlite3_stricmp(suffix, "npy") == 0;
 }
@@ -280,7 +372,7 @@ const sqlite3_module npyext_table_module = {
     .iVersion = 3,
     .xCreate = create,
     .xConnect = connect_table,
-    .xBestIndex = npyext_table_best_index,
+    .xBestIndex = table_best_index,
     .xDisconnect = disconnect,
     .xDestroy = destroy,
     .xOpen = npyext_table_open,
@@ -290,14 +382,14 @@ const sqlite3_module npyext_table_module = {
     .xEof = npyext_table_eof,
     .xColumn = npyext_table_column,
     .xRowid = npyext_table_rowid,
-    .xUpdate = npyext_table_update,
-    .xBegin = npyext_table_begin,
-    .xSync = npyext_table_sync,
-    .xCommit = npyext_table_commit,
-    .xRollback = npyext_table_rollback,
+    .xUpdate = table_update,
+    .xBegin = table_begin,
+    .xSync = table_sync,
+    .xCommit = table_commit,
+    .xRollback = table_rollback,
     .xRename = rename_table,
-    .xSavepoint = npyext_table_savepoint,
-    .xRelease = npyext_table_release,
-    .xRollbackTo = npyext_table_rollback_to,
+    .xSavepoint = table_savepoint,
+    .xRelease = table_release,
+    .xRollbackTo = table_rollback_to,
     .xShadowName = is_shadow_name,
 };

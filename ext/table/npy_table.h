@@ -164,9 +164,6 @@ typedef struct npyext_table {
 /* Appends the declaration of a column to a CREATE TABLE. */
 void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type);
 
-/* xBestIndex. */
-int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
-
 /* The cursor's methods. */
 int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
 int npyext_table_close(sqlite3_vtab_cursor *cursor);
@@ -176,16 +173,6 @@ int npyext_table_next(sqlite3_vtab_cursor *cursor);
 int npyext_table_eof(sqlite3_vtab_cursor *cursor);
 int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number);
 int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
-
-/* The methods of tables that write. */
-int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid);
-int npyext_table_begin(sqlite3_vtab *vtab);
-int npyext_table_sync(sqlite3_vtab *vtab);
-int npyext_table_commit(sqlite3_vtab *vtab);
-int npyext_table_rollback(sqlite3_vtab *vtab);
-int npyext_table_savepoint(sqlite3_vtab *vtab, int savepoint);
-int npyext_table_release(sqlite3_vtab *vtab, int savepoint);
-int npyext_table_rollback_to(sqlite3_vtab *vtab, int savepoint);
 
 #pragma GCC visibility pop
 

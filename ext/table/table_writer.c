@@ -247,7 +247,7 @@ void npyext_table_writer_free(npyext_table_writer *writer) {
     if (writer == NULL)
         return;
     npyx_host *host = &writer->connection->host;
-    npyext_table_writer_rollback(writer);
+    npyext_table_writer_go_on(writer, NPYEXT_WRITER_ROLLBACK, 0, NULL);
     npyext_layout_clear(&writer->layout);
     npyx_arena_clear(&writer->arena);
     npyx_free(host, writer->marks);

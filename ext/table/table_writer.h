@@ -45,6 +45,17 @@ typedef enum npyext_writer_state {
     NPYEXT_WRITER_SUPERSEDED /* was prepared, and another table of the transaction has taken the path since */
 } npyext_writer_state;
 
+/* What SQLite tells a table of a transaction; of the last three with the number of a savepoint. */
+typedef enum npyext_writer_event {
+    NPYEXT_WRITER_BEGIN,
+    NPYEXT_WRITER_SYNC,
+    NPYEXT_WRITER_COMMIT,
+    NPYEXT_WRITER_ROLLBACK,
+    NPYEXT_WRITER_MARK,
+    NPYEXT_WRITER_RELEASE,
+    NPYEXT_WRITER_RETURN
+} npyext_writer_event;
+
 /* How far a file was at a savepoint. */
 typedef struct npyext_writer_mark {
     int savepoint;
@@ -102,23 +113,18 @@ static inline bool npyext_table_writer_is_open(const npyext_table_writer *writer
     return writer->state >= NPYEXT_WRITER_OPEN;
 }
 
-/* A transaction; each does nothing when none is open, but prepare opens one of no rows when an INSERT may
- * have had none. Commit cannot fail as SQLite sees it: what it meets (where it is the one to publish) is
- * logged, and the error of the next begin. */
-npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error);
-npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error);
-void npyext_table_writer_commit(npyext_table_writer *writer);
-void npyext_table_writer_rollback(npyext_table_writer *writer);
+/* Goes on by an event; each but BEGIN and MARK does nothing when no transaction is open.
+ *
+ * SYNC opens one of no rows when an INSERT may have had none. COMMIT cannot fail as SQLite sees it: what it
+ * meets (where it is the one to publish) is logged, and the error of the next BEGIN. A number of a savepoint
+ * stands for all greater ones too; RETURN to where no row had been added leaves a transaction that publishes
+ * nothing, unless more is added. */
+npyx_status npyext_table_writer_go_on(npyext_table_writer *writer, npyext_writer_event event, int savepoint,
+                                      npyx_error *error);
 
 /* Takes back what xSync has prepared or published: a COMMIT that SQLITE_BUSY has put off leaves the
  * transaction open to more. To be called before anything is written. */
 void npyext_table_writer_withdraw(npyext_table_writer *writer);
-
-/* Savepoints, numbered as SQLite does: a number stands for all greater ones too. A return to where no row had
- * been added leaves a transaction that publishes nothing, unless more is added. */
-npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error);
-npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error);
-void npyext_table_writer_release(npyext_table_writer *writer, int savepoint);
 
 /* Adds a row; values are the columns'. *rowid is its number. Nothing is added when it fails. */
 npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,

@@ -17,7 +17,129 @@ int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
     return writer->nrows_before + writer->nrows;
 }
 
-/* ---- beginning ---- */
+void npyext_table_writer_withdraw(npyext_table_writer *writer) {
+    if (writer->state == NPYEXT_WRITER_PREPARED)
+        npyx_target_withdraw(&writer->target);
+    if (writer->state >= NPYEXT_WRITER_VAIN)
+        writer->state = NPYEXT_WRITER_OPEN;
+}
+
+/* ---- savepoints ---- */
+
+static void clear_marks_from(npyext_table_writer *writer, int64_t first) {
+    while (writer->nmarks > first)
+        npyx_archive_mark_clear(&writer->marks[--writer->nmarks].archive);
+}
+
+/* The first mark of a savepoint not older than this one. */
+static int64_t find_mark(const npyext_table_writer *writer, int savepoint) {
+    int64_t i = 0;
+    while (i < writer->nmarks && writer->marks[i].savepoint < savepoint)
+        i++;
+    return i;
+}
+
+static void transaction_release(npyext_table_writer *writer, int savepoint) {
+    clear_marks_from(writer, find_mark(writer, savepoint));
+    if (writer->empty_savepoint >= savepoint)
+        writer->empty_savepoint = savepoint - 1; /* it is a part of the one around it now */
+}
+
+static npyx_status transaction_mark(npyext_table_writer *writer, int savepoint, npyx_error *error) {
+    if (writer->state == NPYEXT_WRITER_CLOSED) {
+        /* In the transaction that has made the table this is all that SQLite tells of an INSERT without rows.
+         */
+        writer->empty_savepoint = savepoint;
+        writer->state = NPYEXT_WRITER_AWAITED;
+    }
+    if (!npyext_table_writer_is_open(writer))
+        return NPYX_OK;
+    transaction_release(writer, savepoint);
+    writer->unmarked = savepoint;
+    npyext_writer_mark *marks = npyx_grow(&writer->connection->host, writer->marks, writer->nmarks,
+                                          &writer->capacity_nmarks, sizeof *marks);
+    if (marks == NULL)
+        return npyx_fail_nomem(error);
+    writer->marks = marks;
+    npyext_writer_mark *mark = &marks[writer->nmarks++];
+    *mark = (npyext_writer_mark){.savepoint = savepoint, .nrows = writer->nrows};
+    npyx_status status =
+        writer->archive == NULL ? NPYX_OK : npyx_archive_writer_mark(writer->archive, &mark->archive, error);
+    if (status == NPYX_OK)
+        writer->unmarked = BEGINNING;
+    else
+        clear_marks_from(writer, writer->nmarks - 1);
+    return status;
+}
+
+/* Takes the rows behind a mark out of the file. */
+static npyx_status cut_back(const npyext_table_writer *writer, const npyext_writer_mark *mark,
+                            npyx_error *error) {
+    npyx_sink *sink = writer->target.sink;
+    if (writer->archive != NULL)
+        return npyx_archive_writer_return(writer->archive, &mark->archive, error);
+    return npyx_sink_cut(sink, sink->nbytes - (writer->nrows - mark->nrows) * writer->row_nbytes, error);
+}
+
+static npyx_status transaction_return(npyext_table_writer *writer, int savepoint, npyx_error *error) {
+    if (writer->state == NPYEXT_WRITER_AWAITED && writer->empty_savepoint >= savepoint)
+        writer->state = NPYEXT_WRITER_CLOSED;
+    if (!npyext_table_writer_is_open(writer))
+        return NPYX_OK;
+    npyext_table_writer_withdraw(writer);
+    writer->has_taken_back = true;
+    int64_t i = find_mark(writer, savepoint);
+    bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
+    if (!is_marked && writer->unmarked == savepoint)
+        return NPYX_OK; /* what was to follow it has not begun */
+    const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
+    writer->state = NPYEXT_WRITER_SPOILT; /* until the rows are out */
+    NPYX_TRY(cut_back(writer, mark, error));
+    writer->state = NPYEXT_WRITER_OPEN;
+    writer->nrows = mark->nrows;
+    clear_marks_from(writer, i + is_marked); /* the savepoint itself stays, to be returned to again */
+    return NPYX_OK;
+}
+
+/* ---- xRollback ---- */
+
+/* The archive is written to the target's sink, and goes first. */
+static void close_archive(npyext_table_writer *writer) {
+    npyx_archive_writer_close(writer->archive);
+    writer->archive = NULL;
+}
+
+static void close_transaction(npyext_table_writer *writer) {
+    npyext_published *record = record_of(writer); /* there is one: begin made it */
+    transaction_release(writer, BEGINNING);
+    npyext_array_builder_clear(&writer->row);
+    writer->state = NPYEXT_WRITER_CLOSED;
+    if (record != NULL && record->owner == writer)
+        record->owner = NULL;
+}
+
+/* Cutting off what was added is no change by others. */
+static void record_cut(const npyext_table_writer *writer, npyext_published *record) {
+    npyx_file_info now;
+    if (npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
+        now.inode == record->info.inode && now.device == record->info.device &&
+        now.nbytes == record->info.nbytes)
+        record->info = now;
+}
+
+static void transaction_rollback(npyext_table_writer *writer) {
+    npyext_published *record = npyext_table_writer_is_open(writer) ? record_of(writer) : NULL;
+    if (npyext_table_writer_is_open(writer)) {
+        close_archive(writer);
+        npyx_target_abandon(&writer->target);
+        if (record != NULL)
+            record_cut(writer, record);
+        close_transaction(writer);
+    }
+    writer->state = NPYEXT_WRITER_CLOSED;
+}
+
+/* ---- xBegin ---- */
 
 /* Describes the array that rows are added to. What is locked is read, and not what is at the path. */
 static npyx_status read_header(const npyext_table_writer *writer, npyx_array *array, npyx_error *error) {
@@ -153,7 +275,7 @@ static npyx_status open_target(npyext_table_writer *writer, const npyext_publish
     return kind == NPYX_TARGET_NEW ? reserve_header(writer, error) : go_to_end(writer, error);
 }
 
-npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error) {
+static npyx_status transaction_begin(npyext_table_writer *writer, npyx_error *error) {
     npyext_published *record = record_of(writer);
     if (record == NULL)
         return npyx_fail_nomem(error);
@@ -172,58 +294,15 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
     writer->has_taken_back = false;
     npyx_status status = open_target(writer, record, error);
     if (status == NPYX_OK)
-        status = npyext_table_writer_mark(writer, BEGINNING, error);
+        status = transaction_mark(writer, BEGINNING, error);
     if (status == NPYX_OK)
         record->owner = writer;
     else
-        npyext_table_writer_rollback(writer);
+        transaction_rollback(writer);
     return status;
 }
 
-/* ---- ending ---- */
-
-/* The archive is written to the target's sink, and goes first. */
-static void close_archive(npyext_table_writer *writer) {
-    npyx_archive_writer_close(writer->archive);
-    writer->archive = NULL;
-}
-
-static void close_transaction(npyext_table_writer *writer) {
-    npyext_published *record = record_of(writer); /* there is one: begin made it */
-    npyext_table_writer_release(writer, BEGINNING);
-    npyext_array_builder_clear(&writer->row);
-    writer->state = NPYEXT_WRITER_CLOSED;
-    if (record != NULL && record->owner == writer)
-        record->owner = NULL;
-}
-
-/* Cutting off what was added is no change by others. */
-static void record_cut(const npyext_table_writer *writer, npyext_published *record) {
-    npyx_file_info now;
-    if (npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
-        now.inode == record->info.inode && now.device == record->info.device &&
-        now.nbytes == record->info.nbytes)
-        record->info = now;
-}
-
-void npyext_table_writer_rollback(npyext_table_writer *writer) {
-    npyext_published *record = npyext_table_writer_is_open(writer) ? record_of(writer) : NULL;
-    if (npyext_table_writer_is_open(writer)) {
-        close_archive(writer);
-        npyx_target_abandon(&writer->target);
-        if (record != NULL)
-            record_cut(writer, record);
-        close_transaction(writer);
-    }
-    writer->state = NPYEXT_WRITER_CLOSED;
-}
-
-void npyext_table_writer_withdraw(npyext_table_writer *writer) {
-    if (writer->state == NPYEXT_WRITER_PREPARED)
-        npyx_target_withdraw(&writer->target);
-    if (writer->state >= NPYEXT_WRITER_VAIN)
-        writer->state = NPYEXT_WRITER_OPEN;
-}
+/* ---- xSync and xCommit ---- */
 
 /* Two tables of a connection may write the same file in one transaction. The one that is published later has
  * the path, as if the other one had committed before: so that one makes way, and lets go of the lock. */
@@ -290,11 +369,11 @@ static bool is_declared(const npyext_table_writer *writer) {
                                          NULL, NULL, NULL) != SQLITE_ERROR;
 }
 
-npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error) {
+static npyx_status transaction_sync(npyext_table_writer *writer, npyx_error *error) {
     if (writer->state != NPYEXT_WRITER_CLOSED && !is_declared(writer))
-        npyext_table_writer_rollback(writer);
+        transaction_rollback(writer);
     if (writer->state == NPYEXT_WRITER_AWAITED)
-        NPYX_TRY(npyext_table_writer_begin(writer, error));
+        NPYX_TRY(transaction_begin(writer, error));
     if (!npyext_table_writer_is_open(writer))
         return NPYX_OK;
     if (writer->state == NPYEXT_WRITER_SPOILT)
@@ -316,12 +395,12 @@ npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error 
     return does_another_write ? NPYX_OK : npyx_target_publish(&writer->target, error);
 }
 
-void npyext_table_writer_commit(npyext_table_writer *writer) {
+static void transaction_commit(npyext_table_writer *writer) {
     npyext_published *record = npyext_table_writer_is_open(writer) ? record_of(writer) : NULL;
     if (record == NULL)
         return;
     if (writer->state == NPYEXT_WRITER_VAIN) {
-        npyext_table_writer_rollback(writer);
+        transaction_rollback(writer);
         return;
     }
     close_archive(writer);
@@ -345,79 +424,16 @@ void npyext_table_writer_commit(npyext_table_writer *writer) {
     close_transaction(writer);
 }
 
-/* ---- savepoints ---- */
-
-static void clear_marks_from(npyext_table_writer *writer, int64_t first) {
-    while (writer->nmarks > first)
-        npyx_archive_mark_clear(&writer->marks[--writer->nmarks].archive);
-}
-
-/* The first mark of a savepoint not older than this one. */
-static int64_t find_mark(const npyext_table_writer *writer, int savepoint) {
-    int64_t i = 0;
-    while (i < writer->nmarks && writer->marks[i].savepoint < savepoint)
-        i++;
-    return i;
-}
-
-void npyext_table_writer_release(npyext_table_writer *writer, int savepoint) {
-    clear_marks_from(writer, find_mark(writer, savepoint));
-    if (writer->empty_savepoint >= savepoint)
-        writer->empty_savepoint = savepoint - 1; /* it is a part of the one around it now */
-}
-
-npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error) {
-    if (writer->state == NPYEXT_WRITER_CLOSED) {
-        /* In the transaction that has made the table this is all that SQLite tells of an INSERT without rows.
-         */
-        writer->empty_savepoint = savepoint;
-        writer->state = NPYEXT_WRITER_AWAITED;
+npyx_status npyext_table_writer_go_on(npyext_table_writer *writer, npyext_writer_event event, int savepoint,
+                                      npyx_error *error) {
+    switch (event) {
+    case NPYEXT_WRITER_BEGIN: return transaction_begin(writer, error);
+    case NPYEXT_WRITER_SYNC: return transaction_sync(writer, error);
+    case NPYEXT_WRITER_MARK: return transaction_mark(writer, savepoint, error);
+    case NPYEXT_WRITER_RETURN: return transaction_return(writer, savepoint, error);
+    case NPYEXT_WRITER_COMMIT: transaction_commit(writer); break;
+    case NPYEXT_WRITER_ROLLBACK: transaction_rollback(writer); break;
+    case NPYEXT_WRITER_RELEASE: transaction_release(writer, savepoint); break;
     }
-    if (!npyext_table_writer_is_open(writer))
-        return NPYX_OK;
-    npyext_table_writer_release(writer, savepoint);
-    writer->unmarked = savepoint;
-    npyext_writer_mark *marks = npyx_grow(&writer->connection->host, writer->marks, writer->nmarks,
-                                          &writer->capacity_nmarks, sizeof *marks);
-    if (marks == NULL)
-        return npyx_fail_nomem(error);
-    writer->marks = marks;
-    npyext_writer_mark *mark = &marks[writer->nmarks++];
-    *mark = (npyext_writer_mark){.savepoint = savepoint, .nrows = writer->nrows};
-    npyx_status status =
-        writer->archive == NULL ? NPYX_OK : npyx_archive_writer_mark(writer->archive, &mark->archive, error);
-    if (status == NPYX_OK)
-        writer->unmarked = BEGINNING;
-    else
-        clear_marks_from(writer, writer->nmarks - 1);
-    return status;
-}
-
-/* Takes the rows behind a mark out of the file. */
-static npyx_status cut_back(const npyext_table_writer *writer, const npyext_writer_mark *mark,
-                            npyx_error *error) {
-    npyx_sink *sink = writer->target.sink;
-    if (writer->archive != NULL)
-        return npyx_archive_writer_return(writer->archive, &mark->archive, error);
-    return npyx_sink_cut(sink, sink->nbytes - (writer->nrows - mark->nrows) * writer->row_nbytes, error);
-}
-
-npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error) {
-    if (writer->state == NPYEXT_WRITER_AWAITED && writer->empty_savepoint >= savepoint)
-        writer->state = NPYEXT_WRITER_CLOSED;
-    if (!npyext_table_writer_is_open(writer))
-        return NPYX_OK;
-    npyext_table_writer_withdraw(writer);
-    writer->has_taken_back = true;
-    int64_t i = find_mark(writer, savepoint);
-    bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
-    if (!is_marked && writer->unmarked == savepoint)
-        return NPYX_OK; /* what was to follow it has not begun */
-    const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
-    writer->state = NPYEXT_WRITER_SPOILT; /* until the rows are out */
-    NPYX_TRY(cut_back(writer, mark, error));
-    writer->state = NPYEXT_WRITER_OPEN;
-    writer->nrows = mark->nrows;
-    clear_marks_from(writer, i + is_marked); /* the savepoint itself stays, to be returned to again */
     return NPYX_OK;
 }
