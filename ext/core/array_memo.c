@@ -1,4 +1,4 @@
-#include "array_memo.h"
+#include "connection.h"
 
 enum {
     MEMO_WINDOW_NBYTES = 1 << 14,
@@ -6,12 +6,12 @@ enum {
     KEPT_HEADER_NBYTES = 1 << 16
 };
 
-static void memo_forget(npyext_known_array *known, npyext_cache *cache, npyx_host *host) {
+static void memo_forget(npyext_connection *connection, npyext_known_array *known) {
     npyx_source_close(known->payload); /* before the archive that it reads from */
-    npyext_cache_release(cache, host, known->file);
+    npyext_cache_release(connection, known->file);
     npyx_array_clear(&known->array);
     npyx_arena_clear(&known->arena);
-    npyx_free(host, known->window);
+    npyx_free(&connection->host, known->window);
     known->window = NULL;
     known->payload = NULL;
     known->file = NULL;
@@ -34,15 +34,15 @@ static npyext_known_array *memo_find(npyext_array_memo *memo, const void *key, s
 }
 
 /* The place of the one not used for longest, for a new one. */
-static npyext_known_array *memo_replace(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
-                                        const void *key, size_t key_nbytes) {
+static npyext_known_array *memo_replace(npyext_connection *connection, const void *key, size_t key_nbytes) {
+    npyext_array_memo *memo = &connection->arrays;
     npyext_known_array *oldest = &memo->known[0];
     for (int i = 1; i < NPYEXT_MEMO_NARRAYS; i++) {
         if (memo->known[i].used_at < oldest->used_at)
             oldest = &memo->known[i];
     }
-    oldest->array.arena.host = oldest->arena.host = oldest->key.host = host;
-    memo_forget(oldest, cache, host);
+    oldest->array.arena.host = oldest->arena.host = oldest->key.host = &connection->host;
+    memo_forget(connection, oldest);
     npyx_buffer_reset(&oldest->key);
     npyx_buffer_append(&oldest->key, key, key_nbytes);
     oldest->path = NULL;
@@ -50,13 +50,12 @@ static npyext_known_array *memo_replace(npyext_array_memo *memo, npyext_cache *c
     return oldest;
 }
 
-npyx_status npyext_memo_of_header(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
-                                  const void *header, size_t header_nbytes, npyext_known_array **known,
-                                  npyx_error *error) {
-    *known = memo_find(memo, header, header_nbytes);
+npyx_status npyext_memo_of_header(npyext_connection *connection, const void *header, size_t header_nbytes,
+                                  npyext_known_array **known, npyx_error *error) {
+    *known = memo_find(&connection->arrays, header, header_nbytes);
     if (*known != NULL)
         return NPYX_OK;
-    npyext_known_array *made = memo_replace(memo, cache, host, header, header_nbytes);
+    npyext_known_array *made = memo_replace(connection, header, header_nbytes);
     npyx_status status = npyx_buffer_check(&made->key, error);
     if (status == NPYX_OK)
         status = npyx_header_npy_parse((const uint8_t *)made->key.bytes, header_nbytes, &made->array, error);
@@ -78,61 +77,58 @@ static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_err
 }
 
 /* Opens what a handle says, of a file whose name is in known. */
-static npyx_status open_array(npyext_known_array *known, npyext_cache *cache, npyx_host *host,
-                              const npyext_handle_key *key, const npyext_handle *handle, npyx_error *error) {
+static npyx_status open_array(npyext_connection *connection, npyext_known_array *known,
+                              const npyext_handle *handle, npyx_error *error) {
     bool is_array = false;
-    NPYX_TRY(npyext_cache_acquire(cache, host, known->path, known->tick, &known->file, error));
-    if (npyext_handle_stamp(key, &known->file->info) != handle->stamp)
+    NPYX_TRY(npyext_cache_acquire(connection, known->path, known->tick, &known->file, error));
+    if (npyext_handle_stamp(&connection->handle_key, &known->file->info) != handle->stamp)
         return npyx_fail_as(
             error, NPYX_KIND_CHANGED, NPYX_IO, -1,
             "the file has changed since npy_file made this handle of it; call npy_file again");
-    npyx_status status = find_entry(known, handle->index, error);
-    if (status == NPYX_OK)
-        status = npyx_archive_describe(known->file->archive, handle->index, &known->array, &is_array, error);
-    if (status == NPYX_OK && !is_array)
-        status = npyx_archive_fail_no_array(known->file->archive, error);
-    if (status == NPYX_OK)
-        status = npyx_archive_open_payload(known->file->archive, handle->index, &known->payload, error);
-    return status;
+    npyx_archive *archive = known->file->archive;
+    NPYX_TRY(find_entry(known, handle->index, error));
+    NPYX_TRY(npyx_archive_describe(archive, handle->index, &known->array, &is_array, error));
+    if (!is_array)
+        return npyx_archive_fail_no_array(archive, error);
+    return npyx_archive_open_payload(archive, handle->index, &known->payload, error);
 }
 
 /* Whether the file that a handle's array was opened from is still the one at its path. */
-static npyx_status validate(npyext_known_array *known, npyext_cache *cache, npyx_host *host, int64_t tick,
+static npyx_status validate(npyext_connection *connection, npyext_known_array *known, int64_t tick,
                             npyx_error *error) {
     npyext_cached_file *file = NULL;
-    npyx_status status = npyext_cache_acquire(cache, host, known->path, tick, &file, error);
+    npyx_status status = npyext_cache_acquire(connection, known->path, tick, &file, error);
     bool is_same = file == known->file;
-    npyext_cache_release(cache, host, file);
+    npyext_cache_release(connection, file);
     if (status == NPYX_OK && is_same) {
         known->tick = tick;
         known->window_nbytes = 0;
         return NPYX_OK;
     }
-    memo_forget(known, cache, host);
+    memo_forget(connection, known);
     return status == NPYX_OK ? NPYX_DONE : status;
 }
 
-npyx_status npyext_memo_of_handle(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
-                                  const npyext_handle_key *key, const void *bytes, size_t nbytes,
+npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *bytes, size_t nbytes,
                                   int64_t tick, npyext_known_array **known, npyx_error *error) {
     npyext_handle handle;
-    npyext_known_array *found = *known = memo_find(memo, bytes, nbytes);
+    npyext_known_array *found = *known = memo_find(&connection->arrays, bytes, nbytes);
     if (found != NULL) {
-        npyx_status status = found->tick == tick ? NPYX_OK : validate(found, cache, host, tick, error);
+        npyx_status status = found->tick == tick ? NPYX_OK : validate(connection, found, tick, error);
         if (status != NPYX_DONE)
             return status;
     }
-    if (!npyext_handle_read(key, bytes, nbytes, &handle))
+    if (!npyext_handle_read(&connection->handle_key, bytes, nbytes, &handle))
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the handle is not one that npy_file made on this connection");
-    found = memo_replace(memo, cache, host, bytes, nbytes);
+    found = memo_replace(connection, bytes, nbytes);
     npyx_buffer_append_char(&found->key, '\0');
     NPYX_TRY(npyx_buffer_check(&found->key, error));
     found->key.nbytes--;
     found->path = found->key.bytes + (nbytes - handle.path_nbytes);
     found->tick = tick;
     *known = found;
-    npyx_status status = open_array(found, cache, host, key, &handle, error);
+    npyx_status status = open_array(connection, found, &handle, error);
     found->is_sound = status == NPYX_OK;
     return status;
 }
@@ -171,23 +167,24 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
     return status;
 }
 
-static void memo_clear(npyext_known_array *known, npyext_cache *cache, npyx_host *host) {
+static void memo_clear(npyext_connection *connection, npyext_known_array *known) {
     if (known->key.host == NULL)
         return; /* never used */
-    memo_forget(known, cache, host);
+    memo_forget(connection, known);
     npyx_buffer_clear(&known->key);
     known->path = NULL;
     known->used_at = 0;
 }
 
-void npyext_memo_trim(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host) {
+void npyext_memo_trim(npyext_connection *connection) {
+    npyext_array_memo *memo = &connection->arrays;
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
         if (memo->known[i].path == NULL && memo->known[i].key.nbytes > KEPT_HEADER_NBYTES)
-            memo_clear(&memo->known[i], cache, host);
+            memo_clear(connection, &memo->known[i]);
     }
 }
 
-void npyext_memo_clear(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host) {
+void npyext_memo_clear(npyext_connection *connection) {
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++)
-        memo_clear(&memo->known[i], cache, host);
+        memo_clear(connection, &connection->arrays.known[i]);
 }

@@ -40,16 +40,14 @@ typedef struct npyext_array_memo {
 } npyext_array_memo;
 
 /* The array that a .npy header of header_nbytes (as measured) describes. It stays until the next call for the
- * same memo, as do those below. */
-npyx_status npyext_memo_of_header(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
-                                  const void *header, size_t header_nbytes, npyext_known_array **known,
-                                  npyx_error *error);
+ * same connection, as do those below. */
+npyx_status npyext_memo_of_header(npyext_connection *connection, const void *header, size_t header_nbytes,
+                                  npyext_known_array **known, npyx_error *error);
 
 /* The array that a handle stands for, open. A file validated at this tick (see npyext_cache_tick) is not
  * validated again. On failure *known says where the fault lies (path, entry); it is NULL when the bytes are
  * no handle of this key. */
-npyx_status npyext_memo_of_handle(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host,
-                                  const npyext_handle_key *key, const void *bytes, size_t nbytes,
+npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *bytes, size_t nbytes,
                                   int64_t tick, npyext_known_array **known, npyx_error *error);
 
 /* nbytes at off of a handle's array, alive until the next call. */
@@ -57,9 +55,9 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
                               npyx_error *error);
 
 /* Gives up what takes much memory to remember. */
-void npyext_memo_trim(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host);
+void npyext_memo_trim(npyext_connection *connection);
 /* Forgets all; to be called before the cache is cleared. */
-void npyext_memo_clear(npyext_array_memo *memo, npyext_cache *cache, npyx_host *host);
+void npyext_memo_clear(npyext_connection *connection);
 
 #pragma GCC visibility pop
 

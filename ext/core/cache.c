@@ -1,9 +1,9 @@
-#include "cache.h"
+#include "connection.h"
 
 #include <string.h>
 
-int64_t npyext_cache_tick(npyext_cache *cache) {
-    return ++cache->clock;
+int64_t npyext_cache_tick(npyext_connection *connection) {
+    return ++connection->cache.clock;
 }
 
 bool npyext_path_may_be_empty(const char *path) {
@@ -14,16 +14,8 @@ bool npyext_path_may_be_empty(const char *path) {
 npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive **archive,
                                 npyx_file_info *info, npyx_error *error) {
     npyx_source *source = NULL;
-    npyx_status status = npyx_source_open_file(host, path, &source, info, error);
-    return status == NPYX_OK ? npyx_archive_open(source, npyext_path_may_be_empty(path), archive, error)
-                             : status;
-}
-
-static uint32_t hash_path(const char *path) {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *path != '\0'; path++)
-        hash = (hash ^ (unsigned char)*path) * 16777619u;
-    return hash;
+    NPYX_TRY(npyx_source_open_file(host, path, &source, info, error));
+    return npyx_archive_open(source, npyext_path_may_be_empty(path), archive, error);
 }
 
 static void cache_close_file(npyx_host *host, npyext_cached_file *file) {
@@ -32,14 +24,14 @@ static void cache_close_file(npyx_host *host, npyext_cached_file *file) {
 }
 
 /* Closes what nobody uses: stale files, and the oldest beyond the limit. */
-static void cache_trim(npyext_cache *cache, npyx_host *host) {
+static void cache_trim(npyext_connection *connection) {
     int nidle = 0;
-    npyext_cached_file **link = &cache->newest;
+    npyext_cached_file **link = &connection->cache.newest;
     while (*link != NULL) {
         npyext_cached_file *file = *link;
         if (file->nusers == 0 && (file->is_stale || ++nidle > NPYEXT_CACHE_NFILES)) {
             *link = file->older;
-            cache_close_file(host, file);
+            cache_close_file(&connection->host, file);
         } else {
             link = &file->older;
         }
@@ -48,8 +40,9 @@ static void cache_trim(npyext_cache *cache, npyx_host *host) {
 
 /* The file kept for a path, moved to the front; NULL when there is none or it is not the file at the path
  * now. */
-static npyext_cached_file *cache_find(npyext_cache *cache, const npyx_host *host, const char *path,
-                                      uint32_t path_hash, int64_t tick) {
+static npyext_cached_file *cache_find(npyext_connection *connection, const char *path, uint64_t path_hash,
+                                      int64_t tick) {
+    npyext_cache *cache = &connection->cache;
     npyext_cached_file **link = &cache->newest;
     while (*link != NULL &&
            ((*link)->is_stale || (*link)->path_hash != path_hash || strcmp((*link)->path, path) != 0))
@@ -59,8 +52,8 @@ static npyext_cached_file *cache_find(npyext_cache *cache, const npyx_host *host
         return NULL;
     if (file->validated_at < tick) {
         npyx_file_info now;
-        file->is_stale =
-            !npyx_file_info_of_path(host, path, &now) || !npyx_file_info_is_untouched(&now, &file->info);
+        file->is_stale = !npyx_file_info_of_path(&connection->host, path, &now) ||
+                         !npyx_file_info_is_untouched(&now, &file->info);
         file->validated_at = cache->clock;
     }
     if (file->is_stale)
@@ -71,17 +64,19 @@ static npyext_cached_file *cache_find(npyext_cache *cache, const npyx_host *host
     return file;
 }
 
-npyx_status npyext_cache_acquire(npyext_cache *cache, npyx_host *host, const char *path, int64_t tick,
+npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, int64_t tick,
                                  npyext_cached_file **file, npyx_error *error) {
-    uint32_t path_hash = hash_path(path);
-    *file = cache_find(cache, host, path, path_hash, tick);
+    npyext_cache *cache = &connection->cache;
+    npyx_host *host = &connection->host;
+    size_t path_nbytes = strlen(path) + 1;
+    uint64_t path_hash = npyx_siphash(host->hash_key, path, path_nbytes);
+    *file = cache_find(connection, path, path_hash, tick);
     if (*file != NULL) {
         host->counters.cache_hits++;
         (*file)->nusers++;
         return NPYX_OK;
     }
-    cache_trim(cache, host);
-    size_t path_nbytes = strlen(path) + 1;
+    cache_trim(connection);
     npyext_cached_file *opened = npyx_alloc_zeroed(host, sizeof *opened + path_nbytes);
     if (opened == NULL)
         return npyx_fail_nomem(error);
@@ -100,17 +95,18 @@ npyx_status npyext_cache_acquire(npyext_cache *cache, npyx_host *host, const cha
     return NPYX_OK;
 }
 
-void npyext_cache_release(npyext_cache *cache, npyx_host *host, npyext_cached_file *file) {
+void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file) {
     if (file == NULL)
         return;
     file->nusers--;
-    cache_trim(cache, host);
+    cache_trim(connection);
 }
 
-void npyext_cache_clear(npyext_cache *cache, npyx_host *host) {
+void npyext_cache_clear(npyext_connection *connection) {
+    npyext_cache *cache = &connection->cache;
     while (cache->newest != NULL) {
         npyext_cached_file *file = cache->newest;
         cache->newest = file->older;
-        cache_close_file(host, file);
+        cache_close_file(&connection->host, file);
     }
 }

@@ -22,7 +22,7 @@ typedef struct npyext_cached_file {
     int nusers;
     bool is_stale; /* replaced on disk: closed when its last user lets go */
     int64_t validated_at;
-    uint32_t path_hash;
+    uint64_t path_hash;
     char path[];
 } npyext_cached_file;
 
@@ -31,16 +31,18 @@ typedef struct npyext_cache {
     int64_t clock; /* counts the cursors that were opened */
 } npyext_cache;
 
+typedef struct npyext_connection npyext_connection; /* connection.h */
+
 /* A number for a new cursor: files validated before it are validated again. */
-int64_t npyext_cache_tick(npyext_cache *cache);
+int64_t npyext_cache_tick(npyext_connection *connection);
 
 /* The file at path, open, and one user more. */
-npyx_status npyext_cache_acquire(npyext_cache *cache, npyx_host *host, const char *path, int64_t tick,
+npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, int64_t tick,
                                  npyext_cached_file **file, npyx_error *error);
 /* One user less. Takes NULL. */
-void npyext_cache_release(npyext_cache *cache, npyx_host *host, npyext_cached_file *file);
+void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file);
 /* Closes all; nobody uses any. */
-void npyext_cache_clear(npyext_cache *cache, npyx_host *host);
+void npyext_cache_clear(npyext_connection *connection);
 
 /* The format is told by the first bytes; but an empty .ten, which has none, is a file of no arrays. */
 bool npyext_path_may_be_empty(const char *path);

@@ -1,9 +1,6 @@
-#include "published.h"
-
-#include <sqlite3ext.h>
 #include <string.h>
 
-SQLITE_EXTENSION_INIT3
+#include "connection.h"
 
 static npyext_published **published_find(npyext_published **list, const char *table) {
     while (*list != NULL && sqlite3_stricmp((*list)->table, table) != 0)
@@ -11,41 +8,40 @@ static npyext_published **published_find(npyext_published **list, const char *ta
     return list;
 }
 
-npyext_published *npyext_published_of(npyext_published **list, npyx_host *host, const char *table) {
-    npyext_published **link = published_find(list, table);
+npyext_published *npyext_published_of(npyext_connection *connection, const char *table) {
+    npyext_published **link = published_find(&connection->published, table);
     if (*link == NULL) {
         size_t nbytes = strlen(table) + 1;
-        *link = npyx_alloc_zeroed(host, sizeof **link + nbytes);
+        *link = npyx_alloc_zeroed(&connection->host, sizeof **link + nbytes);
         if (*link != NULL)
             memcpy((*link)->table, table, nbytes);
     }
     return *link;
 }
 
-void npyext_published_forget(npyext_published **list, npyx_host *host, const char *table) {
-    npyext_published **link = published_find(list, table), *forgotten = *link;
+void npyext_published_forget(npyext_connection *connection, const char *table) {
+    npyext_published **link = published_find(&connection->published, table), *forgotten = *link;
     if (forgotten == NULL)
         return;
     *link = forgotten->next;
-    npyx_free(host, forgotten);
+    npyx_free(&connection->host, forgotten);
 }
 
-bool npyext_published_rename(npyext_published **list, npyx_host *host, const char *table,
-                             const char *new_table) {
-    const npyext_published *before = *published_find(list, table);
+bool npyext_published_rename(npyext_connection *connection, const char *table, const char *new_table) {
+    const npyext_published *before = *published_find(&connection->published, table);
     if (before == NULL || sqlite3_stricmp(table, new_table) == 0)
         return true;
-    npyext_published *renamed = npyext_published_of(list, host, new_table);
+    npyext_published *renamed = npyext_published_of(connection, new_table);
     if (renamed == NULL)
         return false;
     renamed->is_published = before->is_published;
     renamed->info = before->info;
     renamed->owner = before->owner;
-    npyext_published_forget(list, host, table);
+    npyext_published_forget(connection, table);
     return true;
 }
 
-void npyext_published_clear(npyext_published **list, npyx_host *host) {
-    while (*list != NULL)
-        npyext_published_forget(list, host, (*list)->table);
+void npyext_published_clear(npyext_connection *connection) {
+    while (connection->published != NULL)
+        npyext_published_forget(connection, connection->published->table);
 }

@@ -11,6 +11,8 @@
 
 #pragma GCC visibility push(hidden)
 
+typedef struct npyext_connection npyext_connection; /* connection.h */
+
 typedef struct npyext_published {
     struct npyext_published *next;
     bool is_published;
@@ -21,13 +23,12 @@ typedef struct npyext_published {
 
 /* The record of a table, made when there is none; NULL when memory is out. Names are as SQLite's: ASCII
  * letters of either case are the same. */
-npyext_published *npyext_published_of(npyext_published **list, npyx_host *host, const char *table);
+npyext_published *npyext_published_of(npyext_connection *connection, const char *table);
 /* Forgets a table that is made anew or dropped. */
-void npyext_published_forget(npyext_published **list, npyx_host *host, const char *table);
+void npyext_published_forget(npyext_connection *connection, const char *table);
 /* False when memory is out. */
-bool npyext_published_rename(npyext_published **list, npyx_host *host, const char *table,
-                             const char *new_table);
-void npyext_published_clear(npyext_published **list, npyx_host *host);
+bool npyext_published_rename(npyext_connection *connection, const char *table, const char *new_table);
+void npyext_published_clear(npyext_connection *connection);
 
 #pragma GCC visibility pop
 

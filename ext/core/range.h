@@ -2,7 +2,8 @@
 #ifndef NPYEXT_RANGE_H
 #define NPYEXT_RANGE_H
 
-#include "bridge.h"
+#include "connection.h"
+#include "results.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -115,7 +115,7 @@ static int entry_add(sqlite3 *db, const registered *row, npyext_connection *conn
     if (registration == NULL)
         return SQLITE_NOMEM;
     if (table != NULL || row->module != NULL)
-        return sqlite3_create_module_v2(db, row->name, table == NULL ? row->module : table->module,
+        return sqlite3_create_module_v2(db, row->name, table == NULL ? row->module : &table->module,
                                         registration, npyext_registration_free);
     int flags = row->flags;
     if (connection->policy.entry_point == NPYEXT_ENTRY_BLOB) /* nothing there tells of a file */

@@ -2,7 +2,8 @@
 #ifndef NPYEXT_INTROSPECTION_H
 #define NPYEXT_INTROSPECTION_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 
 #pragma GCC visibility push(hidden)
 

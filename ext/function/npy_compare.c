@@ -67,18 +67,19 @@ static int compare_close(sqlite3_vtab_cursor *cursor) {
     return SQLITE_OK;
 }
 
-static int compare_report(compare_cursor *compare) {
-    npyx_entry entry;
-    npyext_place place = npyext_array_side_place(&compare->sides[compare->faulty], &entry);
-    return npyext_report(compare->base.base.pVtab, place, &compare->base.scan.error);
+/* Where a fault lies; *entry is room for what the place refers to. */
+static npyext_place compare_place(const compare_cursor *compare, npyx_entry *entry) {
+    return npyext_array_side_place(&compare->sides[compare->faulty], entry);
 }
 
-/* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
-static bool compare_becomes_row(compare_cursor *compare, int *code) {
-    npyext_fate fate = npyext_scan_fate(&compare->base.scan, &compare->base.scan.error);
-    *code = fate == NPYEXT_ENDS_QUERY ? compare_report(compare) : SQLITE_OK;
-    compare->base.scan.has_error = fate == NPYEXT_BECOMES_ROW;
-    return compare->base.scan.has_error;
+static int compare_report(compare_cursor *compare) {
+    npyx_entry entry;
+    return npyext_report(compare->base.base.pVtab, compare_place(compare, &entry), &compare->base.scan.error);
+}
+
+static int compare_meet_fault(compare_cursor *compare) {
+    npyx_entry entry;
+    return npyext_cursor_meet_fault(&compare->base, compare_place(compare, &entry));
 }
 
 /* ---- both files ---- */
@@ -279,7 +280,9 @@ static int compare_next(sqlite3_vtab_cursor *cursor) {
         compare->base.scan.has_error = compare->has_items = false;
         compare->sides[0].listed = compare->sides[1].listed = NULL;
         npyx_status status = visit_next(compare, &compare->base.scan.error);
-        found = status == NPYX_OK || (status != NPYX_DONE && compare_becomes_row(compare, &code));
+        if (status != NPYX_OK && status != NPYX_DONE)
+            code = compare_meet_fault(compare);
+        found = status == NPYX_OK || compare->base.scan.has_error;
         if (code == SQLITE_OK && npyx_poll(&connection->host, &compare->base.scan.error) != NPYX_OK)
             code = compare_report(compare);
     }
@@ -310,8 +313,8 @@ static int compare_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *
     if (status == NPYX_OK)
         status = pair_alone(compare, error);
     if (status != NPYX_OK) {
-        int code = SQLITE_OK;
-        compare->base.is_eof = !compare_becomes_row(compare, &code);
+        int code = compare_meet_fault(compare);
+        compare->base.is_eof = !compare->base.scan.has_error;
         compare->next[0] = compare->sides[0].listing.nentries; /* its row is all there is to say */
         compare->next[1] = compare->sides[1].listing.nentries;
         return code;
@@ -376,9 +379,6 @@ static const npyext_column compare_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module compare_module =
-    NPYEXT_MODULE(compare_open, compare_close, compare_filter, compare_next, npyext_cursor_column);
-
 const npyext_function npyext_npy_compare = {
     .name = "npy_compare",
     NPYEXT_COLUMNS(compare_columns),
@@ -386,5 +386,5 @@ const npyext_function npyext_npy_compare = {
     .takes_two = true,
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = &compare_module,
+    .module = NPYEXT_MODULE(compare_open, compare_close, compare_filter, compare_next, npyext_cursor_column),
 };

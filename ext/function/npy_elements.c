@@ -259,6 +259,8 @@ static int elements_result_imag(sqlite3_context *context, npyext_cursor *cursor)
 
 static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     elements_cursor *elements = (elements_cursor *)cursor;
+    if (column == ELEMENTS_VALUE) /* asked for in every row: not through the table */
+        return elements_result_value(context, &elements->items.base);
     int axis = elements_axis(column);
     if (axis < 0)
         return npyext_cursor_column(cursor, context, column);
@@ -302,9 +304,6 @@ static const npyext_column elements_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module elements_module =
-    NPYEXT_MODULE(elements_open, elements_close, elements_filter, elements_next, elements_column);
-
 const npyext_function npyext_npy_elements = {
     .name = "npy_elements",
     NPYEXT_COLUMNS(elements_columns),
@@ -313,5 +312,5 @@ const npyext_function npyext_npy_elements = {
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ITEM,
     .estimated_nrows = 1000000,
-    .module = &elements_module,
+    .module = NPYEXT_MODULE(elements_open, elements_close, elements_filter, elements_next, elements_column),
 };

@@ -67,13 +67,11 @@ static const npyext_column file_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module file_module = NPYEXT_SURVEY_MODULE(file_open);
-
 const npyext_function npyext_npy_file = {
     .name = "npy_file",
     NPYEXT_COLUMNS(file_columns),
     .key = "array_key",
     .takes_member = true,
     .estimated_nrows = 100,
-    .module = &file_module,
+    .module = NPYEXT_SURVEY_MODULE(file_open),
 };

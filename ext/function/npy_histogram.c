@@ -230,9 +230,6 @@ static const npyext_column histogram_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module histogram_module =
-    NPYEXT_MODULE(histogram_open, histogram_close, histogram_filter, histogram_next, npyext_cursor_column);
-
 const npyext_function npyext_npy_histogram = {
     .name = "npy_histogram",
     NPYEXT_COLUMNS(histogram_columns),
@@ -240,5 +237,6 @@ const npyext_function npyext_npy_histogram = {
     .takes_member = true,
     .row = NPYEXT_ROW_OF_ARRAY,
     .estimated_nrows = DEFAULT_NBINS,
-    .module = &histogram_module,
+    .module = NPYEXT_MODULE(histogram_open, histogram_close, histogram_filter, histogram_next,
+                            npyext_cursor_column),
 };

@@ -171,13 +171,11 @@ static const npyext_column meta_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module meta_module = NPYEXT_SURVEY_MODULE(meta_open);
-
 const npyext_function npyext_npy_meta = {
     .name = "npy_meta",
     NPYEXT_COLUMNS(meta_columns),
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = &meta_module,
+    .module = NPYEXT_SURVEY_MODULE(meta_open),
 };

@@ -176,6 +176,12 @@ static int rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
     return SQLITE_OK;
 }
 
+/* What is asked for in every row does not go through the table. */
+static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    return column == ROWS_VALUE ? rows_result_value(context, (npyext_cursor *)cursor)
+                                : npyext_cursor_column(cursor, context, column);
+}
+
 static const npyext_column rows_columns[] = {
     [ROWS_ROW] = NPYEXT_INDEX("row INTEGER", rows_result_row),
     [ROWS_VALUE] = NPYEXT_VALUE("value", false, rows_result_value),
@@ -187,9 +193,6 @@ static const npyext_column rows_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module rows_module =
-    NPYEXT_MODULE(rows_open, rows_close, rows_filter, rows_next, npyext_cursor_column);
-
 const npyext_function npyext_npy_rows = {
     .name = "npy_rows",
     NPYEXT_COLUMNS(rows_columns),
@@ -198,5 +201,5 @@ const npyext_function npyext_npy_rows = {
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ENTRY,
     .estimated_nrows = 1000000,
-    .module = &rows_module,
+    .module = NPYEXT_MODULE(rows_open, rows_close, rows_filter, rows_next, rows_column),
 };

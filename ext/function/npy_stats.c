@@ -134,18 +134,14 @@ static npyx_status stats_next_array(stats_cursor *stats, npyx_error *error) {
 }
 
 /* What becomes of a fault: a row, nothing, or the end of the query. */
-static int meet_fault(stats_cursor *stats, bool *is_row) {
+static int stats_meet_fault(stats_cursor *stats) {
     npyext_scan *scan = &stats->base.scan;
-    npyext_fate fate = npyext_scan_fate(scan, &stats->base.scan.error);
+    int code = npyext_cursor_meet_fault(&stats->base, npyext_scan_place(scan));
     end_reduction(stats);
-    *is_row = fate == NPYEXT_BECOMES_ROW;
     stats->nrows++; /* array_key tells the row from the one before it */
-    stats->base.scan.has_error = *is_row;
-    if (fate == NPYEXT_ENDS_QUERY)
-        return npyext_cursor_report(&stats->base, &scan->error);
-    if (fate == NPYEXT_IS_LEFT_OUT)
+    if (code == SQLITE_OK && !scan->has_error)
         npyext_selection_leave(&stats->selection, scan);
-    return SQLITE_OK;
+    return code;
 }
 
 static int stats_advance(stats_cursor *stats) {
@@ -164,7 +160,8 @@ static int stats_advance(stats_cursor *stats) {
         } else if (status == NPYX_DONE) {
             stats->base.is_eof = true;
         } else if (status != NPYX_OK) {
-            code = meet_fault(stats, &is_row);
+            code = stats_meet_fault(stats);
+            is_row = stats->base.scan.has_error;
         } else if (was_reducing) {
             stats->nrows++;
             is_row = true;
@@ -388,9 +385,6 @@ static const npyext_column stats_columns[] = {
     NPYEXT_ARRAY_KEY(stats_array_key),
 };
 
-static const sqlite3_module stats_module =
-    NPYEXT_MODULE(stats_open, stats_close, stats_filter, stats_next, npyext_cursor_column);
-
 const npyext_function npyext_npy_stats = {
     .name = "npy_stats",
     NPYEXT_COLUMNS(stats_columns),
@@ -399,5 +393,5 @@ const npyext_function npyext_npy_stats = {
     .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,
     .estimated_nrows = 1,
-    .module = &stats_module,
+    .module = NPYEXT_MODULE(stats_open, stats_close, stats_filter, stats_next, npyext_cursor_column),
 };

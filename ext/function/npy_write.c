@@ -182,14 +182,11 @@ static const npyext_column write_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module write_module =
-    NPYEXT_MODULE(write_open, write_close, write_filter, write_next, npyext_cursor_column);
-
 const npyext_function npyext_npy_write = {
     .name = "npy_write",
     NPYEXT_COLUMNS(write_columns),
     .key = "array_key",
     .writes = true,
     .estimated_nrows = 1,
-    .module = &write_module,
+    .module = NPYEXT_MODULE(write_open, write_close, write_filter, write_next, npyext_cursor_column),
 };

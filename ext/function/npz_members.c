@@ -141,13 +141,11 @@ static const npyext_column members_columns[] = {
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module members_module = NPYEXT_SURVEY_MODULE(members_open);
-
 const npyext_function npyext_npz_members = {
     .name = "npz_members",
     NPYEXT_COLUMNS(members_columns),
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = &members_module,
+    .module = NPYEXT_SURVEY_MODULE(members_open),
 };

@@ -35,13 +35,11 @@ static NPYEXT_SURVEY_INTEGER(
         NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
-static const sqlite3_module tens_module = NPYEXT_SURVEY_MODULE(tens_open);
-
 const npyext_function npyext_ten_arrays = {
     .name = "ten_arrays",
     NPYEXT_COLUMNS(tens_columns),
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = &tens_module,
+    .module = NPYEXT_SURVEY_MODULE(tens_open),
 };

@@ -4,7 +4,8 @@
 #ifndef NPYEXT_ARRAY_SIDE_H
 #define NPYEXT_ARRAY_SIDE_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 #include "listing.h"
 
 #pragma GCC visibility push(hidden)

@@ -2,7 +2,8 @@
 #ifndef NPYEXT_AXIS_ARGUMENT_H
 #define NPYEXT_AXIS_ARGUMENT_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -111,9 +111,8 @@ int npyext_items_go_on(npyext_item_cursor *items) {
     }
 }
 
-int npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim, const int64_t *shape) {
-    if (ndim == 0 && npyext_result_plain(context, items->plain_type, items->item))
-        return SQLITE_OK;
+int npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,
+                                const int64_t *shape) {
     return npyext_result_items(context, npyext_scan_place(&items->base.scan),
                                npyext_selection_dtype(&items->selection), ndim, shape, items->item,
                                &items->scratch);

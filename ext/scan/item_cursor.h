@@ -86,7 +86,14 @@ static inline int npyext_items_next(npyext_item_cursor *items) {
 }
 
 /* The item at hand, an array of ndim axes, as SQL shows it. */
-int npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim, const int64_t *shape);
+int npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,
+                                const int64_t *shape);
+static inline int npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim,
+                                      const int64_t *shape) {
+    if (ndim == 0 && npyext_result_plain(context, items->plain_type, items->item))
+        return SQLITE_OK;
+    return npyext_items_result_decoded(context, items, ndim, shape);
+}
 
 #pragma GCC visibility pop
 

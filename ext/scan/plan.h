@@ -35,7 +35,8 @@
 #ifndef NPYEXT_PLAN_H
 #define NPYEXT_PLAN_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -156,7 +157,7 @@ typedef struct npyext_function {
     npyext_row row;        /* what a row is of */
     bool has_error_column; /* on_error = 'row' is possible, and the default for many files */
     int64_t estimated_nrows;
-    const sqlite3_module *module;
+    sqlite3_module module;
 } npyext_function;
 
 #define NPYEXT_COLUMNS(array) .columns = (array), .ncolumns = (int)(sizeof(array) / sizeof(array)[0])

@@ -148,7 +148,7 @@ npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num,
     int64_t tick = scan->tick;
     npyx_status status = npyext_scan_take(scan, vtab, idx_num, sentence, argv, error);
     if (keeps_files) /* one tick a cursor: a file is validated once for it */
-        scan->tick = tick == 0 ? npyext_cache_tick(&vtab->connection->cache) : tick;
+        scan->tick = tick == 0 ? npyext_cache_tick(vtab->connection) : tick;
     if (status != NPYX_OK || scan->has_null)
         return status;
     const npyext_argument *member = &scan->arguments[NPYEXT_MEMBER];
@@ -410,4 +410,11 @@ int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
     return npyext_report(cursor->base.pVtab, npyext_scan_place(&cursor->scan), error);
+}
+
+int npyext_cursor_meet_fault(npyext_cursor *cursor, npyext_place place) {
+    npyext_fate fate = npyext_scan_fate(&cursor->scan, &cursor->scan.error);
+    cursor->scan.has_error = fate == NPYEXT_BECOMES_ROW;
+    return fate == NPYEXT_ENDS_QUERY ? npyext_report(cursor->base.pVtab, place, &cursor->scan.error)
+                                     : SQLITE_OK;
 }

@@ -60,6 +60,9 @@ int npyext_cursor_open(size_t nbytes, sqlite3_vtab_cursor **cursor);
 int npyext_cursor_eof(sqlite3_vtab_cursor *cursor);
 /* xColumn as the function's table of columns says. */
 int npyext_cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column);
+/* What becomes of scan.error, which lies at place: a row (scan.has_error), nothing, or the end of the query,
+ * whose code is returned then. */
+int npyext_cursor_meet_fault(npyext_cursor *cursor, npyext_place place);
 /* Tells an error where the scan is; returns SQLite's code. */
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
 

@@ -45,19 +45,18 @@ static npyx_status apply_argument(npyext_selection *selection, const npyext_scan
     const npyext_argument *argument = &scan->arguments[role];
     npyx_view *view = &selection->view;
     const npyx_dtype *dtype = NULL;
-    npyx_status status;
     switch (role) {
     case NPYEXT_FIELD: return npyx_view_select_field(view, argument->bytes, argument->nbytes, error);
     case NPYEXT_VIEW:
-        status = selection_parse_dtype(selection, argument, &dtype, error);
-        return status == NPYX_OK ? npyx_view_reinterpret(view, dtype, error) : status;
+        NPYX_TRY(selection_parse_dtype(selection, argument, &dtype, error));
+        return npyx_view_reinterpret(view, dtype, error);
     case NPYEXT_EXPECT:
         return npyx_expect_check(&scan->connection->host, argument->bytes, argument->nbytes, view->dtype,
                                  view->ndim, view->shape, error);
     case NPYEXT_SLICE: return selection_apply_slice(selection, argument, error);
     default:
-        status = selection_parse_dtype(selection, argument, &selection->astype, error);
-        return status == NPYX_OK ? npyx_convert_check(view->dtype, selection->astype, error) : status;
+        NPYX_TRY(selection_parse_dtype(selection, argument, &selection->astype, error));
+        return npyx_convert_check(view->dtype, selection->astype, error);
     }
 }
 

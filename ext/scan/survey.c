@@ -27,15 +27,6 @@ int npyext_survey_close(sqlite3_vtab_cursor *cursor) {
     return SQLITE_OK;
 }
 
-/* What becomes of an error: a row (true), or nothing (false, *code then tells whether the query goes on). */
-static bool survey_becomes_row(npyext_survey *survey, int *code) {
-    npyext_fate fate = npyext_scan_fate(&survey->base.scan, &survey->base.scan.error);
-    *code =
-        fate == NPYEXT_ENDS_QUERY ? npyext_cursor_report(&survey->base, &survey->base.scan.error) : SQLITE_OK;
-    survey->base.scan.has_error = fate == NPYEXT_BECOMES_ROW;
-    return survey->base.scan.has_error;
-}
-
 static npyx_status survey_check_format(const npyext_survey *survey, npyx_error *error) {
     npyx_format format = survey->base.scan.opened.archive->format;
     if (survey->only_format < 0 || (int)format == survey->only_format)
@@ -45,61 +36,56 @@ static npyx_status survey_check_format(const npyext_survey *survey, npyx_error *
                      npyx_format_name((npyx_format)survey->only_format));
 }
 
-/* Opens the next file. *found: its failure is a row. */
-static int next_file(npyext_survey *survey, bool *found) {
-    int code = SQLITE_OK;
+/* Opens the next file; its failure may be a row. */
+static npyx_status survey_next_file(npyext_survey *survey, npyx_error *error) {
+    npyext_scan *scan = &survey->base.scan;
     survey->nrows_of_file = 0;
-    npyx_status status = npyext_scan_next_file(&survey->base.scan, &survey->base.scan.error);
-    if (status == NPYX_OK) {
-        status = survey_check_format(survey, &survey->base.scan.error);
-        if (status != NPYX_OK) /* its row is all there is to say */
-            survey->base.scan.next_index = INT64_MAX;
-    }
-    if (status == NPYX_DONE)
-        survey->base.is_eof = true;
-    else if (status != NPYX_OK)
-        *found = survey_becomes_row(survey, &code);
-    return code;
+    npyx_status status = npyext_scan_next_file(scan, error);
+    survey->base.is_eof = status == NPYX_DONE;
+    if (status != NPYX_OK)
+        return status == NPYX_DONE ? NPYX_OK : status;
+    status = survey_check_format(survey, error);
+    if (status != NPYX_OK) /* its row is all there is to say */
+        scan->next_index = INT64_MAX;
+    return status;
 }
 
-/* Goes to the next entry of the open file that makes a row. */
-static int next_entry(npyext_survey *survey, bool *found) {
+/* Goes to the next entry of the open file. *found: it makes a row, as its failure may. */
+static npyx_status survey_next_entry(npyext_survey *survey, bool *found, npyx_error *error) {
     npyext_scan *scan = &survey->base.scan;
-    int code = SQLITE_OK;
-    npyx_status status = npyext_scan_next_entry(scan, &survey->base.scan.error);
+    npyx_status status = npyext_scan_next_entry(scan, error);
     if (status == NPYX_OK) {
-        status = survey->visit(survey, &survey->base.scan.error);
-        if (status == NPYX_DONE)
-            return SQLITE_OK;
-        survey->nrows_of_file++;
-        *found = status == NPYX_OK || survey_becomes_row(survey, &code);
-        return code;
+        status = survey->visit(survey, error);
+        survey->nrows_of_file += status != NPYX_DONE;
+        *found = status == NPYX_OK;
+    } else { /* behind the last one, or a damaged directory: there is no way past it */
+        *found = status == NPYX_DONE && survey->nrows_of_file == 0 && survey->lists_empty;
+        scan->index = -1;
+        /* the file is closed by the next call: its row still shows its format */
+        scan->next_index = INT64_MAX;
     }
-    if (status == NPYX_DONE)
-        *found = survey->nrows_of_file == 0 && survey->lists_empty;
-    else /* a damaged directory: there is no way past it */
-        *found = survey_becomes_row(survey, &code);
-    scan->index = -1;
-    /* the file is closed by the next call: its row still shows its format */
-    scan->next_index = INT64_MAX;
-    return code;
+    return status == NPYX_DONE ? NPYX_OK : status;
 }
 
 int npyext_survey_next(sqlite3_vtab_cursor *cursor) {
     npyext_survey *survey = (npyext_survey *)cursor;
     npyext_scan *scan = &survey->base.scan;
+    npyx_error *error = &scan->error;
     int code = SQLITE_OK;
     bool found = false;
     npyext_connection_begin(scan->connection);
-    survey->base.scan.has_error = false;
+    scan->has_error = false;
     while (!found && !survey->base.is_eof && code == SQLITE_OK) {
         npyx_array_clear(&survey->array);
-        if (scan->opened.archive == NULL || scan->next_index == INT64_MAX)
-            code = next_file(survey, &found);
-        else
-            code = next_entry(survey, &found);
-        if (code == SQLITE_OK && npyx_poll(&scan->connection->host, &survey->base.scan.error) != NPYX_OK)
-            code = npyext_cursor_report(&survey->base, &scan->error);
+        bool is_at_file = scan->opened.archive == NULL || scan->next_index == INT64_MAX;
+        npyx_status status =
+            is_at_file ? survey_next_file(survey, error) : survey_next_entry(survey, &found, error);
+        if (status != NPYX_OK) {
+            code = npyext_cursor_meet_fault(&survey->base, npyext_scan_place(scan));
+            found = scan->has_error;
+        }
+        if (code == SQLITE_OK && npyx_poll(&scan->connection->host, error) != NPYX_OK)
+            code = npyext_cursor_report(&survey->base, error);
     }
     return code;
 }

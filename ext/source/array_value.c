@@ -18,7 +18,7 @@ static int64_t statement_tick(sqlite3_context *context, npyext_connection *conne
     const int64_t *kept = sqlite3_get_auxdata(context, AUXILIARY);
     if (kept != NULL)
         return *kept;
-    int64_t tick = npyext_cache_tick(&connection->cache);
+    int64_t tick = npyext_cache_tick(connection);
     int64_t *made = sqlite3_malloc(sizeof *made);
     if (made != NULL) {
         *made = tick;
@@ -88,19 +88,17 @@ static npyx_status open_blob(npyext_array_value *value, const npyext_caller *cal
         return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (int64_t)value->nbytes,
                             "the header is truncated (it ends at byte %zu, the BLOB at byte %zu)",
                             header_nbytes, value->nbytes);
-    NPYX_TRY(npyext_memo_of_header(&connection->arrays, &connection->cache, &connection->host, value->bytes,
-                                   header_nbytes, &value->known, error));
+    NPYX_TRY(npyext_memo_of_header(connection, value->bytes, header_nbytes, &value->known, error));
     value->array = &value->known->array;
-    npyx_status status = npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error);
-    return status == NPYX_OK ? check_is_only(value, caller, error) : status;
+    NPYX_TRY(npyx_array_check_nbytes(value->array, (int64_t)value->nbytes, error));
+    return check_is_only(value, caller, error);
 }
 
 static npyx_status open_handle(npyext_array_value *value, int64_t tick, npyx_error *error) {
     npyext_connection *connection = value->connection;
     NPYX_TRY(npyext_policy_check_name(&connection->policy, "a handle", "a .npy BLOB", error));
-    npyx_status status = npyext_memo_of_handle(&connection->arrays, &connection->cache, &connection->host,
-                                               &connection->handle_key, value->bytes, value->nbytes, tick,
-                                               &value->known, error);
+    npyx_status status =
+        npyext_memo_of_handle(connection, value->bytes, value->nbytes, tick, &value->known, error);
     value->bytes = NULL;
     if (value->known != NULL) {
         value->array = &value->known->array;
@@ -128,15 +126,14 @@ npyx_status npyext_array_value_open(npyext_array_value *value, npyext_connection
     if (!npyext_handle_is_like(value->bytes, value->nbytes))
         return open_blob(value, caller, error);
     return open_handle(
-        value, context == NULL ? npyext_cache_tick(&connection->cache) : statement_tick(context, connection),
-        error);
+        value, context == NULL ? npyext_cache_tick(connection) : statement_tick(context, connection), error);
 }
 
 void npyext_array_value_close(npyext_array_value *value) {
     npyext_connection *connection = value->connection;
     npyx_source_close(value->memory);
     value->memory = NULL;
-    npyext_memo_trim(&connection->arrays, &connection->cache, &connection->host);
+    npyext_memo_trim(connection);
 }
 
 npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,

@@ -6,7 +6,8 @@
 #ifndef NPYEXT_ARRAY_VALUE_H
 #define NPYEXT_ARRAY_VALUE_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -4,7 +4,8 @@
 #ifndef NPYEXT_MEMBER_H
 #define NPYEXT_MEMBER_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 
 #pragma GCC visibility push(hidden)
 

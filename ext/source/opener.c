@@ -166,8 +166,7 @@ npyx_status npyext_files_open(npyext_connection *connection, const npyext_files 
     if (tick == 0) {
         status = npyext_open_archive(&connection->host, path, &opened->archive, &info, error);
     } else {
-        status =
-            npyext_cache_acquire(&connection->cache, &connection->host, path, tick, &opened->cached, error);
+        status = npyext_cache_acquire(connection, path, tick, &opened->cached, error);
         if (status == NPYX_OK) {
             opened->archive = opened->cached->archive;
             info = opened->cached->info;
@@ -186,7 +185,7 @@ npyx_status npyext_files_open(npyext_connection *connection, const npyext_files 
 
 void npyext_opened_close(npyext_connection *connection, npyext_opened *opened) {
     if (opened->cached != NULL)
-        npyext_cache_release(&connection->cache, &connection->host, opened->cached);
+        npyext_cache_release(connection, opened->cached);
     else
         npyx_archive_close(opened->archive);
     *opened = (npyext_opened){0};

@@ -4,7 +4,8 @@
 #ifndef NPYEXT_OPENER_H
 #define NPYEXT_OPENER_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 #include "pattern.h"
 
 #pragma GCC visibility push(hidden)

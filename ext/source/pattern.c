@@ -58,20 +58,18 @@ typedef struct waiting_tail {
     size_t nparts;
 } waiting_tail;
 
-static npyx_status pattern_step(pattern_walk *pattern_walk, npyx_error *error) {
-    return ++pattern_walk->nsteps % PATTERN_STEPS_PER_POLL == 0
-               ? npyx_poll(pattern_walk->paths->arena.host, error)
-               : NPYX_OK;
+static npyx_status pattern_step(pattern_walk *walk, npyx_error *error) {
+    return ++walk->nsteps % PATTERN_STEPS_PER_POLL == 0 ? npyx_poll(walk->paths->arena.host, error) : NPYX_OK;
 }
 
-static bool is_last(const pattern_walk *pattern_walk, size_t part) {
-    return part + 1 == pattern_walk->nparts;
+static bool is_last(const pattern_walk *walk, size_t part) {
+    return part + 1 == walk->nparts;
 }
 
 /* Adds a place, and the one behind a `**`, which may stand for no folder. Called with ascending parts, which
  * may come twice. */
-static void add_place(const pattern_walk *pattern_walk, places *places, size_t part) {
-    size_t behind = part + (pattern_walk->parts[part].kind == PART_DEEP);
+static void add_place(const pattern_walk *walk, places *places, size_t part) {
+    size_t behind = part + (walk->parts[part].kind == PART_DEEP);
     for (; part <= behind; part++) {
         if (places->nparts == 0 || places->parts[places->nparts - 1] < part)
             places->parts[places->nparts++] = (uint16_t)part;
@@ -86,100 +84,93 @@ static bool part_accepts(const pattern_part *part, const char *name) {
 
 /* Whether an entry of the folder at hand matches the whole pattern if it is a file. Sets the places below it
  * for the case that it is a folder. */
-static bool match_entry(pattern_walk *pattern_walk, const char *name, bool is_link) {
+static bool match_entry(pattern_walk *walk, const char *name, bool is_link) {
     bool matches = false;
-    pattern_walk->below.nparts = 0;
-    for (size_t i = 0; i < pattern_walk->here.nparts; i++) {
-        size_t part = pattern_walk->here.parts[i];
-        if (pattern_walk->parts[part].kind == PART_DEEP) {
+    walk->below.nparts = 0;
+    for (size_t i = 0; i < walk->here.nparts; i++) {
+        size_t part = walk->here.parts[i];
+        if (walk->parts[part].kind == PART_DEEP) {
             if (!is_link && name[0] != '.')
-                add_place(pattern_walk, &pattern_walk->below, part);
-        } else if (part_accepts(&pattern_walk->parts[part], name)) {
-            if (is_last(pattern_walk, part))
+                add_place(walk, &walk->below, part);
+        } else if (part_accepts(&walk->parts[part], name)) {
+            if (is_last(walk, part))
                 matches = true;
             else
-                add_place(pattern_walk, &pattern_walk->below, part + 1);
+                add_place(walk, &walk->below, part + 1);
         }
     }
     return matches;
 }
 
-static npyx_host *host_of(const pattern_walk *pattern_walk) {
-    return pattern_walk->paths->arena.host;
+static npyx_host *host_of(const pattern_walk *walk) {
+    return walk->paths->arena.host;
 }
 
 /* Whether the path at hand is what the caller wrote, and leads out of the host's root. What is found to lead
  * there has no matches, as what cannot be read. */
-static bool is_refused(const pattern_walk *pattern_walk, int errno_value) {
-    return errno_value == EXDEV && host_of(pattern_walk)->root != NULL &&
-           pattern_walk->path.nbytes == pattern_walk->head_nbytes;
+static bool is_refused(const pattern_walk *walk, int errno_value) {
+    return errno_value == EXDEV && host_of(walk)->root != NULL && walk->path.nbytes == walk->head_nbytes;
 }
 
 /* A fault of the system at walk.path, which must not pass for an empty answer. */
-static npyx_status fail_here(const pattern_walk *pattern_walk, int errno_value, const char *what,
-                             npyx_error *error) {
+static npyx_status fail_here(const pattern_walk *walk, int errno_value, const char *what, npyx_error *error) {
     enum { SHOWN_NBYTES = 200 };
-    int nbytes = pattern_walk->path.nbytes < SHOWN_NBYTES ? (int)pattern_walk->path.nbytes : SHOWN_NBYTES;
+    int nbytes = walk->path.nbytes < SHOWN_NBYTES ? (int)walk->path.nbytes : SHOWN_NBYTES;
     if (errno_value == ENOMEM)
         return npyx_fail_nomem(error);
     return npyx_fail(error, NPYX_IO, -1, "%s %.*s (%s)", what, nbytes == 0 ? 1 : nbytes,
-                     nbytes == 0 ? "." : pattern_walk->path.bytes, strerror(errno_value));
+                     nbytes == 0 ? "." : walk->path.bytes, strerror(errno_value));
 }
 
 /* The type of walk.path as readdir has it, links followed; DT_UNKNOWN when there is no such file. */
-static npyx_status look_up_type(pattern_walk *pattern_walk, unsigned char *type, npyx_error *error) {
+static npyx_status look_up_type(pattern_walk *walk, unsigned char *type, npyx_error *error) {
     struct stat status;
-    npyx_buffer_append_char(&pattern_walk->path, '\0');
-    if (pattern_walk->path.status != NPYX_OK)
+    npyx_buffer_append_char(&walk->path, '\0');
+    if (walk->path.status != NPYX_OK)
         return npyx_fail_nomem(error);
-    pattern_walk->path.nbytes--;
+    walk->path.nbytes--;
     *type = DT_UNKNOWN;
-    if (npyx_path_stat(host_of(pattern_walk), pattern_walk->path.bytes, &status) == 0)
+    if (npyx_path_stat(host_of(walk), walk->path.bytes, &status) == 0)
         *type = (unsigned char)IFTODT(status.st_mode);
-    else if (is_refused(pattern_walk, errno))
-        return npyx_path_fail(host_of(pattern_walk), error, errno, "cannot be looked up");
+    else if (is_refused(walk, errno))
+        return npyx_path_fail(host_of(walk), error, errno, "cannot be looked up");
     else if (!npyx_errno_is_absence(errno))
-        return fail_here(pattern_walk, errno, "cannot look up", error);
+        return fail_here(walk, errno, "cannot look up", error);
     return NPYX_OK;
 }
 
 /* Adds walk.path, which names a file that matches. */
-static npyx_status add_match(pattern_walk *pattern_walk, npyx_error *error) {
-    if (pattern_walk->path.status != NPYX_OK)
+static npyx_status add_match(pattern_walk *walk, npyx_error *error) {
+    if (walk->path.status != NPYX_OK)
         return npyx_fail_nomem(error);
-    return npyext_paths_append(pattern_walk->paths, pattern_walk->path.bytes, pattern_walk->path.nbytes,
-                               error);
+    return npyext_paths_append(walk->paths, walk->path.bytes, walk->path.nbytes, error);
 }
 
 /* Lets walk.path, a folder with its slash, wait to be listed with the places below. */
-static npyx_status push_folder(pattern_walk *pattern_walk, npyx_error *error) {
-    waiting_tail tail = {.path_nbytes = pattern_walk->path.nbytes, .nparts = pattern_walk->below.nparts};
-    npyx_buffer_append(&pattern_walk->waiting, pattern_walk->path.bytes, tail.path_nbytes);
-    npyx_buffer_append(&pattern_walk->waiting, pattern_walk->below.parts,
-                       tail.nparts * sizeof pattern_walk->below.parts[0]);
-    npyx_buffer_append(&pattern_walk->waiting, &tail, sizeof tail);
-    return pattern_walk->path.status == NPYX_OK && pattern_walk->waiting.status == NPYX_OK
-               ? NPYX_OK
-               : npyx_fail_nomem(error);
+static npyx_status push_folder(pattern_walk *walk, npyx_error *error) {
+    waiting_tail tail = {.path_nbytes = walk->path.nbytes, .nparts = walk->below.nparts};
+    npyx_buffer_append(&walk->waiting, walk->path.bytes, tail.path_nbytes);
+    npyx_buffer_append(&walk->waiting, walk->below.parts, tail.nparts * sizeof walk->below.parts[0]);
+    npyx_buffer_append(&walk->waiting, &tail, sizeof tail);
+    return walk->path.status == NPYX_OK && walk->waiting.status == NPYX_OK ? NPYX_OK : npyx_fail_nomem(error);
 }
 
-static void pop_waiting(pattern_walk *pattern_walk, void *bytes, size_t nbytes) {
-    pattern_walk->waiting.nbytes -= nbytes;
-    memcpy(bytes, pattern_walk->waiting.bytes + pattern_walk->waiting.nbytes, nbytes);
+static void pop_waiting(pattern_walk *walk, void *bytes, size_t nbytes) {
+    walk->waiting.nbytes -= nbytes;
+    memcpy(bytes, walk->waiting.bytes + walk->waiting.nbytes, nbytes);
 }
 
-static void pop_folder(pattern_walk *pattern_walk) {
+static void pop_folder(pattern_walk *walk) {
     waiting_tail tail;
-    pop_waiting(pattern_walk, &tail, sizeof tail);
-    pattern_walk->here.nparts = tail.nparts;
-    pop_waiting(pattern_walk, pattern_walk->here.parts, tail.nparts * sizeof pattern_walk->here.parts[0]);
-    pattern_walk->waiting.nbytes -= tail.path_nbytes;
-    npyx_buffer_reset(&pattern_walk->path);
-    npyx_buffer_append(&pattern_walk->path, pattern_walk->waiting.bytes + pattern_walk->waiting.nbytes,
-                       tail.path_nbytes);
+    pop_waiting(walk, &tail, sizeof tail);
+    walk->here.nparts = tail.nparts;
+    pop_waiting(walk, walk->here.parts, tail.nparts * sizeof walk->here.parts[0]);
+    walk->waiting.nbytes -= tail.path_nbytes;
+    npyx_buffer_reset(&walk->path);
+    npyx_buffer_append(&walk->path, walk->waiting.bytes + walk->waiting.nbytes, tail.path_nbytes);
 }
 
-static npyx_status visit_entry(pattern_walk *pattern_walk, int folder, const struct dirent *entry,
+static npyx_status visit_entry(pattern_walk *walk, int folder, const struct dirent *entry,
                                npyx_error *error) {
     const char *name = entry->d_name;
     unsigned char type = entry->d_type;
@@ -189,37 +180,36 @@ static npyx_status visit_entry(pattern_walk *pattern_walk, int folder, const str
         if (npyx_entry_stat(folder, name, &found) == 0)
             type = (unsigned char)IFTODT(found.st_mode);
         else if (!npyx_errno_is_absence(errno))
-            return fail_here(pattern_walk, errno, "cannot look up a file in", error);
+            return fail_here(walk, errno, "cannot look up a file in", error);
     }
     if (type != DT_REG && type != DT_DIR && type != DT_LNK)
         return NPYX_OK;
-    bool matches = match_entry(pattern_walk, name, type == DT_LNK);
-    if (!matches && pattern_walk->below.nparts == 0)
+    bool matches = match_entry(walk, name, type == DT_LNK);
+    if (!matches && walk->below.nparts == 0)
         return NPYX_OK;
-    npyx_buffer_append_text(&pattern_walk->path, name);
+    npyx_buffer_append_text(&walk->path, name);
     if (type == DT_LNK)
-        status = look_up_type(pattern_walk, &type, error);
+        status = look_up_type(walk, &type, error);
     if (status != NPYX_OK)
         return status;
-    bool is_file = type == DT_REG && matches, is_folder = type == DT_DIR && pattern_walk->below.nparts > 0;
+    bool is_file = type == DT_REG && matches, is_folder = type == DT_DIR && walk->below.nparts > 0;
     if (!is_file && !is_folder)
         return NPYX_OK;
     if (is_file)
-        return add_match(pattern_walk, error);
-    npyx_buffer_append_char(&pattern_walk->path, '/');
-    return push_folder(pattern_walk, error);
+        return add_match(walk, error);
+    npyx_buffer_append_char(&walk->path, '/');
+    return push_folder(walk, error);
 }
 
 /* *folder becomes NULL for a folder that is not to be read. */
-static npyx_status pattern_open_folder(pattern_walk *pattern_walk, DIR **folder, npyx_error *error) {
+static npyx_status pattern_open_folder(pattern_walk *walk, DIR **folder, npyx_error *error) {
     *folder = NULL;
-    size_t nbytes = pattern_walk->path.nbytes;
-    npyx_buffer_append(&pattern_walk->path, nbytes == 0 ? "." : "", nbytes == 0 ? 2 : 1);
-    if (pattern_walk->path.status != NPYX_OK)
+    size_t nbytes = walk->path.nbytes;
+    npyx_buffer_append(&walk->path, nbytes == 0 ? "." : "", nbytes == 0 ? 2 : 1);
+    if (walk->path.status != NPYX_OK)
         return npyx_fail_nomem(error);
-    pattern_walk->path.nbytes = nbytes;
-    int descriptor =
-        npyx_path_open(host_of(pattern_walk), pattern_walk->path.bytes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    walk->path.nbytes = nbytes;
+    int descriptor = npyx_path_open(host_of(walk), walk->path.bytes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor >= 0) {
         *folder = fdopendir(descriptor);
         int errno_value = errno;
@@ -229,64 +219,63 @@ static npyx_status pattern_open_folder(pattern_walk *pattern_walk, DIR **folder,
     }
     if (*folder != NULL)
         return NPYX_OK;
-    if (is_refused(pattern_walk, errno))
-        return npyx_path_fail(host_of(pattern_walk), error, errno, "cannot be listed");
-    return npyx_errno_is_absence(errno) ? NPYX_OK
-                                        : fail_here(pattern_walk, errno, "cannot list the folder", error);
+    if (is_refused(walk, errno))
+        return npyx_path_fail(host_of(walk), error, errno, "cannot be listed");
+    return npyx_errno_is_absence(errno) ? NPYX_OK : fail_here(walk, errno, "cannot list the folder", error);
 }
 
-static npyx_status list_folder(pattern_walk *pattern_walk, npyx_error *error) {
+static npyx_status list_folder(pattern_walk *walk, npyx_error *error) {
     DIR *folder;
-    npyx_status status = pattern_open_folder(pattern_walk, &folder, error);
+    npyx_status status = pattern_open_folder(walk, &folder, error);
     if (folder == NULL)
         return status;
-    size_t folder_nbytes = pattern_walk->path.nbytes;
+    size_t folder_nbytes = walk->path.nbytes;
     while (status == NPYX_OK) {
         errno = 0;
         const struct dirent *entry = readdir(folder);
         if (entry == NULL) {
             /* a folder removed while it is open gives ENOENT */
             if (errno != 0 && !npyx_errno_is_absence(errno))
-                status = fail_here(pattern_walk, errno, "cannot list the folder", error);
+                status = fail_here(walk, errno, "cannot list the folder", error);
             break;
         }
-        status = pattern_step(pattern_walk, error);
+        status = pattern_step(walk, error);
         if (status == NPYX_OK)
-            status = visit_entry(pattern_walk, dirfd(folder), entry, error);
-        pattern_walk->path.nbytes = folder_nbytes;
+            status = visit_entry(walk, dirfd(folder), entry, error);
+        walk->path.nbytes = folder_nbytes;
     }
     (void)closedir(folder);
     return status;
 }
 
 /* Adds walk.path when it names a regular file. */
-static npyx_status look_up_file(pattern_walk *pattern_walk, npyx_error *error) {
+static npyx_status look_up_file(pattern_walk *walk, npyx_error *error) {
     unsigned char type = DT_UNKNOWN;
-    npyx_status status = look_up_type(pattern_walk, &type, error);
-    return status == NPYX_OK && type == DT_REG ? add_match(pattern_walk, error) : status;
+    npyx_status status = look_up_type(walk, &type, error);
+    return status == NPYX_OK && type == DT_REG ? add_match(walk, error) : status;
 }
 
 /* Goes through the literal parts next in the pattern without listing the folders on the way. */
-static npyx_status visit_folder(pattern_walk *pattern_walk, npyx_error *error) {
-    places *here = &pattern_walk->here;
-    while (here->nparts == 1 && pattern_walk->parts[here->parts[0]].kind == PART_LITERAL) {
+static npyx_status visit_folder(pattern_walk *walk, npyx_error *error) {
+    places *here = &walk->here;
+    while (here->nparts == 1 && walk->parts[here->parts[0]].kind == PART_LITERAL) {
         size_t part = here->parts[0];
-        npyx_buffer_append_text(&pattern_walk->path, pattern_walk->parts[part].text);
-        if (is_last(pattern_walk, part))
-            return look_up_file(pattern_walk, error);
-        npyx_buffer_append_char(&pattern_walk->path, '/');
+        npyx_buffer_append_text(&walk->path, walk->parts[part].text);
+        if (is_last(walk, part))
+            return look_up_file(walk, error);
+        npyx_buffer_append_char(&walk->path, '/');
         here->nparts = 0;
-        add_place(pattern_walk, here, part + 1);
+        add_place(walk, here, part + 1);
     }
-    return list_folder(pattern_walk, error);
+    return list_folder(walk, error);
 }
 
 /* Cuts walk.text into parts. What precedes the first part that is not literal becomes walk.path, as spelled.
  */
-static npyx_status split_pattern(pattern_walk *pattern_walk, npyx_error *error) {
-    pattern_walk->nparts = 0;
-    npyx_buffer_reset(&pattern_walk->path);
-    char *rest = pattern_walk->text.bytes, *slash;
+static npyx_status split_pattern(pattern_walk *walk, npyx_error *error) {
+    walk->nparts = 0;
+    npyx_buffer_reset(&walk->path);
+    char *rest = walk->text.bytes, *slash;
     do {
         char *text = rest;
         slash = strchr(text, '/');
@@ -295,60 +284,59 @@ static npyx_status split_pattern(pattern_walk *pattern_walk, npyx_error *error) 
             rest = slash + 1;
         }
         bool is_deep = strcmp(text, "**") == 0, is_wild = strpbrk(text, "*?[") != NULL;
-        if (pattern_walk->nparts == 0 && !is_wild) {
-            npyx_buffer_append_text(&pattern_walk->path, text);
+        if (walk->nparts == 0 && !is_wild) {
+            npyx_buffer_append_text(&walk->path, text);
             if (slash != NULL)
-                npyx_buffer_append_char(&pattern_walk->path, '/');
+                npyx_buffer_append_char(&walk->path, '/');
             continue;
         }
-        bool is_repeated = is_deep && pattern_walk->nparts > 0 &&
-                           pattern_walk->parts[pattern_walk->nparts - 1].kind == PART_DEEP;
+        bool is_repeated = is_deep && walk->nparts > 0 && walk->parts[walk->nparts - 1].kind == PART_DEEP;
         if (text[0] == '\0' || is_repeated)
             continue;
-        if (pattern_walk->nparts + 1 == PARTS_MAX) /* one is kept for the `*` */
+        if (walk->nparts + 1 == PARTS_MAX) /* one is kept for the `*` */
             return npyx_fail(error, NPYX_INVALID, -1, "the pattern has more than %d parts", PARTS_MAX - 1);
         part_kind kind = is_deep ? PART_DEEP : is_wild ? PART_WILD : PART_LITERAL;
-        pattern_walk->parts[pattern_walk->nparts++] = (pattern_part){.kind = kind, .text = text};
+        walk->parts[walk->nparts++] = (pattern_part){.kind = kind, .text = text};
     } while (slash != NULL);
-    pattern_walk->head_nbytes = pattern_walk->path.nbytes;
-    if (pattern_walk->nparts > 0 && pattern_walk->parts[pattern_walk->nparts - 1].kind == PART_DEEP)
-        pattern_walk->parts[pattern_walk->nparts++] = (pattern_part){.kind = PART_WILD, .text = "*"};
+    walk->head_nbytes = walk->path.nbytes;
+    if (walk->nparts > 0 && walk->parts[walk->nparts - 1].kind == PART_DEEP)
+        walk->parts[walk->nparts++] = (pattern_part){.kind = PART_WILD, .text = "*"};
     return NPYX_OK;
 }
 
 /* Appends what one pattern without braces matches, unsorted. */
-static npyx_status walk_pattern(pattern_walk *pattern_walk, const npyx_buffer *pattern, npyx_error *error) {
+static npyx_status walk_pattern(pattern_walk *walk, const npyx_buffer *pattern, npyx_error *error) {
     if (pattern->status == NPYX_TOOBIG)
         return npyx_fail(error, NPYX_INVALID, -1, "the pattern makes a path of more than %d bytes",
                          (int)PATTERN_NBYTES_MAX);
-    npyx_buffer_reset(&pattern_walk->text);
-    npyx_buffer_append(&pattern_walk->text, pattern->bytes, pattern->nbytes);
-    npyx_buffer_append_char(&pattern_walk->text, '\0');
-    if (pattern->status != NPYX_OK || pattern_walk->text.status != NPYX_OK)
+    npyx_buffer_reset(&walk->text);
+    npyx_buffer_append(&walk->text, pattern->bytes, pattern->nbytes);
+    npyx_buffer_append_char(&walk->text, '\0');
+    if (pattern->status != NPYX_OK || walk->text.status != NPYX_OK)
         return npyx_fail_nomem(error);
     /* What ends in a slash names folders only. */
     if (pattern->nbytes == 0 || pattern->bytes[pattern->nbytes - 1] == '/')
         return NPYX_OK;
-    NPYX_TRY(split_pattern(pattern_walk, error));
-    if (pattern_walk->nparts == 0)
-        return look_up_file(pattern_walk, error);
-    pattern_walk->below.nparts = 0;
-    add_place(pattern_walk, &pattern_walk->below, 0);
-    npyx_status status = push_folder(pattern_walk, error);
-    while (status == NPYX_OK && pattern_walk->waiting.nbytes > 0) {
-        pop_folder(pattern_walk);
-        status = visit_folder(pattern_walk, error);
+    NPYX_TRY(split_pattern(walk, error));
+    if (walk->nparts == 0)
+        return look_up_file(walk, error);
+    walk->below.nparts = 0;
+    add_place(walk, &walk->below, 0);
+    npyx_status status = push_folder(walk, error);
+    while (status == NPYX_OK && walk->waiting.nbytes > 0) {
+        pop_folder(walk);
+        status = visit_folder(walk, error);
     }
     return status;
 }
 
-static npyx_status walk_patterns(pattern_walk *pattern_walk, npyext_braces *braces, const char *pattern,
+static npyx_status walk_patterns(pattern_walk *walk, npyext_braces *braces, const char *pattern,
                                  npyx_buffer *plain, npyx_error *error) {
     npyx_status status = npyext_braces_first(braces, pattern, plain, error);
     while (status == NPYX_OK) {
-        status = pattern_step(pattern_walk, error);
+        status = pattern_step(walk, error);
         if (status == NPYX_OK)
-            status = walk_pattern(pattern_walk, plain, error);
+            status = walk_pattern(walk, plain, error);
         if (!npyext_braces_next(braces, plain))
             break;
     }
@@ -357,23 +345,23 @@ static npyx_status walk_patterns(pattern_walk *pattern_walk, npyext_braces *brac
 
 npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx_error *error) {
     npyx_host *host = paths->arena.host;
-    pattern_walk pattern_walk;
-    pattern_walk.paths = paths;
-    pattern_walk.first_path = paths->npaths;
-    pattern_walk.nsteps = 0;
-    pattern_walk.text = pattern_walk.path = pattern_walk.waiting = (npyx_buffer){.host = host};
+    pattern_walk walk;
+    walk.paths = paths;
+    walk.first_path = paths->npaths;
+    walk.nsteps = 0;
+    walk.text = walk.path = walk.waiting = (npyx_buffer){.host = host};
     npyext_braces braces = {0};
     npyx_buffer plain = {.host = host, .limit_nbytes = PATTERN_NBYTES_MAX};
 
-    npyx_status status = walk_patterns(&pattern_walk, &braces, pattern, &plain, error);
+    npyx_status status = walk_patterns(&walk, &braces, pattern, &plain, error);
     if (status == NPYX_OK)
-        status = npyext_paths_sort(paths, pattern_walk.first_path, strcspn(pattern, "*?[{"), error);
+        status = npyext_paths_sort(paths, walk.first_path, strcspn(pattern, "*?[{"), error);
     if (status != NPYX_OK)
-        paths->npaths = pattern_walk.first_path;
+        paths->npaths = walk.first_path;
     npyext_braces_clear(&braces, host);
     npyx_buffer_clear(&plain);
-    npyx_buffer_clear(&pattern_walk.text);
-    npyx_buffer_clear(&pattern_walk.path);
-    npyx_buffer_clear(&pattern_walk.waiting);
+    npyx_buffer_clear(&walk.text);
+    npyx_buffer_clear(&walk.path);
+    npyx_buffer_clear(&walk.waiting);
     return status;
 }

@@ -50,13 +50,12 @@ npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value 
     npyx_error error;
     npyext_cached_file *file = NULL;
     npyext_connection_begin(connection);
-    npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, path,
-                                              npyext_cache_tick(&connection->cache), &file, &error);
+    npyx_status status = npyext_cache_acquire(connection, path, npyext_cache_tick(connection), &file, &error);
     if (status == NPYX_OK) {
         int64_t index = prospect_choose(file->archive, member);
         if (index >= 0)
             prospect = describe(file->archive, &connection->host, index);
     }
-    npyext_cache_release(&connection->cache, &connection->host, file);
+    npyext_cache_release(connection, file);
     return prospect;
 }

@@ -5,7 +5,8 @@
 #ifndef NPYEXT_PROSPECT_H
 #define NPYEXT_PROSPECT_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -131,7 +131,7 @@ static npyx_status table_read_file(npyext_table *table, npyext_layout *layout, n
         npyx_error_set(error, status, -1, "no such file; a table is of one file, and its path is no pattern");
     if (status == NPYX_OK)
         status = npyext_layout_record(layout, &table->declaration, error);
-    npyext_cache_release(&connection->cache, &connection->host, file);
+    npyext_cache_release(connection, file);
     return status;
 }
 
@@ -187,7 +187,7 @@ static int create(sqlite3 *db, void *client, int argc, const char *const *argv, 
         if (code != SQLITE_OK)
             *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
         else if (table->writer != NULL)
-            npyext_published_forget(&connection->published, &connection->host, table->name);
+            npyext_published_forget(connection, table->name);
         else
             code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
     }
@@ -250,7 +250,7 @@ static int destroy(sqlite3_vtab *vtab) {
     if (code != SQLITE_OK)
         return code;
     if (is_temporary(table))
-        npyext_published_forget(&connection->published, &connection->host, table->name);
+        npyext_published_forget(connection, table->name);
     return disconnect(vtab);
 }
 
@@ -267,9 +267,7 @@ static int rename_table(sqlite3_vtab *vtab, const char *name) {
     }
     if (npyext_table_writer_is_open(table->writer))
         return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
-    return npyext_published_rename(&connection->published, &connection->host, table->name, name)
-               ? SQLITE_OK
-               : SQLITE_NOMEM;
+    return npyext_published_rename(connection, table->name, name) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 /* ---- INSERT, and the transactions it stands in ---- */

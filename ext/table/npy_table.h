@@ -9,7 +9,8 @@
 #ifndef NPYEXT_NPY_TABLE_H
 #define NPYEXT_NPY_TABLE_H
 
-#include "core/bridge.h"
+#include "core/connection.h"
+#include "core/results.h"
 
 #pragma GCC visibility push(hidden)
 

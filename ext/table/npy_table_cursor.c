@@ -81,7 +81,7 @@ static void cursor_close_file(table_cursor *cursor) {
     npyx_free(&connection->host, cursor->streams);
     cursor->streams = NULL;
     npyext_layout_clear(&cursor->layout);
-    npyext_cache_release(&connection->cache, &connection->host, cursor->file);
+    npyext_cache_release(connection, cursor->file);
     cursor->file = NULL;
     cursor->is_open = false;
 }

@@ -305,9 +305,8 @@ npyx_status npyext_layout_read(npyext_layout *layout, npyext_connection *connect
                                const npyext_declaration *declaration, bool is_declared,
                                npyext_cached_file **file, npyx_error *error) {
     int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
-    NPYX_TRY(npyext_cache_acquire(&connection->cache, &connection->host,
-                                  declaration->arguments[NPYEXT_TABLE_PATH],
-                                  npyext_cache_tick(&connection->cache), file, error));
+    NPYX_TRY(npyext_cache_acquire(connection, declaration->arguments[NPYEXT_TABLE_PATH],
+                                  npyext_cache_tick(connection), file, error));
     NPYX_TRY(layout_choose(layout, (*file)->archive, declaration, max_ncolumns, error));
     if (is_declared)
         NPYX_TRY(compare_arrays(layout, declaration, error));

@@ -130,8 +130,8 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_de
                                     bool *is_there, npyx_error *error) {
     npyext_connection *connection = writer->connection;
     npyext_cached_file *file = NULL;
-    npyx_status status = npyext_cache_acquire(&connection->cache, &connection->host, writer->path,
-                                              npyext_cache_tick(&connection->cache), &file, error);
+    npyx_status status =
+        npyext_cache_acquire(connection, writer->path, npyext_cache_tick(connection), &file, error);
     *is_there = status != NPYX_NOT_FOUND;
     if (!*is_there)
         return NPYX_OK;
@@ -143,7 +143,7 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_de
         status = take_array(writer, file->archive, &array, declaration, error);
         npyx_array_clear(&array);
     }
-    npyext_cache_release(&connection->cache, &connection->host, file);
+    npyext_cache_release(connection, file);
     return status;
 }
 

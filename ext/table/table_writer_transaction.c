@@ -10,7 +10,7 @@ enum { BEGINNING = -1 };
 
 static npyext_published *record_of(const npyext_table_writer *writer) {
     npyext_connection *connection = writer->connection;
-    return npyext_published_of(&connection->published, &connection->host, writer->table);
+    return npyext_published_of(connection, writer->table);
 }
 
 int64_t npyext_table_writer_next(const npyext_table_writer *writer) {

@@ -1,0 +1,112 @@
+#include "connection.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "errors.h"
+
+/* Interrupts are noticed within a tenth of a second; asking this often costs half a percent. */
+static const int64_t PROBE_INTERVAL_NS = 10 * 1000 * 1000;
+
+static void *resize(void *ctx, void *block, size_t nbytes) {
+    (void)ctx;
+    if (nbytes == 0) {
+        sqlite3_free(block);
+        return NULL;
+    }
+    return sqlite3_realloc64(block, nbytes);
+}
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+        return 0;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Runs a statement of about 2,000 virtual machine steps: it ends with SQLITE_INTERRUPT after
+ * sqlite3_interrupt, on every version, and it is long enough for a progress handler to be called and to say
+ * stop. It is not kept: a prepared statement would make sqlite3_close fail. */
+static bool is_stopped(sqlite3 *db) {
+#if SQLITE_VERSION_NUMBER >= 3041000
+    if (sqlite3_libversion_number() >= 3041000 && sqlite3_is_interrupted(db))
+        return true;
+#endif
+    static const char probe[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200) "
+                                "SELECT max(i) FROM n";
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, probe, -1, &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    sqlite3_finalize(statement);
+    return code == SQLITE_INTERRUPT; /* other failures (an authorizer's no) say nothing about stopping */
+}
+
+static bool interrupted(void *ctx) {
+    npyext_connection *connection = ctx;
+    int64_t now = now_ns();
+    if (now < connection->probe_at_ns)
+        return false;
+    bool stopped = is_stopped(connection->db);
+    connection->probe_at_ns = stopped ? 0 : now_ns() + PROBE_INTERVAL_NS;
+    return stopped;
+}
+
+int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_connection **connection,
+                          char **message) {
+    npyx_error error;
+    npyext_connection *made = *connection = sqlite3_malloc(sizeof *made);
+    if (made == NULL)
+        return SQLITE_NOMEM;
+    *made = (npyext_connection){
+        .db = db, .nreferences = 1, .host = {.ctx = made, .resize = resize, .interrupted = interrupted}};
+    npyx_status status = npyext_policy_read(&made->policy, entry_point, &made->host, &error);
+    if (status == NPYX_OK) {
+        sqlite3_randomness(sizeof made->handle_key.bytes, made->handle_key.bytes);
+        sqlite3_randomness(sizeof made->host.hash_key, made->host.hash_key);
+        return SQLITE_OK;
+    }
+    npyext_connection_release(made);
+    *connection = NULL;
+    if (status != NPYX_NOMEM)
+        *message = npyext_error_text((npyext_place){0}, &error);
+    return npyext_code(status);
+}
+
+void npyext_connection_release(void *connection) {
+    npyext_connection *released = connection;
+    if (--released->nreferences > 0)
+        return;
+    npyext_memo_clear(released);
+    npyext_cache_clear(released);
+    npyext_published_clear(released);
+    npyext_policy_clear(&released->policy, &released->host);
+    sqlite3_free(released);
+}
+
+void npyext_connection_begin(npyext_connection *connection) {
+    connection->probe_at_ns = now_ns() + PROBE_INTERVAL_NS;
+}
+
+int npyext_declare_risk(const npyext_connection *connection, int flags) {
+    const npyext_policy *policy = &connection->policy;
+    if (policy->entry_point == NPYEXT_ENTRY_BLOB)
+        return sqlite3_vtab_config(connection->db, SQLITE_VTAB_INNOCUOUS);
+    if ((flags & SQLITE_DIRECTONLY) != 0 || !policy->allows_views)
+        return sqlite3_vtab_config(connection->db, SQLITE_VTAB_DIRECTONLY);
+    return SQLITE_OK;
+}
+
+int npyext_declare_columns(sqlite3 *db, sqlite3_str *text) {
+    int code = sqlite3_str_errcode(text);
+    char *statement = sqlite3_str_finish(text); /* NULL after every error */
+    if (code == SQLITE_OK)
+        code = statement == NULL ? SQLITE_NOMEM : sqlite3_declare_vtab(db, statement);
+    sqlite3_free(statement);
+    return code;
+}
+
+const char *npyext_declare_reason(sqlite3 *db, int code) {
+    return code == SQLITE_TOOBIG ? sqlite3_errstr(code)
+                                 : sqlite3_errmsg(db); /* which knows of no sqlite3_str */
+}
