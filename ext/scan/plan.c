@@ -214,7 +214,7 @@ static void take_filters(planning *p) {
     }
 }
 
-static const char *plan_op_text(int op) {
+const char *npyext_op_text(int op) {
     switch (op) {
     case SQLITE_INDEX_CONSTRAINT_LT: return "<?";
     case SQLITE_INDEX_CONSTRAINT_LE: return "<=?";
@@ -246,7 +246,7 @@ static char *idx_str(const planning *p) {
             sqlite3_str_appendf(text, "%s%.*s", i == 0 ? "by " : ", ", name_nbytes, column->declaration);
         } else {
             sqlite3_str_appendf(text, "%s%.*s%s", is_first_filter ? i == 0 ? "" : "; " : ", ", name_nbytes,
-                                column->declaration, plan_op_text(p->terms[i].op));
+                                column->declaration, npyext_op_text(p->terms[i].op));
             is_first_filter = false;
         }
     }

@@ -220,6 +220,9 @@ static inline bool npyext_plan_uses(const npyext_plan *plan, int column) {
     return (plan->used >> (column < 63 ? column : 63)) & 1;
 }
 
+/* A comparison as EXPLAIN QUERY PLAN shows it, behind its column. */
+const char *npyext_op_text(int op);
+
 /* Makes the terms and colUsed of xBestIndex the end of a sentence. */
 void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms, uint64_t used);
 

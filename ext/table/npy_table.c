@@ -16,17 +16,11 @@ enum { ROWID = 0 };
 /* The header is not read to plan: a guess, small enough for lookups to be preferred to sorting. */
 static const double ESTIMATED_NROWS = 1000000;
 
-/* Of a rowid comparison, its operator as EXPLAIN QUERY PLAN shows it; NULL for what is not sought. */
-static const char *table_op_text(int op) {
-    switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ: return "=?";
-    case SQLITE_INDEX_CONSTRAINT_IS: return " IS ?";
-    case SQLITE_INDEX_CONSTRAINT_LT: return "<?";
-    case SQLITE_INDEX_CONSTRAINT_LE: return "<=?";
-    case SQLITE_INDEX_CONSTRAINT_GT: return ">?";
-    case SQLITE_INDEX_CONSTRAINT_GE: return ">=?";
-    default: return NULL;
-    }
+/* What rowids are sought by. */
+static bool is_sought(int op) {
+    return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS ||
+           op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
+           op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
 }
 
 /* Takes the comparisons of the rowid, which are exact; returns the rows that they are thought to leave. */
@@ -35,9 +29,10 @@ static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nter
     *nterms = 0;
     for (int i = 0; i < info->nConstraint && *nterms < NPYEXT_MAX_TERMS; i++) {
         int op = info->aConstraint[i].op;
-        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || table_op_text(op) == NULL)
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought(op))
             continue;
-        sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ", table_op_text(op));
+        sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ",
+                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : npyext_op_text(op));
         terms[(*nterms)++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
         info->aConstraintUsage[i].argvIndex = *nterms;
         info->aConstraintUsage[i].omit = 1;
@@ -311,8 +306,8 @@ static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqli
                             npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
                                       argc == 1 ? "deleted" : "changed"),
                             &error);
-    if (!npyext_table_writer_is_open(
-            writer)) { /* SQLite leaves xBegin out in the transaction that has made the table */
+    if (!npyext_table_writer_is_open(writer)) {
+        /* SQLite leaves xBegin out in the transaction that has made the table */
         status = npyext_table_writer_go_on(writer, NPYEXT_WRITER_BEGIN, 0, &error);
         if (status != NPYX_OK)
             return table_report(vtab, status, &error);

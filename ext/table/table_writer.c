@@ -5,17 +5,12 @@
 
 /* ---- what is to be written ---- */
 
-static const struct {
-    const char *suffix;
-    npyx_format format;
-} suffixes[] = {{".npz", NPYX_FORMAT_NPZ}, {".ten", NPYX_FORMAT_TEN}};
-
 /* A file that is not there yet can be told by its name alone. */
 static npyx_format format_of_name(const char *path) {
-    size_t nbytes = strlen(path);
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        if (nbytes >= 4 && sqlite3_stricmp(path + nbytes - 4, suffixes[i].suffix) == 0)
-            return suffixes[i].format;
+    const char *dot = strrchr(path, '.');
+    for (npyx_format format = NPYX_FORMAT_NPZ; dot != NULL && format <= NPYX_FORMAT_TEN; format++) {
+        if (sqlite3_stricmp(dot + 1, npyx_format_name(format)) == 0)
+            return format;
     }
     return NPYX_FORMAT_NPY;
 }

@@ -167,17 +167,17 @@ static bool is_as_declared(const npyext_table_writer *writer, const npyx_array *
 
 /* Of several arrays that were saved one after the other rows would take the place of the next one. */
 static npyx_status check_behind(npyx_sink *sink, int64_t end_off, npyx_error *error) {
-    static const char magic[] = "\x93NUMPY";
-    char behind[sizeof magic - 1];
-    if (sink->nbytes - end_off < (int64_t)sizeof behind)
+    char behind[16];
+    size_t nbytes = (size_t)(sink->nbytes - end_off);
+    nbytes = nbytes < sizeof behind ? nbytes : sizeof behind;
+    if (nbytes > 0)
+        NPYX_TRY(npyx_sink_read(sink, end_off, behind, nbytes, error));
+    if (!npyx_begins_npy(behind, nbytes))
         return NPYX_OK;
-    npyx_status status = npyx_sink_read(sink, end_off, behind, sizeof behind, error);
-    if (status == NPYX_OK && memcmp(behind, magic, sizeof behind) == 0)
-        return npyx_fail(error, NPYX_INVALID, end_off,
-                         "another array begins where this one ends (byte %" PRId64 "): rows would be written "
-                         "over it; write the arrays to an .npz, or each to a .npy of its own",
-                         end_off);
-    return status;
+    return npyx_fail(error, NPYX_INVALID, end_off,
+                     "another array begins where this one ends (byte %" PRId64 "): rows would be written "
+                     "over it; write the arrays to an .npz, or each to a .npy of its own",
+                     end_off);
 }
 
 /* Takes the header of the array that more rows are added to; *end_off is where its rows end. */

@@ -8,8 +8,6 @@
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
                                        npyx_error *error) {
     static const char room[NPYEXT_HEADER_NBYTES];
-    if (builder->connection != NULL)
-        return NPYX_OK;
     builder->connection = connection;
     npyx_host *host = &connection->host;
     builder->out = (npyx_buffer){.host = host};
@@ -27,19 +25,14 @@ void npyext_array_builder_clear(npyext_array_builder *builder) {
 
 npyx_status npyext_array_builder_set_dtype(npyext_array_builder *builder, sqlite3_value *argument,
                                            npyx_error *error) {
-    int type = sqlite3_value_type(argument);
-    if (type == SQLITE_NULL)
-        return NPYX_OK;
-    if (type != SQLITE_TEXT)
+    npyx_value text;
+    NPYX_TRY(npyext_value_read(argument, &text, error));
+    if (text.kind != NPYX_VALUE_NULL && text.kind != NPYX_VALUE_TEXT)
         return npyx_fail(error, NPYX_INVALID, -1, "a dtype is a TEXT, as in 'float32'");
-    const char *text = (const char *)sqlite3_value_text(argument);
-    size_t nbytes = (size_t)sqlite3_value_bytes(argument);
-    if (text == NULL)
-        return npyx_fail_nomem(error);
-    if (nbytes == 0)
+    if (text.nbytes == 0)
         return NPYX_OK;
     builder->is_dtype_given = true;
-    return npyx_dtype_for_writing(&builder->arena, text, nbytes, &builder->dtype, error);
+    return npyx_dtype_for_writing(&builder->arena, text.bytes, text.nbytes, &builder->dtype, error);
 }
 
 npyx_status npyext_array_builder_infer(npyext_array_builder *builder, const char *code, npyx_error *error) {
@@ -68,9 +61,9 @@ npyx_status npyext_items_widen(uint8_t *items, int64_t nitems, bool from_big_end
 npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error) {
     int64_t nitems = (int64_t)((builder->out.nbytes - NPYEXT_HEADER_NBYTES) / sizeof(int64_t));
     bool is_big_endian = builder->dtype == NULL ? NPYX_HOST_IS_BIG_ENDIAN : builder->dtype->is_big_endian;
-    npyx_status status = npyext_items_widen(npyext_array_builder_items(builder), nitems, is_big_endian,
-                                            NPYX_HOST_IS_BIG_ENDIAN, item, error);
-    return status == NPYX_OK ? npyext_array_builder_infer(builder, "f8", error) : status;
+    NPYX_TRY(npyext_items_widen(npyext_array_builder_items(builder), nitems, is_big_endian,
+                                NPYX_HOST_IS_BIG_ENDIAN, item, error));
+    return npyext_array_builder_infer(builder, "f8", error);
 }
 
 /* Makes room for the header where most have it and writes it there: items move only for an unusual one. */

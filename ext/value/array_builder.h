@@ -20,9 +20,9 @@ typedef struct npyext_array_builder {
 /* What numpy.save writes before the items of most arrays. */
 enum { NPYEXT_HEADER_NBYTES = 128 };
 
-/* builder is zeroed memory, as sqlite3_aggregate_context gives it; one that has begun stays as it is. The
- * BLOB is bounded by SQLITE_LIMIT_LENGTH. NPYX_NOMEM, or NPYX_TOOBIG where that leaves no room for a header:
- * nothing but clear may follow. */
+/* builder is zeroed memory, as sqlite3_aggregate_context gives it. The BLOB is bounded by
+ * SQLITE_LIMIT_LENGTH. NPYX_NOMEM, or NPYX_TOOBIG where that leaves no room for a header: nothing but clear
+ * may follow. */
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
                                        npyx_error *error);
 void npyext_array_builder_clear(npyext_array_builder *builder);
