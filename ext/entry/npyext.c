@@ -50,12 +50,12 @@ typedef struct registered {
     void (*final)(sqlite3_context *);
 } registered;
 
-#define TABLE(name_of, table)  .name = (name_of), .table_function = &(table)
-#define OWN(name_of, call)     .name = (name_of), .function = (call)
-#define OF(name_of, n, of)     .name = (name_of), .argc = (n), .definition = &(of)
-#define SCALAR(name_of, n, of) OF(name_of, n, of), .function = npyext_scalar_call
+#define TABLE(name_of, table)   .name = (name_of), .table_function = &(table)
+#define OWN(name_of, call)      .name = (name_of), .function = (call)
+#define DEFINED(name_of, n, of) .name = (name_of), .argc = (n), .definition = &(of)
+#define SCALAR(name_of, n, of)  DEFINED(name_of, n, of), .function = npyext_scalar_call
 #define AGGREGATE(name_of, n, of, step_of)                                                                   \
-    OF(name_of, n, of), .step = step_of, .final = npyext_aggregate_final
+    DEFINED(name_of, n, of), .step = step_of, .final = npyext_aggregate_final
 #define IN(which, with) .entry_points = (which), .flags = (with)
 
 /* clang-format off */

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,8 +254,8 @@ npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration
 
 static const char layout_advice[] = "drop the table and create it anew";
 
-static npyx_status compare_array(npyext_layout *layout, int i, const npyext_declared_array *was,
-                                 npyx_buffer *form, npyx_error *error) {
+static npyx_status layout_compare_array(npyext_layout *layout, int i, const npyext_declared_array *was,
+                                        npyx_buffer *form, npyx_error *error) {
     NPYX_TRY(make_form(&layout->arrays[i].array, form, error));
     layout->at = &layout->arrays[i].entry;
     if (strcmp(was->name, layout->at->name) != 0)
@@ -272,13 +271,13 @@ static npyx_status compare_array(npyext_layout *layout, int i, const npyext_decl
 }
 
 /* Another dtype or another shape of rows makes an array another one than the declared. */
-static npyx_status compare_arrays(npyext_layout *layout, const npyext_declaration *declaration,
-                                  npyx_error *error) {
+static npyx_status layout_compare_arrays(npyext_layout *layout, const npyext_declaration *declaration,
+                                         npyx_error *error) {
     npyx_status status = NPYX_OK;
     npyx_buffer form = {.host = layout->arena.host};
     int narrays = (int)layout->narrays;
     for (int i = 0; i < narrays && i < declaration->narrays && status == NPYX_OK; i++)
-        status = compare_array(layout, i, &declaration->arrays[i], &form, error);
+        status = layout_compare_array(layout, i, &declaration->arrays[i], &form, error);
     npyx_buffer_clear(&form);
     if (status == NPYX_OK && narrays != declaration->narrays)
         return npyx_fail(error, NPYX_INVALID, -1,
@@ -287,8 +286,8 @@ static npyx_status compare_arrays(npyext_layout *layout, const npyext_declaratio
     return status;
 }
 
-static npyx_status compare_columns(const npyext_layout *layout, const npyext_declaration *declaration,
-                                   npyx_error *error) {
+static npyx_status layout_compare_columns(const npyext_layout *layout, const npyext_declaration *declaration,
+                                          npyx_error *error) {
     bool is_same = layout->ncolumns == declaration->ncolumns;
     for (int i = 0; i < layout->ncolumns && is_same; i++)
         is_same = layout->columns[i].type == declaration->columns[i].type &&
@@ -309,8 +308,8 @@ npyx_status npyext_layout_read(npyext_layout *layout, npyext_connection *connect
                                   npyext_cache_tick(connection), file, error));
     NPYX_TRY(layout_choose(layout, (*file)->archive, declaration, max_ncolumns, error));
     if (is_declared)
-        NPYX_TRY(compare_arrays(layout, declaration, error));
+        NPYX_TRY(layout_compare_arrays(layout, declaration, error));
     NPYX_TRY(layout_make_views(layout, declaration, error));
     NPYX_TRY(npyext_layout_make_columns(layout, declaration, max_ncolumns, error));
-    return is_declared ? compare_columns(layout, declaration, error) : NPYX_OK;
+    return is_declared ? layout_compare_columns(layout, declaration, error) : NPYX_OK;
 }

@@ -52,9 +52,9 @@ npyx_status npyext_call_take_items(npyext_call *call, sqlite3_value *argument);
 
 /* Says that a fault is of the call, not of an array, and returns it. */
 npyx_status npyext_call_fault(npyext_call *call, npyx_status status);
-/* Such a fault: an argument that makes no sense. */
+/* Such a fault, an argument that makes no sense, as an expression: compilers see that it is not NPYX_OK. */
 #define npyext_call_refuse(call, ...)                                                                        \
-    npyext_call_fault((call), npyx_fail(&(call)->error, NPYX_INVALID, -1, __VA_ARGS__))
+    ((void)npyext_call_fault((call), npyx_fail(&(call)->error, NPYX_INVALID, -1, __VA_ARGS__)), NPYX_INVALID)
 
 /* Makes out the result, whose memory goes over to SQLite. */
 npyx_status npyext_call_give(npyext_call *call, npyext_gives gives);
