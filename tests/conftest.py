@@ -1,4 +1,5 @@
-"""What every test shares: the extension under test, connections and shells that have it loaded, the last line.
+"""What every test shares: the extension under test, connections and shells that have it loaded, the last line, and who
+runs what where several processes run the tests. What tests import from each other lies in lib/.
 
 Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR names the build under test
 (release, or asan, tsan, s390x, i386 below .build); SQLITE3 names the shell.
@@ -9,10 +10,14 @@ import faulthandler
 import os
 import signal
 import sqlite3
+import sys
 
 import pytest
 
-import shell
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+
+import shell  # noqa: E402
+import workers  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +38,19 @@ def connect():
     yield connect
     for connection in opened:
         connection.close()
+
+
+@pytest.fixture
+def db(connect):
+    """A connection with the extension loaded."""
+    return connect()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder, empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def pytest_report_header(config):
@@ -57,15 +75,23 @@ def pytest_sessionfinish(session, exitstatus):
         session.exitstatus = 1
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """A parameter list that is empty (no documents, no corpus) makes no test, rather than one that is skipped."""
     no_parameters = lambda mark: "empty parameter set" in mark.kwargs.get("reason", "")
     items[:] = [item for item in items if not any(map(no_parameters, item.iter_markers("skip")))]
+    if hasattr(config, "workerinput"):  # one of several processes
+        items.sort(key=lambda item: workers.rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return workers.scheduler(config, log)
 
 
 @pytest.fixture(autouse=True)
 def patience():
-    """A test that hangs ends the run, behind the traceback that faulthandler_timeout in pytest.ini prints."""
+    """A test that hangs ends the run, or one of its processes, behind the traceback that faulthandler_timeout in
+    pytest.ini prints."""
     signal.alarm(2 * shell.PATIENCE)
     yield
     signal.alarm(0)

@@ -5,7 +5,7 @@
  * machine with an older glibc then refuses the library. What the code calls has been the same since 2.17 but
  * for names: functions that moved into libc with 2.34, stat, which was an inline call of __xstat before 2.33,
  * and renameat2, which was a system call without a function before 2.28. Here the old names are asked for,
- * which every newer glibc keeps. tests/test_packaging.py holds the result to 2.17. Other processors and
+ * which every newer glibc keeps. tests/packaging/test_packaging.py holds the result to 2.17. Other processors and
  * libraries than x86-64's glibc take what they have.
  */
 #ifndef NPYEXT_STANDALONE_H

@@ -234,22 +234,23 @@ void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer) {
     npyx_buffer_append_char(buffer, ']');
 }
 
+/* A copy of what may be nothing; *has_room becomes false when memory is out. */
+static const void *dtype_copy_bytes(npyx_arena *arena, const void *bytes, size_t nbytes, bool *has_room) {
+    const char *copy = bytes == NULL ? NULL : npyx_arena_copy(arena, bytes, nbytes);
+    *has_room = *has_room && (bytes == NULL || copy != NULL);
+    return copy;
+}
+
 /* What a field points to, copied; false when memory is out. */
 static bool copy_field(npyx_arena *arena, npyx_field *field) {
-    field->name = npyx_arena_copy(arena, field->name, field->name_nbytes);
+    bool has_room = true;
+    field->name = dtype_copy_bytes(arena, field->name, field->name_nbytes, &has_room);
+    field->title = dtype_copy_bytes(arena, field->title, field->title_nbytes, &has_room);
+    field->shape =
+        dtype_copy_bytes(arena, field->shape, sizeof field->shape[0] * (size_t)field->ndim, &has_room);
+    field->level_ndims = dtype_copy_bytes(arena, field->level_ndims, (size_t)field->nlevels, &has_room);
     field->dtype = npyx_dtype_copy(arena, field->dtype);
-    if (field->title != NULL)
-        field->title = npyx_arena_copy(arena, field->title, field->title_nbytes);
-    bool is_titled = field->title != NULL || field->title_nbytes == 0;
-    if (field->ndim > 0) {
-        size_t shape_nbytes = sizeof field->shape[0] * (size_t)field->ndim;
-        field->shape =
-            (const int64_t *)(void *)npyx_arena_copy(arena, (const char *)field->shape, shape_nbytes);
-        field->level_ndims =
-            (const uint8_t *)npyx_arena_copy(arena, (const char *)field->level_ndims, (size_t)field->nlevels);
-    }
-    bool is_shaped = field->ndim == 0 || (field->shape != NULL && field->level_ndims != NULL);
-    return field->name != NULL && field->dtype != NULL && is_titled && is_shaped;
+    return has_room && field->dtype != NULL;
 }
 
 const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype) {

@@ -80,6 +80,20 @@ static inline const npyx_narrow *npyx_narrow_of(npyx_type type) {
     return type >= NPYX_F2 && type <= NPYX_LAST_REAL ? &npyx_narrows[type - NPYX_F2] : NULL;
 }
 
+/* The values of bool and of an integer type that an int64_t holds, both included. */
+typedef struct npyx_integer_limits {
+    int64_t low, high;
+} npyx_integer_limits;
+
+static inline npyx_integer_limits npyx_type_limits(npyx_type type) {
+    if (type == NPYX_BOOL)
+        return (npyx_integer_limits){0, 1};
+    int nbits = 8 * npyx_types[type].itemsize;
+    if (npyx_types[type].kind == 'i')
+        return (npyx_integer_limits){INT64_MIN >> (64 - nbits), INT64_MAX >> (64 - nbits)};
+    return (npyx_integer_limits){0, nbits == 64 ? INT64_MAX : ((int64_t)1 << nbits) - 1};
+}
+
 /* The real type that a complex one is two of; any other type itself. */
 static inline npyx_type npyx_type_part(npyx_type type) {
     return type >= NPYX_C8 && type <= NPYX_C32 ? (npyx_type)(type - NPYX_C8 + NPYX_F4) : type;

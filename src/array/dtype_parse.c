@@ -20,15 +20,10 @@ static npyx_status fail_spelling(const context *c, const char *text, size_t nbyt
 
 /* Digits only, leading zeros allowed; false when there are none, others, or the number passes 2^31 - 1. */
 static bool parse_size(const char *text, size_t nbytes, int64_t *size) {
-    *size = 0;
-    for (size_t i = 0; i < nbytes; i++) {
-        if (!npyx_is_digit(text[i]))
-            return false;
-        *size = *size * 10 + (text[i] - '0');
-        if (*size > NPYX_MAX_ITEMSIZE)
-            return false;
-    }
-    return nbytes > 0;
+    uint64_t number;
+    size_t ndigits = npyx_span_digits((npyx_span){text, nbytes}, &number);
+    *size = number > NPYX_MAX_ITEMSIZE ? 0 : (int64_t)number;
+    return ndigits > 0 && ndigits == nbytes && number <= NPYX_MAX_ITEMSIZE;
 }
 
 /* The type of a kind character with a size: `f8`, `S5`, `M8`. False when there is none. */

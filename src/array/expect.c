@@ -1,9 +1,17 @@
+/*
+ * An expectation is a dtype, a shape in brackets behind it, or either alone:
+ *
+ *     float32[*, 128]       [('x', '<f4')][>=1000]       datetime64[ns][3]       [..., 3]
+ *     dtype  shape          dtype         shape          dtype         shape     shape
+ *
+ * The dtype is read as any other, and compared side by side with its literal, which alone tells what was left
+ * open.
+ */
 #include "expect.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/utf8.h"
 #include "text/span.h"
 
@@ -113,14 +121,11 @@ static size_t dtype_nbytes(npyx_span s) {
 
 /* Reads a number, which may be too large for an int64_t; false when the span holds anything else. */
 static bool expect_parse_number(npyx_span s, dimension *made) {
-    for (size_t i = 0; i < s.nbytes; i++) {
-        if (!npyx_is_digit(s.text[i]))
-            return false;
-        if (!npyx_multiply_i64(made->number, 10, &made->number) ||
-            !npyx_add_i64(made->number, s.text[i] - '0', &made->number))
-            made->is_too_big = true;
-    }
-    return s.nbytes > 0;
+    uint64_t number;
+    size_t ndigits = npyx_span_digits(s, &number);
+    made->is_too_big = number > INT64_MAX;
+    made->number = made->is_too_big ? 0 : (int64_t)number;
+    return ndigits > 0 && ndigits == s.nbytes;
 }
 
 static npyx_status parse_dimension(expectation *e, npyx_span s) {

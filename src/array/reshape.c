@@ -1,4 +1,4 @@
-#include "reshape.h"
+#include "view.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,13 @@
-#include "slice.h"
+/*
+ * The text is read twice: first to see that all of it is sound and how many axes it names, which `...` needs
+ * to know, and then subscript by subscript while the new view is built beside the old one.
+ *
+ *     1:9:2, ..., None, -1     of (10, 20, 30, 40) makes (4, 20, 30, 1)
+ *     axis 0  1, 2  new  3
+ *
+ * The rules are Python's for slices (slice.indices) and NumPy's for the rest ("Basic indexing").
+ */
+#include "view.h"
 
 #include <inttypes.h>
 #include <string.h>

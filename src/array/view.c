@@ -1,5 +1,12 @@
 #include "view.h"
 
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "base/utf8.h"
+#include "text/literal.h"
+
 void npyx_view_set_axis(npyx_view *view, int axis, int64_t length, int64_t stride, int file_axis) {
     view->shape[axis] = length;
     view->strides[axis] = stride;
@@ -74,4 +81,208 @@ bool npyx_view_is_fortran(const npyx_view *view) {
             return false;
     }
     return is_without_gaps(view, true) && !is_without_gaps(view, false);
+}
+
+static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t nbytes, npyx_error *error) {
+    if (dtype->type != NPYX_STRUCT)
+        return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s': the dtype is not structured",
+                         NPYX_SHOWN(text, nbytes, 80));
+    npyx_name_list list = {0};
+    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields; i = npyx_dtype_next_field(dtype, i + 1))
+        npyx_name_list_add(&list, dtype->fields[i].name, dtype->fields[i].name_nbytes);
+    return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s' (there are %s)",
+                     NPYX_SHOWN(text, nbytes, 80), npyx_name_list_text(&list));
+}
+
+/* Adds the axes of a subarray behind the view's. */
+static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error *error) {
+    if (view->ndim + field->ndim > NPYX_MAX_NDIM || view->file_ndim + field->ndim > NPYX_MAX_NDIM)
+        return npyx_fail(error, NPYX_INVALID, -1, "the field's subarray makes more than %d dimensions",
+                         NPYX_MAX_NDIM);
+    int64_t stride = field->dtype->itemsize * field->nelem;
+    for (int i = 0; i < field->ndim; i++) {
+        int file_axis = view->file_ndim++;
+        stride = field->shape[i] == 0 ? 0 : stride / field->shape[i];
+        view->file_shape[file_axis] = field->shape[i];
+        view->fixed[file_axis] = -1;
+        npyx_view_set_axis(view, view->ndim++, field->shape[i], stride, file_axis);
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error) {
+    NPYX_TRY(add_axes(view, field, error));
+    view->off += field->off;
+    view->dtype = field->dtype;
+    return NPYX_OK;
+}
+
+npyx_view_level npyx_view_level_of(const npyx_view *view) {
+    return (npyx_view_level){view->dtype, view->ndim, view->file_ndim, view->off};
+}
+
+void npyx_view_return_to(npyx_view *view, const npyx_view_level *level) {
+    view->dtype = level->dtype;
+    view->ndim = level->ndim; /* axes are added behind those that there are */
+    view->file_ndim = level->file_ndim;
+    view->off = level->off;
+}
+
+/* Where a field is looked for by a text such as `pos.x`. */
+typedef struct field_search {
+    int nlookups; /* that are left: names and titles together can make very many ways of one text */
+    int depth;
+    const npyx_field *path[NPYX_LITERAL_DEPTH];
+    /* where no name fitted first */
+    bool is_lacking;
+    const npyx_dtype *lacking;
+    const char *lacking_text;
+    size_t lacking_nbytes;
+} field_search;
+
+/* Finds the fields that a text names one within the other. A name may itself hold dots, so the longest that
+ * there is comes first, and shorter ones when what follows it is not there. */
+static bool find_path(field_search *search, const npyx_dtype *dtype, const char *text, size_t nbytes) {
+    bool has_some = false;
+    if (search->depth == NPYX_LITERAL_DEPTH)
+        return false;
+    for (size_t name_nbytes = nbytes; name_nbytes > 0; name_nbytes--) {
+        bool is_last = name_nbytes == nbytes;
+        if (!is_last && text[name_nbytes] != '.')
+            continue;
+        int found = search->nlookups-- > 0 ? npyx_dtype_find_field(dtype, 0, text, name_nbytes, true) : -1;
+        if (found < 0)
+            continue;
+        const npyx_field *field = &dtype->fields[found];
+        has_some = true;
+        search->path[search->depth++] = field;
+        if (is_last || find_path(search, field->dtype, text + name_nbytes + 1, nbytes - name_nbytes - 1))
+            return true;
+        search->depth--;
+    }
+    if (!has_some && !search->is_lacking) {
+        search->is_lacking = true;
+        search->lacking = dtype;
+        search->lacking_text = text;
+        search->lacking_nbytes = nbytes;
+    }
+    return false;
+}
+
+npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nbytes, npyx_error *error) {
+    enum { MOST_NLOOKUPS = 10000 };
+    field_search search = {
+        .nlookups = MOST_NLOOKUPS, .lacking = view->dtype, .lacking_text = text, .lacking_nbytes = nbytes};
+    if (!find_path(&search, view->dtype, text, nbytes))
+        return fail_field(search.lacking, search.lacking_text, search.lacking_nbytes, error);
+    for (int i = 0; i < search.depth; i++)
+        NPYX_TRY(npyx_view_enter_field(view, search.path[i], error));
+    return NPYX_OK;
+}
+
+npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx_error *error) {
+    if (dtype->has_objects)
+        return npyx_fail(error, NPYX_INVALID, -1, "items cannot be viewed as Python objects");
+    if (dtype->itemsize != view->dtype->itemsize)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "the view has items of %" PRId64 " bytes, the array of %" PRId64, dtype->itemsize,
+                         view->dtype->itemsize);
+    view->dtype = dtype;
+    return NPYX_OK;
+}
+
+void npyx_view_narrow(npyx_view *view, int axis, int64_t low, int64_t high) {
+    if (view->shape[axis] == 0)
+        return;
+    int64_t first = view->first[axis], step = view->step[axis];
+    int64_t last = first + (view->shape[axis] - 1) * step;
+    int64_t least = step < 0 ? last : first, most = step < 0 ? first : last;
+    low = low < least ? least : low;
+    high = high > most ? most : high;
+    if (low > high) {
+        view->shape[axis] = 0;
+        return;
+    }
+    int64_t span = step < 0 ? -step : step;
+    int64_t before =
+        step < 0 ? first - high : low - first; /* file indices to leave out at the view's start */
+    int64_t begin = before / span + (before % span != 0);
+    int64_t end = (step < 0 ? first - low : high - first) / span;
+    view->shape[axis] = end < begin ? 0 : end - begin + 1;
+    view->first[axis] = first + begin * step;
+    view->off += begin * view->strides[axis];
+}
+
+int64_t npyx_view_nelem(const npyx_view *view) {
+    return view->ndim == 0 ? 1 : view->shape[0] == 0 ? 0 : view->shape[0] * npyx_view_row_nelem(view);
+}
+
+bool npyx_view_is_whole(const npyx_view *view) {
+    if (view->ndim != view->file_ndim)
+        return false;
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (view->file_axis[axis] != axis || view->first[axis] != 0 || view->step[axis] != 1 ||
+            view->shape[axis] != view->file_shape[axis])
+            return false;
+    }
+    return true;
+}
+
+/* The file's coordinates of an item of the view. */
+static void file_coordinates(const npyx_view *view, int64_t position, int64_t *coordinates) {
+    for (int file_axis = 0; file_axis < view->file_ndim; file_axis++)
+        coordinates[file_axis] = view->fixed[file_axis];
+    for (int axis = view->ndim - 1; axis >= 0; axis--) {
+        int64_t index = position % view->shape[axis];
+        position /= view->shape[axis];
+        if (view->file_axis[axis] >= 0)
+            coordinates[view->file_axis[axis]] = view->first[axis] + index * view->step[axis];
+    }
+}
+
+void npyx_view_orient(npyx_view *view, int naxes, bool is_falling) {
+    for (int axis = 0; axis < naxes && axis < view->ndim; axis++) {
+        int64_t last = view->shape[axis] - 1;
+        if (last < 1 || view->file_axis[axis] < 0 || (view->step[axis] < 0) == is_falling)
+            continue;
+        view->off += last * view->strides[axis];
+        view->strides[axis] = -view->strides[axis];
+        view->first[axis] += last * view->step[axis];
+        view->step[axis] = -view->step[axis];
+    }
+}
+
+/* Insertion sort: there are few axes. */
+void npyx_view_sort_axes(npyx_view *view) {
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (view->strides[axis] >= 0)
+            continue;
+        view->off += (view->shape[axis] - 1) * view->strides[axis];
+        view->strides[axis] = -view->strides[axis];
+    }
+    for (int axis = 1; axis < view->ndim; axis++) {
+        int64_t shape = view->shape[axis], stride = view->strides[axis];
+        int place = axis;
+        for (; place > 0 && view->strides[place - 1] < stride; place--) {
+            view->shape[place] = view->shape[place - 1];
+            view->strides[place] = view->strides[place - 1];
+        }
+        view->shape[place] = shape;
+        view->strides[place] = stride;
+    }
+}
+
+int64_t npyx_view_file_position(const npyx_view *view, int64_t position) {
+    int64_t coordinates[NPYX_MAX_NDIM];
+    file_coordinates(view, position, coordinates);
+    int64_t file_position = 0;
+    for (int file_axis = 0; file_axis < view->file_ndim; file_axis++)
+        file_position = file_position * view->file_shape[file_axis] + coordinates[file_axis];
+    return file_position;
+}
+
+int64_t npyx_view_file_coordinate(const npyx_view *view, int64_t position, int file_axis) {
+    int64_t coordinates[NPYX_MAX_NDIM];
+    file_coordinates(view, position, coordinates);
+    return coordinates[file_axis];
 }

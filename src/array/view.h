@@ -1,5 +1,8 @@
 /*
  * A view: which items of an array, in which order. Strides and offsets in bytes; no I/O.
+ *
+ * It begins as the whole array, and a field, a slice, a range, another dtype, shape or order of axes makes
+ * another view of it.
  */
 #ifndef NPYX_VIEW_H
 #define NPYX_VIEW_H
@@ -49,6 +52,89 @@ bool npyx_view_is_contiguous(const npyx_view *view);
 /* Whether they lie in Fortran order without gaps, and not in C order too: what numpy.save calls
  * fortran_order. Axes of length 1 have no say, and no items lie in C order. */
 bool npyx_view_is_fortran(const npyx_view *view);
+
+/* ---- parts ---- */
+
+/* Makes *view, of a structured dtype, the field that the text names: `x`, nested `pos.x`; titles are names
+ * too. A field's subarray adds its axes behind the view's, as in NumPy, and they count as the file's.
+ * NPYX_INVALID names the fields there are. */
+npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nbytes, npyx_error *error);
+
+/* Makes *view read its items as dtype, which must have the same size and outlive the view. NPYX_INVALID. */
+npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx_error *error);
+
+/* Narrows an axis of the view to the file's indices from low to high (both included); an empty range empties
+ * it. */
+void npyx_view_narrow(npyx_view *view, int axis, int64_t low, int64_t high);
+
+/* Reverses those of the first naxes axes along which the file's index falls, or with is_falling those along
+ * which it rises. */
+void npyx_view_orient(npyx_view *view, int naxes, bool is_falling);
+
+/* Puts the axes into the order in which the items lie in the file. Where the view lies in the whole array is
+ * not known any more; it must have items. */
+void npyx_view_sort_axes(npyx_view *view);
+
+/* Narrows the view's items to one field. NPYX_INVALID for more dimensions than there can be. */
+npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error);
+
+/* Where a view was before it entered a field. A view is large, and who walks through nested fields would keep
+ * one for every level on the stack. */
+typedef struct npyx_view_level {
+    const npyx_dtype *dtype;
+    int ndim;
+    int file_ndim;
+    int64_t off;
+} npyx_view_level;
+
+npyx_view_level npyx_view_level_of(const npyx_view *view);
+/* Takes the view out of the fields that it has entered since. */
+void npyx_view_return_to(npyx_view *view, const npyx_view_level *level);
+
+/* The flat C-order position in the file's whole array of the item at flat C-order position nelem of the view.
+ */
+int64_t npyx_view_file_position(const npyx_view *view, int64_t position);
+
+/* The file's index along one of its axes of the same item. */
+int64_t npyx_view_file_coordinate(const npyx_view *view, int64_t position, int file_axis);
+
+/* Items in the view. */
+int64_t npyx_view_nelem(const npyx_view *view);
+
+/* Whether the view is all of the file's array, its axes in order. */
+bool npyx_view_is_whole(const npyx_view *view);
+
+/* ---- basic indexing as text: slice.c ---- */
+
+/* Makes *view the part of itself that the text chooses, as ndarray.__getitem__ would: integers remove their
+ * axis (negative ones count from the end; out of range is an error), ranges clamp, a missing axis is whole,
+ * one `...` stands for all axes not named, `None` and `newaxis` make an axis of length 1. Nothing at all, or
+ * `()`, is the whole. Slicing a sliced view composes. NPYX_INVALID, with the offset in the text, for what is
+ * not basic indexing, for too many indices, for a step of 0, and for more than NPYX_MAX_NDIM axes; *view is
+ * then as it was. A result without items keeps the view's offset; a range of one item has a step of 1. */
+npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, npyx_error *error);
+
+/* ---- other shapes of the same items: reshape.c ---- */
+
+/* Integers as JSON or as Python has them: `[2, 3]`, `(2, 3)`, `()`, or one alone. integers has room for
+ * NPYX_MAX_NDIM. NPYX_INVALID, which calls the text what (`shape`); NPYX_NOMEM. */
+npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *text, size_t nbytes,
+                                int64_t *integers, int *n, npyx_error *error);
+
+/* Makes the one -1 in shape what nelem items leave for it. NPYX_INVALID for two of them, for other negative
+ * lengths, and unless the product is nelem: the message shows both. */
+npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_error *error);
+
+/* Makes axis axes[i] of the view its axis i; each stands in axes once. */
+void npyx_view_permute(npyx_view *view, const int *axes);
+
+/* The view with its axes reversed. */
+void npyx_view_reverse(npyx_view *view);
+
+/* Gives the view another shape of as many items, read in C order, where that needs no item to move: the rule
+ * of ndarray.reshape, by which the result keeps Fortran order. False, and nothing changed, where it does.
+ * Where the view lies in the whole array is not known any more. */
+bool npyx_view_reshape(npyx_view *view, int ndim, const int64_t *shape);
 
 #pragma GCC visibility pop
 

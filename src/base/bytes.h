@@ -67,6 +67,24 @@ static inline void npyx_store_f64(void *bytes, double value, bool big_endian) {
     npyx_store_u64(bytes, word, big_endian);
 }
 
+/* Turns n words that lie one behind the other from one byte order into the other. Words of 2, 4 and 8 bytes,
+ * which most are, with instructions for it. */
+static inline void npyx_swap_words(uint8_t *bytes, size_t word_nbytes, size_t n) {
+    for (size_t i = 0; word_nbytes == 2 && i < n; i++)
+        npyx_store_u16(bytes + 2 * i, npyx_load_u16(bytes + 2 * i, true), false);
+    for (size_t i = 0; word_nbytes == 4 && i < n; i++)
+        npyx_store_u32(bytes + 4 * i, npyx_load_u32(bytes + 4 * i, true), false);
+    for (size_t i = 0; word_nbytes == 8 && i < n; i++)
+        npyx_store_u64(bytes + 8 * i, npyx_load_u64(bytes + 8 * i, true), false);
+    for (size_t i = 0; word_nbytes > 8 && i < n; i++, bytes += word_nbytes) {
+        for (size_t k = 0; k < word_nbytes / 2; k++) {
+            uint8_t byte = bytes[k];
+            bytes[k] = bytes[word_nbytes - 1 - k];
+            bytes[word_nbytes - 1 - k] = byte;
+        }
+    }
+}
+
 /* Whether two pieces of memory hold the same; NULL is as good as any where there are no bytes. */
 static inline bool npyx_is_same(const void *a, size_t a_nbytes, const void *b, size_t b_nbytes) {
     return a_nbytes == b_nbytes && (a_nbytes == 0 || memcmp(a, b, a_nbytes) == 0);

@@ -23,17 +23,6 @@ void npyx_error_set_kind(npyx_error *error, npyx_error_kind kind) {
         error->kind = kind;
 }
 
-static npyx_error_kind kind_of_status(npyx_status status) {
-    switch (status) {
-    case NPYX_IO: return NPYX_KIND_UNREADABLE;
-    case NPYX_CORRUPT: return NPYX_KIND_FORMAT;
-    case NPYX_UNSUPPORTED: return NPYX_KIND_UNSUPPORTED;
-    case NPYX_NOT_FOUND: return NPYX_KIND_MISSING;
-    case NPYX_INVALID: return NPYX_KIND_VALUE;
-    default: return NPYX_KIND_LIMIT;
-    }
-}
-
 const char *npyx_error_kind_name(const npyx_error *error) {
     static const char *const names[] = {
         [NPYX_KIND_MISSING] = "missing",
@@ -49,7 +38,14 @@ const char *npyx_error_kind_name(const npyx_error *error) {
         [NPYX_KIND_VALUE] = "value",
         [NPYX_KIND_LIMIT] = "limit",
     };
-    return names[error->kind == NPYX_KIND_OF_STATUS ? kind_of_status(error->status) : error->kind];
+    static const npyx_error_kind of_status[] = {
+        [NPYX_OK] = NPYX_KIND_LIMIT,          [NPYX_DONE] = NPYX_KIND_LIMIT,
+        [NPYX_NOMEM] = NPYX_KIND_LIMIT,       [NPYX_INTERRUPTED] = NPYX_KIND_LIMIT,
+        [NPYX_IO] = NPYX_KIND_UNREADABLE,     [NPYX_TOOBIG] = NPYX_KIND_LIMIT,
+        [NPYX_CORRUPT] = NPYX_KIND_FORMAT,    [NPYX_UNSUPPORTED] = NPYX_KIND_UNSUPPORTED,
+        [NPYX_NOT_FOUND] = NPYX_KIND_MISSING, [NPYX_INVALID] = NPYX_KIND_VALUE,
+    };
+    return names[error->kind == NPYX_KIND_OF_STATUS ? of_status[error->status] : error->kind];
 }
 
 npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *format, ...) {
@@ -59,17 +55,11 @@ npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *
     memcpy(what, error->message, sizeof what);
     va_list arguments;
     va_start(arguments, format);
-    int nbytes = vsnprintf(error->message, sizeof error->message, format, arguments);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
-    size_t place_nbytes = nbytes < 0 ? 0 : strnlen(error->message, sizeof error->message - 1);
-    const char *pieces[] = {place_nbytes == 0 ? "" : ": ", what};
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
-        size_t room_nbytes = sizeof error->message - 1 - place_nbytes;
-        size_t piece_nbytes = strnlen(pieces[i], room_nbytes);
-        memcpy(error->message + place_nbytes, pieces[i], piece_nbytes);
-        place_nbytes += piece_nbytes;
-    }
-    error->message[place_nbytes] = '\0';
+    const char *pieces[] = {error->message[0] == '\0' ? "" : ": ", what};
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
+        strncat(error->message, pieces[i], sizeof error->message - 1 - strlen(error->message));
     return status;
 }
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/name_list.h"
+#include "base/names.h"
 #include "header_npy.h"
 #include "header_ten.h"
 #include "io/first_bytes.h"

@@ -9,7 +9,7 @@
 #define NPYX_ARCHIVE_H
 
 #include "array/array.h"
-#include "base/name_set.h"
+#include "base/names.h"
 #include "io/source.h"
 
 #pragma GCC visibility push(hidden)

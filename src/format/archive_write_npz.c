@@ -3,7 +3,7 @@
 
 #include "archive_writer.h"
 #include "base/bytes.h"
-#include "base/name_set.h"
+#include "base/names.h"
 #include "base/utf8.h"
 #include "header_npy_write.h"
 #include "zip_directory.h"

@@ -1,3 +1,12 @@
+/*
+ * Items go through a pipeline block by block, whose steps are chosen once for the two types:
+ *
+ *     items -> stage (copied when swapped, apart or few) -> load -> recast -> store -> stage -> items
+ *                                                    a form of convert_block.h
+ *
+ * Each step runs over 64 items whatever it meets and tells only whether all was well; which item was not is
+ * looked for when it was not.
+ */
 #include "convert.h"
 
 #include <inttypes.h>
@@ -16,10 +25,6 @@ static bool convert_is_number(npyx_type type) {
 
 static bool is_complex(npyx_type type) {
     return npyx_type_part(type) != type;
-}
-
-static bool convert_is_swapped(const npyx_dtype *dtype) {
-    return npyx_types[dtype->type].swap_nbytes > 1 && dtype->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN;
 }
 
 /* Room for a name in a message. */
@@ -64,7 +69,7 @@ typedef struct pipeline {
     npyx_block_load *load;
     npyx_block_recast *recast; /* NULL: none */
     npyx_block_store *store;
-    bool swaps_in, swaps_out;
+    bool swaps_out;
     int parts_per_item; /* of from */
     bool spreads;       /* imaginary parts of 0 go between the results */
 } pipeline;
@@ -85,8 +90,7 @@ static void choose_recast(pipeline *line) {
 
 static pipeline choose_pipeline(const npyx_dtype *from, const npyx_dtype *to) {
     pipeline line = {.from = npyx_type_part(from->type), .to = npyx_type_part(to->type)};
-    line.swaps_in = convert_is_swapped(from);
-    line.swaps_out = convert_is_swapped(to);
+    line.swaps_out = !npyx_dtype_is_native(to);
     line.parts_per_item = is_complex(from->type) ? 2 : 1;
     line.spreads = is_complex(to->type) && !is_complex(from->type);
     bool is_float = line.to == NPYX_F4 || line.to == NPYX_F8;
@@ -108,36 +112,28 @@ static bool run_block(const pipeline *line, const uint8_t *parts, uint8_t *out) 
 
 /* A value as text, with a NUL. */
 static void write_value(npyx_type type, const uint8_t *part, char *text) {
-    uint8_t parts[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES] = {0};
-    memcpy(parts, part, npyx_types[type].itemsize);
+    npyx_block_room room;
+    const uint8_t *parts = npyx_block_stage(&room, type, NPYX_HOST_IS_BIG_ENDIAN, part, 0, 1);
     npyx_block block;
     npyx_form form = npyx_block_form(type);
     npyx_block_loader(type, form)(parts, &block);
-    size_t nbytes = 0;
-    if (form == NPYX_FORM_I64) {
-        nbytes = npyx_text_i64(block.i64[0], text);
-    } else if (form == NPYX_FORM_U64) {
-        nbytes = npyx_text_u64(block.u64[0], text);
-    } else {
-        int sign_exponent = form == NPYX_FORM_X87 ? block.x87[0].sign_exponent : 0;
+    npyx_number number = {.form = NPYX_NUMBER_I64, .i64 = block.i64[0]};
+    int exponent = form == NPYX_FORM_X87 ? (block.x87[0].sign_exponent & 0x7fff) - 16383 : INT16_MAX;
+    if (form == NPYX_FORM_U64)
+        number = (npyx_number){.form = NPYX_NUMBER_U64, .u64 = block.u64[0]};
+    if (form >= NPYX_FORM_F64) {
         npyx_block_loader(type, NPYX_FORM_F64)(parts, &block);
-        double value = block.f64[0];
-        if (isinf(value) && form == NPYX_FORM_X87 && (sign_exponent & 0x7fff) != 0x7fff)
-            nbytes = (size_t)snprintf(text, NPYX_NUMBER_TEXT_NBYTES, "about %s2^%d", value < 0 ? "-" : "",
-                                      (sign_exponent & 0x7fff) - 16383);
-        else if (isnan(value))
-            nbytes = (size_t)snprintf(text, NPYX_NUMBER_TEXT_NBYTES, "NaN");
-        else if (isinf(value))
-            nbytes = (size_t)snprintf(text, NPYX_NUMBER_TEXT_NBYTES, "%s", value < 0 ? "-inf" : "inf");
-        else
-            nbytes = type == NPYX_F4 ? npyx_text_f32((float)value, text) : npyx_text_f64(value, text);
+        number = (npyx_number){.form = NPYX_NUMBER_F64, .f64 = block.f64[0]};
     }
+    size_t nbytes;
+    if (form == NPYX_FORM_X87 && isinf(number.f64) && exponent != 0x7fff - 16383)
+        nbytes = (size_t)snprintf(text, NPYX_NUMBER_TEXT_NBYTES, "about %s2^%d", number.f64 < 0 ? "-" : "",
+                                  exponent);
+    else if (type == NPYX_F4 && isfinite(number.f64))
+        nbytes = npyx_text_f32((float)number.f64, text);
+    else
+        nbytes = npyx_number_text(&number, text);
     text[nbytes] = '\0';
-}
-
-static void repeat_part(uint8_t *out, const uint8_t *part, size_t part_nbytes, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        memcpy(out + i * part_nbytes, part, part_nbytes);
 }
 
 /* Tells of the first part in a block that does not fit; first is the block's first part. */
@@ -146,10 +142,9 @@ static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64
     size_t part_nbytes = npyx_types[line->from].itemsize;
     int64_t i = 0;
     for (; i < NPYX_BLOCK_NELEM - 1; i++, parts += part_nbytes) {
-        uint8_t alone[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
-        uint8_t out[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
-        repeat_part(alone, parts, part_nbytes, NPYX_BLOCK_NELEM);
-        if (!run_block(line, alone, out))
+        npyx_block_room alone, out;
+        if (!run_block(line, npyx_block_stage(&alone, line->from, NPYX_HOST_IS_BIG_ENDIAN, parts, 0, 1),
+                       out.bytes))
             break;
     }
     char value[NPYX_NUMBER_TEXT_NBYTES + 1], name[NAME_NBYTES];
@@ -159,55 +154,38 @@ static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64
                      first_item + (first + i) / line->parts_per_item, value, name);
 }
 
-/* Where blocks are put right before and after the pipeline: padded, and in the host's byte order. */
-typedef struct stage {
-    uint8_t in[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
-    uint8_t out[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
-} stage;
-
-/* The first count parts as a whole block, filled up with the first: a 0 fits not every type. */
-static const uint8_t *stage_in(stage *stage, const pipeline *line, const uint8_t *parts, size_t count) {
-    size_t part_nbytes = npyx_types[line->from].itemsize;
-    if (count == NPYX_BLOCK_NELEM && !line->swaps_in)
-        return parts;
-    memcpy(stage->in, parts, count * part_nbytes);
-    repeat_part(stage->in + count * part_nbytes, parts, part_nbytes, NPYX_BLOCK_NELEM - count);
-    if (line->swaps_in)
-        npyx_block_swap(line->from, stage->in);
-    return stage->in;
-}
-
-/* The other way, to where the items of the result belong. */
-static void stage_out(stage *stage, const pipeline *line, uint8_t *target, size_t count) {
+/* Puts the first count parts of a result where they belong, in the byte order of its dtype. */
+static void stage_out(npyx_block_room *out, const pipeline *line, uint8_t *target, size_t count) {
     size_t part_nbytes = npyx_types[line->to].itemsize;
     if (line->swaps_out)
-        npyx_block_swap(line->to, stage->out);
+        npyx_swap_words(out->bytes, part_nbytes, count);
     if (!line->spreads) {
-        memcpy(target, stage->out, count * part_nbytes);
+        memcpy(target, out->bytes, count * part_nbytes);
         return;
     }
     memset(target, 0, 2 * count * part_nbytes);
     for (size_t i = 0; i < count; i++)
-        memcpy(target + 2 * i * part_nbytes, stage->out + i * part_nbytes, part_nbytes);
+        memcpy(target + 2 * i * part_nbytes, out->bytes + i * part_nbytes, part_nbytes);
 }
 
 static npyx_status convert_numbers(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
                                    const npyx_dtype *to, uint8_t *out, int64_t first_item,
                                    npyx_error *error) {
     pipeline line = choose_pipeline(from, to);
-    stage stage;
+    npyx_block_room in, staged;
     int64_t nparts = nelem * line.parts_per_item;
     size_t from_nbytes = npyx_types[line.from].itemsize;
     size_t to_nbytes = (size_t)npyx_types[line.to].itemsize * (line.spreads ? 2 : 1);
     for (int64_t first = 0; first < nparts; first += NPYX_BLOCK_NELEM) {
         size_t count = nparts - first < NPYX_BLOCK_NELEM ? (size_t)(nparts - first) : NPYX_BLOCK_NELEM;
-        const uint8_t *parts = stage_in(&stage, &line, items + (size_t)first * from_nbytes, count);
+        const uint8_t *parts = npyx_block_stage(&in, line.from, from->is_big_endian,
+                                                items + (size_t)first * from_nbytes, from_nbytes, count);
         uint8_t *target = out + (size_t)first * to_nbytes;
         bool is_staged = count < NPYX_BLOCK_NELEM || line.swaps_out || line.spreads;
-        if (!run_block(&line, parts, is_staged ? stage.out : target))
+        if (!run_block(&line, parts, is_staged ? staged.bytes : target))
             return fail_misfit(&line, parts, first, to, first_item, error);
         if (is_staged)
-            stage_out(&stage, &line, target, count);
+            stage_out(&staged, &line, target, count);
     }
     return NPYX_OK;
 }

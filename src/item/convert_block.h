@@ -20,11 +20,6 @@ typedef enum npyx_form {
     NPYX_FORM_X87,
 } npyx_form;
 
-typedef struct npyx_x87 {
-    uint64_t significand;
-    uint16_t sign_exponent;
-} npyx_x87;
-
 typedef union npyx_block {
     int32_t i32[NPYX_BLOCK_NELEM];
     int64_t i64[NPYX_BLOCK_NELEM];
@@ -36,8 +31,16 @@ typedef union npyx_block {
 /* The form that holds every value of a type that is not complex: I64, U64, F64 or X87. */
 npyx_form npyx_block_form(npyx_type type);
 
-/* Turns a block of items from one byte order into the other. */
-void npyx_block_swap(npyx_type type, uint8_t *items);
+/* Room for the items of a block, of any type. */
+typedef struct npyx_block_room {
+    uint8_t bytes[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
+} npyx_block_room;
+
+/* Count items of a type that is not complex, step_nbytes apart, as a whole block in the host's byte order:
+ * where they lie when they are one, else copied to room and filled up with the first, because a 0 fits not
+ * every type. count is at least 1. */
+const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_big_endian,
+                                const uint8_t *items, size_t step_nbytes, size_t count);
 
 /* Reads a block of items of the host's byte order. There is one for each type and its own form; for I32 and
  * integers below 32 bits, bool and i4; for F64 and x87, rounded to nearest. NULL: none. */

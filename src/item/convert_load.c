@@ -14,15 +14,19 @@ npyx_form npyx_block_form(npyx_type type) {
     }
 }
 
-void npyx_block_swap(npyx_type type, uint8_t *items) {
-    size_t nbytes = npyx_types[type].swap_nbytes;
-    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++, items += nbytes) {
-        for (size_t k = 0; k < nbytes / 2; k++) {
-            uint8_t byte = items[k];
-            items[k] = items[nbytes - 1 - k];
-            items[nbytes - 1 - k] = byte;
-        }
-    }
+const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_big_endian,
+                                const uint8_t *items, size_t step_nbytes, size_t count) {
+    const size_t nbytes = npyx_types[type].itemsize;
+    bool is_swapped = nbytes > 1 && is_big_endian != NPYX_HOST_IS_BIG_ENDIAN;
+    if (count == NPYX_BLOCK_NELEM && step_nbytes == nbytes && !is_swapped)
+        return items;
+    if (step_nbytes == nbytes)
+        memcpy(room->bytes, items, count * nbytes);
+    for (size_t i = step_nbytes == nbytes ? count : 0; i < NPYX_BLOCK_NELEM; i++)
+        memcpy(room->bytes + i * nbytes, i < count ? items + i * step_nbytes : items, nbytes);
+    if (is_swapped)
+        npyx_swap_words(room->bytes, nbytes, NPYX_BLOCK_NELEM);
+    return room->bytes;
 }
 
 #define LOADER(name, item_type, member, expression)                                                          \
@@ -55,25 +59,18 @@ LOADER(load_f64_f8, double, f64, x)
     LOADER(load_f64_##word, uint##nbits##_t, f64, (double)npyx_##word##_to_f32(x))
 NPYX_NARROWS(NARROW_LOADER)
 
-/* 10 bytes and padding up to nbytes, all of them reversed on a big-endian host. */
-static npyx_x87 x87_of(const uint8_t *item, size_t nbytes) {
-    const bool is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
-    return (npyx_x87){npyx_load_u64(is_big_endian ? item + nbytes - 8 : item, is_big_endian),
-                      npyx_load_u16(is_big_endian ? item + nbytes - 10 : item + 8, is_big_endian)};
-}
-
 #define X87_LOADER(name, nbytes, member, expression)                                                         \
     static void name(const uint8_t *restrict items, npyx_block *restrict block) {                            \
         for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
-            npyx_x87 x = x87_of(items + i * (nbytes), nbytes);                                               \
+            npyx_x87 x = npyx_x87_load(items + i * (nbytes), nbytes, NPYX_HOST_IS_BIG_ENDIAN);               \
             block->member[i] = (expression);                                                                 \
         }                                                                                                    \
     }
 
 X87_LOADER(load_x87_12, 12, x87, x)
 X87_LOADER(load_x87_16, 16, x87, x)
-X87_LOADER(load_f64_x87_12, 12, f64, npyx_x87_to_f64(x.significand, x.sign_exponent))
-X87_LOADER(load_f64_x87_16, 16, f64, npyx_x87_to_f64(x.significand, x.sign_exponent))
+X87_LOADER(load_f64_x87_12, 12, f64, npyx_x87_to_f64(x))
+X87_LOADER(load_f64_x87_16, 16, f64, npyx_x87_to_f64(x))
 
 npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
     static npyx_block_load *const loaders[][NPYX_FORM_X87 + 1] = {
@@ -144,17 +141,11 @@ static npyx_x87 x87_of_integer(uint64_t magnitude, bool is_negative) {
     return x87;
 }
 
-static npyx_x87 x87_of_f64(double value) {
-    npyx_x87 x87;
-    npyx_x87_from_f64(value, &x87.significand, &x87.sign_exponent);
-    return x87;
-}
-
 RECASTER(recast_i64_f64, int64_t, i64, f64, odd_f64_of_i64(x))
 RECASTER(recast_u64_f64, uint64_t, u64, f64, (double)convert_round_to_odd(x))
 X87_RECASTER(recast_i64_x87, int64_t, i64, x87_of_integer(magnitude_of(x), x < 0))
 X87_RECASTER(recast_u64_x87, uint64_t, u64, x87_of_integer(x, false))
-X87_RECASTER(recast_f64_x87, double, f64, x87_of_f64(x))
+X87_RECASTER(recast_f64_x87, double, f64, npyx_x87_from_f64(x))
 
 bool npyx_block_recast_x87_truth(npyx_block *block) {
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
@@ -171,8 +162,9 @@ static bool round_x87(npyx_block *block, bool to_odd) {
         bool is_finite = (x.sign_exponent & 0x7fff) != 0x7fff;
         /* NaN must not become infinity by losing its lowest bits. Doubles below the normal ones may be
          * rounded to nearest: they are nothing to a narrower format. */
-        uint64_t significand = is_finite && to_odd ? convert_round_to_odd(x.significand) : x.significand;
-        double value = npyx_x87_to_f64(significand, x.sign_exponent);
+        if (is_finite && to_odd)
+            x.significand = convert_round_to_odd(x.significand);
+        double value = npyx_x87_to_f64(x);
         fits &= !(is_finite && isinf(value));
         block->f64[i] = value;
     }
@@ -200,28 +192,25 @@ static bool truncate_x87(npyx_x87 x, uint64_t *magnitude) {
     return true;
 }
 
-static bool recast_x87_i64(npyx_block *block) {
-    bool fits = true;
-    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
-        uint64_t magnitude;
-        uint64_t is_negative = block->x87[i].sign_exponent >> 15;
-        fits &= truncate_x87(block->x87[i], &magnitude);
-        fits &= magnitude <= (uint64_t)INT64_MAX + is_negative;
-        block->u64[i] = is_negative != 0 ? 0 - magnitude : magnitude;
-    }
-    return fits;
-}
-
-static bool recast_x87_u64(npyx_block *block) {
+/* To integers whose magnitudes are at most greatest, and of negative ones at most least. */
+static bool truncate_block(npyx_block *block, uint64_t greatest, uint64_t least) {
     bool fits = true;
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
         uint64_t magnitude;
         bool is_negative = block->x87[i].sign_exponent >> 15 != 0;
         fits &= truncate_x87(block->x87[i], &magnitude);
-        fits &= !is_negative || magnitude == 0;
-        block->u64[i] = magnitude;
+        fits &= magnitude <= (is_negative ? least : greatest);
+        block->u64[i] = is_negative ? 0 - magnitude : magnitude;
     }
     return fits;
+}
+
+static bool recast_x87_i64(npyx_block *block) {
+    return truncate_block(block, INT64_MAX, (uint64_t)INT64_MAX + 1);
+}
+
+static bool recast_x87_u64(npyx_block *block) {
+    return truncate_block(block, UINT64_MAX, 0);
 }
 
 npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_form to) {

@@ -18,22 +18,6 @@
         return misfits == 0;                                                                                 \
     }
 
-/* Integers as 64 bits, of which the target must keep all; where the signedness differs, the highest must be
- * zero too. */
-#define HIGHEST ((uint64_t)1 << 63)
-#define INTEGER_STORERS(code, target_type, i64_reject, u64_reject)                                           \
-    STORER(store_i64_##code, uint64_t, u64, target_type, x, (x ^ (uint64_t)y) | (x & (i64_reject)))          \
-    STORER(store_u64_##code, uint64_t, u64, target_type, x, (x ^ (uint64_t)y) | (x & (u64_reject)))
-
-INTEGER_STORERS(i1, int8_t, 0, HIGHEST)
-INTEGER_STORERS(i2, int16_t, 0, HIGHEST)
-INTEGER_STORERS(i4, int32_t, 0, HIGHEST)
-INTEGER_STORERS(i8, int64_t, 0, HIGHEST)
-INTEGER_STORERS(u1, uint8_t, HIGHEST, 0)
-INTEGER_STORERS(u2, uint16_t, HIGHEST, 0)
-INTEGER_STORERS(u4, uint32_t, HIGHEST, 0)
-INTEGER_STORERS(u8, uint64_t, HIGHEST, 0)
-
 /* Doubles strictly between below and above truncate to the type; word_type is what processors convert to. */
 #define TRUNCATING_STORER(code, target_type, word_type, below, above)                                        \
     static bool store_f64_##code(const npyx_block *restrict block, uint8_t *restrict out) {                  \
@@ -49,14 +33,22 @@ INTEGER_STORERS(u8, uint64_t, HIGHEST, 0)
         return true;                                                                                         \
     }
 
-TRUNCATING_STORER(i1, int8_t, int32_t, -129.0, 128.0)
-TRUNCATING_STORER(i2, int16_t, int32_t, -32769.0, 32768.0)
-TRUNCATING_STORER(i4, int32_t, int32_t, -0x1.00000002p31, 0x1p31)
-TRUNCATING_STORER(i8, int64_t, int64_t, -0x1.0000000000001p63, 0x1p63)
-TRUNCATING_STORER(u1, uint8_t, int32_t, -1.0, 256.0)
-TRUNCATING_STORER(u2, uint16_t, int32_t, -1.0, 65536.0)
-TRUNCATING_STORER(u4, uint32_t, int64_t, -1.0, 0x1p32)
-TRUNCATING_STORER(u8, uint64_t, uint64_t, -1.0, 0x1p64)
+/* Integers as 64 bits, of which the target must keep all; where the signedness differs, the highest must be
+ * zero too. */
+#define HIGHEST ((uint64_t)1 << 63)
+#define INTEGER_STORERS(code, target_type, word_type, below, above, i64_reject, u64_reject)                  \
+    STORER(store_i64_##code, uint64_t, u64, target_type, x, (x ^ (uint64_t)y) | (x & (i64_reject)))          \
+    STORER(store_u64_##code, uint64_t, u64, target_type, x, (x ^ (uint64_t)y) | (x & (u64_reject)))          \
+    TRUNCATING_STORER(code, target_type, word_type, below, above)
+
+INTEGER_STORERS(i1, int8_t, int32_t, -129.0, 128.0, 0, HIGHEST)
+INTEGER_STORERS(i2, int16_t, int32_t, -32769.0, 32768.0, 0, HIGHEST)
+INTEGER_STORERS(i4, int32_t, int32_t, -0x1.00000002p31, 0x1p31, 0, HIGHEST)
+INTEGER_STORERS(i8, int64_t, int64_t, -0x1.0000000000001p63, 0x1p63, 0, HIGHEST)
+INTEGER_STORERS(u1, uint8_t, int32_t, -1.0, 256.0, HIGHEST, 0)
+INTEGER_STORERS(u2, uint16_t, int32_t, -1.0, 65536.0, HIGHEST, 0)
+INTEGER_STORERS(u4, uint32_t, int64_t, -1.0, 0x1p32, HIGHEST, 0)
+INTEGER_STORERS(u8, uint64_t, uint64_t, -1.0, 0x1p64, HIGHEST, 0)
 
 STORER(store_i64_bool, int64_t, i64, uint8_t, x != 0, 0)
 STORER(store_f64_bool, double, f64, uint8_t, x != 0, 0)
@@ -91,14 +83,9 @@ static bool store_f64_f4(const npyx_block *restrict block, uint8_t *restrict out
            npyx_narrow_is_lost(&narrow_##word, x, y))
 NPYX_NARROWS(NARROW_STORER)
 
-/* The item's bytes from the lowest up; reversed on a big-endian host. */
 static void store_x87(const npyx_block *block, size_t nbytes, uint8_t *out) {
-    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++, out += nbytes) {
-        npyx_x87 x = block->x87[i];
-        const uint64_t words[2] = {x.significand, x.sign_exponent};
-        for (size_t k = 0; k < nbytes; k++)
-            out[NPYX_HOST_IS_BIG_ENDIAN ? nbytes - 1 - k : k] = (uint8_t)(words[k / 8] >> 8 * (k % 8));
-    }
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++, out += nbytes)
+        npyx_x87_store(block->x87[i], out, nbytes, NPYX_HOST_IS_BIG_ENDIAN);
 }
 
 static bool store_x87_f12(const npyx_block *restrict block, uint8_t *restrict out) {
@@ -111,33 +98,31 @@ static bool store_x87_f16(const npyx_block *restrict block, uint8_t *restrict ou
     return true;
 }
 
-#define FROM_ALL(code)                                                                                       \
-    {                                                                                                        \
-        [NPYX_FORM_I64] = store_i64_##code, [NPYX_FORM_U64] = store_u64_##code,                              \
-        [NPYX_FORM_F64] = store_f64_##code                                                                   \
-    }
+#define FROM_ALL(type, code)                                                                                 \
+    [NPYX_##type] = {[NPYX_FORM_I64] = store_i64_##code,                                                     \
+                     [NPYX_FORM_U64] = store_u64_##code,                                                     \
+                     [NPYX_FORM_F64] = store_f64_##code}
+#define FROM_ALL_AND_I32(type, code)                                                                         \
+    [NPYX_##type] = {[NPYX_FORM_I32] = store_i32_##code,                                                     \
+                     [NPYX_FORM_I64] = store_i64_##code,                                                     \
+                     [NPYX_FORM_U64] = store_u64_##code,                                                     \
+                     [NPYX_FORM_F64] = store_f64_##code}
 
 npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type) {
     static npyx_block_store *const storers[][NPYX_FORM_X87 + 1] = {
         [NPYX_BOOL] = {[NPYX_FORM_I64] = store_i64_bool,
                        [NPYX_FORM_U64] = store_i64_bool,
                        [NPYX_FORM_F64] = store_f64_bool},
-        [NPYX_I1] = FROM_ALL(i1),
-        [NPYX_I2] = FROM_ALL(i2),
-        [NPYX_I4] = FROM_ALL(i4),
-        [NPYX_I8] = FROM_ALL(i8),
-        [NPYX_U1] = FROM_ALL(u1),
-        [NPYX_U2] = FROM_ALL(u2),
-        [NPYX_U4] = FROM_ALL(u4),
-        [NPYX_U8] = FROM_ALL(u8),
-        [NPYX_F4] = {[NPYX_FORM_I32] = store_i32_f4,
-                     [NPYX_FORM_I64] = store_i64_f4,
-                     [NPYX_FORM_U64] = store_u64_f4,
-                     [NPYX_FORM_F64] = store_f64_f4},
-        [NPYX_F8] = {[NPYX_FORM_I32] = store_i32_f8,
-                     [NPYX_FORM_I64] = store_i64_f8,
-                     [NPYX_FORM_U64] = store_u64_f8,
-                     [NPYX_FORM_F64] = store_f64_f8},
+        FROM_ALL(I1, i1),
+        FROM_ALL(I2, i2),
+        FROM_ALL(I4, i4),
+        FROM_ALL(I8, i8),
+        FROM_ALL(U1, u1),
+        FROM_ALL(U2, u2),
+        FROM_ALL(U4, u4),
+        FROM_ALL(U8, u8),
+        FROM_ALL_AND_I32(F4, f4),
+        FROM_ALL_AND_I32(F8, f8),
         [NPYX_F12] = {[NPYX_FORM_X87] = store_x87_f12},
         [NPYX_F16] = {[NPYX_FORM_X87] = store_x87_f16},
 #define NARROW_STORE(type, word, kind, nbits, fraction_nbits, bias)                                          \

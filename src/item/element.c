@@ -25,14 +25,6 @@ static void set_bytes(npyx_value *value, npyx_value_kind kind, const void *bytes
     value->nbytes = nbytes;
 }
 
-static double load_x87(const uint8_t *item, int64_t itemsize, bool is_big_endian) {
-    /* big-endian: the bytes of the little-endian item in reverse */
-    if (is_big_endian)
-        return npyx_x87_to_f64(npyx_load_u64(item + itemsize - 8, true),
-                               npyx_load_u16(item + itemsize - 10, true));
-    return npyx_x87_to_f64(npyx_load_u64(item, false), npyx_load_u16(item + 8, false));
-}
-
 /* The integer types, bool among them, that fit an int64_t. */
 static int64_t load_integer(npyx_type type, const uint8_t *item, bool is_big_endian) {
     switch (type) {
@@ -56,9 +48,9 @@ static double load_real(npyx_type type, const uint8_t *item, bool is_big_endian)
     case NPYX_F4:
     case NPYX_C8: return npyx_load_f32(item, is_big_endian);
     case NPYX_F12:
-    case NPYX_C24: return load_x87(item, 12, is_big_endian);
+    case NPYX_C24: return npyx_x87_to_f64(npyx_x87_load(item, 12, is_big_endian));
     case NPYX_F16:
-    case NPYX_C32: return load_x87(item, 16, is_big_endian);
+    case NPYX_C32: return npyx_x87_to_f64(npyx_x87_load(item, 16, is_big_endian));
     default: return npyx_load_f64(item, is_big_endian);
     }
 }
@@ -113,7 +105,6 @@ static npyx_status datetime_value(const npyx_dtype *dtype, const uint8_t *item, 
 npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                 npyx_value *value, npyx_error *error) {
     npyx_buffer_reset(scratch);
-    npyx_status status = NPYX_OK;
     switch (npyx_dtype_kind(dtype)) {
     case 'b':
     case 'i':
@@ -125,11 +116,9 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
         return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
                             "a Python object, which is a pickle, is never read");
     case 'U':
-        status = element_append_text(dtype, item, scratch, error);
-        if (status == NPYX_OK)
-            status = npyx_buffer_check(scratch, error);
+        NPYX_TRY(element_append_text(dtype, item, scratch, error));
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, scratch->nbytes);
-        return status;
+        return npyx_buffer_check(scratch, error);
     case 'S': {
         size_t nbytes = bytes_nbytes(dtype, item);
         bool is_text = npyx_utf8_is_valid((const char *)item, nbytes);
@@ -148,7 +137,7 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes,
                   npyx_text_u64((uint64_t)value->integer, scratch->bytes));
     }
-    return status;
+    return NPYX_OK;
 }
 
 bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, bool is_imag, double *part) {
@@ -166,22 +155,12 @@ bool npyx_element_needs_swap(const npyx_dtype *dtype) {
     return dtype->is_big_endian && npyx_types[dtype->type].swap_nbytes > 1;
 }
 
-static void swap_units(uint8_t *bytes, size_t unit_nbytes, int64_t nunits) {
-    for (int64_t i = 0; i < nunits; i++, bytes += unit_nbytes) {
-        for (size_t k = 0; k < unit_nbytes / 2; k++) {
-            uint8_t byte = bytes[k];
-            bytes[k] = bytes[unit_nbytes - 1 - k];
-            bytes[unit_nbytes - 1 - k] = byte;
-        }
-    }
-}
-
 void npyx_element_swap(const npyx_dtype *dtype, uint8_t *items, int64_t nelem) {
     if (dtype->itemsize == 0 || !npyx_element_needs_swap(dtype)) /* items without bytes may be any number */
         return;
     if (dtype->type != NPYX_STRUCT) {
-        size_t unit_nbytes = npyx_types[dtype->type].swap_nbytes;
-        swap_units(items, unit_nbytes, nelem * (dtype->itemsize / (int64_t)unit_nbytes));
+        size_t word_nbytes = npyx_types[dtype->type].swap_nbytes;
+        npyx_swap_words(items, word_nbytes, (size_t)(nelem * dtype->itemsize) / word_nbytes);
         return;
     }
     for (int64_t i = 0; i < nelem; i++) {

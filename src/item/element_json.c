@@ -33,11 +33,9 @@ static size_t text_f32(float value, char *out) {
                                                            : text_f64((double)value, out);
 }
 
-static size_t text_narrow(const npyx_narrow *narrow, uint16_t bits, char *out) {
-    int precision_nbits = narrow->fraction_nbits + 1;
-    float value = narrow->to_f32(bits);
+static size_t text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
     return isfinite(value) && !element_is_whole(value, precision_nbits)
-               ? npyx_text_narrow(value, precision_nbits, npyx_narrow_min_exponent(narrow), out)
+               ? npyx_text_narrow(value, precision_nbits, min_exponent, out)
                : text_f64((double)value, out);
 }
 
@@ -72,7 +70,6 @@ static size_t text_timedelta(int64_t count, char *out) {
 static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, char *out) {
     const bool big = dtype->is_big_endian;
     const int64_t itemsize = dtype->itemsize;
-    const npyx_narrow *narrow = npyx_narrow_of(dtype->type);
     switch (dtype->type) {
     case NPYX_BOOL: WRITE_RUN(text_bool(item, out));
     case NPYX_I1: WRITE_RUN(npyx_text_i64((int8_t)*item, out));
@@ -85,11 +82,13 @@ static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
     case NPYX_U8: WRITE_RUN(text_u64(npyx_load_u64(item, big), out));
     case NPYX_F4: WRITE_RUN(text_f32(npyx_load_f32(item, big), out));
     case NPYX_F8: WRITE_RUN(text_f64(npyx_load_f64(item, big), out));
-    default:
-        if (narrow != NULL) {
-            WRITE_RUN(text_narrow(narrow, npyx_narrow_load(narrow, item, big), out));
-        }
-        /* timedelta64, and datetime64 without a unit */
+#define WRITE_NARROW(type, word, kind, nbits, fraction_nbits, bias)                                          \
+    case NPYX_##type:                                                                                        \
+        WRITE_RUN(text_narrow(npyx_##word##_to_f32((nbits) == 8 ? *item : npyx_load_u16(item, big)),         \
+                              (fraction_nbits) + 1,                                                          \
+                              NPYX_NARROW_##kind == NPYX_NARROW_FNU ? -(bias) : 1 - (bias), out));
+        NPYX_NARROWS(WRITE_NARROW)
+    default: /* timedelta64, and datetime64 without a unit */
         WRITE_RUN(text_timedelta((int64_t)npyx_load_u64(item, big), out));
     }
     return out;

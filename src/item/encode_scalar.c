@@ -60,23 +60,17 @@ static bool make_integer(const npyx_number *number, npyx_number *integer) {
 
 /* The types that an int64_t and a uint64_t hold. */
 static bool store_integer(npyx_type type, bool big, const npyx_number *number, uint8_t *item) {
-    int64_t value = number->i64;
-    if (number->form == NPYX_NUMBER_U64) {
-        if (type == NPYX_U8)
-            npyx_store_u64(item, number->u64, big);
+    const npyx_integer_limits limits = npyx_type_limits(type);
+    uint64_t word = number->form == NPYX_NUMBER_U64 ? number->u64 : (uint64_t)number->i64;
+    switch (npyx_types[type].itemsize) {
+    case 1: *item = (uint8_t)word; break;
+    case 2: npyx_store_u16(item, (uint16_t)word, big); break;
+    case 4: npyx_store_u32(item, (uint32_t)word, big); break;
+    default: npyx_store_u64(item, word, big);
+    }
+    if (number->form == NPYX_NUMBER_U64)
         return type == NPYX_U8;
-    }
-    switch (type) {
-    case NPYX_BOOL: *item = (uint8_t)value; return value == 0 || value == 1;
-    case NPYX_I1: *item = (uint8_t)value; return value >= INT8_MIN && value <= INT8_MAX;
-    case NPYX_U1: *item = (uint8_t)value; return value >= 0 && value <= UINT8_MAX;
-    case NPYX_I2: npyx_store_u16(item, (uint16_t)value, big); return value >= INT16_MIN && value <= INT16_MAX;
-    case NPYX_U2: npyx_store_u16(item, (uint16_t)value, big); return value >= 0 && value <= UINT16_MAX;
-    case NPYX_I4: npyx_store_u32(item, (uint32_t)value, big); return value >= INT32_MIN && value <= INT32_MAX;
-    case NPYX_U4: npyx_store_u32(item, (uint32_t)value, big); return value >= 0 && value <= UINT32_MAX;
-    case NPYX_U8: npyx_store_u64(item, (uint64_t)value, big); return value >= 0;
-    default: npyx_store_u64(item, (uint64_t)value, big); return true;
-    }
+    return number->i64 >= limits.low && number->i64 <= limits.high;
 }
 
 /* An integer through the conversions of arrays: they round once, where a double between would round twice. */
@@ -94,20 +88,15 @@ static bool convert(const npyx_dtype *dtype, const npyx_number *number, uint8_t 
 static bool store_rounded(const npyx_dtype *dtype, double value, uint8_t *item) {
     const bool big = dtype->is_big_endian;
     const npyx_narrow *narrow = npyx_narrow_of(dtype->type);
-    uint64_t significand;
-    uint16_t bits;
     if (narrow != NULL) {
-        bits = narrow->from_f64(value);
+        uint16_t bits = narrow->from_f64(value);
         if (narrow->nbits == 8)
             *item = (uint8_t)bits;
         else
             npyx_store_u16(item, bits, big);
         return !npyx_narrow_is_lost(narrow, value, bits);
     }
-    memset(item, 0, (size_t)dtype->itemsize);
-    npyx_x87_from_f64(value, &significand, &bits);
-    npyx_store_u64(big ? item + dtype->itemsize - 8 : item, significand, big);
-    npyx_store_u16(big ? item + dtype->itemsize - 10 : item + 8, bits, big);
+    npyx_x87_store(npyx_x87_from_f64(value), item, (size_t)dtype->itemsize, big);
     return true;
 }
 

@@ -1,6 +1,15 @@
+/*
+ * A comparison becomes bounds: integers between two int64_t, reals between two doubles, all of them included.
+ * Integers and floats below 32 bits then become ranges of bit patterns, at most two of which pass:
+ *
+ *     int8 >= -3           00..7f pass, 80..fc fail, fd..ff pass: one range, fd to 7f, across the largest
+ *     float16 in [-1, 2]   0000..4000 (0 to 2) and 8000..bc00 (-0 to -1)
+ *
+ * so that one kernel serves them all. The bounds are exact, also between integers and doubles (SQLite's
+ * sqlite3IntFloatCompare); where SQL sees another value than the bits say, more is let through.
+ */
 #include "filter.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,24 +20,13 @@
 typedef enum domain { DOMAIN_NONE, DOMAIN_INTEGER, DOMAIN_REAL } domain;
 
 static domain domain_of(const npyx_dtype *dtype, npyx_component component) {
-    bool is_part = component != NPYX_WHOLE;
-    switch (dtype->type) {
-    case NPYX_C8:
-    case NPYX_C16:
-    case NPYX_C24:
-    case NPYX_C32: return is_part ? DOMAIN_REAL : DOMAIN_NONE;
-    case NPYX_BYTES:
-    case NPYX_TEXT:
-    case NPYX_VOID:
-    case NPYX_STRUCT:
-    case NPYX_OBJECT:
-    case NPYX_NTYPES: return DOMAIN_NONE;
-    case NPYX_DATETIME: return is_part || dtype->unit != NPYX_UNIT_GENERIC ? DOMAIN_NONE : DOMAIN_INTEGER;
-    default: break;
-    }
-    if (is_part)
+    bool is_complex = npyx_dtype_kind(dtype) == 'c';
+    if (is_complex != (component != NPYX_WHOLE))
         return DOMAIN_NONE;
-    return dtype->type <= NPYX_U8 || dtype->type == NPYX_TIMEDELTA ? DOMAIN_INTEGER : DOMAIN_REAL;
+    if (dtype->type <= NPYX_U8 || dtype->type == NPYX_TIMEDELTA ||
+        (dtype->type == NPYX_DATETIME && dtype->unit == NPYX_UNIT_GENERIC))
+        return DOMAIN_INTEGER;
+    return is_complex || npyx_dtype_is_real(dtype) ? DOMAIN_REAL : DOMAIN_NONE;
 }
 
 static bool has_nat(const npyx_dtype *dtype) {
@@ -40,9 +38,8 @@ static bool has_nat(const npyx_dtype *dtype) {
  * that are not.
  */
 
-typedef struct integer_bounds {
-    int64_t low, high; /* both included; empty when low > high */
-} integer_bounds;
+/* Both ends included; empty when low > high. */
+typedef npyx_integer_limits integer_bounds;
 
 static const integer_bounds every_integer = {INT64_MIN, INT64_MAX};
 static const integer_bounds no_integer = {1, 0};
@@ -70,24 +67,13 @@ static integer_bounds integer_bounds_of(npyx_comparison comparison, npyx_operand
     }
 }
 
-/* The values of a type that are INTEGER in SQL. */
-static integer_bounds integer_limits(const npyx_dtype *dtype) {
-    if (dtype->type == NPYX_BOOL)
-        return (integer_bounds){0, 1};
-    if (has_nat(dtype))
-        return (integer_bounds){NPYX_NAT + 1, INT64_MAX};
-    int64_t half = (int64_t)1 << (8 * dtype->itemsize - 2); /* twice that is one too many for an int64_t */
-    if (npyx_dtype_kind(dtype) == 'i')
-        return (integer_bounds){-half - half, half - 1 + half};
-    return (integer_bounds){0, dtype->itemsize == 8 ? INT64_MAX : half - 1 + half + half + half};
-}
-
 static void add_range(npyx_filter *filter, uint64_t low, uint64_t high) {
     filter->ranges[filter->nranges++] = (npyx_pattern_range){low, high};
 }
 
 static void add_integers(npyx_filter *filter, integer_bounds bounds) {
-    integer_bounds limits = integer_limits(filter->dtype);
+    integer_bounds limits = has_nat(filter->dtype) ? (integer_bounds){NPYX_NAT + 1, INT64_MAX}
+                                                   : npyx_type_limits(filter->dtype->type);
     int64_t low = bounds.low > limits.low ? bounds.low : limits.low;
     int64_t high = bounds.high < limits.high ? bounds.high : limits.high;
     if (low > high)
@@ -157,19 +143,12 @@ typedef struct real_bounds {
 static const real_bounds every_real = {-(double)INFINITY, (double)INFINITY};
 static const real_bounds no_real = {(double)INFINITY, -(double)INFINITY};
 
-/* The next double above; value is not infinity. */
 static double next_up(double value) {
-    if (value == 0)
-        return DBL_TRUE_MIN;
-    int64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits += bits < 0 ? -1 : 1;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return nextafter(value, (double)INFINITY);
 }
 
 static double next_down(double value) {
-    return -next_up(-value);
+    return nextafter(value, -(double)INFINITY);
 }
 
 /* The doubles on both sides of an integer, or twice the one that is equal to it. */
@@ -273,30 +252,36 @@ void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_compone
     }
 }
 
+static void init_any_integer(npyx_filter *filter, const npyx_operand *operands, size_t noperands) {
+    integer_bounds all = {INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < noperands; i++) {
+        integer_bounds one = integer_bounds_of(NPYX_EQUAL, operands[i]);
+        if (one.low > one.high)
+            continue;
+        all.low = one.low < all.low ? one.low : all.low;
+        all.high = one.high > all.high ? one.high : all.high;
+    }
+    set_integers(filter, all, false);
+}
+
+static void init_any_real(npyx_filter *filter, const npyx_operand *operands, size_t noperands) {
+    real_bounds all = no_real;
+    for (size_t i = 0; i < noperands; i++) {
+        real_bounds one = real_bounds_of(NPYX_EQUAL, operands[i]);
+        if (one.low > one.high)
+            continue;
+        all.low = fmin(one.low, all.low);
+        all.high = fmax(one.high, all.high);
+    }
+    set_reals(filter, all);
+}
+
 void npyx_filter_init_any(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
                           const npyx_operand *operands, size_t noperands) {
     *filter = (npyx_filter){.dtype = dtype, .component = component};
-    integer_bounds integers = {INT64_MAX, INT64_MIN};
-    real_bounds reals = no_real;
-    domain domain = domain_of(dtype, component);
-    for (size_t i = 0; i < noperands; i++) {
-        if (domain == DOMAIN_INTEGER) {
-            integer_bounds one = integer_bounds_of(NPYX_EQUAL, operands[i]);
-            if (one.low <= one.high) {
-                integers.low = one.low < integers.low ? one.low : integers.low;
-                integers.high = one.high > integers.high ? one.high : integers.high;
-            }
-        } else if (domain == DOMAIN_REAL) {
-            real_bounds one = real_bounds_of(NPYX_EQUAL, operands[i]);
-            if (one.low <= one.high) {
-                reals.low = one.low < reals.low ? one.low : reals.low;
-                reals.high = one.high > reals.high ? one.high : reals.high;
-            }
-        }
-    }
-    switch (domain) {
-    case DOMAIN_INTEGER: set_integers(filter, integers, false); break;
-    case DOMAIN_REAL: set_reals(filter, reals); break;
+    switch (domain_of(dtype, component)) {
+    case DOMAIN_INTEGER: init_any_integer(filter, operands, noperands); break;
+    case DOMAIN_REAL: init_any_real(filter, operands, noperands); break;
     default: filter->passes_all = true;
     }
 }

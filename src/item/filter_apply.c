@@ -9,9 +9,6 @@
 /* 64 items as a kernel takes them. */
 typedef union group {
     uint8_t bytes[64 * 8];
-    uint16_t u16[64];
-    uint32_t u32[64];
-    uint64_t u64[64];
     npyx_block block; /* of doubles */
 } group;
 
@@ -41,36 +38,24 @@ static bool is_in_place(const npyx_filter *filter) {
 static void filter_load_reals(const npyx_filter *filter, const uint8_t *items, int64_t nelem,
                               npyx_block *block) {
     npyx_type type = npyx_type_part(filter->dtype->type);
-    size_t item_nbytes = (size_t)filter->dtype->itemsize;
-    size_t part_nbytes = npyx_types[type].itemsize;
-    uint8_t parts[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES] = {0};
+    npyx_block_room room;
     if (filter->component == NPYX_IMAGINARY_PART)
-        items += part_nbytes;
-    for (size_t i = 0; i < (size_t)nelem; i++)
-        memcpy(parts + i * part_nbytes, items + i * item_nbytes, part_nbytes);
-    if (filter->dtype->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN)
-        npyx_block_swap(type, parts);
+        items += npyx_types[type].itemsize;
+    const uint8_t *parts = npyx_block_stage(&room, type, filter->dtype->is_big_endian, items,
+                                            (size_t)filter->dtype->itemsize, (size_t)nelem);
     npyx_block_loader(type, NPYX_FORM_F64)(parts, block);
 }
 
 /* Brings at most 64 items into the kernel's form. */
 static void load_group(const npyx_filter *filter, const uint8_t *items, int64_t nelem, group *out) {
-    const npyx_dtype *dtype = filter->dtype;
-    bool is_big_endian = dtype->is_big_endian;
-    if (is_in_place(filter)) {
-        memcpy(out->bytes, items, (size_t)(nelem * dtype->itemsize));
-    } else if (!filter->is_by_pattern) {
+    const size_t itemsize = (size_t)filter->dtype->itemsize;
+    if (!filter->is_by_pattern && !is_in_place(filter)) {
         filter_load_reals(filter, items, nelem, &out->block);
-    } else if (dtype->itemsize == 2) {
-        for (int64_t i = 0; i < nelem; i++)
-            out->u16[i] = npyx_load_u16(items + 2 * i, is_big_endian);
-    } else if (dtype->itemsize == 4) {
-        for (int64_t i = 0; i < nelem; i++)
-            out->u32[i] = npyx_load_u32(items + 4 * i, is_big_endian);
-    } else {
-        for (int64_t i = 0; i < nelem; i++)
-            out->u64[i] = npyx_load_u64(items + 8 * i, is_big_endian);
+        return;
     }
+    memcpy(out->bytes, items, (size_t)nelem * itemsize);
+    if (!is_in_place(filter))
+        npyx_swap_words(out->bytes, itemsize, (size_t)nelem);
 }
 
 /* The bits of a word's first nelem items. */

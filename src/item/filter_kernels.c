@@ -1,6 +1,5 @@
 #include "filter_kernels.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -87,20 +86,8 @@
 /* The least float that is not below value. Between floats the result of a lower and of an upper bound cross,
  * which nothing lies between and everything outside of. */
 static float least_f32_from(double value) {
-    if (value > (double)FLT_MAX)
-        return (float)INFINITY;
-    if (value < -(double)FLT_MAX)
-        return isinf(value) ? (float)-INFINITY : -FLT_MAX;
     float nearest = (float)value;
-    if ((double)nearest >= value)
-        return nearest;
-    if (nearest == 0)
-        return FLT_TRUE_MIN;
-    int32_t bits; /* one step up, which is a step toward zero from below it */
-    memcpy(&bits, &nearest, sizeof bits);
-    bits += bits < 0 ? -1 : 1;
-    memcpy(&nearest, &bits, sizeof nearest);
-    return nearest;
+    return (double)nearest < value ? nextafterf(nearest, (float)INFINITY) : nearest;
 }
 
 static float greatest_f32_to(double value) {

@@ -71,7 +71,7 @@ static bool split_block(npyx_type type, bool is_date, const uint8_t *items, doub
             hi[i] = (double)block.u64[i];
             lo[i] = rest_of_u64(block.u64[i], hi[i]);
         } else {
-            hi[i] = npyx_x87_to_f64(block.x87[i].significand, block.x87[i].sign_exponent);
+            hi[i] = npyx_x87_to_f64(block.x87[i]);
             lo[i] = rest_of_x87(block.x87[i], hi[i]);
         }
         has_lo |= lo[i] != 0;
@@ -83,25 +83,21 @@ void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *
     bool is_date = dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA;
     npyx_type type = is_date ? NPYX_I8 : npyx_type_part(dtype->type);
     size_t part_nbytes = npyx_types[type].itemsize;
-    bool swaps = npyx_types[type].swap_nbytes > 1 && dtype->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN;
     size_t step_nbytes = (size_t)dtype->itemsize;
     chunk->is_complex = npyx_type_part(dtype->type) != dtype->type;
     chunk->has_lo = false;
     for (size_t first = 0; first < (size_t)nelem; first += NPYX_BLOCK_NELEM) {
         size_t count = (size_t)nelem - first < NPYX_BLOCK_NELEM ? (size_t)nelem - first : NPYX_BLOCK_NELEM;
         for (size_t part = 0; part < (chunk->is_complex ? 2 : 1); part++) {
-            uint8_t stage[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
-            const uint8_t *in = items + first * step_nbytes + part * part_nbytes;
-            if (chunk->is_complex || swaps || count < NPYX_BLOCK_NELEM) {
-                memset(stage, 0, sizeof stage);
-                for (size_t i = 0; i < count; i++)
-                    memcpy(stage + i * part_nbytes, in + i * step_nbytes, part_nbytes);
-                in = stage;
-            }
-            if (swaps)
-                npyx_block_swap(type, stage);
+            npyx_block_room room;
+            const uint8_t *in =
+                npyx_block_stage(&room, type, dtype->is_big_endian,
+                                 items + first * step_nbytes + part * part_nbytes, step_nbytes, count);
             npyx_chunk_part *out = &chunk->parts[part];
             chunk->has_lo |= split_block(type, is_date, in, out->hi + first, out->lo + first);
+            size_t rest_nbytes = (NPYX_BLOCK_NELEM - count) * sizeof out->hi[0]; /* is equal on both sides */
+            memset(out->hi + first + count, 0, rest_nbytes);
+            memset(out->lo + first + count, 0, rest_nbytes);
         }
     }
     if (!chunk->is_complex)

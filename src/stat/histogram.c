@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "array/subview.h"
+#include "array/view.h"
 
 /* Counts of a block that another thread makes are added to all counts: worth it while they are few. */
 enum { MAX_SHARED_NBINS = 2048 };

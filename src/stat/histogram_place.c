@@ -37,14 +37,13 @@ const npyx_limits npyx_no_limits = {
 static void load_by_blocks(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
     size_t itemsize = npyx_types[placing->type].itemsize;
     npyx_block_load *load = npyx_block_loader(placing->type, NPYX_FORM_F64);
-    uint8_t parts[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES] = {0};
+    npyx_block_room room;
     for (size_t first = 0; first < nelem; first += NPYX_BLOCK_NELEM) {
         size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
         npyx_block block;
-        memcpy(parts, items + first * itemsize, count * itemsize);
-        if (placing->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN)
-            npyx_block_swap(placing->type, parts);
-        load(parts, &block);
+        load(npyx_block_stage(&room, placing->type, placing->is_big_endian, items + first * itemsize,
+                              itemsize, count),
+             &block);
         memcpy(out + first, block.f64, count * sizeof out[0]);
     }
 }

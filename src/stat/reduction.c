@@ -3,7 +3,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "array/subview.h"
+#include "array/view.h"
 #include "item/element.h"
 
 enum {

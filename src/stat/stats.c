@@ -57,19 +57,12 @@ static int64_t load_chunk(const npyx_dtype *dtype, const uint8_t *items, int64_t
     npyx_block_load *load = npyx_block_loader(dtype->type, form);
     size_t itemsize = (size_t)dtype->itemsize;
     for (int64_t done = 0; done < nelem; done += NPYX_BLOCK_NELEM) {
-        int64_t left = nelem - done;
-        uint8_t whole[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
-        const uint8_t *block_items = items + (size_t)done * itemsize;
+        int64_t count = nelem - done < NPYX_BLOCK_NELEM ? nelem - done : NPYX_BLOCK_NELEM;
+        npyx_block_room room;
         npyx_block block;
-        if (left < NPYX_BLOCK_NELEM || !npyx_dtype_is_native(dtype)) {
-            size_t nbytes = (size_t)(left < NPYX_BLOCK_NELEM ? left : NPYX_BLOCK_NELEM) * itemsize;
-            memset(whole, 0, sizeof whole);
-            memcpy(whole, block_items, nbytes);
-            if (!npyx_dtype_is_native(dtype))
-                npyx_block_swap(dtype->type, whole);
-            block_items = whole;
-        }
-        load(block_items, &block);
+        load(npyx_block_stage(&room, dtype->type, dtype->is_big_endian, items + (size_t)done * itemsize,
+                              itemsize, (size_t)count),
+             &block);
         for (int i = 0; i < NPYX_BLOCK_NELEM; i++)
             reals[done + i] = is_i32 ? (double)block.i32[i] : is_i64 ? (double)block.i64[i] : block.f64[i];
     }

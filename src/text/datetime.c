@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "span.h"
+
 static const char *const UNIT_NAMES[] = {"generic", "Y",  "M",  "W",  "D",  "h",  "m",
                                          "s",       "ms", "us", "ns", "ps", "fs", "as"};
 
@@ -11,15 +13,14 @@ const char *npyx_unit_name(npyx_unit unit) {
 }
 
 static bool unit_find(const char *name, size_t nbytes, npyx_unit *unit) {
-    if (nbytes == 3 && (memcmp(name, "\xce\xbcs", 3) == 0 || memcmp(name, "\xc2\xb5s", 3) == 0)) {
-        *unit = NPYX_UNIT_us;
+    const npyx_span span = {name, nbytes};
+    *unit = NPYX_UNIT_us;
+    if (npyx_span_is_among(span, "\xce\xbcs \xc2\xb5s")) /* with either letter mu of Unicode */
         return true;
-    }
     for (unsigned i = NPYX_UNIT_GENERIC; i <= NPYX_UNIT_as; i++) {
-        if (strlen(UNIT_NAMES[i]) == nbytes && memcmp(name, UNIT_NAMES[i], nbytes) == 0) {
-            *unit = (npyx_unit)i;
+        *unit = (npyx_unit)i;
+        if (npyx_span_is(span, UNIT_NAMES[i]))
             return true;
-        }
     }
     return false;
 }
@@ -64,33 +65,25 @@ static bool unit_divide(npyx_unit *unit, int32_t *multiple, int32_t divisor) {
     return false;
 }
 
-/* Reads the digits at text[*start] and moves *start behind them; false for 0 and above INT32_MAX. */
-static bool count_read(const char *text, size_t nbytes, size_t *start, int32_t *count) {
-    int64_t number = 0;
-    size_t i = *start;
-    for (; i < nbytes && text[i] >= '0' && text[i] <= '9'; i++) {
-        number = number * 10 + (text[i] - '0');
-        if (number > INT32_MAX)
-            return false;
-    }
-    *start = i;
-    *count = (int32_t)number;
-    return number > 0;
+/* Reads the digits at the beginning of *rest and moves it behind them; false for 0 and above INT32_MAX. */
+static bool count_read(npyx_span *rest, int32_t *count) {
+    uint64_t number;
+    *rest = npyx_span_behind(*rest, npyx_span_digits(*rest, &number));
+    *count = number > INT32_MAX ? 0 : (int32_t)number;
+    return *count > 0;
 }
 
 bool npyx_unit_parse(const char *text, size_t nbytes, npyx_unit *unit, int32_t *multiple) {
-    size_t start = 0;
+    npyx_span rest = {text, nbytes};
+    int32_t divisor = 1;
     *multiple = 1;
-    if (nbytes > 0 && text[0] >= '0' && text[0] <= '9' && !count_read(text, nbytes, &start, multiple))
+    if (npyx_is_digit(npyx_span_peek(rest, 0)) && !count_read(&rest, multiple))
         return false;
-    size_t end = start;
-    while (end < nbytes && text[end] != '/')
-        end++;
-    if (!unit_find(text + start, end - start, unit))
+    const char *slash = rest.nbytes == 0 ? NULL : memchr(rest.text, '/', rest.nbytes);
+    if (!unit_find(rest.text, slash == NULL ? rest.nbytes : (size_t)(slash - rest.text), unit))
         return false;
-    if (end == nbytes)
+    if (slash == NULL)
         return true;
-    int32_t divisor;
-    end++;
-    return count_read(text, nbytes, &end, &divisor) && end == nbytes && unit_divide(unit, multiple, divisor);
+    rest = npyx_span_behind(rest, (size_t)(slash - rest.text) + 1);
+    return count_read(&rest, &divisor) && rest.nbytes == 0 && unit_divide(unit, multiple, divisor);
 }

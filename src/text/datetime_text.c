@@ -42,13 +42,6 @@ static inline uint32_t instant_radix(int part) {
     return part >= INSTANT_FIRST_THOUSANDTH ? 1000 : part > 0 ? 60 : 24;
 }
 
-/* With numbers that the compiler knows, so that it need not divide. */
-static inline uint32_t instant_take_part(npyx_wide *ticks, int part) {
-    if (part >= INSTANT_FIRST_THOUSANDTH)
-        return npyx_wide_divide(ticks, 1000);
-    return part > 0 ? npyx_wide_divide(ticks, 60) : npyx_wide_divide(ticks, 24);
-}
-
 static bool instant_ticks_fit(npyx_wide ticks, int64_t *value) {
     *value = (int64_t)ticks.low;
     return npyx_wide_is_i64(ticks);
@@ -75,13 +68,17 @@ static bool instant_set(npyx_instant *instant, int64_t value, npyx_unit unit, in
     npyx_wide ticks = npyx_wide_of_i64(value);
     int64_t days;
     *instant = (npyx_instant){.month = 1, .day = 1};
-    npyx_wide_scale(&ticks, (uint32_t)multiple, 0); /* 95 bits at most */
+    if (multiple != 1)
+        npyx_wide_scale(&ticks, (uint32_t)multiple, 0); /* 95 bits at most */
     if (unit == NPYX_UNIT_M)
         instant->month = npyx_wide_divide(&ticks, 12) + 1;
     if (unit == NPYX_UNIT_Y || unit == NPYX_UNIT_M)
         return instant_ticks_fit(ticks, &instant->year) && npyx_add_i64(instant->year, 1970, &instant->year);
-    for (int part = instant_last_part(unit); part >= 0; part--)
-        instant->parts[part] = instant_take_part(&ticks, part);
+    int part = instant_last_part(unit);
+    for (; part >= INSTANT_FIRST_THOUSANDTH; part--)
+        instant->parts[part] = npyx_wide_divide(&ticks, 1000);
+    for (; part >= 0; part--)
+        instant->parts[part] = part > 0 ? npyx_wide_divide(&ticks, 60) : npyx_wide_divide(&ticks, 24);
     if (!instant_ticks_fit(ticks, &days) || !npyx_multiply_i64(days, unit == NPYX_UNIT_W ? 7 : 1, &days))
         return false;
     instant_set_date(instant, days);
@@ -305,12 +302,6 @@ static bool is_nat(const char *text, size_t nbytes) {
     return nbytes == 3 && (text[0] | 0x20) == 'n' && (text[1] | 0x20) == 'a' && (text[2] | 0x20) == 't';
 }
 
-/* The text, shown, between what stands before and behind it. */
-static npyx_status fail_datetime(const char *text, size_t nbytes, int64_t off, npyx_error *error,
-                                 const char *behind) {
-    return npyx_fail(error, NPYX_INVALID, off, "'%.*s' %s", NPYX_SHOWN(text, nbytes, 60), behind);
-}
-
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
                                 int64_t *value, npyx_error *error) {
     datetime_parser p = {.at = text, .end = text + nbytes, .instant = {.month = 1, .day = 1}};
@@ -319,13 +310,16 @@ npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit,
         return NPYX_OK;
     }
     if (!take_all(&p))
-        return fail_datetime(text, nbytes, p.at - text, error,
-                             "is no date (YYYY-MM-DD or YYYY-MM-DD HH:MM:SS.fff is one)");
+        return npyx_fail(error, NPYX_INVALID, p.at - text,
+                         "'%.*s' is no date (YYYY-MM-DD or YYYY-MM-DD HH:MM:SS.fff is one)",
+                         NPYX_SHOWN(text, nbytes, 60));
     if (!instant_exists(&p.instant))
-        return fail_datetime(text, nbytes, -1, error, "is a date or time that does not exist");
+        return npyx_fail(error, NPYX_INVALID, -1, "'%.*s' is a date or time that does not exist",
+                         NPYX_SHOWN(text, nbytes, 60));
     if (unit == NPYX_UNIT_GENERIC)
-        return fail_datetime(text, nbytes, -1, error,
-                             "does not fit datetime64 without a unit, which counts nothing in particular");
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "'%.*s' does not fit datetime64 without a unit, which counts nothing in particular",
+                         NPYX_SHOWN(text, nbytes, 60));
     outcome outcome = datetime_count_of(&p.instant, unit, multiple, value);
     if (outcome == FITS)
         return NPYX_OK;

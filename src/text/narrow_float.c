@@ -21,11 +21,14 @@ static inline uint64_t bits_of_double(double value) {
     return bits;
 }
 
-/* Inlined into a function of each format, whose numbers the compiler then knows. */
-static inline float narrow_to_f32(npyx_narrow format, uint32_t bits) {
+/* Inlined into a function of each format, whose numbers the compiler then knows: there are too many of them
+ * for it to do so unasked. */
+#define NARROW_INLINE static inline __attribute__((always_inline))
+
+NARROW_INLINE float narrow_to_f32(npyx_narrow format, uint32_t bits) {
     const bool is_signed = format.kind != NPYX_NARROW_FNU;
     const uint32_t sign_bit = is_signed ? 1u << (format.nbits - 1) : 0;
-    uint32_t sign = (bits & sign_bit) != 0 ? 1u << 31 : 0;
+    uint32_t sign = is_signed ? (bits & sign_bit) << (32 - format.nbits) : 0;
     uint32_t magnitude = bits & ~sign_bit;
     uint32_t exponent = npyx_narrow_exponent(&format);
     if (format.nbits - format.fraction_nbits == 9) /* the upper half of a float32 */
@@ -47,9 +50,10 @@ static inline float narrow_to_f32(npyx_narrow format, uint32_t bits) {
     return sign != 0 ? -value : value;
 }
 
-double npyx_x87_to_f64(uint64_t significand, uint16_t sign_exponent) {
-    uint64_t sign = (uint64_t)(sign_exponent & 0x8000) << 48;
-    int biased_exponent = sign_exponent & 0x7fff;
+double npyx_x87_to_f64(npyx_x87 value) {
+    const uint64_t significand = value.significand;
+    uint64_t sign = (uint64_t)(value.sign_exponent & 0x8000) << 48;
+    int biased_exponent = value.sign_exponent & 0x7fff;
     const uint64_t infinity = (uint64_t)0x7ff << 52;
     if (biased_exponent == 0) /* below 2^-16381 */
         return double_of_bits(sign);
@@ -76,7 +80,7 @@ double npyx_x87_to_f64(uint64_t significand, uint16_t sign_exponent) {
 
 /* The magnitude of a finite double in a format of fraction_nbits whose smallest normal value is
  * 2^min_exponent, as if its exponents had no end: the caller compares it with its infinity. */
-static inline uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, int min_exponent) {
+NARROW_INLINE uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, int min_exponent) {
     int exponent = (int)(magnitude >> 52) - 1023;
     uint64_t significand = (magnitude & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
     int below = exponent < min_exponent ? min_exponent - exponent : 0;
@@ -93,7 +97,7 @@ static inline uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, i
 }
 
 /* infinity is what too large values become, nan what NaN does: magnitudes both. */
-static inline uint32_t narrow_magnitude(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
+NARROW_INLINE uint32_t narrow_magnitude(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
                                         uint32_t nan) {
     uint64_t magnitude = bits_of_double(value) & (UINT64_MAX >> 1);
     const uint64_t wide_infinity = (uint64_t)0x7ff << 52;
@@ -114,8 +118,8 @@ static uint16_t power_of_two_from_f64(double value) {
     return (uint16_t)(exponent < -127 ? 0 : exponent + 127);
 }
 
-static inline uint16_t narrow_from_f64(npyx_narrow format, double value) {
-    const uint32_t sign_bit = 1u << (format.nbits - 1), exponent = npyx_narrow_exponent(&format);
+NARROW_INLINE uint16_t narrow_from_f64(npyx_narrow format, double value) {
+    const uint32_t exponent = npyx_narrow_exponent(&format);
     if (format.kind == NPYX_NARROW_FNU)
         return power_of_two_from_f64(value);
     uint32_t infinity = format.kind == NPYX_NARROW_IEEE ? exponent
@@ -125,7 +129,7 @@ static inline uint16_t narrow_from_f64(npyx_narrow format, double value) {
     uint32_t magnitude = narrow_magnitude(value, format.fraction_nbits, 1 - format.bias, infinity, nan);
     if (format.kind == NPYX_NARROW_FNUZ && (magnitude == 0 || magnitude == infinity))
         return (uint16_t)magnitude;
-    return (uint16_t)((bits_of_double(value) >> 63 != 0 ? sign_bit : 0) | magnitude);
+    return (uint16_t)((uint32_t)(bits_of_double(value) >> 63) << (format.nbits - 1) | magnitude);
 }
 
 #define NARROW_FUNCTIONS(type, word, kind, nbits, fraction_nbits, bias)                                      \
@@ -143,25 +147,19 @@ NPYX_NARROWS(NARROW_FUNCTIONS)
     {NPYX_NARROW_##kind, nbits, fraction_nbits, bias, npyx_##word##_to_f32, npyx_##word##_from_f64},
 const npyx_narrow npyx_narrows[NPYX_NNARROWS] = {NPYX_NARROWS(NARROW_ROW)};
 
-void npyx_x87_from_f64(double value, uint64_t *significand, uint16_t *sign_exponent) {
-    uint64_t bits = bits_of_double(value);
-    uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
-    int biased_exponent = (int)(bits >> 52 & 0x7ff);
-    uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
+npyx_x87 npyx_x87_from_f64(double value) {
     const uint64_t integer_bit = (uint64_t)1 << 63;
+    uint64_t bits = bits_of_double(value);
+    int sign = (int)(bits >> 48 & 0x8000), biased_exponent = (int)(bits >> 52 & 0x7ff);
+    uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
     if (biased_exponent == 0x7ff) {
         uint64_t quiet = fraction != 0 ? integer_bit >> 1 : 0;
-        *significand = integer_bit | quiet | fraction << 11;
-        *sign_exponent = sign | 0x7fff;
-    } else if (biased_exponent != 0) {
-        *significand = integer_bit | fraction << 11;
-        *sign_exponent = (uint16_t)(sign | (biased_exponent - 1023 + 16383));
-    } else if (fraction != 0) { /* subnormal in a double, normal here */
-        int nzeros = __builtin_clzll(fraction);
-        *significand = fraction << nzeros;
-        *sign_exponent = (uint16_t)(sign | (63 - nzeros - 1074 + 16383));
-    } else {
-        *significand = 0;
-        *sign_exponent = sign;
+        return (npyx_x87){integer_bit | quiet | fraction << 11, (uint16_t)(sign | 0x7fff)};
     }
+    if (biased_exponent != 0)
+        return (npyx_x87){integer_bit | fraction << 11, (uint16_t)(sign | (biased_exponent - 1023 + 16383))};
+    if (fraction == 0)
+        return (npyx_x87){0, (uint16_t)sign};
+    int nzeros = __builtin_clzll(fraction); /* subnormal in a double, normal here */
+    return (npyx_x87){fraction << nzeros, (uint16_t)(sign | (63 - nzeros - 1074 + 16383))};
 }

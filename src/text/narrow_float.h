@@ -74,11 +74,6 @@ static inline uint32_t npyx_narrow_exponent(const npyx_narrow *narrow) {
     return (1u << (narrow->nbits - 1)) - (1u << narrow->fraction_nbits);
 }
 
-/* The exponent of the smallest normal value. */
-static inline int npyx_narrow_min_exponent(const npyx_narrow *narrow) {
-    return narrow->kind == NPYX_NARROW_FNU ? -narrow->bias : 1 - narrow->bias;
-}
-
 /* Whether a value that was rounded to bits is not in them: what is no NaN has become one, or what is finite
  * an infinity. */
 static inline bool npyx_narrow_is_lost(const npyx_narrow *narrow, double value, uint16_t bits) {
@@ -91,13 +86,31 @@ static inline bool npyx_narrow_is_lost(const npyx_narrow *narrow, double value, 
     }
 }
 
-/* x87 extended precision: significand is the 64-bit one with its explicit integer bit, sign_exponent the sign
- * bit and 15-bit biased exponent. Rounded to nearest, ties to even, once; overflow is infinity. An encoding
- * that x87 itself refuses (unnormal, pseudo-infinity) is NaN. */
-double npyx_x87_to_f64(uint64_t significand, uint16_t sign_exponent);
+/* x87 extended precision: the 64-bit significand with its explicit integer bit, and the sign bit with the
+ * 15-bit biased exponent. */
+typedef struct npyx_x87 {
+    uint64_t significand;
+    uint16_t sign_exponent;
+} npyx_x87;
+
+/* An item of nbytes: 10 bytes and padding, from the lowest up; big-endian all of them in reverse. */
+static inline npyx_x87 npyx_x87_load(const uint8_t *item, size_t nbytes, bool is_big_endian) {
+    return (npyx_x87){npyx_load_u64(is_big_endian ? item + nbytes - 8 : item, is_big_endian),
+                      npyx_load_u16(is_big_endian ? item + nbytes - 10 : item + 8, is_big_endian)};
+}
+
+static inline void npyx_x87_store(npyx_x87 value, uint8_t *item, size_t nbytes, bool is_big_endian) {
+    memset(item, 0, nbytes);
+    npyx_store_u64(is_big_endian ? item + nbytes - 8 : item, value.significand, is_big_endian);
+    npyx_store_u16(is_big_endian ? item + nbytes - 10 : item + 8, value.sign_exponent, is_big_endian);
+}
+
+/* Rounded to nearest, ties to even, once; overflow is infinity. An encoding that x87 itself refuses
+ * (unnormal, pseudo-infinity) is NaN. */
+double npyx_x87_to_f64(npyx_x87 value);
 
 /* Exact: every double is an x87 value. */
-void npyx_x87_from_f64(double value, uint64_t *significand, uint16_t *sign_exponent);
+npyx_x87 npyx_x87_from_f64(double value);
 
 #pragma GCC visibility pop
 

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef struct npyx_span {
@@ -65,6 +66,18 @@ static inline bool npyx_span_is_among(npyx_span s, const char *words) {
             return true;
     }
     return false;
+}
+
+/* How many digits it begins with, and the number that they are; UINT64_MAX when 64 bits do not hold it. */
+static inline size_t npyx_span_digits(npyx_span s, uint64_t *number) {
+    size_t i = 0;
+    *number = 0;
+    for (; npyx_is_digit(npyx_span_peek(s, i)); i++) {
+        if (__builtin_mul_overflow(*number, (uint64_t)10, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(s.text[i] - '0'), number))
+            *number = UINT64_MAX;
+    }
+    return i;
 }
 
 /* What stands before the first c, without blanks around it; *rest goes on behind that c. Without a c it is

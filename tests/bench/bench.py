@@ -19,7 +19,7 @@ import zlib
 from typing import Callable, NamedTuple, Optional
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.dirname(HERE)]
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
 import numpy as np  # noqa: E402
 

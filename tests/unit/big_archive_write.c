@@ -1,7 +1,7 @@
 /*
  * big_archive_write PATH: an .npz of more than 4 GiB, in steps that leave it whole each time: a stored array
  * of 4.5 GiB, one behind it, both by one writer; then, by another one that goes on with the file, a deflated
- * array of as much, a mark, an array that is taken back, and a last one. tests/big_archives.py looks at what
+ * array of as much, a mark, an array that is taken back, and a last one. tests/big/big_archives.py looks at what
  * comes of it.
  */
 #include <fcntl.h>

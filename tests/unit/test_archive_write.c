@@ -13,7 +13,7 @@
 
 #include "format/archive_write.h"
 #include "base/bytes.h"
-#include "base/name_set.h"
+#include "base/names.h"
 #include "unit_host.h"
 
 static unit_host unit;

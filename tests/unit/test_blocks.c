@@ -9,8 +9,7 @@
 #include <cmocka.h>
 
 #include "walk/blocks.h"
-#include "array/slice.h"
-#include "array/subview.h"
+#include "array/view.h"
 #include "unit_host.h"
 
 static unit_host unit;

@@ -1,4 +1,4 @@
-/* Edges, places and counts of histograms; tests/test_histogram.py compares with NumPy. */
+/* Edges, places and counts of histograms; tests/numpy/test_histogram.py compares with NumPy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

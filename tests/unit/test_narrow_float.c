@@ -164,7 +164,8 @@ static void x87_fixed(void **state) {
         {one >> 1, BIAS, (double)NAN} /* unnormal */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_same_f64(npyx_x87_to_f64(cases[i].significand, cases[i].sign_exponent), cases[i].expected);
+        assert_same_f64(npyx_x87_to_f64((npyx_x87){cases[i].significand, cases[i].sign_exponent}),
+                        cases[i].expected);
 }
 
 /* Against the own rounding of a processor whose long double holds that format. */
@@ -185,7 +186,7 @@ static void x87_random(void **state) {
         long double wide = ldexpl((long double)significand, exponent - 63);
         double expected = (double)(i % 3 == 0 ? -wide : wide);
         uint16_t sign_exponent = (uint16_t)((exponent + 16383) | (i % 3 == 0 ? 0x8000 : 0));
-        assert_same_f64(npyx_x87_to_f64(significand, sign_exponent), expected);
+        assert_same_f64(npyx_x87_to_f64((npyx_x87){significand, sign_exponent}), expected);
     }
 #else
     skip();
@@ -270,18 +271,13 @@ static void x87_there_and_back(void **state) {
     static const double values[] = {0.0,     -0.0,     1.0,      -1.0,      0.1,
                                     DBL_MAX, -DBL_MAX, DBL_MIN,  0x1p-1074, -0x1.8p-1073,
                                     0x1p63,  0x1p-64,  INFINITY, -INFINITY, 0x0.fffffffffffffp-1022};
-    uint64_t significand;
-    uint16_t sign_exponent;
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        npyx_x87_from_f64(values[i], &significand, &sign_exponent);
-        assert_same_f64(npyx_x87_to_f64(significand, sign_exponent), values[i]);
-    }
-    npyx_x87_from_f64((double)NAN, &significand, &sign_exponent);
-    assert_true(isnan(npyx_x87_to_f64(significand, sign_exponent)));
-    npyx_x87_from_f64(-1.5, &significand, &sign_exponent);
-    assert_true(significand == (uint64_t)3 << 62 && sign_exponent == 0xbfff);
-    npyx_x87_from_f64(0x1p-1074, &significand, &sign_exponent);
-    assert_true(significand == (uint64_t)1 << 63 && sign_exponent == 16383 - 1074);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        assert_same_f64(npyx_x87_to_f64(npyx_x87_from_f64(values[i])), values[i]);
+    assert_true(isnan(npyx_x87_to_f64(npyx_x87_from_f64((double)NAN))));
+    npyx_x87 x87 = npyx_x87_from_f64(-1.5);
+    assert_true(x87.significand == (uint64_t)3 << 62 && x87.sign_exponent == 0xbfff);
+    x87 = npyx_x87_from_f64(0x1p-1074);
+    assert_true(x87.significand == (uint64_t)1 << 63 && x87.sign_exponent == 16383 - 1074);
 }
 
 int main(void) {

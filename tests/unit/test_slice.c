@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "array/slice.h"
+#include "array/view.h"
 
 enum { OFF = 128, ITEMSIZE = 8 };
 

@@ -1,0 +1,145 @@
+/*
+ * A name set is two buffers and a table with open addressing (linear probing), whose hashes have the host's
+ * random key: nobody can make names that fall together.
+ *
+ *     bytes     a r r _ 0 a r r _ 1 ...
+ *     entries   {off 0, 5 bytes, hash, 1st of its name} {off 5, ...} ...
+ *     slots     -1 | 1 | -1 | 0 | ...     numbers of entries, at hash modulo their number or behind it
+ */
+#include "names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "utf8.h"
+
+typedef struct name_entry {
+    size_t off;
+    size_t nbytes;
+    uint64_t hash;
+    int64_t nsame; /* how many up to this one have its name */
+} name_entry;
+
+enum { FIRST_NSLOTS = 64 };
+
+static name_entry *entry_at(const npyx_name_set *set, int64_t i) {
+    return (name_entry *)(void *)set->entries.bytes + i;
+}
+
+int64_t npyx_name_set_count(const npyx_name_set *set) {
+    return (int64_t)(set->entries.nbytes / sizeof(name_entry));
+}
+
+/* An entry's name; there are no bytes at all when all names are empty. */
+static const char *text_of(const npyx_name_set *set, const name_entry *entry) {
+    return entry->nbytes == 0 ? "" : set->bytes.bytes + entry->off;
+}
+
+/* The slot that holds the last entry of a name, or the free one where it belongs. */
+static int64_t *name_set_slot_of(const npyx_name_set *set, uint64_t hash, const char *name, size_t nbytes) {
+    size_t slot = (size_t)hash & (set->nslots - 1);
+    for (; set->slots[slot] >= 0; slot = (slot + 1) & (set->nslots - 1)) {
+        const name_entry *entry = entry_at(set, set->slots[slot]);
+        if (entry->hash == hash && entry->nbytes == nbytes && memcmp(text_of(set, entry), name, nbytes) == 0)
+            break;
+    }
+    return &set->slots[slot];
+}
+
+int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nbytes, int64_t *nsame) {
+    *nsame = 0;
+    if (set->nslots == 0)
+        return -1;
+    int64_t i = *name_set_slot_of(set, npyx_hash_name(set->bytes.host, name, nbytes), name, nbytes);
+    *nsame = i < 0 ? 0 : entry_at(set, i)->nsame;
+    return i;
+}
+
+/* Puts an entry in the place of the one before it of the same name: a file may hold a million of one. */
+static void name_set_place(npyx_name_set *set, int64_t i) {
+    name_entry *entry = entry_at(set, i);
+    int64_t *slot = name_set_slot_of(set, entry->hash, text_of(set, entry), entry->nbytes);
+    entry->nsame = *slot < 0 ? 1 : entry_at(set, *slot)->nsame + 1;
+    *slot = i;
+}
+
+static void place_all(npyx_name_set *set) {
+    for (size_t slot = 0; slot < set->nslots; slot++)
+        set->slots[slot] = -1;
+    for (int64_t i = 0; i < npyx_name_set_count(set); i++)
+        name_set_place(set, i);
+}
+
+/* At least half of the slots stay free. */
+static bool name_set_grow(npyx_name_set *set) {
+    size_t wanted = ((size_t)npyx_name_set_count(set) + 1) * 2;
+    if (wanted <= set->nslots)
+        return true;
+    size_t nslots = set->nslots == 0 ? FIRST_NSLOTS : set->nslots * 2;
+    if (nslots > SIZE_MAX / sizeof set->slots[0])
+        return false;
+    int64_t *slots = npyx_alloc(set->bytes.host, nslots * sizeof slots[0]);
+    if (slots == NULL)
+        return false;
+    npyx_free(set->bytes.host, set->slots);
+    set->slots = slots;
+    set->nslots = nslots;
+    place_all(set);
+    return true;
+}
+
+npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbytes, npyx_error *error) {
+    name_entry entry = {
+        .off = set->bytes.nbytes, .nbytes = nbytes, .hash = npyx_hash_name(set->bytes.host, name, nbytes)};
+    if (!name_set_grow(set) || !npyx_buffer_reserve(&set->bytes, nbytes) ||
+        !npyx_buffer_reserve(&set->entries, sizeof entry)) {
+        set->bytes.status = set->entries.status = NPYX_OK;
+        return npyx_fail_nomem(error);
+    }
+    npyx_buffer_append(&set->bytes, name, nbytes);
+    npyx_buffer_append(&set->entries, &entry, sizeof entry);
+    name_set_place(set, npyx_name_set_count(set) - 1);
+    return NPYX_OK;
+}
+
+void npyx_name_set_cut(npyx_name_set *set, int64_t count) {
+    if (count >= npyx_name_set_count(set))
+        return;
+    set->bytes.nbytes = entry_at(set, count)->off;
+    set->entries.nbytes = (size_t)count * sizeof(name_entry);
+    place_all(set);
+}
+
+void npyx_name_set_clear(npyx_name_set *set) {
+    npyx_buffer_clear(&set->bytes);
+    npyx_buffer_clear(&set->entries);
+    npyx_free(set->bytes.host, set->slots);
+    set->slots = NULL;
+    set->nslots = 0;
+}
+
+enum {
+    NAME_LIST_SHOWN_NBYTES = 100,
+    NAME_LIST_END_NBYTES = 40, /* ` and 9223372036854775807 more` */
+    ROOM_NBYTES = NPYX_NAME_LIST_NBYTES - NAME_LIST_END_NBYTES
+};
+
+void npyx_name_list_add(npyx_name_list *list, const char *name, size_t nbytes) {
+    int shown_nbytes = npyx_shown_nbytes(name, nbytes, NAME_LIST_SHOWN_NBYTES);
+    size_t needed_nbytes = (size_t)shown_nbytes + 4; /* quotes, a comma and a space */
+    if (list->nmore > 0 || list->nbytes + needed_nbytes > ROOM_NBYTES) {
+        list->nmore++;
+        return;
+    }
+    int written = snprintf(list->text + list->nbytes, NPYX_NAME_LIST_NBYTES - list->nbytes, "%s'%.*s'",
+                           list->nbytes == 0 ? "" : ", ", shown_nbytes, name);
+    list->nbytes += written > 0 ? (size_t)written : 0;
+}
+
+const char *npyx_name_list_text(npyx_name_list *list) {
+    if (list->nmore > 0)
+        snprintf(list->text + list->nbytes, NPYX_NAME_LIST_NBYTES - list->nbytes, " and %" PRId64 " more",
+                 list->nmore);
+    return list->text;
+}

@@ -1,0 +1,22 @@
+# What is handed on, as its users install it.
+
+.PHONY: check-packaging
+check-packaging: npyext.so ## Build and try what is handed on: an installation, one C file, a self-contained extension, a Python package
+	@sh tests/tools/install-packages.sh check
+	@$(suite) tests/packaging
+
+.PHONY: check-clients
+check-clients: ## Try the ways of docs/install.md that need PyPI and npm: apsw, sqlite-utils, Datasette, Node
+	@sh tests/tools/install-packages.sh check clients
+	@$(again) npyext.so wheel
+	@$(suite) $(wildcard tests/packaging/clients_*.py)
+
+.PHONY: check-install
+check-install: ## Follow docs/install.md from nothing, each section in a fresh Debian (root and debootstrap; some minutes; not in CI)
+	@sh tests/tools/install-packages.sh check root
+	@$(suite) $(wildcard tests/packaging/roots_*.py)
+
+.PHONY: check-newest
+check-newest: ## Build and show it with Debian's newest compiler and C library, in a root of their own (root, debootstrap)
+	@sh tests/tools/install-packages.sh check root
+	@NPYEXT_ROOTS=possible $(suite) tests/packaging/roots_releases.py -k sid

@@ -1,0 +1,192 @@
+"""What test_faults.py makes fail: scripts of SQL that together call everything, each with what has to stand
+before it and what tells the state of the files and tables that it changes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+import make_files
+from arrays import npy_bytes, npz_bytes
+
+
+class Case(NamedTuple):
+    name: str
+    script: str
+    setup: str = ""
+    # Its answer after a failure is the one from before the script or the one from behind it.
+    check: str = "SELECT 1"
+    # System calls are made to fail too: what a script writes is tested in test_crashes.py.
+    only_reads: bool = True
+    # The C library's allocations are made to fail too. minizip 1.1 does not look at what malloc gave it when it
+    # begins an entry of a zip.
+    libc: bool = True
+
+
+def make(folder):
+    """The files that the cases read, in the current folder."""
+    make_files.make(folder)
+    rng = np.random.default_rng(5)
+    long = np.arange(140_000.0)
+    wide = rng.integers(-9, 9, (300, 40)).astype("<f4")
+    files = {
+        "long.npy": npy_bytes(long),
+        "long_too.npy": npy_bytes(np.where(long == 139_000, -1, long)),
+        "fortran.npy": npy_bytes(np.asfortranarray(wide)),
+        "big_endian.npy": npy_bytes(wide.astype(">f8")),
+        "deflated_long.npz": npz_bytes({"a": rng.integers(0, 200, 150_000), "b": wide}, "deflate"),
+        "many.npz": npz_bytes({f"a rather long name of a layer/number {i}": wide[i] for i in range(40)}),
+        "out.npy": npy_bytes(np.arange(3.0)),
+        "out.npz": npz_bytes({"old": np.arange(3)}),
+    }
+    for name, contents in files.items():
+        with open(name, "wb") as file:
+            file.write(contents)
+
+
+def reading(name, script, **more):
+    return Case(name, script, **more)
+
+
+LISTS = [
+    reading("npy_meta of a .npy", "SELECT *, parts, stem, strides, array_key, source FROM npy_meta('structured/nested.npy')"),
+    reading("npy_meta of an .npz", "SELECT * FROM npy_meta('many.npz')"),
+    reading("npy_meta of a deflated .npz", "SELECT * FROM npy_meta('deflated.npz')"),
+    reading("npy_meta of a .ten", "SELECT * FROM npy_meta('multi.ten')"),
+    reading("npy_meta of a pattern", "SELECT * FROM npy_meta('{survey,shards}/**/*.np[yz]')"),
+    reading("npy_meta of a tree", "SELECT path, name, shape, error FROM npy_meta('**/*[0-9].npy')"),
+    reading("npy_meta of a list", """SELECT path, shape, error FROM npy_meta('["X.npy", "shards/*", "w.npz"]')"""),
+    reading("npy_meta of a name like a pattern", "SELECT path, shape FROM npy_meta('odd/a[1].npy')"),
+    reading("npz_members", "SELECT *, crc_ok FROM npz_members('mixed.npz')"),
+    reading("npz_members, deflated", "SELECT *, crc_ok FROM npz_members('deflated_long.npz')"),
+    reading("ten_arrays", "SELECT * FROM ten_arrays('multi.ten')"),
+    reading("npy_file", "SELECT path, name, npy_shape(array), npy_get(array, 0) FROM npy_file('{w,deflated}.npz')"),
+    reading("a blob", "SELECT row, value FROM npy_rows(npy_from_json('[[1, 2], [3, 4]]'))"),
+]
+
+ROWS = [
+    reading("npy_rows, numbers", "SELECT row, value, hex(data) FROM npy_rows('y.npy')"),
+    reading("npy_rows, JSON", "SELECT row, value, path, name, array_key FROM npy_rows('X.npy')"),
+    reading("npy_rows, structured", "SELECT row, value, hex(data) FROM npy_rows('structured/nested.npy')"),
+    reading("npy_rows, text", "SELECT row, value FROM npy_rows('types/{U,S,M8,V,c}*.npy')"),
+    reading("npy_rows, long", "SELECT count(*), sum(value) FROM npy_rows('long.npy')"),
+    reading("npy_rows, filtered", "SELECT row, value FROM npy_rows('long.npy') WHERE value >= 139990"),
+    reading("npy_rows, one row", "SELECT value FROM npy_rows('X.npy') WHERE row = 3"),
+    reading("npy_rows, some rows backwards", "SELECT row, value FROM npy_rows('X.npy') WHERE row IN (1, 4) ORDER BY row DESC LIMIT 1"),
+    reading("npy_rows, fortran", "SELECT row, value FROM npy_rows('fortran.npy', '', '::60, ::7')"),
+    reading("npy_rows, every argument", "SELECT row, hex(data) FROM npy_rows('big_endian.npy', '', '3:8, -1', '', '>f8', '<f4', 'float64[*, 40]', 'raise')"),
+    reading("npy_rows, a field", "SELECT row, value FROM npy_rows('structured/nested.npy', '', '', 'pos.y')"),
+    reading("npy_rows, a view", "SELECT row, value FROM npy_rows('types/bfloat16.npy') WHERE view = 'bfloat16' AND expect = '[*]'"),
+    reading("npy_rows of an .npz", "SELECT name, row, value FROM npy_rows('w.npz')"),
+    reading("npy_rows, deflated", "SELECT count(*), sum(value) FROM npy_rows('deflated_long.npz', 'a')"),
+    reading("npy_rows, deflated, there and back", "SELECT i.value, r.value FROM json_each('[145000, 10, 75000, 145001, 5]') AS i JOIN npy_rows('deflated_long.npz', 'a') AS r ON r.row = i.value"),
+    reading("npy_rows of a .ten", "SELECT name, row, value FROM npy_rows('multi.ten')"),
+    reading("npy_rows of a list", "SELECT path, row, value FROM npy_rows('[\"y.npy\", \"shards/*\"]', '', '0')"),
+    reading("a join", "SELECT m.path, m.name, r.value FROM npy_meta('{y.npy,w.npz}', 'raise') AS m JOIN npy_rows(m.path, m.idx) AS r WHERE r.row = 1"),
+    reading("lookups", "SELECT x.row, y.value FROM npy_rows('X.npy') AS x JOIN npy_rows('y.npy') AS y USING (row)"),
+    reading("a union", "SELECT row, value FROM npy_rows('w.npz') WHERE (member = 'b' AND row = 1) OR row = 2"),
+    reading("npy_elements", "SELECT *, real, imag, path, name FROM npy_elements('w.npz', 'w', '1:, ::-1')"),
+    reading("npy_elements, fortran", "SELECT count(*), sum(value), max(i1) FROM npy_elements('fortran.npy')"),
+    reading("npy_elements, complex", "SELECT idx, value, real, imag FROM npy_elements('types/c8.npy')"),
+    reading("npy_elements, filtered", "SELECT idx, i0, value FROM npy_elements('fortran.npy') WHERE value > 7 AND i0 BETWEEN 2 AND 9"),
+    reading("npy_elements, converted", "SELECT idx, value FROM npy_elements('X.npy', '', ':2', '', '', 'i2')"),
+]
+
+SUMS = [
+    reading("npy_stats", "SELECT *, argmin, argmax, var, m2, crc32 FROM npy_stats('{X,long}.npy')"),
+    reading("npy_stats of fields", "SELECT *, argmin, crc32 FROM npy_stats('structured/*.npy')"),
+    reading("npy_stats along an axis", "SELECT at, min, max, std FROM npy_stats('fortran.npy', '', '', 0)"),
+    reading("npy_stats along axes", "SELECT at, count, sum, argmax, error FROM npy_stats('orders/*.npy', '', '', '[0, 2]')"),
+    reading("npy_stats, deflated", "SELECT name, count, sum, std FROM npy_stats('deflated_long.npz')"),
+    reading("npy_stats of text", "SELECT path, count, min, max, error FROM npy_stats('types/{U,S,M8,c,f16}*.npy')"),
+    reading("npy_histogram", "SELECT * FROM npy_histogram('long.npy', '', '', 4)"),
+    reading("npy_histogram with edges", "SELECT name, lo, hi, count, bar FROM npy_histogram('deflated.npz') WHERE bins = '[-2, 0, 0.25, 3]'"),
+    reading("npy_compare", "SELECT * FROM npy_compare('long.npy', 'long_too.npy')"),
+    reading("npy_compare of archives", "SELECT * FROM npy_compare('checkpoints/step_1/model.npz', 'checkpoints/step_3/model.npz')"),
+    reading("npy_compare of some of each", "SELECT name, status FROM npy_compare('mixed.npz', 'multi.ten')"),
+    reading("npy_compare of structures", "SELECT * FROM npy_compare('structured/nested.npy', 'structured/nested.npy')"),
+    reading("npy_compare of handles", "SELECT status, max_abs FROM npy_file('w.npz') AS a JOIN npy_file('deflated.npz') AS b USING (name) JOIN npy_compare(a.array, b.array)"),
+]
+
+ARRAY = "npy_from_json('[[1.5, 2, null], [4, 5, 6]]')"
+
+SCALARS = [
+    reading("npy_shape and others", f"SELECT npy_shape(a), npy_dtype(a), npy_ndim(a), npy_size(a), npy_valid(a) FROM (SELECT {ARRAY} AS a)"),
+    reading("npy_get", f"SELECT npy_get(a, 1, -1), npy_get(a, 0), npy_get_or(a, 'none', 7), npy_get_or(a, 'none', 1) FROM (SELECT {ARRAY} AS a)"),
+    reading("npy_slice", f"SELECT hex(npy_slice({ARRAY}, '::-1, 1:'))"),
+    reading("npy_json and npy_data", f"SELECT npy_json({ARRAY}), hex(npy_data({ARRAY}))"),
+    reading("npy_from_json", """SELECT hex(npy_from_json('[["a", "bc"], ["d", "e"]]', 'U3')), hex(npy_from_json('[{"x": 1, "y": [2, 3]}]', '[["x", "i1"], ["y", "u2", [2]]]'))"""),
+    reading("npy_from_data", "SELECT hex(npy_from_data(x'0102030405060708', '<i2', '[2, -1]'))"),
+    reading("npy_member", "SELECT npy_json(npy_member(z, 'a')) FROM (SELECT npz_archive('a', npy_from_json('[1, 2]'), 'deflate') AS z)", libc=False),
+    reading("npy_astype", f"SELECT hex(npy_astype({ARRAY}, '>f2'))"),
+    reading("npy_reshape and others", f"SELECT npy_json(npy_reshape({ARRAY}, '[3, 2]')), npy_json(npy_transpose({ARRAY})), npy_json(npy_transpose({ARRAY}, '[1, 0]')), hex(npy_order({ARRAY}, 'F'))"),
+    reading("functions of handles", "SELECT npy_json(array), npy_json(npy_slice(array, '0')), hex(npy_data(npy_transpose(array))) FROM npy_file('w.npz')"),
+    reading("an index on an expression", "BEGIN; CREATE INDEX i ON t(npy_get(a, 0)); SELECT id FROM t WHERE npy_get(a, 0) > 1; ROLLBACK",
+            setup="CREATE TABLE t(id, a BLOB, shape AS (npy_shape(a))); INSERT INTO t VALUES (1, npy_from_json('[1]')), (2, npy_from_json('[2]'))",
+            check="SELECT count(*) FROM sqlite_schema"),
+    reading("introspection", "SELECT npyext_version(), length(npyext_debug()) > 0, length(npyext_counters()) > 0"),
+]
+
+NUMBERS = "(WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT 2000) SELECT i FROM n)"
+
+AGGREGATES = [
+    reading("npy_array", f"SELECT length(npy_array(i)), length(npy_array(i / 2.0)), length(npy_array('t' || i)), npy_dtype(npy_array(zeroblob(3))) FROM {NUMBERS}"),
+    reading("npy_array of a dtype", f"SELECT npy_shape(npy_array(i, '>f4', '[2, -1]')), npy_shape(npy_array('t' || i, 'U5')) FROM {NUMBERS}"),
+    reading("npy_array of groups", f"SELECT npy_json(npy_array(i)) FROM {NUMBERS} WHERE i < 20 GROUP BY i % 3"),
+    reading("npy_stack", "SELECT npy_json(npy_stack(value)), npy_json(npy_stack(data, 'f4')) FROM npy_rows('X.npy')"),
+    reading("npy_stack of arrays", "SELECT npy_json(npy_stack(array)) FROM npy_file('shards/*')"),
+    reading("npy_records", """SELECT npy_json(npy_records('[["a", "i4"], ["b", "U4"], ["c", "f8", [2]]]', row, 'x' || row, '[1, 2]')) FROM npy_rows('y.npy')"""),
+    reading("npz_archive", "SELECT hex(npz_archive('layer ' || name || path, array)) FROM npy_file('{w,deflated}.npz')", libc=False),
+    reading("npz_archive, deflated", "SELECT length(npz_archive('a', array, 'deflate:1')) FROM npy_file('fortran.npy')", libc=False),
+    reading("ten_archive", "SELECT hex(ten_archive(array)), hex(ten_archive(array, 'n')) FROM npy_file('X.npy')"),
+]
+
+TABLES = [
+    reading("CREATE of a typed table", "BEGIN; CREATE VIRTUAL TABLE t USING npy('structured/nested.npy'); SELECT rowid, * FROM t; ROLLBACK",
+            check="SELECT count(*) FROM sqlite_schema"),
+    reading("CREATE of a typed table of arrays", "DROP TABLE IF EXISTS t; CREATE VIRTUAL TABLE t USING npy('many.npz', columns='" + ",".join(f"c{i}" for i in range(40)) + "')",
+            check="SELECT 1"),
+    reading("a typed table", "SELECT rowid, * FROM t WHERE rowid > 1 ORDER BY rowid DESC", setup="CREATE VIRTUAL TABLE t USING npy('X.npy', columns='a,b,c,d')"),
+    reading("a typed table of arrays", "SELECT rowid, * FROM t", setup="CREATE VIRTUAL TABLE t USING npy('w.npz', slice=':2')"),
+    reading("a typed table, looked up", "SELECT y.row, t.c1 FROM npy_rows('y.npy') AS y JOIN t ON t.rowid = y.row", setup="CREATE VIRTUAL TABLE t USING npy('X.npy')"),
+    reading("a typed table, fortran", "SELECT sum(c0), sum(c39) FROM t WHERE c1 > 0", setup="CREATE VIRTUAL TABLE t USING npy('fortran.npy')"),
+    reading("a typed table, connected anew", "PRAGMA writable_schema=RESET; SELECT * FROM t", setup="CREATE VIRTUAL TABLE t USING npy('X.npy')"),
+    reading("RENAME of a typed table", "BEGIN; ALTER TABLE t RENAME TO u; SELECT * FROM u; ROLLBACK; SELECT * FROM t",
+            setup="CREATE VIRTUAL TABLE t USING npy('X.npy')", check="SELECT count(*) FROM sqlite_schema"),
+    reading("DROP of a typed table", "BEGIN; DROP TABLE t; ROLLBACK; SELECT * FROM t",
+            setup="CREATE VIRTUAL TABLE t USING npy('X.npy')", check="SELECT * FROM t"),
+]
+
+
+def writing(name, script, setup="", check="SELECT npy_json(array) FROM npy_file('out.npy')", **more):
+    put_back = "SELECT * FROM npy_write('out.npy', npy_from_json('[0.0, 1.0, 2.0]'));"
+    return Case(name, script, put_back + setup, check, only_reads=False, **more)
+
+
+ROW_TABLE = "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32', shape='[-1, 2]', columns='a,b');"
+ZIP_TABLE = "CREATE VIRTUAL TABLE temp.out USING npy('out.npz', mode='w+', method='deflate');"
+ZIP_STATE = "SELECT group_concat(name || npy_json(array)) FROM npy_file('out.npz')"
+PUT_ZIP_BACK = "SELECT * FROM npy_write('out.npz', (SELECT npz_archive('old', npy_from_json('[1, 2]'))));"
+
+WRITES = [
+    writing("npy_write", "SELECT * FROM npy_write('out.npy', npy_from_json('[7, 8, 9]'))"),
+    writing("npy_write of a handle", "SELECT * FROM npy_write('out.npy', (SELECT array FROM npy_file('X.npy')))"),
+    writing("a table that writes", f"BEGIN; DROP TABLE IF EXISTS temp.out; {ROW_TABLE} INSERT INTO out VALUES (1, 2), (3, 4); COMMIT"),
+    writing("an INSERT that is committed", "INSERT INTO out SELECT i, i + 1 FROM " + NUMBERS, setup=ROW_TABLE + "INSERT INTO out VALUES (5, 5)"),
+    writing("a ROLLBACK", "BEGIN; INSERT INTO out VALUES (1, 2), (3, 4); ROLLBACK", setup=ROW_TABLE + "INSERT INTO out VALUES (5, 5);"),
+    writing("savepoints", "BEGIN; INSERT INTO out VALUES (1, 2); SAVEPOINT a; INSERT INTO out VALUES (3, 4); SAVEPOINT b; INSERT INTO out VALUES (5, 6); ROLLBACK TO b; RELEASE a; INSERT INTO out VALUES (7, 8); COMMIT", setup=ROW_TABLE + "INSERT INTO out VALUES (5, 5);"),
+    writing("rows added to a .npy", "BEGIN; INSERT INTO more SELECT value FROM npy_rows('y.npy'); COMMIT", setup="CREATE VIRTUAL TABLE temp.more USING npy('out.npy', mode='a');"),
+    writing("structured rows", "BEGIN; DROP TABLE IF EXISTS temp.out; CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='[[\"a\", \"i4\"], [\"b\", \"U3\"], [\"c\", \"f4\", [2]]]'); INSERT INTO out VALUES (1, 'x', '[1, 2]'), (2, 'yz', '[3, 4]'); COMMIT"),
+    writing("deeper rows", "BEGIN; DROP TABLE IF EXISTS temp.out; CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32', shape='[-1, 2, 2]'); INSERT INTO out VALUES ('[[1, 2], [3, 4]]'), (zeroblob(16)); COMMIT"),
+    writing("an .npz", f"BEGIN; DROP TABLE IF EXISTS temp.out; {ZIP_TABLE} INSERT INTO out SELECT name, array FROM npy_file('w.npz'); COMMIT",
+            setup=PUT_ZIP_BACK, check=ZIP_STATE, libc=False),
+    writing("arrays added to an .npz", "BEGIN; INSERT INTO more SELECT name, array FROM npy_file('w.npz'); COMMIT",
+            setup=PUT_ZIP_BACK + "CREATE VIRTUAL TABLE temp.more USING npy('out.npz', mode='a');", check=ZIP_STATE, libc=False),
+    writing("a .ten", "BEGIN; DROP TABLE IF EXISTS temp.out; CREATE VIRTUAL TABLE temp.out USING npy('out.ten', mode='w+'); INSERT INTO out VALUES ('a', npy_from_json('[1, 2]')), ('b', npy_from_json('[3.5]')); COMMIT",
+            setup="SELECT * FROM npy_write('out.ten', (SELECT ten_archive(npy_from_json('[1]'), 'old')));", check="SELECT group_concat(name || npy_json(array)) FROM npy_file('out.ten')"),
+    writing("DROP of a table that writes", "BEGIN; DROP TABLE out; ROLLBACK; SELECT count(*) FROM pragma_table_info('out')", setup=ROW_TABLE),
+]
+
+LOADING = [Case("loading", "", only_reads=False)]
+
+READING = LISTS + ROWS + SUMS + SCALARS + AGGREGATES + TABLES
+ALL = READING + WRITES + LOADING

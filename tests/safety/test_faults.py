@@ -1,0 +1,73 @@
+"""Every allocation and every system call of the reading side is made to fail, one after the other: faults.c is
+the program that does it, and says what has to hold. NPYEXT_FAULTS=all, as in `make faults`, tries every single one."""
+
+import functools
+import os
+import subprocess
+
+import pytest
+
+import fault_cases
+import shell
+
+ALL = os.environ.get("NPYEXT_FAULTS") == "all"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The program, built as the extension was: the sanitizers' run time has to be in it."""
+    made = str(tmp_path_factory.mktemp("program") / "faults")
+    sources = [os.path.join(shell.TESTS, "safety", name) for name in ("faults.c", "inject.c")]
+    flags = ["-fsanitize=address,undefined"] if shell.SANITIZED else []
+    command = [os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-rdynamic", *flags, "-o", made, *sources, "-lsqlite3", "-ldl"]
+    without_preload = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    subprocess.run(command, check=True, env=without_preload)
+    return made
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    here = os.getcwd()
+    os.chdir(folder)
+    fault_cases.make(".")
+    os.chdir(here)
+    return folder
+
+
+def inject(program, folder, case, faults, **variables):
+    environment = shell.environment(folder) | variables
+    environment.pop("LD_PRELOAD", None)
+    done = subprocess.run(
+        [program, shell.EXTENSION, case.setup, case.script, case.check, *faults],
+        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=shell.PATIENCE,
+    )
+    said = done.stderr.decode("utf-8", "backslashreplace")
+    code = done.returncode  # alone: pytest shows the whole of what an expression holds
+    assert code == 0, f"ended with {code}\n{said}"
+    return {fault: tuple(map(int, numbers)) for fault, *numbers in map(str.split, done.stdout.decode().splitlines())}
+
+
+def spread(*faults):
+    """Of those past the first hundred a few are tried."""
+    step = 1 if ALL else 97 if shell.SANITIZED else 23
+    return [f"{fault}/{step}" for fault in faults]
+
+
+@pytest.mark.parametrize("case", fault_cases.ALL, ids=lambda case: case.name)
+def test_no_memory(program, files, case):
+    faults = ["memory", "memory+"]
+    if case.libc and not shell.SANITIZED:
+        faults += ["libc", "libc+"]
+    tried = inject(program, files, case, spread(*faults))
+    calls, ntried, nabsorbed, _ = tried[spread("memory")[0]]
+    assert ntried >= min(calls, 100) > nabsorbed
+
+
+@pytest.mark.parametrize("case", fault_cases.READING, ids=lambda case: case.name)
+def test_system_calls(program, files, case):
+    faults = ["EIO", "EIO+", "EMFILE", "EMFILE+", "EINTR", "short", "short+", "end", "end+"]
+    has_pattern = any(c in case.script for c in "*{[")
+    if not has_pattern:  # what may not be read has no matches
+        faults += ["EACCES", "EACCES+"]
+    inject(program, files, case, spread(*faults))

@@ -1,0 +1,21 @@
+"""A soak of fifteen seconds (soak.py; NPYEXT_SOAK_SECONDS, which is 60 in CI), of ten where the build is a slow one."""
+
+import os
+import subprocess
+import sys
+
+import shell
+
+SECONDS = os.environ.get("NPYEXT_SOAK_SECONDS", "15" if shell.FLAVOUR == "release" else "10")
+
+
+def test_soak(tmp_path, patience_for):
+    patience_for(int(SECONDS) + shell.PATIENCE)
+    done = subprocess.run(
+        [sys.executable, "-B", os.path.join(shell.TESTS, "safety", "soak.py"), SECONDS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(os.environ, TMPDIR=str(tmp_path)),
+    )
+    output = done.stdout.decode("utf-8", "backslashreplace")
+    assert done.returncode == 0 and output.endswith(" passed, 0 failed\n"), output[-8000:]

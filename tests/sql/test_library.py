@@ -1,0 +1,566 @@
+"""The ready queries of sql/ on random data, against NumPy and zipfile. Their output for the sample files is stored by
+test_sql.py."""
+
+import collections
+import glob
+import math
+import os
+import re
+import zipfile
+
+import numpy as np
+import pytest
+
+from arrays import seeded_generator, ten_bytes
+from ready_queries import LIBRARY, ask, lab, save, statements  # noqa: F401 (lab is a fixture)
+
+def number(text):
+    return int(str(text).replace(",", ""))
+
+
+def test_every_file_says_what_it_answers():
+    names = [os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))]
+    assert len(names) == 17
+    for name in names:
+        with open(os.path.join(LIBRARY, name + ".sql")) as file:
+            text = file.read()
+        assert re.match(r"-- [A-Z].*[.:]\n", text.split("--\n")[0]) or name == "demo"
+        assert name == "demo" or f".read sql/{name}.sql" in text
+        # A parameter is one that the comment tells of.
+        for parameter in set(re.findall(r"coalesce\((:\w+)", text)):
+            assert len(re.findall(rf"{parameter}\b", text.split(";")[0])) > 0, (name, parameter)
+
+
+def parameters_of(name):
+    """{parameter: its default, as it stands in the SQL of a file, or None}."""
+    with open(os.path.join(LIBRARY, name + ".sql")) as file:
+        text = re.sub(r"--.*", "", file.read())
+    defaults = dict.fromkeys(re.findall(r":[a-z_]+\b", re.sub(r"'[^']*'", "", text)))
+    for parameter, default in re.findall(r"coalesce\((:[a-z_]+), ('[^']*'|\d+)\)", text):
+        assert defaults[parameter] in (None, default), (name, parameter)
+        defaults[parameter] = default
+    return defaults
+
+
+def test_the_table_of_parameters():
+    """README.md has the parameters of each query with their defaults; one that is not a literal is told in words."""
+    with open(os.path.join(LIBRARY, "README.md")) as file:
+        (table,) = re.findall(r"^\| query \| parameter \|.*\n.*\n((?:\|.*\n)+)", file.read(), re.M)
+    told, query = collections.defaultdict(dict), None
+    for line in table.splitlines():
+        name, parameters, default, meaning = (cell.strip() for cell in line.strip("|").split("|"))
+        query = name or query
+        parameters = re.findall(r"`([^`]+)`", parameters)
+        defaults = re.findall(r"`([^`]+)`", default) or [None] * len(parameters)
+        assert parameters and meaning and len(parameters) == len(defaults)
+        told[query].update(zip(parameters, defaults))
+    names = [os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))]
+    assert dict(told) == {name: parameters_of(name) for name in names if parameters_of(name)}
+
+
+def many_arrays(path, n, array):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    np.savez(path, **{f"layer{i:05}": array(i) for i in range(n)})
+
+
+def make_growing(n):
+    """Files that the queries below read: 20 n rows, and n arrays in each archive and folder."""
+    rng = seeded_generator()
+    np.save("labels.npy", rng.integers(0, 9, 20 * n))
+    np.save("ids.npy", np.arange(20 * n))
+    np.save("names.npy", np.array(["train", "valid"])[rng.integers(0, 2, 20 * n)])
+    order = rng.permutation(20 * n)
+    np.savez("numbers.npz", train=order[: 10 * n], valid=order[10 * n :])
+    np.savez("reals.npz", train=order[: 10 * n] + 0.0, gone=order[10 * n :] + 0.5)
+    np.save("matrix.npy", rng.normal(size=(20 * n, 3)))
+    many_arrays("steps/1/m.npz", n, lambda i: np.array([i, np.nan, i + 1]))
+    many_arrays("steps/2/m.npz", n, lambda i: np.array([i, 2, 3.0]))
+    many_arrays("same/m.npz", n, lambda i: np.array([i % 7, 2]))
+    many_arrays("classes/m.npz", n, lambda i: np.arange(9) % 3)
+    for i in range(n):
+        save(f"parts/{i}.npy", np.arange(3))
+        save(f"runs/r{i}/loss.npy", np.array([1.0, i]))
+        save(f"runs/r{i}/confusion.npy", np.eye(2))
+        np.savez(f"runs/r{i}/weights.npz", w=np.zeros(2))
+
+
+GROWING = [
+    ("checkpoint_diff", {"a": "steps/1/m.npz", "b": "steps/2/m.npz"}),
+    ("class_balance", {"labels": "labels.npy", "splits": "names.npy"}),
+    ("class_balance", {"labels": "labels.npy", "splits": "numbers.npz"}),
+    ("class_balance", {"labels": "ids.npy", "splits": "reals.npz"}),
+    ("dataset_card", {"source": "{steps,classes,runs}/**"}),
+    ("distribution", {"source": "matrix.npy"}),
+    ("drift", {"source": "steps/*/*"}),
+    ("duplicates", {"source": "same/*"}),
+    ("experiments", {}),
+    ("merged_statistics", {"shards": "steps/2/m.npz"}),
+    ("merged_statistics", {"shards": "parts/*"}),
+    ("nan_hunt", {"source": "steps/*/*"}),
+    ("nearest", {"source": "matrix.npy", "query": 3}),
+    ("npz_audit", {"source": "steps/*/*"}),
+    ("pack", {"source": "parts/*", "target": "packed.npz"}),
+    ("sample", {"labels": "labels.npy", "n": 30}),
+    ("siblings", {"source": "{steps,runs}/**"}),
+    ("survey", {"source": "{steps,runs}/**"}),
+]
+
+
+def vm_steps(db, name, parameters):
+    """How many instructions of SQLite's machine the statements of a query take, in hundreds."""
+    count = 0
+
+    def tick():
+        nonlocal count
+        count += 1
+
+    db.set_progress_handler(tick, 100)
+    for statement in statements(name):
+        if "temp.log;" not in statement:  # the shell's .import makes it anew
+            db.execute(statement, collections.defaultdict(lambda: None, parameters)).fetchall()
+    db.set_progress_handler(None, 0)
+    return count
+
+
+def test_no_query_is_quadratic(lab, tmp_path, monkeypatch):
+    """Four times the rows, arrays and files take about four times the steps. (What grows quadratically takes up to 16.)"""
+    steps = []
+    names = {os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))}
+    assert {name for name, _ in GROWING} == names - {"demo", "nearest_vec"}  # without joins of its own, and of another extension
+    for n in (100, 400):
+        os.mkdir(tmp_path / str(n))
+        monkeypatch.chdir(tmp_path / str(n))
+        make_growing(n)
+        lab.execute("DROP TABLE IF EXISTS temp.log")
+        lab.execute("CREATE TEMP TABLE log(run TEXT, optimizer TEXT, learning_rate TEXT, width TEXT)")
+        lab.executemany("INSERT INTO log VALUES (?, 'sgd', '0.1', '8')", [[f"r{i}"] for i in range(n)])
+        steps.append([vm_steps(lab, name, parameters) for name, parameters in GROWING])
+    grown = {(name, *parameters.values()): few and many / few for (name, parameters), few, many in zip(GROWING, *steps)}
+    assert {case: ratio for case, ratio in grown.items() if not 2 < ratio < 5} == {}
+
+
+def test_survey(lab):
+    rng = seeded_generator()
+    kinds = collections.defaultdict(list)
+    for i in range(60):
+        dtype = rng.choice(["f4", "f8", "u1"])
+        shape = (int(rng.integers(1, 9)), *[(), (4,), (4, 2)][rng.integers(3)])
+        array = np.zeros(shape, dtype)
+        save(f"data/{i % 7}/{i}.npy", array)
+        kinds[array.dtype.name, array.shape[1:]].append(array)
+    save("data/big_endian.npy", np.zeros(3, ">f8"))
+    save("data/fortran.npy", np.zeros((3, 2), order="F"))
+    save("data/none.npy", np.zeros((0, 9), "i2"))
+    save("data/objects.npy", np.array([None]), allow_pickle=True)
+    with open("data/broken.npy", "wb") as file:
+        file.write(b"\x93NUMPY\1\0")
+    total, found, odd = ask(lab, "survey", source="data/**/*.npy")
+    assert total[0]["files"] == 65 and total[0]["arrays"] == 64 and total[0]["errors"] == 1
+    assert number(total[0]["disk"]) == sum(os.path.getsize(path) for path in glob.glob("data/**/*.npy", recursive=True))
+    for row in found:
+        inner = tuple(int(n) for n in re.findall(r"\d+", row["shape"]))
+        if (row["dtype"], inner) in kinds and row["example"][5].isdigit() and inner != (2,):
+            arrays = kinds[row["dtype"], inner]
+            extra = [np.zeros(3)] if (row["dtype"], inner) == ("float64", ()) else []
+            assert (row["arrays"], row["rows"]) == (len(arrays + extra), sum(len(a) for a in arrays + extra))
+            assert number(row["bytes"]) == sum(a.nbytes for a in arrays + extra)
+    assert len(found) == len({*kinds, ("float64", ()), ("float64", (2,)), ("int16", (9,)), ("object", ())})
+    assert [number(row["bytes"]) for row in found] == sorted((number(row["bytes"]) for row in found), reverse=True)
+    assert [row["path"][5:] for row in odd] == ["broken.npy", "objects.npy", "none.npy", "big_endian.npy", "fortran.npy"]
+
+
+def test_siblings(lab):
+    rng = seeded_generator()
+    odd = {int(i): kind for i, kind in zip(rng.choice(40, 6, replace=False), ["dtype", "shape", "ndim"] * 2)}
+    for i in range(40):
+        kind = odd.get(i)
+        shape = (8, 6) if kind == "shape" else (8,) if kind == "ndim" else (int(rng.integers(1, 100)), 5)
+        save(f"run{i:02}/x.npy", np.zeros(shape, "f8" if kind == "dtype" else "f4"))
+        save(f"run{i:02}/y.npy", np.zeros(9 if i == 11 else 7))
+        np.savez(f"run{i:02}/z.npz", step=np.array(i), w=np.zeros(3 + i))
+    seen, found = ask(lab, "siblings", source="run*/*")
+    want = {(f"run{i:02}/x.npy", "dtype" if kind == "dtype" else "shape") for i, kind in odd.items()}
+    assert {(row["path"], row["differs_in"]) for row in found} == want | {("run11/y.npy", "rows")}
+    assert {row["siblings"] for row in found} == {40} and seen == [{"files": 120, "arrays": 160, "errors": 0}]
+    assert all(row["usual_dtype"] == "float32" for row in found if row["path"].endswith("x.npy"))
+
+
+def test_duplicates(lab):
+    rng = seeded_generator()
+    distinct = [rng.integers(0, 2, (3, 2)).astype(dtype) for dtype in ("i4", "f8", "u1") for _ in range(6)]
+    held = {}  # (path, name): array
+    for i in range(60):
+        array = distinct[rng.integers(len(distinct))]
+        if i % 3 == 0:
+            save(f"{i:02}.npy", np.asfortranarray(array.astype(array.dtype.newbyteorder(">"))))
+            held[f"{i:02}.npy", ""] = array
+        elif i % 3 == 1:
+            np.savez_compressed(f"{i:02}.npz", a=array, empty=np.zeros(0, "i4"))
+            held[f"{i:02}.npz", "a"] = array
+        else:
+            with open(f"{i:02}.ten", "wb") as file:
+                file.write(ten_bytes([array], infos=["a"]))
+            held[f"{i:02}.ten", "a"] = array
+    points = np.array([(1, 2.5), (3, 4.5)], [("x", "i4"), ("y", "f4")])
+    for name in ("s1.npy", "s2.npy"):
+        save(name, points)
+        held[name, ""] = points
+    points["y"][1] = 4.25
+    save("s3.npy", points)
+    held["s3.npy", ""] = points.copy()
+    held["s1.npy", ""] = held["s2.npy", ""] = np.load("s1.npy")
+    first, want = {}, set()
+    for place, array in sorted(held.items()):
+        key = (array.dtype, array.shape, array.tobytes())
+        if key in first:
+            want.add((*first[key], *place))
+        first.setdefault(key, place)
+    seen, found = ask(lab, "duplicates", source="*")
+    assert {(row["path"], row["name"], row["copy"], row["copy_name"]) for row in found} == want and len(found) == len(want)
+    assert {row["status"] for row in found} == {"equal"}
+    assert seen[0]["files"] == len({path for path, _ in held}) and seen[0]["errors"] == 0
+
+
+def test_nan_hunt(lab):
+    rng = seeded_generator()
+    want = {}
+    for step in range(8, 14):
+        arrays = {
+            "w": rng.normal(size=(20, 5)).astype("f4"),
+            "z": rng.normal(size=12) + 1j * rng.normal(size=12),
+            "n": np.arange(4),
+            "s": np.zeros(9, [("a", "f4"), ("b", "i4")]),
+        }
+        for name, chance in (("w", 0.02), ("z", 0.1), ("s", 0.1)):
+            target = arrays[name]["a"] if name == "s" else arrays[name]
+            if rng.random() < 0.7:
+                target[rng.random(target.shape) < chance] = np.nan
+            if rng.random() < 0.5:
+                target[rng.random(target.shape) < chance] = complex(0, np.inf) if name == "z" else -np.inf
+            nans, infs = np.isnan(target), np.isinf(target)
+            if nans.any() or infs.any():
+                at = np.flatnonzero(nans.ravel() if nans.any() else infs.ravel())[0]
+                field = "a" if name == "s" else None
+                want[f"m/step_{step}.npz", name, field] = (int(nans.sum()), int(infs.sum()), target.size, int(at))
+        os.makedirs("m", exist_ok=True)
+        np.savez(f"m/step_{step}.npz", **arrays)
+    seen, found = ask(lab, "nan_hunt", source="m/*.npz")
+    got = {(row["path"], row["name"], row["field"]): (row["nans"], row["infs"], row["items"], row["at"]) for row in found}
+    assert got == want and seen == [{"files": 6, "arrays": 24, "errors": 0}]
+    firsts = {}
+    for row in found:
+        firsts.setdefault((row["name"], row["field"]), (row["path"], "first"))
+    assert sorted((row["path"], row["turn"]) for row in found if row["turn"]) == sorted(firsts.values())
+    paths = [row["path"] for row in found]
+    assert paths == sorted(paths, key=lambda path: (len(path), path))
+
+
+def test_nan_hunt_marks_the_first_of_a_series(lab):
+    for step in (2, 9, 10):
+        os.makedirs(f"c/{step}")
+        np.savez(f"c/{step}/m.npz", w=np.array([np.nan if step > 2 else 0.0]))
+    _, found = ask(lab, "nan_hunt", source="c/*/m.npz")
+    assert [(row["path"], row["turn"]) for row in found] == [("c/9/m.npz", "first"), ("c/10/m.npz", "")]
+
+
+def test_checkpoint_diff(lab):
+    rng = seeded_generator()
+    a = {f"layer{i}": rng.normal(size=(30, 40)).astype("f4") for i in range(6)}
+    b = {name: (array + rng.normal(0, 10.0 ** -i, array.shape)).astype("f4") for i, (name, array) in enumerate(a.items())}
+    a.update(same=np.arange(5), zeros=np.zeros(3), gone=np.ones(2), shaped=np.ones(4), number=np.array([1, 2]))
+    b.update(same=np.arange(5), zeros=np.ones(3), new=np.ones(2), shaped=np.ones(5), number=np.array([1, 2], "f4"))
+    np.savez("a.npz", **a)
+    np.savez("b.npz", **b)
+    (found,) = ask(lab, "checkpoint_diff", a="a.npz", b="b.npz")
+    rows = {row["name"]: row for row in found}
+    assert list(rows)[-1] == "same" and len(rows) == len(found) == len({**a, **b})
+    for name in (name for name in rows if name.startswith("layer")):
+        x, y = a[name].astype("f8"), b[name].astype("f8")
+        rms = np.sqrt(np.mean((y - x) ** 2))
+        assert rows[name]["status"] == "differs" and rows[name]["differing"] == (x != y).sum()
+        assert rows[name]["percent"] == pytest.approx(100 * (x != y).mean(), abs=0.051)
+        assert rows[name]["max_abs"] == pytest.approx(np.abs(y - x).max(), rel=1e-12)
+        assert rows[name]["rms"] == pytest.approx(rms, abs=1e-6)
+        assert rows[name]["relative"] == pytest.approx(rms / np.sqrt(np.mean(x**2)), abs=1e-6)
+    moved = [row["relative"] for row in found if row["relative"] and row["status"] != "equal"]
+    assert moved == sorted(moved, reverse=True)
+    statuses = {"gone": "only_a", "new": "only_b", "shaped": "shape", "number": "dtype", "same": "equal"}
+    assert {name: rows[name]["status"] for name in statuses} == statuses
+    assert rows["zeros"]["relative"] is None and rows["shaped"]["shape"] == "[4]"
+    np.save("one.npy", a["layer0"])
+    np.savez("other.npz", layer0=b["layer0"])
+    ((row,),) = ask(lab, "checkpoint_diff", a="one.npy", b="other.npz")
+    assert row["relative"] == rows["layer0"]["relative"] and row["shape"] == "[30,40]"
+
+
+@pytest.mark.parametrize("baseline", [None, "r/12/"])
+def test_drift(lab, baseline):
+    rng = seeded_generator()
+    arrays = {run: {name: rng.normal(rng.normal(), 1 + rng.random(), 50) for name in "wb"} for run in (8, 9, 12)}
+    for run, named in arrays.items():
+        named["c"] = np.full(3, 2.0)
+        os.makedirs(f"r/{run}")
+        np.savez(f"r/{run}/m.npz", **named)
+    base = 12 if baseline else 8
+    want = {}
+    for run, named in arrays.items():
+        for name in "wb" if run != base else "":
+            x, b = named[name], arrays[base][name]
+            want[f"r/{run}/", name] = ((x.mean() - b.mean()) / b.std(), x.std() / b.std())
+    seen, note, found = ask(lab, "drift", source="r/*/*.npz", baseline=baseline)
+    assert note == [] and {(row["run"], row["name"]) for row in found} == set(want) and seen == [{"files": 3, "arrays": 9, "errors": 0}]
+    for row in found:
+        assert (row["shift"], row["spread"]) == pytest.approx(want[row["run"], row["name"]], abs=5.1e-4)
+    far = [max(abs(shift), spread - 1, 1 / spread - 1) for shift, spread in (want[row["run"], row["name"]] for row in found)]
+    assert far == sorted(far, reverse=True)
+
+
+def test_drift_begins_with_what_moved_out_of_sight(lab):
+    """Infinities and a deviation that is gone are further than any number; the baseline holds for folders below it."""
+    plain = {"far": [1.0, 2.0], "gone": [1.0, 2.0], "infinite": [1.0, 2.0], "nan": [np.nan, np.nan]}
+    moved = {"far": [50.0, 51.0], "gone": [1.5, 1.5], "infinite": [1.0, np.inf], "nan": [np.nan, np.nan]}
+    for run, arrays in (("aa", moved), ("base", plain)):
+        os.makedirs(f"r/{run}/last")
+        np.savez(f"r/{run}/last/m.npz", **arrays)
+    _, _, found = ask(lab, "drift", source="r/**/*.npz", baseline="r/base/")
+    assert [row["name"] for row in found] == ["gone", "infinite", "far", "nan"]
+    assert {row["run"] for row in found} == {"r/aa/last/"}
+
+
+def test_drift_of_one_run_alone(lab):
+    for step in range(3):
+        save(f"r/step_{step}.npy", np.arange(3.0) + step)
+    seen, note, found = ask(lab, "drift", source="r/*.npy")
+    assert seen[0]["files"] == 3 and found == [] and [row["note"].split(":")[0] for row in note] == ["every file lies in the folder r/"]
+
+
+def test_class_balance(lab):
+    rng = seeded_generator()
+    labels = rng.integers(0, 7, 3000)
+    order = rng.permutation(3000)
+    splits = {"train": order[:2000], "valid": order[2000:2500], "test": np.append(order[2490:2990], 3005)}
+    np.save("y.npy", labels)
+    np.savez("s.npz", **splits)
+    classes, wrong = ask(lab, "class_balance", labels="y.npy", splits="s.npz")
+    assert len(classes) == 3 * len(set(labels))
+    for row in classes:
+        index = splits[row["split"]]
+        index = index[index < 3000]
+        share = (labels[index] == row["label"]).mean()
+        assert row["rows"] == (labels[index] == row["label"]).sum()
+        assert row["percent"] == pytest.approx(100 * share, abs=0.051)
+        assert row["overall"] == pytest.approx(100 * (labels == row["label"]).mean(), abs=0.051)
+    rows = collections.defaultdict(set)
+    for row in wrong:
+        rows[row["problem"]].add(row["row"])
+    twice = [problem for problem in rows if problem.startswith("taken 2 times")]
+    assert len(twice) == 1 and rows[twice[0]] == set(order[2490:2500])
+    assert rows["in no split"] == set(order[2990:]) and rows["in test, and there is no such row"] == {3005}
+    assert len(rows) == 3
+
+
+@pytest.mark.parametrize("form", ["texts", "files"])
+def test_class_balance_by_other_forms_of_splits(lab, form):
+    rng = seeded_generator()
+    labels, chosen = rng.integers(0, 3, 200), rng.integers(0, 2, 200)
+    np.save("y.npy", labels)
+    names = ["a", "b"] if form == "texts" else ["split/a.npy", "split/b.npy"]
+    save("names.npy", np.array(["a", "b"])[chosen])
+    for number, name in enumerate(["a", "b"]):
+        save(f"split/{name}.npy", np.flatnonzero(chosen == number))
+    classes, wrong = ask(lab, "class_balance", labels="y.npy", splits="names.npy" if form == "texts" else "split/*.npy")
+    want = {(names[s], c): np.sum((chosen == s) & (labels == c)) for s in (0, 1) for c in range(3)}
+    assert {(row["split"], row["label"]): row["rows"] for row in classes} == want and wrong == []
+
+
+def test_experiments(lab):
+    rng = seeded_generator()
+    lab.execute("CREATE TEMP TABLE log(run, optimizer, learning_rate, width)")
+    losses = {}
+    for i in range(12):
+        run = f"r{i}"
+        if i != 11:
+            lab.execute("INSERT INTO log VALUES (?, 'sgd', 0.1, 8)", [run])
+        if i != 10:
+            losses[run] = rng.random(20)
+            save(f"runs/{run}/loss.npy", losses[run])
+            save(f"runs/{run}/confusion.npy", np.diag([3, 4]) + i)
+            np.savez(f"runs/{run}/weights.npz", w=np.zeros((i + 1, 4)), b=np.zeros(4))
+    rows = []
+    for statement in statements("experiments")[2:]:  # the first load and drop
+        cursor = lab.execute(statement)
+        names = [column[0] for column in cursor.description]
+        rows += [dict(zip(names, row)) for row in cursor]
+    assert len(rows) == 12 and rows[-1]["run"] == "r10" and rows[-1]["note"] == "no losses"
+    for row in rows[:-1]:
+        i, loss = int(row["run"][1:]), losses[row["run"]]
+        confusion = np.diag([3, 4]) + i
+        assert (row["best_epoch"], row["epochs"], row["parameters"]) == (loss.argmin(), 20, 4 * (i + 1) + 4)
+        assert (row["best_loss"], row["last_loss"]) == pytest.approx((loss.min(), loss[-1]), abs=5.1e-5)
+        assert row["accuracy"] == pytest.approx(np.trace(confusion) / confusion.sum(), abs=5.1e-4)
+        assert row["note"] == ("not in the log" if i == 11 else None)
+    best = [row["best_loss"] for row in rows[:-1]]
+    assert best == sorted(best)
+
+
+def test_npz_audit(lab):
+    rng = seeded_generator()
+    for i in range(8):
+        arrays = {f"a{j}": rng.integers(0, 3, 500).astype("i4") for j in range(3)}
+        (np.savez_compressed if i % 2 else np.savez)(f"{i}.npz", **arrays)
+    np.savez("8.npz", x=np.array([{}]), noise=rng.random(10))
+    with zipfile.ZipFile("8.npz", "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("/etc/x", b"")
+        archive.writestr("zeros", bytes(10**6))
+        archive.writestr("noise.bin", rng.bytes(1000))
+    with open("3.npz", "r+b") as file:
+        file.seek(zipfile.ZipFile("3.npz").infolist()[1].header_offset + 60)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 0x55]))
+    totals, findings = ask(lab, "npz_audit", source="*.npz")
+    for row in totals:
+        entries = zipfile.ZipFile(row["path"]).infolist()
+        sizes = sum(e.file_size for e in entries), sum(e.compress_size for e in entries)
+        assert (row["entries"], number(row["bytes"]), number(row["packed"])) == (len(entries), *sizes)
+        assert row["percent"] == pytest.approx(100 * sizes[1] / sizes[0], abs=0.051)
+        assert row["damaged"] == (row["path"] == "3.npz")
+    assert [(row["path"], row["name"]) for row in findings if "CRC" in row["finding"]] == [("3.npz", "a1.npy")]
+    assert {(row["name"], row["finding"].split()[0]) for row in findings if row["path"] == "8.npz"} == {
+        ("x.npy", "a"), ("/etc/x", "its"), ("/etc/x", "no"), ("zeros", "no"), ("zeros", "inflates"), ("noise.bin", "no"), ("noise.bin", "compressed")
+    }
+    assert not [row for row in findings if row["path"] not in ("3.npz", "8.npz")]
+
+
+def test_nearest(lab):
+    rng = seeded_generator()
+    X = rng.normal(size=(300, 16)).astype("f4")
+    X[7, 3] = np.nan
+    np.save("X.npy", X)
+    for query in (0, 250):
+        (found,) = ask(lab, "nearest", source="X.npy", query=query, k=20)
+        x = X.astype("f8")
+        distance = np.sqrt(((x - x[query]) ** 2).sum(1))
+        distance[[7, query]] = np.inf
+        order = np.argsort(distance)[:20]
+        assert [row["row"] for row in found] == list(order)
+        assert [row["distance"] for row in found] == pytest.approx(distance[order], abs=1e-6)
+        cosine = x[order] @ x[query] / np.linalg.norm(x[order], axis=1) / np.linalg.norm(x[query])
+        assert [row["cosine"] for row in found] == pytest.approx(cosine, abs=1e-6)
+
+
+def test_sample(lab):
+    rng = seeded_generator()
+    labels = rng.integers(0, 5, 4000)
+    np.save("y.npy", labels)
+    taken = np.zeros(4000)
+    for seed in range(40):
+        sample, classes = ask(lab, "sample", labels="y.npy", n=200, per_class=10, seed=seed)
+        rows = [row["row"] for row in sample]
+        assert rows == sorted(set(rows)) and len(rows) == 200 and [row["label"] for row in sample] == list(labels[rows])
+        taken[rows] += 1
+        assert [row["label"] for row in classes] == list(range(5)) and all(row["rows"] == 10 for row in classes)
+        for row in classes:
+            assert set(labels[[int(n) for n in row["which"].split()]]) == {row["label"]}
+        assert ask(lab, "sample", labels="y.npy", n=200, per_class=10, seed=seed) == [sample, classes]
+    # 8000 draws of 2 a row: each row's number is binomial (40, 0.05), each tenth of the rows gets 800 of them.
+    assert taken.var() == pytest.approx(40 * 0.05 * 0.95, rel=0.15)
+    assert np.abs(taken.reshape(10, 400).sum(1) - 800).max() < 5 * math.sqrt(800)
+    assert len(set(map(tuple, (ask(lab, "sample", labels="y.npy", n=5, seed=s)[0][0].values() for s in range(20))))) > 10
+
+
+def test_distribution(lab):
+    rng = seeded_generator()
+    values = rng.normal(size=(100, 30)).astype("f8")
+    values[rng.random(values.shape) < 0.01] = np.nan
+    values[3, 3] = np.inf
+    np.savez("v.npz", v=values, none=np.full(3, np.nan))
+    for parameters, part in (({}, values), ({"slice": ":, 5"}, values[:, 5]), ({"lo": -1, "hi": 2.5}, values)):
+        bins, (totals,) = ask(lab, "distribution", source="v.npz", member="v", bins=13, **parameters)
+        finite = part[np.isfinite(part)]
+        reach = (parameters.get("lo", finite.min()), parameters.get("hi", finite.max()))
+        counts, edges = np.histogram(finite, 13, reach)
+        assert [row["count"] for row in bins] == list(counts)
+        assert [float(row["from"]) for row in bins] == pytest.approx(edges[:-1], rel=1e-5)
+        assert [row["percent"] for row in bins] == pytest.approx(100 * counts / counts.sum(), abs=0.051)
+        assert bins[-1]["up_to"] == 100 and totals["items"] == part.size
+        assert (totals["nulls"], totals["infs"]) == (np.isnan(part).sum(), np.isinf(part).sum())
+    bins, _ = ask(lab, "distribution", source="v.npz", member="none")
+    assert [row["count"] for row in bins] == [0] * 8 and bins[0]["percent"] is None
+
+
+def test_dataset_card(lab):
+    rng = seeded_generator()
+    shards = [rng.normal(3, 2, (int(rng.integers(1, 50)), 4)).astype("f4") for _ in range(30)]
+    for i, shard in enumerate(shards):
+        save(f"d/shard-{i:03}.npy", shard)
+    labels = rng.integers(-1, 3, 500)
+    save("d/labels.npy", labels)
+    parts = rng.integers(0, 4, 90)
+    for i in range(3):
+        save(f"d/part-{i}.npy", parts[30 * i : 30 * i + 30])
+    save("d/scalar.npy", np.array(1.0))
+    save("d/a|b.npy", np.array([np.nan, 1, np.inf]))
+    (((card,),),) = [[list(row.values()) for row in result] for result in ask(lab, "dataset_card", source="d/*.npy", title="Mine")]
+    assert card.startswith("# Mine\n\n36 files, 36 arrays, ")
+    table = {}
+    for line in card.splitlines():
+        if re.match(r"\| \d", line):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            table.setdefault(cells[0], []).extend(cells[1:])
+    whole = np.concatenate(shards).astype("f8")
+    shard = next(cells for cells in table.values() if cells[0] == "`d/shard-###.npy`")
+    assert shard[1:4] == ["30", "float32", "`[*,4]`"] and number(shard[4]) == len(whole) and number(shard[5]) == whole.size * 4
+    want = whole.min(), whole.max(), whole.mean(), whole.std()
+    assert [float(cell) for cell in shard[6:10]] == pytest.approx(want, rel=1e-5)
+    odd = next(cells for cells in table.values() if cells[0] == "`d/a\\|b.npy`")
+    assert odd[9:12] == ["", "1", "1"]
+    counts = collections.Counter(labels.tolist()).most_common()
+    line = next(line for line in card.splitlines() if line.startswith("- `d/labels.npy`"))
+    assert sorted(line.split(": ")[1].split(", ")) == sorted(f"{label} × {n}" for label, n in counts)
+    line = next(line for line in card.splitlines() if line.startswith("- `d/part-#.npy`"))
+    assert sorted(line.split(": ")[1].split(", ")) == sorted(f"{label} × {n}" for label, n in collections.Counter(parts.tolist()).items())
+    assert next(cells for cells in table.values() if cells[0] == "`d/scalar.npy`")[4] == ""
+    assert "- `d/a|b.npy`: 1 NaN and 1 infinite values" in card
+
+
+def test_pack(lab):
+    rng = seeded_generator()
+    arrays = {"X": rng.normal(size=(50, 3)), "y": rng.integers(0, 3, 50)}
+    for name, array in arrays.items():
+        save(f"d/{name}.npy", array)
+    np.savez("d/more.npz", w=np.ones(50), s=np.zeros(50, [("a", "f4"), ("b", "i8")]))
+    problems, written, checked = ask(lab, "pack", source="d/*", target="out.npz")
+    assert problems == [] and written == [{"path": "out.npz", "bytes": os.path.getsize("out.npz")}]
+    assert {row["status"] for row in checked} == {"equal"} and len(checked) == 4
+    with np.load("out.npz") as packed:
+        assert sorted(packed) == ["X", "s", "w", "y"]
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(packed[name], array)
+    before = open("out.npz", "rb").read()
+    broken = {
+        "d/short.npy": (np.ones(49), "has 49 rows, the first array 50"),
+        "d/nan.npy": (np.append(np.ones(48), [np.nan, np.inf]), "2 values are NaN or infinite"),
+        "d/objects.npy": (np.array([None] * 50), "holds Python objects"),
+        "d/w.npy": (np.ones(50), "2 arrays would have this name"),
+        "d/scalar.npy": (np.array(1.0), "has no rows: shape []"),
+    }
+    for path, (array, problem) in broken.items():
+        save(path, array, allow_pickle=True)
+        problems, written, checked = ask(lab, "pack", source="d/*", target="out.npz")
+        assert [row["problem"] for row in problems] == [problem] and written == checked == []
+        os.remove(path)
+    assert open("out.npz", "rb").read() == before
+
+
+def test_merged_statistics(lab):
+    rng = seeded_generator()
+    shards = [rng.normal(1e6, 3, int(rng.integers(1, 80))) for _ in range(20)]
+    shards[4][0] = np.nan
+    for i, shard in enumerate(shards):
+        save(f"s/{i}.npy", shard)
+    ((row,),) = ask(lab, "merged_statistics", shards="s/*.npy")
+    whole = np.concatenate(shards)
+    assert (row["pieces"], row["count"], row["nulls"]) == (20, whole.size - 1, 1)
+    want = np.nanmin(whole), np.nanmax(whole), np.nanmean(whole), np.nanstd(whole)
+    assert (row["min"], row["max"], row["mean"], row["std"]) == pytest.approx(want, rel=1e-11)

@@ -1,0 +1,71 @@
+# The suite, and parts of it.
+
+# The suite prints `N passed, N failed` last; tests/conftest.py does that.
+suite = $(PYTHON) -B -m pytest -c tests/pytest.ini
+# As many processes as there are cores, or NPYEXT_WORKERS; one, where pytest-xdist is not installed.
+workers = $$($(PYTHON) -B tests/lib/workers.py)
+# What is handed on is built whole five times there; `make check-packaging` does that, and CI.
+not_builds = --ignore=tests/packaging
+
+.PHONY: check-unit
+check-unit: units-release ## Unit tests of the codec, without SQLite
+	@$(suite) tests/unit
+
+.PHONY: check-sql
+check-sql: npyext.so ## The functions in SQL: stored output of tests/sql and the documents, and through Python
+	@$(suite) $(workers) $(addprefix --ignore=tests/,packaging unit fuzz reading/test_corpus.py numpy/test_numpy_rows.py numpy/test_numpy_slices.py) tests
+
+.PHONY: update-sql
+update-sql: npyext.so ## Store the output of tests/sql as it is now; read the difference before you commit it
+	@UPDATE=1 $(suite) tests/sql/test_sql.py
+
+.PHONY: check-numpy
+check-numpy: npyext.so ## Differential tests against NumPy
+	@$(suite) $(workers) tests/numpy
+
+.PHONY: check-corpus
+check-corpus: npyext.so ## The corpus of good, malformed and real files (NPYEXT_CORPUS, or ../shared/corpus)
+	@$(suite) $(workers) tests/reading/test_corpus.py
+
+.PHONY: check-sanitized
+check-sanitized: .build/asan/npyext.so units-asan replayers-asan ## Every test again, under AddressSanitizer and UBSan
+	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+	    $(suite) $(workers) $(not_builds) tests
+
+# Left out is what reads no files of its own, or takes both ways itself.
+.PHONY: check-mapped
+check-mapped: npyext.so units-release replayers-release ## The tests of what reads files again, with the files mapped (NPYEXT_MMAP=1)
+	@NPYEXT_MMAP=1 $(suite) $(workers) $(not_builds) tests \
+	    $(addprefix --ignore=tests/,docs hosts safety/test_crashes.py safety/test_lost_files.py safety/test_soak.py)
+
+.PHONY: differential
+differential: npyext.so ## Random queries, as npyext answers them and as ordinary tables do, for SECONDS=30 or QUERIES= many
+	@$(PYTHON) -B tests/queries/differential.py $(if $(QUERIES),--queries $(QUERIES),$(SECONDS))
+
+.PHONY: faults
+faults: npyext.so ## Fail every single allocation and system call of fault_cases.py (`make check` takes samples)
+	@NPYEXT_FAULTS=all $(suite) $(workers) tests/safety/test_faults.py
+
+.PHONY: soak
+soak: npyext.so ## Random statements for SECONDS=30 in one process, which must not grow
+	@$(PYTHON) -B tests/safety/soak.py $(SECONDS)
+
+.PHONY: two-writers
+two-writers: npyext.so ## Writers of the same paths for SECONDS=30, with random delays between their system calls
+	@$(PYTHON) -B tests/safety/two_writers.py $(SECONDS)
+
+.PHONY: check-big
+check-big: npyext.so .build/release/unit/big_archive_write ## Files of 5 GB and archives beyond 4 GiB, written and read back: minutes, and 16 GB of room in TMPDIR; not in CI
+	@$(suite) tests/big/big_archives.py
+	@$(PYTHON) -B tests/big/big.py
+
+.PHONY: coverage
+coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by file, with those that they do not
+	@sh tests/tools/install-packages.sh check
+	@$(again) -s CC=gcc .build/coverage/npyext.so units-coverage replayers-coverage
+	@find .build/coverage -name '*.gcda' -delete
+	@export NPYEXT_FLAVOUR=coverage NPYEXT_SO=$(CURDIR)/.build/coverage/npyext.so; \
+	$(suite) $(workers) $(not_builds) tests --ignore=tests/hosts/test_sqlite_versions.py || failed=1; \
+	NPYEXT_MMAP=1 $(suite) tests/reading/test_reads.py tests/reading/test_sources.py || failed=1; \
+	[ -z "$$failed" ] || echo 'Some tests failed, as slow builds make them; what follows counts all the same.'
+	@$(PYTHON) -B tests/tools/coverage.py

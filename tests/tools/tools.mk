@@ -1,0 +1,24 @@
+# Measurements, static checks, pictures.
+
+.PHONY: bench
+bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
+	@$(PYTHON) -B tests/bench/bench.py
+
+.PHONY: lint
+lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes what
+	@sh tests/tools/lint.sh
+
+.PHONY: graph
+graph: ## Draw who includes what, folder by folder, as .build/graph.svg (graphviz)
+	@sh tests/tools/install-packages.sh graph
+	@mkdir -p .build
+	@$(PYTHON) -B tests/tools/floors.py graph > .build/graph.dot
+	dot -Tsvg -o .build/graph.svg .build/graph.dot
+
+.PHONY: format
+format: ## Lay the C files out as .clang-format says
+	clang-format -i $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] tests/hosts/*.[ch] tests/safety/*.[ch])
+
+.PHONY: deps
+deps: ## Install what any of these targets needs
+	@sh tests/tools/install-packages.sh demo check lint
