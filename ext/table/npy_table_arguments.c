@@ -1,3 +1,7 @@
+/*
+ * The arguments of CREATE VIRTUAL TABLE ... USING npy(...), which SQLite hands on as they were typed: a path,
+ * and `key = value`. Quotes are taken off here; a list in one of them has quotes of its own.
+ */
 #include <string.h>
 
 #include "npy_table.h"

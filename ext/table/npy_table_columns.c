@@ -1,3 +1,8 @@
+/*
+ * The columns of a typed table, and their names: those that `columns` gives, or those of the file, or c0, c1,
+ * .... Where two would be the same for SQLite, which does not tell upper from lower case, the later one gets
+ * _1, _2, ... behind it.
+ */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,3 +1,8 @@
+/*
+ * What a typed table reads: first the arrays of the file that its arguments choose, by their headers alone,
+ * then a view of each (view, slice), then columns of the views (npy_table_columns.c). A cursor does the same
+ * once more and holds arrays and columns against what the table declares.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,14 @@
+/*
+ * A declaration as rows of the shadow table, which a database carries along. Names and values are texts:
+ *
+ *    position  item      name     value
+ *    1         format    NULL     1             a build that knows another one only drops the table
+ *    2         argument  path     x.npz         one row an argument that was given
+ *    4         array     weights  <f4[*, 128]   dtype and the shape of a row, as they were
+ *    5         column    weights  TEXT          in the order of the columns
+ *
+ * Whoever made the database wrote these: each row is checked as it is read, and nothing of it becomes SQL.
+ */
 #include <string.h>
 
 #include "npy_table.h"

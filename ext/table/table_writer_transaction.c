@@ -1,4 +1,14 @@
-/* The transactions of a table that writes. */
+/*
+ * The transactions of a table that writes: how it goes from state to state (table_writer.h).
+ *
+ * A file that rows are added to, and what a savepoint and the end make of it:
+ *
+ *    | header | rows that were there | rows of this transaction ... |
+ *                                    ^ mark 0        ^ mark of a savepoint
+ *
+ * A return cuts it off at a mark. The header, which says how many rows there are, is written over last, by
+ * the target's commit; until then a reader sees none of the new ones.
+ */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,11 @@
 /*
  * A .npy BLOB in the making: items that grow behind room for the header, which is known last.
+ *
+ *    out:  | 128 bytes of room | item 0 | item 1 | ... | capacity |
+ *
+ * The header of numpy.save is a multiple of 64 bytes long, and 128 for nearly all arrays: it is put into the
+ * room, and the whole goes over to SQLite without a copy. Only for a longer or a shorter header do items
+ * move.
  */
 #ifndef NPYEXT_ARRAY_BUILDER_H
 #define NPYEXT_ARRAY_BUILDER_H

@@ -35,7 +35,15 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
                      read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
 }
 
-/* ---- rows ---- */
+/* ---- rows ----
+ *
+ * The dtype of the rows is the builder's, and where the query names none it is found on the way:
+ *
+ *    the first row        an array: its dtype; JSON: int64, float64, bool; raw items have none
+ *    a row after it       the same dtype, or integers among REALs, which meet in float64
+ *
+ * Nothing is rounded that nobody asked to round: an integer that is no float64 is an error.
+ */
 
 /* Holds a row's shape against those before it; the first one decides. */
 static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape, npyx_error *error) {
