@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "base/utf8.h"
 #include "header_npy.h"
 #include "header_ten.h"
 #include "io/first_bytes.h"
@@ -41,9 +42,7 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
     _Static_assert((int)HEAD_NBYTES >= (int)NPYX_LOOKALIKE_NBYTES, "one read serves both");
     uint8_t head[HEAD_NBYTES];
     size_t nbytes = 0;
-    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_source_read(source, 0, head, sizeof head, &nbytes, error));
     if (npyx_begins_npy(head, nbytes))
         return npyx_archive_npy_open(source, head, nbytes, archive, error);
     if (npyx_begins_zip(head, nbytes))
@@ -141,7 +140,7 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
                                   npyx_error *error) {
     if (archive->format == NPYX_FORMAT_NPY)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': those of a .npy have no names",
-                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+                         NPYX_SHOWN(name, name_nbytes, 100));
     npyx_name_list list = {0};
     npyx_entry entry;
     int64_t count = npyx_name_set_count(&archive->names);
@@ -152,9 +151,9 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
     }
     if (list.nbytes == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': the file holds none",
-                         (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+                         NPYX_SHOWN(name, name_nbytes, 100));
     return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s' (there are %s%s)",
-                     (int)(name_nbytes < 100 ? name_nbytes : 100), name, npyx_name_list_text(&list),
+                     NPYX_SHOWN(name, name_nbytes, 100), npyx_name_list_text(&list),
                      npyx_archive_is_pytorch(archive) ? pytorch_hint : "");
 }
 
@@ -163,15 +162,13 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
     npyx_host *host = archive->source->host;
     npyx_name_set *names = &archive->names;
     npyx_status status = NPYX_OK;
-    npyx_entry entry;
     names->bytes.host = names->entries.host = host;
-    while (status == NPYX_OK) {
-        int64_t i = npyx_name_set_count(names);
+    for (int64_t i = 0; status == NPYX_OK; i++) {
+        npyx_entry entry;
         status = npyx_archive_entry(archive, i, &entry, error);
         if (status == NPYX_OK)
-            status = entry.is_zip
-                         ? npyx_name_set_add(names, entry.zip.filename, entry.zip.filename_nbytes, error)
-                         : npyx_name_set_add(names, entry.name, entry.name_nbytes, error);
+            status = npyx_name_set_add(names, entry.is_zip ? entry.zip.filename : entry.name,
+                                       entry.is_zip ? entry.zip.filename_nbytes : entry.name_nbytes, error);
         if (status == NPYX_OK && (i & 255) == 255)
             status = npyx_poll(host, error);
     }
@@ -213,7 +210,7 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
     else if (archive->format != NPYX_FORMAT_NPZ && nsame > 1)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
-                         nsame, (int)(name_nbytes < 100 ? name_nbytes : 100), name);
+                         nsame, NPYX_SHOWN(name, name_nbytes, 100));
     if (status != NPYX_DONE && status != NPYX_OK)
         return status;
     return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);

@@ -21,9 +21,7 @@ typedef struct npy_archive {
 /* Makes the array at off, which begins with those bytes, the one at hand. */
 static npyx_status take_up(npy_archive *npy, int64_t index, int64_t off, const uint8_t *head,
                            size_t head_nbytes, npyx_error *error) {
-    npyx_status status = npyx_marks_note(&npy->marks, index, off, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_marks_note(&npy->marks, index, off, error));
     npy->index = index;
     npy->off = off;
     npy->next_off = -1;
@@ -71,14 +69,10 @@ static npyx_status learn_end(npy_archive *npy, npyx_error *error) {
 static npyx_status npy_go_on(npy_archive *npy, npyx_error *error) {
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
-    npyx_status status = learn_end(npy, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(learn_end(npy, error));
     if (npy->next_off >= npy->base.source->nbytes)
         return NPYX_DONE;
-    status = npyx_source_read(npy->base.source, npy->next_off, head, sizeof head, &head_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_source_read(npy->base.source, npy->next_off, head, sizeof head, &head_nbytes, error));
     if (npyx_begins_npy(head, head_nbytes))
         return take_up(npy, npy->index + 1, npy->next_off, head, head_nbytes, error);
     npy->next_off = INT64_MAX;
@@ -93,33 +87,32 @@ static npyx_status npy_take_up_at_mark(npy_archive *npy, int64_t index, npyx_err
     if (!npyx_marks_nearest(&npy->marks, index, &marked_index, &off) ||
         (npy->index <= index && marked_index <= npy->index))
         return NPYX_OK;
-    npyx_status status = npyx_source_read(npy->base.source, off, head, sizeof head, &head_nbytes, error);
-    return status == NPYX_OK ? take_up(npy, marked_index, off, head, head_nbytes, error) : status;
+    NPYX_TRY(npyx_source_read(npy->base.source, off, head, sizeof head, &head_nbytes, error));
+    return take_up(npy, marked_index, off, head, head_nbytes, error);
 }
 
 static npyx_status go_to(npy_archive *npy, int64_t index, npyx_error *error) {
-    npyx_status status = npy_take_up_at_mark(npy, index, error);
-    while (status == NPYX_OK && npy->index < index) {
-        status = npy_go_on(npy, error);
-        if (status == NPYX_OK && (npy->index & 255) == 255)
-            status = npyx_poll(npy->base.source->host, error);
+    NPYX_TRY(npy_take_up_at_mark(npy, index, error));
+    while (npy->index < index) {
+        NPYX_TRY(npy_go_on(npy, error));
+        if ((npy->index & 255) == 255)
+            NPYX_TRY(npyx_poll(npy->base.source->host, error));
     }
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status npy_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
     npy_archive *npy = (npy_archive *)base;
-    npyx_status status = go_to(npy, index, error);
-    if (status == NPYX_OK)
-        *entry = (npyx_entry){.name = "", .header_off = npy->off};
-    return status;
+    NPYX_TRY(go_to(npy, index, error));
+    *entry = (npyx_entry){.name = "", .header_off = npy->off};
+    return NPYX_OK;
 }
 
 static npyx_status npy_describe(npyx_archive *base, int64_t index, npyx_array *array, bool *is_array,
                                 npyx_error *error) {
     *is_array = true;
-    npyx_status status = go_to((npy_archive *)base, index, error);
-    return status == NPYX_OK ? describe_at_hand((npy_archive *)base, array, error) : status;
+    NPYX_TRY(go_to((npy_archive *)base, index, error));
+    return describe_at_hand((npy_archive *)base, array, error);
 }
 
 static npyx_status npy_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
@@ -129,11 +122,9 @@ static npyx_status npy_locate(npyx_archive *base, int64_t index, int64_t *payloa
 }
 
 static npyx_status npy_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
-    npyx_status status = go_to((npy_archive *)base, index, error);
-    if (status == NPYX_OK)
-        status = learn_end((npy_archive *)base, error);
-    return status == NPYX_OK ? open_part((npy_archive *)base, ((npy_archive *)base)->next_off, payload, error)
-                             : status;
+    NPYX_TRY(go_to((npy_archive *)base, index, error));
+    NPYX_TRY(learn_end((npy_archive *)base, error));
+    return open_part((npy_archive *)base, ((npy_archive *)base)->next_off, payload, error);
 }
 
 static void npy_close(npyx_archive *base) {

@@ -44,9 +44,7 @@ static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zi
 static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
     npz_archive *archive = (npz_archive *)base;
     const npyx_zip_record *record = NULL;
-    npyx_status status = npz_record(archive, index, &record, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npz_record(archive, index, &record, error));
     npyx_zip_entry zip = {
         .filename = record->filename,
         .filename_nbytes = record->filename_nbytes,
@@ -122,20 +120,16 @@ static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payloa
     const uint8_t *local = NULL;
     size_t nbytes = 0;
     void *room = NULL;
-    npyx_status status = npz_record((npz_archive *)base, index, &record, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npz_record((npz_archive *)base, index, &record, error));
     if (record->status != NPYX_OK)
         return npyx_fail(
             error, NPYX_CORRUPT, -1,
             "the zip directory contradicts itself (sizes or offset beyond 2^63, or too short a zip64 field)");
     size_t ahead_nbytes = record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0;
-    status = bring_to_front((npz_archive *)base, record->header_off,
-                            LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes, ahead_nbytes, &local,
-                            &nbytes, &room, error);
-    if (status == NPYX_OK)
-        status = check_local_header(record, local, nbytes, error);
-    if (status == NPYX_OK)
+    npyx_status status = bring_to_front((npz_archive *)base, record->header_off,
+                                        LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes,
+                                        ahead_nbytes, &local, &nbytes, &room, error);
+    if (status == NPYX_OK && (status = check_local_header(record, local, nbytes, error)) == NPYX_OK)
         *payload_off = record->header_off + LOCAL_HEADER_NBYTES + npyx_load_u16(local + 26, false) +
                        npyx_load_u16(local + 28, false);
     npyx_free(base->source->host, room);
@@ -196,16 +190,10 @@ static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_
                                 npyx_error *error) {
     const npyx_zip_record *record = NULL;
     int64_t payload_off = 0;
-    npyx_status status = npz_record(archive, index, &record, error);
-    if (status == NPYX_OK)
-        status = check_readable(record, error);
-    if (status == NPYX_OK)
-        status = npz_locate(&archive->base, index, &payload_off, error);
-    if (status != NPYX_OK)
-        return status;
-    status = check_room(archive, record, payload_off, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npz_record(archive, index, &record, error));
+    NPYX_TRY(check_readable(record, error));
+    NPYX_TRY(npz_locate(&archive->base, index, &payload_off, error));
+    NPYX_TRY(check_room(archive, record, payload_off, error));
     bool is_stored = record->method == NPYX_ZIP_STORED;
     if (is_stored && record->nbytes != record->compressed_nbytes)
         return npyx_fail(error, NPYX_CORRUPT, record->header_off,
@@ -220,8 +208,8 @@ static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, payload_off,
                             "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
     npyx_source *range = NULL;
-    status = npyx_source_open_range(archive->base.source, payload_off, record->compressed_nbytes,
-                                    is_stored && check_crc, record->crc32, &range, error);
+    npyx_status status = npyx_source_open_range(archive->base.source, payload_off, record->compressed_nbytes,
+                                                is_stored && check_crc, record->crc32, &range, error);
     if (status != NPYX_OK || is_stored) {
         *payload = range;
         return status;

@@ -36,9 +36,7 @@ static npyx_status ten_go_to(ten_archive *archive, int64_t index, npyx_error *er
         int64_t off = archive->ten.next_off;
         if (off >= archive->base.source->nbytes) /* the final padding may be missing */
             return NPYX_DONE;
-        status = npyx_marks_note(&archive->marks, archive->index + 1, off, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(npyx_marks_note(&archive->marks, archive->index + 1, off, error));
         npyx_array_clear(&archive->array);
         status = npyx_header_ten_read(archive->base.source, off, archive->is_big_endian, &archive->array,
                                       &archive->ten, &archive->data_error);
@@ -74,9 +72,7 @@ static npyx_status ten_describe(npyx_archive *base, int64_t index, npyx_array *a
                                 npyx_error *error) {
     ten_archive *archive = (ten_archive *)base;
     *is_array = true;
-    npyx_status status = ten_go_to(archive, index, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(ten_go_to(archive, index, error));
     npyx_array_clear(array);
     *array = archive->array; /* its arena goes along */
     npyx_array_init(&archive->array, base->source->host);
@@ -94,9 +90,7 @@ static npyx_status ten_locate(npyx_archive *base, int64_t index, int64_t *payloa
 
 static npyx_status ten_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
     npyx_entry entry;
-    npyx_status status = ten_entry(base, index, &entry, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(ten_entry(base, index, &entry, error));
     /* data_off counts from the start of the file; the range ends with the array's last item */
     int64_t end_off = ((ten_archive *)base)->ten.end_off;
     return npyx_source_open_range(base->source, 0, end_off, false, 0, payload, error);
@@ -115,9 +109,7 @@ static const npyx_archive_ops ten_ops = {ten_entry, ten_describe, ten_locate, te
 npyx_status npyx_archive_ten_open(npyx_source *source, npyx_archive **archive, npyx_error *error) {
     uint8_t head[16];
     size_t nbytes = 0;
-    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_source_read(source, 0, head, sizeof head, &nbytes, error));
     ten_archive *ten = npyx_alloc_zeroed(source->host, sizeof *ten);
     if (ten == NULL)
         return npyx_fail_nomem(error);

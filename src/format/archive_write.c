@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_method *method,
                                   npyx_error *error) {
@@ -20,7 +21,7 @@ npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_meth
         return npyx_fail(
             error, NPYX_INVALID, -1,
             "no method of an .npz: '%.*s' (there are stored, deflate, and deflate:0 to deflate:9)",
-            (int)(nbytes < 40 ? nbytes : 40), text);
+            NPYX_SHOWN(text, nbytes, 40));
     }
     return NPYX_OK;
 }
@@ -122,10 +123,8 @@ npyx_status npyx_archive_writer_take_back(npyx_archive_writer *writer, npyx_erro
 }
 
 npyx_status npyx_archive_writer_finish(npyx_archive_writer *writer, npyx_error *error) {
-    npyx_status status = check_between(writer, error);
-    if (status != NPYX_OK)
-        return status;
-    status = writer->ops->finish(writer, error);
+    NPYX_TRY(check_between(writer, error));
+    npyx_status status = writer->ops->finish(writer, error);
     writer->has_failed = status != NPYX_OK;
     return status;
 }
@@ -133,8 +132,8 @@ npyx_status npyx_archive_writer_finish(npyx_archive_writer *writer, npyx_error *
 npyx_status npyx_archive_writer_mark(npyx_archive_writer *writer, npyx_archive_mark *mark,
                                      npyx_error *error) {
     *mark = (npyx_archive_mark){.narrays = writer->narrays, .directory.host = writer->host};
-    npyx_status status = npyx_archive_writer_finish(writer, error);
-    return status == NPYX_OK ? writer->ops->mark(writer, mark, error) : status;
+    NPYX_TRY(npyx_archive_writer_finish(writer, error));
+    return writer->ops->mark(writer, mark, error);
 }
 
 npyx_status npyx_archive_writer_return(npyx_archive_writer *writer, const npyx_archive_mark *mark,

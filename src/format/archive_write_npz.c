@@ -24,20 +24,22 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
     const npz_writer *writer = (npz_writer *)base;
     const char *name = member->name;
     size_t nbytes = member->name_nbytes;
-    int shown_nbytes = (int)(nbytes < 100 ? nbytes : 100);
     if (nbytes == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "the name is empty");
     if (nbytes > NAME_MAX_NBYTES)
         return npyx_fail(error, NPYX_INVALID, -1, "the name has %zu bytes (a zip holds %d, less the `.npy`)",
                          nbytes, NAME_MAX_NBYTES + SUFFIX_NBYTES);
     if (memchr(name, '\0', nbytes) != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has a NUL in it", shown_nbytes, name);
+        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has a NUL in it",
+                         NPYX_SHOWN(name, nbytes, 100));
     if (!npyx_utf8_is_valid(name, nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8", shown_nbytes, name);
+        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8",
+                         NPYX_SHOWN(name, nbytes, 100));
     if (npyx_name_set_count(&writer->names) >= NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail(error, NPYX_INVALID, -1, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);
     if (npyx_name_set_has(&writer->names, name, nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already", shown_nbytes, name);
+        return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already",
+                         NPYX_SHOWN(name, nbytes, 100));
     return NPYX_OK;
 }
 
@@ -47,9 +49,8 @@ static npyx_status begin_entry(npz_writer *writer, const npyx_buffer *texts, siz
     npyx_zip_new entry = {.filename = filename, .level = level};
     if (!npyx_add_i64(writer->base.nbytes, (int64_t)header_nbytes, &entry.nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "the array passes 2^63 - 1 bytes");
-    npyx_status status = npyx_zip_write_begin(&writer->zip, &entry, error);
-    return status == NPYX_OK ? npyx_zip_write_append(&writer->zip, texts->bytes, header_nbytes, error)
-                             : status;
+    NPYX_TRY(npyx_zip_write_begin(&writer->zip, &entry, error));
+    return npyx_zip_write_append(&writer->zip, texts->bytes, header_nbytes, error);
 }
 
 static npyx_status npz_begin(npyx_archive_writer *base, const npyx_member *member, npyx_zip_method method,
@@ -133,52 +134,51 @@ static const npyx_archive_writer_ops npz_write_ops = {npz_check, npz_begin,     
 
 /* Learns the names in the zip that the sink holds. */
 static npyx_status take_names(npz_writer *writer, const npyx_zip_directory *directory, npyx_error *error) {
-    npyx_status status = NPYX_OK;
-    for (int64_t i = 0; i < directory->nrecords && status == NPYX_OK; i++) {
+    for (int64_t i = 0; i < directory->nrecords; i++) {
         const npyx_zip_record *record = &directory->records[i];
         size_t nbytes = npyx_zip_array_name_nbytes(record);
-        status = npyx_name_set_add(&writer->names, record->filename, nbytes, error);
+        NPYX_TRY(npyx_name_set_add(&writer->names, record->filename, nbytes, error));
     }
     writer->base.narrays = directory->nrecords;
     writer->zip.is_empty = directory->nrecords == 0;
     writer->zip.directory_off = directory->start_off;
-    return status;
+    return NPYX_OK;
 }
 
 /* What stands before a zip is not kept: only what begins as one is added to. */
 static npyx_status check_magic(npyx_source *source, npyx_error *error) {
     char head[2] = "";
     size_t nbytes = 0;
-    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &nbytes, error);
-    if (status == NPYX_OK && (nbytes < sizeof head || memcmp(head, "PK", sizeof head) != 0))
+    NPYX_TRY(npyx_source_read(source, 0, head, sizeof head, &nbytes, error));
+    if (nbytes < sizeof head || memcmp(head, "PK", sizeof head) != 0)
         return npyx_fail(
             error, NPYX_UNSUPPORTED, 0,
             "does not begin as a zip; nothing is added to a zip that stands behind something else");
-    return status;
+    return NPYX_OK;
 }
 
 /* A zip without entries is written anew. */
+static npyx_status take_directory(npz_writer *writer, npyx_source *source, npyx_zip_directory *directory,
+                                  npyx_error *error) {
+    NPYX_TRY(check_magic(source, error));
+    NPYX_TRY(npyx_zip_directory_read(source, false, directory, error));
+    if (directory->tail_nbytes > 0)
+        return npyx_fail(error, NPYX_UNSUPPORTED, source->nbytes - directory->tail_nbytes,
+                         "%" PRId64
+                         " bytes stand behind the zip, which would be lost; nothing is added to it",
+                         directory->tail_nbytes);
+    if (directory->nrecords == 0 && source->nbytes > NPYX_ZIP_END_NBYTES)
+        return npyx_fail(error, NPYX_UNSUPPORTED, 0,
+                         "holds no array, but %" PRId64 " bytes which would be lost; nothing is added to it",
+                         source->nbytes - NPYX_ZIP_END_NBYTES);
+    return take_names(writer, directory, error);
+}
+
 static npyx_status npz_write_read_directory(npz_writer *writer, npyx_error *error) {
-    enum { EMPTY_NBYTES = 22 }; /* an end record without a comment (APPNOTE 4.3.16) */
     npyx_zip_directory directory = {.names.host = writer->base.host};
     npyx_source *source = NULL;
-    npyx_status status = npyx_source_open_sink(writer->base.sink, &source, error);
-    if (status == NPYX_OK)
-        status = check_magic(source, error);
-    if (status == NPYX_OK)
-        status = npyx_zip_directory_read(source, false, &directory, error);
-    if (status == NPYX_OK && directory.tail_nbytes > 0)
-        status =
-            npyx_fail(error, NPYX_UNSUPPORTED, source->nbytes - directory.tail_nbytes,
-                      "%" PRId64 " bytes stand behind the zip, which would be lost; nothing is added to it",
-                      directory.tail_nbytes);
-    if (status == NPYX_OK && directory.nrecords == 0 && source->nbytes > EMPTY_NBYTES)
-        status =
-            npyx_fail(error, NPYX_UNSUPPORTED, 0,
-                      "holds no array, but %" PRId64 " bytes which would be lost; nothing is added to it",
-                      source->nbytes - EMPTY_NBYTES);
-    if (status == NPYX_OK)
-        status = take_names(writer, &directory, error);
+    NPYX_TRY(npyx_source_open_sink(writer->base.sink, &source, error));
+    npyx_status status = take_directory(writer, source, &directory, error);
     npyx_zip_directory_clear(&directory);
     npyx_source_close(source);
     return status;

@@ -3,6 +3,7 @@
 
 #include "archive_writer.h"
 #include "base/bytes.h"
+#include "base/utf8.h"
 #include "header_ten.h"
 #include "item/element.h"
 
@@ -20,20 +21,11 @@ typedef struct ten_writer {
 
 /* The code of a dtype; NULL when there is none. */
 static const char *code_of(const npyx_dtype *dtype) {
-    switch (dtype->type) {
-    case NPYX_F2: return "f2";
-    case NPYX_F4: return "f4";
-    case NPYX_F8: return "f8";
-    case NPYX_I1: return "i1";
-    case NPYX_I2: return "i2";
-    case NPYX_I4: return "i4";
-    case NPYX_I8: return "i8";
-    case NPYX_U1: return "u1";
-    case NPYX_U2: return "u2";
-    case NPYX_U4: return "u4";
-    case NPYX_U8: return "u8";
-    default: return NULL;
-    }
+    static const char codes[][3] = {[NPYX_F2] = "f2", [NPYX_F4] = "f4", [NPYX_F8] = "f8", [NPYX_I1] = "i1",
+                                    [NPYX_I2] = "i2", [NPYX_I4] = "i4", [NPYX_I8] = "i8", [NPYX_U1] = "u1",
+                                    [NPYX_U2] = "u2", [NPYX_U4] = "u4", [NPYX_U8] = "u8"};
+    bool is_known = (size_t)dtype->type < sizeof codes / sizeof codes[0] && codes[dtype->type][0] != '\0';
+    return is_known ? codes[dtype->type] : NULL;
 }
 
 static npyx_status ten_write_fail_dtype(const npyx_archive_writer *writer, const npyx_dtype *dtype,
@@ -44,7 +36,7 @@ static npyx_status ten_write_fail_dtype(const npyx_archive_writer *writer, const
     if (status == NPYX_OK)
         status =
             npyx_fail(error, NPYX_INVALID, -1, "a .ten holds f2, f4, f8, i1 to i8 and u1 to u8 (found %.*s)",
-                      (int)(name.nbytes < 60 ? name.nbytes : 60), name.bytes);
+                      NPYX_SHOWN(name.bytes, name.nbytes, 60));
     npyx_buffer_clear(&name);
     return status;
 }
@@ -53,13 +45,13 @@ static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *mem
     bool is_ascii = true;
     for (size_t i = 0; i < member->name_nbytes; i++)
         is_ascii = is_ascii && (unsigned char)(member->name[i] - 1) < 0x7f;
-    int shown_nbytes = (int)(member->name_nbytes < 100 ? member->name_nbytes : 100);
     if (member->name_nbytes > INFO_NBYTES)
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has %zu bytes (a .ten holds %d)",
-                         shown_nbytes, member->name, member->name_nbytes, INFO_NBYTES);
+                         NPYX_SHOWN(member->name, member->name_nbytes, 100), member->name_nbytes,
+                         INFO_NBYTES);
     if (!is_ascii)
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not ASCII, as a .ten wants it",
-                         shown_nbytes, member->name);
+                         NPYX_SHOWN(member->name, member->name_nbytes, 100));
     if (code_of(member->dtype) == NULL)
         return ten_write_fail_dtype(writer, member->dtype, error);
     if (member->ndim > MAX_NDIM)
@@ -70,11 +62,6 @@ static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *mem
     return NPYX_OK;
 }
 
-static void ten_write_store_u64(uint64_t word, uint8_t *bytes) {
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(word >> (8 * i));
-}
-
 static npyx_status append_padding(npyx_sink *sink, int64_t payload_nbytes, npyx_error *error) {
     static const uint8_t zeros[TEN_WRITE_ALIGNMENT_NBYTES];
     return npyx_sink_append(sink, zeros, (size_t)(-payload_nbytes & (TEN_WRITE_ALIGNMENT_NBYTES - 1)), error);
@@ -83,7 +70,7 @@ static npyx_status append_padding(npyx_sink *sink, int64_t payload_nbytes, npyx_
 /* A chunk's magic and the length of its payload. */
 static npyx_status append_chunk(npyx_sink *sink, int64_t payload_nbytes, npyx_error *error) {
     uint8_t head[16] = "~TenBin~";
-    ten_write_store_u64((uint64_t)payload_nbytes, head + 8);
+    npyx_store_u64(head + 8, (uint64_t)payload_nbytes, false);
     return npyx_sink_append(sink, head, sizeof head, error);
 }
 
@@ -94,15 +81,13 @@ static npyx_status ten_begin(npyx_archive_writer *writer, const npyx_member *mem
     (void)method;
     memcpy(words, code_of(member->dtype), 2);
     memcpy(words + 8, member->name_nbytes == 0 ? "" : member->name, member->name_nbytes);
-    ten_write_store_u64((uint64_t)member->ndim, words + 16);
+    npyx_store_u64(words + 16, (uint64_t)member->ndim, false);
     for (int axis = 0; axis < member->ndim; axis++)
-        ten_write_store_u64((uint64_t)member->shape[axis], words + 24 + 8 * axis);
-    npyx_status status = append_chunk(writer->sink, (int64_t)nbytes, error);
-    if (status == NPYX_OK)
-        status = npyx_sink_append(writer->sink, words, nbytes, error);
-    if (status == NPYX_OK)
-        status = append_padding(writer->sink, (int64_t)nbytes, error);
-    return status == NPYX_OK ? append_chunk(writer->sink, writer->nbytes, error) : status;
+        npyx_store_u64(words + 24 + 8 * axis, (uint64_t)member->shape[axis], false);
+    NPYX_TRY(append_chunk(writer->sink, (int64_t)nbytes, error));
+    NPYX_TRY(npyx_sink_append(writer->sink, words, nbytes, error));
+    NPYX_TRY(append_padding(writer->sink, (int64_t)nbytes, error));
+    return append_chunk(writer->sink, writer->nbytes, error);
 }
 
 static npyx_status append_swapped(ten_writer *writer, const uint8_t *items, int64_t nelem,
@@ -113,23 +98,20 @@ static npyx_status append_swapped(ten_writer *writer, const uint8_t *items, int6
         writer->swapped = npyx_alloc(base->host, SWAPPED_NBYTES);
     if (writer->swapped == NULL)
         return npyx_fail_nomem(error);
-    npyx_status status = NPYX_OK;
-    while (nelem > 0 && status == NPYX_OK) {
+    while (nelem > 0) {
         int64_t n = nelem < at_once ? nelem : at_once;
         memcpy(writer->swapped, items, (size_t)(n * itemsize));
         npyx_element_swap(&base->dtype, writer->swapped, n);
-        status = npyx_sink_append(base->sink, writer->swapped, (size_t)(n * itemsize), error);
+        NPYX_TRY(npyx_sink_append(base->sink, writer->swapped, (size_t)(n * itemsize), error));
         items += n * itemsize;
         nelem -= n;
     }
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status ten_append(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
                               npyx_error *error) {
-    npyx_status status = npyx_poll(writer->host, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_poll(writer->host, error));
     if (npyx_element_needs_swap(&writer->dtype))
         return append_swapped((ten_writer *)writer, items, nelem, error);
     return npyx_sink_append(writer->sink, items, (size_t)(nelem * writer->dtype.itemsize), error);
@@ -173,22 +155,22 @@ static const npyx_archive_writer_ops ten_write_ops = {ten_check, ten_begin,     
  * missing from the file. */
 static npyx_status count_arrays(npyx_source *source, int64_t *narrays, int64_t *end_off, npyx_error *error) {
     uint8_t head[16];
-    npyx_status status = npyx_source_read_exactly(
-        source, 0, head, source->nbytes < 16 ? (size_t)source->nbytes : sizeof head, error);
-    if (status == NPYX_OK && npyx_header_ten_is_big_endian(head, sizeof head))
+    NPYX_TRY(npyx_source_read_exactly(source, 0, head,
+                                      source->nbytes < 16 ? (size_t)source->nbytes : sizeof head, error));
+    if (npyx_header_ten_is_big_endian(head, sizeof head))
         return npyx_fail(error, NPYX_UNSUPPORTED, 8,
                          "a big-endian machine wrote the file; only little-endian ones are added to");
-    for (*end_off = 0; status == NPYX_OK && *end_off < source->nbytes; ++*narrays) {
+    for (*end_off = 0; *end_off < source->nbytes; ++*narrays) {
         npyx_array array;
         npyx_ten_array ten = {0};
         npyx_array_init(&array, source->host);
-        status = npyx_header_ten_read(source, *end_off, false, &array, &ten, error);
+        npyx_status status = npyx_header_ten_read(source, *end_off, false, &array, &ten, error);
         npyx_array_clear(&array);
+        NPYX_TRY(status);
         *end_off = ten.next_off;
-        if (status == NPYX_OK)
-            status = npyx_poll(source->host, error);
+        NPYX_TRY(npyx_poll(source->host, error));
     }
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status take_arrays(npyx_archive_writer *writer, npyx_error *error) {

@@ -62,19 +62,22 @@ static npyx_status decode_text(const uint8_t *bytes, size_t nbytes, bool is_utf8
     return NPYX_OK;
 }
 
+static npyx_status check_kind(const npyx_literal *literal, npyx_literal_kind kind, const char *what,
+                              npyx_error *error) {
+    if (literal->kind == kind)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_CORRUPT, (int64_t)literal->off, "%s (found %s)", what,
+                     npyx_literal_kind_name(literal->kind));
+}
+
 static npyx_status npy_header_parse_shape(const npyx_literal *shape, npyx_array *array, npyx_error *error) {
-    if (shape->kind != NPYX_LITERAL_TUPLE)
-        return npyx_fail(error, NPYX_CORRUPT, (int64_t)shape->off, "shape is not a tuple (found %s)",
-                         npyx_literal_kind_name(shape->kind));
+    NPYX_TRY(check_kind(shape, NPYX_LITERAL_TUPLE, "shape is not a tuple", error));
     if (shape->nitems > NPYX_MAX_NDIM)
         return npyx_fail(error, NPYX_CORRUPT, (int64_t)shape->off,
                          "shape has %" PRId64 " dimensions (at most %d are read)", shape->nitems,
                          NPYX_MAX_NDIM);
     for (const npyx_literal *dim = shape->first; dim != NULL; dim = dim->next) {
-        if (dim->kind != NPYX_LITERAL_INT)
-            return npyx_fail(error, NPYX_CORRUPT, (int64_t)dim->off,
-                             "the shape has a dimension that is not an int (found %s)",
-                             npyx_literal_kind_name(dim->kind));
+        NPYX_TRY(check_kind(dim, NPYX_LITERAL_INT, "the shape has a dimension that is not an int", error));
         if (dim->is_too_big)
             return npyx_fail(error, NPYX_CORRUPT, (int64_t)dim->off,
                              "the shape has a dimension beyond 64-bit integers");
@@ -108,9 +111,7 @@ static bool key_is(const npyx_literal *key, const char *name) {
 static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_array *array,
                               npyx_error *error) {
     const npyx_literal *descr = NULL, *fortran_order = NULL, *shape = NULL;
-    if (dict->kind != NPYX_LITERAL_DICT)
-        return npyx_fail(error, NPYX_CORRUPT, (int64_t)dict->off, "the header is not a dict (found %s)",
-                         npyx_literal_kind_name(dict->kind));
+    NPYX_TRY(check_kind(dict, NPYX_LITERAL_DICT, "the header is not a dict", error));
     for (const npyx_literal *key = dict->first; key != NULL; key = key->next->next) {
         if (key_is(key, "descr")) /* a repeated key: the last wins, as in Python */
             descr = key->next;
@@ -121,21 +122,17 @@ static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_a
         else
             return npyx_fail(error, NPYX_CORRUPT, (int64_t)key->off,
                              "the header has a key `%.*s` beside descr, fortran_order and shape",
-                             (int)(key->text_nbytes < 40 ? key->text_nbytes : 40),
-                             key->text_nbytes ? key->text : "");
+                             NPYX_SHOWN(key->text_nbytes > 0 ? key->text : "", key->text_nbytes, 40));
     }
     if (descr == NULL || fortran_order == NULL || shape == NULL)
         return npyx_fail(error, NPYX_CORRUPT, (int64_t)dict->off, "the header has no key `%s`",
                          descr == NULL           ? "descr"
                          : fortran_order == NULL ? "fortran_order"
                                                  : "shape");
-    if (fortran_order->kind != NPYX_LITERAL_BOOL)
-        return npyx_fail(error, NPYX_CORRUPT, (int64_t)fortran_order->off,
-                         "fortran_order is not a bool (found %s)",
-                         npyx_literal_kind_name(fortran_order->kind));
+    NPYX_TRY(check_kind(fortran_order, NPYX_LITERAL_BOOL, "fortran_order is not a bool", error));
     array->fortran_order = fortran_order->truth;
-    npyx_status status = npy_header_parse_shape(shape, array, error);
-    return status == NPYX_OK ? parse_descr(descr, text, array, error) : status;
+    NPYX_TRY(npy_header_parse_shape(shape, array, error));
+    return parse_descr(descr, text, array, error);
 }
 
 npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, npyx_array *array,
@@ -146,12 +143,10 @@ npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, np
     array->data_off = (int64_t)header_nbytes;
     const char *text = NULL;
     size_t text_nbytes = 0;
-    npyx_status status = decode_text(bytes + text_off, header_nbytes - text_off, bytes[6] == 3, array, &text,
-                                     &text_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(decode_text(bytes + text_off, header_nbytes - text_off, bytes[6] == 3, array, &text,
+                         &text_nbytes, error));
     const npyx_literal *dict = NULL;
-    status = npyx_literal_parse(&array->arena, text, text_nbytes, bytes[6] < 3, &dict, error);
+    npyx_status status = npyx_literal_parse(&array->arena, text, text_nbytes, bytes[6] < 3, &dict, error);
     if (status == NPYX_OK)
         status = parse_dict(dict, text, array, error);
     if (status == NPYX_OK)

@@ -88,32 +88,32 @@ void npyx_header_npy_append(const npyx_dtype *dtype, int ndim, const int64_t *sh
     npyx_buffer_clear(&text);
 }
 
+/* Pads a dict to the size that its header is to have. */
+static npyx_status fit(npyx_buffer *text, int version_major, size_t header_nbytes, npyx_error *error) {
+    size_t prefix_nbytes = version_major == 1 ? SHORT_PREFIX_NBYTES : MAX_PREFIX_NBYTES;
+    bool is_spelled = text->status == NPYX_OK && (version_major == 3 || make_latin1(text));
+    size_t used_nbytes = prefix_nbytes + text->nbytes + 1;
+    NPYX_TRY(npyx_buffer_check(text, error));
+    if (!is_spelled || used_nbytes > header_nbytes)
+        return npyx_fail(error, NPYX_INVALID, 0,
+                         "the header has no room for more rows (it has %zu bytes, and would need %zu); write "
+                         "a new file instead",
+                         header_nbytes, used_nbytes);
+    append_spaces(text, header_nbytes - used_nbytes);
+    npyx_buffer_append_char(text, '\n');
+    return npyx_buffer_check(text, error);
+}
+
 npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                           bool fortran_order, int version_major, size_t header_nbytes,
                                           npyx_buffer *out, npyx_error *error) {
     npyx_buffer text = {.host = out->host};
-    size_t prefix_nbytes = version_major == 1 ? SHORT_PREFIX_NBYTES : MAX_PREFIX_NBYTES;
     append_dict(dtype, ndim, shape, fortran_order, &text);
-    bool is_spelled = text.status == NPYX_OK && (version_major == 3 || make_latin1(&text));
-    size_t used_nbytes = prefix_nbytes + text.nbytes + 1;
-    npyx_status status = npyx_buffer_check(&text, error);
-    if (status == NPYX_OK && (!is_spelled || used_nbytes > header_nbytes))
-        status =
-            npyx_fail(error, NPYX_INVALID, 0,
-                      "the header has no room for more rows (it has %zu bytes, and would need %zu); write "
-                      "a new file instead",
-                      header_nbytes, used_nbytes);
-    if (status == NPYX_OK) {
-        append_spaces(&text, header_nbytes - used_nbytes);
-        npyx_buffer_append_char(&text, '\n');
-        status = npyx_buffer_check(&text, error);
-    }
-    if (status == NPYX_OK) {
+    npyx_status status = fit(&text, version_major, header_nbytes, error);
+    if (status == NPYX_OK)
         append_with_prefix(&text, version_major, out);
-        status = npyx_buffer_check(out, error);
-    }
     npyx_buffer_clear(&text);
-    return status;
+    return status == NPYX_OK ? npyx_buffer_check(out, error) : status;
 }
 
 bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_order) {

@@ -115,9 +115,7 @@ static npyx_status parse_words(const uint8_t *words, int64_t nbytes, int64_t off
                             "rank %" PRId64 " at byte %" PRId64 " (the header has room for %" PRId64
                             " dimensions, and at most %d are read)",
                             (int64_t)ndim, off + 16, stored_ndim, NPYX_MAX_NDIM);
-    npyx_status status = parse_code(words, off, is_big_endian, array, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(parse_code(words, off, is_big_endian, array, error));
     parse_info(words + 8, ten);
     array->ndim = (int)ndim;
     for (int axis = 0; axis < array->ndim; axis++) {
@@ -136,12 +134,9 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
     /* usually both chunk headers are in one read: the first is 16 + 64 bytes with up to five dimensions */
     uint8_t bytes[CHUNK_NBYTES + HEADER_MAX_NBYTES];
     size_t nbytes = 0;
-    npyx_status status = npyx_source_read(source, off, bytes, 192, &nbytes, error);
+    NPYX_TRY(npyx_source_read(source, off, bytes, 192, &nbytes, error));
     int64_t header_nbytes = 0;
-    if (status == NPYX_OK)
-        status = check_chunk(source, off, bytes, nbytes, is_big_endian, "header", &header_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(check_chunk(source, off, bytes, nbytes, is_big_endian, "header", &header_nbytes, error));
     if (header_nbytes >= HEADER_WORDS_NBYTES &&
         header_nbytes % 8 != 0) /* as in the reference, whose words are of 8 bytes */
         return npyx_fail(error, NPYX_CORRUPT, off + 8,
@@ -151,16 +146,13 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
     int64_t words_nbytes = header_nbytes < HEADER_MAX_NBYTES ? header_nbytes : HEADER_MAX_NBYTES;
     if ((int64_t)nbytes < CHUNK_NBYTES + words_nbytes) {
         nbytes = (size_t)(CHUNK_NBYTES + words_nbytes);
-        status = npyx_source_read_exactly(source, off, bytes, nbytes, error);
+        NPYX_TRY(npyx_source_read_exactly(source, off, bytes, nbytes, error));
     }
     ten->header_off = off;
     ten->end_off = source->nbytes;
     ten->next_off = INT64_MAX; /* unless the data chunk is sound, there is no way past it */
-    if (status == NPYX_OK)
-        status = parse_words(bytes + CHUNK_NBYTES, header_nbytes, off + CHUNK_NBYTES, is_big_endian, array,
-                             ten, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(parse_words(bytes + CHUNK_NBYTES, header_nbytes, off + CHUNK_NBYTES, is_big_endian, array, ten,
+                         error));
 
     int64_t data_chunk_off = chunk_end(off, header_nbytes);
     if (data_chunk_off >= source->nbytes)
@@ -170,21 +162,16 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
                           off, source->nbytes);
     const uint8_t *data_chunk = bytes;
     size_t data_chunk_nbytes = CHUNK_NBYTES;
-    if (data_chunk_off - off <= (int64_t)nbytes - CHUNK_NBYTES) {
+    if (data_chunk_off - off <= (int64_t)nbytes - CHUNK_NBYTES)
         data_chunk += data_chunk_off - off;
-    } else {
-        status = npyx_source_read(source, data_chunk_off, bytes, CHUNK_NBYTES, &data_chunk_nbytes, error);
-    }
+    else
+        NPYX_TRY(npyx_source_read(source, data_chunk_off, bytes, CHUNK_NBYTES, &data_chunk_nbytes, error));
     int64_t data_nbytes = 0;
-    if (status == NPYX_OK)
-        status = check_chunk(source, data_chunk_off, data_chunk, data_chunk_nbytes, is_big_endian, "data",
-                             &data_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(check_chunk(source, data_chunk_off, data_chunk, data_chunk_nbytes, is_big_endian, "data",
+                         &data_nbytes, error));
     ten->data_off = array->data_off = data_chunk_off + CHUNK_NBYTES;
     ten->next_off = chunk_end(data_chunk_off, data_nbytes);
-    status = npyx_array_check_nbytes(array, array->data_off + data_nbytes, error);
-    if (status == NPYX_OK)
-        ten->end_off = array->data_off + array->nbytes;
-    return status;
+    NPYX_TRY(npyx_array_check_nbytes(array, array->data_off + data_nbytes, error));
+    ten->end_off = array->data_off + array->nbytes;
+    return NPYX_OK;
 }

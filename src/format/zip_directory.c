@@ -6,14 +6,6 @@
 #include "base/bytes.h"
 #include "base/utf8.h"
 
-/* APPNOTE 4.3.16, 4.3.15, 4.3.14 and 4.3.12: what each takes without its name, extra field and comment. */
-enum {
-    DIRECTORY_END_NBYTES = 22,
-    DIRECTORY_LOCATOR_NBYTES = 20,
-    DIRECTORY_END64_NBYTES = 56,
-    DIRECTORY_RECORD_NBYTES = 46
-};
-
 enum {
     COMMENT_MAX_NBYTES = 0xffff,
     /* the end of a file, which holds all of a small archive's directory */
@@ -47,14 +39,11 @@ static npyx_status window_load(directory_window *w, int64_t off, size_t nbytes, 
         if (w->bytes == NULL)
             return npyx_fail_nomem(error);
     }
-    npyx_status status = npyx_poll(host, error);
-    if (status == NPYX_OK)
-        status = npyx_source_read_exactly(w->source, off, w->bytes, nbytes, error);
-    if (status == NPYX_OK) {
-        w->off = off;
-        w->nbytes = nbytes;
-    }
-    return status;
+    NPYX_TRY(npyx_poll(host, error));
+    NPYX_TRY(npyx_source_read_exactly(w->source, off, w->bytes, nbytes, error));
+    w->off = off;
+    w->nbytes = nbytes;
+    return NPYX_OK;
 }
 
 /* nbytes at off, which lie before end_off, in a block that may go on to there. They stay in memory until the
@@ -66,9 +55,7 @@ static npyx_status window_at(directory_window *w, int64_t off, size_t nbytes, in
         size_t wanted_nbytes = nbytes > DIRECTORY_WINDOW_NBYTES ? nbytes : DIRECTORY_WINDOW_NBYTES;
         if ((int64_t)wanted_nbytes > end_off - off)
             wanted_nbytes = (size_t)(end_off - off);
-        npyx_status status = window_load(w, off, wanted_nbytes, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(window_load(w, off, wanted_nbytes, error));
     }
     *bytes = w->bytes + (off - w->off);
     return NPYX_OK;
@@ -90,12 +77,12 @@ typedef struct end {
 /* The last end record in the window, which reaches to the end of the file: one whose comment is all that
  * follows, or, with_tail, one with more behind it. */
 static bool find_end_record(const directory_window *w, bool with_tail, end *found) {
-    for (size_t at = w->nbytes < DIRECTORY_END_NBYTES ? 0 : w->nbytes - DIRECTORY_END_NBYTES + 1; at-- > 0;) {
+    for (size_t at = w->nbytes < NPYX_ZIP_END_NBYTES ? 0 : w->nbytes - NPYX_ZIP_END_NBYTES + 1; at-- > 0;) {
         const uint8_t *bytes = w->bytes + at;
         if (memcmp(bytes, end_magic, sizeof end_magic) != 0)
             continue;
         int64_t tail_nbytes =
-            (int64_t)(w->nbytes - at) - DIRECTORY_END_NBYTES - npyx_load_u16(bytes + 20, false);
+            (int64_t)(w->nbytes - at) - NPYX_ZIP_END_NBYTES - npyx_load_u16(bytes + 20, false);
         if (tail_nbytes < 0 || (tail_nbytes > 0 && !with_tail))
             continue;
         *found = (end){.off = w->off + (int64_t)at,
@@ -118,7 +105,7 @@ static npyx_status read_end_record(directory_window *w, bool with_tail, end *fou
     npyx_status status = load_tail(w, TAIL_NBYTES, error);
     if (status != NPYX_OK || find_end_record(w, false, found))
         return status;
-    status = load_tail(w, DIRECTORY_END_NBYTES + COMMENT_MAX_NBYTES, error);
+    status = load_tail(w, NPYX_ZIP_END_NBYTES + COMMENT_MAX_NBYTES, error);
     if (status != NPYX_OK || find_end_record(w, false, found) ||
         (with_tail && find_end_record(w, true, found)))
         return status;
@@ -130,13 +117,13 @@ static npyx_status read_end_record(directory_window *w, bool with_tail, end *fou
 static npyx_status find_end64(directory_window *w, int64_t locator_off, uint64_t said_off, int64_t *off,
                               npyx_error *error) {
     const uint8_t *bytes = NULL;
-    int64_t last_off = locator_off - DIRECTORY_END64_NBYTES;
+    int64_t last_off = locator_off - NPYX_ZIP_END64_NBYTES;
     if (last_off < 0 || said_off > (uint64_t)last_off)
         return fail_directory(error, locator_off, "its zip64 locator at byte %" PRId64 " leads nowhere)",
                               locator_off);
     for (int i = 0; i < 2; i++) {
         *off = i == 0 ? (int64_t)said_off : last_off;
-        npyx_status status = window_at(w, *off, DIRECTORY_END64_NBYTES, locator_off, &bytes, error);
+        npyx_status status = window_at(w, *off, NPYX_ZIP_END64_NBYTES, locator_off, &bytes, error);
         if (status != NPYX_OK || memcmp(bytes, end64_magic, sizeof end64_magic) == 0)
             return status;
     }
@@ -148,20 +135,17 @@ static npyx_status find_end64(directory_window *w, int64_t locator_off, uint64_t
  * the end record or nowhere (APPNOTE 4.3.15). */
 static npyx_status read_end64(directory_window *w, end *found, npyx_error *error) {
     const uint8_t *bytes = NULL;
-    int64_t locator_off = found->off - DIRECTORY_LOCATOR_NBYTES, off = 0;
+    int64_t locator_off = found->off - NPYX_ZIP_LOCATOR_NBYTES, off = 0;
     if (locator_off < 0)
         return NPYX_OK;
-    npyx_status status = window_at(w, locator_off, DIRECTORY_LOCATOR_NBYTES, found->off, &bytes, error);
+    npyx_status status = window_at(w, locator_off, NPYX_ZIP_LOCATOR_NBYTES, found->off, &bytes, error);
     if (status != NPYX_OK || memcmp(bytes, locator_magic, sizeof locator_magic) != 0)
         return status;
     uint64_t said_off = npyx_load_u64(bytes + 8, false);
     if (npyx_load_u32(bytes + 4, false) != 0 || npyx_load_u32(bytes + 16, false) > 1)
         return npyx_fail(error, NPYX_UNSUPPORTED, locator_off, "is one of several parts of a split zip");
-    status = find_end64(w, locator_off, said_off, &off, error);
-    if (status == NPYX_OK)
-        status = window_at(w, off, DIRECTORY_END64_NBYTES, locator_off, &bytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(find_end64(w, locator_off, said_off, &off, error));
+    NPYX_TRY(window_at(w, off, NPYX_ZIP_END64_NBYTES, locator_off, &bytes, error));
     found->off = off;
     found->directory_nbytes = npyx_load_u64(bytes + 40, false);
     found->directory_off = npyx_load_u64(bytes + 48, false);
@@ -257,31 +241,20 @@ static bool resolve_zip64(const uint8_t *extra, size_t nbytes, uint64_t *size, u
     return true;
 }
 
-static npyx_zip_record *append_record(npyx_zip_directory *directory) {
-    if (directory->nrecords == directory->capacity_nrecords) {
-        int64_t capacity = directory->capacity_nrecords == 0 ? 16 : directory->capacity_nrecords * 2;
-        npyx_host *host = directory->names.host;
-        npyx_zip_record *records =
-            host->resize(host->ctx, directory->records, (size_t)capacity * sizeof *records);
-        if (records == NULL)
-            return NULL;
-        directory->records = records;
-        directory->capacity_nrecords = capacity;
-    }
-    return &directory->records[directory->nrecords];
-}
-
 /* Takes the record at bytes, whose name and extra field follow it. */
 static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *bytes, npyx_error *error) {
     size_t name_nbytes = npyx_load_u16(bytes + 28, false), extra_nbytes = npyx_load_u16(bytes + 30, false);
-    const uint8_t *name = bytes + DIRECTORY_RECORD_NBYTES;
+    const uint8_t *name = bytes + NPYX_ZIP_RECORD_NBYTES;
     uint64_t compressed_size = npyx_load_u32(bytes + 20, false), size = npyx_load_u32(bytes + 24, false);
     uint64_t header_off = npyx_load_u32(bytes + 42, false);
     bool is_sound = resolve_zip64(name + name_nbytes, extra_nbytes, &size, &compressed_size, &header_off) &&
                     size <= INT64_MAX && compressed_size <= INT64_MAX && header_off <= INT64_MAX / 2;
-    npyx_zip_record *record = append_record(directory);
-    if (record == NULL)
+    npyx_zip_record *records = npyx_grow(directory->names.host, directory->records, directory->nrecords,
+                                         &directory->capacity_nrecords, sizeof *records);
+    if (records == NULL)
         return npyx_fail_nomem(error);
+    directory->records = records;
+    npyx_zip_record *record = &records[directory->nrecords];
     *record = (npyx_zip_record){
         .flags = npyx_load_u16(bytes + 8, false),
         .method = npyx_load_u16(bytes + 10, false),
@@ -294,9 +267,9 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
         .header_off =
             header_off <= INT64_MAX / 2 ? (int64_t)header_off + directory->prefix_nbytes : INT64_MAX,
     };
-    npyx_status status = decode_name(&directory->names, (const char *)name, name_nbytes, record, error);
-    directory->nrecords += status == NPYX_OK;
-    return status;
+    NPYX_TRY(decode_name(&directory->names, (const char *)name, name_nbytes, record, error));
+    directory->nrecords++;
+    return NPYX_OK;
 }
 
 /* Takes the record at off; *next_off is behind it. The directory ends at end_off. */
@@ -304,25 +277,22 @@ static npyx_status read_record(directory_window *w, npyx_zip_directory *director
                                int64_t end_off, int64_t *next_off, npyx_error *error) {
     const uint8_t *bytes = NULL;
     int64_t left_nbytes = end_off - off;
-    if (left_nbytes < DIRECTORY_RECORD_NBYTES)
+    if (left_nbytes < NPYX_ZIP_RECORD_NBYTES)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
-    npyx_status status = window_at(w, off, DIRECTORY_RECORD_NBYTES, end_off, &bytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(window_at(w, off, NPYX_ZIP_RECORD_NBYTES, end_off, &bytes, error));
     if (memcmp(bytes, record_magic, sizeof record_magic) != 0)
         return fail_directory(error, off, "no record at byte %" PRId64 ")", off);
     size_t nbytes =
-        (size_t)DIRECTORY_RECORD_NBYTES + npyx_load_u16(bytes + 28, false) + npyx_load_u16(bytes + 30, false);
+        (size_t)NPYX_ZIP_RECORD_NBYTES + npyx_load_u16(bytes + 28, false) + npyx_load_u16(bytes + 30, false);
     *next_off = off + (int64_t)nbytes + npyx_load_u16(bytes + 32, false);
     if (*next_off > end_off)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
     if (directory->nrecords == NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, off, "the zip has more than %d entries",
                             NPYX_ZIP_MAX_NRECORDS);
-    status = window_at(w, off, nbytes, end_off, &bytes, error);
-    if (status == NPYX_OK && directory->nrecords % NRECORDS_PER_POLL == 0)
-        status = npyx_poll(w->source->host, error);
-    return status == NPYX_OK ? take_record(directory, bytes, error) : status;
+    NPYX_TRY(window_at(w, off, nbytes, end_off, &bytes, error));
+    NPYX_TRY(directory->nrecords % NRECORDS_PER_POLL == 0 ? npyx_poll(w->source->host, error) : NPYX_OK);
+    return take_record(directory, bytes, error);
 }
 
 /* ---- where each entry's room ends ---- */
@@ -331,47 +301,36 @@ static int64_t smaller_of(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Whether entry a lies behind b, or at the same place and earlier in the directory. */
-static bool lies_behind(const npyx_zip_record *records, int64_t a, int64_t b) {
-    int64_t a_off = records[a].header_off, b_off = records[b].header_off;
-    return a_off > b_off || (a_off == b_off && a < b);
+static int compare_places(const void *a, const void *b, const void *ctx) {
+    const npyx_zip_record *records = ctx;
+    int64_t a_off = records[*(const int64_t *)a].header_off, b_off = records[*(const int64_t *)b].header_off;
+    return (a_off > b_off) - (a_off < b_off);
 }
 
-/* Restores the heap order (the one that lies behind all on top) below i. */
-static void sift_down(const npyx_zip_record *records, int64_t *heap, int64_t i, int64_t n) {
-    int64_t moved = heap[i];
-    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && lies_behind(records, heap[child + 1], heap[child]))
-            child++;
-        if (!lies_behind(records, heap[child], moved))
-            break;
-        heap[i] = heap[child];
-    }
-    heap[i] = moved;
-}
-
-/* Gives each record its end_off, from the last one in the file to the first. Heapsort, because it takes as
- * long whatever the order is. */
-static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *error) {
-    npyx_host *host = directory->names.host;
+/* Gives each record its end_off, from the last one in the file to the first. order begins backwards: of
+ * several at one place, which keep their order, the first of the directory comes last. */
+static npyx_status bound_in_order(npyx_zip_directory *directory, int64_t *order, npyx_error *error) {
+    npyx_zip_record *records = directory->records;
     int64_t n = directory->nrecords, end_off = directory->start_off;
-    int64_t *heap = npyx_alloc(host, (size_t)n * sizeof *heap);
-    if (heap == NULL)
-        return npyx_fail_nomem(error);
     for (int64_t i = 0; i < n; i++)
-        heap[i] = i;
-    for (int64_t i = n / 2; i-- > 0;)
-        sift_down(directory->records, heap, i, n);
-    npyx_status status = NPYX_OK;
-    while (n > 0 && status == NPYX_OK) {
-        npyx_zip_record *last = &directory->records[heap[0]];
+        order[i] = n - 1 - i;
+    NPYX_TRY(
+        npyx_sort(directory->names.host, order, (size_t)n, sizeof *order, compare_places, records, error));
+    for (int64_t i = n; i-- > 0;) {
+        npyx_zip_record *last = &records[order[i]];
         last->end_off = end_off;
         end_off = smaller_of(end_off, last->header_off);
-        heap[0] = heap[--n];
-        sift_down(directory->records, heap, 0, n);
-        status = n % NRECORDS_PER_POLL == 0 ? npyx_poll(host, error) : NPYX_OK;
     }
-    npyx_free(host, heap);
+    return NPYX_OK;
+}
+
+static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *error) {
+    npyx_host *host = directory->names.host;
+    int64_t *order = npyx_alloc(host, (size_t)directory->nrecords * sizeof *order);
+    if (order == NULL)
+        return npyx_fail_nomem(error);
+    npyx_status status = bound_in_order(directory, order, error);
+    npyx_free(host, order);
     return status;
 }
 

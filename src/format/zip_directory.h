@@ -19,6 +19,14 @@ enum { NPYX_ZIP_STORED = 0, NPYX_ZIP_DEFLATE = 8 };
  */
 enum { NPYX_ZIP_MAX_NRECORDS = 1000000 };
 
+/* APPNOTE 4.3.16, 4.3.15, 4.3.14 and 4.3.12: what each takes without its name, extra field and comment. */
+enum {
+    NPYX_ZIP_END_NBYTES = 22,
+    NPYX_ZIP_LOCATOR_NBYTES = 20,
+    NPYX_ZIP_END64_NBYTES = 56,
+    NPYX_ZIP_RECORD_NBYTES = 46
+};
+
 /* General purpose flags (APPNOTE 4.4.4). */
 enum {
     NPYX_ZIP_ENCRYPTED = 0x1,

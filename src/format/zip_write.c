@@ -26,13 +26,8 @@ static voidpf stream_open(voidpf opaque, const void *name, int mode) {
     return opaque;
 }
 
-static int stream_close(voidpf opaque, voidpf file) {
-    (void)opaque;
-    (void)file;
-    return 0;
-}
-
-static int stream_error(voidpf opaque, voidpf file) {
+/* The answer to both whether closing failed and whether anything did before. */
+static int stream_is_well(voidpf opaque, voidpf file) {
     (void)opaque;
     (void)file;
     return 0;
@@ -123,8 +118,8 @@ static npyx_status open_zip(npyx_zip_write *writer, npyx_error *error) {
                                      .zwrite_file = stream_write,
                                      .ztell64_file = stream_tell,
                                      .zseek64_file = stream_seek,
-                                     .zclose_file = stream_close,
-                                     .zerror_file = stream_error,
+                                     .zclose_file = stream_is_well,
+                                     .zerror_file = stream_is_well,
                                      .opaque = writer};
     bool is_new = writer->is_empty || writer->sink->nbytes == 0;
     writer->off = 0;
@@ -155,9 +150,7 @@ static bool is_ascii(const char *text) {
 }
 
 npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const npyx_zip_new *entry, npyx_error *error) {
-    npyx_status status = writer->zip == NULL ? open_zip(writer, error) : NPYX_OK;
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(writer->zip == NULL ? open_zip(writer, error) : NPYX_OK);
     writer->entry_off = writer->sink->nbytes;
     zip_fileinfo info = {.dosDate = DATE, .external_fa = ATTRIBUTES};
     /* deflate makes what it cannot make smaller a little larger */
@@ -176,11 +169,8 @@ npyx_status npyx_zip_write_append(npyx_zip_write *writer, const void *bytes, siz
     while (nbytes > 0) {
         unsigned piece_nbytes = nbytes < ZIP_PIECE_NBYTES ? (unsigned)nbytes : ZIP_PIECE_NBYTES;
         int code = zipWriteInFileInZip(writer->zip, at, piece_nbytes);
-        npyx_status status = zip_check(writer, code, "write to an entry", error);
-        if (status == NPYX_OK)
-            status = npyx_poll(writer->sink->host, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(zip_check(writer, code, "write to an entry", error));
+        NPYX_TRY(npyx_poll(writer->sink->host, error));
         at += piece_nbytes;
         nbytes -= piece_nbytes;
     }
@@ -196,13 +186,11 @@ npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
     if (is_whole)
         return NPYX_OK;
     bool is_empty = writer->zip == NULL;
-    npyx_status status = is_empty ? open_zip(writer, error) : NPYX_OK;
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(is_empty ? open_zip(writer, error) : NPYX_OK);
     int64_t directory_off = writer->sink->nbytes;
     int code = zipClose(writer->zip, NULL);
     writer->zip = NULL;
-    status = zip_check(writer, code, "write the directory", error);
+    npyx_status status = zip_check(writer, code, "write the directory", error);
     if (status == NPYX_OK) {
         writer->directory_off = directory_off;
         writer->is_empty = is_empty;
@@ -212,8 +200,6 @@ npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
 
 /* ---- taking an entry back ---- */
 
-enum { ZIP_RECORD_NBYTES = 46, ZIP_END_NBYTES = 22, ZIP_END64_NBYTES = 56, ZIP_LOCATOR_NBYTES = 20 };
-
 static bool has_signature(const npyx_buffer *directory, size_t off, size_t nbytes, char c, char d) {
     const char *at = directory->bytes + off;
     return off <= directory->nbytes && nbytes <= directory->nbytes - off && at[0] == 'P' && at[1] == 'K' &&
@@ -222,10 +208,10 @@ static bool has_signature(const npyx_buffer *directory, size_t off, size_t nbyte
 
 /* Where the records end of which there are at most nrecords; those that there are may be fewer. */
 static size_t pass_records(const npyx_buffer *directory, size_t off, int64_t nrecords, int64_t *npassed) {
-    for (*npassed = 0; *npassed < nrecords && has_signature(directory, off, ZIP_RECORD_NBYTES, 1, 2);
+    for (*npassed = 0; *npassed < nrecords && has_signature(directory, off, NPYX_ZIP_RECORD_NBYTES, 1, 2);
          ++*npassed) {
         const char *record = directory->bytes + off;
-        off += ZIP_RECORD_NBYTES + (size_t)npyx_load_u16(record + 28, false) +
+        off += NPYX_ZIP_RECORD_NBYTES + (size_t)npyx_load_u16(record + 28, false) +
                npyx_load_u16(record + 30, false) + npyx_load_u16(record + 32, false);
     }
     return off;
@@ -243,16 +229,16 @@ static bool keep_entries(npyx_buffer *directory, int64_t nentries, int64_t direc
     size_t off = pass_records(directory, kept_nbytes, INT64_MAX, &nothers), end_off = off;
     if (nkept != nentries)
         return false;
-    if (has_signature(directory, off, ZIP_END64_NBYTES + ZIP_LOCATOR_NBYTES, 6, 6)) {
-        char *end64 = directory->bytes + off, *locator = end64 + ZIP_END64_NBYTES;
+    if (has_signature(directory, off, NPYX_ZIP_END64_NBYTES + NPYX_ZIP_LOCATOR_NBYTES, 6, 6)) {
+        char *end64 = directory->bytes + off, *locator = end64 + NPYX_ZIP_END64_NBYTES;
         npyx_store_u64(end64 + 24, (uint64_t)nentries, false);
         npyx_store_u64(end64 + 32, (uint64_t)nentries, false);
         npyx_store_u64(end64 + 40, kept_nbytes, false);
         npyx_store_u64(end64 + 48, (uint64_t)directory_off, false);
         npyx_store_u64(locator + 8, (uint64_t)directory_off + kept_nbytes, false);
-        end_off += ZIP_END64_NBYTES + ZIP_LOCATOR_NBYTES;
+        end_off += NPYX_ZIP_END64_NBYTES + NPYX_ZIP_LOCATOR_NBYTES;
     }
-    if (!has_signature(directory, end_off, ZIP_END_NBYTES, 5, 6))
+    if (!has_signature(directory, end_off, NPYX_ZIP_END_NBYTES, 5, 6))
         return false;
     char *end = directory->bytes + end_off;
     uint16_t count = (uint16_t)(nentries < UINT16_MAX ? nentries : UINT16_MAX);
@@ -276,11 +262,8 @@ npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, n
     writer->is_dropping = true;
     zipCloseFileInZip(writer->zip);
     writer->taken = &directory;
-    zipClose(writer->zip, NULL);
-    writer->zip = NULL;
+    npyx_zip_write_drop(writer);
     writer->taken = NULL;
-    writer->is_dropping = false;
-    writer->error.status = NPYX_OK;
     npyx_status status = npyx_buffer_check(&directory, error);
     if (status == NPYX_OK && !keep_entries(&directory, nentries, writer->entry_off))
         status = npyx_fail_nomem(error); /* it had not even that for its directory */
@@ -295,11 +278,10 @@ npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, n
 }
 
 void npyx_zip_write_drop(npyx_zip_write *writer) {
-    if (writer->zip != NULL) {
-        writer->is_dropping = true;
+    writer->is_dropping = true;
+    if (writer->zip != NULL)
         zipClose(writer->zip, NULL);
-        writer->zip = NULL;
-        writer->is_dropping = false;
-    }
+    writer->zip = NULL;
+    writer->is_dropping = false;
     writer->error.status = NPYX_OK;
 }

@@ -5,14 +5,12 @@ struct npyx_checkpoints {
     int64_t span_nbytes; /* of output, from one to the next at least */
     int64_t next_off;
     int count;
-    int capacity;
+    int64_t capacity;
     npyx_checkpoint *items;
     /* the neighbours among the host's tables that hold any */
     npyx_checkpoints *older;
     npyx_checkpoints *newer;
 };
-
-enum { FIRST_CAPACITY = 8 };
 
 npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
     if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
@@ -89,17 +87,6 @@ static npyx_checkpoints *largest_table(const npyx_host *host) {
     return largest;
 }
 
-static bool checkpoints_grow(npyx_checkpoints *table) {
-    int capacity = table->capacity == 0 ? FIRST_CAPACITY : table->capacity * 2;
-    npyx_host *host = table->host;
-    npyx_checkpoint *items = host->resize(host->ctx, table->items, (size_t)capacity * sizeof *items);
-    if (items == NULL)
-        return false;
-    table->items = items;
-    table->capacity = capacity;
-    return true;
-}
-
 void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkpoint) {
     npyx_host *host = table->host;
     bool is_kept = checkpoint->window != NULL;
@@ -113,10 +100,13 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
         return;
     }
     table->next_off = add_capped(checkpoint->off, table->span_nbytes);
-    if (!is_kept || (table->count == table->capacity && !checkpoints_grow(table))) {
+    npyx_checkpoint *items =
+        is_kept ? npyx_grow(host, table->items, table->count, &table->capacity, sizeof *items) : NULL;
+    if (items == NULL) {
         npyx_free(host, checkpoint->window);
         return;
     }
+    table->items = items;
     if (table->count == 0)
         link_table(table);
     table->items[table->count++] = *checkpoint;

@@ -53,6 +53,28 @@ npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_v
                      what, SHOWN_NBYTES, root[0] == '\0' ? "/" : root);
 }
 
+npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, void *bytes, size_t nbytes,
+                                 size_t *read_nbytes, const char *what, npyx_error *error) {
+    enum { PIECE_NBYTES = 1 << 23 };
+    for (*read_nbytes = 0; *read_nbytes < nbytes;) {
+        size_t left_nbytes = nbytes - *read_nbytes;
+        ssize_t n = pread(descriptor, (char *)bytes + *read_nbytes,
+                          left_nbytes < PIECE_NBYTES ? left_nbytes : PIECE_NBYTES,
+                          (off_t)(off + (int64_t)*read_nbytes));
+        if (n < 0 && errno != EINTR)
+            return npyx_fail_errno(error, errno, what);
+        *read_nbytes += n < 0 ? 0 : (size_t)n;
+        if (host != NULL) {
+            host->counters.read_calls++;
+            host->counters.bytes_read += n < 0 ? 0 : n;
+            NPYX_TRY(*read_nbytes < nbytes ? npyx_poll(host, error) : NPYX_OK);
+        }
+        if (n == 0)
+            return NPYX_OK;
+    }
+    return NPYX_OK;
+}
+
 static const char *file_kind(mode_t mode) {
     return S_ISDIR(mode)    ? "a directory"
            : S_ISFIFO(mode) ? "a FIFO"

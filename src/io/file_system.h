@@ -38,6 +38,11 @@ int npyx_entry_stat(int folder, const char *name, struct stat *found);
 /* npyx_fail_errno for a path that was to be opened or looked up: says so when it leads out of the root. */
 npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what);
 
+/* pread(2) until nbytes are there or the file ends: *read_nbytes tells. A failure is `what (the reason)`.
+ * With a host the calls are counted, and between pieces of a long read it is asked whether to stop. */
+npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, void *bytes, size_t nbytes,
+                                 size_t *read_nbytes, const char *what, npyx_error *error);
+
 /* Whether a descriptor can be given a name through /proc. */
 bool npyx_has_descriptor_paths(void);
 

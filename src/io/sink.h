@@ -18,8 +18,7 @@ typedef struct npyx_sink_ops {
     npyx_status (*rewrite)(npyx_sink *sink, int64_t off, const void *bytes, size_t nbytes, npyx_error *error);
     npyx_status (*read)(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error);
     npyx_status (*cut)(npyx_sink *sink, int64_t nbytes, npyx_error *error);
-    npyx_status (*flush)(npyx_sink *sink, npyx_error *error);
-    void (*close)(npyx_sink *sink);
+    npyx_status (*flush)(npyx_sink *sink, npyx_error *error); /* NULL: nothing is buffered */
 } npyx_sink_ops;
 
 struct npyx_sink {

@@ -39,9 +39,7 @@ static npyx_status write_at(const file_sink *file, int64_t off, const uint8_t *b
         off += n < 0 ? 0 : n;
         bytes += n < 0 ? 0 : n;
         nbytes -= n < 0 ? 0 : (size_t)n;
-        npyx_status status = nbytes > 0 ? npyx_poll(file->base.host, error) : NPYX_OK;
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(nbytes > 0 ? npyx_poll(file->base.host, error) : NPYX_OK);
     }
     return NPYX_OK;
 }
@@ -57,25 +55,23 @@ static npyx_status extend(file_sink *file, const uint8_t *bytes, size_t nbytes, 
 }
 
 static npyx_status empty_buffer(file_sink *file, npyx_error *error) {
-    npyx_status status = extend(file, file->buffer, file->buffered_nbytes, error);
-    if (status == NPYX_OK)
-        file->buffered_nbytes = 0;
-    return status;
+    NPYX_TRY(extend(file, file->buffer, file->buffered_nbytes, error));
+    file->buffered_nbytes = 0;
+    return NPYX_OK;
 }
 
 static npyx_status file_append(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error) {
     file_sink *file = (file_sink *)sink;
-    npyx_status status = NPYX_OK;
     if (nbytes > BUFFER_NBYTES - file->buffered_nbytes)
-        status = empty_buffer(file, error);
-    if (status == NPYX_OK && nbytes >= BUFFER_NBYTES) {
-        status = extend(file, bytes, nbytes, error);
-    } else if (status == NPYX_OK) {
+        NPYX_TRY(empty_buffer(file, error));
+    if (nbytes >= BUFFER_NBYTES) {
+        NPYX_TRY(extend(file, bytes, nbytes, error));
+    } else {
         memcpy(file->buffer + file->buffered_nbytes, bytes, nbytes);
         file->buffered_nbytes += nbytes;
     }
-    sink->nbytes = file->file_nbytes + (int64_t)file->buffered_nbytes;
-    return status;
+    sink->nbytes += (int64_t)nbytes;
+    return NPYX_OK;
 }
 
 /* How many of nbytes at off are in the file; the others are in the buffer. */
@@ -88,30 +84,23 @@ static npyx_status file_rewrite(npyx_sink *sink, int64_t off, const void *bytes,
                                 npyx_error *error) {
     file_sink *file = (file_sink *)sink;
     size_t file_nbytes = in_file(file, off, nbytes);
-    npyx_status status = write_at(file, off, bytes, file_nbytes, error);
-    if (status == NPYX_OK && file_nbytes < nbytes)
+    NPYX_TRY(write_at(file, off, bytes, file_nbytes, error));
+    if (file_nbytes < nbytes)
         memcpy(file->buffer + (off + (int64_t)file_nbytes - file->file_nbytes),
                (const char *)bytes + file_nbytes, nbytes - file_nbytes);
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status sink_file_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes,
                                   npyx_error *error) {
     const file_sink *file = (file_sink *)sink;
-    size_t file_nbytes = in_file(file, off, nbytes), done_nbytes = 0;
-    while (done_nbytes < file_nbytes) {
-        size_t piece_nbytes = file_nbytes - done_nbytes;
-        ssize_t n = pread(file->descriptor, (char *)bytes + done_nbytes,
-                          piece_nbytes < SINK_PIECE_NBYTES ? piece_nbytes : SINK_PIECE_NBYTES,
-                          (off_t)(off + (int64_t)done_nbytes));
-        if (n < 0 && errno != EINTR)
-            return npyx_fail_errno(error, errno, "cannot be read back");
-        if (n == 0)
-            return npyx_fail(error, NPYX_IO, off,
-                             "the file was cut short while it was written (byte %" PRId64 " is gone)",
-                             off + (int64_t)done_nbytes);
-        done_nbytes += n < 0 ? 0 : (size_t)n;
-    }
+    size_t file_nbytes = in_file(file, off, nbytes), read_nbytes;
+    NPYX_TRY(npyx_descriptor_read(NULL, file->descriptor, off, bytes, file_nbytes, &read_nbytes,
+                                  "cannot be read back", error));
+    if (read_nbytes < file_nbytes)
+        return npyx_fail(error, NPYX_IO, off,
+                         "the file was cut short while it was written (byte %" PRId64 " is gone)",
+                         off + (int64_t)read_nbytes);
     if (file_nbytes < nbytes)
         memcpy((char *)bytes + file_nbytes, file->buffer + (off + (int64_t)file_nbytes - file->file_nbytes),
                nbytes - file_nbytes);
@@ -134,9 +123,7 @@ static npyx_status file_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) 
     if (nbytes < file->first_nbytes)
         return npyx_fail(error, NPYX_INVALID, nbytes, "what was there before cannot be cut off");
     if (nbytes < file->file_nbytes) {
-        npyx_status status = shorten(file, nbytes, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(shorten(file, nbytes, error));
         file->file_nbytes = nbytes;
     }
     file->buffered_nbytes = (size_t)(nbytes - file->file_nbytes);
@@ -146,16 +133,11 @@ static npyx_status file_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) 
 
 static npyx_status file_flush(npyx_sink *sink, npyx_error *error) {
     file_sink *file = (file_sink *)sink;
-    npyx_status status = empty_buffer(file, error);
-    return status == NPYX_OK && file->may_have_tail ? shorten(file, file->file_nbytes, error) : status;
+    NPYX_TRY(empty_buffer(file, error));
+    return file->may_have_tail ? shorten(file, file->file_nbytes, error) : NPYX_OK;
 }
 
-static void sink_file_close(npyx_sink *sink) {
-    npyx_free(sink->host, sink);
-}
-
-static const npyx_sink_ops sink_file_ops = {file_append, file_rewrite, sink_file_read,
-                                            file_cut,    file_flush,   sink_file_close};
+static const npyx_sink_ops sink_file_ops = {file_append, file_rewrite, sink_file_read, file_cut, file_flush};
 
 npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
                                 npyx_error *error) {

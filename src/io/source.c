@@ -15,26 +15,34 @@ npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size
     return source->ops->read(source, off, bytes, nbytes, read_nbytes, error);
 }
 
-static npyx_status fail_truncated(const npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
+npyx_status npyx_source_fail_truncated(const npyx_source *source, int64_t off, int64_t nbytes,
+                                       npyx_error *error) {
     return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, off,
-                        "data is truncated (%zu bytes wanted at byte %" PRId64 " of %" PRId64 ")", nbytes,
-                        off, source->nbytes);
+                        "data is truncated (%" PRId64 " bytes wanted at byte %" PRId64 " of %" PRId64 ")",
+                        nbytes, off, source->nbytes);
+}
+
+npyx_status npyx_source_check_crc32(int64_t file_off, uint32_t crc32, uint32_t expected, npyx_error *error) {
+    if (crc32 == expected)
+        return NPYX_OK;
+    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, file_off,
+                        "the entry's bytes are damaged (CRC-32 is %08" PRIx32
+                        ", the directory says %08" PRIx32 ")",
+                        crc32, expected);
 }
 
 npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                                      npyx_error *error) {
     size_t read_nbytes = 0;
-    npyx_status status = npyx_source_read(source, off, bytes, nbytes, &read_nbytes, error);
-    if (status == NPYX_OK && read_nbytes < nbytes)
-        status = fail_truncated(source, off, nbytes, error);
-    return status;
+    NPYX_TRY(npyx_source_read(source, off, bytes, nbytes, &read_nbytes, error));
+    return read_nbytes < nbytes ? npyx_source_fail_truncated(source, off, (int64_t)nbytes, error) : NPYX_OK;
 }
 
 npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
                                const uint8_t **bytes, npyx_error *error) {
     if (source->ops->borrow != NULL) {
         if (off < 0 || off > source->nbytes || nbytes > (uint64_t)(source->nbytes - off))
-            return fail_truncated(source, off, nbytes, error);
+            return npyx_source_fail_truncated(source, off, (int64_t)nbytes, error);
         npyx_status status = source->ops->borrow(source, off, nbytes, bytes, error);
         if (status != NPYX_OK || *bytes != NULL)
             return status;
@@ -44,8 +52,11 @@ npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, 
 }
 
 void npyx_source_close(npyx_source *source) {
-    if (source != NULL)
+    if (source == NULL)
+        return;
+    if (source->ops->close != NULL)
         source->ops->close(source);
+    npyx_free(source->host, source);
 }
 
 npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status status, npyx_error *error) {
@@ -80,5 +91,80 @@ npyx_status npyx_source_drain(npyx_source *source, npyx_error *error) {
             status = npyx_poll(source->host, error);
     }
     npyx_free(source->host, scratch);
+    return status;
+}
+
+/* ---- memory ---- */
+
+typedef struct memory_source {
+    npyx_source base;
+    const uint8_t *bytes;
+    void *held; /* the same, when they are the source's own; NULL: borrowed */
+} memory_source;
+
+static npyx_status source_memory_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                                      size_t *read_nbytes, npyx_error *error) {
+    (void)error;
+    memcpy(bytes, ((memory_source *)source)->bytes + off, nbytes);
+    *read_nbytes = nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status memory_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
+                                 npyx_error *error) {
+    (void)nbytes;
+    (void)error;
+    *bytes = ((memory_source *)source)->bytes + off;
+    return NPYX_OK;
+}
+
+static void source_memory_close(npyx_source *source) {
+    npyx_free(source->host, ((memory_source *)source)->held);
+}
+
+static const npyx_source_ops source_memory_ops = {
+    .read = source_memory_read, .borrow = memory_borrow, .close = source_memory_close};
+
+npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
+                                    npyx_error *error) {
+    memory_source *memory = npyx_alloc_zeroed(host, sizeof *memory);
+    if (memory == NULL)
+        return npyx_fail_nomem(error);
+    memory->base = (npyx_source){.ops = &source_memory_ops, .host = host, .nbytes = (int64_t)nbytes};
+    memory->bytes = nbytes == 0 ? (const uint8_t *)"" : bytes; /* SQLite gives NULL for an empty BLOB */
+    *source = &memory->base;
+    return NPYX_OK;
+}
+
+/* The source's bytes, copied, as a source; takes the copy over. */
+static npyx_status open_held(npyx_source *original, void *copy, npyx_source **held, npyx_error *error) {
+    npyx_status status = npyx_source_read_exactly(original, 0, copy, (size_t)original->nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_source_open_memory(original->host, copy, (size_t)original->nbytes, held, error);
+    if (status == NPYX_OK)
+        ((memory_source *)*held)->held = copy;
+    else
+        npyx_free(original->host, copy);
+    return status;
+}
+
+npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max_nbytes, npyx_error *error) {
+    npyx_source *original = *source, *held = NULL;
+    const uint8_t *bytes = NULL;
+    if (nlookups != NPYX_HELD_FROM_NLOOKUPS || original->nbytes == 0 || original->nbytes > max_nbytes)
+        return NPYX_OK;
+    npyx_status status = NPYX_OK;
+    if (original->ops->borrow != NULL)
+        status = original->ops->borrow(original, 0, (size_t)original->nbytes, &bytes, error);
+    if (status != NPYX_OK || bytes != NULL)
+        return status;
+    void *copy = npyx_alloc(original->host, (size_t)original->nbytes);
+    if (copy == NULL)
+        return npyx_fail_nomem(error);
+    status = open_held(original, copy, &held, error);
+    if (status == NPYX_OK) {
+        npyx_source_close(original);
+        *source = held;
+    }
     return status;
 }

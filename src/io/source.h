@@ -26,6 +26,7 @@ typedef struct npyx_source_ops {
      * NULL with NPYX_OK. The range is inside of the source. */
     npyx_status (*borrow)(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
                           npyx_error *error);
+    /* Gives back what the source holds but itself; NULL member: nothing. */
     void (*close)(npyx_source *source);
     /* Of a source that is_concurrent. Exactly nbytes, in place or read into scratch, without a count, a check
      * or a call to the host; NULL when they cannot be had. */
@@ -61,6 +62,12 @@ npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *byt
  * read into scratch, which has room for them. */
 npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
                                const uint8_t **bytes, npyx_error *error);
+
+/* The failures of bytes that are not there, and of a zip's entry whose CRC-32 is another one; NPYX_OK for the
+ * same. */
+npyx_status npyx_source_fail_truncated(const npyx_source *source, int64_t off, int64_t nbytes,
+                                       npyx_error *error);
+npyx_status npyx_source_check_crc32(int64_t file_off, uint32_t crc32, uint32_t expected, npyx_error *error);
 
 /* Reads the source to its end, for the checks that stand there. */
 npyx_status npyx_source_drain(npyx_source *source, npyx_error *error);

@@ -12,9 +12,6 @@
  * show. */
 enum { CHECKED_NBYTES = 1 << 20 };
 
-/* A longer read is made of several, so that it can be interrupted. */
-enum { SOURCE_PIECE_NBYTES = 1 << 23 };
-
 typedef struct file_source {
     npyx_source base;
     int descriptor;
@@ -49,9 +46,7 @@ static npyx_status file_check_when_due(const file_source *file, int64_t off, siz
 
 /* No bytes where there were some at its opening. */
 static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_error *error) {
-    npyx_status status = file_check(&file->base, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(file_check(&file->base, error));
     return npyx_fail(error, NPYX_IO, off,
                      "cannot be read (the system gives nothing at byte %" PRId64
                      ", and says that the file has "
@@ -61,26 +56,11 @@ static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_err
 
 static npyx_status source_file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                                     size_t *read_nbytes, npyx_error *error) {
-    file_source *file = (file_source *)source;
-    npyx_counters *counters = &source->host->counters;
-    size_t done_nbytes = 0;
-    while (done_nbytes < nbytes) {
-        size_t piece_nbytes =
-            nbytes - done_nbytes < SOURCE_PIECE_NBYTES ? nbytes - done_nbytes : SOURCE_PIECE_NBYTES;
-        ssize_t n = pread(file->descriptor, (char *)bytes + done_nbytes, piece_nbytes,
-                          (off_t)(off + (int64_t)done_nbytes));
-        counters->read_calls++;
-        if (n < 0 && errno != EINTR)
-            return npyx_fail_errno(error, errno, "cannot be read");
-        if (n == 0)
-            return fail_early_end(file, off + (int64_t)done_nbytes, error);
-        counters->bytes_read += n < 0 ? 0 : n;
-        done_nbytes += n < 0 ? 0 : (size_t)n;
-        npyx_status status = done_nbytes < nbytes ? npyx_poll(source->host, error) : NPYX_OK;
-        if (status != NPYX_OK)
-            return status;
-    }
-    *read_nbytes = done_nbytes;
+    const file_source *file = (file_source *)source;
+    NPYX_TRY(npyx_descriptor_read(source->host, file->descriptor, off, bytes, nbytes, read_nbytes,
+                                  "cannot be read", error));
+    if (*read_nbytes < nbytes)
+        return fail_early_end(file, off + (int64_t)*read_nbytes, error);
     return file_check_when_due(file, off, nbytes, error);
 }
 
@@ -137,8 +117,7 @@ static void source_file_close(npyx_source *source) {
     const file_source *file = (const file_source *)source;
     if (file->map != NULL)
         munmap(file->map, (size_t)source->nbytes);
-    close(((file_source *)source)->descriptor);
-    npyx_free(source->host, source);
+    close(file->descriptor);
 }
 
 /* A clock that is behind the file server's counts too. */
@@ -169,9 +148,7 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
     struct stat found;
     if (fstat(descriptor, &found) != 0)
         return npyx_fail_errno(error, errno, "cannot be examined");
-    npyx_status status = npyx_file_check_regular(&found, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_file_check_regular(&found, error));
     file_source *file = npyx_alloc_zeroed(host, sizeof *file);
     if (file == NULL)
         return npyx_fail_nomem(error);
@@ -194,14 +171,12 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
     if (npyx_path_stat(host, path, &found) != 0)
         return source_fail_open(host, error, errno);
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
-    npyx_status status = npyx_file_check_regular(&found, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_file_check_regular(&found, error));
     /* O_NONBLOCK, O_NOCTTY: it may have become something else in between */
     int descriptor = npyx_path_open(host, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)
         return source_fail_open(host, error, errno);
-    status = adopt_descriptor(host, descriptor, source, info, error);
+    npyx_status status = adopt_descriptor(host, descriptor, source, info, error);
     if (status != NPYX_OK)
         close(descriptor);
     return status;

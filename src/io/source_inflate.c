@@ -66,16 +66,20 @@ static npyx_status inflate_begin(inflate_source *source, npyx_error *error) {
     return NPYX_OK;
 }
 
+/* Makes a buffer of the inflater, unless it is there. */
+static npyx_status inflate_provide(const inflate_source *source, uint8_t **buffer, size_t nbytes,
+                                   npyx_error *error) {
+    if (*buffer == NULL)
+        *buffer = npyx_alloc(source->base.host, nbytes);
+    return *buffer == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+}
+
 /* Hands zlib the next compressed bytes; none when all were handed over. */
 static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
     int64_t left_nbytes = source->compressed->nbytes - source->input_off;
     if (left_nbytes <= 0)
         return NPYX_OK;
-    if (source->inflater->input == NULL) {
-        source->inflater->input = npyx_alloc(source->base.host, INPUT_NBYTES);
-        if (source->inflater->input == NULL)
-            return npyx_fail_nomem(error);
-    }
+    NPYX_TRY(inflate_provide(source, &source->inflater->input, INPUT_NBYTES, error));
     /* Small at first, and never much more than was needed so far: often only a header or a row is wanted. */
     int64_t wanted_nbytes = source->input_nbytes / 2;
     if (wanted_nbytes < FIRST_INPUT_NBYTES)
@@ -84,10 +88,8 @@ static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
         wanted_nbytes = INPUT_NBYTES;
     size_t nbytes = (size_t)(left_nbytes < wanted_nbytes ? left_nbytes : wanted_nbytes);
     const uint8_t *bytes = NULL;
-    npyx_status status = npyx_source_window(source->compressed, source->input_off, nbytes,
-                                            source->inflater->input, &bytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_source_window(source->compressed, source->input_off, nbytes, source->inflater->input,
+                                &bytes, error));
     source->input_off += (int64_t)nbytes;
     source->input_nbytes += (int64_t)nbytes;
     source->inflater->stream.next_in = (z_const Bytef *)bytes;
@@ -197,18 +199,11 @@ static npyx_status inflate_some(inflate_source *source, uint8_t *bytes, size_t n
                                 npyx_error *error) {
     *out_nbytes = 0;
     while (*out_nbytes < nbytes && !source->stream_ended) {
-        npyx_status status = NPYX_OK;
-        if (source->inflater->stream.avail_in == 0)
-            status = inflate_fetch(source, error);
-        if (status == NPYX_OK)
-            status = npyx_poll(source->base.host, error);
         size_t left_nbytes = nbytes - *out_nbytes, made_nbytes = 0;
-        if (status == NPYX_OK)
-            status =
-                inflate_piece(source, bytes + *out_nbytes,
-                              left_nbytes < POLL_NBYTES ? left_nbytes : POLL_NBYTES, &made_nbytes, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(source->inflater->stream.avail_in == 0 ? inflate_fetch(source, error) : NPYX_OK);
+        NPYX_TRY(npyx_poll(source->base.host, error));
+        NPYX_TRY(inflate_piece(source, bytes + *out_nbytes,
+                               left_nbytes < POLL_NBYTES ? left_nbytes : POLL_NBYTES, &made_nbytes, error));
         *out_nbytes += made_nbytes;
     }
     return NPYX_OK;
@@ -217,26 +212,17 @@ static npyx_status inflate_some(inflate_source *source, uint8_t *bytes, size_t n
 static npyx_status inflate_check_end(inflate_source *source, npyx_error *error) {
     uint8_t beyond;
     size_t beyond_nbytes = 0;
-    npyx_status status = inflate_some(source, &beyond, 1, &beyond_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(inflate_some(source, &beyond, 1, &beyond_nbytes, error));
     if (beyond_nbytes > 0)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
                             "the entry inflates to more than the %" PRId64 " bytes that the directory says",
                             source->base.nbytes);
-    if (source->crc != source->expected_crc)
-        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
-                            "the entry's bytes are damaged (CRC-32 is %08" PRIx32
-                            ", the directory says %08" PRIx32 ")",
-                            source->crc, source->expected_crc);
-    return NPYX_OK;
+    return npyx_source_check_crc32(source->compressed->file_off, source->crc, source->expected_crc, error);
 }
 
 static npyx_status inflate_exactly(inflate_source *source, uint8_t *bytes, size_t nbytes, npyx_error *error) {
     size_t made_nbytes = 0;
-    npyx_status status = inflate_some(source, bytes, nbytes, &made_nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(inflate_some(source, bytes, nbytes, &made_nbytes, error));
     if (made_nbytes < nbytes)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
                             "the entry inflates to %" PRId64 " bytes, the directory says %" PRId64,
@@ -252,11 +238,7 @@ static npyx_status inflate_seek(inflate_source *source, int64_t off, npyx_error 
     if (off < source->done_nbytes || nearest_off - source->done_nbytes >= JUMP_NBYTES)
         status = inflate_resume(source, nearest, error);
     while (status == NPYX_OK && source->done_nbytes < off) {
-        if (source->inflater->skipped == NULL) {
-            source->inflater->skipped = npyx_alloc(source->base.host, SKIP_NBYTES);
-            if (source->inflater->skipped == NULL)
-                return npyx_fail_nomem(error);
-        }
+        NPYX_TRY(inflate_provide(source, &source->inflater->skipped, SKIP_NBYTES, error));
         int64_t left_nbytes = off - source->done_nbytes;
         size_t nbytes = left_nbytes < SKIP_NBYTES ? (size_t)left_nbytes : SKIP_NBYTES;
         status = inflate_exactly(source, source->inflater->skipped, nbytes, error);
@@ -267,12 +249,10 @@ static npyx_status inflate_seek(inflate_source *source, int64_t off, npyx_error 
 static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
                                 size_t *read_nbytes, npyx_error *error) {
     inflate_source *source = (inflate_source *)base;
-    npyx_status status = inflate_seek(source, off, error);
-    if (status == NPYX_OK)
-        status = inflate_exactly(source, bytes, nbytes, error);
-    if (status == NPYX_OK)
-        *read_nbytes = nbytes;
-    return status;
+    NPYX_TRY(inflate_seek(source, off, error));
+    NPYX_TRY(inflate_exactly(source, bytes, nbytes, error));
+    *read_nbytes = nbytes;
+    return NPYX_OK;
 }
 
 void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater) {
@@ -292,7 +272,6 @@ static void inflate_close(npyx_source *base) {
     else
         npyx_inflater_free(base->host, source->inflater);
     npyx_source_close(source->compressed);
-    npyx_free(base->host, source);
 }
 
 static const npyx_source_ops inflate_ops = {.read = inflate_read, .close = inflate_close};
@@ -309,21 +288,22 @@ npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bo
                                      npyx_checkpoints *checkpoints, npyx_inflater **spare,
                                      npyx_source **source, npyx_error *error) {
     npyx_host *host = compressed->host;
-    inflate_source *inflating = npyx_alloc_zeroed(host, sizeof *inflating);
+    inflate_source *inflating = npyx_alloc(host, sizeof *inflating);
     npyx_inflater *inflater = inflating == NULL ? NULL : take_inflater(host, spare);
     if (inflater == NULL) {
         npyx_free(host, inflating);
         npyx_source_close(compressed);
         return npyx_fail_nomem(error);
     }
-    inflating->base = (npyx_source){.ops = &inflate_ops, .host = host, .nbytes = nbytes, .is_forward = true};
-    inflating->inflater = inflater;
-    inflating->spare = spare;
-    inflating->compressed = compressed;
-    inflating->check_crc = check_crc;
-    inflating->expected_crc = crc32;
-    inflating->checkpoints = checkpoints;
-    inflating->done_nbytes = INT64_MAX;
+    *inflating =
+        (inflate_source){.base = {.ops = &inflate_ops, .host = host, .nbytes = nbytes, .is_forward = true},
+                         .compressed = compressed,
+                         .inflater = inflater,
+                         .spare = spare,
+                         .checkpoints = checkpoints,
+                         .check_crc = check_crc,
+                         .expected_crc = crc32,
+                         .done_nbytes = INT64_MAX};
     *source = &inflating->base;
     return NPYX_OK;
 }

@@ -16,15 +16,6 @@ typedef struct range_source {
     int64_t crc_nbytes; /* how much of the range, from its start, is in crc */
 } range_source;
 
-static npyx_status range_check_end(range_source *range, npyx_error *error) {
-    if (range->crc_nbytes < range->base.nbytes || range->crc == range->expected_crc)
-        return NPYX_OK;
-    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, range->base.file_off,
-                        "the entry's bytes are damaged (CRC-32 is %08" PRIx32
-                        ", the directory says %08" PRIx32 ")",
-                        range->crc, range->expected_crc);
-}
-
 static void range_extend_crc(range_source *range, int64_t off, const uint8_t *bytes, size_t nbytes) {
     int64_t known_nbytes = range->crc_nbytes - off;
     if (known_nbytes < 0 || known_nbytes >= (int64_t)nbytes)
@@ -39,10 +30,8 @@ static npyx_status range_catch_up(range_source *range, int64_t off, npyx_error *
         int64_t missing_nbytes = off - range->crc_nbytes;
         size_t nbytes = missing_nbytes < (int64_t)sizeof bytes ? (size_t)missing_nbytes : sizeof bytes;
         const uint8_t *window = NULL;
-        npyx_status status =
-            npyx_source_window(range->parent, range->off + range->crc_nbytes, nbytes, bytes, &window, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(
+            npyx_source_window(range->parent, range->off + range->crc_nbytes, nbytes, bytes, &window, error));
         range_extend_crc(range, range->crc_nbytes, window, nbytes);
     }
     return NPYX_OK;
@@ -54,12 +43,12 @@ static npyx_status range_note(range_source *range, int64_t off, const uint8_t *b
     if (!range->check_crc)
         return NPYX_OK;
     if (range->crc_nbytes == 0 && off > 0 && off <= CATCH_UP_NBYTES) {
-        npyx_status status = range_catch_up(range, off, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(range_catch_up(range, off, error));
     }
     range_extend_crc(range, off, bytes, nbytes);
-    return range_check_end(range, error);
+    if (range->crc_nbytes < range->base.nbytes)
+        return NPYX_OK;
+    return npyx_source_check_crc32(range->base.file_off, range->crc, range->expected_crc, error);
 }
 
 static npyx_status range_check(const npyx_source *source, npyx_error *error) {
@@ -77,10 +66,9 @@ static npyx_status range_check_when_due(const npyx_source *source, int64_t off, 
 static npyx_status range_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                               size_t *read_nbytes, npyx_error *error) {
     range_source *range = (range_source *)source;
-    npyx_status status = npyx_source_read(range->parent, range->off + off, bytes, nbytes, read_nbytes, error);
-    if (status == NPYX_OK)
-        status = range_check_when_due(source, off, *read_nbytes, error);
-    return status == NPYX_OK ? range_note(range, off, bytes, *read_nbytes, error) : status;
+    NPYX_TRY(npyx_source_read(range->parent, range->off + off, bytes, nbytes, read_nbytes, error));
+    NPYX_TRY(range_check_when_due(source, off, *read_nbytes, error));
+    return range_note(range, off, bytes, *read_nbytes, error);
 }
 
 static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
@@ -92,14 +80,8 @@ static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes,
     npyx_status status = range->parent->ops->borrow(range->parent, range->off + off, nbytes, bytes, error);
     if (status != NPYX_OK || *bytes == NULL)
         return status;
-    status = range_check_when_due(source, off, nbytes, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(range_check_when_due(source, off, nbytes, error));
     return range_note(range, off, *bytes, nbytes, error);
-}
-
-static void range_close(npyx_source *source) {
-    npyx_free(source->host, source);
 }
 
 static const uint8_t *range_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes) {
@@ -109,8 +91,8 @@ static const uint8_t *range_read_aside(const npyx_source *source, int64_t off, v
 
 static npyx_status range_account(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
     range_source *range = (range_source *)source;
-    npyx_status status = range->parent->ops->account(range->parent, range->off + off, nbytes, error);
-    return status == NPYX_OK ? range_check_when_due(source, off, nbytes, error) : status;
+    NPYX_TRY(range->parent->ops->account(range->parent, range->off + off, nbytes, error));
+    return range_check_when_due(source, off, nbytes, error);
 }
 
 static bool range_is_fresh(const npyx_source *source) {
@@ -120,7 +102,6 @@ static bool range_is_fresh(const npyx_source *source) {
 
 static const npyx_source_ops range_ops = {.read = range_read,
                                           .borrow = range_borrow,
-                                          .close = range_close,
                                           .read_aside = range_read_aside,
                                           .account = range_account,
                                           .check = range_check,
@@ -129,9 +110,7 @@ static const npyx_source_ops range_ops = {.read = range_read,
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error) {
     if (off < 0 || nbytes < 0 || off > parent->nbytes || nbytes > parent->nbytes - off)
-        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, off,
-                            "data is truncated (%" PRId64 " bytes wanted at byte %" PRId64 " of %" PRId64 ")",
-                            nbytes, off, parent->nbytes);
+        return npyx_source_fail_truncated(parent, off, nbytes, error);
     range_source *range = npyx_alloc_zeroed(parent->host, sizeof *range);
     if (range == NULL)
         return npyx_fail_nomem(error);

@@ -90,16 +90,12 @@ npyx_status npyx_target_look(int folder, const char *name, int *descriptor, stru
     /* what is no file is not opened: a FIFO would wait, and a tape go back */
     if (fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, what);
-    npyx_status status = npyx_file_check_regular(found, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_file_check_regular(found, error));
     *descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (*descriptor < 0)
         return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, what);
-    if (fstat(*descriptor, found) != 0)
-        status = npyx_fail_errno(error, errno, what);
-    else
-        status = npyx_file_check_regular(found, error);
+    npyx_status status = fstat(*descriptor, found) != 0 ? npyx_fail_errno(error, errno, what)
+                                                        : npyx_file_check_regular(found, error);
     if (status == NPYX_OK)
         return NPYX_OK;
     close(*descriptor);
@@ -125,13 +121,8 @@ static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error
 npyx_status npyx_target_check_replaceable(int descriptor, npyx_error *error) {
     uint8_t head[NPYX_LOOKALIKE_NBYTES];
     size_t nbytes = 0;
-    ssize_t n;
-    do {
-        n = pread(descriptor, head + nbytes, sizeof head - nbytes, (off_t)nbytes);
-        nbytes += n < 0 ? 0 : (size_t)n;
-    } while ((n > 0 && nbytes < sizeof head) || (n < 0 && errno == EINTR));
-    if (n < 0)
-        return npyx_fail_errno(error, errno, "cannot be examined");
+    NPYX_TRY(
+        npyx_descriptor_read(NULL, descriptor, 0, head, sizeof head, &nbytes, "cannot be examined", error));
     return nbytes == 0 || is_array_file(head, nbytes) ? NPYX_OK : fail_replacing(head, nbytes, error);
 }
 

@@ -1,15 +1,59 @@
 /*
- * For target.c and its tests: where a target's file is written, what it takes the place of, and how.
+ * For target.c, target_publish.c and their tests: what a target is made of and in which state, where its file
+ * is written, what it takes the place of, and how.
  */
 #ifndef NPYX_TARGET_FILE_H
 #define NPYX_TARGET_FILE_H
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include "target.h"
 #include "target_lock.h"
 
 #pragma GCC visibility push(hidden)
+
+/*
+ *                 prepare         publish         withdraw      commit        abandon
+ *     WRITTEN     PREPARED        (an error)      WRITTEN       (an error)    closed
+ *     PREPARED    PREPARED        PUBLISHED       WRITTEN       FINAL         closed, the path is as before
+ *     PUBLISHED   PREPARED        PUBLISHED       WRITTEN       FINAL         closed, the path is as before
+ *     FINAL       only for as long as the target takes to close: nothing is taken back
+ *
+ * prepare withdraws first. One that fails leads to WRITTEN, like a publish; a commit that fails abandons.
+ */
+typedef enum npyx_target_state {
+    NPYX_TARGET_WRITTEN,   /* to, that is; nobody else sees anything of it */
+    NPYX_TARGET_PREPARED,  /* on disk and locked, and the file has a name or needs none */
+    NPYX_TARGET_PUBLISHED, /* at the path, and not yet for good */
+    NPYX_TARGET_FINAL
+} npyx_target_state;
+
+typedef struct npyx_target_file {
+    npyx_host *host;
+    npyx_target_kind kind;
+    pid_t process; /* that opened it: a forked copy of it leaves the file to that one */
+    int folder;
+    int descriptor;
+    int replaced; /* what it takes the place of: what is copied, locked, or was looked at last; -1: nothing */
+    char *folder_path;
+    char *name;                           /* in the folder */
+    char beside[NPYX_TARGET_NAME_NBYTES]; /* the file's own name, or when it is published that of the one
+                                           * replaced; '' for none */
+    npyx_target_lock lock;
+    int64_t original_nbytes; /* of a file that is extended */
+    npyx_target_state state;
+    bool keeps_tail; /* of a file that is extended: its seal could not be taken back, so nothing is cut off */
+    uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over. */
+    size_t seal_nbytes;
+    int64_t seal_off;
+} npyx_target_file;
+
+/* What is copied stays as it was: writers that know the lock keep to it, and of others this tells. */
+npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *error);
+
+/* False in a child of the process that opened it. */
+bool npyx_target_is_ours(const npyx_target_file *file);
 
 /* Follows symbolic links, the last one's missing target included, to the folder and the name in it. Both are
  * the host's memory, to be freed on failure too. NPYX_INVALID for a path that can only be a folder's. */

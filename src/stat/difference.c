@@ -175,9 +175,7 @@ static npyx_status next_blocks(difference_walk *w, int *faulty, npyx_error *erro
         if (s->nelem > 0)
             continue;
         *faulty = k;
-        npyx_status status = npyx_blocks_next(&s->blocks, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(npyx_blocks_next(&s->blocks, error));
         s->items = s->blocks.items;
         s->nelem = s->blocks.nelem;
     }

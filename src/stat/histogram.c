@@ -50,11 +50,10 @@ typedef struct histogram_pass {
 static npyx_status run_pass(histogram_pass *p, npyx_error *error) {
     npyx_blocks *blocks = &p->histogram->blocks;
     npyx_reader_rest(&blocks->reader);
-    npyx_status status = npyx_blocks_begin(blocks, p->source, p->view, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_blocks_begin(blocks, p->source, p->view, error));
     if (p->work.run != NULL && !blocks->is_done)
         npyx_reader_set_work(&blocks->reader, p->work);
+    npyx_status status;
     while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK)
         p->take(p, blocks->items, blocks->nelem, blocks->reader.result);
     npyx_blocks_clear(blocks);
@@ -64,14 +63,10 @@ static npyx_status run_pass(histogram_pass *p, npyx_error *error) {
 /* Limits. */
 
 static void merge_limits(npyx_limits *into, const npyx_limits *from) {
-    for (int is_high = 0; is_high < 2; is_high++) {
-        bool u64 = is_high ? from->u64[1] > into->u64[1] : from->u64[0] < into->u64[0];
-        bool i64 = is_high ? from->i64[1] > into->i64[1] : from->i64[0] < into->i64[0];
-        bool f64 = is_high ? from->f64[1] > into->f64[1] : from->f64[0] < into->f64[0];
-        into->u64[is_high] = u64 ? from->u64[is_high] : into->u64[is_high];
-        into->i64[is_high] = i64 ? from->i64[is_high] : into->i64[is_high];
-        into->f64[is_high] = f64 ? from->f64[is_high] : into->f64[is_high];
-    }
+    into->ranks[0] = from->ranks[0] < into->ranks[0] ? from->ranks[0] : into->ranks[0];
+    into->ranks[1] = from->ranks[1] > into->ranks[1] ? from->ranks[1] : into->ranks[1];
+    into->f64[0] = from->f64[0] < into->f64[0] ? from->f64[0] : into->f64[0];
+    into->f64[1] = from->f64[1] > into->f64[1] ? from->f64[1] : into->f64[1];
 }
 
 static int64_t nelem_of(const npyx_placing *placing, size_t nbytes) {
@@ -113,27 +108,24 @@ static void take_patterns(histogram_pass *p, const uint8_t *items, int64_t nelem
 }
 
 /* The range that the items have. None at all: NumPy's for an empty array, 0 to 1. */
-static npyx_status range_of_limits(npyx_type type, const npyx_limits *limits, npyx_range_end *lo,
-                                   npyx_range_end *hi, npyx_error *error) {
-    bool is_i64 = type == NPYX_I8 && limits->i64[0] <= limits->i64[1];
-    bool is_u64 = type == NPYX_U8 && limits->u64[0] <= limits->u64[1];
-    bool is_integer = type <= NPYX_U8;
-    npyx_range_end *ends[2] = {lo, hi};
+static npyx_status range_of_limits(npyx_type type, const npyx_limits *limits, npyx_range_end ends[2],
+                                   npyx_error *error) {
+    bool is_wide = (type == NPYX_I8 || type == NPYX_U8) && limits->ranks[0] <= limits->ranks[1];
+    bool is_none = !is_wide && limits->f64[0] > limits->f64[1];
     for (uint64_t k = 0; k < 2; k++) {
         double real = limits->f64[k];
-        if (is_i64)
-            *ends[k] = (npyx_range_end){true, (uint64_t)limits->i64[k], (double)limits->i64[k]};
-        else if (is_u64)
-            *ends[k] = (npyx_range_end){true, limits->u64[k], (double)limits->u64[k]};
-        else if (limits->f64[0] > limits->f64[1])
-            *ends[k] = (npyx_range_end){true, k, (double)k};
+        uint64_t bits = (uint64_t)limits->ranks[k] ^ npyx_rank_flip(type);
+        if (is_wide)
+            ends[k] = (npyx_range_end){true, bits, type == NPYX_U8 ? (double)bits : (double)(int64_t)bits};
+        else if (is_none)
+            ends[k] = (npyx_range_end){true, k, (double)k};
         else if (!isfinite(real))
             return npyx_fail(error, NPYX_INVALID, -1,
                              "there are infinite values; give range_lo and range_hi, between which to count");
-        else if (is_integer)
-            *ends[k] = (npyx_range_end){true, (uint64_t)(int64_t)real, real};
+        else if (type <= NPYX_U8)
+            ends[k] = (npyx_range_end){true, (uint64_t)(int64_t)real, real};
         else
-            *ends[k] = (npyx_range_end){.real = real};
+            ends[k] = (npyx_range_end){.real = real};
     }
     return NPYX_OK;
 }
@@ -172,28 +164,23 @@ static npyx_status histogram_prepare(histogram_pass *p, const npyx_bins *bins, c
     npyx_histogram *histogram = p->histogram;
     npyx_placing *placing = &histogram->placing;
     npyx_limits limits = npyx_no_limits;
-    npyx_range_end lo = {0}, hi = {0};
-    npyx_status status = NPYX_OK;
+    npyx_range_end ends[2] = {end_of(bins->lo), end_of(bins->hi)};
     if (bins->edges != NULL) {
         histogram_place_by_edges(histogram, bins);
         return NPYX_OK;
     }
-    if (bins->has_range) {
-        lo = end_of(bins->lo);
-        hi = end_of(bins->hi);
-    } else if (t->npatterns > 0) {
+    if (!bins->has_range && t->npatterns > 0) {
         npyx_limit_tally(t, placing->type, &limits);
-    } else {
+    } else if (!bins->has_range) {
         p->work = (npyx_work){.run = limit_block, .ctx = placing, .result_nbytes = sizeof limits};
         p->take = take_limits;
         p->out = &limits;
-        status = run_pass(p, error);
+        NPYX_TRY(run_pass(p, error));
     }
-    if (status == NPYX_OK && !bins->has_range)
-        status = range_of_limits(placing->type, &limits, &lo, &hi, error);
-    if (status != NPYX_OK)
-        return status;
-    return npyx_placing_init_uniform(placing, lo, hi, bins->has_range, bins->nbins, histogram->edges, error);
+    if (!bins->has_range)
+        NPYX_TRY(range_of_limits(placing->type, &limits, ends, error));
+    return npyx_placing_init_uniform(placing, ends[0], ends[1], bins->has_range, bins->nbins,
+                                     histogram->edges, error);
 }
 
 static npyx_status make_tally(histogram_pass *p, npyx_histogram_tally *t, npyx_error *error) {
@@ -225,6 +212,15 @@ static npyx_status count(histogram_pass *p, const npyx_histogram_tally *t, npyx_
     return run_pass(p, error);
 }
 
+static npyx_status histogram_fill(histogram_pass *p, const npyx_bins *bins, npyx_histogram_tally *t,
+                                  npyx_error *error) {
+    NPYX_TRY(npyx_histogram_check(p->histogram->host, p->view->dtype, error));
+    NPYX_TRY(allocate(p->histogram, bins->nbins, error));
+    NPYX_TRY(make_tally(p, t, error));
+    NPYX_TRY(histogram_prepare(p, bins, t, error));
+    return count(p, t, error);
+}
+
 npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins, npyx_source *source,
                                 const npyx_view *view, npyx_error *error) {
     npyx_view sorted = *view; /* which comes first counts for nothing */
@@ -235,15 +231,7 @@ npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins
     npyx_histogram_clear(histogram);
     histogram->placing =
         (npyx_placing){.type = view->dtype->type, .is_big_endian = view->dtype->is_big_endian};
-    npyx_status status = npyx_histogram_check(histogram->host, view->dtype, error);
-    if (status == NPYX_OK)
-        status = allocate(histogram, bins->nbins, error);
-    if (status == NPYX_OK)
-        status = make_tally(&p, &t, error);
-    if (status == NPYX_OK)
-        status = histogram_prepare(&p, bins, &t, error);
-    if (status == NPYX_OK)
-        status = count(&p, &t, error);
+    npyx_status status = histogram_fill(&p, bins, &t, error);
     npyx_free(histogram->host, t.counts);
     npyx_blocks_clear(&histogram->blocks);
     histogram->placing.integer_edges = NULL;

@@ -170,9 +170,7 @@ npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, np
     bins_parser p = {.text = text, .nbytes = nbytes, .error = error};
     int64_t nedges = most_edges(&p);
     bool is_exact = false;
-    npyx_status status = refuse_estimators(text, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(refuse_estimators(text, error));
     bins_skip_blanks(&p);
     if (!bins_take(&p, "["))
         return fail_syntax(&p);
@@ -183,9 +181,7 @@ npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, np
     bins->integer_edges = npyx_alloc(bins->host, (size_t)nedges * sizeof bins->integer_edges[0]);
     if (bins->edges == NULL || bins->integer_edges == NULL)
         return npyx_fail_nomem(error);
-    status = take_edges(&p, bins, &nedges, &is_exact);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(take_edges(&p, bins, &nedges, &is_exact));
     bins_skip_blanks(&p);
     if (p.off != nbytes)
         return fail_syntax(&p);

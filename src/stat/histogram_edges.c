@@ -90,9 +90,9 @@ static double compared_end(npyx_precision items, npyx_range_end end, bool is_ite
     return npyx_precision_round(is_item ? items : wider(items, precision_of_end(end)), end.real);
 }
 
-/* An item of 64 bits from its number in the order of its type. */
+/* An item of 64 bits from how many of its type are below. */
 static uint64_t bits_of_rank(npyx_type type, uint64_t rank) {
-    return type == NPYX_I8 ? rank ^ (uint64_t)1 << 63 : rank;
+    return rank ^ npyx_rank_flip(NPYX_U8) ^ npyx_rank_flip(type);
 }
 
 /* Whether an item, given as its bits, is below the end of a range; or_equal: or is that end. */
@@ -172,9 +172,7 @@ npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, 
     }
     bool ends_are_items = !is_given && !is_widened;
     npyx_precision precision = ends_are_items ? items : wider(items, precision_of_range(lo, hi));
-    npyx_status status = make_edges(lo.real, hi.real, nbins, precision, edges, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(make_edges(lo.real, hi.real, nbins, precision, edges, error));
     double norm = norm_of(items, lo, hi, is_given || is_widened, nbins);
     placing->is_uniform = true;
     placing->nbins = nbins;

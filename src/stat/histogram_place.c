@@ -20,8 +20,8 @@ typedef union chunk {
     int64_t i64[CHUNK_NELEM];
 } chunk;
 
-const npyx_limits npyx_no_limits = {
-    .u64 = {UINT64_MAX, 0}, .i64 = {INT64_MAX, INT64_MIN}, .f64 = {(double)INFINITY, -(double)INFINITY}};
+const npyx_limits npyx_no_limits = {.ranks = {INT64_MAX, INT64_MIN},
+                                    .f64 = {(double)INFINITY, -(double)INFINITY}};
 
 /* A loop of its own for each byte order, so that compilers vectorise the native one. */
 #define LOAD(is_big_endian, item_nbytes, load, target, expression)                                           \
@@ -163,15 +163,12 @@ static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_
 }
 
 void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts) {
-    size_t itemsize = npyx_types[placing->type].itemsize;
     int32_t bins[CHUNK_NELEM];
-    while (nelem > 0) {
+    for (; nelem > 0; nelem -= CHUNK_NELEM, items += CHUNK_NELEM * npyx_types[placing->type].itemsize) {
         size_t count = nelem < CHUNK_NELEM ? (size_t)nelem : CHUNK_NELEM;
         place_chunk(placing, items, count, bins);
         for (size_t i = 0; i < count; i++)
             counts[bins[i]]++;
-        items += count * itemsize;
-        nelem -= (int64_t)count;
     }
 }
 
@@ -204,25 +201,74 @@ enum { NLANES = 8 };
 
 LIMIT(limit_f64, double, (double)INFINITY, -(double)INFINITY)
 LIMIT(limit_i64, int64_t, INT64_MAX, INT64_MIN)
-LIMIT(limit_u64, uint64_t, UINT64_MAX, 0)
 
 void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, npyx_limits *limits) {
-    size_t itemsize = npyx_types[placing->type].itemsize;
+    const int64_t flip = (int64_t)npyx_rank_flip(placing->type);
+    bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
     chunk values;
-    while (nelem > 0) {
+    for (; nelem > 0; nelem -= CHUNK_NELEM, items += CHUNK_NELEM * npyx_types[placing->type].itemsize) {
         size_t count = nelem < CHUNK_NELEM ? (size_t)nelem : CHUNK_NELEM;
-        bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
-        if (is_wide)
+        if (is_wide) {
             load_i64(placing, items, count, values.i64);
-        else
+            for (size_t i = 0; flip != 0 && i < count; i++)
+                values.i64[i] ^= flip;
+            limit_i64(values.i64, count, limits->ranks);
+        } else {
             place_load_reals(placing, items, count, values.f64);
-        if (!is_wide)
             limit_f64(values.f64, count, limits->f64);
-        else if (placing->type == NPYX_I8)
-            limit_i64(values.i64, count, limits->i64);
+        }
+    }
+}
+
+/* ---- items of at most 16 bits, by their patterns ---- */
+
+void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts) {
+    if (npyx_types[placing->type].itemsize == 1) {
+        for (int64_t i = 0; i < nelem; i++)
+            counts[items[i]]++;
+    } else {
+        for (int64_t i = 0; i < nelem; i++)
+            counts[npyx_load_u16(items + 2 * i, placing->is_big_endian)]++;
+    }
+}
+
+/* The values of a block of patterns from first on. */
+static void pattern_values(npyx_type type, size_t first, double values[NPYX_BLOCK_NELEM]) {
+    uint8_t items[NPYX_BLOCK_NELEM * 2];
+    npyx_block block;
+    npyx_form form = npyx_block_form(type);
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
+        uint16_t pattern = (uint16_t)(first + i);
+        if (npyx_types[type].itemsize == 1)
+            items[i] = (uint8_t)pattern;
         else
-            limit_u64((const uint64_t *)values.i64, count, limits->u64);
-        items += count * itemsize;
-        nelem -= (int64_t)count;
+            memcpy(items + 2 * i, &pattern, 2);
+    }
+    npyx_block_loader(type, form)(items, &block);
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)
+        values[i] = form == NPYX_FORM_I64 ? (double)block.i64[i] : block.f64[i];
+}
+
+void npyx_limit_tally(const npyx_histogram_tally *tally, npyx_type type, npyx_limits *limits) {
+    for (size_t first = 0; first < tally->npatterns; first += NPYX_BLOCK_NELEM) {
+        double values[NPYX_BLOCK_NELEM];
+        pattern_values(type, first, values);
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
+            if (tally->counts[first + i] == 0)
+                continue;
+            limits->f64[0] = values[i] < limits->f64[0] ? values[i] : limits->f64[0];
+            limits->f64[1] = values[i] > limits->f64[1] ? values[i] : limits->f64[1];
+        }
+    }
+}
+
+void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, uint64_t *counts) {
+    for (size_t first = 0; first < tally->npatterns; first += NPYX_BLOCK_NELEM) {
+        double values[NPYX_BLOCK_NELEM];
+        pattern_values(placing->type, first, values);
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
+            if (tally->counts[first + i] != 0)
+                counts[npyx_place(placing, values[i])] += tally->counts[first + i];
+        }
     }
 }

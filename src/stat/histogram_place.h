@@ -22,11 +22,16 @@ typedef struct npyx_range_end {
     double real;   /* of an integer too, rounded */
 } npyx_range_end;
 
-/* The least and the greatest of items, NaN left out. One of the three pairs counts: u64 for u8, i64 for i8,
- * f64 for all other types. None was seen when the first of a pair is greater than the second. */
+/* An integer of 64 bits as a signed one in the order of its type, and back: that of a u8 has its first bit
+ * flipped. */
+static inline uint64_t npyx_rank_flip(npyx_type type) {
+    return type == NPYX_U8 ? (uint64_t)1 << 63 : 0;
+}
+
+/* The least and the greatest of items, NaN left out: ranks of i8 and u8, f64 of all other types. None was
+ * seen when the first of a pair is greater than the second. */
 typedef struct npyx_limits {
-    uint64_t u64[2];
-    int64_t i64[2];
+    int64_t ranks[2];
     double f64[2];
 } npyx_limits;
 

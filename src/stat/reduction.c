@@ -40,25 +40,22 @@ static npyx_status find_leaves(npyx_reduction *r, npyx_view *view, npyx_buffer *
     const npyx_view_level level = npyx_view_level_of(view);
     if (level.dtype->type != NPYX_STRUCT) {
         npyx_buffer_append_char(path, '\0');
-        npyx_status status = npyx_buffer_check(path, error);
-        return status == NPYX_OK ? add_leaf(r, path->bytes, view, error) : status;
+        NPYX_TRY(npyx_buffer_check(path, error));
+        return add_leaf(r, path->bytes, view, error);
     }
     size_t kept_nbytes = path->nbytes;
     for (int i = 0; i < level.dtype->nfields; i++) {
         const npyx_field *field = &level.dtype->fields[i];
         if (field->is_padding)
             continue;
-        npyx_status status = npyx_view_enter_field(view, field, error);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(npyx_view_enter_field(view, field, error));
         path->nbytes = kept_nbytes;
         if (kept_nbytes > 0)
             npyx_buffer_append_char(path, '.');
         npyx_buffer_append(path, field->name, field->name_nbytes);
-        status = find_leaves(r, view, path, error);
+        npyx_status status = find_leaves(r, view, path, error);
         npyx_view_return_to(view, &level);
-        if (status != NPYX_OK)
-            return status;
+        NPYX_TRY(status);
     }
     path->nbytes = kept_nbytes;
     return NPYX_OK;

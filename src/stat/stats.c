@@ -8,29 +8,15 @@
 #include "stats_add.h"
 
 npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype) {
-    switch (dtype->type) {
-    case NPYX_BOOL:
-    case NPYX_I1:
-    case NPYX_I2:
-    case NPYX_I4:
-    case NPYX_U1:
-    case NPYX_U2:
-    case NPYX_U4: return NPYX_STATS_INTEGER;
-    case NPYX_I8:
-    case NPYX_U8:
-    case NPYX_DATETIME:
-    case NPYX_TIMEDELTA: return NPYX_STATS_WIDE;
-    case NPYX_C8:
-    case NPYX_C16:
-    case NPYX_C24:
-    case NPYX_C32: return NPYX_STATS_COMPLEX;
-    case NPYX_BYTES:
-    case NPYX_TEXT: return NPYX_STATS_ORDER;
-    case NPYX_VOID:
-    case NPYX_STRUCT:
-    case NPYX_OBJECT: return NPYX_STATS_COUNT;
-    default: return NPYX_STATS_REAL;
-    }
+    npyx_type type = dtype->type;
+    if (type == NPYX_I8 || type == NPYX_U8 || type == NPYX_DATETIME || type == NPYX_TIMEDELTA)
+        return NPYX_STATS_WIDE;
+    if (type == NPYX_BYTES || type == NPYX_TEXT)
+        return NPYX_STATS_ORDER;
+    return type < NPYX_U8           ? NPYX_STATS_INTEGER
+           : type <= NPYX_LAST_REAL ? NPYX_STATS_REAL
+           : type <= NPYX_C32       ? NPYX_STATS_COMPLEX
+                                    : NPYX_STATS_COUNT;
 }
 
 void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extremes) {

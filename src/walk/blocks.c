@@ -97,9 +97,7 @@ npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error) {
     }
     if (blocks->is_done)
         return NPYX_DONE;
-    npyx_status status = npyx_reader_fill(reader, blocks->next_row, INT64_MAX, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_reader_fill(reader, blocks->next_row, INT64_MAX, error));
     blocks->next_row += reader->nrows_read;
     blocks->items = reader->rows;
     blocks->nelem = reader->nrows_read * reader->row_nelem;

@@ -83,9 +83,7 @@ static npyx_status fill_contiguous(npyx_reader *reader, int64_t row, int64_t nro
     int64_t off = reader->view.off + row * reader->row_nbytes;
     size_t nbytes = (size_t)(nrows * reader->row_nbytes);
     uint8_t *scratch = NULL;
-    npyx_status status = aligned_buffer(reader, nbytes, reader->source->file_off + off, &scratch, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(aligned_buffer(reader, nbytes, reader->source->file_off + off, &scratch, error));
     return npyx_source_window(reader->source, off, nbytes, scratch, &reader->rows, error);
 }
 
@@ -104,32 +102,21 @@ typedef struct gatherer {
     npyx_error *error;
 } gatherer;
 
+static inline void copy_items(uint8_t *out, int64_t out_stride, const uint8_t *in, int64_t in_stride,
+                              int64_t nelem, size_t itemsize) {
+    for (int64_t i = 0; i < nelem; i++)
+        memcpy(out + i * out_stride, in + i * in_stride, itemsize);
+}
+
 static void copy_run(uint8_t *out, int64_t out_stride, const uint8_t *in, int64_t in_stride, int64_t nelem,
                      int64_t itemsize) {
     switch (itemsize) { /* a copy of constant size is one or two moves */
-    case 1:
-        for (int64_t i = 0; i < nelem; i++)
-            out[i * out_stride] = in[i * in_stride];
-        return;
-    case 2:
-        for (int64_t i = 0; i < nelem; i++)
-            memcpy(out + i * out_stride, in + i * in_stride, 2);
-        return;
-    case 4:
-        for (int64_t i = 0; i < nelem; i++)
-            memcpy(out + i * out_stride, in + i * in_stride, 4);
-        return;
-    case 8:
-        for (int64_t i = 0; i < nelem; i++)
-            memcpy(out + i * out_stride, in + i * in_stride, 8);
-        return;
-    case 16:
-        for (int64_t i = 0; i < nelem; i++)
-            memcpy(out + i * out_stride, in + i * in_stride, 16);
-        return;
-    default:
-        for (int64_t i = 0; i < nelem; i++)
-            memcpy(out + i * out_stride, in + i * in_stride, (size_t)itemsize);
+    case 1: copy_items(out, out_stride, in, in_stride, nelem, 1); return;
+    case 2: copy_items(out, out_stride, in, in_stride, nelem, 2); return;
+    case 4: copy_items(out, out_stride, in, in_stride, nelem, 4); return;
+    case 8: copy_items(out, out_stride, in, in_stride, nelem, 8); return;
+    case 16: copy_items(out, out_stride, in, in_stride, nelem, 16); return;
+    default: copy_items(out, out_stride, in, in_stride, nelem, (size_t)itemsize);
     }
 }
 
@@ -200,11 +187,10 @@ static npyx_status gather_window(const gatherer *g, const box *b, int64_t low_of
     uint8_t *scratch = reader->window;
     if (span > READER_WINDOW_NBYTES) /* one item larger than the window goes straight to its place */
         scratch = b->out;
-    npyx_status status =
-        npyx_source_window(reader->source, b->off + low_off, (size_t)span, scratch, &bytes, error);
-    if (status == NPYX_OK && bytes != b->out)
+    NPYX_TRY(npyx_source_window(reader->source, b->off + low_off, (size_t)span, scratch, &bytes, error));
+    if (bytes != b->out)
         copy_box(g, b, bytes - low_off, g->strides);
-    return status;
+    return NPYX_OK;
 }
 
 /* Whether the items of a box lie side by side along one axis. */
@@ -224,20 +210,17 @@ static npyx_status gather_runs(const gatherer *g, const box *b, int axis, int64_
     memcpy(strides, g->strides, sizeof strides[0] * (size_t)g->ndim);
     strides[axis] = pitch;
     box batch = *b;
-    npyx_status status = NPYX_OK;
-    for (int64_t done = 0; done < b->shape[axis] && status == NPYX_OK; done += batch.shape[axis]) {
+    for (int64_t done = 0; done < b->shape[axis]; done += batch.shape[axis]) {
         int64_t left = b->shape[axis] - done;
         batch.shape[axis] = left < BATCH_NRUNS ? left : BATCH_NRUNS;
         batch.out = b->out + done * g->out_strides[axis];
-        for (int64_t i = 0; i < batch.shape[axis] && status == NPYX_OK; i++)
-            status = npyx_source_read_exactly(reader->source, b->off + (done + i) * g->strides[axis],
-                                              reader->window + i * pitch, (size_t)run_nbytes, g->error);
-        if (status == NPYX_OK)
-            copy_box(g, &batch, reader->window, strides);
-        if (status == NPYX_OK)
-            status = npyx_poll(reader->source->host, g->error);
+        for (int64_t i = 0; i < batch.shape[axis]; i++)
+            NPYX_TRY(npyx_source_read_exactly(reader->source, b->off + (done + i) * g->strides[axis],
+                                              reader->window + i * pitch, (size_t)run_nbytes, g->error));
+        copy_box(g, &batch, reader->window, strides);
+        NPYX_TRY(npyx_poll(reader->source->host, g->error));
     }
-    return status;
+    return NPYX_OK;
 }
 
 /* Reads a box in as few windows as its gaps allow, from low offsets to high ones. Recurses once an axis. */
@@ -261,16 +244,16 @@ static npyx_status gather_box(const gatherer *g, const box *b) {
     bool has_room = inner_span <= READER_WINDOW_NBYTES / BATCH_NRUNS - CACHE_LINE_NBYTES;
     if (nparts == 1 && g->strides[axis] > 0 && has_room && is_run(g, &part))
         return gather_runs(g, b, axis, inner_span);
-    npyx_status status = npyx_poll(g->reader->source->host, g->error);
-    for (int64_t done = 0; done < b->shape[axis] && status == NPYX_OK; done += part.shape[axis]) {
+    NPYX_TRY(npyx_poll(g->reader->source->host, g->error));
+    for (int64_t done = 0; done < b->shape[axis]; done += part.shape[axis]) {
         int64_t left = b->shape[axis] - done;
         part.shape[axis] = nparts < left ? nparts : left;
         int64_t first = g->strides[axis] < 0 ? left - part.shape[axis] : done;
         part.off = b->off + first * g->strides[axis];
         part.out = b->out + first * g->out_strides[axis];
-        status = gather_box(g, &part);
+        NPYX_TRY(gather_box(g, &part));
     }
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
@@ -280,9 +263,7 @@ static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, n
             return npyx_fail_nomem(error);
     }
     uint8_t *out = NULL;
-    npyx_status status = aligned_buffer(reader, (size_t)(nrows * reader->row_nbytes), 0, &out, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(aligned_buffer(reader, (size_t)(nrows * reader->row_nbytes), 0, &out, error));
     const npyx_view *view = &reader->view;
     gatherer g = {.reader = reader, .ndim = view->ndim, .strides = view->strides, .error = error};
     box b = {.off = view->off + row * view->strides[0], .out = out};
@@ -294,24 +275,21 @@ static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, n
         out_stride *= view->shape[axis];
     }
     reader->rows = out;
-    status = gather_box(&g, &b);
+    NPYX_TRY(gather_box(&g, &b));
     /* The panels read the bytes out of order; behind the last one the checks at the end are still to be made.
      */
     bool is_end = row + nrows == reader->nrows && row > 0;
-    if (status == NPYX_OK && is_end && reader->source->wants_order)
-        status = npyx_source_drain(reader->source, error);
-    return status;
+    return is_end && reader->source->wants_order ? npyx_source_drain(reader->source, error) : NPYX_OK;
 }
 
 static npyx_status fill_rows(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
     reader->first_row = row;
     reader->nrows_read = 0;
     reader->result = NULL;
-    npyx_status status = reader->is_contiguous ? fill_contiguous(reader, row, nrows, error)
-                                               : fill_panel(reader, row, nrows, error);
-    if (status == NPYX_OK)
-        reader->nrows_read = nrows;
-    return status;
+    NPYX_TRY(reader->is_contiguous ? fill_contiguous(reader, row, nrows, error)
+                                   : fill_panel(reader, row, nrows, error));
+    reader->nrows_read = nrows;
+    return NPYX_OK;
 }
 
 /* Whether the rows from row to before end are given by another thread as well from now on. */
@@ -340,9 +318,7 @@ static npyx_status fill_ahead(npyx_reader *reader, npyx_error *error) {
     npyx_read_block block;
     reader->first_row = reader->ahead_row;
     reader->nrows_read = 0;
-    npyx_status status = npyx_read_ahead_next(reader->ahead, &block, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_read_ahead_next(reader->ahead, &block, error));
     reader->rows = block.bytes;
     reader->result = block.result;
     reader->nrows_read = (int64_t)block.nbytes / reader->row_nbytes;
@@ -351,9 +327,7 @@ static npyx_status fill_ahead(npyx_reader *reader, npyx_error *error) {
 }
 
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error) {
-    npyx_status status = npyx_poll(reader->source->host, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_poll(reader->source->host, error));
     int64_t nrows = reader->nrows - row < max_nrows ? reader->nrows - row : max_nrows;
     if (reader->row_nbytes == 0) { /* no bytes to read, however many rows are claimed */
         reader->rows = (const uint8_t *)"";

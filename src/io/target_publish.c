@@ -1,0 +1,279 @@
+/*
+ * What makes a target's bytes those of its path, and takes them back. The states and who leads from one to
+ * the other are in target_file.h; target.c opens and closes.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file_system.h"
+#include "target_file.h"
+
+enum { SEAL_MAX_NBYTES = 1 << 16 };
+
+/* 0, or what errno says. */
+static int sync_descriptor(int descriptor) {
+    int result;
+    do
+        result = fsync(descriptor);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? 0 : errno;
+}
+
+static npyx_status sync_file(const npyx_target_file *file, npyx_error *error) {
+    int errno_value = sync_descriptor(file->descriptor);
+    return errno_value == 0 ? NPYX_OK : npyx_fail_errno(error, errno_value, "cannot be written to the disk");
+}
+
+/* Some file systems do not sync folders, and say EINVAL. */
+static npyx_status sync_folder(const npyx_target_file *file, npyx_error *error) {
+    int errno_value = sync_descriptor(file->folder);
+    return errno_value == 0 || errno_value == EINVAL
+               ? NPYX_OK
+               : npyx_fail_errno(error, errno_value, "its folder cannot be written to the disk");
+}
+
+static npyx_status write_seal(npyx_target *target, npyx_error *error) {
+    const npyx_target_file *file = target->file;
+    if (file->seal == NULL)
+        return NPYX_OK;
+    return npyx_sink_rewrite(target->sink, file->seal_off, file->seal, file->seal_nbytes, error);
+}
+
+/* Whether the bytes that the seal is written over are as they were. */
+static bool is_unsealed(npyx_target *target) {
+    const npyx_target_file *file = target->file;
+    uint8_t found[256];
+    for (size_t done = 0; done < file->seal_nbytes; done += sizeof found) {
+        size_t left_nbytes = file->seal_nbytes - done;
+        size_t nbytes = left_nbytes < sizeof found ? left_nbytes : sizeof found;
+        npyx_status status =
+            npyx_sink_read(target->sink, file->seal_off + (int64_t)done, found, nbytes, NULL);
+        if (status != NPYX_OK || memcmp(found, file->seal + file->seal_nbytes + done, nbytes) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Makes what was added not count again. What was written over must be back before anything is cut off; a
+ * disk that is full may refuse to write it, but then it has refused the seal as well. */
+static void withdraw_extension(npyx_target *target) {
+    npyx_target_file *file = target->file;
+    if (is_unsealed(target))
+        return;
+    npyx_status status = npyx_sink_rewrite(target->sink, file->seal_off, file->seal + file->seal_nbytes,
+                                           file->seal_nbytes, NULL);
+    if (status == NPYX_OK)
+        status = sync_file(file, NULL);
+    file->keeps_tail = status != NPYX_OK;
+}
+
+/* Gives the path back what was there, unless a program that knows nothing of locks has taken it since. */
+static void withdraw_file(npyx_target_file *file) {
+    if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
+        return;
+    if (npyx_target_leads_to(file->folder, file->beside, file->replaced))
+        npyx_target_swap(file->folder, file->name, file->beside, NULL);
+    else if (file->replaced < 0)
+        npyx_target_move_out(file->folder, file->name, file->descriptor, file->beside);
+    (void)sync_folder(file, NULL);
+}
+
+/* The lock stays, if it is held: a file that has been given a name cannot get rid of it and have another one
+ * later, and it is by the lock that a name is found which a crash leaves. */
+static void withdraw(npyx_target *target) {
+    npyx_target_file *file = target->file;
+    npyx_target_state state = file->state;
+    if (state == NPYX_TARGET_FINAL)
+        return;
+    file->state = NPYX_TARGET_WRITTEN;
+    if (state != NPYX_TARGET_PUBLISHED)
+        return;
+    if (file->kind == NPYX_TARGET_EXTEND)
+        withdraw_extension(target);
+    else
+        withdraw_file(file);
+}
+
+/* ---- the seal, and the states ---- */
+
+npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
+                             npyx_error *error) {
+    npyx_target_file *file = target->file;
+    if (nbytes > SEAL_MAX_NBYTES)
+        return npyx_fail(error, NPYX_TOOBIG, off, "a seal has at most %d bytes (found %zu)", SEAL_MAX_NBYTES,
+                         nbytes);
+    uint8_t *seal = npyx_alloc(file->host, 2 * nbytes + 1);
+    if (seal == NULL)
+        return npyx_fail_nomem(error);
+    npyx_status status = npyx_sink_read(target->sink, off, seal + nbytes, nbytes, error);
+    if (status != NPYX_OK) {
+        npyx_free(file->host, seal);
+        return status;
+    }
+    /* the fewer bytes are written, the less can be torn: what changes of a header is its number of rows */
+    const uint8_t *now = bytes, *before = seal + nbytes;
+    size_t first = 0, end = nbytes;
+    while (first < end && now[first] == before[first])
+        first++;
+    while (end > first && now[end - 1] == before[end - 1])
+        end--;
+    memcpy(seal, now + first, end - first);
+    memmove(seal + (end - first), before + first, end - first);
+    npyx_free(file->host, file->seal);
+    file->seal = seal;
+    file->seal_nbytes = end - first;
+    file->seal_off = off + (int64_t)first;
+    return NPYX_OK;
+}
+
+static npyx_status fail_replaced(npyx_error *error) {
+    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                        "was replaced by another file while it was added to");
+}
+
+/* Looks at what a new file takes the place of, which may not be what was there when it was begun. */
+static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
+    struct stat found;
+    if (file->replaced >= 0)
+        close(file->replaced);
+    NPYX_TRY(npyx_target_look(file->folder, file->name, &file->replaced, &found, error));
+    return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, error) : NPYX_OK;
+}
+
+/* Takes the lock, and sees to it that all is ready for the path. */
+static npyx_status claim_path(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    bool is_extended = file->kind == NPYX_TARGET_EXTEND;
+    npyx_status status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
+    if (status == NPYX_DONE) /* a folder that this process cannot write to, nor take a file's place in */
+        status = is_extended ? NPYX_OK : NPYX_IO;
+    NPYX_TRY(status);
+    if (file->kind == NPYX_TARGET_NEW)
+        NPYX_TRY(look_at_replaced(file, error));
+    else if (!npyx_target_leads_to(file->folder, file->name, is_extended ? file->descriptor : file->replaced))
+        return fail_replaced(error);
+    if (file->kind == NPYX_TARGET_COPY)
+        NPYX_TRY(npyx_target_check_copied(target, error));
+    bool is_named = is_extended || file->beside[0] != '\0';
+    return is_named ? NPYX_OK
+                    : npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
+}
+
+npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    if (!npyx_target_is_ours(file))
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "cannot be published by a child of the process that opened it");
+    withdraw(target);
+    NPYX_TRY(npyx_sink_flush(target->sink, error));
+    if (file->kind != NPYX_TARGET_EXTEND)
+        NPYX_TRY(write_seal(target, error));
+    NPYX_TRY(sync_file(file, error));
+    NPYX_TRY(claim_path(target, error));
+    file->state = NPYX_TARGET_PREPARED;
+    return NPYX_OK;
+}
+
+/* Another program, which knows nothing of the lock, has put a file at the path since it was looked at. That
+ * one has the name beside now: it is replaced like the other, or put back. */
+static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
+    struct stat found;
+    int seen = -1;
+    npyx_status status = file->kind == NPYX_TARGET_COPY
+                             ? fail_replaced(error)
+                             : npyx_target_look(file->folder, file->beside, &seen, &found, error);
+    if (status == NPYX_OK && seen >= 0)
+        status = npyx_target_check_replaceable(seen, error);
+    if (status == NPYX_OK) {
+        close(file->replaced);
+        file->replaced = seen;
+        return NPYX_OK;
+    }
+    if (seen >= 0)
+        close(seen);
+    npyx_target_swap(file->folder, file->name, file->beside, NULL);
+    return status;
+}
+
+/* NPYX_DONE: another program has changed what is at the path, which is to be looked at again. */
+static npyx_status try_to_take_path(npyx_target_file *file, npyx_error *error) {
+    if (!npyx_target_leads_to(file->folder, file->beside, file->descriptor))
+        return npyx_fail(error, NPYX_IO, -1, "cannot take its place (the new file, %s, was removed)",
+                         file->beside);
+    npyx_status status;
+    if (file->replaced < 0) {
+        status = npyx_target_move_in(file->folder, file->name, file->beside, error);
+        if (status == NPYX_OK)
+            file->beside[0] = '\0';
+        return status;
+    }
+    status = npyx_target_swap(file->folder, file->name, file->beside, error);
+    if (status == NPYX_NOT_FOUND)
+        return file->kind == NPYX_TARGET_COPY ? fail_replaced(error) : NPYX_DONE;
+    bool is_looked_at =
+        file->beside[0] == '\0' || npyx_target_leads_to(file->folder, file->beside, file->replaced);
+    return status == NPYX_OK && !is_looked_at ? accept_replaced(file, error) : status;
+}
+
+static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
+    enum { NTRIES = 20 };
+    npyx_status status = try_to_take_path(file, error);
+    for (int i = 0; i < NTRIES && status == NPYX_DONE; i++) {
+        status = look_at_replaced(file, error);
+        if (status == NPYX_OK)
+            status = try_to_take_path(file, error);
+    }
+    if (status != NPYX_DONE)
+        return status;
+    return npyx_fail(error, NPYX_IO, -1, "cannot take its place (others keep changing it)");
+}
+
+/* From the first byte on that others may see, the target is published and can be withdrawn. */
+static npyx_status show(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    if (file->kind == NPYX_TARGET_EXTEND) {
+        file->state = NPYX_TARGET_PUBLISHED;
+        NPYX_TRY(write_seal(target, error));
+        return sync_file(file, error);
+    }
+    NPYX_TRY(take_path(file, error));
+    file->state = NPYX_TARGET_PUBLISHED;
+    return sync_folder(file, error);
+}
+
+npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
+    if (target->file->state == NPYX_TARGET_WRITTEN)
+        return npyx_fail(error, NPYX_INVALID, -1, "cannot be published: it was not prepared");
+    if (target->file->state == NPYX_TARGET_PUBLISHED)
+        return NPYX_OK;
+    npyx_status status = show(target, error);
+    if (status != NPYX_OK)
+        withdraw(target);
+    return status;
+}
+
+void npyx_target_withdraw(npyx_target *target) {
+    if (target->file != NULL && npyx_target_is_ours(target->file))
+        withdraw(target);
+}
+
+void npyx_target_yield(npyx_target *target) {
+    npyx_target_withdraw(target);
+    if (target->file != NULL && npyx_target_is_ours(target->file))
+        npyx_target_lock_release(&target->file->lock, target->file->folder, target->file->name);
+}
+
+npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    struct stat now;
+    npyx_status status = npyx_target_publish(target, error);
+    if (status == NPYX_OK) {
+        target->has_info = fstat(file->descriptor, &now) == 0;
+        if (target->has_info)
+            target->info = npyx_file_info_of_stat(&now);
+        file->state = NPYX_TARGET_FINAL;
+    }
+    npyx_target_abandon(target);
+    return status;
+}
