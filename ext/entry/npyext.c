@@ -12,7 +12,6 @@ SQLITE_EXTENSION_INIT1
 #include "function/introspection.h"
 #include "second_library.h"
 #include "value/aggregates.h"
-#include "value/array_makers.h"
 #include "value/scalars.h"
 
 /* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
@@ -45,83 +44,84 @@ typedef struct registered {
     const sqlite3_module *module;
     /* scalars and aggregates */
     int argc;
+    const void *definition; /* NULL: the function needs none */
     void (*function)(sqlite3_context *, int, sqlite3_value **);
     void (*step)(sqlite3_context *, int, sqlite3_value **);
     void (*final)(sqlite3_context *);
 } registered;
 
-#define TABLE(name_of, table)     .name = (name_of), .table_function = &(table)
-#define SCALAR(name_of, n, call)  .name = (name_of), .argc = (n), .function = (call)
-#define AGGREGATE(name_of, n, of) .name = (name_of), .argc = (n), .step = of##_step, .final = of##_final
-#define IN(which, with)           .entry_points = (which), .flags = (with)
+#define TABLE(name_of, table)   .name = (name_of), .table_function = &(table)
+#define OWN(name_of, call)      .name = (name_of), .function = (call)
+#define DEFINED(name_of, n, of) .name = (name_of), .argc = (n), .definition = &(of)
+#define SCALAR(name_of, n, of)  DEFINED(name_of, n, of), .function = npyext_scalar_call
+#define AGGREGATE(name_of, n, of, step_of)                                                                   \
+    DEFINED(name_of, n, of), .step = step_of, .final = npyext_aggregate_final
+#define IN(which, with) .entry_points = (which), .flags = (with)
 
 /* clang-format off */
 static const registered registrations[] = {
-    {TABLE("npy_meta", npyext_npy_meta),                     IN(EVERYWHERE, READS)},
-    {TABLE("npz_members", npyext_npz_members),               IN(EVERYWHERE, READS)},
-    {TABLE("ten_arrays", npyext_ten_arrays),                 IN(EVERYWHERE, READS)},
-    {TABLE("npy_rows", npyext_npy_rows),                     IN(EVERYWHERE, READS)},
-    {TABLE("npy_elements", npyext_npy_elements),             IN(EVERYWHERE, READS)},
-    {TABLE("npy_stats", npyext_npy_stats),                   IN(EVERYWHERE, READS)},
-    {TABLE("npy_histogram", npyext_npy_histogram),           IN(EVERYWHERE, READS)},
-    {TABLE("npy_compare", npyext_npy_compare),               IN(EVERYWHERE, READS)},
-    {TABLE("npy_file", npyext_npy_file),                     IN(EVERYWHERE, READS)},
-    {TABLE("npy_write", npyext_npy_write),                   IN(WITH_WRITING, WRITES)},
-    {.name = "npy", .module = &npyext_table_module,          IN(WITH_FILES, READS)},
-    {SCALAR("npyext_version", 0, npyext_version_function),   IN(EVERYWHERE, PURE)},
-    {SCALAR("npyext_debug", 0, npyext_debug_function),       IN(EVERYWHERE, OF_PROCESS)},
-    {SCALAR("npyext_counters", 0, npyext_counters_function), IN(EVERYWHERE, OF_PROCESS)},
-    {SCALAR("npy_shape", 1, npyext_shape_function),          IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_dtype", 1, npyext_dtype_function),          IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_ndim", 1, npyext_ndim_function),            IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_size", 1, npyext_size_function),            IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_valid", 1, npyext_valid_function),          IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_get", -1, npyext_get_function),             IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_get_or", -1, npyext_get_or_function),       IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_slice", 2, npyext_slice_function),          IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_json", 1, npyext_json_function),            IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_data", 1, npyext_data_function),            IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_from_json", 1, npyext_from_json_function),  IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_from_json", 2, npyext_from_json_function),  IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_from_data", 3, npyext_from_data_function),  IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_member", 2, npyext_member_function),        IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_astype", 2, npyext_astype_function),        IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_reshape", 2, npyext_reshape_function),      IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_order", 2, npyext_order_function),          IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_transpose", 1, npyext_transpose_function),  IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_transpose", 2, npyext_transpose_function),  IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npy_array", 1, npyext_npy_array),            IN(EVERYWHERE, PURE_OF_JSON)},
-    {AGGREGATE("npy_array", 2, npyext_npy_array),            IN(EVERYWHERE, PURE_OF_JSON)},
-    {AGGREGATE("npy_array", 3, npyext_npy_array),            IN(EVERYWHERE, PURE_OF_JSON)},
-    {AGGREGATE("npy_stack", 1, npyext_npy_stack),            IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npy_stack", 2, npyext_npy_stack),            IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npy_records", -1, npyext_npy_records),       IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npz_archive", 2, npyext_npz_archive),        IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npz_archive", 3, npyext_npz_archive),        IN(EVERYWHERE, PURE)},
-    {AGGREGATE("ten_archive", 1, npyext_ten_archive),        IN(EVERYWHERE, PURE)},
-    {AGGREGATE("ten_archive", 2, npyext_ten_archive),        IN(EVERYWHERE, PURE)},
+    {TABLE("npy_meta", npyext_npy_meta),                                            IN(EVERYWHERE, READS)},
+    {TABLE("npz_members", npyext_npz_members),                                      IN(EVERYWHERE, READS)},
+    {TABLE("ten_arrays", npyext_ten_arrays),                                        IN(EVERYWHERE, READS)},
+    {TABLE("npy_rows", npyext_npy_rows),                                            IN(EVERYWHERE, READS)},
+    {TABLE("npy_elements", npyext_npy_elements),                                    IN(EVERYWHERE, READS)},
+    {TABLE("npy_stats", npyext_npy_stats),                                          IN(EVERYWHERE, READS)},
+    {TABLE("npy_histogram", npyext_npy_histogram),                                  IN(EVERYWHERE, READS)},
+    {TABLE("npy_compare", npyext_npy_compare),                                      IN(EVERYWHERE, READS)},
+    {TABLE("npy_file", npyext_npy_file),                                            IN(EVERYWHERE, READS)},
+    {TABLE("npy_write", npyext_npy_write),                                          IN(WITH_WRITING, WRITES)},
+    {.name = "npy", .module = &npyext_table_module,                                 IN(WITH_FILES, READS)},
+    {OWN("npyext_version", npyext_version_function),                                IN(EVERYWHERE, PURE)},
+    {OWN("npyext_debug", npyext_debug_function),                                    IN(EVERYWHERE, OF_PROCESS)},
+    {OWN("npyext_counters", npyext_counters_function),                              IN(EVERYWHERE, OF_PROCESS)},
+    {SCALAR("npy_shape", 1, npyext_npy_shape),                                      IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_dtype", 1, npyext_npy_dtype),                                      IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_ndim", 1, npyext_npy_ndim),                                        IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_size", 1, npyext_npy_size),                                        IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_valid", 1, npyext_npy_valid),                                      IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_get", -1, npyext_npy_get),                                         IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_get_or", -1, npyext_npy_get_or),                                   IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_slice", 2, npyext_npy_slice),                                      IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_json", 1, npyext_npy_json),                                        IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_data", 1, npyext_npy_data),                                        IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_json", 1, npyext_npy_from_json),                              IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_json", 2, npyext_npy_from_json),                              IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_data", 3, npyext_npy_from_data),                              IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_member", 2, npyext_npy_member),                                    IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_astype", 2, npyext_npy_astype),                                    IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_reshape", 2, npyext_npy_reshape),                                  IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_order", 2, npyext_npy_order),                                      IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_transpose", 1, npyext_npy_transpose),                              IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_transpose", 2, npyext_npy_transpose),                              IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_array", 1, npyext_npy_array, npyext_npy_array_step),            IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_array", 2, npyext_npy_array, npyext_npy_array_step),            IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_array", 3, npyext_npy_array, npyext_npy_array_step),            IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_stack", 1, npyext_npy_stack, npyext_aggregate_step),            IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_stack", 2, npyext_npy_stack, npyext_aggregate_step),            IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_records", -1, npyext_npy_records, npyext_aggregate_step),       IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npz_archive", 2, npyext_npz_archive, npyext_aggregate_step),        IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npz_archive", 3, npyext_npz_archive, npyext_aggregate_step),        IN(EVERYWHERE, PURE)},
+    {AGGREGATE("ten_archive", 1, npyext_ten_archive, npyext_aggregate_step),        IN(EVERYWHERE, PURE)},
+    {AGGREGATE("ten_archive", 2, npyext_ten_archive, npyext_aggregate_step),        IN(EVERYWHERE, PURE)},
 };
 /* clang-format on */
 
 /* Each registration holds a reference to the connection, given back by its destructor, which a failure runs
  * too. */
 static int entry_add(sqlite3 *db, const registered *row, npyext_connection *connection) {
-    if (row->table_function != NULL) {
-        npyext_registration *registration =
-            npyext_registration_new(connection, row->table_function, row->flags);
-        if (registration == NULL)
-            return SQLITE_NOMEM;
-        return sqlite3_create_module_v2(db, row->name, &row->table_function->module, registration,
-                                        npyext_registration_free);
-    }
-    connection->nreferences++;
-    if (row->module != NULL)
-        return sqlite3_create_module_v2(db, row->name, row->module, connection, npyext_connection_release);
+    const npyext_function *table = row->table_function;
+    npyext_registration *registration =
+        npyext_registration_new(connection, table == NULL ? row->definition : table, row->flags);
+    if (registration == NULL)
+        return SQLITE_NOMEM;
+    if (table != NULL || row->module != NULL)
+        return sqlite3_create_module_v2(db, row->name, table == NULL ? row->module : &table->module,
+                                        registration, npyext_registration_free);
     int flags = row->flags;
     if (connection->policy.entry_point == NPYEXT_ENTRY_BLOB) /* nothing there tells of a file */
         flags = (flags & ~SQLITE_DIRECTONLY) | SQLITE_INNOCUOUS;
-    return sqlite3_create_function_v2(db, row->name, row->argc, SQLITE_UTF8 | flags, connection,
-                                      row->function, row->step, row->final, npyext_connection_release);
+    return sqlite3_create_function_v2(db, row->name, row->argc, SQLITE_UTF8 | flags, registration,
+                                      row->function, row->step, row->final, npyext_registration_free);
 }
 
 /* SQLITE_DONE when nothing is loaded yet. A second load would replace functions that its own SELECT

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include "core/version.h"
+#include "scan/plan.h"
 
 void npyext_version_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     (void)argc;
@@ -52,7 +53,7 @@ static void append_word(npyx_buffer *out, const char *key, const char *word) {
 void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     (void)argc;
     (void)argv;
-    npyext_connection *connection = sqlite3_user_data(context);
+    npyext_connection *connection = ((npyext_registration *)sqlite3_user_data(context))->connection;
     const npyext_policy *policy = &connection->policy;
     const npyx_host *host = &connection->host;
     npyx_buffer out = {.host = &connection->host};
@@ -80,7 +81,7 @@ void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **a
 void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     (void)argc;
     (void)argv;
-    const npyext_connection *connection = sqlite3_user_data(context);
+    const npyext_connection *connection = ((npyext_registration *)sqlite3_user_data(context))->connection;
     const npyx_counters *counters = &connection->host.counters;
     result_printed_json(context,
                         sqlite3_mprintf("{\"bytes_read\":%lld,\"read_calls\":%lld,\"bytes_inflated\":%lld,"

@@ -114,8 +114,7 @@ static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npye
                                 npyext_place *place, npyx_error *error) {
     static const npyext_caller caller = {"npy_write", "npy_write('out.npy', array)"};
     npyext_connection *connection = cursor->base.scan.connection;
-    npyx_status status =
-        npyext_array_value_open_at(value, connection, npyext_cache_tick(connection), &caller, array, error);
+    npyx_status status = npyext_array_value_open(value, connection, NULL, &caller, array, error);
     bool is_open = status == NPYX_OK;
     if (is_open)
         status = write_publish(cursor, value, error);

@@ -5,12 +5,12 @@
 
 #include "source/prospect.h"
 
-npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function,
+npyext_registration *npyext_registration_new(npyext_connection *connection, const void *definition,
                                              int flags) {
     npyext_registration *registration = sqlite3_malloc(sizeof *registration);
     if (registration == NULL)
         return NULL;
-    *registration = (npyext_registration){.connection = connection, .function = function, .flags = flags};
+    *registration = (npyext_registration){.connection = connection, .definition = definition, .flags = flags};
     connection->nreferences++;
     return registration;
 }
@@ -38,11 +38,12 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
     (void)argc;
     (void)argv;
     const npyext_registration *registered = registration;
-    int code = plan_declare(db, registered->function);
+    const npyext_function *function = registered->definition;
+    int code = plan_declare(db, function);
     /* SQLite asks the host's authorizer about the schema, and keeps the answer to itself. */
     if (code == SQLITE_ERROR || code == SQLITE_TOOBIG)
-        *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)",
-                                   registered->function->name, npyext_declare_reason(db, code));
+        *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)", function->name,
+                                   npyext_declare_reason(db, code));
     if (code == SQLITE_OK)
         code = npyext_declare_risk(registered->connection, registered->flags);
     if (code != SQLITE_OK)
@@ -50,7 +51,7 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
     npyext_vtab *made = sqlite3_malloc(sizeof *made);
     if (made == NULL)
         return SQLITE_NOMEM;
-    *made = (npyext_vtab){.connection = registered->connection, .function = registered->function};
+    *made = (npyext_vtab){.connection = registered->connection, .function = function};
     *vtab = &made->base;
     return SQLITE_OK;
 }
@@ -213,7 +214,7 @@ static void take_filters(planning *p) {
     }
 }
 
-static const char *plan_op_text(int op) {
+const char *npyext_op_text(int op) {
     switch (op) {
     case SQLITE_INDEX_CONSTRAINT_LT: return "<?";
     case SQLITE_INDEX_CONSTRAINT_LE: return "<=?";
@@ -245,7 +246,7 @@ static char *idx_str(const planning *p) {
             sqlite3_str_appendf(text, "%s%.*s", i == 0 ? "by " : ", ", name_nbytes, column->declaration);
         } else {
             sqlite3_str_appendf(text, "%s%.*s%s", is_first_filter ? i == 0 ? "" : "; " : ", ", name_nbytes,
-                                column->declaration, plan_op_text(p->terms[i].op));
+                                column->declaration, npyext_op_text(p->terms[i].op));
             is_first_filter = false;
         }
     }

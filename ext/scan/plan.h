@@ -168,14 +168,15 @@ typedef struct npyext_vtab {
     const npyext_function *function;
 } npyext_vtab;
 
-/* What sqlite3_create_module_v2 is given for a function; freed with npyext_registration_free. */
+/* What SQLite is given with a module or a function, and gives back with each call; freed with
+ * npyext_registration_free. */
 typedef struct npyext_registration {
     npyext_connection *connection;
-    const npyext_function *function;
-    int flags; /* for npyext_declare_risk */
+    const void *definition; /* an npyext_function, npyext_scalar or npyext_aggregate */
+    int flags;              /* for npyext_declare_risk */
 } npyext_registration;
 
-npyext_registration *npyext_registration_new(npyext_connection *connection, const npyext_function *function,
+npyext_registration *npyext_registration_new(npyext_connection *connection, const void *definition,
                                              int flags);
 void npyext_registration_free(void *registration);
 
@@ -218,6 +219,9 @@ void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence);
 static inline bool npyext_plan_uses(const npyext_plan *plan, int column) {
     return (plan->used >> (column < 63 ? column : 63)) & 1;
 }
+
+/* A comparison as EXPLAIN QUERY PLAN shows it, behind its column. */
+const char *npyext_op_text(int op);
 
 /* Makes the terms and colUsed of xBestIndex the end of a sentence. */
 void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms, uint64_t used);

@@ -108,37 +108,25 @@ static npyx_status open_handle(npyext_array_value *value, int64_t tick, npyx_err
     return status;
 }
 
-/* Outside of a function there is no context, but a tick. */
-static npyx_status open_value(npyext_array_value *value, sqlite3_context *context, int64_t tick,
-                              const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
+npyx_status npyext_array_value_open(npyext_array_value *value, npyext_connection *connection,
+                                    sqlite3_context *context, const npyext_caller *caller,
+                                    sqlite3_value *argument, npyx_error *error) {
     int type = sqlite3_value_type(argument);
+    *value = (npyext_array_value){.connection = connection, .place.path = caller->name};
     if (type == SQLITE_NULL)
         return NPYX_DONE;
-    npyx_status status = NPYX_OK;
     if (type == SQLITE_TEXT)
-        status = npyext_policy_check_name(&value->connection->policy, "a TEXT", "a .npy BLOB", error);
+        NPYX_TRY(npyext_policy_check_name(&connection->policy, "a TEXT", "a .npy BLOB", error));
     if (type != SQLITE_BLOB)
-        return status == NPYX_OK ? fail_type(caller, argument, error) : status;
+        return fail_type(caller, argument, error);
     value->bytes = sqlite3_value_blob(argument);
     value->nbytes = (size_t)sqlite3_value_bytes(argument);
     if (value->bytes == NULL && value->nbytes > 0) /* a zeroblob that could not be written out */
         return npyx_fail_nomem(error);
-    if (npyext_handle_is_like(value->bytes, value->nbytes))
-        return open_handle(value, context == NULL ? tick : statement_tick(context, value->connection), error);
-    return open_blob(value, caller, error);
-}
-
-npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
-                                    const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
-    *value = (npyext_array_value){.connection = sqlite3_user_data(context), .place.path = caller->name};
-    return open_value(value, context, 0, caller, argument, error);
-}
-
-npyx_status npyext_array_value_open_at(npyext_array_value *value, npyext_connection *connection, int64_t tick,
-                                       const npyext_caller *caller, sqlite3_value *argument,
-                                       npyx_error *error) {
-    *value = (npyext_array_value){.connection = connection, .place.path = caller->name};
-    return open_value(value, NULL, tick, caller, argument, error);
+    if (!npyext_handle_is_like(value->bytes, value->nbytes))
+        return open_blob(value, caller, error);
+    return open_handle(
+        value, context == NULL ? npyext_cache_tick(connection) : statement_tick(context, connection), error);
 }
 
 void npyext_array_value_close(npyext_array_value *value) {
@@ -202,6 +190,16 @@ void npyext_array_walk_clear(npyext_array_walk *walk) {
     npyx_reader_clear(&walk->reader);
 }
 
+npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int64_t nelem, uint8_t **items,
+                                 npyx_error *error) {
+    int64_t nbytes;
+    if (!npyx_multiply_i64(nelem, dtype->itemsize, &nbytes) || (uint64_t)nbytes > SIZE_MAX)
+        out->status = NPYX_TOOBIG;
+    else if (npyx_buffer_reserve(out, (size_t)nbytes))
+        *items = (uint8_t *)out->bytes + out->nbytes;
+    return npyx_buffer_check(out, error);
+}
+
 /* Whether a view has bytes at all: items without any may be claimed in any number. */
 static bool has_bytes(const npyx_view *view) {
     return view->dtype->itemsize > 0 && npyx_view_nelem(view) > 0;
@@ -239,11 +237,10 @@ npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_
 npyx_status npyext_array_value_append_converted(npyext_array_value *value, const npyx_view *view,
                                                 const npyx_dtype *dtype, npyx_buffer *out,
                                                 npyx_error *error) {
-    int64_t nbytes;
-    if (!npyx_multiply_i64(npyx_view_nelem(view), dtype->itemsize, &nbytes) || (uint64_t)nbytes > SIZE_MAX)
-        out->status = NPYX_TOOBIG;
-    if (out->status != NPYX_OK || !npyx_buffer_reserve(out, (size_t)nbytes) || !has_bytes(view))
-        return npyx_buffer_check(out, error);
+    uint8_t *items = NULL;
+    NPYX_TRY(npyext_items_reserve(out, dtype, npyx_view_nelem(view), &items, error));
+    if (!has_bytes(view))
+        return NPYX_OK;
     npyext_array_walk w;
     npyx_status status = npyext_array_walk_begin(&w, value, view, error);
     while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {

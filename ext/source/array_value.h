@@ -27,15 +27,12 @@ typedef struct npyext_array_value {
     npyx_source *memory; /* the BLOB as a source, once one was needed */
 } npyext_array_value;
 
-/* Describes the argument of a running function. NPYX_DONE: it is NULL. There is one at a time in a
- * connection; close it whatever the status. */
-npyx_status npyext_array_value_open(npyext_array_value *value, sqlite3_context *context,
-                                    const npyext_caller *caller, sqlite3_value *argument, npyx_error *error);
-/* The same outside of a function, as xFilter and xUpdate are. A handle's file is held against the file system
- * once a tick of the connection's cache. */
-npyx_status npyext_array_value_open_at(npyext_array_value *value, npyext_connection *connection, int64_t tick,
-                                       const npyext_caller *caller, sqlite3_value *argument,
-                                       npyx_error *error);
+/* Describes an argument. NPYX_DONE: it is NULL. There is one at a time in a connection; close it whatever the
+ * status. context is the running function's: a handle's file is held against the file system once in a run of
+ * its statement. It is NULL outside of one, as in xFilter and xUpdate: then each call does so. */
+npyx_status npyext_array_value_open(npyext_array_value *value, npyext_connection *connection,
+                                    sqlite3_context *context, const npyext_caller *caller,
+                                    sqlite3_value *argument, npyx_error *error);
 void npyext_array_value_close(npyext_array_value *value);
 
 /* What the array's data are read from; its offsets are the array's. Lives as long as the value. */
@@ -44,6 +41,11 @@ npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **s
 /* The one item of a 0-d view of the array, in place or until the next call. */
 npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,
                                     npyx_error *error);
+
+/* Room for nelem items behind the contents of out, whose nbytes stays: *items is where they belong.
+ * NPYX_TOOBIG or NPYX_NOMEM, which are the buffer's status from then on. */
+npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int64_t nelem, uint8_t **items,
+                                 npyx_error *error);
 
 /* The items of a view, appended in C order with their own byte order or, with as_little_endian, as such. */
 npyx_status npyext_array_value_append_items(npyext_array_value *value, const npyx_view *view,

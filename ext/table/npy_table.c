@@ -1,6 +1,6 @@
 /* CREATE VIRTUAL TABLE t USING npy(path, ...): an array, or the arrays of a file side by side, as a typed
  * table. */
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "function/functions.h"
@@ -16,17 +16,11 @@ enum { ROWID = 0 };
 /* The header is not read to plan: a guess, small enough for lookups to be preferred to sorting. */
 static const double ESTIMATED_NROWS = 1000000;
 
-/* Of a rowid comparison, its operator as EXPLAIN QUERY PLAN shows it; NULL for what is not sought. */
-static const char *table_op_text(int op) {
-    switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ: return "=?";
-    case SQLITE_INDEX_CONSTRAINT_IS: return " IS ?";
-    case SQLITE_INDEX_CONSTRAINT_LT: return "<?";
-    case SQLITE_INDEX_CONSTRAINT_LE: return "<=?";
-    case SQLITE_INDEX_CONSTRAINT_GT: return ">?";
-    case SQLITE_INDEX_CONSTRAINT_GE: return ">=?";
-    default: return NULL;
-    }
+/* What rowids are sought by. */
+static bool is_sought(int op) {
+    return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS ||
+           op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
+           op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
 }
 
 /* Takes the comparisons of the rowid, which are exact; returns the rows that they are thought to leave. */
@@ -35,9 +29,10 @@ static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nter
     *nterms = 0;
     for (int i = 0; i < info->nConstraint && *nterms < NPYEXT_MAX_TERMS; i++) {
         int op = info->aConstraint[i].op;
-        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || table_op_text(op) == NULL)
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought(op))
             continue;
-        sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ", table_op_text(op));
+        sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ",
+                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : npyext_op_text(op));
         terms[(*nterms)++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
         info->aConstraintUsage[i].argvIndex = *nterms;
         info->aConstraintUsage[i].omit = 1;
@@ -49,7 +44,7 @@ static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nter
     return nrows;
 }
 
-int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     const npyext_table *table = (const npyext_table *)vtab;
     const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
     npyext_term terms[NPYEXT_MAX_TERMS];
@@ -124,22 +119,13 @@ static int table_declare(sqlite3 *db, const npyext_table *table) {
 /* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
 static npyx_status table_read_file(npyext_table *table, npyext_layout *layout, npyx_error *error) {
     npyext_connection *connection = table->connection;
-    npyext_declaration *declaration = &table->declaration;
-    int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
     npyext_cached_file *file = NULL;
-    const char *path = declaration->arguments[NPYEXT_TABLE_PATH];
-    npyx_status status = npyext_cache_acquire(connection, path, npyext_cache_tick(connection), &file, error);
-    if (status == NPYX_NOT_FOUND && npyext_pattern_is_pattern(path))
-        return npyx_fail(error, status, -1,
-                         "no such file; a table is of one file, and its path is no pattern");
+    const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
+    npyx_status status = npyext_layout_read(layout, connection, &table->declaration, false, &file, error);
+    if (status == NPYX_NOT_FOUND && file == NULL && npyext_pattern_is_pattern(path))
+        npyx_error_set(error, status, -1, "no such file; a table is of one file, and its path is no pattern");
     if (status == NPYX_OK)
-        status = npyext_layout_choose(layout, file->archive, declaration, max_ncolumns, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_make_views(layout, declaration, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_make_columns(layout, declaration, max_ncolumns, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_record(layout, declaration, error);
+        status = npyext_layout_record(layout, &table->declaration, error);
     npyext_cache_release(connection, file);
     return status;
 }
@@ -186,7 +172,7 @@ static int table_make(npyext_table *table, int nraw, const char *const *raw, cha
 
 static int create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
                   char **message) {
-    npyext_connection *connection = client;
+    npyext_connection *connection = ((const npyext_registration *)client)->connection;
     npyext_table *table = new_table(connection, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
@@ -224,9 +210,9 @@ static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const ch
 /* Never looks at the file that a table reads: a database whose files are gone opens, answers other queries,
  * and drops the table. A declaration that makes no sense does not fail either, because that would keep the
  * table from being dropped. */
-static int connect_table(sqlite3 *db, void *connection, int argc, const char *const *argv,
-                         sqlite3_vtab **vtab, char **message) {
-    npyext_table *table = new_table(connection, argv);
+static int connect_table(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                         char **message) {
+    npyext_table *table = new_table(((const npyext_registration *)client)->connection, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
     int code = read_declaration(db, table, argc - 3, argv + 3);
@@ -253,7 +239,7 @@ static int connect_table(sqlite3 *db, void *connection, int argc, const char *co
 static int destroy(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
-    if (table->writer != NULL && table->writer->is_open)
+    if (table->writer != NULL && npyext_table_writer_is_open(table->writer))
         return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not tell */
     int code = npyext_shadow_drop(connection->db, table->schema, table->name);
     if (code != SQLITE_OK)
@@ -274,9 +260,101 @@ static int rename_table(sqlite3_vtab *vtab, const char *name) {
         }
         return code;
     }
-    if (table->writer->is_open)
+    if (npyext_table_writer_is_open(table->writer))
         return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
     return npyext_published_rename(connection, table->name, name) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* ---- INSERT, and the transactions it stands in ---- */
+
+static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error *error) {
+    npyext_place place = {.path = ((npyext_table *)vtab)->declaration.arguments[NPYEXT_TABLE_PATH]};
+    return status == NPYX_OK ? SQLITE_OK : npyext_report(vtab, place, error);
+}
+
+static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
+    if (table->is_damaged) {
+        *error = table->damage;
+        return error->status;
+    }
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as in "
+                     "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')",
+                     table->name);
+}
+
+/* An explicit rowid can only be the one that comes next. */
+static npyx_status check_rowid(const npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
+    int64_t next = npyext_table_writer_next(writer);
+    if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
+                     (int64_t)sqlite3_value_int64(value));
+}
+
+/* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
+static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    npyx_error error;
+    npyx_status status;
+    int64_t row = 0;
+    if (writer == NULL)
+        return table_report(vtab, fail_readonly((npyext_table *)vtab, &error), &error);
+    if (argc == 1 || sqlite3_value_type(argv[0]) != SQLITE_NULL)
+        return table_report(vtab,
+                            npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
+                                      argc == 1 ? "deleted" : "changed"),
+                            &error);
+    if (!npyext_table_writer_is_open(writer)) {
+        /* SQLite leaves xBegin out in the transaction that has made the table */
+        status = npyext_table_writer_go_on(writer, NPYEXT_WRITER_BEGIN, 0, &error);
+        if (status != NPYX_OK)
+            return table_report(vtab, status, &error);
+    }
+    status = check_rowid(writer, argv[1], &error);
+    if (status == NPYX_OK)
+        status = npyext_table_writer_insert(writer, argv + 2, &row, &error);
+    *rowid = row;
+    int code = table_report(vtab, status, &error);
+    return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;
+}
+
+/* A table that reads has no part in transactions. */
+static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepoint) {
+    npyx_error error;
+    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    return writer == NULL
+               ? SQLITE_OK
+               : table_report(vtab, npyext_table_writer_go_on(writer, event, savepoint, &error), &error);
+}
+
+static int table_begin(sqlite3_vtab *vtab) {
+    return table_go_on(vtab, NPYEXT_WRITER_BEGIN, 0);
+}
+
+static int table_sync(sqlite3_vtab *vtab) {
+    return table_go_on(vtab, NPYEXT_WRITER_SYNC, 0);
+}
+
+static int table_commit(sqlite3_vtab *vtab) {
+    return table_go_on(vtab, NPYEXT_WRITER_COMMIT, 0);
+}
+
+static int table_rollback(sqlite3_vtab *vtab) {
+    return table_go_on(vtab, NPYEXT_WRITER_ROLLBACK, 0);
+}
+
+static int table_savepoint(sqlite3_vtab *vtab, int savepoint) {
+    return table_go_on(vtab, NPYEXT_WRITER_MARK, savepoint);
+}
+
+static int table_release(sqlite3_vtab *vtab, int savepoint) {
+    return table_go_on(vtab, NPYEXT_WRITER_RELEASE, savepoint);
+}
+
+static int table_rollback_to(sqlite3_vtab *vtab, int savepoint) {
+    return table_go_on(vtab, NPYEXT_WRITER_RETURN, savepoint);
 }
 
 static int is_shadow_name(const char *suffix) {
@@ -287,7 +365,7 @@ const sqlite3_module npyext_table_module = {
     .iVersion = 3,
     .xCreate = create,
     .xConnect = connect_table,
-    .xBestIndex = npyext_table_best_index,
+    .xBestIndex = table_best_index,
     .xDisconnect = disconnect,
     .xDestroy = destroy,
     .xOpen = npyext_table_open,
@@ -297,14 +375,14 @@ const sqlite3_module npyext_table_module = {
     .xEof = npyext_table_eof,
     .xColumn = npyext_table_column,
     .xRowid = npyext_table_rowid,
-    .xUpdate = npyext_table_update,
-    .xBegin = npyext_table_begin,
-    .xSync = npyext_table_sync,
-    .xCommit = npyext_table_commit,
-    .xRollback = npyext_table_rollback,
+    .xUpdate = table_update,
+    .xBegin = table_begin,
+    .xSync = table_sync,
+    .xCommit = table_commit,
+    .xRollback = table_rollback,
     .xRename = rename_table,
-    .xSavepoint = npyext_table_savepoint,
-    .xRelease = npyext_table_release,
-    .xRollbackTo = npyext_table_rollback_to,
+    .xSavepoint = table_savepoint,
+    .xRelease = table_release,
+    .xRollbackTo = table_rollback_to,
     .xShadowName = is_shadow_name,
 };

@@ -120,8 +120,7 @@ typedef struct npyext_layout {
     bool is_side_by_side; /* a column an array */
     bool has_whole_rows;  /* rows of more than one item are one column, `row` */
     npyext_layout_array *arrays;
-    int narrays;
-    int capacity_narrays;
+    int64_t narrays, capacity_narrays;
     npyext_layout_column *columns;
     int ncolumns;
     const npyx_entry *at; /* the array at fault, or NULL */
@@ -130,29 +129,23 @@ typedef struct npyext_layout {
 void npyext_layout_init(npyext_layout *layout, npyx_host *host);
 void npyext_layout_clear(npyext_layout *layout);
 
-/* These come in this order. Chooses the arrays that the arguments name and reads their headers. */
-npyx_status npyext_layout_choose(npyext_layout *layout, npyx_archive *archive,
-                                 const npyext_declaration *declaration, int max_ncolumns, npyx_error *error);
-/* Makes their views, whose first axes agree. */
-npyx_status npyext_layout_make_views(npyext_layout *layout, const npyext_declaration *declaration,
-                                     npyx_error *error);
-/* Makes the columns of the views. NPYX_INVALID for more than max_ncolumns. */
+/* Opens the file, to be released, chooses the arrays that the arguments name, reads their headers, and makes
+ * their views, whose first axes agree, and the columns of these. With is_declared each must be what the
+ * declaration says: NPYX_INVALID when it is not, or when there are more columns than SQLite allows. */
+npyx_status npyext_layout_read(npyext_layout *layout, npyext_connection *connection,
+                               const npyext_declaration *declaration, bool is_declared,
+                               npyext_cached_file **file, npyx_error *error);
+/* Makes the columns of the views. */
 npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_declaration *declaration,
                                        int max_ncolumns, npyx_error *error);
 
-/* Instead of the first two, for what is to be written: one array of which no file tells. dtype and shape stay
- * the caller's. */
+/* For what is to be written: one array of which no file tells. dtype and shape stay the caller's. */
 npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
                                    const int64_t *shape, npyx_error *error);
 
 /* Writes arrays and columns down in a declaration; of no file, the columns alone. */
 npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration *declaration,
                                  npyx_error *error);
-/* NPYX_INVALID when the chosen arrays, or the columns, are not the declared ones. */
-npyx_status npyext_layout_compare_arrays(npyext_layout *layout, const npyext_declaration *declaration,
-                                         npyx_error *error);
-npyx_status npyext_layout_compare_columns(npyext_layout *layout, const npyext_declaration *declaration,
-                                          npyx_error *error);
 
 /* ---- the table ---- */
 
@@ -172,9 +165,6 @@ typedef struct npyext_table {
 /* Appends the declaration of a column to a CREATE TABLE. */
 void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type);
 
-/* xBestIndex. */
-int npyext_table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
-
 /* The cursor's methods. */
 int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
 int npyext_table_close(sqlite3_vtab_cursor *cursor);
@@ -184,16 +174,6 @@ int npyext_table_next(sqlite3_vtab_cursor *cursor);
 int npyext_table_eof(sqlite3_vtab_cursor *cursor);
 int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number);
 int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
-
-/* The methods of tables that write. */
-int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid);
-int npyext_table_begin(sqlite3_vtab *vtab);
-int npyext_table_sync(sqlite3_vtab *vtab);
-int npyext_table_commit(sqlite3_vtab *vtab);
-int npyext_table_rollback(sqlite3_vtab *vtab);
-int npyext_table_savepoint(sqlite3_vtab *vtab, int savepoint);
-int npyext_table_release(sqlite3_vtab *vtab, int savepoint);
-int npyext_table_rollback_to(sqlite3_vtab *vtab, int savepoint);
 
 #pragma GCC visibility pop
 

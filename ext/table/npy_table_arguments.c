@@ -1,3 +1,7 @@
+/*
+ * The arguments of CREATE VIRTUAL TABLE ... USING npy(...), which SQLite hands on as they were typed: a path,
+ * and `key = value`. Quotes are taken off here; a list in one of them has quotes of its own.
+ */
 #include <string.h>
 
 #include "npy_table.h"
@@ -10,14 +14,6 @@ const char *const npyext_table_argument_names[NPYEXT_TABLE_NARGUMENTS] = {
 };
 
 static const char blanks[] = " \t\r\n\f";
-
-/* Longer texts are cut in messages. */
-enum { ARGUMENT_SHOWN_NBYTES = 80 };
-
-static int argument_shown_nbytes(const char *text) {
-    size_t nbytes = strlen(text);
-    return (int)(nbytes < ARGUMENT_SHOWN_NBYTES ? nbytes : ARGUMENT_SHOWN_NBYTES);
-}
 
 npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narrays, int ncolumns,
                                        npyx_error *error) {
@@ -73,7 +69,7 @@ static npyx_status argument_read_value(npyx_arena *arena, const char *raw, const
     size_t nbytes = read_quoted(raw, copy);
     if (nbytes == 0 || !is_blank_text(raw + nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "%.*s is not one text in quotes",
-                         argument_shown_nbytes(raw), raw);
+                         NPYX_SHOWN(raw, strlen(raw), 80));
     return NPYX_OK;
 }
 
@@ -96,7 +92,7 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
         const char *behind = text + nbytes + strspn(text + nbytes, blanks);
         if (is_quoted && (nbytes == 0 || (*behind != ',' && *behind != '\0')))
             return npyx_fail(error, NPYX_INVALID, -1, "in a list, %.*s is not one name in quotes",
-                             argument_shown_nbytes(text), text);
+                             NPYX_SHOWN(text, strlen(text), 80));
         if (!is_quoted)
             trim_end(item);
         (*items)[(*nitems)++] = item;
@@ -105,15 +101,6 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
     }
     return NPYX_OK;
 }
-
-static const struct {
-    const char *text;
-    npyext_table_argument argument;
-} keys[] = {
-    {"member", NPYEXT_TABLE_MEMBER}, {"members", NPYEXT_TABLE_MEMBERS}, {"columns", NPYEXT_TABLE_COLUMNS},
-    {"slice", NPYEXT_TABLE_SLICE},   {"view", NPYEXT_TABLE_VIEW},       {"mode", NPYEXT_TABLE_MODE},
-    {"dtype", NPYEXT_TABLE_DTYPE},   {"shape", NPYEXT_TABLE_SHAPE},     {"method", NPYEXT_TABLE_METHOD},
-};
 
 /* The length of the key that a raw argument begins with; 0 for one that is not `key = value`. *value is what
  * stands behind the sign. */
@@ -125,18 +112,21 @@ static size_t find_key(const char *raw, const char **value) {
     return *behind == '=' ? nbytes : 0;
 }
 
+/* The path and idx have no key. */
 static npyx_status find_argument(const char *raw, size_t key_nbytes, npyext_table_argument *argument,
                                  npyx_error *error) {
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        *argument = keys[i].argument;
-        if (strlen(keys[i].text) == key_nbytes && sqlite3_strnicmp(raw, keys[i].text, (int)key_nbytes) == 0)
+    for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
+        const char *name = npyext_table_argument_names[i];
+        *argument = (npyext_table_argument)i;
+        if (i != NPYEXT_TABLE_MEMBER_IDX && strlen(name) == key_nbytes &&
+            sqlite3_strnicmp(raw, name, (int)key_nbytes) == 0)
             return NPYX_OK;
     }
     return npyx_fail(
         error, NPYX_INVALID, -1,
         "there is no argument '%.*s' (there are a path, member, members, columns, slice, view, mode, and for "
         "tables that write dtype, shape and method; a path with '=' needs quotes)",
-        (int)(key_nbytes < ARGUMENT_SHOWN_NBYTES ? key_nbytes : ARGUMENT_SHOWN_NBYTES), raw);
+        NPYX_SHOWN(raw, key_nbytes, 80));
 }
 
 static npyx_status set_argument(npyext_declaration *declaration, npyext_table_argument argument,
@@ -147,10 +137,10 @@ static npyx_status set_argument(npyext_declaration *declaration, npyext_table_ar
     if (argument == NPYEXT_TABLE_PATH && declaration->arguments[argument] != NULL)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "%.*s is a second path (a text with a comma in it needs quotes)",
-                         argument_shown_nbytes(value), value);
+                         NPYX_SHOWN(value, strlen(value), 80));
     if (declaration->arguments[argument] != NULL)
         return npyx_fail(error, NPYX_INVALID, -1, "%s is given twice, the second time as %.*s",
-                         npyext_table_argument_names[argument], argument_shown_nbytes(value), value);
+                         npyext_table_argument_names[argument], NPYX_SHOWN(value, strlen(value), 80));
     if (*value != '\0') /* an empty text is not given */
         declaration->arguments[argument] = value;
     return NPYX_OK;
@@ -173,7 +163,7 @@ static npyx_status check_mode(const npyext_declaration *declaration, npyx_error 
     if (writes && strcmp(mode, "w+") != 0 && strcmp(mode, "a") != 0)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "there is no mode '%.*s': 'r' reads, 'w+' writes a new file, 'a' adds to one",
-                         argument_shown_nbytes(mode), mode);
+                         NPYX_SHOWN(mode, strlen(mode), 80));
     for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
         bool is_of_writers = i >= NPYEXT_TABLE_DTYPE,
              is_of_both = i == NPYEXT_TABLE_COLUMNS || i == NPYEXT_TABLE_MODE;
@@ -184,29 +174,30 @@ static npyx_status check_mode(const npyext_declaration *declaration, npyx_error 
     return NPYX_OK;
 }
 
+static npyx_status parse_argument(npyext_declaration *declaration, const char *raw, npyx_error *error) {
+    npyext_table_argument argument = NPYEXT_TABLE_PATH;
+    const char *text = raw + strspn(raw, blanks), *behind_key = NULL, *value = NULL;
+    bool is_bare = false;
+    size_t key_nbytes = find_key(text, &behind_key);
+    if (key_nbytes > 0) {
+        NPYX_TRY(find_argument(text, key_nbytes, &argument, error));
+        text = behind_key;
+    }
+    NPYX_TRY(argument_read_value(&declaration->arena, text, &value, &is_bare, error));
+    return set_argument(declaration, argument, value, is_bare, error);
+}
+
 npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, int nraw, const char *const *raw,
                                          npyx_error *error) {
     const char *const *arguments = declaration->arguments;
-    npyx_status status = NPYX_OK;
-    for (int i = 0; i < nraw && status == NPYX_OK; i++) {
-        npyext_table_argument argument = NPYEXT_TABLE_PATH;
-        const char *text = raw[i] + strspn(raw[i], blanks), *behind_key = NULL, *value = NULL;
-        bool is_bare = false;
-        size_t key_nbytes = find_key(text, &behind_key);
-        if (key_nbytes > 0)
-            status = find_argument(text, key_nbytes, &argument, error);
-        if (status == NPYX_OK)
-            status = argument_read_value(&declaration->arena, key_nbytes > 0 ? behind_key : text, &value,
-                                         &is_bare, error);
-        if (status == NPYX_OK)
-            status = set_argument(declaration, argument, value, is_bare, error);
-    }
+    for (int i = 0; i < nraw; i++)
+        NPYX_TRY(parse_argument(declaration, raw[i], error));
     int nmembers = (arguments[NPYEXT_TABLE_MEMBER] != NULL) + (arguments[NPYEXT_TABLE_MEMBER_IDX] != NULL) +
                    (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
-    if (status == NPYX_OK && arguments[NPYEXT_TABLE_PATH] == NULL)
+    if (arguments[NPYEXT_TABLE_PATH] == NULL)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "a table needs a path, as in CREATE VIRTUAL TABLE t USING npy('x.npy')");
-    if (status == NPYX_OK && nmembers > 1)
+    if (nmembers > 1)
         return npyx_fail(error, NPYX_INVALID, -1, "give one member or a list of members, not both");
-    return status == NPYX_OK ? check_mode(declaration, error) : status;
+    return check_mode(declaration, error);
 }

@@ -1,26 +1,24 @@
+/*
+ * The columns of a typed table, and their names: those that `columns` gives, or those of the file, or c0, c1,
+ * .... Where two would be the same for SQLite, which does not tell upper from lower case, the later one gets
+ * _1, _2, ... behind it.
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "npy_table.h"
 #include "scan/selection.h"
+#include "text/span.h"
 
 static npyext_table_type scalar_type(const npyx_dtype *dtype) {
-    switch (dtype->type) {
-    case NPYX_U8: return NPYEXT_TABLE_ANY;
-    case NPYX_STRUCT: return NPYEXT_TABLE_TEXT;
-    case NPYX_DATETIME: return dtype->unit == NPYX_UNIT_GENERIC ? NPYEXT_TABLE_INTEGER : NPYEXT_TABLE_TEXT;
-    default:
-        if (npyx_type_is_of_ml_dtypes(dtype->type))
-            return NPYEXT_TABLE_REAL;
-    }
-    switch (npyx_dtype_kind(dtype)) {
-    case 'f': return NPYEXT_TABLE_REAL;
-    case 'V': return NPYEXT_TABLE_BLOB;
-    case 'S':
-    case 'U':
-    case 'c': return NPYEXT_TABLE_TEXT;
-    default: return NPYEXT_TABLE_INTEGER;
-    }
+    char kind = npyx_dtype_kind(dtype);
+    if (dtype->type == NPYX_U8)
+        return NPYEXT_TABLE_ANY;
+    if (npyx_type_is_of_ml_dtypes(dtype->type) || kind == 'f')
+        return NPYEXT_TABLE_REAL;
+    bool is_text = dtype->type == NPYX_STRUCT || kind == 'S' || kind == 'U' || kind == 'c' ||
+                   (dtype->type == NPYX_DATETIME && dtype->unit != NPYX_UNIT_GENERIC);
+    return is_text ? NPYEXT_TABLE_TEXT : kind == 'V' ? NPYEXT_TABLE_BLOB : NPYEXT_TABLE_INTEGER;
 }
 
 /* ---- names ---- */
@@ -54,23 +52,17 @@ static void append_free_name(const npyx_name_set *taken, const char *name, size_
     }
 }
 
-/* Gives column number i its name. */
-static npyx_status name_column(npyext_layout *layout, npyx_name_set *taken, int i, const char *name,
-                               size_t nbytes, npyx_error *error) {
-    npyx_buffer text = {.host = layout->arena.host}, folded = text;
-    append_free_name(taken, name, nbytes, &text, &folded);
-    npyx_status status = npyx_buffer_check(&text, error);
-    if (status == NPYX_OK)
-        status = npyx_buffer_check(&folded, error);
-    if (status == NPYX_OK)
-        status = npyx_name_set_add(taken, folded.bytes, folded.nbytes, error);
-    if (status == NPYX_OK) {
-        layout->columns[i].name = npyx_arena_copy(&layout->arena, text.bytes, text.nbytes);
-        status = layout->columns[i].name == NULL ? npyx_fail_nomem(error) : NPYX_OK;
-    }
-    npyx_buffer_clear(&text);
-    npyx_buffer_clear(&folded);
-    return status;
+/* Gives column number i its name. text and folded are the caller's to clear. */
+static npyx_status name_column(npyext_layout *layout, npyx_name_set *taken, int i, npyx_span name,
+                               npyx_buffer *text, npyx_buffer *folded, npyx_error *error) {
+    npyx_buffer_reset(text);
+    npyx_buffer_reset(folded);
+    append_free_name(taken, name.text, name.nbytes, text, folded);
+    NPYX_TRY(npyx_buffer_check(text, error));
+    NPYX_TRY(npyx_buffer_check(folded, error));
+    NPYX_TRY(npyx_name_set_add(taken, folded->bytes, folded->nbytes, error));
+    layout->columns[i].name = npyx_arena_copy(&layout->arena, text->bytes, text->nbytes);
+    return layout->columns[i].name == NULL ? npyx_fail_nomem(error) : NPYX_OK;
 }
 
 /* ---- columns ---- */
@@ -139,46 +131,37 @@ static void set_columns(npyext_layout *layout, layout_form form) {
         set_column(column, view->dtype, view->ndim > 1 ? view->ndim - 1 : 0, view->shape + 1);
 }
 
+static npyx_span span_of(const char *text) {
+    return (npyx_span){text, strlen(text)};
+}
+
 /* The name that the file gives to column number i. */
-static const char *made_name(const npyext_layout *layout, layout_form form, int i, char *scratch,
-                             size_t *nbytes) {
-    const npyx_dtype *dtype = layout->arrays[0].view.dtype;
-    if (form == ARRAYS) {
-        *nbytes = layout->arrays[i].entry.name_nbytes;
-        return layout->arrays[i].entry.name;
-    }
-    if (form == COLUMN_FIELDS) {
-        const npyx_field *field = dtype->fields;
+static npyx_span made_name(const npyext_layout *layout, layout_form form, int i, char *scratch) {
+    const npyx_field *field = layout->arrays[0].view.dtype->fields;
+    switch (form) {
+    case ARRAYS: return (npyx_span){layout->arrays[i].entry.name, layout->arrays[i].entry.name_nbytes};
+    case WHOLE: return span_of(layout->has_whole_rows ? "row" : "value");
+    case COLUMN_ITEMS: scratch[0] = 'c'; return (npyx_span){scratch, 1 + npyx_text_i64(i, scratch + 1)};
+    default:
         for (; field->is_padding || i > 0; field++)
             i -= !field->is_padding;
-        *nbytes = field->name_nbytes;
-        return field->name;
+        return (npyx_span){field->name, field->name_nbytes};
     }
-    if (form == WHOLE) {
-        const char *name = layout->has_whole_rows ? "row" : "value";
-        *nbytes = strlen(name);
-        return name;
-    }
-    scratch[0] = 'c';
-    *nbytes = 1 + npyx_text_i64(i, scratch + 1);
-    return scratch;
 }
 
 static npyx_status name_columns(npyext_layout *layout, layout_form form, const char **given,
                                 npyx_error *error) {
     npyx_host *host = layout->arena.host;
     npyx_name_set taken = {.bytes.host = host, .entries.host = host};
+    npyx_buffer text = {.host = host}, folded = {.host = host};
     npyx_status status = NPYX_OK;
     for (int i = 0; i < layout->ncolumns && status == NPYX_OK; i++) {
         char scratch[1 + NPYX_NUMBER_TEXT_NBYTES];
-        size_t nbytes = 0;
-        const char *name = made_name(layout, form, i, scratch, &nbytes);
-        if (given != NULL) {
-            name = given[i];
-            nbytes = strlen(name);
-        }
-        status = name_column(layout, &taken, i, name, nbytes, error);
+        npyx_span name = given == NULL ? made_name(layout, form, i, scratch) : span_of(given[i]);
+        status = name_column(layout, &taken, i, name, &text, &folded, error);
     }
+    npyx_buffer_clear(&text);
+    npyx_buffer_clear(&folded);
     npyx_name_set_clear(&taken);
     return status;
 }
@@ -197,11 +180,8 @@ npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_decla
                          " columns, more than the %d that SQLite allows here; choose some%s, or "
                          "read it with npy_rows",
                          ncolumns, max_ncolumns, form == COLUMN_ITEMS ? " with slice=':, 0:100'" : "");
-    npyx_status status = NPYX_OK;
     if (list != NULL)
-        status = npyext_table_parse_list(&layout->arena, list, &given, &ngiven, error);
-    if (status != NPYX_OK)
-        return status;
+        NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &given, &ngiven, error));
     if (list != NULL && ngiven != ncolumns)
         return npyx_fail(error, NPYX_INVALID, -1, "columns gives %d name%s for %" PRId64 " column%s", ngiven,
                          ngiven == 1 ? "" : "s", ncolumns, ncolumns == 1 ? "" : "s");

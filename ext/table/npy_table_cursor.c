@@ -33,7 +33,7 @@ typedef struct table_cursor {
     int64_t step;           /* 1 or -1 */
     int64_t nrows_expected; /* no more are likely to be wanted */
     /* rows are numbered as the file does: first + index * number_step */
-    int64_t nrows, first, number_step;
+    int64_t first, number_step;
     table_stream *streams; /* one an array */
     npyext_layout layout;
     npyx_buffer scratch;
@@ -94,37 +94,16 @@ int npyext_table_close(sqlite3_vtab_cursor *cursor) {
     return SQLITE_OK;
 }
 
-/* Opens the file and holds it against the declaration. */
-static npyx_status open_layout(table_cursor *cursor, npyx_error *error) {
-    npyext_connection *connection = table_of(cursor)->connection;
-    const npyext_declaration *declaration = &table_of(cursor)->declaration;
-    npyext_layout *layout = &cursor->layout;
-    int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
-    npyx_status status = npyext_cache_acquire(connection, declaration->arguments[NPYEXT_TABLE_PATH],
-                                              npyext_cache_tick(connection), &cursor->file, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_choose(layout, cursor->file->archive, declaration, max_ncolumns, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_compare_arrays(layout, declaration, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_make_views(layout, declaration, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_make_columns(layout, declaration, max_ncolumns, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_compare_columns(layout, declaration, error);
-    return status;
-}
-
 static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
     npyext_connection *connection = table_of(cursor)->connection;
     npyext_connection_begin(connection);
-    NPYX_TRY(open_layout(cursor, error));
+    NPYX_TRY(npyext_layout_read(&cursor->layout, connection, &table_of(cursor)->declaration, true,
+                                &cursor->file, error));
     cursor->streams =
         npyx_alloc_zeroed(&connection->host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
     if (cursor->streams == NULL)
         return npyx_fail_nomem(error);
     const npyx_view *view = &cursor->layout.arrays[0].view;
-    cursor->nrows = npyx_view_nrows(view);
     cursor->first = view->first[0];
     cursor->number_step = view->step[0];
     cursor->limit_nbytes = sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
@@ -168,12 +147,9 @@ static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_str
 static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow, npyx_error *error) {
     const npyext_layout_array *opened = &cursor->layout.arrays[array];
     table_stream *stream = &cursor->streams[array];
-    npyx_status status =
-        npyx_archive_open_payload(cursor->file->archive, opened->index, &stream->payload, error);
-    if (status != NPYX_OK) {
-        stream->payload = NULL;
-        return status;
-    }
+    npyx_source *payload = NULL;
+    NPYX_TRY(npyx_archive_open_payload(cursor->file->archive, opened->index, &payload, error));
+    stream->payload = payload;
     npyx_view view = opened->view;
     if (may_narrow)
         cursor_narrow(cursor, &view, stream);
@@ -215,9 +191,8 @@ static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *erro
     table_stream *stream = &cursor->streams[array];
     npyx_reader *reader = &stream->reader;
     npyext_connection_begin(table_of(cursor)->connection);
-    if (stream->payload == NULL) {
+    if (stream->payload == NULL)
         NPYX_TRY(open_stream(cursor, array, true, error));
-    }
     int64_t row_nbytes = reader->row_nbytes > 0 ? reader->row_nbytes : 1;
     int64_t max_nrows = BLOCKS_NBYTES / cursor->layout.narrays / row_nbytes;
     bool is_held = cursor->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
@@ -234,30 +209,10 @@ static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *erro
 
 /* ---- rows ---- */
 
-/* The indices whose numbers are in the range: from *low to *high, none when *low is above. */
-static void find_indices(const table_cursor *cursor, npyext_range range, int64_t *low, int64_t *high) {
-    int64_t first = cursor->first, nrows = cursor->nrows;
-    *low = 0;
-    *high = -1;
-    if (nrows == 0 || range.low > range.high)
-        return;
-    if (cursor->number_step == 1) {
-        *low = range.low <= first ? 0 : range.low - first;
-        *high = range.high < first ? -1 : range.high - first < nrows ? range.high - first : nrows - 1;
-        return;
-    }
-    npyx_view narrowed = cursor->layout.arrays[0].view;
-    npyx_view_narrow(&narrowed, 0, range.low, range.high);
-    if (narrowed.shape[0] == 0)
-        return;
-    *low = (narrowed.first[0] - first) / cursor->number_step;
-    *high = *low + narrowed.shape[0] - 1;
-}
-
 static void cursor_begin_rows(table_cursor *cursor, npyext_range range, npyext_window window) {
-    int64_t low, high;
     npyext_order order = cursor->plan.order;
-    find_indices(cursor, range, &low, &high);
+    npyext_range indices = npyext_range_indices(range, &cursor->layout.arrays[0].view);
+    int64_t low = indices.low, high = indices.high;
     bool is_rising = cursor->number_step > 0;
     bool is_backward = order != NPYEXT_OWN_ORDER && is_rising != (order == NPYEXT_ASCENDING);
     int64_t nskipped = low > high ? 0 : window.nskipped <= high - low ? window.nskipped : high - low + 1;
@@ -276,21 +231,18 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     const npyext_table *table = table_of(rows);
     npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH]};
     rows->is_eof = true;
-    if (table->is_damaged) {
-        place.path = table->name;
-        return npyext_report(cursor->pVtab, place, &table->damage);
-    }
+    npyx_error error;
+    if (table->is_damaged)
+        return npyext_report(cursor->pVtab, (npyext_place){.path = table->name}, &table->damage);
     if (table->writer != NULL) {
-        npyx_error error;
         npyext_table_writer_fail_read(table->writer, &error);
         return npyext_report(cursor->pVtab, place, &error);
     }
     npyext_plan_read(&rows->plan, idx_num, sentence);
     npyext_range range = {INT64_MIN, INT64_MAX};
     for (int i = 0; i < rows->plan.nterms && i < argc; i++) {
-        if (rows->plan.terms[i].column == NPYEXT_NO_COLUMN)
-            continue;
-        npyext_range_narrow(&range, rows->plan.terms[i].op, argv[i]);
+        if (rows->plan.terms[i].column != NPYEXT_NO_COLUMN)
+            npyext_range_narrow(&range, rows->plan.terms[i].op, argv[i]);
     }
     if (range.low > range.high)
         return SQLITE_OK;
@@ -298,14 +250,11 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
         close_streams(rows);
     rows->used_columns = rows->plan.used;
     rows->nlookups = rows->is_open ? rows->nlookups + 1 : 0;
-    if (!rows->is_open) {
-        npyx_error error;
-        if (cursor_open_file(rows, &error) != NPYX_OK) {
-            place.entry = rows->layout.at;
-            int code = npyext_report(cursor->pVtab, place, &error);
-            cursor_close_file(rows);
-            return code;
-        }
+    if (!rows->is_open && cursor_open_file(rows, &error) != NPYX_OK) {
+        place.entry = rows->layout.at;
+        int code = npyext_report(cursor->pVtab, place, &error);
+        cursor_close_file(rows);
+        return code;
     }
     cursor_begin_rows(rows, range, npyext_plan_window(&rows->plan, argv));
     return SQLITE_OK;
@@ -332,34 +281,10 @@ int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid) {
 
 /* ---- values ---- */
 
-static int cursor_result_error(sqlite3_context *context, const table_cursor *cursor, int array,
-                               const npyx_error *error) {
-    npyext_place place = {.path = table_of(cursor)->declaration.arguments[NPYEXT_TABLE_PATH],
+/* Where a fault of an array lies. */
+static npyext_place cursor_place(const table_cursor *cursor, int array) {
+    return (npyext_place){.path = table_of(cursor)->declaration.arguments[NPYEXT_TABLE_PATH],
                           .entry = &cursor->layout.arrays[array].entry};
-    return npyext_result_error(context, place, error);
-}
-
-/* A value that npyext_result_plain leaves to the codec. */
-static int cursor_result_decoded(sqlite3_context *context, table_cursor *cursor,
-                                 const npyext_layout_column *column, const uint8_t *item) {
-    npyx_buffer *scratch = &cursor->scratch;
-    npyx_value value = {.kind = NPYX_VALUE_JSON};
-    npyx_error error;
-    npyx_status status;
-    if (column->ndim == 0) {
-        status = npyx_element_value(column->dtype, item, scratch, &value, &error);
-    } else {
-        npyx_buffer_reset(scratch);
-        status = npyx_element_append_json(column->dtype, column->ndim, column->shape, item, scratch, &error);
-        if (status == NPYX_OK)
-            status = npyx_buffer_check(scratch, &error);
-        value.bytes = scratch->bytes;
-        value.nbytes = scratch->nbytes;
-    }
-    if (status != NPYX_OK)
-        return cursor_result_error(context, cursor, column->array, &error);
-    npyext_result_value(context, &value);
-    return SQLITE_OK;
 }
 
 /* Whether the stream's rows have the column in them. */
@@ -371,16 +296,13 @@ static bool has_column(const table_stream *stream, const npyext_layout_column *c
 /* Makes the row at hand, with the column, part of the block at hand. */
 static npyx_status fetch(table_cursor *cursor, const npyext_layout_column *column, npyx_error *error) {
     table_stream *stream = &cursor->streams[column->array];
-    npyx_status status = NPYX_OK;
     if (stream->payload == NULL || has_column(stream, column))
-        status = cursor_load(cursor, column->array, error);
-    if (status == NPYX_OK && !has_column(stream, column)) { /* colUsed did not tell of it */
-        close_stream(stream);
-        status = open_stream(cursor, column->array, false, error);
-        if (status == NPYX_OK)
-            status = cursor_load(cursor, column->array, error);
-    }
-    return status;
+        NPYX_TRY(cursor_load(cursor, column->array, error));
+    if (has_column(stream, column))
+        return NPYX_OK;
+    close_stream(stream); /* colUsed did not tell of it */
+    NPYX_TRY(open_stream(cursor, column->array, false, error));
+    return cursor_load(cursor, column->array, error);
 }
 
 int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number) {
@@ -390,12 +312,13 @@ int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
     if (!has_row(stream, rows->index) || !has_column(stream, column)) {
         npyx_error error;
         if (fetch(rows, column, &error) != NPYX_OK)
-            return cursor_result_error(context, rows, column->array, &error);
+            return npyext_result_error(context, cursor_place(rows, column->array), &error);
     }
     const npyx_reader *reader = &stream->reader;
     const uint8_t *item = reader->rows + (rows->index - reader->first_row) * reader->row_nbytes +
                           (column->off - stream->skipped_nbytes);
-    return npyext_result_plain(context, column->plain_type, item)
-               ? SQLITE_OK
-               : cursor_result_decoded(context, rows, column, item);
+    if (npyext_result_plain(context, column->plain_type, item))
+        return SQLITE_OK;
+    return npyext_result_items(context, cursor_place(rows, column->array), column->dtype, column->ndim,
+                               column->shape, item, &rows->scratch);
 }

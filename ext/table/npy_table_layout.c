@@ -1,15 +1,16 @@
+/*
+ * What a typed table reads: first the arrays of the file that its arguments choose, by their headers alone,
+ * then a view of each (view, slice), then columns of the views (npy_table_columns.c). A cursor does the same
+ * once more and holds arrays and columns against what the table declares.
+ */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "npy_table.h"
 
-enum {
-    LIST_NBYTES = 300, /* of names in a message */
-    LAYOUT_SHOWN_NBYTES = 100
-};
+enum { LIST_NBYTES = 300 }; /* of names in a message */
 
 void npyext_layout_init(npyext_layout *layout, npyx_host *host) {
     *layout = (npyext_layout){.arena.host = host};
@@ -17,7 +18,7 @@ void npyext_layout_init(npyext_layout *layout, npyx_host *host) {
 
 void npyext_layout_clear(npyext_layout *layout) {
     npyx_host *host = layout->arena.host;
-    for (int i = 0; i < layout->narrays; i++)
+    for (int64_t i = 0; i < layout->narrays; i++)
         npyx_array_clear(&layout->arrays[i].array);
     npyx_free(host, layout->arrays);
     npyx_arena_clear(&layout->arena);
@@ -28,16 +29,12 @@ void npyext_layout_clear(npyext_layout *layout) {
 
 static npyext_layout_array *layout_append_array(npyext_layout *layout) {
     npyx_host *host = layout->arena.host;
-    if (layout->narrays == layout->capacity_narrays) {
-        int capacity_narrays = layout->capacity_narrays == 0 ? 1 : layout->capacity_narrays * 4;
-        void *grown =
-            host->resize(host->ctx, layout->arrays, (size_t)capacity_narrays * sizeof layout->arrays[0]);
-        if (grown == NULL)
-            return NULL;
-        layout->arrays = grown;
-        layout->capacity_narrays = capacity_narrays;
-    }
-    npyext_layout_array *added = &layout->arrays[layout->narrays++];
+    npyext_layout_array *grown =
+        npyx_grow(host, layout->arrays, layout->narrays, &layout->capacity_narrays, sizeof *grown);
+    if (grown == NULL)
+        return NULL;
+    layout->arrays = grown;
+    npyext_layout_array *added = &grown[layout->narrays++];
     memset(added, 0, sizeof *added);
     npyx_array_init(&added->array, host);
     return added;
@@ -47,27 +44,21 @@ static npyext_layout_array *layout_append_array(npyext_layout *layout) {
 static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64_t index, bool is_asked_for,
                              npyx_error *error) {
     npyx_entry entry;
-    npyx_status status = is_asked_for ? npyx_archive_entry_asked_for(archive, index, &entry, error)
-                                      : npyx_archive_entry(archive, index, &entry, error);
-    if (status != NPYX_OK)
-        return status;
+    bool is_array = false;
+    NPYX_TRY(is_asked_for ? npyx_archive_entry_asked_for(archive, index, &entry, error)
+                          : npyx_archive_entry(archive, index, &entry, error));
     npyext_layout_array *added = layout_append_array(layout);
-    if (added == NULL)
+    char *name = npyx_arena_copy(&layout->arena, entry.name, entry.name_nbytes);
+    if (added == NULL || name == NULL)
         return npyx_fail_nomem(error);
     added->index = index;
-    added->entry = (npyx_entry){.name = npyx_arena_copy(&layout->arena, entry.name, entry.name_nbytes),
-                                .name_nbytes = entry.name_nbytes};
-    if (added->entry.name == NULL)
-        return npyx_fail_nomem(error);
+    added->entry = (npyx_entry){.name = name, .name_nbytes = entry.name_nbytes};
     layout->at = &added->entry;
-    bool is_array = false;
-    status = npyx_archive_describe(archive, index, &added->array, &is_array, error);
-    if (status == NPYX_OK && !is_array && is_asked_for)
+    NPYX_TRY(npyx_archive_describe(archive, index, &added->array, &is_array, error));
+    if (!is_array && is_asked_for)
         return npyx_archive_fail_no_array(archive, error);
-    if (status == NPYX_OK && is_array)
-        status = npyx_array_check_values(&added->array, error);
-    if (status != NPYX_OK)
-        return status;
+    if (is_array)
+        NPYX_TRY(npyx_array_check_values(&added->array, error));
     layout->at = NULL;
     if (!is_array) {
         npyx_array_clear(&added->array);
@@ -97,14 +88,14 @@ static npyx_status add_listed(npyext_layout *layout, npyx_archive *archive, cons
                               int max_ncolumns, npyx_error *error) {
     const char **names = NULL;
     int nnames = 0;
-    npyx_status status = npyext_table_parse_list(&layout->arena, list, &names, &nnames, error);
-    if (status == NPYX_OK && nnames > max_ncolumns)
+    NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &names, &nnames, error));
+    if (nnames > max_ncolumns)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "members names %d arrays, more than the %d columns that SQLite allows here", nnames,
                          max_ncolumns);
-    for (int i = 0; i < nnames && status == NPYX_OK; i++)
-        status = add_named(layout, archive, names[i], true, error);
-    return status;
+    for (int i = 0; i < nnames; i++)
+        NPYX_TRY(add_named(layout, archive, names[i], true, error));
+    return NPYX_OK;
 }
 
 static npyx_status add_all(npyext_layout *layout, npyx_archive *archive, int max_ncolumns,
@@ -122,7 +113,7 @@ static npyx_status add_all(npyext_layout *layout, npyx_archive *archive, int max
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-npyx_status npyext_layout_choose(npyext_layout *layout, npyx_archive *archive,
+static npyx_status layout_choose(npyext_layout *layout, npyx_archive *archive,
                                  const npyext_declaration *declaration, int max_ncolumns, npyx_error *error) {
     const char *const *arguments = declaration->arguments;
     const char *member = arguments[NPYEXT_TABLE_MEMBER], *member_idx = arguments[NPYEXT_TABLE_MEMBER_IDX];
@@ -130,8 +121,7 @@ npyx_status npyext_layout_choose(npyext_layout *layout, npyx_archive *archive,
     if (member != NULL)
         return add_named(layout, archive, member, false, error);
     if (member_idx != NULL && !layout_read_index(member_idx, &index))
-        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %.*s", LAYOUT_SHOWN_NBYTES,
-                         member_idx);
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %.100s", member_idx);
     if (member_idx != NULL)
         return add_entry(layout, archive, index, true, error);
     if (arguments[NPYEXT_TABLE_MEMBERS] == NULL && npyx_archive_is_one_npy(archive))
@@ -148,21 +138,19 @@ static npyx_status make_view(npyext_layout_array *made, const npyext_declaration
                              npyx_error *error) {
     const char *view = declaration->arguments[NPYEXT_TABLE_VIEW];
     const char *slice = declaration->arguments[NPYEXT_TABLE_SLICE];
-    npyx_status status = NPYX_OK;
     npyx_view_of_array(&made->array, &made->view);
     if (view != NULL) {
         const npyx_dtype *dtype = NULL;
-        status = npyx_dtype_from_text(&made->array.arena, view, strlen(view), &dtype, error);
-        if (status == NPYX_OK)
-            status = npyx_view_reinterpret(&made->view, dtype, error);
+        NPYX_TRY(npyx_dtype_from_text(&made->array.arena, view, strlen(view), &dtype, error));
+        NPYX_TRY(npyx_view_reinterpret(&made->view, dtype, error));
     }
-    if (status == NPYX_OK && slice != NULL)
-        status = npyx_slice_apply(slice, strlen(slice), &made->view, error);
-    if (status == NPYX_OK && made->view.ndim == 0) { /* one row, number 0 */
+    if (slice != NULL)
+        NPYX_TRY(npyx_slice_apply(slice, strlen(slice), &made->view, error));
+    if (made->view.ndim == 0) { /* one row, number 0 */
         made->view.first[0] = 0;
         made->view.step[0] = 1;
     }
-    return status;
+    return NPYX_OK;
 }
 
 npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
@@ -176,22 +164,20 @@ npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtyp
     return NPYX_OK;
 }
 
-/* Lists the arrays that have an axis, with its length, or those that have none. */
-static void list_arrays(const npyext_layout *layout, bool has_axis, char *list) {
-    npyx_buffer text = {.host = layout->arena.host, .limit_nbytes = LIST_NBYTES};
-    for (int i = 0; i < layout->narrays; i++) {
+/* Lists the arrays that have an axis, with its length, or those that have none; returns the list. */
+static const char *list_arrays(const npyext_layout *layout, bool has_axis, char *list) {
+    npyx_buffer text = npyx_buffer_over(list, LIST_NBYTES + 1);
+    for (int64_t i = 0; i < layout->narrays; i++) {
         const npyext_layout_array *array = &layout->arrays[i];
         if ((array->view.ndim > 0) != has_axis)
             continue;
-        size_t shown =
-            array->entry.name_nbytes < LAYOUT_SHOWN_NBYTES ? array->entry.name_nbytes : LAYOUT_SHOWN_NBYTES;
-        npyx_buffer_printf(&text, "%s'%.*s'", text.nbytes == 0 ? "" : ", ", (int)shown, array->entry.name);
+        npyx_buffer_printf(&text, "%s'%.*s'", text.nbytes == 0 ? "" : ", ",
+                           NPYX_SHOWN(array->entry.name, array->entry.name_nbytes, 100));
         if (has_axis)
             npyx_buffer_printf(&text, " %" PRId64, array->view.shape[0]);
     }
-    snprintf(list, LIST_NBYTES + 8, "%.*s%s", (int)text.nbytes, text.nbytes == 0 ? "" : text.bytes,
-             text.status == NPYX_OK ? "" : ", ...");
-    npyx_buffer_clear(&text);
+    npyx_buffer_text(&text);
+    return strcat(list, text.status == NPYX_OK ? "" : ", ...");
 }
 
 /* Arrays side by side have the same rows. */
@@ -199,75 +185,65 @@ static npyx_status check_rows(const npyext_layout *layout, npyx_error *error) {
     char list[LIST_NBYTES + 8];
     const npyx_view *first = &layout->arrays[0].view;
     bool are_same_rows = true, is_scalar = false;
-    for (int i = 0; i < layout->narrays; i++) {
+    for (int64_t i = 0; i < layout->narrays; i++) {
         const npyx_view *view = &layout->arrays[i].view;
         is_scalar = is_scalar || view->ndim == 0;
         if (view->ndim == 0 || first->ndim == 0)
             continue;
-        if (view->shape[0] != first->shape[0]) {
-            list_arrays(layout, true, list);
+        if (view->shape[0] != first->shape[0])
             return npyx_fail(error, NPYX_INVALID, -1,
                              "the first axes have different lengths: %s; pick arrays with members='...'",
-                             list);
-        }
-        are_same_rows =
-            are_same_rows &&
-            (view->shape[0] == 0 || (view->first[0] == first->first[0] && view->step[0] == first->step[0]));
+                             list_arrays(layout, true, list));
+        bool has_same_rows = view->first[0] == first->first[0] && view->step[0] == first->step[0];
+        are_same_rows = are_same_rows && (view->shape[0] == 0 || has_same_rows);
     }
-    if (is_scalar) {
-        list_arrays(layout, false, list);
+    if (is_scalar)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "arrays without an axis have no rows: %s; pick the others with members='...'", list);
-    }
+                         "arrays without an axis have no rows: %s; pick the others with members='...'",
+                         list_arrays(layout, false, list));
     return are_same_rows ? NPYX_OK
                          : npyx_fail(error, NPYX_INVALID, -1, "the slice takes other rows of each array");
 }
 
-npyx_status npyext_layout_make_views(npyext_layout *layout, const npyext_declaration *declaration,
+static npyx_status layout_make_views(npyext_layout *layout, const npyext_declaration *declaration,
                                      npyx_error *error) {
-    for (int i = 0; i < layout->narrays; i++) {
-        npyx_status status = make_view(&layout->arrays[i], declaration, error);
-        if (status != NPYX_OK) {
-            layout->at = &layout->arrays[i].entry;
-            return status;
-        }
+    for (int64_t i = 0; i < layout->narrays; i++) {
+        layout->at = &layout->arrays[i].entry;
+        NPYX_TRY(make_view(&layout->arrays[i], declaration, error));
     }
+    layout->at = NULL;
     return layout->is_side_by_side ? check_rows(layout, error) : NPYX_OK;
 }
 
 /* ---- what they are ---- */
 
-/* Appends `<f4[*, 128]` and a NUL. */
-static void append_form(const npyx_array *array, npyx_buffer *text) {
+/* Makes the text `<f4[*, 128]` and a NUL. */
+static npyx_status make_form(const npyx_array *array, npyx_buffer *text, npyx_error *error) {
+    npyx_buffer_reset(text);
     npyx_dtype_append_descr(array->dtype, text);
-    npyx_buffer_append_char(text, '[');
-    for (int axis = 0; axis < array->ndim; axis++) {
-        if (axis == 0)
-            npyx_buffer_append_char(text, '*');
-        else
-            npyx_buffer_printf(text, ", %" PRId64, array->shape[axis]);
-    }
+    npyx_buffer_append_text(text, array->ndim == 0 ? "[" : array->ndim == 1 ? "[*" : "[*, ");
+    npyx_buffer_append_integers(text, array->shape + 1, array->ndim - 1);
     npyx_buffer_append(text, "]", 2);
+    return npyx_buffer_check(text, error);
+}
+
+static npyx_status record_array(const npyext_layout_array *from, npyext_declaration *declaration,
+                                npyx_buffer *text, npyx_error *error) {
+    NPYX_TRY(make_form(&from->array, text, error));
+    const char *name = npyx_arena_copy(&declaration->arena, from->entry.name, from->entry.name_nbytes);
+    const char *form = npyx_arena_copy(&declaration->arena, text->bytes, text->nbytes);
+    declaration->arrays[declaration->narrays++] = (npyext_declared_array){.name = name, .form = form};
+    return name == NULL || form == NULL ? npyx_fail_nomem(error) : NPYX_OK;
 }
 
 npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration *declaration,
                                  npyx_error *error) {
-    npyx_status status = npyext_declaration_reserve(declaration, layout->narrays, layout->ncolumns, error);
     npyx_buffer text = {.host = layout->arena.host};
-    for (int i = 0; i < layout->narrays && status == NPYX_OK; i++) {
-        if (!layout->arrays[i].array.is_known)
-            continue;
-        npyx_buffer_reset(&text);
-        append_form(&layout->arrays[i].array, &text);
-        status = npyx_buffer_check(&text, error);
-        if (status != NPYX_OK)
-            break;
-        const npyx_entry *entry = &layout->arrays[i].entry;
-        npyext_declared_array *array = &declaration->arrays[declaration->narrays++];
-        array->name = npyx_arena_copy(&declaration->arena, entry->name, entry->name_nbytes);
-        array->form = npyx_arena_copy(&declaration->arena, text.bytes, text.nbytes);
-        if (array->name == NULL || array->form == NULL)
-            status = npyx_fail_nomem(error);
+    npyx_status status =
+        npyext_declaration_reserve(declaration, (int)layout->narrays, layout->ncolumns, error);
+    for (int64_t i = 0; i < layout->narrays && status == NPYX_OK; i++) {
+        if (layout->arrays[i].array.is_known)
+            status = record_array(&layout->arrays[i], declaration, &text, error);
     }
     npyx_buffer_clear(&text);
     for (int i = 0; i < layout->ncolumns && status == NPYX_OK; i++) {
@@ -281,48 +257,64 @@ npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration
     return status;
 }
 
-npyx_status npyext_layout_compare_arrays(npyext_layout *layout, const npyext_declaration *declaration,
-                                         npyx_error *error) {
-    static const char advice[] = "drop the table and create it anew";
-    npyx_status status = NPYX_OK;
-    npyx_buffer text = {.host = layout->arena.host};
-    for (int i = 0; i < layout->narrays && i < declaration->narrays && status == NPYX_OK; i++) {
-        const npyext_declared_array *was = &declaration->arrays[i];
-        npyx_buffer_reset(&text);
-        append_form(&layout->arrays[i].array, &text);
-        status = npyx_buffer_check(&text, error);
-        if (status != NPYX_OK)
-            break;
-        layout->at = &layout->arrays[i].entry;
-        if (strcmp(was->name, layout->at->name) != 0)
-            status = npyx_fail(error, NPYX_INVALID, -1,
-                               "has changed since the table was made: '%.*s' was array %d then; %s",
-                               LAYOUT_SHOWN_NBYTES, was->name, i, advice);
-        else if (strcmp(was->form, text.bytes) != 0)
-            status = npyx_fail(error, NPYX_INVALID, -1,
-                               "has changed since the table was made: it was %.*s and is %.*s; %s",
-                               LAYOUT_SHOWN_NBYTES, was->form, LAYOUT_SHOWN_NBYTES, text.bytes, advice);
-    }
-    npyx_buffer_clear(&text);
-    if (status != NPYX_OK)
-        return status;
+static const char layout_advice[] = "drop the table and create it anew";
+
+static npyx_status layout_compare_array(npyext_layout *layout, int i, const npyext_declared_array *was,
+                                        npyx_buffer *form, npyx_error *error) {
+    NPYX_TRY(make_form(&layout->arrays[i].array, form, error));
+    layout->at = &layout->arrays[i].entry;
+    if (strcmp(was->name, layout->at->name) != 0)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "has changed since the table was made: '%.100s' was array %d then; %s", was->name, i,
+                         layout_advice);
+    if (strcmp(was->form, form->bytes) != 0)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "has changed since the table was made: it was %.100s and is %.100s; %s", was->form,
+                         form->bytes, layout_advice);
     layout->at = NULL;
-    return layout->narrays == declaration->narrays
-               ? NPYX_OK
-               : npyx_fail(error, NPYX_INVALID, -1,
-                           "has changed since the table was made: it had %d arrays and has %d; %s",
-                           declaration->narrays, layout->narrays, advice);
+    return NPYX_OK;
 }
 
-npyx_status npyext_layout_compare_columns(npyext_layout *layout, const npyext_declaration *declaration,
+/* Another dtype or another shape of rows makes an array another one than the declared. */
+static npyx_status layout_compare_arrays(npyext_layout *layout, const npyext_declaration *declaration,
+                                         npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    npyx_buffer form = {.host = layout->arena.host};
+    int narrays = (int)layout->narrays;
+    for (int i = 0; i < narrays && i < declaration->narrays && status == NPYX_OK; i++)
+        status = layout_compare_array(layout, i, &declaration->arrays[i], &form, error);
+    npyx_buffer_clear(&form);
+    if (status == NPYX_OK && narrays != declaration->narrays)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "has changed since the table was made: it had %d arrays and has %d; %s",
+                         declaration->narrays, narrays, layout_advice);
+    return status;
+}
+
+static npyx_status layout_compare_columns(const npyext_layout *layout, const npyext_declaration *declaration,
                                           npyx_error *error) {
     bool is_same = layout->ncolumns == declaration->ncolumns;
     for (int i = 0; i < layout->ncolumns && is_same; i++)
         is_same = layout->columns[i].type == declaration->columns[i].type &&
                   strcmp(layout->columns[i].name, declaration->columns[i].name) == 0;
-    return is_same
-               ? NPYX_OK
-               : npyx_fail(error, NPYX_INVALID, -1,
-                           "the columns that the table declares are not those of the file; drop the table "
-                           "and create it anew");
+    return is_same ? NPYX_OK
+                   : npyx_fail(error, NPYX_INVALID, -1,
+                               "the columns that the table declares are not those of the file; %s",
+                               layout_advice);
+}
+
+/* ---- all of it ---- */
+
+npyx_status npyext_layout_read(npyext_layout *layout, npyext_connection *connection,
+                               const npyext_declaration *declaration, bool is_declared,
+                               npyext_cached_file **file, npyx_error *error) {
+    int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
+    NPYX_TRY(npyext_cache_acquire(connection, declaration->arguments[NPYEXT_TABLE_PATH],
+                                  npyext_cache_tick(connection), file, error));
+    NPYX_TRY(layout_choose(layout, (*file)->archive, declaration, max_ncolumns, error));
+    if (is_declared)
+        NPYX_TRY(layout_compare_arrays(layout, declaration, error));
+    NPYX_TRY(layout_make_views(layout, declaration, error));
+    NPYX_TRY(npyext_layout_make_columns(layout, declaration, max_ncolumns, error));
+    return is_declared ? layout_compare_columns(layout, declaration, error) : NPYX_OK;
 }

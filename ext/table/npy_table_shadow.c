@@ -1,4 +1,14 @@
-#include <stdlib.h>
+/*
+ * A declaration as rows of the shadow table, which a database carries along. Names and values are texts:
+ *
+ *    position  item      name     value
+ *    1         format    NULL     1             a build that knows another one only drops the table
+ *    2         argument  path     x.npz         one row an argument that was given
+ *    4         array     weights  <f4[*, 128]   dtype and the shape of a row, as they were
+ *    5         column    weights  TEXT          in the order of the columns
+ *
+ * Whoever made the database wrote these: each row is checked as it is read, and nothing of it becomes SQL.
+ */
 #include <string.h>
 
 #include "npy_table.h"
@@ -25,70 +35,70 @@ static int shadow_run(sqlite3 *db, char *sql) {
     return code;
 }
 
-static int insert(sqlite3_stmt *statement, const char *item, const char *name, const char *value) {
-    sqlite3_bind_text(statement, 1, item, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 3, value, -1, SQLITE_STATIC);
-    sqlite3_step(statement);
-    return sqlite3_reset(statement);
+typedef struct shadow_writer {
+    sqlite3_stmt *statement;
+    size_t nbytes; /* of names and values so far */
+} shadow_writer;
+
+/* SQLITE_TOOBIG for what could not be read again: half of that is for words that are the same in all of them.
+ */
+static int shadow_insert(shadow_writer *w, const char *item, const char *name, const char *value) {
+    w->nbytes += (name == NULL ? 0 : strlen(name)) + strlen(value);
+    if (w->nbytes > MAX_NBYTES / 2)
+        return SQLITE_TOOBIG;
+    sqlite3_bind_text(w->statement, 1, item, -1, SQLITE_STATIC);
+    sqlite3_bind_text(w->statement, 2, name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(w->statement, 3, value, -1, SQLITE_STATIC);
+    sqlite3_step(w->statement);
+    return sqlite3_reset(w->statement);
 }
 
-static size_t length_of(const char *text) {
-    return text == NULL ? 0 : strlen(text);
-}
-
-/* Whether it can be read again. */
-static bool is_short(const npyext_declaration *declaration) {
-    size_t nbytes = 0;
-    for (int i = 0; i < NPYEXT_TABLE_NARGUMENTS; i++)
-        nbytes += length_of(declaration->arguments[i]);
-    for (int i = 0; i < declaration->narrays; i++)
-        nbytes += length_of(declaration->arrays[i].name) + length_of(declaration->arrays[i].form);
-    for (int i = 0; i < declaration->ncolumns; i++)
-        nbytes += length_of(declaration->columns[i].name);
-    return nbytes <= MAX_NBYTES / 2; /* the other half is for words that are the same in all of them */
-}
-
-static int insert_all(sqlite3_stmt *statement, const npyext_declaration *declaration) {
-    int code = insert(statement, "format", NULL, format_version);
+static int insert_all(shadow_writer *w, const npyext_declaration *declaration) {
+    int code = shadow_insert(w, "format", NULL, format_version);
     for (int i = 0; i < NPYEXT_TABLE_NARGUMENTS && code == SQLITE_OK; i++) {
         if (declaration->arguments[i] != NULL)
-            code = insert(statement, "argument", npyext_table_argument_names[i], declaration->arguments[i]);
+            code = shadow_insert(w, "argument", npyext_table_argument_names[i], declaration->arguments[i]);
     }
     for (int i = 0; i < declaration->narrays && code == SQLITE_OK; i++)
-        code = insert(statement, "array", declaration->arrays[i].name, declaration->arrays[i].form);
+        code = shadow_insert(w, "array", declaration->arrays[i].name, declaration->arrays[i].form);
     for (int i = 0; i < declaration->ncolumns && code == SQLITE_OK; i++)
-        code = insert(statement, "column", declaration->columns[i].name,
-                      npyext_table_type_names[declaration->columns[i].type]);
+        code = shadow_insert(w, "column", declaration->columns[i].name,
+                             npyext_table_type_names[declaration->columns[i].type]);
+    return code;
+}
+
+/* Prepares a statement and frees its text, which is NULL when memory is out. */
+static int shadow_prepare(sqlite3 *db, char *sql, sqlite3_stmt **statement) {
+    int code = sql == NULL ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql, -1, statement, NULL);
+    sqlite3_free(sql);
     return code;
 }
 
 int npyext_shadow_write(sqlite3 *db, const char *schema, const char *table,
                         const npyext_declaration *declaration, char **message) {
-    if (!is_short(declaration)) {
-        *message =
-            sqlite3_mprintf("npyext: the table's names and dtypes are longer than %d bytes", MAX_NBYTES / 2);
-        return SQLITE_ERROR;
-    }
+    shadow_writer w = {0};
     int code =
         shadow_run(db, sqlite3_mprintf("CREATE TABLE \"%w\".\"%w_npy\"%s", schema, table, shadow_columns));
-    if (code != SQLITE_OK) {
-        *message = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db));
-        return code;
-    }
-    char *sql =
-        sqlite3_mprintf("INSERT INTO \"%w\".\"%w_npy\"(item, name, value) VALUES (?, ?, ?)", schema, table);
-    sqlite3_stmt *statement = NULL;
-    code = sql == NULL ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    sqlite3_free(sql);
+    bool is_made = code == SQLITE_OK;
+    if (is_made)
+        code = shadow_prepare(
+            db,
+            sqlite3_mprintf("INSERT INTO \"%w\".\"%w_npy\"(item, name, value) VALUES (?, ?, ?)", schema,
+                            table),
+            &w.statement);
     if (code == SQLITE_OK)
-        code = insert_all(statement, declaration);
-    sqlite3_finalize(statement);
-    if (code != SQLITE_OK) {
+        code = insert_all(&w, declaration);
+    sqlite3_finalize(w.statement);
+    if (code == SQLITE_OK)
+        return SQLITE_OK;
+    if (w.nbytes > MAX_NBYTES / 2)
+        *message =
+            sqlite3_mprintf("npyext: the table's names and dtypes are longer than %d bytes", MAX_NBYTES / 2);
+    else
         *message = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db)); /* before the next call changes it */
+    if (is_made)
         npyext_shadow_drop(db, schema, table);
-    }
-    return code;
+    return w.nbytes > MAX_NBYTES / 2 ? SQLITE_ERROR : code;
 }
 
 int npyext_shadow_rename(sqlite3 *db, const char *schema, const char *table, const char *new_table) {
@@ -172,13 +182,12 @@ static npyx_status read_row(shadow_reader *r) {
     if (strcmp(item, "column") == 0)
         return read_column(r, name, value);
     int argument = find_text(npyext_table_argument_names, NPYEXT_TABLE_NARGUMENTS, name);
-    if (strcmp(item, "argument") == 0 && argument >= 0 && declaration->arguments[argument] == NULL) {
+    if (strcmp(item, "argument") == 0 && argument >= 0 && declaration->arguments[argument] == NULL)
         declaration->arguments[argument] = value;
-        return NPYX_OK;
-    }
-    if (strcmp(item, "array") != 0 || declaration->narrays == r->max_nitems)
+    else if (strcmp(item, "array") == 0 && declaration->narrays < r->max_nitems)
+        declaration->arrays[declaration->narrays++] = (npyext_declared_array){.name = name, .form = value};
+    else
         return fail_damaged(r, "is nothing that belongs there");
-    declaration->arrays[declaration->narrays++] = (npyext_declared_array){.name = name, .form = value};
     return NPYX_OK;
 }
 
@@ -204,8 +213,7 @@ static int check_schema(sqlite3 *db, const char *schema, const char *table) {
                         "'\"', '\"\"') || '\"' || %Q) FROM \"%w\".sqlite_schema "
                         "WHERE name = '%q_npy' COLLATE NOCASE",
                         shadow_columns, schema, table);
-    int code = sql == NULL ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-    sqlite3_free(sql);
+    int code = shadow_prepare(db, sql, &statement);
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);
     bool is_own =
@@ -231,14 +239,14 @@ int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyex
                        npyx_error *error) {
     shadow_reader r = {.declaration = declaration, .error = error};
     r.max_nitems = sqlite3_limit(db, SQLITE_LIMIT_COLUMN, -1);
-    /* the limit ends what a hostile table has more */
-    char *sql = sqlite3_mprintf("SELECT item, name, value FROM \"%w\".\"%w_npy\" ORDER BY position LIMIT %d",
-                                schema, table, 2 * r.max_nitems + NPYEXT_TABLE_NARGUMENTS + 2);
-    int code = sql == NULL ? SQLITE_NOMEM : check_table(db, schema, table);
+    int code = check_table(db, schema, table);
     bool is_own = code == SQLITE_OK;
-    if (is_own)
-        code = sqlite3_prepare_v2(db, sql, -1, &r.statement, NULL);
-    sqlite3_free(sql);
+    if (is_own) /* the limit ends what a hostile table has more */
+        code = shadow_prepare(
+            db,
+            sqlite3_mprintf("SELECT item, name, value FROM \"%w\".\"%w_npy\" ORDER BY position LIMIT %d",
+                            schema, table, 2 * r.max_nitems + NPYEXT_TABLE_NARGUMENTS + 2),
+            &r.statement);
     npyx_status status = NPYX_OK;
     if (code == SQLITE_OK)
         status = read_rows(&r, &code);

@@ -5,17 +5,12 @@
 
 /* ---- what is to be written ---- */
 
-static const struct {
-    const char *suffix;
-    npyx_format format;
-} suffixes[] = {{".npz", NPYX_FORMAT_NPZ}, {".ten", NPYX_FORMAT_TEN}};
-
 /* A file that is not there yet can be told by its name alone. */
 static npyx_format format_of_name(const char *path) {
-    size_t nbytes = strlen(path);
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        if (nbytes >= 4 && sqlite3_stricmp(path + nbytes - 4, suffixes[i].suffix) == 0)
-            return suffixes[i].format;
+    const char *dot = strrchr(path, '.');
+    for (npyx_format format = NPYX_FORMAT_NPZ; dot != NULL && format <= NPYX_FORMAT_TEN; format++) {
+        if (sqlite3_stricmp(dot + 1, npyx_format_name(format)) == 0)
+            return format;
     }
     return NPYX_FORMAT_NPY;
 }
@@ -42,18 +37,18 @@ static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
 }
 
 static npyx_status read_shape(npyext_table_writer *writer, const char *text, npyx_error *error) {
-    npyx_status status = npyx_integers_parse(&writer->connection->host, "shape", text, strlen(text),
-                                             writer->shape, &writer->ndim, error);
-    if (status == NPYX_OK && writer->ndim == 0)
+    NPYX_TRY(npyx_integers_parse(&writer->connection->host, "shape", text, strlen(text), writer->shape,
+                                 &writer->ndim, error));
+    if (writer->ndim == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add");
-    for (int axis = 0; axis < writer->ndim && status == NPYX_OK; axis++) {
+    for (int axis = 0; axis < writer->ndim; axis++) {
         if (writer->shape[axis] < (axis == 0 ? -1 : 0))
             return npyx_fail(error, NPYX_INVALID, -1,
                              "a dimension of the shape is %" PRId64
                              "; the first one, that of the rows, can be -1",
                              writer->shape[axis]);
     }
-    return status;
+    return NPYX_OK;
 }
 
 static npyx_status read_dtype(npyext_table_writer *writer, const char *text, npyx_error *error) {
@@ -66,7 +61,6 @@ static npyx_status read_given(npyext_table_writer *writer, const npyx_array *arr
                               const npyext_declaration *declaration, bool *is_other, npyx_error *error) {
     const char *dtype = declaration->arguments[NPYEXT_TABLE_DTYPE];
     const char *shape = declaration->arguments[NPYEXT_TABLE_SHAPE];
-    npyx_status status = NPYX_OK;
     writer->dtype = NULL;
     if (dtype != NULL) {
         NPYX_TRY(read_dtype(writer, dtype, error));
@@ -77,26 +71,22 @@ static npyx_status read_given(npyext_table_writer *writer, const npyx_array *arr
     }
     if (shape == NULL)
         return NPYX_OK;
-    status = read_shape(writer, shape, error);
+    NPYX_TRY(read_shape(writer, shape, error));
     *is_other =
         *is_other || writer->ndim != array->ndim || writer->shape[0] != -1 ||
         memcmp(writer->shape + 1, array->shape + 1, sizeof array->shape[0] * (size_t)(array->ndim - 1)) != 0;
-    return status;
+    return NPYX_OK;
 }
 
-static npyx_status fail_other(const npyext_table_writer *writer, const npyx_array *array, npyx_error *error) {
-    npyx_buffer text = {.host = &writer->connection->host};
+static npyx_status fail_other(const npyx_array *array, npyx_error *error) {
+    char shown[400];
+    npyx_buffer text = npyx_buffer_over(shown, sizeof shown);
     npyx_dtype_append_name(array->dtype, &text);
     npyext_append_json_integers(&text, array->shape, array->ndim);
-    npyx_buffer_append_char(&text, '\0');
-    npyx_status status = npyx_buffer_check(&text, error);
-    if (status == NPYX_OK)
-        status = npyx_fail(error, NPYX_INVALID, -1,
-                           "rows are added to what is there, which is %.100s (leave dtype and shape out, or "
-                           "name those)",
-                           text.bytes);
-    npyx_buffer_clear(&text);
-    return status;
+    return npyx_fail(
+        error, NPYX_INVALID, -1,
+        "rows are added to what is there, which is %.100s (leave dtype and shape out, or name those)",
+        npyx_buffer_text(&text));
 }
 
 static npyx_status check_growing(const npyx_array *array, npyx_error *error) {
@@ -109,33 +99,25 @@ static npyx_status check_growing(const npyx_array *array, npyx_error *error) {
     if (array->dtype->has_objects)
         return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
                             "dtype %.*s holds Python objects, which are a pickle and are never written",
-                            (int)(array->descr_nbytes < 80 ? array->descr_nbytes : 80), array->descr);
+                            NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
     return NPYX_OK;
 }
 
-/* The array that mode 'a' adds to: dtype and shape as in the file. */
-static npyx_status read_array(npyext_table_writer *writer, npyx_archive *archive,
+/* Takes dtype and shape from the array that mode 'a' adds to. */
+static npyx_status take_array(npyext_table_writer *writer, npyx_archive *archive, npyx_array *array,
                               const npyext_declaration *declaration, npyx_error *error) {
-    npyx_array array;
     bool is_array = false, is_other = false;
-    npyx_array_init(&array, &writer->connection->host);
-    npyx_status status = npyx_archive_describe(archive, 0, &array, &is_array, error);
-    if (status == NPYX_OK)
-        status = read_given(writer, &array, declaration, &is_other, error);
-    if (status == NPYX_OK && is_other)
-        status = fail_other(writer, &array, error);
-    if (status == NPYX_OK)
-        status = check_growing(&array, error);
-    if (status == NPYX_OK) {
-        writer->ndim = array.ndim;
-        memcpy(writer->shape, array.shape, sizeof array.shape[0] * (size_t)array.ndim);
-        writer->shape[0] = -1;
-        if (writer->dtype == NULL)
-            writer->dtype = npyx_dtype_copy(&writer->arena, array.dtype);
-        status = writer->dtype == NULL ? npyx_fail_nomem(error) : NPYX_OK;
-    }
-    npyx_array_clear(&array);
-    return status;
+    NPYX_TRY(npyx_archive_describe(archive, 0, array, &is_array, error));
+    NPYX_TRY(read_given(writer, array, declaration, &is_other, error));
+    if (is_other)
+        return fail_other(array, error);
+    NPYX_TRY(check_growing(array, error));
+    writer->ndim = array->ndim;
+    memcpy(writer->shape, array->shape, sizeof array->shape[0] * (size_t)array->ndim);
+    writer->shape[0] = -1;
+    if (writer->dtype == NULL)
+        writer->dtype = npyx_dtype_copy(&writer->arena, array->dtype);
+    return writer->dtype == NULL ? npyx_fail_nomem(error) : NPYX_OK;
 }
 
 /* What mode 'a' finds at the path. *is_there is false when that is nothing. */
@@ -148,10 +130,13 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_de
     *is_there = status != NPYX_NOT_FOUND;
     if (!*is_there)
         return NPYX_OK;
-    if (status == NPYX_OK) {
-        writer->format = file->archive->format;
-        if (writer->format == NPYX_FORMAT_NPY)
-            status = read_array(writer, file->archive, declaration, error);
+    NPYX_TRY(status);
+    writer->format = file->archive->format;
+    if (writer->format == NPYX_FORMAT_NPY) {
+        npyx_array array;
+        npyx_array_init(&array, &connection->host);
+        status = take_array(writer, file->archive, &array, declaration, error);
+        npyx_array_clear(&array);
     }
     npyext_cache_release(connection, file);
     return status;
@@ -187,33 +172,28 @@ static npyx_status writer_check_format(const npyext_table_writer *writer,
 
 static npyx_status read_arguments(npyext_table_writer *writer, const npyext_declaration *declaration,
                                   npyx_error *error) {
-    const char *const *arguments = declaration->arguments;
-    const char *method = arguments[NPYEXT_TABLE_METHOD];
+    const char *dtype = declaration->arguments[NPYEXT_TABLE_DTYPE];
+    const char *shape = declaration->arguments[NPYEXT_TABLE_SHAPE];
+    const char *method = declaration->arguments[NPYEXT_TABLE_METHOD];
     bool is_there = false;
-    npyx_status status = NPYX_OK;
-    writer->path = arguments[NPYEXT_TABLE_PATH];
-    writer->adds = strcmp(arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    writer->path = declaration->arguments[NPYEXT_TABLE_PATH];
+    writer->adds = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") == 0;
     writer->format = format_of_name(writer->path);
     if (writer->adds)
-        status = writer_read_file(writer, declaration, &is_there, error);
-    if (status == NPYX_OK)
-        status = writer_check_format(writer, declaration, error);
-    if (status == NPYX_OK && method != NULL)
-        status = npyx_zip_method_parse(method, strlen(method), &writer->method, error);
-    if (status != NPYX_OK || writer->format != NPYX_FORMAT_NPY)
-        return status;
-    if (!is_there && arguments[NPYEXT_TABLE_DTYPE] == NULL)
+        NPYX_TRY(writer_read_file(writer, declaration, &is_there, error));
+    NPYX_TRY(writer_check_format(writer, declaration, error));
+    if (method != NULL)
+        NPYX_TRY(npyx_zip_method_parse(method, strlen(method), &writer->method, error));
+    if (writer->format != NPYX_FORMAT_NPY)
+        return NPYX_OK;
+    if (!is_there && dtype == NULL)
         return npyx_fail(error, NPYX_INVALID, -1, "%sa new .npy needs a dtype, as in dtype='float32'",
                          writer->adds ? "there is no such file to add to, and " : "");
-    if (!is_there)
-        status = read_dtype(writer, arguments[NPYEXT_TABLE_DTYPE], error);
-    if (status == NPYX_OK && !is_there) {
-        writer->ndim = 1;
-        writer->shape[0] = -1;
-        if (arguments[NPYEXT_TABLE_SHAPE] != NULL)
-            status = read_shape(writer, arguments[NPYEXT_TABLE_SHAPE], error);
+    if (!is_there) {
+        NPYX_TRY(read_dtype(writer, dtype, error));
+        NPYX_TRY(read_shape(writer, shape == NULL ? "-1" : shape, error));
     }
-    return status == NPYX_OK ? measure_row(writer, error) : status;
+    return measure_row(writer, error);
 }
 
 /* ---- columns ---- */
@@ -231,11 +211,10 @@ static npyx_status make_columns(npyext_table_writer *writer, npyext_declaration 
     npyext_layout *layout = &writer->layout;
     layout->has_whole_rows =
         writer->ndim > 2 || (writer->ndim == 2 && declaration->arguments[NPYEXT_TABLE_COLUMNS] == NULL);
-    npyx_status status = npyext_layout_set_view(layout, writer->dtype, writer->ndim, writer->shape, error);
-    if (status == NPYX_OK)
-        status = npyext_layout_make_columns(
-            layout, declaration, sqlite3_limit(writer->connection->db, SQLITE_LIMIT_COLUMN, -1), error);
-    return status == NPYX_OK ? npyext_layout_record(layout, declaration, error) : status;
+    NPYX_TRY(npyext_layout_set_view(layout, writer->dtype, writer->ndim, writer->shape, error));
+    NPYX_TRY(npyext_layout_make_columns(
+        layout, declaration, sqlite3_limit(writer->connection->db, SQLITE_LIMIT_COLUMN, -1), error));
+    return npyext_layout_record(layout, declaration, error);
 }
 
 npyx_status npyext_table_writer_new(npyext_connection *connection, const char *table,
@@ -263,7 +242,7 @@ void npyext_table_writer_free(npyext_table_writer *writer) {
     if (writer == NULL)
         return;
     npyx_host *host = &writer->connection->host;
-    npyext_table_writer_rollback(writer);
+    npyext_table_writer_go_on(writer, NPYEXT_WRITER_ROLLBACK, 0, NULL);
     npyext_layout_clear(&writer->layout);
     npyx_arena_clear(&writer->arena);
     npyx_free(host, writer->marks);

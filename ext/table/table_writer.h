@@ -17,6 +17,45 @@
 
 #pragma GCC visibility push(hidden)
 
+/*
+ * A transaction is in one of these states. What SQLite calls (xBegin, a row or a return to a savepoint,
+ * xSync, xCommit, xRollback) brings it from one to the other; `.` is no change, and xRollback always leads to
+ * CLOSED:
+ *
+ *                 begin   row, return   sync                commit
+ *    CLOSED       OPEN    begins first  .                   .
+ *    AWAITED      OPEN    begins first  begins first        .
+ *    OPEN         .       .             PREPARED, VAIN      -
+ *    SPOILT       .       OPEN, if returned  fails          -
+ *    VAIN         .       OPEN          PREPARED, VAIN      CLOSED
+ *    PREPARED     .       OPEN          PREPARED, VAIN      CLOSED
+ *    SUPERSEDED   .       OPEN          PREPARED, VAIN      CLOSED
+ *
+ * A savepoint makes AWAITED of CLOSED, and a return to it takes that back; the sync of another table that has
+ * the same path makes SUPERSEDED of PREPARED.
+ */
+typedef enum npyext_writer_state {
+    NPYEXT_WRITER_CLOSED,
+    NPYEXT_WRITER_AWAITED, /* not open, and a statement that adds rows may have run: one without rows */
+    /* Those from here on have a target open. */
+    NPYEXT_WRITER_OPEN,
+    NPYEXT_WRITER_SPOILT,    /* going back to a savepoint has failed: the file holds rows that are none */
+    NPYEXT_WRITER_VAIN,      /* nothing is to be published */
+    NPYEXT_WRITER_PREPARED,  /* or published; what xCommit makes final and xRollback takes back */
+    NPYEXT_WRITER_SUPERSEDED /* was prepared, and another table of the transaction has taken the path since */
+} npyext_writer_state;
+
+/* What SQLite tells a table of a transaction; of the last three with the number of a savepoint. */
+typedef enum npyext_writer_event {
+    NPYEXT_WRITER_BEGIN,
+    NPYEXT_WRITER_SYNC,
+    NPYEXT_WRITER_COMMIT,
+    NPYEXT_WRITER_ROLLBACK,
+    NPYEXT_WRITER_MARK,
+    NPYEXT_WRITER_RELEASE,
+    NPYEXT_WRITER_RETURN
+} npyext_writer_event;
+
 /* How far a file was at a savepoint. */
 typedef struct npyext_writer_mark {
     int savepoint;
@@ -39,14 +78,10 @@ typedef struct npyext_table_writer {
     int64_t row_nelem, row_nbytes;
     npyext_layout layout; /* its columns */
     /* the transaction */
-    bool is_open;
+    npyext_writer_state state;
     bool is_new;         /* its file replaces what is at the path, or nothing */
     bool has_taken_back; /* a statement that failed, or a savepoint: without rows, the file stays as it is */
-    bool is_vain;        /* nothing is to be published */
-    bool may_be_empty;   /* not open, and a statement that adds rows may have run: one without rows */
-    int empty_savepoint; /* the one that takes this back */
-    bool is_prepared;    /* by xSync, or published; what xCommit makes final and xRollback takes back */
-    bool is_superseded;  /* another table of the transaction has taken the path since */
+    int empty_savepoint; /* the one that takes AWAITED back */
     npyx_target target;
     int64_t nrows;        /* or arrays of an archive, that this transaction added */
     int64_t nrows_before; /* of a .npy that is added to */
@@ -55,9 +90,8 @@ typedef struct npyext_table_writer {
     npyx_archive_writer *archive;
     npyext_array_builder row; /* the row at hand */
     npyext_writer_mark *marks;
-    int nmarks, capacity_nmarks;
+    int64_t nmarks, capacity_nmarks;
     int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */
-    bool is_spoilt;  /* going back to a savepoint has failed: the transaction can only be rolled back */
     npyx_error lost; /* of a commit that could not be told of at the time; its status is NPYX_OK when there is
                       * none */
 } npyext_table_writer;
@@ -75,23 +109,22 @@ void npyext_table_writer_free(npyext_table_writer *writer);
 npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
                                         npyx_error *error);
 
-/* A transaction; each does nothing when none is open, but prepare opens one of no rows when an INSERT may
- * have had none. Commit cannot fail as SQLite sees it: what it meets (where it is the one to publish) is
- * logged, and the error of the next begin. */
-npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error);
-npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error);
-void npyext_table_writer_commit(npyext_table_writer *writer);
-void npyext_table_writer_rollback(npyext_table_writer *writer);
+static inline bool npyext_table_writer_is_open(const npyext_table_writer *writer) {
+    return writer->state >= NPYEXT_WRITER_OPEN;
+}
+
+/* Goes on by an event; each but BEGIN and MARK does nothing when no transaction is open.
+ *
+ * SYNC opens one of no rows when an INSERT may have had none. COMMIT cannot fail as SQLite sees it: what it
+ * meets (where it is the one to publish) is logged, and the error of the next BEGIN. A number of a savepoint
+ * stands for all greater ones too; RETURN to where no row had been added leaves a transaction that publishes
+ * nothing, unless more is added. */
+npyx_status npyext_table_writer_go_on(npyext_table_writer *writer, npyext_writer_event event, int savepoint,
+                                      npyx_error *error);
 
 /* Takes back what xSync has prepared or published: a COMMIT that SQLITE_BUSY has put off leaves the
  * transaction open to more. To be called before anything is written. */
 void npyext_table_writer_withdraw(npyext_table_writer *writer);
-
-/* Savepoints, numbered as SQLite does: a number stands for all greater ones too. A return to where no row had
- * been added leaves a transaction that publishes nothing, unless more is added. */
-npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error);
-npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error);
-void npyext_table_writer_release(npyext_table_writer *writer, int savepoint);
 
 /* Adds a row; values are the columns'. *rowid is its number. Nothing is added when it fails. */
 npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,

@@ -14,10 +14,9 @@ static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *
     npyext_connection_begin(writer->connection);
     memcpy(rows.shape, writer->shape + 1, sizeof rows.shape[0] * (size_t)rows.ndim);
     row->out.nbytes = NPYEXT_HEADER_NBYTES;
-    npyx_status status = npyext_rows_append(&rows, row, NULL, &caller, value, error);
-    return status == NPYX_OK ? npyx_sink_append(writer->target.sink, npyext_array_builder_items(row),
-                                                (size_t)writer->row_nbytes, error)
-                             : status;
+    NPYX_TRY(npyext_rows_append(&rows, row, NULL, &caller, value, error));
+    return npyx_sink_append(writer->target.sink, npyext_array_builder_items(row), (size_t)writer->row_nbytes,
+                            error);
 }
 
 /* Numbers of the usual types in the host's byte order, without the way around: most of what is ever written.
@@ -70,8 +69,7 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
     size_t name_nbytes;
     npyext_connection_begin(writer->connection);
     NPYX_TRY(npyext_member_name(values[0], &name, &name_nbytes, error));
-    npyx_status status = npyext_array_value_open_at(
-        &array, writer->connection, npyext_cache_tick(writer->connection), &caller, values[1], error);
+    npyx_status status = npyext_array_value_open(&array, writer->connection, NULL, &caller, values[1], error);
     if (status == NPYX_DONE)
         status = npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
     if (status == NPYX_OK)

@@ -1,4 +1,14 @@
-/* The transactions of a table that writes. */
+/*
+ * The transactions of a table that writes: how it goes from state to state (table_writer.h).
+ *
+ * A file that rows are added to, and what a savepoint and the end make of it:
+ *
+ *    | header | rows that were there | rows of this transaction ... |
+ *                                    ^ mark 0        ^ mark of a savepoint
+ *
+ * A return cuts it off at a mark. The header, which says how many rows there are, is written over last, by
+ * the target's commit; until then a reader sees none of the new ones.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,16 +27,137 @@ int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
     return writer->nrows_before + writer->nrows;
 }
 
-/* ---- beginning ---- */
+void npyext_table_writer_withdraw(npyext_table_writer *writer) {
+    if (writer->state == NPYEXT_WRITER_PREPARED)
+        npyx_target_withdraw(&writer->target);
+    if (writer->state >= NPYEXT_WRITER_VAIN)
+        writer->state = NPYEXT_WRITER_OPEN;
+}
+
+/* ---- savepoints ---- */
+
+static void clear_marks_from(npyext_table_writer *writer, int64_t first) {
+    while (writer->nmarks > first)
+        npyx_archive_mark_clear(&writer->marks[--writer->nmarks].archive);
+}
+
+/* The first mark of a savepoint not older than this one. */
+static int64_t find_mark(const npyext_table_writer *writer, int savepoint) {
+    int64_t i = 0;
+    while (i < writer->nmarks && writer->marks[i].savepoint < savepoint)
+        i++;
+    return i;
+}
+
+static void transaction_release(npyext_table_writer *writer, int savepoint) {
+    clear_marks_from(writer, find_mark(writer, savepoint));
+    if (writer->empty_savepoint >= savepoint)
+        writer->empty_savepoint = savepoint - 1; /* it is a part of the one around it now */
+}
+
+static npyx_status transaction_mark(npyext_table_writer *writer, int savepoint, npyx_error *error) {
+    if (writer->state == NPYEXT_WRITER_CLOSED) {
+        /* In the transaction that has made the table this is all that SQLite tells of an INSERT without rows.
+         */
+        writer->empty_savepoint = savepoint;
+        writer->state = NPYEXT_WRITER_AWAITED;
+    }
+    if (!npyext_table_writer_is_open(writer))
+        return NPYX_OK;
+    transaction_release(writer, savepoint);
+    writer->unmarked = savepoint;
+    npyext_writer_mark *marks = npyx_grow(&writer->connection->host, writer->marks, writer->nmarks,
+                                          &writer->capacity_nmarks, sizeof *marks);
+    if (marks == NULL)
+        return npyx_fail_nomem(error);
+    writer->marks = marks;
+    npyext_writer_mark *mark = &marks[writer->nmarks++];
+    *mark = (npyext_writer_mark){.savepoint = savepoint, .nrows = writer->nrows};
+    npyx_status status =
+        writer->archive == NULL ? NPYX_OK : npyx_archive_writer_mark(writer->archive, &mark->archive, error);
+    if (status == NPYX_OK)
+        writer->unmarked = BEGINNING;
+    else
+        clear_marks_from(writer, writer->nmarks - 1);
+    return status;
+}
+
+/* Takes the rows behind a mark out of the file. */
+static npyx_status cut_back(const npyext_table_writer *writer, const npyext_writer_mark *mark,
+                            npyx_error *error) {
+    npyx_sink *sink = writer->target.sink;
+    if (writer->archive != NULL)
+        return npyx_archive_writer_return(writer->archive, &mark->archive, error);
+    return npyx_sink_cut(sink, sink->nbytes - (writer->nrows - mark->nrows) * writer->row_nbytes, error);
+}
+
+static npyx_status transaction_return(npyext_table_writer *writer, int savepoint, npyx_error *error) {
+    if (writer->state == NPYEXT_WRITER_AWAITED && writer->empty_savepoint >= savepoint)
+        writer->state = NPYEXT_WRITER_CLOSED;
+    if (!npyext_table_writer_is_open(writer))
+        return NPYX_OK;
+    npyext_table_writer_withdraw(writer);
+    writer->has_taken_back = true;
+    int64_t i = find_mark(writer, savepoint);
+    bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
+    if (!is_marked && writer->unmarked == savepoint)
+        return NPYX_OK; /* what was to follow it has not begun */
+    const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
+    writer->state = NPYEXT_WRITER_SPOILT; /* until the rows are out */
+    NPYX_TRY(cut_back(writer, mark, error));
+    writer->state = NPYEXT_WRITER_OPEN;
+    writer->nrows = mark->nrows;
+    clear_marks_from(writer, i + is_marked); /* the savepoint itself stays, to be returned to again */
+    return NPYX_OK;
+}
+
+/* ---- xRollback ---- */
+
+/* The archive is written to the target's sink, and goes first. */
+static void close_archive(npyext_table_writer *writer) {
+    npyx_archive_writer_close(writer->archive);
+    writer->archive = NULL;
+}
+
+static void close_transaction(npyext_table_writer *writer) {
+    npyext_published *record = record_of(writer); /* there is one: begin made it */
+    transaction_release(writer, BEGINNING);
+    npyext_array_builder_clear(&writer->row);
+    writer->state = NPYEXT_WRITER_CLOSED;
+    if (record != NULL && record->owner == writer)
+        record->owner = NULL;
+}
+
+/* Cutting off what was added is no change by others. */
+static void record_cut(const npyext_table_writer *writer, npyext_published *record) {
+    npyx_file_info now;
+    if (npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
+        now.inode == record->info.inode && now.device == record->info.device &&
+        now.nbytes == record->info.nbytes)
+        record->info = now;
+}
+
+static void transaction_rollback(npyext_table_writer *writer) {
+    npyext_published *record = npyext_table_writer_is_open(writer) ? record_of(writer) : NULL;
+    if (npyext_table_writer_is_open(writer)) {
+        close_archive(writer);
+        npyx_target_abandon(&writer->target);
+        if (record != NULL)
+            record_cut(writer, record);
+        close_transaction(writer);
+    }
+    writer->state = NPYEXT_WRITER_CLOSED;
+}
+
+/* ---- xBegin ---- */
 
 /* Describes the array that rows are added to. What is locked is read, and not what is at the path. */
 static npyx_status read_header(const npyext_table_writer *writer, npyx_array *array, npyx_error *error) {
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
     npyx_source *source = NULL;
-    npyx_status status = npyx_source_open_sink(writer->target.sink, &source, error);
-    if (status == NPYX_OK)
-        status = npyx_source_read(source, 0, head, sizeof head, &head_nbytes, error);
+    NPYX_TRY(npyx_source_open_sink(writer->target.sink, &source, error));
+    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &head_nbytes, error);
     if (status == NPYX_OK)
         status = npyx_header_npy_read(source, head, head_nbytes, array, error);
     if (status == NPYX_OK)
@@ -46,34 +177,37 @@ static bool is_as_declared(const npyext_table_writer *writer, const npyx_array *
 
 /* Of several arrays that were saved one after the other rows would take the place of the next one. */
 static npyx_status check_behind(npyx_sink *sink, int64_t end_off, npyx_error *error) {
-    static const char magic[] = "\x93NUMPY";
-    char behind[sizeof magic - 1];
-    if (sink->nbytes - end_off < (int64_t)sizeof behind)
+    char behind[16];
+    size_t nbytes = (size_t)(sink->nbytes - end_off);
+    nbytes = nbytes < sizeof behind ? nbytes : sizeof behind;
+    if (nbytes > 0)
+        NPYX_TRY(npyx_sink_read(sink, end_off, behind, nbytes, error));
+    if (!npyx_begins_npy(behind, nbytes))
         return NPYX_OK;
-    npyx_status status = npyx_sink_read(sink, end_off, behind, sizeof behind, error);
-    if (status == NPYX_OK && memcmp(behind, magic, sizeof behind) == 0)
-        return npyx_fail(error, NPYX_INVALID, end_off,
-                         "another array begins where this one ends (byte %" PRId64 "): rows would be written "
-                         "over it; write the arrays to an .npz, or each to a .npy of its own",
-                         end_off);
-    return status;
+    return npyx_fail(error, NPYX_INVALID, end_off,
+                     "another array begins where this one ends (byte %" PRId64 "): rows would be written "
+                     "over it; write the arrays to an .npz, or each to a .npy of its own",
+                     end_off);
 }
 
-/* Finds where the rows end that more are added to. */
+/* Takes the header of the array that more rows are added to; *end_off is where its rows end. */
+static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, int64_t *end_off,
+                               npyx_error *error) {
+    NPYX_TRY(read_header(writer, array, error));
+    if (!is_as_declared(writer, array))
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "has changed since the table was made; drop the table and create it anew");
+    writer->nrows_before = array->shape[0];
+    writer->header_nbytes = (size_t)array->data_off;
+    writer->version_major = array->version_major;
+    *end_off = array->data_off + array->nbytes;
+    return check_behind(writer->target.sink, *end_off, error);
+}
+
 static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_error *error) {
     npyx_array array;
     npyx_array_init(&array, &writer->connection->host);
-    npyx_status status = read_header(writer, &array, error);
-    if (status == NPYX_OK && !is_as_declared(writer, &array))
-        status = npyx_fail(error, NPYX_INVALID, -1,
-                           "has changed since the table was made; drop the table and create it anew");
-    if (status == NPYX_OK) {
-        writer->nrows_before = array.shape[0];
-        writer->header_nbytes = (size_t)array.data_off;
-        writer->version_major = array.version_major;
-        *end_off = array.data_off + array.nbytes;
-        status = check_behind(writer->target.sink, *end_off, error);
-    }
+    npyx_status status = take_header(writer, &array, end_off, error);
     npyx_array_clear(&array);
     return status;
 }
@@ -83,14 +217,13 @@ static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_
 static npyx_status go_to_end(npyext_table_writer *writer, npyx_error *error) {
     npyx_host *host = &writer->connection->host;
     int64_t end_off = 0;
-    npyx_status status = find_end(writer, &end_off, error);
-    if (status != NPYX_OK || writer->target.sink->nbytes == end_off)
-        return status;
+    NPYX_TRY(find_end(writer, &end_off, error));
+    if (writer->target.sink->nbytes == end_off)
+        return NPYX_OK;
     npyx_target_abandon(&writer->target);
-    status = npyx_target_open(&writer->target, host, NPYX_TARGET_COPY, writer->path, error);
-    if (status == NPYX_OK)
-        status = find_end(writer, &end_off, error);
-    return status == NPYX_OK ? npyx_sink_cut(writer->target.sink, end_off, error) : status;
+    NPYX_TRY(npyx_target_open(&writer->target, host, NPYX_TARGET_COPY, writer->path, error));
+    NPYX_TRY(find_end(writer, &end_off, error));
+    return npyx_sink_cut(writer->target.sink, end_off, error);
 }
 
 /* Room for the header, whose size does not depend on the number of rows. */
@@ -110,14 +243,13 @@ static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error
 }
 
 /* Room for the row at hand. */
-static npyx_status transaction_reserve_row(npyext_table_writer *writer, npyx_error *error) {
+static npyx_status make_room_for_row(npyext_table_writer *writer, npyx_error *error) {
+    uint8_t *items = NULL;
     npyext_array_builder *row = &writer->row;
-    npyx_status status = npyext_array_builder_begin(row, writer->connection, error);
+    NPYX_TRY(npyext_array_builder_begin(row, writer->connection, error));
     row->dtype = writer->dtype;
     row->is_dtype_given = true;
-    if (status == NPYX_OK && !npyx_buffer_reserve(&row->out, (size_t)writer->row_nbytes))
-        status = npyx_buffer_check(&row->out, error);
-    return status;
+    return npyext_items_reserve(&row->out, row->dtype, writer->row_nelem, &items, error);
 }
 
 /* NPYX_INVALID when the file is not the one that this table has written. */
@@ -142,21 +274,18 @@ static npyx_status open_target(npyext_table_writer *writer, const npyext_publish
         kind = NPYX_TARGET_NEW; /* there is nothing to add to yet */
         status = npyx_target_open(&writer->target, host, kind, writer->path, error);
     }
-    if (status != NPYX_OK)
-        return status;
-    writer->is_open = true;
+    NPYX_TRY(status);
+    writer->state = NPYEXT_WRITER_OPEN;
     writer->is_new = kind == NPYX_TARGET_NEW;
     if (record->is_published)
-        status = check_published(writer, record, error);
-    if (status != NPYX_OK)
-        return status;
+        NPYX_TRY(check_published(writer, record, error));
     if (!is_npy)
         return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
-    NPYX_TRY(transaction_reserve_row(writer, error));
+    NPYX_TRY(make_room_for_row(writer, error));
     return kind == NPYX_TARGET_NEW ? reserve_header(writer, error) : go_to_end(writer, error);
 }
 
-npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *error) {
+static npyx_status transaction_begin(npyext_table_writer *writer, npyx_error *error) {
     npyext_published *record = record_of(writer);
     if (record == NULL)
         return npyx_fail_nomem(error);
@@ -166,66 +295,24 @@ npyx_status npyext_table_writer_begin(npyext_table_writer *writer, npyx_error *e
         writer->lost.status = NPYX_OK;
         return lost;
     }
-    if (writer->is_open)
+    if (npyext_table_writer_is_open(writer))
         return NPYX_OK;
     if (record->owner != NULL)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "this transaction has written rows and then changed a schema; commit it first");
     writer->nrows = writer->nrows_before = 0;
-    writer->is_spoilt = writer->has_taken_back = writer->may_be_empty = false;
+    writer->has_taken_back = false;
     npyx_status status = open_target(writer, record, error);
     if (status == NPYX_OK)
-        status = npyext_table_writer_mark(writer, BEGINNING, error);
+        status = transaction_mark(writer, BEGINNING, error);
     if (status == NPYX_OK)
         record->owner = writer;
     else
-        npyext_table_writer_rollback(writer);
+        transaction_rollback(writer);
     return status;
 }
 
-/* ---- ending ---- */
-
-/* The archive is written to the target's sink, and goes first. */
-static void close_archive(npyext_table_writer *writer) {
-    npyx_archive_writer_close(writer->archive);
-    writer->archive = NULL;
-}
-
-static void close_transaction(npyext_table_writer *writer) {
-    npyext_published *record = record_of(writer); /* there is one: begin made it */
-    npyext_table_writer_release(writer, BEGINNING);
-    npyext_array_builder_clear(&writer->row);
-    writer->is_open = writer->is_prepared = writer->is_superseded = false;
-    if (record != NULL && record->owner == writer)
-        record->owner = NULL;
-}
-
-/* Cutting off what was added is no change by others. */
-static void record_cut(const npyext_table_writer *writer, npyext_published *record) {
-    npyx_file_info now;
-    if (npyx_file_info_of_path(&writer->connection->host, writer->path, &now) &&
-        now.inode == record->info.inode && now.device == record->info.device &&
-        now.nbytes == record->info.nbytes)
-        record->info = now;
-}
-
-void npyext_table_writer_rollback(npyext_table_writer *writer) {
-    npyext_published *record = writer->is_open ? record_of(writer) : NULL;
-    writer->may_be_empty = false;
-    if (!writer->is_open)
-        return;
-    close_archive(writer);
-    npyx_target_abandon(&writer->target);
-    if (record != NULL)
-        record_cut(writer, record);
-    close_transaction(writer);
-}
-
-void npyext_table_writer_withdraw(npyext_table_writer *writer) {
-    if (writer->is_prepared)
-        npyx_target_withdraw(&writer->target);
-    writer->is_prepared = false;
-}
+/* ---- xSync and xCommit ---- */
 
 /* Two tables of a connection may write the same file in one transaction. The one that is published later has
  * the path, as if the other one had committed before: so that one makes way, and lets go of the lock. */
@@ -234,13 +321,13 @@ static npyx_status supersede_others(npyext_table_writer *writer, npyx_error *err
         npyext_table_writer *other = record->owner;
         if (other == NULL || other == writer || !npyx_target_is_at_path_of(&other->target, &writer->target))
             continue;
-        if (other->is_prepared && !writer->is_new)
+        if (other->state == NPYEXT_WRITER_PREPARED && !writer->is_new)
             return npyx_fail(
                 error, NPYX_INVALID, -1,
                 "is written by another table of this transaction, too; commit one of them first");
         npyx_target_yield(&other->target); /* it may hold the lock since a COMMIT that was put off */
-        other->is_superseded = other->is_prepared;
-        other->is_prepared = false;
+        if (other->state == NPYEXT_WRITER_PREPARED)
+            other->state = NPYEXT_WRITER_SUPERSEDED;
     }
     return NPYX_OK;
 }
@@ -253,10 +340,10 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     if (writer->shape[0] >= 0 && nrows != writer->shape[0])
         return npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and there are %" PRId64,
                          writer->shape[0], nrows);
-    npyx_status status = npyext_table_writer_measure(writer, nrows, &array, error);
-    if (status == NPYX_OK)
-        status = npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, false,
-                                               writer->version_major, writer->header_nbytes, &header, error);
+    NPYX_TRY(npyext_table_writer_measure(writer, nrows, &array, error));
+    npyx_status status =
+        npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, false, writer->version_major,
+                                      writer->header_nbytes, &header, error);
     if (status == NPYX_OK)
         status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);
     npyx_buffer_clear(&header);
@@ -292,141 +379,71 @@ static bool is_declared(const npyext_table_writer *writer) {
                                          NULL, NULL, NULL) != SQLITE_ERROR;
 }
 
-npyx_status npyext_table_writer_prepare(npyext_table_writer *writer, npyx_error *error) {
-    npyx_status status = NPYX_OK;
-    if ((writer->is_open || writer->may_be_empty) && !is_declared(writer))
-        npyext_table_writer_rollback(writer);
-    if (writer->may_be_empty)
-        status = npyext_table_writer_begin(writer, error);
-    if (!writer->is_open)
-        return status;
-    if (writer->is_spoilt)
+static npyx_status transaction_sync(npyext_table_writer *writer, npyx_error *error) {
+    if (writer->state != NPYEXT_WRITER_CLOSED && !is_declared(writer))
+        transaction_rollback(writer);
+    if (writer->state == NPYEXT_WRITER_AWAITED)
+        NPYX_TRY(transaction_begin(writer, error));
+    if (!npyext_table_writer_is_open(writer))
+        return NPYX_OK;
+    if (writer->state == NPYEXT_WRITER_SPOILT)
         return npyx_fail(error, NPYX_IO, -1,
                          "rows that a ROLLBACK TO should have taken out are still there; roll all back");
     npyext_table_writer_withdraw(writer);
-    writer->is_superseded = false;
-    writer->is_vain = writer->nrows == 0 && (writer->has_taken_back || !writer->is_new);
-    if (writer->is_vain)
+    if (writer->nrows == 0 && (writer->has_taken_back || !writer->is_new)) {
+        writer->state = NPYEXT_WRITER_VAIN;
         return NPYX_OK;
-    npyext_connection_begin(writer->connection);
-    status = writer->format == NPYX_FORMAT_NPY ? seal_header(writer, error)
-                                               : npyx_archive_writer_finish(writer->archive, error);
-    if (status == NPYX_OK)
-        status = supersede_others(writer, error);
-    if (status == NPYX_OK)
-        status = npyx_target_prepare(&writer->target, error);
-    writer->is_prepared = status == NPYX_OK;
+    }
     bool does_another_write = false;
-    if (status == NPYX_OK)
-        status = look_for_others(writer->connection->db, &does_another_write, error);
-    return status != NPYX_OK || does_another_write ? status : npyx_target_publish(&writer->target, error);
+    npyext_connection_begin(writer->connection);
+    NPYX_TRY(writer->format == NPYX_FORMAT_NPY ? seal_header(writer, error)
+                                               : npyx_archive_writer_finish(writer->archive, error));
+    NPYX_TRY(supersede_others(writer, error));
+    NPYX_TRY(npyx_target_prepare(&writer->target, error));
+    writer->state = NPYEXT_WRITER_PREPARED;
+    NPYX_TRY(look_for_others(writer->connection->db, &does_another_write, error));
+    return does_another_write ? NPYX_OK : npyx_target_publish(&writer->target, error);
 }
 
-void npyext_table_writer_commit(npyext_table_writer *writer) {
-    npyext_published *record = writer->is_open ? record_of(writer) : NULL;
+static void transaction_commit(npyext_table_writer *writer) {
+    npyext_published *record = npyext_table_writer_is_open(writer) ? record_of(writer) : NULL;
     if (record == NULL)
         return;
-    if (writer->is_vain) {
-        npyext_table_writer_rollback(writer);
+    if (writer->state == NPYEXT_WRITER_VAIN) {
+        transaction_rollback(writer);
         return;
     }
     close_archive(writer);
-    if (writer->is_superseded) { /* the file that it has written is not at the path any more */
+    npyx_status status = NPYX_OK;
+    if (writer->state ==
+        NPYEXT_WRITER_SUPERSEDED) /* the file that it has written is not at the path any more */
         npyx_target_abandon(&writer->target);
-        record->is_published = true;
-        record->info = (npyx_file_info){0};
-        close_transaction(writer);
-        return;
-    }
-    npyx_status status = npyx_target_commit(&writer->target, &writer->lost);
-    writer->lost.status = status;
-    if (status != NPYX_OK)
+    else
+        status = npyx_target_commit(&writer->target, &writer->lost);
+    if (status != NPYX_OK) { /* it has published nothing */
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", writer->path,
                     writer->lost.message);
-    if (status == NPYX_OK) { /* of the file that was written: at its path there may be another one by now */
-        record->is_published = true;
-        npyx_target_info(&writer->target, &record->info);
-    } else { /* it has published nothing */
         record_cut(writer, record);
+    } else { /* of the file that was written: at its path there may be another one by now */
+        record->is_published = true;
+        record->info = (npyx_file_info){0};
+        if (writer->state != NPYEXT_WRITER_SUPERSEDED)
+            npyx_target_info(&writer->target, &record->info);
     }
+    writer->lost.status = status;
     close_transaction(writer);
 }
 
-/* ---- savepoints ---- */
-
-static void clear_marks_from(npyext_table_writer *writer, int first) {
-    while (writer->nmarks > first)
-        npyx_archive_mark_clear(&writer->marks[--writer->nmarks].archive);
-}
-
-/* The first mark of a savepoint not older than this one. */
-static int find_mark(const npyext_table_writer *writer, int savepoint) {
-    int i = 0;
-    while (i < writer->nmarks && writer->marks[i].savepoint < savepoint)
-        i++;
-    return i;
-}
-
-void npyext_table_writer_release(npyext_table_writer *writer, int savepoint) {
-    clear_marks_from(writer, find_mark(writer, savepoint));
-    if (writer->empty_savepoint >= savepoint)
-        writer->empty_savepoint = savepoint - 1; /* it is a part of the one around it now */
-}
-
-npyx_status npyext_table_writer_mark(npyext_table_writer *writer, int savepoint, npyx_error *error) {
-    npyx_host *host = &writer->connection->host;
-    /* In the transaction that has made the table this is all that SQLite tells of an INSERT without rows. */
-    if (!writer->is_open && !writer->may_be_empty)
-        writer->empty_savepoint = savepoint;
-    writer->may_be_empty = !writer->is_open;
-    if (!writer->is_open)
-        return NPYX_OK;
-    npyext_table_writer_release(writer, savepoint);
-    if (writer->nmarks == writer->capacity_nmarks) {
-        int capacity_nmarks = writer->capacity_nmarks == 0 ? 4 : writer->capacity_nmarks * 2;
-        void *grown =
-            host->resize(host->ctx, writer->marks, (size_t)capacity_nmarks * sizeof writer->marks[0]);
-        if (grown == NULL) {
-            writer->unmarked = savepoint;
-            return npyx_fail_nomem(error);
-        }
-        writer->marks = grown;
-        writer->capacity_nmarks = capacity_nmarks;
+npyx_status npyext_table_writer_go_on(npyext_table_writer *writer, npyext_writer_event event, int savepoint,
+                                      npyx_error *error) {
+    switch (event) {
+    case NPYEXT_WRITER_BEGIN: return transaction_begin(writer, error);
+    case NPYEXT_WRITER_SYNC: return transaction_sync(writer, error);
+    case NPYEXT_WRITER_MARK: return transaction_mark(writer, savepoint, error);
+    case NPYEXT_WRITER_RETURN: return transaction_return(writer, savepoint, error);
+    case NPYEXT_WRITER_COMMIT: transaction_commit(writer); break;
+    case NPYEXT_WRITER_ROLLBACK: transaction_rollback(writer); break;
+    case NPYEXT_WRITER_RELEASE: transaction_release(writer, savepoint); break;
     }
-    npyext_writer_mark *mark = &writer->marks[writer->nmarks];
-    *mark = (npyext_writer_mark){.savepoint = savepoint, .nrows = writer->nrows};
-    npyx_status status =
-        writer->archive == NULL ? NPYX_OK : npyx_archive_writer_mark(writer->archive, &mark->archive, error);
-    writer->unmarked = status == NPYX_OK ? BEGINNING : savepoint;
-    if (status == NPYX_OK)
-        writer->nmarks++;
-    else
-        npyx_archive_mark_clear(&mark->archive);
-    return status;
-}
-
-npyx_status npyext_table_writer_return(npyext_table_writer *writer, int savepoint, npyx_error *error) {
-    writer->may_be_empty = writer->may_be_empty && writer->empty_savepoint < savepoint;
-    if (!writer->is_open)
-        return NPYX_OK;
-    npyext_table_writer_withdraw(writer);
-    writer->has_taken_back = true;
-    int i = find_mark(writer, savepoint);
-    bool is_marked = i < writer->nmarks && writer->marks[i].savepoint == savepoint;
-    if (!is_marked && writer->unmarked == savepoint)
-        return NPYX_OK; /* what was to follow it has not begun */
-    const npyext_writer_mark *mark = &writer->marks[is_marked ? i : 0];
-    npyx_status status;
-    if (writer->archive != NULL)
-        status = npyx_archive_writer_return(writer->archive, &mark->archive, error);
-    else
-        status = npyx_sink_cut(
-            writer->target.sink,
-            writer->target.sink->nbytes - (writer->nrows - mark->nrows) * writer->row_nbytes, error);
-    writer->is_spoilt = status != NPYX_OK; /* it holds rows that are none */
-    if (status != NPYX_OK)
-        return status;
-    writer->nrows = mark->nrows;
-    clear_marks_from(writer, i + is_marked); /* the savepoint itself stays, to be returned to again */
     return NPYX_OK;
 }

@@ -1,35 +1,62 @@
 /*
  * Aggregates that make a BLOB of the rows of a group; npyext.c registers them.
  *
- * The order of an array is that of the rows. Their user data is the connection. None of them writes a file:
- * SQLite calls xFinal after an error too, and does not tell.
+ * An aggregate is a constant npyext_aggregate; SQLite calls the same two functions for all of them. The order
+ * of an array is that of the rows. None of them writes a file: SQLite calls xFinal after an error too, and
+ * does not tell.
  */
 #ifndef NPYEXT_AGGREGATES_H
 #define NPYEXT_AGGREGATES_H
 
-#include <sqlite3ext.h>
+#include "source/array_value.h"
 
 #pragma GCC visibility push(hidden)
 
-/* npy_array(value [, dtype [, shape]]): scalars. */
+typedef struct npyext_aggregate npyext_aggregate;
+
+/* What SQLite keeps of a group, zeros at first: an aggregate's own state begins with one. */
+typedef struct npyext_group {
+    bool has_begun;
+    bool has_failed; /* the result is an error; the final call is made all the same */
+    int64_t nrows;   /* before the one at hand */
+    const npyext_aggregate *aggregate;
+    npyext_place place; /* where a fault lies: the call, unless append knows better */
+} npyext_group;
+
+struct npyext_aggregate {
+    npyext_caller caller;
+    const char *row_name; /* what messages about a row begin with, before its number; NULL: append says it */
+    npyx_format format;   /* of the BLOB */
+    size_t state_nbytes;
+    bool takes_none; /* a group of no rows is an archive of no arrays; of others nothing is known, and it is
+                        NULL */
+    /* Before the first row, whose arguments are given; of no rows argc is 0. */
+    npyx_status (*begin)(npyext_group *group, npyext_connection *connection, int argc, sqlite3_value **argv,
+                         npyx_error *error);
+    npyx_status (*append)(npyext_group *group, sqlite3_context *context, int argc, sqlite3_value **argv,
+                          npyx_error *error);
+    /* After append and what is to be said of it; may be NULL. */
+    void (*end_row)(npyext_group *group);
+    npyx_status (*finish)(npyext_group *group, sqlite3_context *context, npyx_error *error);
+    /* Of a group that was begun, whether that failed or not. */
+    void (*clear)(npyext_group *group);
+};
+
+/* Shaped as sqlite3_create_function_v2 has them; their user data is an npyext_registration. */
+void npyext_aggregate_step(sqlite3_context *context, int argc, sqlite3_value **argv);
+void npyext_aggregate_final(sqlite3_context *context);
+
+/* npy_array(value [, dtype [, shape]]): scalars. It has a step of its own, which is npyext_aggregate_step for
+ * all but plain numbers. */
+extern const npyext_aggregate npyext_npy_array;
 void npyext_npy_array_step(sqlite3_context *context, int argc, sqlite3_value **argv);
-void npyext_npy_array_final(sqlite3_context *context);
 
-/* npy_stack(row [, dtype]): rows along a new first axis. */
-void npyext_npy_stack_step(sqlite3_context *context, int argc, sqlite3_value **argv);
-void npyext_npy_stack_final(sqlite3_context *context);
+/* npy_stack(row [, dtype]): rows along a new first axis. npy_records(descr, v1, v2, ...): a structured array.
+ */
+extern const npyext_aggregate npyext_npy_stack, npyext_npy_records;
 
-/* npy_records(descr, v1, v2, ...): a structured array. */
-void npyext_npy_records_step(sqlite3_context *context, int argc, sqlite3_value **argv);
-void npyext_npy_records_final(sqlite3_context *context);
-
-/* npz_archive(name, array [, method]): an .npz of an array a row. */
-void npyext_npz_archive_step(sqlite3_context *context, int argc, sqlite3_value **argv);
-void npyext_npz_archive_final(sqlite3_context *context);
-
-/* ten_archive(array [, name]): a .ten. */
-void npyext_ten_archive_step(sqlite3_context *context, int argc, sqlite3_value **argv);
-void npyext_ten_archive_final(sqlite3_context *context);
+/* npz_archive(name, array [, method]): an .npz of an array a row. ten_archive(array [, name]): a .ten. */
+extern const npyext_aggregate npyext_npz_archive, npyext_ten_archive;
 
 #pragma GCC visibility pop
 

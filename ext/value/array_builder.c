@@ -8,8 +8,6 @@
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
                                        npyx_error *error) {
     static const char room[NPYEXT_HEADER_NBYTES];
-    if (builder->connection != NULL)
-        return NPYX_OK;
     builder->connection = connection;
     npyx_host *host = &connection->host;
     builder->out = (npyx_buffer){.host = host};
@@ -27,19 +25,14 @@ void npyext_array_builder_clear(npyext_array_builder *builder) {
 
 npyx_status npyext_array_builder_set_dtype(npyext_array_builder *builder, sqlite3_value *argument,
                                            npyx_error *error) {
-    int type = sqlite3_value_type(argument);
-    if (type == SQLITE_NULL)
-        return NPYX_OK;
-    if (type != SQLITE_TEXT)
+    npyx_value text;
+    NPYX_TRY(npyext_value_read(argument, &text, error));
+    if (text.kind != NPYX_VALUE_NULL && text.kind != NPYX_VALUE_TEXT)
         return npyx_fail(error, NPYX_INVALID, -1, "a dtype is a TEXT, as in 'float32'");
-    const char *text = (const char *)sqlite3_value_text(argument);
-    size_t nbytes = (size_t)sqlite3_value_bytes(argument);
-    if (text == NULL)
-        return npyx_fail_nomem(error);
-    if (nbytes == 0)
+    if (text.nbytes == 0)
         return NPYX_OK;
     builder->is_dtype_given = true;
-    return npyx_dtype_for_writing(&builder->arena, text, nbytes, &builder->dtype, error);
+    return npyx_dtype_for_writing(&builder->arena, text.bytes, text.nbytes, &builder->dtype, error);
 }
 
 npyx_status npyext_array_builder_infer(npyext_array_builder *builder, const char *code, npyx_error *error) {
@@ -68,40 +61,35 @@ npyx_status npyext_items_widen(uint8_t *items, int64_t nitems, bool from_big_end
 npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error) {
     int64_t nitems = (int64_t)((builder->out.nbytes - NPYEXT_HEADER_NBYTES) / sizeof(int64_t));
     bool is_big_endian = builder->dtype == NULL ? NPYX_HOST_IS_BIG_ENDIAN : builder->dtype->is_big_endian;
-    npyx_status status = npyext_items_widen(npyext_array_builder_items(builder), nitems, is_big_endian,
-                                            NPYX_HOST_IS_BIG_ENDIAN, item, error);
-    return status == NPYX_OK ? npyext_array_builder_infer(builder, "f8", error) : status;
+    NPYX_TRY(npyext_items_widen(npyext_array_builder_items(builder), nitems, is_big_endian,
+                                NPYX_HOST_IS_BIG_ENDIAN, item, error));
+    return npyext_array_builder_infer(builder, "f8", error);
+}
+
+/* Makes room for the header where most have it and writes it there: items move only for an unusual one. */
+static npyx_status put_header(npyx_buffer *out, const npyx_buffer *header, npyx_error *error) {
+    NPYX_TRY(npyx_buffer_check(header, error));
+    if (header->nbytes > NPYEXT_HEADER_NBYTES)
+        npyx_buffer_reserve(out, header->nbytes - NPYEXT_HEADER_NBYTES);
+    NPYX_TRY(npyx_buffer_check(out, error));
+    size_t items_nbytes = out->nbytes - NPYEXT_HEADER_NBYTES;
+    if (header->nbytes != NPYEXT_HEADER_NBYTES)
+        memmove(out->bytes + header->nbytes, out->bytes + NPYEXT_HEADER_NBYTES, items_nbytes);
+    memcpy(out->bytes, header->bytes, header->nbytes);
+    out->nbytes = header->nbytes + items_nbytes;
+    return NPYX_OK;
 }
 
 npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_context *context, int ndim,
                                         const int64_t *shape, npyx_error *error) {
     npyx_buffer *out = &builder->out;
     npyx_buffer header = {.host = out->host};
-    npyx_status status = npyx_buffer_check(out, error);
-    if (status == NPYX_OK) {
-        npyx_header_npy_append(builder->dtype, ndim, shape, false, &header);
-        status = npyx_buffer_check(&header, error);
-    }
-    if (status == NPYX_OK && header.nbytes > NPYEXT_HEADER_NBYTES &&
-        !npyx_buffer_reserve(out, header.nbytes - NPYEXT_HEADER_NBYTES))
-        status = npyx_buffer_check(out, error);
-    if (status == NPYX_OK) {
-        size_t items_nbytes = out->nbytes - NPYEXT_HEADER_NBYTES;
-        if (header.nbytes != NPYEXT_HEADER_NBYTES)
-            memmove(out->bytes + header.nbytes, out->bytes + NPYEXT_HEADER_NBYTES, items_nbytes);
-        memcpy(out->bytes, header.bytes, header.nbytes);
-        sqlite3_result_blob64(context, out->bytes, header.nbytes + items_nbytes, sqlite3_free);
-        *out = (npyx_buffer){.host = out->host}; /* its memory is SQLite's own and went over to it */
-    }
+    NPYX_TRY(npyx_buffer_check(out, error));
+    npyx_header_npy_append(builder->dtype, ndim, shape, false, &header);
+    npyx_status status = put_header(out, &header, error);
     npyx_buffer_clear(&header);
-    return status;
-}
-
-void npyext_array_builder_fail(sqlite3_context *context, const char *caller, npyx_error *error) {
-    if (error->status == NPYX_TOOBIG)
-        npyx_error_set(
-            error, NPYX_TOOBIG, -1,
-            "the array passes SQLite's limit for a BLOB; a table writes it to a file instead, as in "
-            "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')");
-    npyext_result_error(context, (npyext_place){.path = caller}, error);
+    NPYX_TRY(status);
+    sqlite3_result_blob64(context, out->bytes, out->nbytes, sqlite3_free);
+    *out = (npyx_buffer){.host = out->host}; /* its memory is SQLite's own and went over to it */
+    return NPYX_OK;
 }

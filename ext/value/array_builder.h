@@ -1,5 +1,11 @@
 /*
  * A .npy BLOB in the making: items that grow behind room for the header, which is known last.
+ *
+ *    out:  | 128 bytes of room | item 0 | item 1 | ... | capacity |
+ *
+ * The header of numpy.save is a multiple of 64 bytes long, and 128 for nearly all arrays: it is put into the
+ * room, and the whole goes over to SQLite without a copy. Only for a longer or a shorter header do items
+ * move.
  */
 #ifndef NPYEXT_ARRAY_BUILDER_H
 #define NPYEXT_ARRAY_BUILDER_H
@@ -20,9 +26,9 @@ typedef struct npyext_array_builder {
 /* What numpy.save writes before the items of most arrays. */
 enum { NPYEXT_HEADER_NBYTES = 128 };
 
-/* builder is zeroed memory, as sqlite3_aggregate_context gives it; one that has begun stays as it is. The
- * BLOB is bounded by SQLITE_LIMIT_LENGTH. NPYX_NOMEM, or NPYX_TOOBIG where that leaves no room for a header:
- * nothing but clear may follow. */
+/* builder is zeroed memory, as sqlite3_aggregate_context gives it. The BLOB is bounded by
+ * SQLITE_LIMIT_LENGTH. NPYX_NOMEM, or NPYX_TOOBIG where that leaves no room for a header: nothing but clear
+ * may follow. */
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
                                        npyx_error *error);
 void npyext_array_builder_clear(npyext_array_builder *builder);
@@ -51,9 +57,6 @@ npyx_status npyext_check_exact(int64_t value, npyx_error *error);
  * result; the builder is empty then. */
 npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_context *context, int ndim,
                                         const int64_t *shape, npyx_error *error);
-
-/* The result of a function that failed; names the table form for what is too big for SQLite. */
-void npyext_array_builder_fail(sqlite3_context *context, const char *caller, npyx_error *error);
 
 #pragma GCC visibility pop
 

@@ -10,31 +10,16 @@ static bool is_fortran(const npyx_array *array) {
     return npyx_header_npy_is_fortran(array->ndim, array->shape, array->fortran_order);
 }
 
-/* All items as they lie: a view of one axis. */
-static void view_as_stored(const npyx_array *array, npyx_view *view) {
-    npyx_array flat = *array;
-    flat.ndim = 1;
-    flat.shape[0] = array->nelem;
-    npyx_view_of_array(&flat, view);
-}
-
-static npyx_status stream_as_stored(npyext_array_value *value, taker to, npyx_error *error) {
-    npyx_view view;
-    npyext_array_walk walk;
-    view_as_stored(value->array, &view);
-    npyx_status status = npyext_array_walk_begin(&walk, value, &view, error);
-    while (status == NPYX_OK && (status = npyext_array_walk_next(&walk, error)) == NPYX_OK)
-        status = to.take(to.ctx, walk.rows, walk.nrows, view.dtype->itemsize, error);
-    npyext_array_walk_clear(&walk);
-    return status == NPYX_DONE ? NPYX_OK : status;
-}
-
-/* In C order what is not: rows may be as long as the array. */
-static npyx_status stream_reordered(npyext_array_value *value, taker to, npyx_error *error) {
+/* Hands on all items: as they lie, in which case they are read one after the other, or in C order. */
+static npyx_status stream_items(npyext_array_value *value, bool in_c_order, taker to, npyx_error *error) {
     npyx_view view;
     npyx_blocks blocks = {0};
     npyx_source *source = NULL;
+    if (value->array->nbytes == 0)
+        return NPYX_OK;
     npyx_view_of_array(value->array, &view);
+    if (!in_c_order && is_fortran(value->array))
+        npyx_view_reverse(&view);
     NPYX_TRY(npyext_array_value_source(value, &source, error));
     npyext_connection_begin(value->connection);
     npyx_status status = npyx_blocks_begin(&blocks, source, &view, error);
@@ -42,13 +27,6 @@ static npyx_status stream_reordered(npyext_array_value *value, taker to, npyx_er
         status = to.take(to.ctx, blocks.items, blocks.nelem, view.dtype->itemsize, error);
     npyx_blocks_clear(&blocks);
     return status == NPYX_DONE ? NPYX_OK : status;
-}
-
-static npyx_status stream_stream(npyext_array_value *value, bool in_c_order, taker to, npyx_error *error) {
-    if (value->array->nbytes == 0)
-        return NPYX_OK;
-    return in_c_order && is_fortran(value->array) ? stream_reordered(value, to, error)
-                                                  : stream_as_stored(value, to, error);
 }
 
 static npyx_status take_into_sink(void *ctx, const uint8_t *items, int64_t nelem, int64_t itemsize,
@@ -65,7 +43,7 @@ npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_e
     if (status == NPYX_OK)
         status = npyx_sink_append(sink, header.bytes, header.nbytes, error);
     npyx_buffer_clear(&header);
-    return status == NPYX_OK ? stream_stream(value, false, (taker){take_into_sink, sink}, error) : status;
+    return status == NPYX_OK ? stream_items(value, false, (taker){take_into_sink, sink}, error) : status;
 }
 
 static npyx_status take_into_archive(void *ctx, const uint8_t *items, int64_t nelem, int64_t itemsize,
@@ -85,10 +63,9 @@ npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer 
                           .ndim = array->ndim,
                           .shape = array->shape,
                           .fortran_order = !in_c_order && is_fortran(array)};
-    npyx_status status = npyx_archive_writer_begin(writer, &member, method, error);
-    if (status == NPYX_OK)
-        status = stream_stream(value, in_c_order, (taker){take_into_archive, writer}, error);
-    return status == NPYX_OK ? npyx_archive_writer_end(writer, error) : status;
+    NPYX_TRY(npyx_archive_writer_begin(writer, &member, method, error));
+    NPYX_TRY(stream_items(value, in_c_order, (taker){take_into_archive, writer}, error));
+    return npyx_archive_writer_end(writer, error);
 }
 
 npyx_status npyext_member_name(sqlite3_value *value, const char **name, size_t *nbytes, npyx_error *error) {

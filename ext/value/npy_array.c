@@ -5,8 +5,6 @@
 #include "aggregates.h"
 #include "array_builder.h"
 
-static const char array_name[] = "npy_array";
-
 /* What the items are while values come in. */
 typedef enum array_form {
     ARRAY_ITEMS, /* items of the builder's dtype; of none, only NULLs have come */
@@ -14,18 +12,18 @@ typedef enum array_form {
 } array_form;
 
 typedef struct array_state {
+    npyext_group group;
     npyext_array_builder builder;
-    bool is_failed;
     int plain_type; /* the SQLite type whose values are copied as they are, 8 bytes each; 0: none */
     array_form form;
-    int64_t nvalues;
     npyx_buffer nulls; /* numbers (int64_t) of the values that are NULL and stand as 0, for want of a NaN */
     size_t longest_nbytes;
     size_t longest_ncharacters;
     npyx_buffer shape; /* the argument's text */
 } array_state;
 
-static void array_clear(array_state *state) {
+static void array_clear(npyext_group *group) {
+    array_state *state = (array_state *)group;
     npyx_buffer_clear(&state->nulls);
     npyx_buffer_clear(&state->shape);
     npyext_array_builder_clear(&state->builder);
@@ -63,16 +61,16 @@ static npyx_status name_dtype(npyext_array_builder *builder, sqlite3_value *argu
         text);
 }
 
-static npyx_status array_begin(array_state *state, sqlite3_context *context, int argc, sqlite3_value **argv,
-                               npyx_error *error) {
-    npyext_array_builder *builder = &state->builder;
-    npyx_status status = npyext_array_builder_begin(builder, sqlite3_user_data(context), error);
-    state->nulls.host = state->shape.host = builder->out.host;
-    if (status == NPYX_OK && argc > 1)
-        status = name_dtype(builder, argv[1], error);
+static npyx_status array_begin(npyext_group *group, npyext_connection *connection, int argc,
+                               sqlite3_value **argv, npyx_error *error) {
+    array_state *state = (array_state *)group;
+    state->nulls.host = state->shape.host = &connection->host;
+    NPYX_TRY(npyext_array_builder_begin(&state->builder, connection, error));
+    if (argc > 1)
+        NPYX_TRY(name_dtype(&state->builder, argv[1], error));
     settle(state);
-    if (status != NPYX_OK || argc < 3 || sqlite3_value_type(argv[2]) == SQLITE_NULL)
-        return status;
+    if (argc < 3 || sqlite3_value_type(argv[2]) == SQLITE_NULL)
+        return NPYX_OK;
     const char *text = (const char *)sqlite3_value_text(argv[2]);
     if (text == NULL)
         return npyx_fail_nomem(error);
@@ -104,6 +102,17 @@ static void fill_nulls(array_state *state) {
     state->nulls.host = state->builder.out.host;
 }
 
+/* Makes float64 of the integers that have come so far. */
+static npyx_status widen(array_state *state, npyx_error *error) {
+    int64_t item = 0;
+    npyx_status status = npyext_array_builder_widen(&state->builder, &item, error);
+    if (status == NPYX_OK)
+        fill_nulls(state);
+    else
+        state->group.nrows = item; /* the one at fault */
+    return status;
+}
+
 /* The number of the first NULL, for its error. */
 static npyx_status fail_null(const array_state *state, npyx_error *error) {
     int64_t number = 0;
@@ -111,57 +120,55 @@ static npyx_status fail_null(const array_state *state, npyx_error *error) {
     if (state->builder.dtype == NULL)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "every value is NULL; name a dtype that has one, as 'float64'");
-    npyx_buffer text = {.host = state->nulls.host};
-    npyx_dtype_append_name(state->builder.dtype, &text);
-    npyx_buffer_append_char(&text, '\0');
-    npyx_status status = npyx_buffer_check(&text, error);
-    if (status == NPYX_OK)
-        status =
-            npyx_fail(error, NPYX_INVALID, -1,
-                      "value %" PRId64 ": NULL does not fit %.40s; name a dtype that has one, as 'float64'",
-                      number, text.bytes);
-    npyx_buffer_clear(&text);
-    return status;
+    char shown[41];
+    npyx_buffer name = npyx_buffer_over(shown, sizeof shown);
+    npyx_dtype_append_name(state->builder.dtype, &name);
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "value %" PRId64 ": NULL does not fit %s; name a dtype that has one, as 'float64'",
+                     number, npyx_buffer_text(&name));
+}
+
+/* A first value decides on the dtype. Only numbers have a place for NULLs before it. */
+static npyx_status infer_first(array_state *state, const npyx_value *value, npyx_error *error) {
+    npyext_array_builder *builder = &state->builder;
+    char code[16] = "i8";
+    if (value->kind == NPYX_VALUE_INTEGER)
+        return npyext_array_builder_infer(builder, code, error);
+    if (value->kind == NPYX_VALUE_REAL)
+        return widen(state, error);
+    if (state->nulls.nbytes > 0)
+        return fail_null(state, error);
+    if (value->kind == NPYX_VALUE_TEXT)
+        return npyext_array_builder_infer(builder, "U", error);
+    sqlite3_snprintf(sizeof code, code, "V%d", (int)value->nbytes);
+    return npyext_array_builder_infer(builder, code, error);
+}
+
+/* Holds a later value against the dtype: REALs make float64 of int64, what else there is has to be of one
+ * kind. */
+static npyx_status infer_again(array_state *state, const npyx_value *value, npyx_error *error) {
+    npyx_type type = state->builder.dtype->type;
+    switch (value->kind) {
+    case NPYX_VALUE_INTEGER:
+        if (type == NPYX_F8)
+            return npyext_check_exact(value->integer, error);
+        return type == NPYX_I8 ? NPYX_OK : fail_mixed(state, value, error);
+    case NPYX_VALUE_REAL:
+        if (type == NPYX_F8)
+            return NPYX_OK;
+        return type == NPYX_I8 ? widen(state, error) : fail_mixed(state, value, error);
+    default:
+        return type == (value->kind == NPYX_VALUE_TEXT ? NPYX_TEXT : NPYX_VOID)
+                   ? NPYX_OK
+                   : fail_mixed(state, value, error);
+    }
 }
 
 /* Makes the dtype one that the value fits, as far as it is not settled. */
 static npyx_status infer(array_state *state, const npyx_value *value, npyx_error *error) {
-    npyext_array_builder *builder = &state->builder;
-    const npyx_dtype *dtype = builder->dtype;
-    bool is_first = dtype == NULL;
-    npyx_status status = NPYX_OK;
-    if (value->kind == NPYX_VALUE_INTEGER) {
-        if (!is_first && dtype->type == NPYX_F8)
-            return npyext_check_exact(value->integer, error);
-        status = is_first                 ? npyext_array_builder_infer(builder, "i8", error)
-                 : dtype->type != NPYX_I8 ? fail_mixed(state, value, error)
-                                          : NPYX_OK;
-    } else if (value->kind == NPYX_VALUE_REAL) {
-        if (!is_first && dtype->type == NPYX_F8)
-            return NPYX_OK;
-        if (!is_first && dtype->type != NPYX_I8)
-            return fail_mixed(state, value, error);
-        int64_t item = 0;
-        status = npyext_array_builder_widen(builder, &item, error);
-        if (status == NPYX_OK)
-            fill_nulls(state);
-        else
-            state->nvalues = item; /* the one at fault */
-    } else if (!is_first || state->nulls.nbytes > 0) {
-        bool is_text = value->kind == NPYX_VALUE_TEXT;
-        if (is_first) /* these have no place for a NULL */
-            return fail_null(state, error);
-        if (dtype->type != (is_text ? NPYX_TEXT : NPYX_VOID))
-            return fail_mixed(state, value, error);
-    } else if (value->kind == NPYX_VALUE_TEXT) {
-        status = npyext_array_builder_infer(builder, "U", error);
-    } else {
-        char code[16];
-        sqlite3_snprintf(sizeof code, code, "V%d", (int)value->nbytes);
-        status = npyext_array_builder_infer(builder, code, error);
-    }
+    NPYX_TRY((state->builder.dtype == NULL ? infer_first : infer_again)(state, value, error));
     settle(state);
-    return status;
+    return NPYX_OK;
 }
 
 /* ---- values ---- */
@@ -186,16 +193,21 @@ static npyx_status array_append_text(array_state *state, const npyx_value *value
 
 static npyx_status append_null(array_state *state, npyx_error *error) {
     static const uint8_t zero[sizeof(int64_t)];
-    npyx_buffer_append(&state->nulls, &state->nvalues, sizeof state->nvalues);
+    npyx_buffer_append(&state->nulls, &state->group.nrows, sizeof state->group.nrows);
     npyx_buffer_append(&state->builder.out, zero, sizeof zero);
-    npyx_status status = npyx_buffer_check(&state->nulls, error);
-    return status == NPYX_OK ? npyx_buffer_check(&state->builder.out, error) : status;
+    NPYX_TRY(npyx_buffer_check(&state->nulls, error));
+    return npyx_buffer_check(&state->builder.out, error);
 }
 
-static npyx_status array_append(array_state *state, sqlite3_value *argument, npyx_error *error) {
+static npyx_status array_append(npyext_group *group, sqlite3_context *context, int argc, sqlite3_value **argv,
+                                npyx_error *error) {
+    array_state *state = (array_state *)group;
+    sqlite3_value *argument = argv[0];
+    (void)context, (void)argc;
     npyext_array_builder *builder = &state->builder;
     npyx_buffer *out = &builder->out;
     npyx_value value;
+    uint8_t *item = NULL;
     NPYX_TRY(npyext_value_read(argument, &value, error));
     if (!builder->is_dtype_given && value.kind == NPYX_VALUE_TEXT && sqlite3_value_subtype(argument) == 'J')
         return npyx_fail(error, NPYX_INVALID, -1,
@@ -210,46 +222,22 @@ static npyx_status array_append(array_state *state, sqlite3_value *argument, npy
     }
     if (state->form == TEXTS)
         return array_append_text(state, &value, error);
-    size_t itemsize = (size_t)builder->dtype->itemsize;
-    if (!npyx_buffer_reserve(out, itemsize))
-        return npyx_buffer_check(out, error);
-    NPYX_TRY(
-        npyx_encode_value(out->host, builder->dtype, &value, (uint8_t *)out->bytes + out->nbytes, error));
-    out->nbytes += itemsize;
+    NPYX_TRY(npyext_items_reserve(out, builder->dtype, 1, &item, error));
+    NPYX_TRY(npyx_encode_value(out->host, builder->dtype, &value, item, error));
+    out->nbytes += (size_t)builder->dtype->itemsize;
     return NPYX_OK;
 }
 
-static void step_slowly(array_state *state, sqlite3_context *context, int argc, sqlite3_value **argv) {
-    npyx_error error;
-    npyx_status status = NPYX_OK;
-    if (state->is_failed)
-        return;
-    if (state->builder.connection == NULL)
-        status = array_begin(state, context, argc, argv, &error);
-    if (status == NPYX_OK) {
-        status = array_append(state, argv[0], &error);
-        if (status != NPYX_OK)
-            npyx_error_place(&error, status, "value %" PRId64, state->nvalues);
-    }
-    state->nvalues++;
-    if (status == NPYX_OK)
-        return;
-    state->is_failed = true;
-    npyext_array_builder_fail(context, array_name, &error);
-}
-
+/* Most rows are plain numbers, of the type of those before them: for those there is no call but this one. */
 void npyext_npy_array_step(sqlite3_context *context, int argc, sqlite3_value **argv) {
     array_state *state = sqlite3_aggregate_context(context, sizeof *state);
-    if (state == NULL) {
-        sqlite3_result_error_nomem(context);
-        return;
-    }
     int type = sqlite3_value_type(argv[0]);
-    npyx_buffer *out = &state->builder.out;
-    if (type != state->plain_type || out->capacity_nbytes - out->nbytes < sizeof(int64_t)) {
-        step_slowly(state, context, argc, argv);
+    if (state == NULL || type != state->plain_type ||
+        state->builder.out.capacity_nbytes - state->builder.out.nbytes < sizeof(int64_t)) {
+        npyext_aggregate_step(context, argc, argv);
         return;
     }
+    npyx_buffer *out = &state->builder.out;
     if (type == SQLITE_FLOAT) {
         double real = sqlite3_value_double(argv[0]);
         memcpy(out->bytes + out->nbytes, &real, sizeof real);
@@ -258,65 +246,65 @@ void npyext_npy_array_step(sqlite3_context *context, int argc, sqlite3_value **a
         memcpy(out->bytes + out->nbytes, &integer, sizeof integer);
     }
     out->nbytes += sizeof(int64_t);
-    state->nvalues++;
+    state->group.nrows++;
 }
 
 /* ---- the array ---- */
 
-/* Makes items of the texts, now that the longest is known. */
-static npyx_status lay_out_texts(array_state *state, npyx_error *error) {
+/* Makes items of the texts, now that the longest is known. They stand where builder->out has been. */
+static npyx_status encode_texts(array_state *state, const char *texts, npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
     bool is_text = builder->dtype->type == NPYX_TEXT;
     size_t longest = is_text ? state->longest_ncharacters : state->longest_nbytes;
     char code[24];
+    uint8_t *item = NULL;
+    npyx_buffer_append(&builder->out, texts, NPYEXT_HEADER_NBYTES);
+    texts += NPYEXT_HEADER_NBYTES;
     sqlite3_snprintf(sizeof code, code, "%s%d", is_text ? "U" : "S", (int)(longest < 1 ? 1 : longest));
-    npyx_buffer texts = builder->out;
-    builder->out = (npyx_buffer){.host = texts.host, .limit_nbytes = texts.limit_nbytes};
-    npyx_buffer *out = &builder->out;
-    npyx_buffer_append(out, texts.bytes, NPYEXT_HEADER_NBYTES);
-    npyx_status status = npyext_array_builder_infer(builder, code, error);
-    size_t itemsize = status == NPYX_OK ? (size_t)builder->dtype->itemsize : 1;
-    if (status == NPYX_OK && (uint64_t)state->nvalues > SIZE_MAX / itemsize)
-        out->status = NPYX_TOOBIG;
-    if (status == NPYX_OK && !npyx_buffer_reserve(out, (size_t)state->nvalues * itemsize))
-        status = npyx_buffer_check(out, error);
-    const char *at = texts.bytes + NPYEXT_HEADER_NBYTES;
-    for (int64_t i = 0; i < state->nvalues && status == NPYX_OK; i++) {
+    NPYX_TRY(npyext_array_builder_infer(builder, code, error));
+    NPYX_TRY(npyext_items_reserve(&builder->out, builder->dtype, state->group.nrows, &item, error));
+    for (int64_t i = 0; i < state->group.nrows; i++) {
         uint32_t nbytes;
-        memcpy(&nbytes, at, sizeof nbytes);
-        npyx_value value = {.kind = NPYX_VALUE_TEXT, .bytes = at + sizeof nbytes, .nbytes = nbytes};
-        status =
-            npyx_encode_value(out->host, builder->dtype, &value, (uint8_t *)out->bytes + out->nbytes, error);
+        memcpy(&nbytes, texts, sizeof nbytes);
+        npyx_value value = {.kind = NPYX_VALUE_TEXT, .bytes = texts + sizeof nbytes, .nbytes = nbytes};
+        npyx_status status = npyx_encode_value(builder->out.host, builder->dtype, &value, item, error);
         if (status != NPYX_OK)
-            npyx_error_place(error, status, "value %" PRId64, i);
-        out->nbytes += itemsize;
-        at += sizeof nbytes + nbytes;
+            return npyx_error_place(error, status, "value %" PRId64, i);
+        builder->out.nbytes += (size_t)builder->dtype->itemsize;
+        item += builder->dtype->itemsize;
+        texts += sizeof nbytes + nbytes;
     }
+    return NPYX_OK;
+}
+
+static npyx_status lay_out_texts(array_state *state, npyx_error *error) {
+    npyx_buffer texts = state->builder.out;
+    state->builder.out = (npyx_buffer){.host = texts.host, .limit_nbytes = texts.limit_nbytes};
+    npyx_status status = encode_texts(state, texts.bytes, error);
     npyx_buffer_clear(&texts);
     return status;
 }
 
-static npyx_status array_finish(array_state *state, sqlite3_context *context, npyx_error *error) {
-    npyext_array_builder *builder = &state->builder;
+static npyx_status array_finish(npyext_group *group, sqlite3_context *context, npyx_error *error) {
+    array_state *state = (array_state *)group;
     int ndim = 1;
-    int64_t shape[NPYX_MAX_NDIM] = {state->nvalues};
+    int64_t shape[NPYX_MAX_NDIM] = {group->nrows};
     if (state->nulls.nbytes > 0)
         return fail_null(state, error);
-    npyx_status status = state->form == TEXTS ? lay_out_texts(state, error) : NPYX_OK;
-    if (status == NPYX_OK && state->shape.nbytes > 0)
-        status = npyx_integers_parse(builder->out.host, "shape", state->shape.bytes, state->shape.nbytes,
-                                     shape, &ndim, error);
-    if (status == NPYX_OK)
-        status = npyx_shape_resolve(shape, ndim, state->nvalues, error);
-    return status == NPYX_OK ? npyext_array_builder_result(builder, context, ndim, shape, error) : status;
+    if (state->form == TEXTS)
+        NPYX_TRY(lay_out_texts(state, error));
+    if (state->shape.nbytes > 0)
+        NPYX_TRY(npyx_integers_parse(state->shape.host, "shape", state->shape.bytes, state->shape.nbytes,
+                                     shape, &ndim, error));
+    NPYX_TRY(npyx_shape_resolve(shape, ndim, group->nrows, error));
+    return npyext_array_builder_result(&state->builder, context, ndim, shape, error);
 }
 
-void npyext_npy_array_final(sqlite3_context *context) {
-    array_state *state = sqlite3_aggregate_context(context, 0);
-    npyx_error error;
-    if (state == NULL || state->builder.connection == NULL) /* no rows: no dtype was seen either */
-        return;
-    if (!state->is_failed && array_finish(state, context, &error) != NPYX_OK)
-        npyext_array_builder_fail(context, array_name, &error);
-    array_clear(state);
-}
+const npyext_aggregate npyext_npy_array = {.caller = {"npy_array", "npy_array(value)"},
+                                           .row_name = "value",
+                                           .format = NPYX_FORMAT_NPY,
+                                           .state_nbytes = sizeof(array_state),
+                                           .begin = array_begin,
+                                           .append = array_append,
+                                           .finish = array_finish,
+                                           .clear = array_clear};

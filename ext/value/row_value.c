@@ -35,11 +35,18 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
                      read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
 }
 
-/* ---- rows ---- */
+/* ---- rows ----
+ *
+ * The dtype of the rows is the builder's, and where the query names none it is found on the way:
+ *
+ *    the first row        an array: its dtype; JSON: int64, float64, bool; raw items have none
+ *    a row after it       the same dtype, or integers among REALs, which meet in float64
+ *
+ * Nothing is rounded that nobody asked to round: an integer that is no float64 is an error.
+ */
 
 /* Holds a row's shape against those before it; the first one decides. */
-static npyx_status take_shape(npyext_rows *rows, npyx_host *host, int ndim, const int64_t *shape,
-                              npyx_error *error) {
+static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape, npyx_error *error) {
     size_t nbytes = (size_t)ndim * sizeof shape[0];
     if (!rows->has_shape) {
         rows->has_shape = true;
@@ -61,51 +68,29 @@ static npyx_status take_shape(npyext_rows *rows, npyx_host *host, int ndim, cons
     }
     if (rows->ndim == ndim && memcmp(rows->shape, shape, nbytes) == 0)
         return NPYX_OK;
-    npyx_buffer text = {.host = host};
+    char given[400], expected[400];
+    npyx_buffer text = npyx_buffer_over(given, sizeof given);
+    npyx_buffer wanted = npyx_buffer_over(expected, sizeof expected);
     npyext_append_json_integers(&text, shape, ndim);
-    npyx_buffer_append_char(&text, '\0');
-    size_t other = text.nbytes;
-    npyext_append_json_integers(&text, rows->shape, rows->ndim);
-    npyx_buffer_append_char(&text, '\0');
-    npyx_status status = npyx_buffer_check(&text, error);
-    if (status == NPYX_OK)
-        status = npyx_fail(error, NPYX_INVALID, -1, "the row's shape is %.100s, and %.100s is expected",
-                           text.bytes, text.bytes + other);
-    npyx_buffer_clear(&text);
-    return status;
+    npyext_append_json_integers(&wanted, rows->shape, rows->ndim);
+    return npyx_fail(error, NPYX_INVALID, -1, "the row's shape is %.100s, and %.100s is expected",
+                     npyx_buffer_text(&text), npyx_buffer_text(&wanted));
 }
 
-/* Room for a row behind the items; NULL with the buffer's status set. */
-static uint8_t *row_reserve_row(const npyext_rows *rows, npyext_array_builder *builder, npyx_error *error) {
-    int64_t nbytes;
-    if (!npyx_multiply_i64(rows->nelem, builder->dtype->itemsize, &nbytes) || (uint64_t)nbytes > SIZE_MAX)
-        builder->out.status = NPYX_TOOBIG;
-    else if (npyx_buffer_reserve(&builder->out, (size_t)nbytes))
-        return (uint8_t *)builder->out.bytes + builder->out.nbytes;
-    npyx_buffer_check(&builder->out, error);
-    return NULL;
+static npyx_status keep_row(const npyext_rows *rows, npyext_array_builder *builder) {
+    builder->out.nbytes += (size_t)(rows->nelem * builder->dtype->itemsize);
+    return NPYX_OK;
 }
 
-static npyx_status keep_row(const npyext_rows *rows, npyext_array_builder *builder, npyx_status status) {
-    if (status == NPYX_OK)
-        builder->out.nbytes += (size_t)(rows->nelem * builder->dtype->itemsize);
-    return status;
-}
-
-static npyx_status row_fail_dtype(npyext_array_builder *builder, const npyx_dtype *found, npyx_error *error) {
-    npyx_buffer text = {.host = builder->out.host};
+static npyx_status row_fail_dtype(const npyx_dtype *before, const npyx_dtype *found, npyx_error *error) {
+    char given[400], expected[400];
+    npyx_buffer text = npyx_buffer_over(given, sizeof given);
+    npyx_buffer wanted = npyx_buffer_over(expected, sizeof expected);
     npyx_dtype_append_name(found, &text);
-    npyx_buffer_append_char(&text, '\0');
-    size_t other = text.nbytes;
-    npyx_dtype_append_name(builder->dtype, &text);
-    npyx_buffer_append_char(&text, '\0');
-    npyx_status status = npyx_buffer_check(&text, error);
-    if (status == NPYX_OK)
-        status = npyx_fail(error, NPYX_INVALID, -1,
-                           "the row is %.80s, those before it are %.80s; name the dtype to convert to",
-                           text.bytes, text.bytes + other);
-    npyx_buffer_clear(&text);
-    return status;
+    npyx_dtype_append_name(before, &wanted);
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "the row is %.80s, those before it are %.80s; name the dtype to convert to",
+                     npyx_buffer_text(&text), npyx_buffer_text(&wanted));
 }
 
 static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *raw,
@@ -117,17 +102,16 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
     if (dtype->itemsize == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "items without bytes cannot be counted in a BLOB");
     int64_t nelem = (int64_t)raw->nbytes / dtype->itemsize;
-    npyx_status status = NPYX_OK;
-    if (!rows->has_shape && (int64_t)raw->nbytes % dtype->itemsize == 0)
-        status = take_shape(rows, builder->out.host, 1, &nelem, error);
-    else if (!rows->has_shape)
+    uint8_t *out = NULL;
+    if (!rows->has_shape && (int64_t)raw->nbytes % dtype->itemsize != 0)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the BLOB's %zu bytes are no whole number of items of %" PRId64 " bytes",
                          raw->nbytes, dtype->itemsize);
-    uint8_t *out = status == NPYX_OK ? row_reserve_row(rows, builder, error) : NULL;
-    if (out == NULL)
-        return status == NPYX_OK ? error->status : status;
-    return keep_row(rows, builder, copy_raw(dtype, rows->nelem, raw, out, error));
+    if (!rows->has_shape)
+        NPYX_TRY(take_shape(rows, 1, &nelem, error));
+    NPYX_TRY(npyext_items_reserve(&builder->out, dtype, rows->nelem, &out, error));
+    NPYX_TRY(copy_raw(dtype, rows->nelem, raw, out, error));
+    return keep_row(rows, builder);
 }
 
 /* ---- JSON ---- */
@@ -152,7 +136,7 @@ static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dt
     }
     if (before == now || (before == NPYX_F8 && now == NPYX_I8))
         return NPYX_OK;
-    return row_fail_dtype(builder, row_dtype, error);
+    return row_fail_dtype(builder->dtype, row_dtype, error);
 }
 
 /* At out: what the row needs as the builder's dtype. Integers among inferred float64 are not to be rounded.
@@ -161,36 +145,30 @@ static npyx_status encode_row(const npyext_rows *rows, const npyext_array_builde
                               const npyx_value *json, const npyx_dtype *row_dtype, uint8_t *out,
                               npyx_error *error) {
     bool is_widened = row_dtype->type == NPYX_I8 && builder->dtype->type == NPYX_F8;
-    npyx_status status =
-        npyx_encode_json(builder->out.host, json->bytes, json->nbytes,
-                         is_widened ? row_dtype : builder->dtype, rows->ndim, rows->shape, out, error);
     int64_t item;
-    if (status == NPYX_OK && is_widened)
-        status = npyext_items_widen(out, rows->nelem, row_dtype->is_big_endian, builder->dtype->is_big_endian,
-                                    &item, error);
-    return status;
+    NPYX_TRY(npyx_encode_json(builder->out.host, json->bytes, json->nbytes,
+                              is_widened ? row_dtype : builder->dtype, rows->ndim, rows->shape, out, error));
+    return is_widened ? npyext_items_widen(out, rows->nelem, row_dtype->is_big_endian,
+                                           builder->dtype->is_big_endian, &item, error)
+                      : NPYX_OK;
 }
 
 static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *json,
                                    npyx_error *error) {
-    npyx_host *host = builder->out.host;
     npyx_json_form form;
     const npyx_dtype *row_dtype = builder->dtype;
-    npyx_status status = NPYX_OK;
+    uint8_t *out = NULL;
     if (!rows->has_shape || !builder->is_dtype_given) {
-        status = npyx_json_measure(host, json->bytes, json->nbytes, builder->dtype, &form, error);
-        if (status == NPYX_OK)
-            status = take_shape(rows, host, form.ndim, form.shape, error);
+        NPYX_TRY(npyx_json_measure(builder->out.host, json->bytes, json->nbytes, row_dtype, &form, error));
+        NPYX_TRY(take_shape(rows, form.ndim, form.shape, error));
     }
-    if (status == NPYX_OK && !builder->is_dtype_given) {
-        status = npyx_json_dtype(&builder->arena, &form, &row_dtype, error);
-        if (status == NPYX_OK)
-            status = agree(builder, row_dtype, error);
+    if (!builder->is_dtype_given) {
+        NPYX_TRY(npyx_json_dtype(&builder->arena, &form, &row_dtype, error));
+        NPYX_TRY(agree(builder, row_dtype, error));
     }
-    uint8_t *out = status == NPYX_OK ? row_reserve_row(rows, builder, error) : NULL;
-    if (out == NULL)
-        return status == NPYX_OK ? error->status : status;
-    return keep_row(rows, builder, encode_row(rows, builder, json, row_dtype, out, error));
+    NPYX_TRY(npyext_items_reserve(&builder->out, builder->dtype, rows->nelem, &out, error));
+    NPYX_TRY(encode_row(rows, builder, json, row_dtype, out, error));
+    return keep_row(rows, builder);
 }
 
 /* ---- arrays ---- */
@@ -203,26 +181,22 @@ static npyx_status row_append_items(npyext_array_builder *builder, npyext_array_
                    npyx_dtype_byteorder(from) == npyx_dtype_byteorder(to);
     if (is_same)
         return npyext_array_value_append_items(array, view, false, &builder->out, error);
-    npyx_status status = npyx_convert_check(from, to, error);
-    return status == NPYX_OK ? npyext_array_value_append_converted(array, view, to, &builder->out, error)
-                             : status;
+    NPYX_TRY(npyx_convert_check(from, to, error));
+    return npyext_array_value_append_converted(array, view, to, &builder->out, error);
 }
 
 static npyx_status row_append_array(npyext_rows *rows, npyext_array_builder *builder,
                                     npyext_array_value *array, npyx_error *error) {
     npyx_view view;
-    npyx_status status = npyx_array_check_values(array->array, error);
-    if (status == NPYX_OK && builder->dtype == NULL) {
-        /* its own: that of an array lives as long as the array is remembered */
-        builder->dtype = npyx_dtype_copy(&builder->arena, array->array->dtype);
-        status = builder->dtype == NULL ? npyx_fail_nomem(error) : NPYX_OK;
-    } else if (status == NPYX_OK && !builder->is_dtype_given &&
-               !npyx_dtype_is_same(builder->dtype, array->array->dtype))
-        status = row_fail_dtype(builder, array->array->dtype, error);
-    if (status == NPYX_OK)
-        status = take_shape(rows, builder->out.host, array->array->ndim, array->array->shape, error);
-    if (status != NPYX_OK)
-        return status;
+    const npyx_dtype *dtype = array->array->dtype;
+    NPYX_TRY(npyx_array_check_values(array->array, error));
+    if (builder->dtype == NULL) /* its own: that of an array lives as long as the array is remembered */
+        builder->dtype = npyx_dtype_copy(&builder->arena, dtype);
+    else if (!builder->is_dtype_given && !npyx_dtype_is_same(builder->dtype, dtype))
+        return row_fail_dtype(builder->dtype, dtype, error);
+    if (builder->dtype == NULL)
+        return npyx_fail_nomem(error);
+    NPYX_TRY(take_shape(rows, array->array->ndim, array->array->shape, error));
     npyx_view_of_array(array->array, &view);
     return row_append_items(builder, array, &view, error);
 }
@@ -246,10 +220,7 @@ npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder,
         status = append_raw(rows, builder, &read, error);
     else {
         npyext_array_value array;
-        status = context == NULL ? npyext_array_value_open_at(&array, builder->connection,
-                                                              npyext_cache_tick(builder->connection), caller,
-                                                              value, error)
-                                 : npyext_array_value_open(&array, context, caller, value, error);
+        status = npyext_array_value_open(&array, builder->connection, context, caller, value, error);
         if (status == NPYX_OK)
             status = row_append_array(rows, builder, &array, error);
         npyext_array_value_close(&array);

@@ -1,71 +1,67 @@
+/* Functions that say what an array is, and those that take something out of it. */
 #include "scalars.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "scalar_call.h"
 #include "scan/selection.h"
-#include "scan/survey.h"
 
-void npyext_shape_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_shape", "npy_shape(array)"};
-    (void)argc;
-    npyext_call c;
-    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
-        return;
-    npyext_append_json_integers(&c.out, c.value.array->shape, c.value.array->ndim);
-    npyx_status status = npyx_buffer_check(&c.out, &c.error);
-    if (status == NPYX_OK)
-        npyext_call_result_json(&c);
-    npyext_call_end(&c, status);
+/* ---- what an array is ---- */
+
+static npyx_status scalars_shape(npyext_call *c, int argc, sqlite3_value **argv) {
+    (void)argc, (void)argv;
+    npyext_append_json_integers(&c->out, c->value.array->shape, c->value.array->ndim);
+    return NPYX_OK;
 }
 
-void npyext_dtype_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_dtype", "npy_dtype(array)"};
-    (void)argc;
-    npyext_call c;
-    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
-        return;
-    npyx_dtype_append_name(c.value.array->dtype, &c.out);
-    npyx_status status = npyx_buffer_check(&c.out, &c.error);
-    if (status == NPYX_OK)
-        npyext_result_text(context, c.out.bytes, c.out.nbytes);
-    npyext_call_end(&c, status);
+const npyext_scalar npyext_npy_shape = {
+    {"npy_shape", "npy_shape(array)"}, NPYEXT_TAKES_ARRAY, NPYEXT_GIVES_JSON, scalars_shape};
+
+static npyx_status scalars_dtype(npyext_call *c, int argc, sqlite3_value **argv) {
+    (void)argc, (void)argv;
+    npyx_dtype_append_name(c->value.array->dtype, &c->out);
+    return NPYX_OK;
 }
 
-void npyext_ndim_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_ndim", "npy_ndim(array)"};
-    (void)argc;
-    npyext_call c;
-    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
-        return;
-    sqlite3_result_int(context, c.value.array->ndim);
-    npyext_call_end(&c, NPYX_OK);
+const npyext_scalar npyext_npy_dtype = {
+    {"npy_dtype", "npy_dtype(array)"}, NPYEXT_TAKES_ARRAY, NPYEXT_GIVES_TEXT, scalars_dtype};
+
+static npyx_status scalars_ndim(npyext_call *c, int argc, sqlite3_value **argv) {
+    (void)argc, (void)argv;
+    sqlite3_result_int(c->context, c->value.array->ndim);
+    return NPYX_OK;
 }
 
-void npyext_size_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_size", "npy_size(array)"};
-    (void)argc;
-    npyext_call c;
-    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
-        return;
-    sqlite3_result_int64(context, c.value.array->nelem);
-    npyext_call_end(&c, NPYX_OK);
+const npyext_scalar npyext_npy_ndim = {
+    {"npy_ndim", "npy_ndim(array)"}, NPYEXT_TAKES_ARRAY, NPYEXT_GIVES_VALUE, scalars_ndim};
+
+static npyx_status scalars_size(npyext_call *c, int argc, sqlite3_value **argv) {
+    (void)argc, (void)argv;
+    sqlite3_result_int64(c->context, c->value.array->nelem);
+    return NPYX_OK;
 }
 
-void npyext_valid_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_valid", "npy_valid(array)"};
+const npyext_scalar npyext_npy_size = {
+    {"npy_size", "npy_size(array)"}, NPYEXT_TAKES_ARRAY, NPYEXT_GIVES_VALUE, scalars_size};
+
+static npyx_status scalars_valid(npyext_call *c, int argc, sqlite3_value **argv) {
     (void)argc;
-    int type = sqlite3_value_type(argv[0]);
-    npyext_call c = {.context = context, .caller = &caller};
-    npyx_status status = npyext_array_value_open(&c.value, context, &caller, argv[0], &c.error);
+    npyx_status status =
+        npyext_array_value_open(&c->value, c->value.connection, c->context, c->caller, argv[0], &c->error);
     bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
-    if (is_host_fault || (type == SQLITE_TEXT && status != NPYX_OK)) /* a path is not a bad array */
-        npyext_call_fail(&c);
-    else if (status != NPYX_DONE)
-        sqlite3_result_int(context, status == NPYX_OK);
-    npyext_array_value_close(&c.value);
+    /* a path is not a bad array */
+    if (status == NPYX_OK ||
+        (!is_host_fault && status != NPYX_DONE && sqlite3_value_type(argv[0]) != SQLITE_TEXT)) {
+        sqlite3_result_int(c->context, status == NPYX_OK);
+        return NPYX_OK;
+    }
+    return status;
 }
+
+const npyext_scalar npyext_npy_valid = {
+    {"npy_valid", "npy_valid(array)"}, NPYEXT_TAKES_ANYTHING, NPYEXT_GIVES_VALUE, scalars_valid};
+
+/* ---- items and parts ---- */
 
 /* An index as SQL may have it. NPYX_DONE: it is NULL. One beyond all axes becomes the nearest int64_t. */
 static npyx_status scalars_read_index(npyext_call *c, sqlite3_value *value, int number, int64_t *index) {
@@ -82,11 +78,9 @@ static npyx_status scalars_read_index(npyext_call *c, sqlite3_value *value, int 
         return NPYX_OK;
     }
     if (type == SQLITE_FLOAT)
-        return npyext_call_fault(
-            c, npyx_fail(&c->error, NPYX_INVALID, -1, "index %d is not an integer (found %g)", number, real));
-    return npyext_call_fault(c,
-                             npyx_fail(&c->error, NPYX_INVALID, -1, "index %d is not an integer (found a %s)",
-                                       number, type == SQLITE_TEXT ? "TEXT" : "BLOB"));
+        return npyext_call_refuse(c, "index %d is not an integer (found %g)", number, real);
+    return npyext_call_refuse(c, "index %d is not an integer (found a %s)", number,
+                              type == SQLITE_TEXT ? "TEXT" : "BLOB");
 }
 
 /* Makes the view the part that the indices choose. NPYX_DONE: one of them is NULL. */
@@ -95,10 +89,9 @@ static npyx_status scalars_choose(npyext_call *c, int nindices, sqlite3_value **
     bool has_null = false;
     *is_inside = true;
     if (nindices > view->ndim)
-        return npyext_call_fault(c, npyx_fail(&c->error, NPYX_INVALID, -1,
-                                              "too many indices: the array has %d dimension%s, %d %s given",
-                                              view->ndim, view->ndim == 1 ? "" : "s", nindices,
-                                              nindices == 1 ? "was" : "were"));
+        return npyext_call_refuse(c, "too many indices: the array has %d dimension%s, %d %s given",
+                                  view->ndim, view->ndim == 1 ? "" : "s", nindices,
+                                  nindices == 1 ? "was" : "were");
     for (int axis = 0; axis < nindices; axis++) {
         int64_t index = 0, length = view->shape[axis];
         npyx_status status = scalars_read_index(c, indices[axis], axis + 1, &index);
@@ -121,110 +114,77 @@ static npyx_status scalars_choose(npyext_call *c, int nindices, sqlite3_value **
 /* The chosen part as the result. */
 static npyx_status scalars_result_part(npyext_call *c) {
     const uint8_t *item = NULL;
-    npyx_status status;
-    if (c->view.ndim > 0) {
-        status = npyext_array_value_append_json(&c->value, &c->view, &c->out, &c->error);
-        if (status == NPYX_OK)
-            npyext_call_result_json(c);
-        return status;
-    }
-    status = npyext_array_value_item(&c->value, &c->view, &item, &c->error);
-    if (status != NPYX_OK || npyext_result_plain(c->context, npyext_plain_type(c->view.dtype), item))
-        return status;
     npyx_value value = {0};
-    status = npyx_element_value(c->view.dtype, item, &c->out, &value, &c->error);
-    if (status == NPYX_OK)
-        npyext_result_value(c->context, &value);
-    return status;
+    if (c->view.ndim > 0) {
+        NPYX_TRY(npyext_array_value_append_json(&c->value, &c->view, &c->out, &c->error));
+        return npyext_call_give(c, NPYEXT_GIVES_JSON);
+    }
+    NPYX_TRY(npyext_array_value_item(&c->value, &c->view, &item, &c->error));
+    if (npyext_result_plain(c->context, npyext_plain_type(c->view.dtype), item))
+        return NPYX_OK;
+    NPYX_TRY(npyx_element_value(c->view.dtype, item, &c->out, &value, &c->error));
+    npyext_result_value(c->context, &value);
+    return NPYX_OK;
 }
 
-/* fallback: what is given for an index out of range; NULL: SQL's NULL. */
-static void get(sqlite3_context *context, const npyext_caller *caller, sqlite3_value *array,
-                sqlite3_value *fallback, int nindices, sqlite3_value **indices) {
-    npyext_call c;
+static npyx_status scalars_get(npyext_call *c, int argc, sqlite3_value **argv) {
     bool is_inside = false;
-    if (!npyext_call_begin_array(&c, context, caller, array))
-        return;
-    npyx_status status = npyext_call_begin_values(&c);
-    if (status == NPYX_OK)
-        status = scalars_choose(&c, nindices, indices, &is_inside);
-    if (status == NPYX_OK && is_inside)
-        status = scalars_result_part(&c);
-    else if (status == NPYX_OK && fallback != NULL)
-        sqlite3_result_value(context, fallback);
-    npyext_call_end(&c, status);
-}
-
-void npyext_get_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_get", "npy_get(array, 0)"};
     if (argc < 1)
-        sqlite3_result_error(context, "npyext: npy_get: takes an array and indices", -1);
-    else
-        get(context, &caller, argv[0], NULL, argc - 1, argv + 1);
+        return npyext_call_refuse(c, "takes an array and indices");
+    NPYX_TRY(npyext_call_take_items(c, argv[0]));
+    NPYX_TRY(scalars_choose(c, argc - 1, argv + 1, &is_inside));
+    return is_inside ? scalars_result_part(c) : NPYX_DONE;
 }
 
-void npyext_get_or_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_get_or", "npy_get_or(array, NULL, 0)"};
+const npyext_scalar npyext_npy_get = {
+    {"npy_get", "npy_get(array, 0)"}, NPYEXT_TAKES_ANYTHING, NPYEXT_GIVES_VALUE, scalars_get};
+
+static npyx_status scalars_get_or(npyext_call *c, int argc, sqlite3_value **argv) {
+    bool is_inside = false;
     if (argc < 2)
-        sqlite3_result_error(context, "npyext: npy_get_or: takes an array, a fallback and indices", -1);
-    else
-        get(context, &caller, argv[0], argv[1], argc - 2, argv + 2);
+        return npyext_call_refuse(c, "takes an array, a fallback and indices");
+    NPYX_TRY(npyext_call_take_items(c, argv[0]));
+    NPYX_TRY(scalars_choose(c, argc - 2, argv + 2, &is_inside));
+    if (is_inside)
+        return scalars_result_part(c);
+    sqlite3_result_value(c->context, argv[1]);
+    return NPYX_OK;
 }
 
-/* NPYX_DONE: the slice is NULL. */
-static npyx_status scalars_apply_slice(npyext_call *c, sqlite3_value *slice) {
-    int type = sqlite3_value_type(slice);
+const npyext_scalar npyext_npy_get_or = {
+    {"npy_get_or", "npy_get_or(array, NULL, 0)"}, NPYEXT_TAKES_ANYTHING, NPYEXT_GIVES_VALUE, scalars_get_or};
+
+static npyx_status scalars_slice(npyext_call *c, int argc, sqlite3_value **argv) {
+    (void)argc;
+    int type = sqlite3_value_type(argv[1]);
     if (type == SQLITE_NULL)
         return NPYX_DONE;
     if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
-        return npyext_call_fault(
-            c, npyx_fail(&c->error, NPYX_INVALID, -1, "the slice is to be a text, as '10:20'"));
-    const char *text = (const char *)sqlite3_value_text(slice);
+        return npyext_call_refuse(c, "the slice is to be a text, as '10:20'");
+    const char *text = (const char *)sqlite3_value_text(argv[1]);
     if (text == NULL)
         return npyx_fail_nomem(&c->error);
-    return npyx_slice_apply(text, (size_t)sqlite3_value_bytes(slice), &c->view, &c->error);
+    NPYX_TRY(npyx_slice_apply(text, (size_t)sqlite3_value_bytes(argv[1]), &c->view, &c->error));
+    return npyext_array_value_append_npy(&c->value, &c->view, &c->out, &c->error);
 }
 
-void npyext_slice_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_slice", "npy_slice(array, '0:10')"};
-    (void)argc;
-    npyext_call c;
-    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
-        return;
-    npyx_status status = npyext_call_begin_values(&c);
-    if (status == NPYX_OK)
-        status = scalars_apply_slice(&c, argv[1]);
-    if (status == NPYX_OK)
-        status = npyext_array_value_append_npy(&c.value, &c.view, &c.out, &c.error);
-    if (status == NPYX_OK)
-        npyext_call_result_blob(&c);
-    npyext_call_end(&c, status);
+const npyext_scalar npyext_npy_slice = {
+    {"npy_slice", "npy_slice(array, '0:10')"}, NPYEXT_TAKES_ITEMS, NPYEXT_GIVES_BLOB, scalars_slice};
+
+/* ---- all items ---- */
+
+static npyx_status scalars_json(npyext_call *c, int argc, sqlite3_value **argv) {
+    (void)argc, (void)argv;
+    return npyext_array_value_append_json(&c->value, &c->view, &c->out, &c->error);
 }
 
-void npyext_json_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_json", "npy_json(array)"};
-    (void)argc;
-    npyext_call c;
-    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
-        return;
-    npyx_status status = npyext_call_begin_values(&c);
-    if (status == NPYX_OK)
-        status = npyext_array_value_append_json(&c.value, &c.view, &c.out, &c.error);
-    if (status == NPYX_OK)
-        npyext_call_result_json(&c);
-    npyext_call_end(&c, status);
+const npyext_scalar npyext_npy_json = {
+    {"npy_json", "npy_json(array)"}, NPYEXT_TAKES_ITEMS, NPYEXT_GIVES_JSON, scalars_json};
+
+static npyx_status scalars_data(npyext_call *c, int argc, sqlite3_value **argv) {
+    (void)argc, (void)argv;
+    return npyext_array_value_append_items(&c->value, &c->view, true, &c->out, &c->error);
 }
 
-void npyext_data_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    static const npyext_caller caller = {"npy_data", "npy_data(array)"};
-    (void)argc;
-    npyext_call c;
-    if (!npyext_call_begin_array(&c, context, &caller, argv[0]))
-        return;
-    npyx_status status = npyext_call_begin_values(&c);
-    if (status == NPYX_OK)
-        status = npyext_array_value_append_items(&c.value, &c.view, true, &c.out, &c.error);
-    if (status == NPYX_OK)
-        npyext_call_result_blob(&c);
-    npyext_call_end(&c, status);
-}
+const npyext_scalar npyext_npy_data = {
+    {"npy_data", "npy_data(array)"}, NPYEXT_TAKES_ITEMS, NPYEXT_GIVES_BLOB, scalars_data};
