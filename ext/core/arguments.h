@@ -8,8 +8,6 @@
 
 #include "npyx.h"
 
-#pragma GCC visibility push(hidden)
-
 SQLITE_EXTENSION_INIT3
 
 /* An argument, copied out of an sqlite3_value, which does not outlive xFilter. */
@@ -32,7 +30,5 @@ bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *valu
 bool npyext_argument_is_given(const npyext_argument *argument);
 /* A value as the codec stores it; its bytes are SQLite's and live as long as value does unchanged. */
 npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

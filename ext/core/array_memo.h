@@ -10,8 +10,6 @@
 #include "cache.h"
 #include "handle.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A statement seldom looks at more arrays in turn. */
 enum { NPYEXT_MEMO_NARRAYS = 8 };
 
@@ -58,7 +56,5 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
 void npyext_memo_trim(npyext_connection *connection);
 /* Forgets all; to be called before the cache is cleared. */
 void npyext_memo_clear(npyext_connection *connection);
-
-#pragma GCC visibility pop
 
 #endif

@@ -10,8 +10,6 @@
 
 #include "npyx.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Files kept open that nobody uses; those in use are not limited. */
 enum { NPYEXT_CACHE_NFILES = 16 };
 
@@ -50,7 +48,5 @@ bool npyext_path_may_be_empty(const char *path);
 /* Opens a path as an archive, without keeping it. */
 npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive **archive,
                                 npyx_file_info *info, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

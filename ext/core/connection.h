@@ -14,8 +14,6 @@
 #include "policy.h"
 #include "published.h"
 
-#pragma GCC visibility push(hidden)
-
 SQLITE_EXTENSION_INIT3
 
 /* Counted: each registration holds one reference. */
@@ -52,7 +50,5 @@ int npyext_declare_risk(const npyext_connection *connection, int flags);
 int npyext_declare_columns(sqlite3 *db, sqlite3_str *text);
 /* Why that failed, for a message; good until the next call of the connection. */
 const char *npyext_declare_reason(sqlite3 *db, int code);
-
-#pragma GCC visibility pop
 
 #endif

@@ -8,8 +8,6 @@
 
 #include "npyx.h"
 
-#pragma GCC visibility push(hidden)
-
 SQLITE_EXTENSION_INIT3
 
 /* The SQLite result code of a status. */
@@ -33,7 +31,5 @@ void npyext_result_fault(sqlite3_context *context, npyext_place place, const npy
 
 /* A failure as xColumn's result: the message on the context, the code returned. */
 int npyext_result_error(sqlite3_context *context, npyext_place place, const npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -11,8 +11,6 @@
 
 #include "npyx.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A connection's secret. */
 typedef struct npyext_handle_key {
     uint8_t bytes[NPYX_SIPHASH_KEY_NBYTES];
@@ -38,7 +36,5 @@ bool npyext_handle_is_like(const void *bytes, size_t nbytes);
 /* Reads a handle that was made with this key; false for any other bytes. */
 bool npyext_handle_read(const npyext_handle_key *key, const void *bytes, size_t nbytes,
                         npyext_handle *handle);
-
-#pragma GCC visibility pop
 
 #endif

@@ -9,8 +9,6 @@
 
 #include "npyx.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Bits, so that a set of them tells where something is registered. */
 typedef enum npyext_entry_point {
     NPYEXT_ENTRY_ALL = 1,
@@ -43,7 +41,5 @@ npyx_status npyext_policy_check_name(const npyext_policy *policy, const char *na
                                      npyx_error *error);
 /* NPYX_INVALID where nothing writes files, for what does. */
 npyx_status npyext_policy_check_writing(const npyext_policy *policy, const char *what, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -9,8 +9,6 @@
 
 #include "npyx.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_connection npyext_connection; /* connection.h */
 
 typedef struct npyext_published {
@@ -29,7 +27,5 @@ void npyext_published_forget(npyext_connection *connection, const char *table);
 /* False when memory is out. */
 bool npyext_published_rename(npyext_connection *connection, const char *table, const char *new_table);
 void npyext_published_clear(npyext_connection *connection);
-
-#pragma GCC visibility pop
 
 #endif

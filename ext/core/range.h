@@ -5,8 +5,6 @@
 #include "connection.h"
 #include "results.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Both ends included; empty when low is above high. */
 typedef struct npyext_range {
     int64_t low, high;
@@ -20,7 +18,5 @@ void npyext_range_narrow(npyext_range *range, int op, sqlite3_value *value);
 /* The indices along a view's first axis whose numbers, as the file counts them, lie in the range; low is
  * above high when there are none. A view without axes is a row of number 0. */
 npyext_range npyext_range_indices(npyext_range range, const npyx_view *view);
-
-#pragma GCC visibility pop
 
 #endif

@@ -7,8 +7,6 @@
 #include "arguments.h"
 #include "errors.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Exactly the value that came in. */
 void npyext_result_argument(sqlite3_context *context, const npyext_argument *argument);
 
@@ -29,7 +27,5 @@ void npyext_result_value(sqlite3_context *context, const npyx_value *value);
 /* Items of a shape: one as a value, several as JSON. Or the error, at place. Returns SQLite's code. */
 int npyext_result_items(sqlite3_context *context, npyext_place place, const npyx_dtype *dtype, int ndim,
                         const int64_t *shape, const uint8_t *items, npyx_buffer *scratch);
-
-#pragma GCC visibility pop
 
 #endif

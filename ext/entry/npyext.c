@@ -1,9 +1,7 @@
 /* The entry points, and the one table of what they register with which flags. */
 #include <sqlite3ext.h>
 
-#pragma GCC visibility push(hidden)
 SQLITE_EXTENSION_INIT1
-#pragma GCC visibility pop
 
 #include <pthread.h>
 #include <string.h>
@@ -55,7 +53,7 @@ typedef struct registered {
 #define DEFINED(name_of, n, of) .name = (name_of), .argc = (n), .definition = &(of)
 #define SCALAR(name_of, n, of)  DEFINED(name_of, n, of), .function = npyext_scalar_call
 #define AGGREGATE(name_of, n, of, step_of)                                                                   \
-    DEFINED(name_of, n, of), .step = step_of, .final = npyext_aggregate_final
+    DEFINED(name_of, n, of), .step = (step_of), .final = npyext_aggregate_final
 #define IN(which, with) .entry_points = (which), .flags = (with)
 
 /* clang-format off */

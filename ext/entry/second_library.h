@@ -12,8 +12,6 @@
 
 #include <sqlite3ext.h>
 
-#pragma GCC visibility push(hidden)
-
 typedef int (*npyext_entry_function)(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 
 /* The entry point of that name of the copy that belongs to the library whose routines api are; the copy is
@@ -21,7 +19,5 @@ typedef int (*npyext_entry_function)(sqlite3 *db, char **message, const sqlite3_
  * anything in this object. To be called by one thread at a time. */
 npyext_entry_function npyext_entry_of_copy(const char *entry_point, const void *address, char **message,
                                            const sqlite3_api_routines *api);
-
-#pragma GCC visibility pop
 
 #endif

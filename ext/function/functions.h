@@ -4,8 +4,6 @@
 
 #include "scan/plan.h"
 
-#pragma GCC visibility push(hidden)
-
 extern const npyext_function npyext_npy_meta;
 extern const npyext_function npyext_npz_members;
 extern const npyext_function npyext_ten_arrays;
@@ -19,7 +17,5 @@ extern const npyext_function npyext_npy_write;
 
 /* CREATE VIRTUAL TABLE t USING npy(...); its client data is the connection. */
 extern const sqlite3_module npyext_table_module;
-
-#pragma GCC visibility pop
 
 #endif

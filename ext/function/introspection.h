@@ -5,13 +5,9 @@
 #include "core/connection.h"
 #include "core/results.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Scalar functions of no arguments; their user data is the connection. */
 void npyext_version_function(sqlite3_context *context, int argc, sqlite3_value **argv);
 void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv);
 void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv);
-
-#pragma GCC visibility pop
 
 #endif

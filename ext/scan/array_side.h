@@ -8,8 +8,6 @@
 #include "core/results.h"
 #include "listing.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_array_side {
     npyx_archive *archive; /* borrowed; NULL: nothing is open */
     const char *path;      /* as messages show it; borrowed */
@@ -32,7 +30,5 @@ npyx_status npyext_array_side_find_only(npyext_array_side *side, npyext_listed *
 
 /* Where a fault lies; *entry is room for what the place refers to. */
 npyext_place npyext_array_side_place(const npyext_array_side *side, npyx_entry *entry);
-
-#pragma GCC visibility pop
 
 #endif

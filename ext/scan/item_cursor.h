@@ -14,8 +14,6 @@
 #include "selection.h"
 #include "value_filter.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_item_cursor npyext_item_cursor;
 
 typedef struct npyext_item_methods {
@@ -94,7 +92,5 @@ static inline int npyext_items_result(sqlite3_context *context, npyext_item_curs
         return SQLITE_OK;
     return npyext_items_result_decoded(context, items, ndim, shape);
 }
-
-#pragma GCC visibility pop
 
 #endif

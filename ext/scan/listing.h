@@ -8,8 +8,6 @@
 
 #include "npyx.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_listed {
     int64_t index; /* of the entry */
     const char *name;
@@ -38,7 +36,5 @@ void npyext_listing_clear(npyext_listing *listing);
 
 /* The first entry of a name that is not taken, or NULL. */
 npyext_listed *npyext_listing_find(npyext_listing *listing, const npyext_listed *name);
-
-#pragma GCC visibility pop
 
 #endif

@@ -38,8 +38,6 @@
 #include "core/connection.h"
 #include "core/results.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Arguments, in the order in which every function declares those that it takes. */
 typedef enum npyext_role {
     NPYEXT_SOURCE,
@@ -237,7 +235,5 @@ npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv);
 /* Appends what can be used of LIMIT and OFFSET to a plan's terms, of which there are nterms, and returns how
  * many there are then. To be called when all other constraints and the order have been dealt with. */
 int npyext_take_window(sqlite3_index_info *info, npyext_term *terms, int nterms);
-
-#pragma GCC visibility pop
 
 #endif

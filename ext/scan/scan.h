@@ -8,8 +8,6 @@
 #include "plan.h"
 #include "source/opener.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyext_on_error { NPYEXT_RAISE, NPYEXT_ROW, NPYEXT_SKIP } npyext_on_error;
 
 /* `path = ?`, `name IN (...)` and so on of a WHERE clause: what does not match need not be opened. */
@@ -59,7 +57,7 @@ struct npyext_cursor {
 int npyext_cursor_open(size_t nbytes, sqlite3_vtab_cursor **cursor);
 int npyext_cursor_eof(sqlite3_vtab_cursor *cursor);
 /* xColumn as the function's table of columns says. */
-int npyext_cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column);
+int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
 /* What becomes of scan.error, which lies at place: a row (scan.has_error), nothing, or the end of the query,
  * whose code is returned then. */
 int npyext_cursor_meet_fault(npyext_cursor *cursor, npyext_place place);
@@ -133,7 +131,5 @@ int npyext_result_name(sqlite3_context *context, npyext_cursor *cursor);
 int npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor);
 int npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor);
 int npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor);
-
-#pragma GCC visibility pop
 
 #endif

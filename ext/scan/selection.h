@@ -7,8 +7,6 @@
 
 #include "scan.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_selection {
     bool is_open;
     npyx_array array;
@@ -68,7 +66,5 @@ static inline bool npyext_result_plain(sqlite3_context *context, npyx_type type,
     default: return false;
     }
 }
-
-#pragma GCC visibility pop
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "scan.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_survey npyext_survey;
 
 /* Looks at the entry at hand: NPYX_OK makes it a row, NPYX_DONE passes it over, an error is the row's. */
@@ -60,7 +58,5 @@ int npyext_survey_ndim(sqlite3_context *context, npyext_cursor *cursor);
 int npyext_survey_size(sqlite3_context *context, npyext_cursor *cursor);
 int npyext_survey_nbytes(sqlite3_context *context, npyext_cursor *cursor);
 int npyext_survey_fortran_order(sqlite3_context *context, npyext_cursor *cursor);
-
-#pragma GCC visibility pop
 
 #endif

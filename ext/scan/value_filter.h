@@ -11,8 +11,6 @@
 
 #include "plan.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_value_term {
     npyx_component component;
     npyx_comparison comparison;
@@ -83,7 +81,5 @@ static inline int64_t npyext_value_filter_next(const npyext_value_filter *filter
     int64_t found = bits == 0 ? filter->nelem : word * 64 + __builtin_ctzll(bits);
     return found < filter->nelem ? found : filter->nelem;
 }
-
-#pragma GCC visibility pop
 
 #endif

@@ -9,8 +9,6 @@
 #include "core/connection.h"
 #include "core/results.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A function as its messages show it. */
 typedef struct npyext_caller {
     const char *name;
@@ -83,7 +81,5 @@ npyx_status npyext_array_walk_begin(npyext_array_walk *walk, npyext_array_value 
 /* NPYX_DONE behind the last block. Polls the host. */
 npyx_status npyext_array_walk_next(npyext_array_walk *walk, npyx_error *error);
 void npyext_array_walk_clear(npyext_array_walk *walk);
-
-#pragma GCC visibility pop
 
 #endif

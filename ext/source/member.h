@@ -7,8 +7,6 @@
 #include "core/connection.h"
 #include "core/results.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Whether the argument is a name (TEXT), an idx (INTEGER, or a REAL without a fraction) or not given. */
 npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error);
 
@@ -20,7 +18,5 @@ npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *mem
  * entry's own checks are made. NPYX_CORRUPT for an entry that is no array. */
 npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_buffer *out,
                                      npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

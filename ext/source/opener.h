@@ -8,8 +8,6 @@
 #include "core/results.h"
 #include "pattern.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What a source argument stands for. */
 typedef struct npyext_files {
     npyext_paths paths;             /* of a TEXT source */
@@ -52,7 +50,5 @@ npyx_status npyext_files_open(npyext_connection *connection, const npyext_files 
                               int64_t tick, npyext_opened *opened, npyx_error *error);
 /* Takes what is not open, too. */
 void npyext_opened_close(npyext_connection *connection, npyext_opened *opened);
-
-#pragma GCC visibility pop
 
 #endif

@@ -9,8 +9,6 @@
 
 #include "npyx.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_paths {
     npyx_arena arena; /* holds the texts */
     const char **paths;
@@ -29,7 +27,5 @@ void npyext_paths_clear(npyext_paths *paths);
 /* Sorts the paths from number first on by their bytes and drops repetitions; all of them begin with the same
  * shared_nbytes. Not by qsort, which takes memory past the host and cannot be interrupted. Polls the host. */
 npyx_status npyext_paths_sort(npyext_paths *paths, size_t first, size_t shared_nbytes, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -18,8 +18,6 @@
 
 #include "paths.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Whether the text has any of the characters that make a pattern. */
 bool npyext_pattern_is_pattern(const char *text);
 
@@ -33,7 +31,5 @@ bool npyext_pattern_matches(const char *part, const char *name);
  * than whole numbers; NPYX_TOOBIG for more paths than the list may have; NPYX_IO when the process has no
  * descriptor left. An error appends nothing. */
 npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -9,8 +9,6 @@
 
 #include "npyx.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_braces {
     const char *pattern; /* borrowed */
     size_t pattern_nbytes;
@@ -29,7 +27,5 @@ npyx_status npyext_braces_first(npyext_braces *braces, const char *pattern, npyx
 bool npyext_braces_next(npyext_braces *braces, npyx_buffer *out);
 
 void npyext_braces_clear(npyext_braces *braces, npyx_host *host);
-
-#pragma GCC visibility pop
 
 #endif

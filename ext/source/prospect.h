@@ -8,8 +8,6 @@
 #include "core/connection.h"
 #include "core/results.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_prospect {
     bool is_one_array; /* and the shape is known */
     int64_t nrows;     /* along its first axis; 1 for a 0-d array */
@@ -20,7 +18,5 @@ typedef struct npyext_prospect {
  * fails leave everything unknown: running the statement says what is wrong. */
 npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value *source,
                                    sqlite3_value *member);
-
-#pragma GCC visibility pop
 
 #endif

@@ -12,8 +12,6 @@
 #include "core/connection.h"
 #include "core/results.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyext_table_argument {
     NPYEXT_TABLE_PATH,
     NPYEXT_TABLE_MEMBER,
@@ -174,7 +172,5 @@ int npyext_table_next(sqlite3_vtab_cursor *cursor);
 int npyext_table_eof(sqlite3_vtab_cursor *cursor);
 int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number);
 int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
-
-#pragma GCC visibility pop
 
 #endif

@@ -177,7 +177,9 @@ static const char *list_arrays(const npyext_layout *layout, bool has_axis, char 
             npyx_buffer_printf(&text, " %" PRId64, array->view.shape[0]);
     }
     npyx_buffer_text(&text);
-    return strcat(list, text.status == NPYX_OK ? "" : ", ...");
+    if (text.status != NPYX_OK)
+        memcpy(list + strlen(list), ", ...", sizeof ", ...");
+    return list;
 }
 
 /* Arrays side by side have the same rows. */

@@ -15,8 +15,6 @@
 #include "npy_table.h"
 #include "value/row_value.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * A transaction is in one of these states. What SQLite calls (xBegin, a row or a return to a savepoint,
  * xSync, xCommit, xRollback) brings it from one to the other; `.` is no change, and xRollback always leads to
@@ -135,7 +133,5 @@ void npyext_table_writer_fail_read(const npyext_table_writer *writer, npyx_error
 
 /* The number that the next row gets. */
 int64_t npyext_table_writer_next(const npyext_table_writer *writer);
-
-#pragma GCC visibility pop
 
 #endif

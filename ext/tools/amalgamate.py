@@ -166,7 +166,10 @@ def main(folder):
     parts = [PREAMBLE.format(version=version(), licence=licence)]
     parts += [f"#ifndef {name}\n#define {name}\n#endif\n" for name in project.features]
     parts += [f"#include {header}\n" for header in sorted(project.system)]
+    # What is shared between files is nobody else's; the build of the files has -fvisibility=hidden for it.
+    parts.append("\n#pragma GCC visibility push(hidden)\n")
     parts += [project.section(path) for path in [*project.headers, *project.files]]
+    parts.append("\n#pragma GCC visibility pop\n")
     prototype = "int {}(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);\n"
     prototypes = "".join(prototype.format(name) for name in entry_points())
     os.makedirs(folder, exist_ok=True)

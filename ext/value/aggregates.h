@@ -10,8 +10,6 @@
 
 #include "source/array_value.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_aggregate npyext_aggregate;
 
 /* What SQLite keeps of a group, zeros at first: an aggregate's own state begins with one. */
@@ -57,7 +55,5 @@ extern const npyext_aggregate npyext_npy_stack, npyext_npy_records;
 
 /* npz_archive(name, array [, method]): an .npz of an array a row. ten_archive(array [, name]): a .ten. */
 extern const npyext_aggregate npyext_npz_archive, npyext_ten_archive;
-
-#pragma GCC visibility pop
 
 #endif

@@ -13,8 +13,6 @@
 #include "core/connection.h"
 #include "core/results.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_array_builder {
     npyext_connection *connection;
     npyx_buffer out; /* NPYEXT_HEADER_NBYTES of room, then the items in C order */
@@ -57,7 +55,5 @@ npyx_status npyext_check_exact(int64_t value, npyx_error *error);
  * result; the builder is empty then. */
 npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_context *context, int ndim,
                                         const int64_t *shape, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "source/array_value.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Appends the array as numpy.save writes it, in the order in which it lies. */
 npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error);
 
@@ -19,7 +17,5 @@ npyx_status npyext_member_name(sqlite3_value *value, const char **name, size_t *
 npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer *writer, npyx_format format,
                                  const char *name, size_t name_nbytes, npyx_zip_method method,
                                  npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

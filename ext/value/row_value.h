@@ -8,8 +8,6 @@
 #include "array_builder.h"
 #include "source/array_value.h"
 
-#pragma GCC visibility push(hidden)
-
 /* One value as all items of a field or a cell, at out (nelem items of dtype): nelem is 1 and ndim 0 for a
  * scalar, which any value that fits the dtype is. NPYX_INVALID says what does not fit. */
 npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int ndim, const int64_t *shape,
@@ -28,7 +26,5 @@ typedef struct npyext_rows {
  * become float64, and others must be of one dtype. context: of the running function, NULL outside of one. */
 npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder, sqlite3_context *context,
                                const npyext_caller *caller, sqlite3_value *value, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

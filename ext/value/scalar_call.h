@@ -9,8 +9,6 @@
 
 #include "source/array_value.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyext_call {
     sqlite3_context *context;
     const npyext_caller *caller;
@@ -73,7 +71,5 @@ npyx_status npyext_call_integers(npyext_call *call, sqlite3_value *argument, con
  * expected, what was found (a TEXT or a number), and the advice. */
 npyx_status npyext_call_blob(npyext_call *call, sqlite3_value *argument, const char *expected,
                              const char *advice, const uint8_t **bytes, size_t *nbytes);
-
-#pragma GCC visibility pop
 
 #endif

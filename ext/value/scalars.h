@@ -4,8 +4,6 @@
 
 #include "scalar_call.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Of an array, a .npy BLOB or a handle, which comes first; NULL there gives NULL. */
 extern const npyext_scalar npyext_npy_shape, npyext_npy_dtype, npyext_npy_ndim, npyext_npy_size,
     npyext_npy_valid, npyext_npy_get, npyext_npy_get_or, npyext_npy_slice, npyext_npy_json, npyext_npy_data;
@@ -20,7 +18,5 @@ extern const npyext_scalar npyext_npy_from_json, npyext_npy_from_data, npyext_np
 /* From an array, a BLOB or a handle: npy_astype(a, dtype), npy_reshape(a, shape), npy_order(a, order),
  * npy_transpose(a [, axes]). */
 extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_order, npyext_npy_transpose;
-
-#pragma GCC visibility pop
 
 #endif

@@ -7,8 +7,6 @@
 #include "dtype.h"
 #include "io/source.h"
 
-#pragma GCC visibility push(hidden)
-
 /* NumPy 2's limit; NumPy 1's was 32. */
 enum { NPYX_MAX_NDIM = 64 };
 
@@ -41,7 +39,5 @@ npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nby
 
 /* NPYX_UNSUPPORTED for arrays of objects, whose values are a pickle. */
 npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -13,8 +13,6 @@
 #include "text/literal.h"
 #include "text/narrow_float.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyx_type {
     NPYX_BOOL,
     NPYX_I1,
@@ -214,7 +212,5 @@ int64_t npyx_dtype_entry_nbytes(const npyx_dtype *dtype, int ndim, const int64_t
 static inline char npyx_dtype_kind(const npyx_dtype *dtype) {
     return npyx_types[dtype->type].kind;
 }
-
-#pragma GCC visibility pop
 
 #endif

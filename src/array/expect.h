@@ -6,8 +6,6 @@
 
 #include "array.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Checks a dtype and a shape against the text: a dtype in any spelling, a shape in brackets behind it, or
  * either alone. A dimension is a number, `*`, or one of >= <= > < with a number; `...` stands for any number
  * of dimensions, once. What a dtype leaves open, in a field too, is not checked: byte order (`f4`, not
@@ -18,7 +16,5 @@
  * offset in it. NPYX_NOMEM. */
 npyx_status npyx_expect_check(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
                               int ndim, const int64_t *shape, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

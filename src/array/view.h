@@ -9,8 +9,6 @@
 
 #include "array.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyx_view {
     const npyx_dtype *dtype; /* borrowed from the array */
     int ndim;
@@ -135,7 +133,5 @@ void npyx_view_reverse(npyx_view *view);
  * of ndarray.reshape, by which the result keeps Fortran order. False, and nothing changed, where it does.
  * Where the view lies in the whole array is not known any more. */
 bool npyx_view_reshape(npyx_view *view, int ndim, const int64_t *shape);
-
-#pragma GCC visibility pop
 
 #endif

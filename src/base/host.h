@@ -13,8 +13,6 @@
 
 #include "status.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Running totals, for tests and users who ask what a query cost. */
 typedef struct npyx_counters {
     int64_t bytes_read;     /* from files, or looked at in a mapped one */
@@ -132,7 +130,5 @@ static inline void npyx_buffer_append_char(npyx_buffer *buffer, char c) {
     if (npyx_buffer_reserve(buffer, 1))
         buffer->bytes[buffer->nbytes++] = c;
 }
-
-#pragma GCC visibility pop
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "host.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Zero-initialise with the host set. */
 typedef struct npyx_marks {
     npyx_host *host;
@@ -26,7 +24,5 @@ npyx_status npyx_marks_note(npyx_marks *marks, int64_t index, int64_t off, npyx_
 bool npyx_marks_nearest(const npyx_marks *marks, int64_t index, int64_t *marked_index, int64_t *off);
 
 void npyx_marks_clear(npyx_marks *marks);
-
-#pragma GCC visibility pop
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "host.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Zero-initialise with the host set in both buffers. */
 typedef struct npyx_name_set {
     npyx_buffer bytes;   /* of all names */
@@ -51,7 +49,5 @@ void npyx_name_list_add(npyx_name_list *list, const char *name, size_t nbytes);
 
 /* The list as text, which ends in `and 25 more` when not all found room. Nothing may be added then. */
 const char *npyx_name_list_text(npyx_name_list *list);
-
-#pragma GCC visibility pop
 
 #endif

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 enum { NPYX_SIPHASH_KEY_NBYTES = 16, NPYX_SIPHASH_NBYTES = 16 };
 
 /* The hash of 64 bits; as bytes it is written little-endian. */
@@ -18,7 +16,5 @@ uint64_t npyx_siphash(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *by
 /* The hash of 128 bits. */
 void npyx_siphash_128(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *bytes, size_t nbytes,
                       uint8_t hash[NPYX_SIPHASH_NBYTES]);
-
-#pragma GCC visibility pop
 
 #endif

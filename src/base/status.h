@@ -10,8 +10,6 @@
 
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyx_status {
     NPYX_OK = 0,
     NPYX_DONE,        /* past the last entry; an answer, not a fault: no error is filled in */
@@ -90,7 +88,5 @@ npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what
 
 /* The failure of an allocation. */
 #define npyx_fail_nomem(error) npyx_fail(error, NPYX_NOMEM, -1, "out of memory")
-
-#pragma GCC visibility pop
 
 #endif

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /* U+FFFD, which stands for what cannot be shown. */
 #define NPYX_UTF8_REPLACEMENT "\xef\xbf\xbd"
 
@@ -33,7 +31,5 @@ int npyx_shown_nbytes(const char *text, size_t nbytes, size_t most_nbytes);
 /* Python's str.isprintable: whether repr shows a character as it is. Python goes by the Unicode of its
  * release; characters that are newer than that are escaped there and not here, and read the same. */
 bool npyx_unicode_is_printable(uint32_t code_point);
-
-#pragma GCC visibility pop
 
 #endif

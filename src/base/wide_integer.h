@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /* Unsigned where its user says so. */
 typedef struct npyx_wide {
     uint64_t low;
@@ -105,7 +103,5 @@ double npyx_wide_to_f64(npyx_wide value);
 
 /* Writes the decimal text, without a NUL, and returns its length. */
 size_t npyx_wide_text(npyx_wide value, char text[NPYX_WIDE_TEXT_NBYTES]);
-
-#pragma GCC visibility pop
 
 #endif

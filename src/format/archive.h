@@ -12,8 +12,6 @@
 #include "base/names.h"
 #include "io/source.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyx_format { NPYX_FORMAT_NPY, NPYX_FORMAT_NPZ, NPYX_FORMAT_TEN } npyx_format;
 
 /* What zip says of an entry (APPNOTE 4.3.12); zip64 sizes resolved. */
@@ -124,7 +122,5 @@ npyx_status npyx_archive_npy_open(npyx_source *source, const uint8_t *head, size
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);
 npyx_status npyx_archive_ten_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -11,8 +11,6 @@
 #include "archive.h"
 #include "io/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyx_archive_writer npyx_archive_writer;
 
 /* How an .npz entry is stored. */
@@ -74,7 +72,5 @@ void npyx_archive_mark_clear(npyx_archive_mark *mark);
 
 /* Takes NULL. */
 void npyx_archive_writer_close(npyx_archive_writer *writer);
-
-#pragma GCC visibility pop
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "archive_write.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What a format does; the caller has checked the order of the calls. A failing check has written nothing. */
 typedef struct npyx_archive_writer_ops {
     npyx_status (*check)(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error);
@@ -42,7 +40,5 @@ struct npyx_archive_writer {
 /* Each takes what the sink holds, which may be nothing. */
 npyx_status npyx_archive_npz_writer_open(npyx_sink *sink, npyx_archive_writer **writer, npyx_error *error);
 npyx_status npyx_archive_ten_writer_open(npyx_sink *sink, npyx_archive_writer **writer, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -7,8 +7,6 @@
 #include "array/array.h"
 #include "text/literal.h"
 
-#pragma GCC visibility push(hidden)
-
 /* NumPy refuses more than 10,000 characters because it evaluates them; this parser only has to stay bounded.
  */
 enum { NPYX_HEADER_NPY_MAX_NBYTES = NPYX_LITERAL_NBYTES };
@@ -30,7 +28,5 @@ npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, np
  * where the source has as many. Does not look at the data behind. */
 npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_t head_nbytes,
                                  npyx_array *array, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "array/dtype.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Appends the header, magic included, of an array whose items follow in C order or, with fortran_order, in
  * Fortran order. NumPy says the latter only of what is not in C order too: never of fewer than two
  * dimensions, of no items, or of 1 x N. Look at out->status behind it. */
@@ -23,7 +21,5 @@ npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, con
 
 /* Whether an array that lies in Fortran order is to be called so: not when that is C order, too. */
 bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_order);
-
-#pragma GCC visibility pop
 
 #endif

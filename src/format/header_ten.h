@@ -7,8 +7,6 @@
 
 #include "array/array.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Where one array of a file lies. Offsets count from the start of the file. */
 typedef struct npyx_ten_array {
     int64_t header_off; /* of the header chunk's magic */
@@ -28,7 +26,5 @@ bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes);
  * they are at fault, array->is_known is true. */
 npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_endian, npyx_array *array,
                                  npyx_ten_array *ten, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -11,8 +11,6 @@
 #include "base/host.h"
 #include "io/source.h"
 
-#pragma GCC visibility push(hidden)
-
 enum { NPYX_ZIP_STORED = 0, NPYX_ZIP_DEFLATE = 8 };
 
 /* More entries than any archive of arrays has; what is kept of one takes 80 bytes and three times its name.
@@ -77,7 +75,5 @@ bool npyx_zip_name_is(const npyx_zip_record *record, const char *name, size_t nb
 
 /* How much of a record's file name is the array's: np.load shows it without `.npy`. */
 size_t npyx_zip_array_name_nbytes(const npyx_zip_record *record);
-
-#pragma GCC visibility pop
 
 #endif

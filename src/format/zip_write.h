@@ -9,8 +9,6 @@
 
 #include "io/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyx_zip_write {
     npyx_sink *sink;       /* borrowed */
     void *zip;             /* minizip's; NULL: the sink holds a whole zip, or nothing */
@@ -48,7 +46,5 @@ npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, n
 
 /* Lets go of a zip that is not whole, and of what went wrong; the sink is to be cut then. */
 void npyx_zip_write_drop(npyx_zip_write *writer);
-
-#pragma GCC visibility pop
 
 #endif

@@ -17,8 +17,6 @@
 
 #include "base/host.h"
 
-#pragma GCC visibility push(hidden)
-
 enum {
     NPYX_CHECKPOINT_WINDOW_NBYTES = 1 << 15, /* as far as deflate refers back */
     /* of output, between one and the next, at least */
@@ -57,7 +55,5 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
 /* The last one at or before off; NULL when there is none. It stays until a checkpoint is added to any table
  * of the host. Takes NULL. */
 const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int64_t off);
-
-#pragma GCC visibility pop
 
 #endif

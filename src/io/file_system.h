@@ -11,8 +11,6 @@
 #include "root.h"
 #include "source.h"
 
-#pragma GCC visibility push(hidden)
-
 _Static_assert(sizeof(off_t) == 8,
                "files beyond 2 GiB: on a 32-bit host, add -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64");
 
@@ -50,7 +48,5 @@ bool npyx_has_descriptor_paths(void);
 npyx_status npyx_file_check_regular(const struct stat *found, npyx_error *error);
 
 npyx_file_info npyx_file_info_of_stat(const struct stat *found);
-
-#pragma GCC visibility pop
 
 #endif

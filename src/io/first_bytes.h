@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /* Whether bytes begin like a .npy (numpy/lib/format.py, MAGIC_PREFIX), like a chunk of a .ten (webdataset,
  * tenbin.py) or like a zip archive (APPNOTE 4.3.7, 4.3.14, 4.3.16: a member, or the end of an empty one). */
 bool npyx_begins_npy(const void *bytes, size_t nbytes);
@@ -28,7 +26,5 @@ const char *npyx_lookalike(const uint8_t *head, size_t nbytes);
 /* ` 93 4E 55 4D`: the first bytes of what is not known, four at most, for a message. */
 enum { NPYX_FIRST_BYTES_NBYTES = 16 };
 void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]);
-
-#pragma GCC visibility pop
 
 #endif

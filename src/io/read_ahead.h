@@ -12,8 +12,6 @@
 
 #include "source.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What is done with every block, by either thread at any time: a pure function of ctx and the block's bytes,
  * that leaves its result in result_nbytes of memory, aligned to 8 bytes. */
 typedef struct npyx_work {
@@ -42,7 +40,5 @@ npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block,
 /* Takes NULL. Waits for the other thread to end. In a child of the process that started it there is no such
  * thread: memory is given back, and _next fails. */
 void npyx_read_ahead_stop(npyx_read_ahead *ahead);
-
-#pragma GCC visibility pop
 
 #endif

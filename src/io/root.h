@@ -18,8 +18,6 @@
 
 #include "base/host.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyx_root {
     int descriptor; /* of the folder; -1: no path leads anywhere (EACCES) */
     char *path;     /* its real path without a slash behind it, so '' for `/`; the host's memory */
@@ -44,7 +42,5 @@ bool npyx_root_has(const npyx_root *root, const char *path);
 
 /* readlink(2); ENOENT for what is no link, too. */
 ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *target, size_t capacity_nbytes);
-
-#pragma GCC visibility pop
 
 #endif

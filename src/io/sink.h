@@ -9,8 +9,6 @@
 
 #include "source.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyx_sink npyx_sink;
 
 typedef struct npyx_sink_ops {
@@ -57,7 +55,5 @@ npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes,
 /* What the sink holds at this moment, to be read; borrows the sink, which must not be written to before the
  * source is closed. */
 npyx_status npyx_source_open_sink(npyx_sink *sink, npyx_source **source, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -14,8 +14,6 @@
 #include "base/host.h"
 #include "checkpoints.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyx_source npyx_source;
 
 typedef struct npyx_source_ops {
@@ -141,7 +139,5 @@ void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater);
 npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
                                      npyx_checkpoints *checkpoints, npyx_inflater **spare,
                                      npyx_source **source, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

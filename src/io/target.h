@@ -30,8 +30,6 @@
 #include "sink.h"
 #include "source.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyx_target_kind {
     NPYX_TARGET_NEW,  /* begins empty */
     NPYX_TARGET_COPY, /* begins as a copy of the file at the path */
@@ -90,7 +88,5 @@ npyx_status npyx_target_commit(npyx_target *target, npyx_error *error);
  * nothing to one that is closed. In a child of the process that opened it nothing but memory and descriptors
  * is given back: the file and its lock stay the parent's. */
 void npyx_target_abandon(npyx_target *target);
-
-#pragma GCC visibility pop
 
 #endif

@@ -11,8 +11,6 @@
 #include "target.h"
 #include "target_lock.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  *                 prepare         publish         withdraw      commit        abandon
  *     WRITTEN     PREPARED        (an error)      WRITTEN       (an error)    closed
@@ -95,7 +93,5 @@ void npyx_target_move_out(int folder, const char *name, int descriptor, char bes
 /* npyx_target_open; uses_names does without nameless files, as on a file system that has none. */
 npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
                                 bool uses_names, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -16,8 +16,6 @@
 
 #include "base/host.h"
 
-#pragma GCC visibility push(hidden)
-
 enum {
     NPYX_TARGET_NNAMES = 32, /* that files have */
     NPYX_TARGET_NAME_NBYTES = 256,
@@ -53,7 +51,5 @@ void npyx_target_sweep_files(int folder, const char *name);
 
 /* Removes the file of that name unless somebody holds its flock. For the lock's holder. */
 void npyx_target_sweep_name(int folder, const char *beside);
-
-#pragma GCC visibility pop
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "array/dtype.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Whether items of from can be converted to to at all: bool, integers, floats of every width and complex,
  * from any to any, but complex to what is not complex; dtypes that are equal but for their byte order always.
  * NPYX_INVALID names both. */
@@ -22,7 +20,5 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
  * NaN and infinities stay infinities among floats (float8_e4m3fn has none: refused). */
 npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
                                const npyx_dtype *to, uint8_t *out, int64_t first_item, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

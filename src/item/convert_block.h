@@ -8,8 +8,6 @@
 
 #include "array/dtype.h"
 
-#pragma GCC visibility push(hidden)
-
 enum { NPYX_BLOCK_NELEM = 64, NPYX_MAX_PART_NBYTES = 16 };
 
 typedef enum npyx_form {
@@ -62,7 +60,5 @@ bool npyx_block_recast_x87_truth(npyx_block *block);
  * F64 to the narrow floats; from X87 to x87. NULL: none. */
 typedef bool npyx_block_store(const npyx_block *restrict block, uint8_t *restrict out);
 npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type);
-
-#pragma GCC visibility pop
 
 #endif

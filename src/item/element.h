@@ -10,8 +10,6 @@
 #include "array/dtype.h"
 #include "base/host.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyx_value_kind {
     NPYX_VALUE_NULL,
     NPYX_VALUE_INTEGER,
@@ -52,7 +50,5 @@ bool npyx_element_needs_swap(const npyx_dtype *dtype);
 
 /* Turns nelem items into little-endian ones in place. */
 void npyx_element_swap(const npyx_dtype *dtype, uint8_t *items, int64_t nelem);
-
-#pragma GCC visibility pop
 
 #endif

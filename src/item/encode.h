@@ -13,8 +13,6 @@
 
 #include "element.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Writes a value as one item in the dtype's own byte order; item has any alignment and room for itemsize
  * bytes, all of which are written (padding as zeros). A TEXT for a complex or structured dtype is JSON.
  * NPYX_INVALID says which value does not fit what (`300 does not fit uint8`); where it stands the caller
@@ -53,7 +51,5 @@ npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const
  * and where (`[2, 0]: 300 does not fit uint8`). */
 npyx_status npyx_encode_json(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
                              int ndim, const int64_t *shape, uint8_t *items, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -10,8 +10,6 @@
 #include "array/dtype.h"
 #include "text/number_text.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A number; as a complex item it has an imaginary part of 0. */
 npyx_status npyx_encode_number(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item,
                                npyx_error *error);
@@ -26,7 +24,5 @@ npyx_status npyx_encode_blob(const npyx_dtype *dtype, const void *bytes, size_t 
 
 /* `what does not fit DTYPE`, and why unless that is empty. */
 npyx_status npyx_encode_refuse(const npyx_dtype *dtype, const char *what, const char *why, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

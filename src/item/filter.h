@@ -10,8 +10,6 @@
 
 #include "array/dtype.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyx_comparison {
     NPYX_EQUAL,
     NPYX_NOT_EQUAL,
@@ -74,7 +72,5 @@ void npyx_filter_init_equal(npyx_filter *filter, const npyx_dtype *dtype, const 
  * one after the other, itemsize bytes apart, in the dtype's byte order, at any alignment; nelem may end
  * inside of a word, whose bits beyond are left alone. Vectorised for the common types. */
 void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t nelem, uint64_t *bitmap);
-
-#pragma GCC visibility pop
 
 #endif

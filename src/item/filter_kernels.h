@@ -7,8 +7,6 @@
 
 #include "filter.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Clears the bits of the items that fail in nwords words of the bitmap, of 64 items each. items may lie at
  * any alignment. */
 typedef void npyx_filter_kernel(const npyx_filter *filter, const uint8_t *items, int64_t nwords,
@@ -30,7 +28,5 @@ npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane);
 
 /* The same without what only some processors have. */
 npyx_filter_kernel *npyx_filter_kernel_portable(npyx_lane lane);
-
-#pragma GCC visibility pop
 
 #endif

@@ -9,8 +9,6 @@
 
 #include "walk/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyx_comparability {
     NPYX_INCOMPARABLE,  /* text and numbers, structures of other fields, dates of other units */
     NPYX_EQUALITY_ONLY, /* text, bytes, void, structures: equal but for byte orders */
@@ -42,7 +40,5 @@ typedef struct npyx_difference {
  * *faulty is the number of the side, 0 or 1, whose source failed. */
 npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops_early,
                                  npyx_difference *difference, int *faulty, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

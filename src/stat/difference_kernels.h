@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /* Kernels take a multiple of this many items. */
 enum { NPYX_DIFFERENCE_UNIT_NELEM = 16 };
 
@@ -42,7 +40,5 @@ npyx_difference_kernel *npyx_difference_kernel_portable(npyx_difference_lane lan
  * mask. nbytes is a multiple of NPYX_DIFFERENCE_WORDS_NBYTES. */
 enum { NPYX_DIFFERENCE_WORDS_NBYTES = 16 };
 bool npyx_difference_has_bits(const uint8_t *bytes, size_t nbytes, int word_nbytes, uint64_t mask);
-
-#pragma GCC visibility pop
 
 #endif

@@ -11,8 +11,6 @@
 #include "array/dtype.h"
 #include "difference_kernels.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Items of a chunk: its numbers lie in the nearest caches. */
 enum { NPYX_DIFFERENCE_NELEM = 512 };
 
@@ -58,7 +56,5 @@ bool npyx_chunk_differs(const npyx_chunk *a, const npyx_chunk *b, int64_t i);
 
 /* The root of the mean of the squares; NaN when there are none. */
 double npyx_tally_rms(const npyx_difference_tally *tally);
-
-#pragma GCC visibility pop
 
 #endif

@@ -43,11 +43,10 @@ typedef struct histogram_pass {
     const npyx_view *view;
     npyx_work work; /* run is NULL: not shared */
     void (*take)(struct histogram_pass *histogram_pass, const uint8_t *items, int64_t nelem,
-                 const void *result);
-    void *out;
+                 const void *result, void *out);
 } histogram_pass;
 
-static npyx_status run_pass(histogram_pass *p, npyx_error *error) {
+static npyx_status run_pass(histogram_pass *p, void *out, npyx_error *error) {
     npyx_blocks *blocks = &p->histogram->blocks;
     npyx_reader_rest(&blocks->reader);
     NPYX_TRY(npyx_blocks_begin(blocks, p->source, p->view, error));
@@ -55,7 +54,7 @@ static npyx_status run_pass(histogram_pass *p, npyx_error *error) {
         npyx_reader_set_work(&blocks->reader, p->work);
     npyx_status status;
     while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK)
-        p->take(p, blocks->items, blocks->nelem, blocks->reader.result);
+        p->take(p, blocks->items, blocks->nelem, blocks->reader.result, out);
     npyx_blocks_clear(blocks);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
@@ -78,11 +77,12 @@ static void limit_block(const void *ctx, const uint8_t *bytes, size_t nbytes, vo
     npyx_limit_items(ctx, bytes, nelem_of(ctx, nbytes), result);
 }
 
-static void take_limits(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result) {
+static void take_limits(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result,
+                        void *out) {
     if (result != NULL)
-        merge_limits(p->out, result);
+        merge_limits(out, result);
     else
-        npyx_limit_items(&p->histogram->placing, items, nelem, p->out);
+        npyx_limit_items(&p->histogram->placing, items, nelem, out);
 }
 
 /* Counts. */
@@ -93,18 +93,20 @@ static void count_block(const void *ctx, const uint8_t *bytes, size_t nbytes, vo
     npyx_place_items(placing, bytes, nelem_of(placing, nbytes), result);
 }
 
-static void take_counts(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result) {
+static void take_counts(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result,
+                        void *out) {
     const uint64_t *counts = result;
-    uint64_t *out = p->out;
+    uint64_t *sums = out;
     if (result == NULL)
-        npyx_place_items(&p->histogram->placing, items, nelem, out);
+        npyx_place_items(&p->histogram->placing, items, nelem, sums);
     for (int64_t bin = 0; result != NULL && bin <= p->histogram->nbins; bin++)
-        out[bin] += counts[bin];
+        sums[bin] += counts[bin];
 }
 
-static void take_patterns(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result) {
+static void take_patterns(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result,
+                          void *out) {
     (void)result;
-    npyx_tally_items(&p->histogram->placing, items, nelem, p->out);
+    npyx_tally_items(&p->histogram->placing, items, nelem, out);
 }
 
 /* The range that the items have. None at all: NumPy's for an empty array, 0 to 1. */
@@ -174,8 +176,7 @@ static npyx_status histogram_prepare(histogram_pass *p, const npyx_bins *bins, c
     } else if (!bins->has_range) {
         p->work = (npyx_work){.run = limit_block, .ctx = placing, .result_nbytes = sizeof limits};
         p->take = take_limits;
-        p->out = &limits;
-        NPYX_TRY(run_pass(p, error));
+        NPYX_TRY(run_pass(p, &limits, error));
     }
     if (!bins->has_range)
         NPYX_TRY(range_of_limits(placing->type, &limits, ends, error));
@@ -192,8 +193,7 @@ static npyx_status make_tally(histogram_pass *p, npyx_histogram_tally *t, npyx_e
     if (t->counts == NULL)
         return npyx_fail_nomem(error);
     p->take = take_patterns;
-    p->out = t->counts;
-    return run_pass(p, error);
+    return run_pass(p, t->counts, error);
 }
 
 static npyx_status count(histogram_pass *p, const npyx_histogram_tally *t, npyx_error *error) {
@@ -208,8 +208,7 @@ static npyx_status count(histogram_pass *p, const npyx_histogram_tally *t, npyx_
                               .ctx = &histogram->placing,
                               .result_nbytes = (size_t)(histogram->nbins + 1) * sizeof(uint64_t)};
     p->take = take_counts;
-    p->out = histogram->counts;
-    return run_pass(p, error);
+    return run_pass(p, histogram->counts, error);
 }
 
 static npyx_status histogram_fill(histogram_pass *p, const npyx_bins *bins, npyx_histogram_tally *t,

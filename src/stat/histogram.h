@@ -12,8 +12,6 @@
 #include "item/filter.h"
 #include "walk/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 enum { NPYX_MAX_NBINS = 1000000 };
 
 /* The bins that are asked for: so many of one width, over a range or over all values; or by their edges. */
@@ -61,7 +59,5 @@ npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins
                                 const npyx_view *view, npyx_error *error);
 
 void npyx_histogram_clear(npyx_histogram *histogram);
-
-#pragma GCC visibility pop
 
 #endif

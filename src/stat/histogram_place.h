@@ -7,8 +7,6 @@
 #include "array/dtype.h"
 #include "item/filter.h"
 
-#pragma GCC visibility push(hidden)
-
 /* The precisions of NumPy's arithmetic, narrow to wide. */
 typedef enum npyx_precision { NPYX_PRECISION_F2, NPYX_PRECISION_F4, NPYX_PRECISION_F8 } npyx_precision;
 
@@ -81,7 +79,5 @@ typedef struct npyx_histogram_tally {
 void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts);
 void npyx_limit_tally(const npyx_histogram_tally *tally, npyx_type type, npyx_limits *limits);
 void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, uint64_t *counts);
-
-#pragma GCC visibility pop
 
 #endif

@@ -12,8 +12,6 @@
 #include "stats.h"
 #include "walk/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A field that is not structured itself. */
 typedef struct npyx_leaf {
     char *name;        /* `pos.x`, or "" when the dtype is not structured; NUL-terminated */
@@ -71,7 +69,5 @@ void npyx_reduction_coordinate(const npyx_reduction *reduction, int64_t coordina
 /* Where a leaf's item number position of a coordinate lies: its flat C-order place in the file's whole array
  * or, when one axis is reduced, the index along it as the file counts. */
 int64_t npyx_reduction_place(const npyx_reduction *reduction, int leaf, int64_t position);
-
-#pragma GCC visibility pop
 
 #endif

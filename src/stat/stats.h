@@ -15,8 +15,6 @@
 #include "base/wide_integer.h"
 #include "stats_kernels.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyx_stats_form {
     NPYX_STATS_REAL,    /* floats, read as doubles */
     NPYX_STATS_INTEGER, /* bool and integers that doubles hold */
@@ -91,7 +89,5 @@ static inline const uint8_t *npyx_stats_min(const npyx_stats *stats) {
 static inline const uint8_t *npyx_stats_max(const npyx_stats *stats) {
     return stats->max_item != NULL ? stats->max_item : stats->small_items[1];
 }
-
-#pragma GCC visibility pop
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "stats.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Adds x with compensation (Neumaier). */
 void npyx_sum_add(npyx_sum *sum, double x);
 void npyx_sum_merge(npyx_sum *sum, npyx_sum next);
@@ -38,7 +36,5 @@ void npyx_stats_set_max(npyx_stats *stats, const uint8_t *item, int64_t position
 void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem);
 void npyx_stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem);
 void npyx_stats_add_texts(npyx_stats *stats, const uint8_t *items, int64_t nelem);
-
-#pragma GCC visibility pop
 
 #endif

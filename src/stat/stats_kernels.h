@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 enum {
     NPYX_STATS_NELEM = 1024, /* what stays in the first-level cache between the passes */
     NPYX_CHUNK_UNIT = 16     /* chunks are a multiple of it, filled up with NaN */
@@ -36,7 +34,5 @@ const npyx_stats_kernels *npyx_stats_kernels_here(void);
 
 /* The ones for any processor, for tests. */
 const npyx_stats_kernels *npyx_stats_kernels_portable(void);
-
-#pragma GCC visibility pop
 
 #endif

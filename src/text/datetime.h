@@ -13,8 +13,6 @@
 
 #include "base/status.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum npyx_unit {
     NPYX_UNIT_GENERIC = 0,
     NPYX_UNIT_Y,
@@ -61,7 +59,5 @@ npyx_status npyx_datetime_text(int64_t value, npyx_unit unit, int32_t multiple, 
  * days), and for one that 64 bits do not hold. A generic unit takes NaT alone. */
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
                                 int64_t *value, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

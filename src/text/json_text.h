@@ -10,8 +10,6 @@
 #include "base/host.h"
 #include "number_text.h"
 
-#pragma GCC visibility push(hidden)
-
 /* SQLite's own JSON functions go as deep. */
 enum { NPYX_JSON_DEPTH = 1000 };
 
@@ -56,7 +54,5 @@ npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error);
 
 /* Goes to the last token of the value whose first is at hand. */
 npyx_status npyx_json_skip(npyx_json_reader *reader, npyx_error *error);
-
-#pragma GCC visibility pop
 
 #endif

@@ -10,8 +10,6 @@
 
 #include "base/host.h"
 
-#pragma GCC visibility push(hidden)
-
 /* CPython's own tokenizer refuses brackets nested more than 200 deep. */
 enum { NPYX_LITERAL_DEPTH = 200 };
 
@@ -51,7 +49,5 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
 
 /* `a list`, `an int`, ...: for messages. */
 const char *npyx_literal_kind_name(npyx_literal_kind kind);
-
-#pragma GCC visibility pop
 
 #endif

@@ -17,8 +17,6 @@
 
 #include "base/bytes.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What the highest patterns stand for. */
 typedef enum npyx_narrow_kind {
     NPYX_NARROW_IEEE, /* infinities and NaN have the highest exponent */
@@ -111,7 +109,5 @@ double npyx_x87_to_f64(npyx_x87 value);
 
 /* Exact: every double is an x87 value. */
 npyx_x87 npyx_x87_from_f64(double value);
-
-#pragma GCC visibility pop
 
 #endif

@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /* Room that any number needs; nothing below writes more, and nothing writes a NUL. */
 enum { NPYX_NUMBER_TEXT_NBYTES = 32 };
 
@@ -51,7 +49,5 @@ double npyx_number_to_f64(const npyx_number *number);
 
 /* Writes the number as the functions above do, infinities and NaN as `inf`, `-inf` and `NaN`. */
 size_t npyx_number_text(const npyx_number *number, char *out);
-
-#pragma GCC visibility pop
 
 #endif

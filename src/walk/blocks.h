@@ -7,8 +7,6 @@
 
 #include "reader.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyx_blocks {
     /* the block at hand, byte order as in the file */
     const uint8_t *items;
@@ -37,7 +35,5 @@ void npyx_blocks_expect(npyx_blocks *blocks, int64_t nelem);
 npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error);
 
 void npyx_blocks_clear(npyx_blocks *blocks);
-
-#pragma GCC visibility pop
 
 #endif

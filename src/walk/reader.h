@@ -12,8 +12,6 @@
 #include "array/view.h"
 #include "io/read_ahead.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct npyx_reader {
     npyx_source *source; /* borrowed */
     npyx_view view;      /* its dtype is borrowed */
@@ -65,7 +63,5 @@ npyx_status npyx_reader_fill_all(npyx_reader *reader, npyx_error *error);
 
 /* Gives the memory back; a reader of zeros is taken too, and one whose source is closed. */
 void npyx_reader_clear(npyx_reader *reader);
-
-#pragma GCC visibility pop
 
 #endif
