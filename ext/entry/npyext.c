@@ -7,8 +7,8 @@ SQLITE_EXTENSION_INIT1
 #include <string.h>
 
 #include "function/functions.h"
-#include "function/introspection.h"
 #include "second_library.h"
+#include "table/npy_table.h"
 #include "value/aggregates.h"
 #include "value/scalars.h"
 

@@ -15,7 +15,10 @@ extern const npyext_function npyext_npy_stats;
 extern const npyext_function npyext_npy_compare;
 extern const npyext_function npyext_npy_write;
 
-/* CREATE VIRTUAL TABLE t USING npy(...); its client data is the connection. */
-extern const sqlite3_module npyext_table_module;
+/* Of introspection.c: what is loaded, and what it did. Scalar functions of no arguments, whose user data is
+ * the registration. */
+void npyext_version_function(sqlite3_context *context, int argc, sqlite3_value **argv);
+void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv);
+void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv);
 
 #endif

@@ -1,10 +1,9 @@
-#include "introspection.h"
+#include "functions.h"
 
 #include <string.h>
 #include <zlib.h>
 
 #include "core/version.h"
-#include "scan/plan.h"
 
 void npyext_version_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     (void)argc;

@@ -27,70 +27,44 @@ typedef struct compare_cursor {
     npyext_files other_files;
     npyext_opened other_opened;
     npyext_array_side sides[2];
+    bool is_open;     /* both files, or what is at fault with them was told */
     bool pairs_alone; /* either file holds one array, which are compared whatever their names */
     int64_t next[2];  /* numbers in the listings: a's first, then what is left of b's */
     /* the row at hand */
-    int faulty; /* the side that the error is of */
+    int faulty; /* the side that the error is of; -1: the call */
     compared result;
     bool has_items; /* difference is known */
     npyx_difference difference;
 } compare_cursor;
 
-static int compare_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    npyx_host *host = &((npyext_vtab *)vtab)->connection->host;
-    int code = npyext_cursor_open(sizeof(compare_cursor), cursor);
-    if (code != SQLITE_OK)
-        return code;
-    compare_cursor *compare = (compare_cursor *)*cursor;
+static void compare_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host) {
+    (void)function;
+    compare_cursor *compare = (compare_cursor *)cursor;
     compare->other_files.paths.arena.host = host;
     for (int k = 0; k < 2; k++)
         npyext_array_side_init(&compare->sides[k], host);
-    return SQLITE_OK;
 }
 
 /* Closes both files. */
-static void compare_forget(compare_cursor *compare, npyext_connection *connection) {
+static void compare_close(npyext_cursor *cursor) {
+    compare_cursor *compare = (compare_cursor *)cursor;
     for (int k = 0; k < 2; k++) {
         npyext_array_side_clear(&compare->sides[k]);
         compare->next[k] = 0;
     }
-    npyext_opened_close(connection, &compare->other_opened);
+    npyext_opened_close(((npyext_vtab *)cursor->base.pVtab)->connection, &compare->other_opened);
     npyext_files_clear(&compare->other_files);
-    compare->pairs_alone = compare->base.scan.has_error = compare->has_items = false;
+    compare->is_open = compare->pairs_alone = compare->has_items = false;
+    compare->faulty = -1;
 }
 
-static int compare_close(sqlite3_vtab_cursor *cursor) {
-    compare_cursor *compare = (compare_cursor *)cursor;
-    compare_forget(compare, ((npyext_vtab *)cursor->pVtab)->connection);
-    npyext_scan_clear(&compare->base.scan);
-    sqlite3_free(compare);
-    return SQLITE_OK;
-}
-
-/* Where a fault lies; *entry is room for what the place refers to. */
-static npyext_place compare_place(const compare_cursor *compare, npyx_entry *entry) {
-    return npyext_array_side_place(&compare->sides[compare->faulty], entry);
-}
-
-static int compare_report(compare_cursor *compare) {
-    npyx_entry entry;
-    return npyext_report(compare->base.base.pVtab, compare_place(compare, &entry), &compare->base.scan.error);
-}
-
-static int compare_meet_fault(compare_cursor *compare) {
-    npyx_entry entry;
-    return npyext_cursor_meet_fault(&compare->base, compare_place(compare, &entry));
+static npyext_place compare_place(const npyext_cursor *cursor) {
+    const compare_cursor *compare = (const compare_cursor *)cursor;
+    return compare->faulty < 0 ? npyext_scan_place(&cursor->scan)
+                               : npyext_array_side_place(&compare->sides[compare->faulty]);
 }
 
 /* ---- both files ---- */
-
-/* As messages show what is meant before a file is open. */
-static const char *shown_source(const npyext_argument *source) {
-    enum { SHOWN_NBYTES = 300 };
-    if (source->type == SQLITE_BLOB)
-        return "BLOB";
-    return source->type == SQLITE_TEXT && source->nbytes <= SHOWN_NBYTES ? source->bytes : NULL;
-}
 
 static npyx_status check_one_file(const npyext_files *files, npyx_error *error) {
     size_t nfiles = npyext_files_count(files);
@@ -103,54 +77,47 @@ static npyx_status check_one_file(const npyext_files *files, npyx_error *error) 
 static npyx_status resolve(compare_cursor *compare, npyx_error *error) {
     npyext_scan *scan = &compare->base.scan;
     const npyext_argument *other = &scan->arguments[NPYEXT_OTHER_SOURCE];
-    compare->sides[0].path = shown_source(&scan->arguments[NPYEXT_SOURCE]);
-    compare->sides[1].path = shown_source(other);
+    compare->sides[0].path = npyext_source_shown(&scan->arguments[NPYEXT_SOURCE]);
+    compare->sides[1].path = npyext_source_shown(other);
     compare->faulty = 0;
     NPYX_TRY(check_one_file(&scan->files, error));
     compare->faulty = 1;
-    npyx_status status = npyext_files_resolve(scan->connection, other, &compare->other_files, error);
-    if (status == NPYX_OK)
-        status = check_one_file(&compare->other_files, error);
+    NPYX_TRY(npyext_files_resolve(scan->connection, other, &compare->other_files, error));
     if (compare->other_files.is_many && !npyext_argument_is_given(&scan->arguments[NPYEXT_ON_ERROR]))
         scan->on_error = NPYEXT_ROW;
-    return status;
-}
-
-static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
-    npyext_scan *scan = &compare->base.scan;
-    compare->faulty = 0;
-    npyx_status status = npyext_scan_next_file(scan, error);
-    compare->sides[0].archive = scan->opened.archive;
-    if (scan->path != NULL)
-        compare->sides[0].path = scan->path;
-    if (status == NPYX_OK) {
-        compare->faulty = 1;
-        const char *path = npyext_files_path(&compare->other_files, 0);
-        if (path != NULL)
-            compare->sides[1].path = path;
-        status = npyext_files_open(scan->connection, &compare->other_files, 0, scan->tick,
-                                   &compare->other_opened, error);
-        compare->sides[1].archive = compare->other_opened.archive;
-    }
-    const npyext_files *files[2] = {&scan->files, &compare->other_files};
-    for (int k = 0; k < 2 && status == NPYX_OK; k++) {
-        compare->faulty = k;
-        int64_t only_index = files[k]->is_handle ? files[k]->handle_index : -1;
-        status =
-            npyext_listing_read(&compare->sides[k].listing, compare->sides[k].archive, only_index, error);
-    }
-    return status;
+    return check_one_file(&compare->other_files, error);
 }
 
 static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
     npyext_listed *only[2] = {NULL, NULL};
-    npyx_status status = NPYX_OK;
-    for (int k = 0; k < 2 && status == NPYX_OK && (k == 0 || only[0] != NULL); k++) {
+    for (int k = 0; k < 2 && (k == 0 || only[0] != NULL); k++) {
         compare->faulty = k;
-        status = npyext_array_side_find_only(&compare->sides[k], &only[k], error);
+        NPYX_TRY(npyext_array_side_find_only(&compare->sides[k], &only[k], error));
     }
-    compare->pairs_alone = status == NPYX_OK && only[0] != NULL && only[1] != NULL;
-    return status;
+    compare->pairs_alone = only[0] != NULL && only[1] != NULL;
+    return NPYX_OK;
+}
+
+static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
+    npyext_scan *scan = &compare->base.scan;
+    npyext_array_side *a = &compare->sides[0], *b = &compare->sides[1];
+    const npyext_files *files[2] = {&scan->files, &compare->other_files};
+    compare->faulty = 0;
+    npyx_status status = npyext_scan_next_file(scan, error);
+    a->archive = scan->opened.archive;
+    a->path = scan->path != NULL ? scan->path : a->path;
+    NPYX_TRY(status);
+    compare->faulty = 1;
+    const char *path = npyext_files_path(files[1], 0);
+    b->path = path != NULL ? path : b->path;
+    NPYX_TRY(npyext_files_open(scan->connection, files[1], 0, scan->tick, &compare->other_opened, error));
+    b->archive = compare->other_opened.archive;
+    for (int k = 0; k < 2; k++) {
+        compare->faulty = k;
+        NPYX_TRY(npyext_array_side_list(&compare->sides[k], files[k]->is_handle ? files[k]->handle_index : -1,
+                                        error));
+    }
+    return pair_alone(compare, error);
 }
 
 /* ---- rows ---- */
@@ -181,43 +148,41 @@ static npyx_status find_difference(compare_cursor *compare, npyx_error *error) {
 /* Compares the arrays at hand. */
 static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
     const npyx_array *a = &compare->sides[0].array, *b = &compare->sides[1].array;
-    npyx_status status = NPYX_OK;
     compare->result = OTHER_SHAPE;
     if (!compare_has_same_shape(a, b))
         return NPYX_OK;
     compare->result = OTHER_DTYPE;
     if (npyx_difference_check(a->dtype, b->dtype) == NPYX_INCOMPARABLE)
         return NPYX_OK;
-    for (int k = 0; k < 2 && status == NPYX_OK; k++) {
+    for (int k = 0; k < 2; k++) {
         compare->faulty = k;
-        status = npyx_array_check_values(&compare->sides[k].array, error);
+        NPYX_TRY(npyx_array_check_values(&compare->sides[k].array, error));
     }
-    if (status != NPYX_OK)
-        return status;
     if (!(compare->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS))
         return NPYX_OK;
-    status = find_difference(compare, error);
-    if (status == NPYX_OK && npyx_dtype_is_same(a->dtype, b->dtype))
+    NPYX_TRY(find_difference(compare, error));
+    if (npyx_dtype_is_same(a->dtype, b->dtype))
         compare->result = compare->difference.ndiffering == 0 ? COMPARE_EQUAL : DIFFERS;
-    return status;
+    return NPYX_OK;
 }
 
 /* Whether `name = ?` leaves the row out. */
-static bool is_pruned(const compare_cursor *compare, const npyext_listed *listed) {
-    const npyext_prune *prune = &compare->base.scan.name_prune;
-    return !compare->pairs_alone && npyext_prune_leaves_out(prune, listed->name, listed->name_nbytes);
+static bool is_pruned(const compare_cursor *compare, int side, const npyext_listed *listed) {
+    const char *name = npyext_listed_name(&compare->sides[side], listed);
+    return !compare->pairs_alone &&
+           npyext_prune_leaves_out(&compare->base.scan.name_prune, name, listed->name_nbytes);
 }
 
 /* What b has for an entry of a; NULL: nothing. */
 static npyext_listed *partner_of(compare_cursor *compare, const npyext_listed *listed) {
-    npyext_listing *listing = &compare->sides[1].listing;
+    npyext_array_side *other = &compare->sides[1];
     if (!compare->pairs_alone)
-        return npyext_listing_find(listing, listed);
-    for (int64_t i = 0; i < listing->nentries; i++) {
+        return npyext_array_side_find(other, npyext_listed_name(&compare->sides[0], listed),
+                                      listed->name_nbytes);
+    for (int64_t i = 0; i < other->nentries; i++) {
         npyx_error ignored;
-        npyext_listed *partner = &listing->entries[i];
-        if (!partner->is_taken &&
-            npyext_array_side_describe(&compare->sides[1], partner, &ignored) != NPYX_DONE)
+        npyext_listed *partner = &other->entries[i];
+        if (!partner->is_taken && npyext_array_side_describe(other, partner, &ignored) != NPYX_DONE)
             return partner;
     }
     return NULL;
@@ -226,7 +191,7 @@ static npyext_listed *partner_of(compare_cursor *compare, const npyext_listed *l
 /* An entry of a, and its partner. NPYX_DONE: it is no array. */
 static npyx_status visit_a(compare_cursor *compare, npyext_listed *listed, npyx_error *error) {
     npyext_listed *partner = partner_of(compare, listed);
-    if (is_pruned(compare, listed)) {
+    if (is_pruned(compare, 0, listed)) {
         if (partner != NULL)
             partner->is_taken = true;
         return NPYX_DONE;
@@ -253,14 +218,14 @@ static npyx_status visit_a(compare_cursor *compare, npyext_listed *listed, npyx_
 static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
     for (int k = 0; k < 2; k++) {
         npyext_array_side *side = &compare->sides[k];
-        if (compare->next[k] == side->listing.nentries)
+        if (compare->next[k] == side->nentries)
             continue;
-        npyext_listed *listed = &side->listing.entries[compare->next[k]++];
+        npyext_listed *listed = &side->entries[compare->next[k]++];
         if (listed->is_taken)
             return NPYX_DONE;
         if (k == 0)
             return visit_a(compare, listed, error);
-        if (is_pruned(compare, listed))
+        if (is_pruned(compare, 1, listed))
             return NPYX_DONE;
         compare->faulty = 1;
         compare->result = ONLY_B;
@@ -270,98 +235,51 @@ static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
     return NPYX_DONE;
 }
 
-static int compare_next(sqlite3_vtab_cursor *cursor) {
+static npyx_status compare_step(npyext_cursor *cursor, npyx_error *error) {
     compare_cursor *compare = (compare_cursor *)cursor;
-    npyext_connection *connection = ((npyext_vtab *)cursor->pVtab)->connection;
-    int code = SQLITE_OK;
-    bool found = false;
-    npyext_connection_begin(connection);
-    while (!found && !compare->base.is_eof && code == SQLITE_OK) {
-        compare->base.scan.has_error = compare->has_items = false;
-        compare->sides[0].listed = compare->sides[1].listed = NULL;
-        npyx_status status = visit_next(compare, &compare->base.scan.error);
-        if (status != NPYX_OK && status != NPYX_DONE)
-            code = compare_meet_fault(compare);
-        found = status == NPYX_OK || compare->base.scan.has_error;
-        if (code == SQLITE_OK && npyx_poll(&connection->host, &compare->base.scan.error) != NPYX_OK)
-            code = compare_report(compare);
-    }
+    compare->has_items = false;
+    compare->sides[0].listed = compare->sides[1].listed = NULL;
+    npyx_status status = compare->is_open ? visit_next(compare, error) : open_files(compare, error);
+    for (int k = 0; k < 2 && !compare->is_open && status != NPYX_OK; k++)
+        compare->next[k] = compare->sides[k].nentries; /* its row is all there is to say */
+    if (!compare->is_open && status == NPYX_OK)
+        status = NPYX_DONE;
+    compare->is_open = true;
     /* what array_key tells rows apart by: the same for the same arrays, whatever was pruned before them */
-    compare->base.scan.index = compare->next[0] + compare->next[1];
-    return code;
+    cursor->scan.index = compare->next[0] + compare->next[1];
+    return status;
 }
 
-static int compare_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
-                          sqlite3_value **argv) {
-    (void)argc;
-    compare_cursor *compare = (compare_cursor *)cursor;
-    npyext_vtab *vtab = (npyext_vtab *)cursor->pVtab;
-    npyext_scan *scan = &compare->base.scan;
-    npyx_error *error = &compare->base.scan.error;
-    npyext_connection_begin(vtab->connection);
-    compare_forget(compare, vtab->connection);
-    compare->base.is_eof = true;
-    npyx_status status = npyext_scan_begin(scan, vtab, idx_num, sentence, true, argv, error);
-    if (status != NPYX_OK)
-        return npyext_cursor_report(&compare->base, error);
-    if (scan->has_null)
-        return SQLITE_OK;
-    status = resolve(compare, error);
-    if (status != NPYX_OK)
-        return compare_report(compare);
-    status = open_files(compare, error);
-    if (status == NPYX_OK)
-        status = pair_alone(compare, error);
-    if (status != NPYX_OK) {
-        int code = compare_meet_fault(compare);
-        compare->base.is_eof = !compare->base.scan.has_error;
-        compare->next[0] = compare->sides[0].listing.nentries; /* its row is all there is to say */
-        compare->next[1] = compare->sides[1].listing.nentries;
-        return code;
-    }
-    compare->base.is_eof = false;
-    return compare_next(cursor);
+static npyx_status compare_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
+    compare_close(cursor);
+    NPYX_TRY(npyext_scan_begin(&cursor->scan, request, true, error));
+    return cursor->scan.has_null ? NPYX_OK : resolve((compare_cursor *)cursor, error);
 }
 
 /* a's name, or b's when a is a .npy, which has none. */
-static int compare_name(sqlite3_context *context, npyext_cursor *cursor) {
+static void compare_name(sqlite3_context *context, npyext_cursor *cursor) {
     const compare_cursor *compare = (compare_cursor *)cursor;
     const npyext_listed *a = compare->sides[0].listed, *b = compare->sides[1].listed;
     const npyext_listed *shown = a != NULL && (a->name_nbytes > 0 || b == NULL) ? a : b;
     if (shown != NULL)
-        npyext_result_text(context, shown->name, shown->name_nbytes);
-    return SQLITE_OK;
+        npyext_result_text(context, npyext_listed_name(&compare->sides[shown == b], shown),
+                           shown->name_nbytes);
 }
 
-static int compare_status(sqlite3_context *context, npyext_cursor *cursor) {
+static void compare_status(sqlite3_context *context, npyext_cursor *cursor) {
     if (!cursor->scan.has_error)
         sqlite3_result_text(context, compared_names[((compare_cursor *)cursor)->result], -1, SQLITE_STATIC);
-    return SQLITE_OK;
 }
 
 /* Numbers of the items; SQLite makes NULL of a NaN. */
 #define COMPARE_NUMBER(name, result, is_known, number)                                                       \
-    static int name(sqlite3_context *context, npyext_cursor *cursor) {                                       \
-        const compare_cursor *compare = (compare_cursor *)cursor;                                            \
-        const npyx_difference *difference = &compare->difference;                                            \
-        if (compare->has_items && (is_known))                                                                \
-            result(context, difference->number);                                                             \
-        return SQLITE_OK;                                                                                    \
-    }
+    NPYEXT_NUMBER_COLUMN(static void name, const compare_cursor *compare = (compare_cursor *)cursor,         \
+                         compare->has_items && (is_known), result, compare->difference.number)
 COMPARE_NUMBER(compare_max_abs, sqlite3_result_double, true, max_abs)
 COMPARE_NUMBER(compare_max_rel, sqlite3_result_double, true, max_rel)
 COMPARE_NUMBER(compare_rms, sqlite3_result_double, true, rms)
 COMPARE_NUMBER(compare_differing, sqlite3_result_int64, true, ndiffering)
-COMPARE_NUMBER(compare_first_at, sqlite3_result_int64, difference->first_at >= 0, first_at)
-
-static int compare_error(sqlite3_context *context, npyext_cursor *cursor) {
-    compare_cursor *compare = (compare_cursor *)cursor;
-    npyx_entry entry;
-    if (cursor->scan.has_error)
-        npyext_result_fault(context, npyext_array_side_place(&compare->sides[compare->faulty], &entry),
-                            &cursor->scan.error);
-    return SQLITE_OK;
-}
+COMPARE_NUMBER(compare_first_at, sqlite3_result_int64, compare->difference.first_at >= 0, first_at)
 
 static const npyext_column compare_columns[] = {
     NPYEXT_NAME(false, compare_name),
@@ -371,7 +289,7 @@ static const npyext_column compare_columns[] = {
     NPYEXT_OUTPUT("rms REAL", NEEDS_EVERY, compare_rms),
     NPYEXT_OUTPUT("differing INTEGER", NEEDS_EVERY, compare_differing),
     NPYEXT_OUTPUT("first_at INTEGER", NEEDS_FIRST, compare_first_at),
-    NPYEXT_OUTPUT("error TEXT", NEEDS_EVERY, compare_error),
+    NPYEXT_ERROR(NEEDS_EVERY),
     NPYEXT_ARGUMENT("a BLOB", NPYEXT_SOURCE),
     NPYEXT_ARGUMENT("b BLOB", NPYEXT_OTHER_SOURCE),
     NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
@@ -386,5 +304,11 @@ const npyext_function npyext_npy_compare = {
     .takes_two = true,
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = NPYEXT_MODULE(compare_open, compare_close, compare_filter, compare_next, npyext_cursor_column),
+    .cursor_nbytes = sizeof(compare_cursor),
+    .open = compare_open,
+    .close = compare_close,
+    .begin = compare_begin,
+    .step = compare_step,
+    .place = compare_place,
+    .module = NPYEXT_CURSOR_MODULE,
 };

@@ -2,7 +2,6 @@
  */
 #include <string.h>
 
-#include "core/range.h"
 #include "functions.h"
 #include "scan/item_cursor.h"
 
@@ -99,7 +98,7 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
         npyx_view_orient(&elements->view, NPYX_MAX_NDIM, plan->order == NPYEXT_DESCENDING);
     elements->is_whole = npyx_view_is_whole(&elements->view);
     elements->block_nskipped = 0;
-    npyext_items_begin(items, true);
+    npyext_items_begin_array(items, true);
     items->step_nbytes = npyext_selection_dtype(selection)->itemsize;
     NPYX_TRY(npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view, error));
     skip(elements);
@@ -142,23 +141,10 @@ static npyx_status elements_next_block(npyext_item_cursor *items, npyx_error *er
     return NPYX_OK;
 }
 
-static const npyext_item_methods elements_methods = {
-    elements_begin, elements_next_block, {ELEMENTS_VALUE, ELEMENTS_REAL, ELEMENTS_IMAG}};
-
-static int elements_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    int code = npyext_cursor_open(sizeof(elements_cursor), cursor);
-    elements_cursor *elements = (elements_cursor *)*cursor;
-    if (code == SQLITE_OK)
-        npyext_items_init(&elements->items, vtab, &elements_methods, &elements->blocks.reader);
-    return code;
-}
-
-static int elements_close(sqlite3_vtab_cursor *cursor) {
-    elements_cursor *elements = (elements_cursor *)cursor;
-    npyx_blocks_clear(&elements->blocks);
-    npyext_items_close(&elements->items);
-    return SQLITE_OK;
-}
+static const npyext_item_methods elements_methods = {elements_begin,
+                                                     elements_next_block,
+                                                     {ELEMENTS_VALUE, ELEMENTS_REAL, ELEMENTS_IMAG},
+                                                     offsetof(elements_cursor, blocks.reader)};
 
 static int64_t idx_of(const elements_cursor *elements) {
     return elements->is_whole ? elements->items.position
@@ -212,8 +198,9 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char 
     (void)argc;
     elements_cursor *elements = (elements_cursor *)cursor;
     npyext_item_cursor *items = &elements->items;
+    const npyext_request request = {(npyext_vtab *)cursor->pVtab, idx_num, sentence, argv};
     npyx_error error;
-    if (npyext_items_filter(items, idx_num, sentence, argv, &error) != NPYX_OK)
+    if (npyext_items_begin(items, &request, &error) != NPYX_OK)
         return npyext_cursor_report(&items->base, &error);
     read_ranges(elements, argv);
     int code = elements_go_on(elements);
@@ -226,45 +213,43 @@ static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char 
     return code == SQLITE_OK ? npyext_scan_confirm(&items->base.scan) : code;
 }
 
-static int elements_result_idx(sqlite3_context *context, npyext_cursor *cursor) {
+static void elements_result_idx(sqlite3_context *context, npyext_cursor *cursor) {
     sqlite3_result_int64(context, idx_of((elements_cursor *)cursor));
-    return SQLITE_OK;
 }
 
-static int elements_result_value(sqlite3_context *context, npyext_cursor *cursor) {
-    return npyext_items_result(context, (npyext_item_cursor *)cursor, 0, NULL);
+static void elements_result_value(sqlite3_context *context, npyext_cursor *cursor) {
+    npyext_items_result(context, (npyext_item_cursor *)cursor, 0, NULL);
 }
 
 /* As ndarray.real and .imag: a number that is not complex is its own real part, and 0 its imaginary one. */
-static int elements_result_part(sqlite3_context *context, npyext_cursor *cursor, bool is_imag) {
+static void elements_result_part(sqlite3_context *context, npyext_cursor *cursor, bool is_imag) {
     const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     const npyx_dtype *dtype = npyext_selection_dtype(&items->selection);
     double part;
     if (npyx_element_complex_part(dtype, items->item, is_imag, &part))
         sqlite3_result_double(context, part);
     else if (npyx_dtype_is_real(dtype) && !is_imag)
-        return elements_result_value(context, cursor);
+        elements_result_value(context, cursor);
     else if (npyx_dtype_is_real(dtype))
         sqlite3_result_int(context, 0);
-    return SQLITE_OK;
 }
 
-static int elements_result_real(sqlite3_context *context, npyext_cursor *cursor) {
-    return elements_result_part(context, cursor, false);
+static void elements_result_real(sqlite3_context *context, npyext_cursor *cursor) {
+    elements_result_part(context, cursor, false);
 }
 
-static int elements_result_imag(sqlite3_context *context, npyext_cursor *cursor) {
-    return elements_result_part(context, cursor, true);
+static void elements_result_imag(sqlite3_context *context, npyext_cursor *cursor) {
+    elements_result_part(context, cursor, true);
 }
 
 static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     elements_cursor *elements = (elements_cursor *)cursor;
-    if (column == ELEMENTS_VALUE) /* asked for in every row: not through the table */
-        return elements_result_value(context, &elements->items.base);
     int axis = elements_axis(column);
-    if (axis < 0)
+    if (column == ELEMENTS_VALUE) /* asked for in every row: not through the table */
+        elements_result_value(context, &elements->items.base);
+    else if (axis < 0)
         return npyext_cursor_column(cursor, context, column);
-    if (axis < elements->view.file_ndim)
+    else if (axis < elements->view.file_ndim)
         sqlite3_result_int64(context,
                              npyx_view_file_coordinate(&elements->view, elements->items.position, axis));
     return SQLITE_OK;
@@ -312,5 +297,9 @@ const npyext_function npyext_npy_elements = {
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ITEM,
     .estimated_nrows = 1000000,
-    .module = NPYEXT_MODULE(elements_open, elements_close, elements_filter, elements_next, elements_column),
+    .cursor_nbytes = sizeof(elements_cursor),
+    .methods = &elements_methods,
+    .open = npyext_items_open,
+    .close = npyext_items_close,
+    .module = NPYEXT_MODULE(elements_filter, elements_next, elements_column),
 };

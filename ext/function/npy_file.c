@@ -9,8 +9,7 @@ static npyx_status file_visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->base.scan;
     if (scan->opened.archive->format != NPYX_FORMAT_NPZ)
         return NPYX_OK;
-    npyx_status status =
-        npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
+    npyx_status status = npyext_survey_describe(survey, error);
     bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
     if (survey->is_array && !is_host_fault)
         return NPYX_OK;
@@ -20,14 +19,10 @@ static npyx_status file_visit(npyext_survey *survey, npyx_error *error) {
 }
 
 /* Unlike other surveys it leaves files in the cache: what is done with a handle finds its file open. */
-static int file_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    int code = npyext_survey_open(vtab, file_visit, -1, false, cursor);
-    if (code == SQLITE_OK)
-        ((npyext_survey *)*cursor)->keeps_files = true;
-    return code;
-}
+static const npyext_survey_methods file_methods = {
+    .visit = file_visit, .only_format = -1, .keeps_files = true};
 
-static int file_array(sqlite3_context *context, npyext_cursor *cursor) {
+static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_survey *survey = (npyext_survey *)cursor;
     npyext_scan *scan = &cursor->scan;
     npyext_connection *connection = scan->connection;
@@ -46,14 +41,14 @@ static int file_array(sqlite3_context *context, npyext_cursor *cursor) {
         status = npyx_buffer_check(out, &error);
     } else if (npyx_archive_is_one_npy(scan->opened.archive)) {
         npyext_result_argument(context, &scan->arguments[NPYEXT_SOURCE]);
-        return SQLITE_OK;
+        return;
     } else {
         status = npyext_member_append_npy(scan->opened.archive, scan->index, out, &error);
     }
-    if (status != NPYX_OK)
-        return npyext_result_error(context, npyext_scan_place(scan), &error);
-    npyext_result_blob(context, out->bytes, out->nbytes);
-    return SQLITE_OK;
+    if (status == NPYX_OK)
+        npyext_result_blob(context, out->bytes, out->nbytes);
+    else
+        npyext_result_error(context, npyext_scan_place(scan), &error);
 }
 
 static const npyext_column file_columns[] = {
@@ -73,5 +68,5 @@ const npyext_function npyext_npy_file = {
     .key = "array_key",
     .takes_member = true,
     .estimated_nrows = 100,
-    .module = NPYEXT_SURVEY_MODULE(file_open),
+    NPYEXT_SURVEY(file_methods),
 };

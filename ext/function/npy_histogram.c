@@ -17,25 +17,18 @@ typedef struct histogram_cursor {
     npyx_histogram histogram;
 } histogram_cursor;
 
-static int histogram_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    npyx_host *host = &((npyext_vtab *)vtab)->connection->host;
-    int code = npyext_cursor_open(sizeof(histogram_cursor), cursor);
-    if (code != SQLITE_OK)
-        return code;
-    histogram_cursor *made = (histogram_cursor *)*cursor;
+static void histogram_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host) {
+    (void)function;
+    histogram_cursor *made = (histogram_cursor *)cursor;
     npyext_selection_init(&made->selection, host);
     made->bins.host = made->histogram.host = host;
-    return SQLITE_OK;
 }
 
-static int histogram_close(sqlite3_vtab_cursor *cursor) {
+static void histogram_close(npyext_cursor *cursor) {
     histogram_cursor *closed = (histogram_cursor *)cursor;
     npyx_histogram_clear(&closed->histogram);
     npyx_bins_clear(&closed->bins);
     npyext_selection_close(&closed->selection);
-    npyext_scan_clear(&closed->base.scan);
-    sqlite3_free(closed);
-    return SQLITE_OK;
 }
 
 /* A REAL without a fraction is as good as an INTEGER, as it is in member. */
@@ -90,75 +83,50 @@ static npyx_status read_bins(npyx_bins *bins, const npyext_scan *scan, npyx_erro
 static npyx_status histogram_make(histogram_cursor *cursor, npyx_error *error) {
     npyx_histogram *histogram = &cursor->histogram;
     const npyext_selection *selection = &cursor->selection;
-    npyx_status status;
-    cursor->is_made = false;
     cursor->greatest = 0;
-    if (!(cursor->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
-        status = npyx_histogram_check(histogram->host, selection->view.dtype, error);
-    } else {
-        status = npyx_histogram_make(histogram, &cursor->bins, selection->payload, &selection->view, error);
-        for (int64_t bin = 0; status == NPYX_OK && bin < histogram->nbins; bin++)
-            cursor->greatest =
-                histogram->counts[bin] > cursor->greatest ? histogram->counts[bin] : cursor->greatest;
+    if (!(cursor->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS))
+        return npyx_histogram_check(histogram->host, selection->view.dtype, error);
+    NPYX_TRY(npyx_histogram_make(histogram, &cursor->bins, selection->payload, &selection->view, error));
+    for (int64_t bin = 0; bin < histogram->nbins; bin++)
+        cursor->greatest =
+            histogram->counts[bin] > cursor->greatest ? histogram->counts[bin] : cursor->greatest;
+    return NPYX_OK;
+}
+
+/* To the next bin, or the first one of the next array. */
+static npyx_status histogram_step(npyext_cursor *base, npyx_error *error) {
+    histogram_cursor *cursor = (histogram_cursor *)base;
+    if (cursor->is_made && ++cursor->bin < cursor->bins.nbins)
+        return NPYX_OK;
+    npyx_status status = NPYX_DONE; /* the only array stays open for the same call once more */
+    if (!cursor->is_made || !npyext_scan_is_single(&base->scan)) {
+        cursor->is_made = false;
+        status = npyext_selection_next(&cursor->selection, &base->scan, error);
     }
+    base->is_eof = status == NPYX_DONE;
+    NPYX_TRY(status);
+    cursor->bin = 0;
+    status = histogram_make(cursor, error);
     cursor->is_made = status == NPYX_OK;
+    if (status != NPYX_OK)
+        npyext_selection_close(&cursor->selection);
     return status;
 }
 
-/* Goes to the first bin of the next array; of the one at hand when it is open and nothing was made of it. */
-static int histogram_advance(histogram_cursor *cursor, bool is_open) {
-    npyext_scan *scan = &cursor->base.scan;
-    npyx_error error;
-    cursor->bin = 0;
-    npyext_connection_begin(scan->connection);
-    for (;;) {
-        npyx_status status = NPYX_OK;
-        if (!is_open)
-            status = npyext_selection_next(&cursor->selection, scan, &error);
-        is_open = false;
-        cursor->base.is_eof = status == NPYX_DONE;
-        if (status == NPYX_OK)
-            status = histogram_make(cursor, &error);
-        if (status == NPYX_OK || status == NPYX_DONE)
-            return SQLITE_OK;
-        if (!npyext_selection_skip(&cursor->selection, scan, &error)) {
-            cursor->base.is_eof = true;
-            return npyext_cursor_report(&cursor->base, &error);
-        }
-    }
-}
-
-static int histogram_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
-                            sqlite3_value **argv) {
-    (void)argc;
+static npyx_status histogram_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
-    npyx_error error;
     bool is_lookup = false;
-    cursor->base.is_eof = true;
-    npyx_status status = npyext_selection_begin(&cursor->selection, &cursor->base.scan, base->pVtab, idx_num,
-                                                sentence, argv, &is_lookup, &error);
+    npyx_status status = npyext_selection_begin(&cursor->selection, &base->scan, request, &is_lookup, error);
     if (status == NPYX_OK && !is_lookup)
-        status = read_bins(&cursor->bins, &cursor->base.scan, &error);
+        status = read_bins(&cursor->bins, &base->scan, error);
     if (status != NPYX_OK) {
-        npyext_scan_clear(&cursor->base.scan); /* arguments at fault are looked at again */
-        return npyext_report(base->pVtab, (npyext_place){0}, &error);
+        npyx_error reason = *error;
+        npyext_scan_clear(&base->scan); /* arguments at fault are looked at again */
+        *error = reason;
     }
-    if (!is_lookup || !cursor->is_made)
-        return histogram_advance(cursor, is_lookup);
-    cursor->bin = 0;
-    cursor->base.is_eof = false;
-    return SQLITE_OK;
-}
-
-static int histogram_next(sqlite3_vtab_cursor *base) {
-    histogram_cursor *cursor = (histogram_cursor *)base;
-    if (++cursor->bin < cursor->bins.nbins)
-        return SQLITE_OK;
-    if (npyext_scan_is_single(&cursor->base.scan)) {
-        cursor->base.is_eof = true; /* the array stays open for the same call once more */
-        return SQLITE_OK;
-    }
-    return histogram_advance(cursor, false);
+    cursor->is_made = is_lookup;
+    cursor->bin = -1;
+    return status;
 }
 
 /* The count in block characters, those at the end an eighth wide to seven; the greatest count has BAR_WIDTH
@@ -179,33 +147,17 @@ static void histogram_draw(sqlite3_context *context, uint64_t count, uint64_t gr
     npyext_result_text(context, bar, nbytes);
 }
 
-static int histogram_result_bin(sqlite3_context *context, npyext_cursor *cursor) {
-    sqlite3_result_int64(context, ((histogram_cursor *)cursor)->bin);
-    return SQLITE_OK;
-}
+#define HISTOGRAM_NUMBER(name, result, number)                                                               \
+    NPYEXT_NUMBER_COLUMN(static void name, const histogram_cursor *at = (histogram_cursor *)cursor, true,    \
+                         result, number)
+HISTOGRAM_NUMBER(histogram_result_bin, sqlite3_result_int64, at->bin)
+HISTOGRAM_NUMBER(histogram_result_lo, sqlite3_result_double, at->histogram.edges[at->bin])
+HISTOGRAM_NUMBER(histogram_result_hi, sqlite3_result_double, at->histogram.edges[at->bin + 1])
+HISTOGRAM_NUMBER(histogram_result_count, sqlite3_result_int64, (int64_t)at->histogram.counts[at->bin])
 
-static int histogram_result_lo(sqlite3_context *context, npyext_cursor *cursor) {
-    const histogram_cursor *at = (histogram_cursor *)cursor;
-    sqlite3_result_double(context, at->histogram.edges[at->bin]);
-    return SQLITE_OK;
-}
-
-static int histogram_result_hi(sqlite3_context *context, npyext_cursor *cursor) {
-    const histogram_cursor *at = (histogram_cursor *)cursor;
-    sqlite3_result_double(context, at->histogram.edges[at->bin + 1]);
-    return SQLITE_OK;
-}
-
-static int histogram_result_count(sqlite3_context *context, npyext_cursor *cursor) {
-    const histogram_cursor *at = (histogram_cursor *)cursor;
-    sqlite3_result_int64(context, (sqlite3_int64)at->histogram.counts[at->bin]);
-    return SQLITE_OK;
-}
-
-static int histogram_result_bar(sqlite3_context *context, npyext_cursor *cursor) {
+static void histogram_result_bar(sqlite3_context *context, npyext_cursor *cursor) {
     const histogram_cursor *at = (histogram_cursor *)cursor;
     histogram_draw(context, at->histogram.counts[at->bin], at->greatest);
-    return SQLITE_OK;
 }
 
 static const npyext_column histogram_columns[] = {
@@ -237,6 +189,10 @@ const npyext_function npyext_npy_histogram = {
     .takes_member = true,
     .row = NPYEXT_ROW_OF_ARRAY,
     .estimated_nrows = DEFAULT_NBINS,
-    .module = NPYEXT_MODULE(histogram_open, histogram_close, histogram_filter, histogram_next,
-                            npyext_cursor_column),
+    .cursor_nbytes = sizeof(histogram_cursor),
+    .open = histogram_open,
+    .close = histogram_close,
+    .begin = histogram_begin,
+    .step = histogram_step,
+    .module = NPYEXT_CURSOR_MODULE,
 };

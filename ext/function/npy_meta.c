@@ -7,74 +7,64 @@
 
 /* Whether an entry is an array at all only its first bytes tell, so they are read whatever is asked. */
 static npyx_status meta_visit(npyext_survey *survey, npyx_error *error) {
-    npyext_scan *scan = &survey->base.scan;
-    npyx_status status =
-        npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
+    npyx_status status = npyext_survey_describe(survey, error);
     return status == NPYX_OK && !survey->is_array ? NPYX_DONE : status;
 }
 
-static int meta_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    return npyext_survey_open(vtab, meta_visit, -1, true, cursor);
-}
+static const npyext_survey_methods meta_methods = {
+    .visit = meta_visit, .only_format = -1, .lists_empty = true};
 
 /* ---- of the file and the entry ---- */
 
-static NPYEXT_SURVEY_INTEGER(
-    meta_file_size, survey->base.scan.opened.facts.is_known,
-    survey->base.scan.opened.facts
-        .nbytes) static NPYEXT_SURVEY_INTEGER(meta_mtime, survey->base.scan.opened.facts.is_file,
-                                              survey->base.scan.opened.facts.mtime_seconds)
+NPYEXT_SURVEY_INTEGER(static void meta_file_size, survey->base.scan.opened.facts.is_known,
+                      survey->base.scan.opened.facts.nbytes)
+NPYEXT_SURVEY_INTEGER(static void meta_mtime, survey->base.scan.opened.facts.is_file,
+                      survey->base.scan.opened.facts.mtime_seconds)
 
-    static int meta_format(sqlite3_context *context, npyext_cursor *cursor) {
+static void meta_format(sqlite3_context *context, npyext_cursor *cursor) {
     if (cursor->scan.opened.archive != NULL)
         sqlite3_result_text(context, npyx_format_name(cursor->scan.opened.archive->format), -1,
                             SQLITE_STATIC);
-    return SQLITE_OK;
 }
 
-static int meta_compression(sqlite3_context *context, npyext_cursor *cursor) {
+static void meta_compression(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_entry *entry = &cursor->scan.entry;
     if (cursor->scan.has_entry && entry->is_zip)
         sqlite3_result_text(context, npyx_zip_method_name(entry->zip.method), -1, SQLITE_STATIC);
-    return SQLITE_OK;
 }
 
 /* ---- of the array; NULL when its header was not sound ---- */
 
-static NPYEXT_SURVEY_INTEGER(
-    meta_itemsize, survey->array.is_known,
-    survey->array.dtype->itemsize) static NPYEXT_SURVEY_INTEGER(meta_has_objects, survey->array.is_known,
-                                                                survey->array.dtype->has_objects)
+NPYEXT_SURVEY_INTEGER(static void meta_itemsize, survey->array.is_known, survey->array.dtype->itemsize)
+NPYEXT_SURVEY_INTEGER(static void meta_has_objects, survey->array.is_known, survey->array.dtype->has_objects)
 
-    /* kind and byteorder are a character. */
-    static int meta_character(sqlite3_context *context, npyext_cursor *cursor,
-                              char of(const npyx_dtype *dtype)) {
+/* kind and byteorder are a character. */
+static void meta_character(sqlite3_context *context, npyext_cursor *cursor,
+                           char of(const npyx_dtype *dtype)) {
     const npyx_array *array = &((npyext_survey *)cursor)->array;
     char character = array->is_known ? of(array->dtype) : '\0';
     if (array->is_known)
         npyext_result_text(context, &character, 1);
-    return SQLITE_OK;
 }
 
-static int meta_kind(sqlite3_context *context, npyext_cursor *cursor) {
-    return meta_character(context, cursor, npyx_dtype_kind);
+static void meta_kind(sqlite3_context *context, npyext_cursor *cursor) {
+    meta_character(context, cursor, npyx_dtype_kind);
 }
 
-static int meta_byteorder(sqlite3_context *context, npyext_cursor *cursor) {
-    return meta_character(context, cursor, npyx_dtype_byteorder);
+static void meta_byteorder(sqlite3_context *context, npyext_cursor *cursor) {
+    meta_character(context, cursor, npyx_dtype_byteorder);
 }
 
 /* Of the .npy format; a .ten has none. */
-static int meta_version(sqlite3_context *context, npyext_cursor *cursor) {
+static void meta_version(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_array *array = &((npyext_survey *)cursor)->array;
     char version[3] = {(char)('0' + array->version_major), '.', (char)('0' + array->version_minor)};
     if (array->is_known && array->version_major != 0)
         npyext_result_text(context, version, sizeof version);
-    return SQLITE_OK;
 }
 
 /* Where the first item lies in the file; a deflated array lies nowhere. */
-static int meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
+static void meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_array *array = &((npyext_survey *)cursor)->array;
     npyext_scan *scan = &cursor->scan;
     npyx_archive *archive = scan->opened.archive;
@@ -82,12 +72,12 @@ static int meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
     int64_t payload_off = 0;
     npyx_error error;
     if (!array->is_known || !is_plain)
-        return SQLITE_OK;
+        return;
     if (archive->format != NPYX_FORMAT_TEN && /* whose offsets count from the start of the file */
         npyx_archive_locate(archive, scan->index, &payload_off, &error) != NPYX_OK)
-        return npyext_result_error(context, npyext_scan_place(scan), &error);
-    sqlite3_result_int64(context, payload_off + array->data_off);
-    return SQLITE_OK;
+        npyext_result_error(context, npyext_scan_place(scan), &error);
+    else
+        sqlite3_result_int64(context, payload_off + array->data_off);
 }
 
 static void meta_append_field(npyx_buffer *text, const npyx_field *field) {
@@ -110,12 +100,12 @@ static void meta_append_field(npyx_buffer *text, const npyx_field *field) {
     npyx_buffer_clear(&descr);
 }
 
-static int meta_fields(sqlite3_context *context, npyext_cursor *cursor) {
+static void meta_fields(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_survey *survey = (npyext_survey *)cursor;
     const npyx_dtype *dtype = survey->array.dtype;
     npyx_buffer *text = &survey->text;
     if (!survey->array.is_known || dtype->type != NPYX_STRUCT)
-        return SQLITE_OK;
+        return;
     npyx_buffer_reset(text);
     npyx_buffer_append_char(text, '[');
     for (int i = 0; i < dtype->nfields; i++) {
@@ -126,18 +116,18 @@ static int meta_fields(sqlite3_context *context, npyext_cursor *cursor) {
         meta_append_field(text, &dtype->fields[i]);
     }
     npyx_buffer_append_char(text, ']');
-    return npyext_result_json_buffer(context, text);
+    npyext_result_json_buffer(context, text);
 }
 
-static int meta_strides(sqlite3_context *context, npyext_cursor *cursor) {
+static void meta_strides(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_survey *survey = (npyext_survey *)cursor;
     int64_t strides[NPYX_MAX_NDIM];
     if (!survey->array.is_known)
-        return SQLITE_OK;
+        return;
     npyx_view_strides(&survey->array, strides);
     npyx_buffer_reset(&survey->text);
     npyext_append_json_integers(&survey->text, strides, survey->array.ndim);
-    return npyext_result_json_buffer(context, &survey->text);
+    npyext_result_json_buffer(context, &survey->text);
 }
 
 static const npyext_column meta_columns[] = {
@@ -177,5 +167,5 @@ const npyext_function npyext_npy_meta = {
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = NPYEXT_SURVEY_MODULE(meta_open),
+    NPYEXT_SURVEY(meta_methods),
 };

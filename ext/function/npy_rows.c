@@ -1,7 +1,6 @@
 /* npy_rows(source, member, slice): one row per entry along the first axis of an array. */
 #include <string.h>
 
-#include "core/range.h"
 #include "functions.h"
 #include "scan/item_cursor.h"
 
@@ -12,7 +11,6 @@ typedef struct rows_cursor {
     npyext_range range;       /* of rows asked for, as the file counts them */
     int64_t last;             /* of the rows asked for that the array at hand has */
     npyx_reader reader;
-    npyx_buffer swapped;
     bool needs_swap;
 } rows_cursor;
 
@@ -31,7 +29,7 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
         rows->needs_swap = npyx_element_needs_swap(npyext_selection_dtype(selection));
     }
     NPYX_TRY(npyext_value_filter_check(&items->filter, view, &scan->connection->host, error));
-    npyext_items_begin(items, items->filter.nterms > 0 && view->ndim <= 1);
+    npyext_items_begin_array(items, items->filter.nterms > 0 && view->ndim <= 1);
     npyext_range wanted = npyext_range_indices(rows->range, view);
     int64_t nrows = wanted.low <= wanted.high ? wanted.high - wanted.low + 1 : 0;
     int64_t nskipped = items->window.nskipped < nrows ? items->window.nskipped : nrows;
@@ -92,25 +90,8 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
                                      items->position == reader->first_row ? reader->result : NULL, error);
 }
 
-static const npyext_item_methods rows_methods = {rows_begin, rows_next_block, {ROWS_VALUE, -1, -1}};
-
-static int rows_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    int code = npyext_cursor_open(sizeof(rows_cursor), cursor);
-    if (code != SQLITE_OK)
-        return code;
-    rows_cursor *rows = (rows_cursor *)*cursor;
-    npyext_items_init(&rows->items, vtab, &rows_methods, &rows->reader);
-    rows->swapped.host = rows->items.scratch.host;
-    return SQLITE_OK;
-}
-
-static int rows_close(sqlite3_vtab_cursor *cursor) {
-    rows_cursor *rows = (rows_cursor *)cursor;
-    npyx_reader_clear(&rows->reader);
-    npyx_buffer_clear(&rows->swapped);
-    npyext_items_close(&rows->items);
-    return SQLITE_OK;
-}
+static const npyext_item_methods rows_methods = {
+    rows_begin, rows_next_block, {ROWS_VALUE, -1, -1}, offsetof(rows_cursor, reader)};
 
 static int rows_next(sqlite3_vtab_cursor *cursor) {
     return npyext_items_next((npyext_item_cursor *)cursor);
@@ -131,8 +112,9 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sen
     (void)argc;
     rows_cursor *rows = (rows_cursor *)cursor;
     npyext_cursor *base = &rows->items.base;
+    const npyext_request request = {(npyext_vtab *)cursor->pVtab, idx_num, sentence, argv};
     npyx_error error;
-    if (npyext_items_filter(&rows->items, idx_num, sentence, argv, &error) != NPYX_OK)
+    if (npyext_items_begin(&rows->items, &request, &error) != NPYX_OK)
         return npyext_cursor_report(base, &error);
     rows->range = rows_range(&base->scan.plan, argv);
     /* no array has rows in an empty range, and none needs be opened to say so */
@@ -142,44 +124,46 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sen
 }
 
 /* The row's number: along the axis that is the first one left, in the file's array. */
-static int rows_result_row(sqlite3_context *context, npyext_cursor *cursor) {
+static void rows_result_row(sqlite3_context *context, npyext_cursor *cursor) {
     const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     const npyx_view *view = &items->selection.view;
     sqlite3_result_int64(context, view->ndim == 0 ? 0 : view->first[0] + items->position * view->step[0]);
-    return SQLITE_OK;
 }
 
-static int rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
+static void rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     const npyx_view *view = &items->selection.view;
-    return npyext_items_result(context, items, view->ndim <= 1 ? 0 : view->ndim - 1, view->shape + 1);
+    npyext_items_result(context, items, view->ndim <= 1 ? 0 : view->ndim - 1, view->shape + 1);
 }
 
 /* The row's items as little-endian bytes in C order. */
-static int rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
+static void rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
     rows_cursor *rows = (rows_cursor *)cursor;
     npyext_item_cursor *items = &rows->items;
     size_t nbytes = (size_t)items->step_nbytes;
     const void *bytes = items->item;
     if (rows->needs_swap && nbytes > 0) {
         npyx_error error;
-        npyx_buffer_reset(&rows->swapped);
-        npyx_buffer_append(&rows->swapped, bytes, nbytes);
-        if (npyx_buffer_check(&rows->swapped, &error) != NPYX_OK)
-            return npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
-        npyx_element_swap(npyext_selection_dtype(&items->selection), (uint8_t *)rows->swapped.bytes,
+        npyx_buffer_reset(&items->scratch);
+        npyx_buffer_append(&items->scratch, bytes, nbytes);
+        if (npyx_buffer_check(&items->scratch, &error) != NPYX_OK) {
+            npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+            return;
+        }
+        npyx_element_swap(npyext_selection_dtype(&items->selection), (uint8_t *)items->scratch.bytes,
                           rows->reader.row_nelem);
-        bytes = rows->swapped.bytes;
+        bytes = items->scratch.bytes;
     }
     /* copied by SQLite: the block is overwritten while aggregates still hold rows of it */
     npyext_result_blob(context, bytes, nbytes);
-    return SQLITE_OK;
 }
 
 /* What is asked for in every row does not go through the table. */
 static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
-    return column == ROWS_VALUE ? rows_result_value(context, (npyext_cursor *)cursor)
-                                : npyext_cursor_column(cursor, context, column);
+    if (column != ROWS_VALUE)
+        return npyext_cursor_column(cursor, context, column);
+    rows_result_value(context, (npyext_cursor *)cursor);
+    return SQLITE_OK;
 }
 
 static const npyext_column rows_columns[] = {
@@ -201,5 +185,9 @@ const npyext_function npyext_npy_rows = {
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ENTRY,
     .estimated_nrows = 1000000,
-    .module = NPYEXT_MODULE(rows_open, rows_close, rows_filter, rows_next, rows_column),
+    .cursor_nbytes = sizeof(rows_cursor),
+    .methods = &rows_methods,
+    .open = npyext_items_open,
+    .close = npyext_items_close,
+    .module = NPYEXT_MODULE(rows_filter, rows_next, rows_column),
 };

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "functions.h"
-#include "scan/axis_argument.h"
 #include "scan/selection.h"
 
 /* Where the least item stands is known only when items come in their order. */
@@ -24,15 +23,10 @@ typedef struct stats_cursor {
     npyx_buffer scratch;
 } stats_cursor;
 
-static int stats_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    npyext_connection *connection = ((npyext_vtab *)vtab)->connection;
-    int code = npyext_cursor_open(sizeof(stats_cursor), cursor);
-    if (code != SQLITE_OK)
-        return code;
-    stats_cursor *stats = (stats_cursor *)*cursor;
-    npyext_selection_init(&stats->selection, &connection->host);
-    stats->scratch.host = &connection->host;
-    return SQLITE_OK;
+static void stats_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host) {
+    (void)function;
+    npyext_selection_init(&((stats_cursor *)cursor)->selection, host);
+    ((stats_cursor *)cursor)->scratch.host = host;
 }
 
 static void end_reduction(stats_cursor *stats) {
@@ -40,14 +34,11 @@ static void end_reduction(stats_cursor *stats) {
     stats->is_reducing = false;
 }
 
-static int stats_close(sqlite3_vtab_cursor *cursor) {
+static void stats_close(npyext_cursor *cursor) {
     stats_cursor *stats = (stats_cursor *)cursor;
     end_reduction(stats);
     npyext_selection_close(&stats->selection);
-    npyext_scan_clear(&stats->base.scan);
     npyx_buffer_clear(&stats->scratch);
-    sqlite3_free(stats);
-    return SQLITE_OK;
 }
 
 static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
@@ -109,106 +100,63 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
 }
 
 /* Goes on to the next coordinate or field of the open array; NPYX_DONE behind its last. */
-static npyx_status stats_step(stats_cursor *stats, npyx_error *error) {
-    npyx_reduction *reduction = &stats->reduction;
-    if (stats->nrows > 0 && ++stats->leaf < reduction->nleaves)
-        return NPYX_OK;
-    stats->leaf = 0;
-    if (stats->nrows > 0 && ++stats->coordinate < reduction->group_ncoordinates)
-        return NPYX_OK;
-    stats->coordinate = 0;
-    return npyx_reduction_next(reduction, error);
-}
-
 static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
-    NPYX_TRY(stats_step(stats, error));
+    npyx_reduction *reduction = &stats->reduction;
+    bool is_first = stats->nrows == 0;
+    if (is_first || ++stats->leaf == reduction->nleaves) {
+        stats->leaf = 0;
+        if (is_first || ++stats->coordinate == reduction->group_ncoordinates) {
+            stats->coordinate = 0;
+            NPYX_TRY(npyx_reduction_next(reduction, error));
+        }
+    }
     return check_items(stats, error);
 }
 
-/* Goes on to the next array that can be opened, or answers NPYX_DONE. */
-static npyx_status stats_next_array(stats_cursor *stats, npyx_error *error) {
-    if (stats->selection.is_open && npyext_scan_is_single(&stats->base.scan))
-        return NPYX_DONE; /* it stays open for the next lookup */
-    NPYX_TRY(npyext_selection_next(&stats->selection, &stats->base.scan, error));
-    return begin_reduction(stats, error);
+/* Goes on to the next array that can be opened. */
+static npyx_status next_array(stats_cursor *stats, npyx_error *error) {
+    npyext_cursor *base = &stats->base;
+    npyx_status status = NPYX_DONE; /* the only array stays open for the next lookup */
+    if (!stats->selection.is_open || !npyext_scan_is_single(&base->scan))
+        status = npyext_selection_next(&stats->selection, &base->scan, error);
+    base->is_eof = status == NPYX_DONE;
+    return status == NPYX_OK ? begin_reduction(stats, error) : status;
 }
 
-/* What becomes of a fault: a row, nothing, or the end of the query. */
-static int stats_meet_fault(stats_cursor *stats) {
-    npyext_scan *scan = &stats->base.scan;
-    int code = npyext_cursor_meet_fault(&stats->base, npyext_scan_place(scan));
-    end_reduction(stats);
-    stats->nrows++; /* array_key tells the row from the one before it */
-    if (code == SQLITE_OK && !scan->has_error)
-        npyext_selection_leave(&stats->selection, scan);
-    return code;
+static npyx_status stats_step(npyext_cursor *cursor, npyx_error *error) {
+    stats_cursor *stats = (stats_cursor *)cursor;
+    bool is_row = stats->is_reducing;
+    npyx_status status = is_row ? next_row(stats, error) : next_array(stats, error);
+    if (status == NPYX_OK && !is_row)
+        return NPYX_DONE; /* its first row is the next step's */
+    if (status != NPYX_OK)
+        end_reduction(stats);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        npyext_selection_close(&stats->selection);
+    stats->nrows += status != NPYX_DONE; /* array_key tells a fault's row from the one before it */
+    return status;
 }
 
-static int stats_advance(stats_cursor *stats) {
-    bool is_row = false;
-    int code = SQLITE_OK;
-    npyext_connection_begin(stats->base.scan.connection);
-    if (stats->base.scan.has_error) /* its row was given */
-        npyext_selection_leave(&stats->selection, &stats->base.scan);
-    stats->base.scan.has_error = false;
-    while (!is_row && !stats->base.is_eof && code == SQLITE_OK) {
-        bool was_reducing = stats->is_reducing;
-        npyx_status status = was_reducing ? next_row(stats, &stats->base.scan.error)
-                                          : stats_next_array(stats, &stats->base.scan.error);
-        if (status == NPYX_DONE && was_reducing) {
-            end_reduction(stats);
-        } else if (status == NPYX_DONE) {
-            stats->base.is_eof = true;
-        } else if (status != NPYX_OK) {
-            code = stats_meet_fault(stats);
-            is_row = stats->base.scan.has_error;
-        } else if (was_reducing) {
-            stats->nrows++;
-            is_row = true;
-        }
-    }
-    return code;
-}
-
-static int stats_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
-                        sqlite3_value **argv) {
-    (void)argc;
+static npyx_status stats_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     stats_cursor *stats = (stats_cursor *)cursor;
     bool is_lookup = false;
     end_reduction(stats);
-    stats->base.scan.has_error = false;
-    stats->base.is_eof = false;
-    npyx_status status = npyext_selection_begin(&stats->selection, &stats->base.scan, cursor->pVtab, idx_num,
-                                                sentence, argv, &is_lookup, &stats->base.scan.error);
-    if (status == NPYX_OK && is_lookup)
-        status = begin_reduction(stats, &stats->base.scan.error);
-    if (status != NPYX_OK) {
-        stats->base.is_eof = true;
-        end_reduction(stats);
-        return npyext_cursor_report(&stats->base, &stats->base.scan.error);
-    }
-    return stats_advance(stats);
+    NPYX_TRY(npyext_selection_begin(&stats->selection, &cursor->scan, request, &is_lookup, error));
+    return is_lookup ? begin_reduction(stats, error) : NPYX_OK;
 }
 
-static int stats_next(sqlite3_vtab_cursor *cursor) {
-    return stats_advance((stats_cursor *)cursor);
+static void result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
+                        const uint8_t *item) {
+    npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item,
+                        &((stats_cursor *)cursor)->scratch);
 }
 
-static int result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
-                       const uint8_t *item) {
-    return npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item,
-                               &((stats_cursor *)cursor)->scratch);
-}
-
-static int result_complex(sqlite3_context *context, npyext_cursor *cursor, double real, double imaginary) {
+static void result_complex(sqlite3_context *context, npyext_cursor *cursor, double real, double imaginary) {
     const npyx_dtype complex128 = {
         .type = NPYX_C16, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = 16};
-    uint8_t item[16];
-    if (isnan(real) && isnan(imaginary))
-        return SQLITE_OK;
-    memcpy(item, &real, sizeof real);
-    memcpy(item + sizeof real, &imaginary, sizeof imaginary);
-    return result_item(context, cursor, &complex128, item);
+    const double item[2] = {real, imaginary};
+    if (!isnan(real) || !isnan(imaginary))
+        result_item(context, cursor, &complex128, (const uint8_t *)item);
 }
 
 /* The statistics of the row at hand; NULL where it is a fault's. */
@@ -221,12 +169,8 @@ static bool has_numbers(const npyx_stats *stats) {
 }
 
 #define STATS_INTEGER(name, is_known, number)                                                                \
-    static int name(sqlite3_context *context, npyext_cursor *cursor) {                                       \
-        const npyx_stats *stats = stats_at_hand(cursor);                                                     \
-        if (stats != NULL && (is_known))                                                                     \
-            sqlite3_result_int64(context, (number));                                                         \
-        return SQLITE_OK;                                                                                    \
-    }
+    NPYEXT_NUMBER_COLUMN(static void name, const npyx_stats *stats = stats_at_hand(cursor),                  \
+                         stats != NULL && (is_known), sqlite3_result_int64, number)
 STATS_INTEGER(stats_count, true, stats->count)
 STATS_INTEGER(stats_nulls, true, stats->nulls)
 STATS_INTEGER(stats_infs, has_numbers(stats), npyx_stats_infs(stats))
@@ -239,80 +183,74 @@ static int64_t place_of_item(const npyext_cursor *cursor, int64_t position) {
 STATS_INTEGER(stats_argmin, stats->argmin >= 0, place_of_item(cursor, stats->argmin))
 STATS_INTEGER(stats_argmax, stats->argmax >= 0, place_of_item(cursor, stats->argmax))
 
-static int stats_crc32(sqlite3_context *context, npyext_cursor *cursor) {
+static void stats_crc32(sqlite3_context *context, npyext_cursor *cursor) {
     const stats_cursor *stats = (stats_cursor *)cursor;
     if (!cursor->scan.has_error && stats->reduction.wants_crc32)
         sqlite3_result_int64(context, stats->reduction.crc32[stats->leaf]);
-    return SQLITE_OK;
 }
 
-static int stats_field_name(sqlite3_context *context, npyext_cursor *cursor) {
+static void stats_field_name(sqlite3_context *context, npyext_cursor *cursor) {
     const stats_cursor *stats = (stats_cursor *)cursor;
     const npyx_reduction *reduction = &stats->reduction;
     if (!cursor->scan.has_error && reduction->view.dtype->type == NPYX_STRUCT)
         sqlite3_result_text(context, reduction->leaves[stats->leaf].name, -1, SQLITE_TRANSIENT);
-    return SQLITE_OK;
 }
 
-static int stats_at(sqlite3_context *context, npyext_cursor *cursor) {
+static void stats_at(sqlite3_context *context, npyext_cursor *cursor) {
     stats_cursor *stats = (stats_cursor *)cursor;
     const npyx_reduction *reduction = &stats->reduction;
     int64_t indices[NPYX_MAX_NDIM];
     if (cursor->scan.has_error || !reduction->has_axes)
-        return SQLITE_OK;
+        return;
     npyx_reduction_coordinate(reduction, reduction->first_coordinate + stats->coordinate, indices);
     if (reduction->nkept == 1) {
         sqlite3_result_int64(context, indices[0]);
-        return SQLITE_OK;
+        return;
     }
     npyx_buffer_reset(&stats->scratch);
     npyext_append_json_integers(&stats->scratch, indices, reduction->nkept);
-    return npyext_result_json_buffer(context, &stats->scratch);
+    npyext_result_json_buffer(context, &stats->scratch);
 }
 
-static int result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
+static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
     const npyx_stats *stats = stats_at_hand(cursor);
     item_statistic item;
-    return stats != NULL && find_item(stats, column, &item)
-               ? result_item(context, cursor, &item.dtype, item.bytes)
-               : SQLITE_OK;
+    if (stats != NULL && find_item(stats, column, &item))
+        result_item(context, cursor, &item.dtype, item.bytes);
 }
 
-static int stats_min(sqlite3_context *context, npyext_cursor *cursor) {
-    return result_found(context, cursor, STATS_MIN);
+static void stats_min(sqlite3_context *context, npyext_cursor *cursor) {
+    result_found(context, cursor, STATS_MIN);
 }
 
-static int stats_max(sqlite3_context *context, npyext_cursor *cursor) {
-    return result_found(context, cursor, STATS_MAX);
+static void stats_max(sqlite3_context *context, npyext_cursor *cursor) {
+    result_found(context, cursor, STATS_MAX);
 }
 
-static int stats_mean(sqlite3_context *context, npyext_cursor *cursor) {
+static void stats_mean(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_stats *stats = stats_at_hand(cursor);
     if (stats == NULL || stats->dtype->type == NPYX_DATETIME)
-        return result_found(context, cursor, STATS_MEAN);
-    double mean = npyx_stats_mean(stats);
-    if (stats->form == NPYX_STATS_COMPLEX)
-        return result_complex(context, cursor, mean, npyx_stats_imaginary_mean(stats));
-    if (has_numbers(stats) && stats->count > 0)
-        sqlite3_result_double(context, mean);
-    return SQLITE_OK;
+        result_found(context, cursor, STATS_MEAN);
+    else if (stats->form == NPYX_STATS_COMPLEX)
+        result_complex(context, cursor, npyx_stats_mean(stats), npyx_stats_imaginary_mean(stats));
+    else if (has_numbers(stats) && stats->count > 0)
+        sqlite3_result_double(context, npyx_stats_mean(stats));
 }
 
-static int stats_sum(sqlite3_context *context, npyext_cursor *cursor) {
+static void stats_sum(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_stats *stats = stats_at_hand(cursor);
     char text[NPYX_WIDE_TEXT_NBYTES];
     if (stats == NULL || !has_numbers(stats) ||
         stats->dtype->type == NPYX_DATETIME) /* days are not added up */
-        return SQLITE_OK;
+        return;
     if (stats->form == NPYX_STATS_COMPLEX)
-        return result_complex(context, cursor, npyx_stats_sum(stats), npyx_stats_imaginary_sum(stats));
-    if (stats->form == NPYX_STATS_REAL)
+        result_complex(context, cursor, npyx_stats_sum(stats), npyx_stats_imaginary_sum(stats));
+    else if (stats->form == NPYX_STATS_REAL)
         sqlite3_result_double(context, npyx_stats_sum(stats));
     else if (npyx_wide_is_i64(stats->wide_sum))
         sqlite3_result_int64(context, (int64_t)stats->wide_sum.low);
     else
         npyext_result_text(context, text, npyx_wide_text(stats->wide_sum, text));
-    return SQLITE_OK;
 }
 
 /* The sum of squared deviations; NaN, of which SQLite makes NULL, where it says nothing. */
@@ -325,31 +263,17 @@ static double second_moment(const npyext_cursor *cursor, int64_t *count) {
     return *count > 0 ? npyx_stats_m2(stats) : NAN;
 }
 
-static int stats_m2(sqlite3_context *context, npyext_cursor *cursor) {
-    int64_t count;
-    sqlite3_result_double(context, second_moment(cursor, &count));
-    return SQLITE_OK;
-}
-
-static int stats_var(sqlite3_context *context, npyext_cursor *cursor) {
-    int64_t count;
-    double m2 = second_moment(cursor, &count);
-    sqlite3_result_double(context, m2 / (double)count);
-    return SQLITE_OK;
-}
-
-static int stats_std(sqlite3_context *context, npyext_cursor *cursor) {
-    int64_t count;
-    double m2 = second_moment(cursor, &count);
-    sqlite3_result_double(context, sqrt(m2 / (double)count));
-    return SQLITE_OK;
-}
+#define STATS_MOMENT(name, moment)                                                                           \
+    NPYEXT_NUMBER_COLUMN(static void name, int64_t count;                                                    \
+                         double m2 = second_moment(cursor, &count), true, sqlite3_result_double, moment)
+STATS_MOMENT(stats_m2, m2)
+STATS_MOMENT(stats_var, m2 / (double)count)
+STATS_MOMENT(stats_std, sqrt(m2 / (double)count))
 
 /* No other column tells all the rows of an array apart. */
-static int stats_array_key(sqlite3_context *context, npyext_cursor *cursor) {
+static void stats_array_key(sqlite3_context *context, npyext_cursor *cursor) {
     uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
     sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((stats_cursor *)cursor)->nrows));
-    return SQLITE_OK;
 }
 
 static const npyext_column stats_columns[] = {
@@ -393,5 +317,10 @@ const npyext_function npyext_npy_stats = {
     .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,
     .estimated_nrows = 1,
-    .module = NPYEXT_MODULE(stats_open, stats_close, stats_filter, stats_next, npyext_cursor_column),
+    .cursor_nbytes = sizeof(stats_cursor),
+    .open = stats_open,
+    .close = stats_close,
+    .begin = stats_begin,
+    .step = stats_step,
+    .module = NPYEXT_CURSOR_MODULE,
 };

@@ -11,18 +11,9 @@ enum { WRITE_PIECE_NBYTES = 1 << 22 };
 typedef struct write_cursor {
     npyext_cursor base; /* its scan has the arguments and, as its path, the target */
     int64_t nbytes;     /* that were published */
+    npyext_place place; /* of a fault */
+    bool is_told;       /* the only row was given */
 } write_cursor;
-
-static int write_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    (void)vtab;
-    return npyext_cursor_open(sizeof(write_cursor), cursor);
-}
-
-static int write_close(sqlite3_vtab_cursor *cursor) {
-    npyext_scan_clear(&((write_cursor *)cursor)->base.scan);
-    sqlite3_free(cursor);
-    return SQLITE_OK;
-}
 
 /* Whether a BLOB is a file that can be read: all that its headers and its directory say. */
 static npyx_status check_contents(npyext_connection *connection, const npyext_argument *array,
@@ -109,9 +100,9 @@ static sqlite3_value *write_argv_of_array(const npyext_scan *scan, sqlite3_value
     return argv[i];
 }
 
-/* What a handle names. *place is where a fault lies; value is to be closed when it has been told. */
+/* What a handle names. */
 static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npyext_array_value *value,
-                                npyext_place *place, npyx_error *error) {
+                                npyx_error *error) {
     static const npyext_caller caller = {"npy_write", "npy_write('out.npy', array)"};
     npyext_connection *connection = cursor->base.scan.connection;
     npyx_status status = npyext_array_value_open(value, connection, NULL, &caller, array, error);
@@ -119,58 +110,52 @@ static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npye
     if (is_open)
         status = write_publish(cursor, value, error);
     if (!is_open || status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED)
-        *place = value->place;
+        cursor->place = value->place;
     return status;
 }
 
-/* NPYX_DONE: an argument is NULL, and nothing is written. */
 static npyx_status write_run(write_cursor *cursor, sqlite3_value **argv, npyext_array_value *value,
-                             npyext_place *place, npyx_error *error) {
+                             npyx_error *error) {
     npyext_scan *scan = &cursor->base.scan;
     const npyext_argument *array = &scan->arguments[NPYEXT_ARRAY];
-    if (scan->has_null)
-        return NPYX_DONE;
     NPYX_TRY(check_arguments(&scan->arguments[NPYEXT_TARGET], array, error));
-    place->path = scan->path = scan->arguments[NPYEXT_TARGET].bytes;
+    cursor->place.path = scan->path = scan->arguments[NPYEXT_TARGET].bytes;
     if (npyext_handle_is_like(array->bytes, array->nbytes))
-        return write_handle(cursor, write_argv_of_array(scan, argv), value, place, error);
-    place->path = "BLOB";
+        return write_handle(cursor, write_argv_of_array(scan, argv), value, error);
+    cursor->place.path = "BLOB";
     NPYX_TRY(check_contents(scan->connection, array, npyext_path_may_be_empty(scan->path), error));
-    place->path = scan->path;
+    cursor->place.path = scan->path;
     return write_publish(cursor, NULL, error);
 }
 
 /* All that writes: planning a statement does not. */
-static int write_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
-                        sqlite3_value **argv) {
-    (void)argc;
+static npyx_status write_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
     write_cursor *cursor = (write_cursor *)base;
-    npyext_vtab *vtab = (npyext_vtab *)base->pVtab;
     npyext_array_value value = {0};
-    npyext_place place = {0};
-    npyx_error error;
-    int code = SQLITE_OK;
-    npyext_connection_begin(vtab->connection);
-    npyx_status status = npyext_scan_take(&cursor->base.scan, vtab, idx_num, sentence, argv, &error);
-    if (status == NPYX_OK)
-        status = write_run(cursor, argv, &value, &place, &error);
-    if (status != NPYX_OK && status != NPYX_DONE)
-        code = npyext_report(base->pVtab, place, &error);
+    cursor->place = (npyext_place){0};
+    cursor->is_told = false;
+    npyx_status status = npyext_scan_take(&base->scan, request, error);
+    if (status == NPYX_OK && !base->scan.has_null)
+        status = write_run(cursor, request->argv, &value, error);
     if (value.connection != NULL)
         npyext_array_value_close(&value);
-    cursor->base.is_eof = status != NPYX_OK;
-    return code;
+    return status;
 }
 
-static int write_next(sqlite3_vtab_cursor *cursor) {
-    ((npyext_cursor *)cursor)->is_eof = true;
-    return SQLITE_OK;
+static npyx_status write_step(npyext_cursor *base, npyx_error *error) {
+    (void)error;
+    write_cursor *cursor = (write_cursor *)base;
+    base->is_eof = cursor->is_told;
+    cursor->is_told = true;
+    return base->is_eof ? NPYX_DONE : NPYX_OK;
 }
 
-static int write_nbytes(sqlite3_context *context, npyext_cursor *cursor) {
-    sqlite3_result_int64(context, ((write_cursor *)cursor)->nbytes);
-    return SQLITE_OK;
+static npyext_place write_place(const npyext_cursor *cursor) {
+    return ((const write_cursor *)cursor)->place;
 }
+
+NPYEXT_NUMBER_COLUMN(static void write_nbytes, const write_cursor *at = (write_cursor *)cursor, true,
+                     sqlite3_result_int64, at->nbytes)
 
 /* `path` is no NPYEXT_PATH: what it is compared with does not tell whether a file is to be written. */
 static const npyext_column write_columns[] = {
@@ -188,5 +173,9 @@ const npyext_function npyext_npy_write = {
     .key = "array_key",
     .writes = true,
     .estimated_nrows = 1,
-    .module = NPYEXT_MODULE(write_open, write_close, write_filter, write_next, npyext_cursor_column),
+    .cursor_nbytes = sizeof(write_cursor),
+    .begin = write_begin,
+    .step = write_step,
+    .place = write_place,
+    .module = NPYEXT_CURSOR_MODULE,
 };

@@ -13,7 +13,7 @@ static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
     survey->is_array = false;
     survey->payload_off = -1;
     if (scan->plan.needs & NPYEXT_NEEDS_HEADER)
-        status = npyx_archive_describe(archive, scan->index, &survey->array, &survey->is_array, error);
+        status = npyext_survey_describe(survey, error);
     if (status == NPYX_UNSUPPORTED)
         status = NPYX_OK;
     if (!(scan->plan.needs & NPYEXT_NEEDS_PLACE))
@@ -26,9 +26,7 @@ static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
     return status == NPYX_OK ? located : status;
 }
 
-static int members_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    return npyext_survey_open(vtab, members_visit, NPYX_FORMAT_NPZ, false, cursor);
-}
+static const npyext_survey_methods members_methods = {.visit = members_visit, .only_format = NPYX_FORMAT_NPZ};
 
 /* What the directory says of the entry at hand; NULL where there is none. */
 static const npyx_zip_entry *members_zip(const npyext_cursor *cursor) {
@@ -36,69 +34,55 @@ static const npyx_zip_entry *members_zip(const npyext_cursor *cursor) {
 }
 
 #define MEMBERS_INTEGER(name, is_known, number)                                                              \
-    static int name(sqlite3_context *context, npyext_cursor *cursor) {                                       \
-        const npyx_zip_entry *zip = members_zip(cursor);                                                     \
-        if (zip != NULL && (is_known))                                                                       \
-            sqlite3_result_int64(context, (number));                                                         \
-        return SQLITE_OK;                                                                                    \
-    }
+    NPYEXT_NUMBER_COLUMN(static void name, const npyx_zip_entry *zip = members_zip(cursor),                  \
+                         zip != NULL && (is_known), sqlite3_result_int64, number)
 MEMBERS_INTEGER(members_compressed_size, zip->is_sized, zip->compressed_nbytes)
 MEMBERS_INTEGER(members_uncompressed_size, zip->is_sized, zip->nbytes)
 MEMBERS_INTEGER(members_crc32, true, zip->crc32)
 MEMBERS_INTEGER(members_encrypted, true, zip->is_encrypted)
-static NPYEXT_SURVEY_INTEGER(members_data_offset, members_zip(cursor) != NULL && survey->payload_off >= 0,
-                             survey->payload_off)
-
-    /* NULL where nobody can tell: encrypted, another method than these. */
-    static bool members_is_readable(const npyx_zip_entry *zip) {
-    return !zip->is_encrypted && (zip->method == 0 || zip->method == 8);
-}
-MEMBERS_INTEGER(members_is_array, members_is_readable(zip) && !cursor->scan.has_error,
+NPYEXT_SURVEY_INTEGER(static void members_data_offset,
+                      members_zip(cursor) != NULL && survey->payload_off >= 0, survey->payload_off)
+/* NULL where nobody can tell: encrypted, another method than these. */
+MEMBERS_INTEGER(members_is_array,
+                !zip->is_encrypted && (zip->method == 0 || zip->method == 8) && !cursor->scan.has_error,
                 ((npyext_survey *)cursor)->is_array)
+NPYEXT_NUMBER_COLUMN(static void members_ratio, const npyx_zip_entry *zip = members_zip(cursor),
+                     zip != NULL && zip->nbytes > 0, sqlite3_result_double,
+                     (double)zip->compressed_nbytes / (double)zip->nbytes)
 
-static int members_filename(sqlite3_context *context, npyext_cursor *cursor) {
+static void members_filename(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_zip_entry *zip = members_zip(cursor);
     if (zip != NULL)
         npyext_result_text(context, zip->filename, zip->filename_nbytes);
-    return SQLITE_OK;
 }
 
-static int members_method(sqlite3_context *context, npyext_cursor *cursor) {
+static void members_method(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_zip_entry *zip = members_zip(cursor);
     char number[24];
     if (zip == NULL)
-        return SQLITE_OK;
+        return;
     const char *name = npyx_zip_method_name(zip->method);
     if (name == NULL) {
         snprintf(number, sizeof number, "method %d", zip->method);
         name = number;
     }
     npyext_result_text(context, name, strlen(name));
-    return SQLITE_OK;
 }
 
-static int members_ratio(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_zip_entry *zip = members_zip(cursor);
-    if (zip != NULL && zip->nbytes > 0)
-        sqlite3_result_double(context, (double)zip->compressed_nbytes / (double)zip->nbytes);
-    return SQLITE_OK;
-}
-
-static int members_modified(sqlite3_context *context, npyext_cursor *cursor) {
+static void members_modified(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_zip_entry *zip = members_zip(cursor);
     char text[NPYX_DOS_TIME_NBYTES];
     if (zip != NULL && npyx_dos_time_text(zip->dos_time, text))
         npyext_result_text(context, text, strlen(text));
-    return SQLITE_OK;
 }
 
 /* Reads the entry to its end, where its CRC-32 is checked. NULL when it cannot be read. */
-static int members_crc_ok(sqlite3_context *context, npyext_cursor *cursor) {
+static void members_crc_ok(sqlite3_context *context, npyext_cursor *cursor) {
     const npyext_scan *scan = &cursor->scan;
     npyx_source *payload = NULL;
     npyx_error error;
     if (members_zip(cursor) == NULL)
-        return SQLITE_OK;
+        return;
     npyext_connection_begin(scan->connection);
     npyx_status status = npyx_archive_open_payload(scan->opened.archive, scan->index, &payload, &error);
     if (status == NPYX_OK)
@@ -108,8 +92,7 @@ static int members_crc_ok(sqlite3_context *context, npyext_cursor *cursor) {
     if (status == NPYX_OK || status == NPYX_CORRUPT)
         sqlite3_result_int(context, status == NPYX_OK);
     else if (is_host_fault || (status != NPYX_UNSUPPORTED && scan->on_error == NPYEXT_RAISE))
-        return npyext_result_error(context, npyext_scan_place(scan), &error);
-    return SQLITE_OK;
+        npyext_result_error(context, npyext_scan_place(scan), &error);
 }
 
 static const npyext_column members_columns[] = {
@@ -147,5 +130,5 @@ const npyext_function npyext_npz_members = {
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = NPYEXT_SURVEY_MODULE(members_open),
+    NPYEXT_SURVEY(members_methods),
 };

@@ -2,37 +2,30 @@
 #include "functions.h"
 #include "scan/survey.h"
 
-static npyx_status tens_visit(npyext_survey *survey, npyx_error *error) {
-    npyext_scan *scan = &survey->base.scan;
-    return npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
-}
+static const npyext_survey_methods tens_methods = {.visit = npyext_survey_describe,
+                                                   .only_format = NPYX_FORMAT_TEN};
 
-static int tens_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    return npyext_survey_open(vtab, tens_visit, NPYX_FORMAT_TEN, false, cursor);
-}
+NPYEXT_SURVEY_INTEGER(static void tens_header_offset, survey->array.is_known,
+                      survey->base.scan.entry.header_off)
+NPYEXT_SURVEY_INTEGER(static void tens_data_offset, survey->array.is_known, survey->array.data_off)
 
-static NPYEXT_SURVEY_INTEGER(
-    tens_header_offset, survey->array.is_known,
-    survey->base.scan.entry.header_off) static NPYEXT_SURVEY_INTEGER(tens_data_offset, survey->array.is_known,
-                                                                     survey->array.data_off)
-
-    static const npyext_column tens_columns[] = {
-        NPYEXT_PATH(false),
-        NPYEXT_OUTPUT("idx INTEGER", 0, npyext_survey_idx),
-        NPYEXT_NAME(false, npyext_survey_name),
-        NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_dtype),
-        NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_shape),
-        NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_ndim),
-        NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_size),
-        NPYEXT_OUTPUT("nbytes INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_nbytes),
-        NPYEXT_OUTPUT("header_offset INTEGER", 0, tens_header_offset),
-        NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER, tens_data_offset),
-        NPYEXT_ERROR(NPYEXT_NEEDS_HEADER),
-        NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-        NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-        NPYEXT_PATH_COLUMNS,
-        NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER),
-        NPYEXT_ARRAY_KEY(npyext_result_array_key),
+static const npyext_column tens_columns[] = {
+    NPYEXT_PATH(false),
+    NPYEXT_OUTPUT("idx INTEGER", 0, npyext_survey_idx),
+    NPYEXT_NAME(false, npyext_survey_name),
+    NPYEXT_OUTPUT("dtype TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_dtype),
+    NPYEXT_OUTPUT("shape TEXT", NPYEXT_NEEDS_HEADER, npyext_survey_shape),
+    NPYEXT_OUTPUT("ndim INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_ndim),
+    NPYEXT_OUTPUT("size INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_size),
+    NPYEXT_OUTPUT("nbytes INTEGER", NPYEXT_NEEDS_HEADER, npyext_survey_nbytes),
+    NPYEXT_OUTPUT("header_offset INTEGER", 0, tens_header_offset),
+    NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER, tens_data_offset),
+    NPYEXT_ERROR(NPYEXT_NEEDS_HEADER),
+    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_PATH_COLUMNS,
+    NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER),
+    NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
 const npyext_function npyext_ten_arrays = {
@@ -41,5 +34,5 @@ const npyext_function npyext_ten_arrays = {
     .key = "array_key",
     .has_error_column = true,
     .estimated_nrows = 100,
-    .module = NPYEXT_SURVEY_MODULE(tens_open),
+    NPYEXT_SURVEY(tens_methods),
 };

@@ -1,42 +1,39 @@
 #include "item_cursor.h"
 
-void npyext_items_init(npyext_item_cursor *items, sqlite3_vtab *vtab, const npyext_item_methods *methods,
-                       npyx_reader *reader) {
-    npyx_host *host = &((npyext_vtab *)vtab)->connection->host;
-    items->methods = methods;
-    items->reader = reader;
+void npyext_items_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host) {
+    npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    items->methods = function->methods;
+    items->reader = (npyx_reader *)(void *)((char *)cursor + items->methods->reader_off);
     npyext_selection_init(&items->selection, host);
     npyext_value_filter_init(&items->filter, host);
     items->converted.host = items->scratch.host = host;
 }
 
-void npyext_items_close(npyext_item_cursor *items) {
+void npyext_items_close(npyext_cursor *cursor) {
+    npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    npyx_reader_clear(items->reader);
     npyext_selection_close(&items->selection);
-    npyext_scan_clear(&items->base.scan);
     npyext_value_filter_clear(&items->filter);
     npyx_buffer_clear(&items->converted);
     npyx_buffer_clear(&items->scratch);
-    sqlite3_free(items);
 }
 
-npyx_status npyext_items_filter(npyext_item_cursor *items, int idx_num, const char *sentence,
-                                sqlite3_value **argv, npyx_error *error) {
+npyx_status npyext_items_begin(npyext_item_cursor *items, const npyext_request *request, npyx_error *error) {
     npyext_scan *scan = &items->base.scan;
     bool is_lookup = false;
     npyx_reader_rest(items->reader);
     items->is_underway = items->is_begun = false;
     items->base.is_eof = true;
     items->position = items->block_end = items->plain_end = 0;
-    NPYX_TRY(npyext_selection_begin(&items->selection, scan, items->base.base.pVtab, idx_num, sentence, argv,
-                                    &is_lookup, error));
+    NPYX_TRY(npyext_selection_begin(&items->selection, scan, request, &is_lookup, error));
     items->base.is_eof = false;
     items->nlookups = is_lookup ? items->nlookups + 1 : 0;
-    items->window = npyext_plan_window(&scan->plan, argv);
-    npyext_value_filter_read(&items->filter, &scan->plan, items->methods->columns, argv);
+    items->window = npyext_plan_window(&scan->plan, request->argv);
+    npyext_value_filter_read(&items->filter, &scan->plan, items->methods->columns, request->argv);
     return NPYX_OK;
 }
 
-void npyext_items_begin(npyext_item_cursor *items, bool is_filtered) {
+void npyext_items_begin_array(npyext_item_cursor *items, bool is_filtered) {
     const npyext_scan *scan = &items->base.scan;
     const npyx_dtype *dtype = npyext_selection_dtype(&items->selection);
     items->position = items->block_end = items->plain_end = 0;
@@ -106,14 +103,14 @@ int npyext_items_go_on(npyext_item_cursor *items) {
             continue;
         items->block_end = items->position;
         npyx_reader_rest(items->reader);
-        if (!npyext_selection_skip(&items->selection, &items->base.scan, &error))
+        npyext_selection_close(&items->selection);
+        if (npyext_scan_fate(&items->base.scan, &error) != NPYEXT_IS_LEFT_OUT)
             return npyext_cursor_report(&items->base, &error);
     }
 }
 
-int npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,
-                                const int64_t *shape) {
-    return npyext_result_items(context, npyext_scan_place(&items->base.scan),
-                               npyext_selection_dtype(&items->selection), ndim, shape, items->item,
-                               &items->scratch);
+void npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,
+                                 const int64_t *shape) {
+    npyext_result_items(context, npyext_scan_place(&items->base.scan),
+                        npyext_selection_dtype(&items->selection), ndim, shape, items->item, &items->scratch);
 }

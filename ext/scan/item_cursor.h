@@ -23,6 +23,7 @@ typedef struct npyext_item_methods {
     /* Makes the block with position in it, or the next one, the block at hand; NPYX_DONE behind the last. */
     npyx_status (*next_block)(npyext_item_cursor *items, npyx_error *error);
     npyext_value_columns columns; /* that comparisons may be about */
+    size_t reader_off;            /* of the reader in the cursor, that the blocks come from */
 } npyext_item_methods;
 
 struct npyext_item_cursor {
@@ -49,19 +50,17 @@ struct npyext_item_cursor {
     npyx_buffer scratch;   /* for xColumn */
 };
 
-/* xOpen's work on a cursor that npyext_cursor_open made, and xClose's, which frees it. */
-void npyext_items_init(npyext_item_cursor *items, sqlite3_vtab *vtab, const npyext_item_methods *methods,
-                       npyx_reader *reader);
-void npyext_items_close(npyext_item_cursor *items);
+/* Such a cursor's open, by the function's npyext_item_methods, and close. */
+void npyext_items_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host);
+void npyext_items_close(npyext_cursor *cursor);
 
 /* xFilter's beginning: plan and arguments are read, and the scan stands before its first array, or at the one
  * that is open when the call asks for it once more (a lookup; nlookups tells). */
-npyx_status npyext_items_filter(npyext_item_cursor *items, int idx_num, const char *sentence,
-                                sqlite3_value **argv, npyx_error *error);
+npyx_status npyext_items_begin(npyext_item_cursor *items, const npyext_request *request, npyx_error *error);
 
 /* Takes dtype and filter for the items to come; next_block has the filter judge them, or the reader's work
  * does. */
-void npyext_items_begin(npyext_item_cursor *items, bool is_filtered);
+void npyext_items_begin_array(npyext_item_cursor *items, bool is_filtered);
 
 /* To be called before a block is read: tells the connection, once a call of SQLite's, that work begins. A
  * loop over blocks would never be stopped else. */
@@ -84,13 +83,12 @@ static inline int npyext_items_next(npyext_item_cursor *items) {
 }
 
 /* The item at hand, an array of ndim axes, as SQL shows it. */
-int npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,
-                                const int64_t *shape);
-static inline int npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim,
-                                      const int64_t *shape) {
-    if (ndim == 0 && npyext_result_plain(context, items->plain_type, items->item))
-        return SQLITE_OK;
-    return npyext_items_result_decoded(context, items, ndim, shape);
+void npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,
+                                 const int64_t *shape);
+static inline void npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim,
+                                       const int64_t *shape) {
+    if (ndim != 0 || !npyext_result_plain(context, items->plain_type, items->item))
+        npyext_items_result_decoded(context, items, ndim, shape);
 }
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source/prospect.h"
+#include "source/member.h"
 
 npyext_registration *npyext_registration_new(npyext_connection *connection, const void *definition,
                                              int flags) {

@@ -36,7 +36,6 @@
 #define NPYEXT_PLAN_H
 
 #include "core/connection.h"
-#include "core/results.h"
 
 /* Arguments, in the order in which every function declares those that it takes. */
 typedef enum npyext_role {
@@ -91,9 +90,10 @@ typedef enum npyext_column_kind {
 } npyext_column_kind;
 
 typedef struct npyext_cursor npyext_cursor; /* scan.h */
+typedef struct npyext_request npyext_request;
 
-/* Answers xColumn for the row at hand: a result, NULL when none is set, or an error with its SQLite code. */
-typedef int (*npyext_result)(sqlite3_context *context, npyext_cursor *cursor);
+/* Answers xColumn for the row at hand: sets a result or an error; none is NULL. */
+typedef void (*npyext_result)(sqlite3_context *context, npyext_cursor *cursor);
 
 typedef struct npyext_column {
     const char *declaration; /* `name TYPE` */
@@ -103,6 +103,15 @@ typedef struct npyext_column {
     int needs;
     npyext_result result; /* NULL for arguments, and for what the function's own xColumn answers */
 } npyext_column;
+
+/* Defines the result of a column that is a number of what is at hand (a declaration), where it is known. head
+ * is all of the function before its parameters. */
+#define NPYEXT_NUMBER_COLUMN(head, at_hand, is_known, result_of, number)                                     \
+    head(sqlite3_context *context, npyext_cursor *cursor) {                                                  \
+        at_hand;                                                                                             \
+        if (is_known)                                                                                        \
+            result_of(context, (number));                                                                    \
+    }
 
 /* Column literals. Arguments are declared BLOB, which is no affinity: of HIDDEN alone SQLite makes NUMERIC.
  */
@@ -155,6 +164,17 @@ typedef struct npyext_function {
     npyext_row row;        /* what a row is of */
     bool has_error_column; /* on_error = 'row' is possible, and the default for many files */
     int64_t estimated_nrows;
+    /* the cursor, which is zeros at first */
+    size_t cursor_nbytes;
+    const void *methods; /* an npyext_item_methods or npyext_survey_methods, where it has one */
+    void (*open)(npyext_cursor *cursor, const struct npyext_function *function,
+                 npyx_host *host);        /* or NULL */
+    void (*close)(npyext_cursor *cursor); /* or NULL */
+    /* What xFilter does first; and a step towards the next row: NPYX_OK at one, NPYX_DONE when there is to be
+     * another step, or is_eof is set. */
+    npyx_status (*begin)(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
+    npyx_status (*step)(npyext_cursor *cursor, npyx_error *error);
+    npyext_place (*place)(const npyext_cursor *cursor); /* of a fault; NULL: where the scan is */
     sqlite3_module module;
 } npyext_function;
 
@@ -165,6 +185,14 @@ typedef struct npyext_vtab {
     npyext_connection *connection;
     const npyext_function *function;
 } npyext_vtab;
+
+/* An xFilter call. */
+struct npyext_request {
+    const npyext_vtab *vtab;
+    int idx_num;
+    const char *sentence; /* idxStr */
+    sqlite3_value **argv;
+};
 
 /* What SQLite is given with a module or a function, and gives back with each call; freed with
  * npyext_registration_free. */
@@ -235,5 +263,20 @@ npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv);
 /* Appends what can be used of LIMIT and OFFSET to a plan's terms, of which there are nterms, and returns how
  * many there are then. To be called when all other constraints and the order have been dealt with. */
 int npyext_take_window(sqlite3_index_info *info, npyext_term *terms, int nterms);
+
+/* Bounds of an index column, narrowed by the comparisons of a WHERE clause as SQLite would judge them. */
+/* Both ends included; empty when low is above high. */
+typedef struct npyext_range {
+    int64_t low, high;
+} npyext_range;
+
+/* Narrows the range by `column op value` (SQLITE_INDEX_CONSTRAINT_EQ, IS, LT, LE, GT, GE), where the column
+ * is an INTEGER: numeric affinity is applied to a text, any other text and a BLOB are above all numbers, and
+ * NULL satisfies nothing. */
+void npyext_range_narrow(npyext_range *range, int op, sqlite3_value *value);
+
+/* The indices along a view's first axis whose numbers, as the file counts them, lie in the range; low is
+ * above high when there are none. A view without axes is a row of number 0. */
+npyext_range npyext_range_indices(npyext_range range, const npyx_view *view);
 
 #endif

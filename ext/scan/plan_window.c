@@ -1,5 +1,4 @@
 /* LIMIT and OFFSET in a plan. */
-#include "core/range.h"
 #include "plan.h"
 
 static bool is_window(int op) {

@@ -76,13 +76,13 @@ static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term) 
     return column->kind == NPYEXT_IS_ARGUMENT ? &scan->arguments[column->role] : NULL;
 }
 
-bool npyext_scan_is_same(npyext_scan *scan, const char *sentence, sqlite3_value **argv) {
-    if (scan->connection == NULL || scan->plan.sentence != sentence)
+bool npyext_scan_is_same(npyext_scan *scan, const npyext_request *request) {
+    if (scan->connection == NULL || scan->plan.sentence != request->sentence)
         return false;
     for (int i = 0; i < scan->plan.nterms; i++) {
         const npyext_argument *target = term_target(scan, &scan->plan.terms[i]);
         if (is_list_term(scan, &scan->plan.terms[i]) ||
-            (target != NULL && !npyext_argument_equals(target, argv[i])))
+            (target != NULL && !npyext_argument_equals(target, request->argv[i])))
             return false;
     }
     return true;
@@ -129,26 +129,27 @@ static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, npyx_err
     return NPYX_OK;
 }
 
-npyx_status npyext_scan_take(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
-                             sqlite3_value **argv, npyx_error *error) {
+npyx_status npyext_scan_take(npyext_scan *scan, const npyext_request *request, npyx_error *error) {
+    npyext_connection *connection = request->vtab->connection;
+    npyx_host *host = &connection->host;
+    npyext_connection_begin(connection);
     npyext_scan_clear(scan);
-    scan->function = vtab->function;
-    scan->connection = vtab->connection;
-    npyext_plan_read(&scan->plan, idx_num, sentence);
+    scan->function = request->vtab->function;
+    scan->connection = connection;
+    npyext_plan_read(&scan->plan, request->idx_num, request->sentence);
     scan->index = -1;
-    npyx_host *host = &vtab->connection->host;
     scan->files.paths.arena.host = host;
     scan->path_prune.list.bytes.host = scan->path_prune.list.entries.host = host;
     scan->name_prune.list.bytes.host = scan->name_prune.list.entries.host = host;
-    return copy_values(scan, argv, error);
+    return copy_values(scan, request->argv, error);
 }
 
-npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
-                              bool keeps_files, sqlite3_value **argv, npyx_error *error) {
+npyx_status npyext_scan_begin(npyext_scan *scan, const npyext_request *request, bool keeps_files,
+                              npyx_error *error) {
     int64_t tick = scan->tick;
-    npyx_status status = npyext_scan_take(scan, vtab, idx_num, sentence, argv, error);
+    npyx_status status = npyext_scan_take(scan, request, error);
     if (keeps_files) /* one tick a cursor: a file is validated once for it */
-        scan->tick = tick == 0 ? npyext_cache_tick(vtab->connection) : tick;
+        scan->tick = tick == 0 ? npyext_cache_tick(scan->connection) : tick;
     if (status != NPYX_OK || scan->has_null)
         return status;
     const npyext_argument *member = &scan->arguments[NPYEXT_MEMBER];
@@ -178,6 +179,7 @@ void npyext_scan_clear(npyext_scan *scan) {
 }
 
 void npyext_scan_rewind(npyext_scan *scan) {
+    npyext_connection_begin(scan->connection);
     npyext_scan_close_file(scan);
     scan->next_file = 0;
 }
@@ -304,13 +306,15 @@ npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {
     return NPYEXT_IS_LEFT_OUT;
 }
 
+const char *npyext_source_shown(const npyext_argument *source) {
+    if (source->type == SQLITE_BLOB)
+        return "BLOB";
+    return source->type == SQLITE_TEXT && source->nbytes <= SHOWN_SOURCE_NBYTES ? source->bytes : NULL;
+}
+
 npyext_place npyext_scan_place(const npyext_scan *scan) {
-    const char *path = scan->path;
-    const npyext_argument *source = &scan->arguments[NPYEXT_SOURCE];
-    if (path == NULL && source->type == SQLITE_TEXT && source->nbytes <= SHOWN_SOURCE_NBYTES)
-        path = source->bytes; /* no file yet: the fault lies in the call */
-    else if (path == NULL && source->type == SQLITE_BLOB)
-        path = "BLOB";
+    /* without a file the fault lies in the call */
+    const char *path = scan->path != NULL ? scan->path : npyext_source_shown(&scan->arguments[NPYEXT_SOURCE]);
     return (npyext_place){.path = path, .entry = scan->has_entry ? &scan->entry : NULL};
 }
 
@@ -352,69 +356,4 @@ int64_t npyext_scan_array_key(npyext_scan *scan) {
     }
     uint64_t hash = mix(scan->file_hash, (uint64_t)scan->index);
     return (int64_t)(hash ^ (hash >> 32));
-}
-
-int npyext_result_path(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.path != NULL)
-        npyext_result_text(context, cursor->scan.path, strlen(cursor->scan.path));
-    return SQLITE_OK;
-}
-
-int npyext_result_name(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyext_scan *scan = &cursor->scan;
-    npyext_result_text(context, scan->entry.name, scan->has_entry ? scan->entry.name_nbytes : 0);
-    return SQLITE_OK;
-}
-
-int npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.has_error)
-        npyext_result_fault(context, npyext_scan_place(&cursor->scan), &cursor->scan.error);
-    return SQLITE_OK;
-}
-
-int npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.has_error)
-        sqlite3_result_text(context, npyx_error_kind_name(&cursor->scan.error), -1, SQLITE_STATIC);
-    return SQLITE_OK;
-}
-
-int npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor) {
-    sqlite3_result_int64(context, npyext_scan_array_key(&cursor->scan));
-    return SQLITE_OK;
-}
-
-/* ---- cursors ---- */
-
-int npyext_cursor_open(size_t nbytes, sqlite3_vtab_cursor **cursor) {
-    npyext_cursor *made = sqlite3_malloc64(nbytes);
-    if (made == NULL)
-        return SQLITE_NOMEM;
-    memset(made, 0, nbytes);
-    made->is_eof = true;
-    *cursor = &made->base;
-    return SQLITE_OK;
-}
-
-int npyext_cursor_eof(sqlite3_vtab_cursor *cursor) {
-    return ((npyext_cursor *)cursor)->is_eof;
-}
-
-int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
-    npyext_cursor *cursor = (npyext_cursor *)base;
-    const npyext_column *declared = &cursor->scan.function->columns[column];
-    if (declared->kind != NPYEXT_IS_ARGUMENT)
-        return declared->result(context, cursor);
-    npyext_result_argument(context, &cursor->scan.arguments[declared->role]);
-    return SQLITE_OK;
-}
-
-int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
-    return npyext_report(cursor->base.pVtab, npyext_scan_place(&cursor->scan), error);
-}
-
-int npyext_cursor_meet_fault(npyext_cursor *cursor, npyext_place place) {
-    npyext_fate fate = npyext_scan_fate(&cursor->scan, &cursor->scan.error);
-    cursor->scan.has_error = fate == NPYEXT_BECOMES_ROW;
-    return fate == NPYEXT_ENDS_QUERY ? npyext_report(cursor->base.pVtab, place, &cursor->scan.error)
-                                     : SQLITE_OK;
 }

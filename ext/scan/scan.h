@@ -53,37 +53,41 @@ struct npyext_cursor {
     npyext_scan scan;
 };
 
-/* xOpen's work: a cursor of nbytes, zero but for is_eof. xClose frees it with sqlite3_free. */
-int npyext_cursor_open(size_t nbytes, sqlite3_vtab_cursor **cursor);
+/* The methods of SQLite's that table functions share; their own are in npyext_function. A step's fault
+ * becomes a row (scan.has_error), nothing, or the end of the query, as on_error says. */
+int npyext_cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
+int npyext_cursor_close(sqlite3_vtab_cursor *base);
 int npyext_cursor_eof(sqlite3_vtab_cursor *cursor);
-/* xColumn as the function's table of columns says. */
+int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
+                         sqlite3_value **argv);
+int npyext_cursor_next(sqlite3_vtab_cursor *base);
 int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
-/* What becomes of scan.error, which lies at place: a row (scan.has_error), nothing, or the end of the query,
- * whose code is returned then. */
-int npyext_cursor_meet_fault(npyext_cursor *cursor, npyext_place place);
-/* Tells an error where the scan is; returns SQLite's code. */
+
+/* Where the fault at hand lies. */
+npyext_place npyext_cursor_place(const npyext_cursor *cursor);
+/* Tells an error where that is; returns SQLite's code. */
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
 
-/* The module of a table function: what differs are the methods of its cursor. */
-#define NPYEXT_MODULE(open, close, filter, next, column)                                                     \
+/* The module of a table function; what SQLite calls for every row may be the function's own. */
+#define NPYEXT_MODULE(filter, next, column)                                                                  \
     {                                                                                                        \
         .iVersion = 1, .xConnect = npyext_connect, .xBestIndex = npyext_best_index,                          \
-        .xDisconnect = npyext_disconnect, .xOpen = (open), .xClose = (close), .xFilter = (filter),           \
-        .xNext = (next), .xEof = npyext_cursor_eof, .xColumn = (column)                                      \
+        .xDisconnect = npyext_disconnect, .xOpen = npyext_cursor_open, .xClose = npyext_cursor_close,        \
+        .xFilter = (filter), .xNext = (next), .xEof = npyext_cursor_eof, .xColumn = (column)                 \
     }
+#define NPYEXT_CURSOR_MODULE NPYEXT_MODULE(npyext_cursor_filter, npyext_cursor_next, npyext_cursor_column)
 
-/* Whether an xFilter call asks a scan that began before for the same arrays: then open file and entry may be
- * used once more. */
-bool npyext_scan_is_same(npyext_scan *scan, const char *sentence, sqlite3_value **argv);
+/* Whether a request asks a scan that began before for the same arrays: then open file and entry may be used
+ * once more. */
+bool npyext_scan_is_same(npyext_scan *scan, const npyext_request *request);
 
-/* Forgets all and takes plan and arguments of an xFilter call. */
-npyx_status npyext_scan_take(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
-                             sqlite3_value **argv, npyx_error *error);
+/* Forgets all and takes plan and arguments of a request. */
+npyx_status npyext_scan_take(npyext_scan *scan, const npyext_request *request, npyx_error *error);
 
-/* Begins anew with the arguments of an xFilter call. A NULL among them leaves a scan without files.
- * keeps_files: take files from the cache. */
-npyx_status npyext_scan_begin(npyext_scan *scan, npyext_vtab *vtab, int idx_num, const char *sentence,
-                              bool keeps_files, sqlite3_value **argv, npyx_error *error);
+/* Begins anew with the arguments of a request. A NULL among them leaves a scan without files. keeps_files:
+ * take files from the cache. */
+npyx_status npyext_scan_begin(npyext_scan *scan, const npyext_request *request, bool keeps_files,
+                              npyx_error *error);
 
 /* Goes back to before the first file. */
 void npyext_scan_rewind(npyext_scan *scan);
@@ -115,6 +119,9 @@ npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error);
 /* Whether the condition leaves out what has this name. */
 bool npyext_prune_leaves_out(const npyext_prune *prune, const char *name, size_t nbytes);
 
+/* A source as messages show it before a file of it is open; NULL for one that is not shown. */
+const char *npyext_source_shown(const npyext_argument *source);
+
 /* Where the scan is, for messages. */
 npyext_place npyext_scan_place(const npyext_scan *scan);
 
@@ -123,13 +130,13 @@ npyext_place npyext_scan_place(const npyext_scan *scan);
 int64_t npyext_scan_array_key(npyext_scan *scan);
 
 /* Columns that are the same in several functions: of the file, of the entry, of the fault at hand. */
-int npyext_result_path(sqlite3_context *context, npyext_cursor *cursor);
-int npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor);
-int npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor);
-int npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor);
-int npyext_result_name(sqlite3_context *context, npyext_cursor *cursor);
-int npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor);
-int npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor);
-int npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_path(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_name(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor);
 
 #endif

@@ -1,6 +1,6 @@
 #include "selection.h"
 
-#include <string.h>
+#include <inttypes.h>
 
 void npyext_selection_init(npyext_selection *selection, npyx_host *host) {
     memset(selection, 0, sizeof *selection);
@@ -99,18 +99,15 @@ npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan
     return status;
 }
 
-npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *scan, sqlite3_vtab *vtab,
-                                   int idx_num, const char *sentence, sqlite3_value **argv, bool *is_lookup,
-                                   npyx_error *error) {
-    npyext_vtab *table = (npyext_vtab *)vtab;
-    bool is_same = npyext_scan_is_same(scan, sentence, argv);
+npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *scan,
+                                   const npyext_request *request, bool *is_lookup, npyx_error *error) {
+    bool is_same = npyext_scan_is_same(scan, request);
     *is_lookup = is_same && selection->is_open && npyext_scan_is_single(scan);
     if (*is_lookup)
         return NPYX_OK;
-    npyext_connection_begin(table->connection);
     npyext_selection_close(selection);
     if (!is_same)
-        return npyext_scan_begin(scan, table, idx_num, sentence, true, argv, error);
+        return npyext_scan_begin(scan, request, true, error);
     npyext_scan_rewind(scan);
     return NPYX_OK;
 }
@@ -126,6 +123,9 @@ static npyx_status selection_step(npyext_selection *selection, npyext_scan *scan
 }
 
 npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan, npyx_error *error) {
+    npyext_selection_close(selection);
+    if (!scan->has_entry) /* the whole file is at fault, not one array of it */
+        npyext_scan_close_file(scan);
     do {
         npyext_selection_close(selection);
         NPYX_TRY(selection_step(selection, scan, error));
@@ -134,19 +134,54 @@ npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan
     return NPYX_OK;
 }
 
-void npyext_selection_leave(npyext_selection *selection, npyext_scan *scan) {
-    npyext_selection_close(selection);
-    if (!scan->has_entry) /* the whole file is at fault, not one array of it */
-        npyext_scan_close_file(scan);
-}
-
-bool npyext_selection_skip(npyext_selection *selection, npyext_scan *scan, const npyx_error *error) {
-    if (npyext_scan_fate(scan, error) != NPYEXT_IS_LEFT_OUT)
-        return false;
-    npyext_selection_leave(selection, scan);
-    return true;
-}
-
 npyx_type npyext_plain_type(const npyx_dtype *dtype) {
     return npyx_dtype_is_native(dtype) ? dtype->type : NPYX_NTYPES;
+}
+
+/* Marks an axis of the view, which may be counted from the end. */
+static npyx_status name_axis(int64_t axis, const npyx_view *view, bool *axes, npyx_error *error) {
+    int64_t from_start = axis < 0 ? axis + view->ndim : axis;
+    if (from_start < 0 || from_start >= view->ndim)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "axis %" PRId64 " is out of range for an array of %d dimensions", axis, view->ndim);
+    if (axes[from_start])
+        return npyx_fail(error, NPYX_INVALID, -1, "axis %" PRId64 " is named twice", axis);
+    axes[from_start] = true;
+    return NPYX_OK;
+}
+
+static npyx_status name_listed_axes(const npyx_literal *list, const npyx_view *view, bool *axes,
+                                    npyx_error *error) {
+    bool is_list = list->kind == NPYX_LITERAL_LIST || list->kind == NPYX_LITERAL_TUPLE;
+    npyx_status status = NPYX_OK;
+    for (const npyx_literal *item = is_list ? list->first : list; item != NULL && status == NPYX_OK;
+         item = is_list ? item->next : NULL) {
+        if (item->kind != NPYX_LITERAL_INT)
+            return npyx_fail(error, NPYX_INVALID, -1,
+                             "axis is an integer or a list of integers, as in '[0, 2]'");
+        status = name_axis(item->integer, view, axes, error);
+    }
+    return status;
+}
+
+npyx_status npyext_axis_argument_read(const npyext_argument *argument, const npyx_view *view, npyx_host *host,
+                                      bool axes[NPYX_MAX_NDIM], bool *is_given, npyx_error *error) {
+    memset(axes, 0, NPYX_MAX_NDIM * sizeof axes[0]);
+    *is_given = npyext_argument_is_given(argument);
+    if (!*is_given)
+        return NPYX_OK;
+    if (argument->type == SQLITE_INTEGER)
+        return name_axis(argument->integer, view, axes, error);
+    npyx_arena arena = {.host = host};
+    const npyx_literal *list = NULL;
+    npyx_status status = NPYX_CORRUPT;
+    if (argument->type == SQLITE_TEXT)
+        status = npyx_literal_parse(&arena, argument->bytes, argument->nbytes, false, &list, error);
+    if (status == NPYX_OK)
+        status = name_listed_axes(list, view, axes, error);
+    else if (status != NPYX_NOMEM)
+        status =
+            npyx_fail(error, NPYX_INVALID, -1, "axis is an integer or a list of integers, as in '[0, 2]'");
+    npyx_arena_clear(&arena);
+    return status;
 }

@@ -29,19 +29,19 @@ static inline const npyx_dtype *npyext_selection_dtype(const npyext_selection *s
 /* Begins a scan for an xFilter call, or goes on with the one at hand when the call asks for the same arrays.
  * *is_lookup: the array that is open is all that is asked for, as in a join that looks rows up; otherwise
  * nothing is open, and npyext_selection_next goes to the first array. */
-npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *scan, sqlite3_vtab *vtab,
-                                   int idx_num, const char *sentence, sqlite3_value **argv, bool *is_lookup,
-                                   npyx_error *error);
+npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *scan,
+                                   const npyext_request *request, bool *is_lookup, npyx_error *error);
 
-/* Goes on to the next array of the scan that can be opened. NPYX_DONE behind the last one. A fault leaves the
- * scan where it is: npyext_selection_skip then goes past it. */
+/* Goes on to the next array of the scan that can be opened; what is at fault, the array at hand or all of its
+ * file, is left behind. NPYX_DONE behind the last one. A fault leaves the scan where it is. */
 npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan, npyx_error *error);
 
-/* Leaves what is at fault behind: the array, or all of its file. */
-void npyext_selection_leave(npyext_selection *selection, npyext_scan *scan);
-
-/* Whether on_error lets the query go on after this fault; then what is at fault is left behind. */
-bool npyext_selection_skip(npyext_selection *selection, npyext_scan *scan, const npyx_error *error);
+/* The axis argument: which axes of an array are meant, as an integer or a text that is a list of them. Sets
+ * axes[axis] for those of the view's axes that the argument names, which may count them from the end, and
+ * clears the others. *is_given false: there is no argument. NPYX_INVALID for what names no axis of the view,
+ * or one twice. */
+npyx_status npyext_axis_argument_read(const npyext_argument *argument, const npyx_view *view, npyx_host *host,
+                                      bool axes[NPYX_MAX_NDIM], bool *is_given, npyx_error *error);
 
 /* The type to decode an item by without looking at its dtype again; NPYX_NTYPES when only the codec can. */
 npyx_type npyext_plain_type(const npyx_dtype *dtype);

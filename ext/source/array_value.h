@@ -7,7 +7,6 @@
 #define NPYEXT_ARRAY_VALUE_H
 
 #include "core/connection.h"
-#include "core/results.h"
 
 /* A function as its messages show it. */
 typedef struct npyext_caller {

@@ -5,7 +5,6 @@
 #define NPYEXT_OPENER_H
 
 #include "core/connection.h"
-#include "core/results.h"
 #include "pattern.h"
 
 /* What a source argument stands for. */

@@ -1,4 +1,4 @@
-#include "paths.h"
+#include "pattern.h"
 
 #include <stdint.h>
 #include <string.h>

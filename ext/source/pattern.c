@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pattern_braces.h"
-
 enum {
     PATTERN_NBYTES_MAX = 16384, /* without braces: four times the longest path that the kernel takes */
     PARTS_MAX = 512,            /* keeps a walk's state small enough for the stack */

@@ -13,10 +13,30 @@
 #ifndef NPYEXT_PATTERN_H
 #define NPYEXT_PATTERN_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "npyx.h"
 
-#include "paths.h"
+/* ---- a list of paths, in the order in which they are to be read ---- */
+
+typedef struct npyext_paths {
+    npyx_arena arena; /* holds the texts */
+    const char **paths;
+    size_t npaths;
+    size_t capacity_npaths;
+    size_t max_npaths; /* 0 stands for NPYEXT_MAX_NPATHS */
+} npyext_paths;
+
+/* Paths take memory, and a few patterns that match everything make as many as there are files. */
+enum { NPYEXT_MAX_NPATHS = 16000000 };
+
+/* Zero-initialise with arena.host set. NPYX_TOOBIG for more paths than the list may have. */
+npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error);
+void npyext_paths_clear(npyext_paths *paths);
+
+/* Sorts the paths from number first on by their bytes and drops repetitions; all of them begin with the same
+ * shared_nbytes. Not by qsort, which takes memory past the host and cannot be interrupted. Polls the host. */
+npyx_status npyext_paths_sort(npyext_paths *paths, size_t first, size_t shared_nbytes, npyx_error *error);
+
+/* ---- patterns ---- */
 
 /* Whether the text has any of the characters that make a pattern. */
 bool npyext_pattern_is_pattern(const char *text);
@@ -31,5 +51,31 @@ bool npyext_pattern_matches(const char *part, const char *name);
  * than whole numbers; NPYX_TOOBIG for more paths than the list may have; NPYX_IO when the process has no
  * descriptor left. An error appends nothing. */
 npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx_error *error);
+
+/*
+ * The braces of a pattern: `{a,b}` and `{000..127}`, as bash expands them.
+ *
+ * The patterns without braces are written one after another, from a list of the braces alone: memory is bound
+ * to the length of the pattern, not to the number or nesting of what it makes.
+ */
+
+typedef struct npyext_braces {
+    const char *pattern; /* borrowed */
+    size_t pattern_nbytes;
+    struct npyext_brace *items;
+    size_t nitems;
+    size_t choice; /* the group chosen from last */
+} npyext_braces;
+
+/* Appends the first pattern to out, which is empty; look at its status. NPYX_INVALID for unbalanced braces,
+ * for ranges that are not of whole numbers, and for more than a million patterns, which are counted before
+ * the first is written. Clear *braces on failure too. */
+npyx_status npyext_braces_first(npyext_braces *braces, const char *pattern, npyx_buffer *out,
+                                npyx_error *error);
+
+/* Replaces in out the pattern written last by the next one; false after the last. */
+bool npyext_braces_next(npyext_braces *braces, npyx_buffer *out);
+
+void npyext_braces_clear(npyext_braces *braces, npyx_host *host);
 
 #endif

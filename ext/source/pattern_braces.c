@@ -1,4 +1,4 @@
-#include "pattern_braces.h"
+#include "pattern.h"
 
 #include <stdint.h>
 #include <string.h>

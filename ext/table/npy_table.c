@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "function/functions.h"
 #include "npy_table.h"
+#include "scan/plan.h"
 #include "source/pattern.h"
 #include "table_writer.h"
 

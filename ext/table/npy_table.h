@@ -10,7 +10,6 @@
 #define NPYEXT_NPY_TABLE_H
 
 #include "core/connection.h"
-#include "core/results.h"
 
 typedef enum npyext_table_argument {
     NPYEXT_TABLE_PATH,
@@ -172,5 +171,8 @@ int npyext_table_next(sqlite3_vtab_cursor *cursor);
 int npyext_table_eof(sqlite3_vtab_cursor *cursor);
 int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number);
 int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
+
+/* CREATE VIRTUAL TABLE t USING npy(...); its client data is a registration without a definition. */
+extern const sqlite3_module npyext_table_module;
 
 #endif

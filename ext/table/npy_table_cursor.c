@@ -1,7 +1,6 @@
 /* The rows of a typed table. */
 #include <string.h>
 
-#include "core/range.h"
 #include "npy_table.h"
 #include "scan/plan.h"
 #include "scan/selection.h"
@@ -311,14 +310,16 @@ int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
     table_stream *stream = &rows->streams[column->array];
     if (!has_row(stream, rows->index) || !has_column(stream, column)) {
         npyx_error error;
-        if (fetch(rows, column, &error) != NPYX_OK)
-            return npyext_result_error(context, cursor_place(rows, column->array), &error);
+        if (fetch(rows, column, &error) != NPYX_OK) {
+            npyext_result_error(context, cursor_place(rows, column->array), &error);
+            return SQLITE_OK;
+        }
     }
     const npyx_reader *reader = &stream->reader;
     const uint8_t *item = reader->rows + (rows->index - reader->first_row) * reader->row_nbytes +
                           (column->off - stream->skipped_nbytes);
-    if (npyext_result_plain(context, column->plain_type, item))
-        return SQLITE_OK;
-    return npyext_result_items(context, cursor_place(rows, column->array), column->dtype, column->ndim,
-                               column->shape, item, &rows->scratch);
+    if (!npyext_result_plain(context, column->plain_type, item))
+        npyext_result_items(context, cursor_place(rows, column->array), column->dtype, column->ndim,
+                            column->shape, item, &rows->scratch);
+    return SQLITE_OK;
 }

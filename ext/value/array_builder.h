@@ -11,7 +11,6 @@
 #define NPYEXT_ARRAY_BUILDER_H
 
 #include "core/connection.h"
-#include "core/results.h"
 
 typedef struct npyext_array_builder {
     npyext_connection *connection;

@@ -1,4 +1,4 @@
-#include "range.h"
+#include "plan.h"
 
 #include <math.h>
 

@@ -1,0 +1,224 @@
+#include "values.h"
+
+#include <inttypes.h>
+
+/* ---- arguments ---- */
+
+npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error) {
+    *argument = (npyext_argument){.type = sqlite3_value_type(value)};
+    switch (argument->type) {
+    case SQLITE_INTEGER: argument->integer = sqlite3_value_int64(value); return NPYX_OK;
+    case SQLITE_FLOAT: argument->real = sqlite3_value_double(value); return NPYX_OK;
+    case SQLITE_NULL: return NPYX_OK;
+    default: break;
+    }
+    bool is_text = argument->type == SQLITE_TEXT;
+    const void *bytes = is_text ? (const void *)sqlite3_value_text(value) : sqlite3_value_blob(value);
+    argument->nbytes = (size_t)sqlite3_value_bytes(value);
+    if (bytes == NULL && (is_text || argument->nbytes > 0))
+        return npyx_fail_nomem(error);
+    if (!is_text && sqlite3_value_frombind(value)) {
+        argument->bytes = bytes == NULL ? "" : bytes;
+        return NPYX_OK;
+    }
+    argument->owned = sqlite3_malloc64(argument->nbytes + 1);
+    if (argument->owned == NULL)
+        return npyx_fail_nomem(error);
+    if (argument->nbytes > 0)
+        memcpy(argument->owned, bytes, argument->nbytes);
+    argument->owned[argument->nbytes] = '\0';
+    argument->bytes = argument->owned;
+    return NPYX_OK;
+}
+
+void npyext_argument_clear(npyext_argument *argument) {
+    sqlite3_free(argument->owned);
+    *argument = (npyext_argument){0};
+}
+
+bool npyext_argument_is_given(const npyext_argument *argument) {
+    return argument->type != 0 && !(argument->type == SQLITE_TEXT && argument->nbytes == 0);
+}
+
+bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *value) {
+    if (argument->type != sqlite3_value_type(value))
+        return false;
+    switch (argument->type) {
+    case SQLITE_INTEGER: return argument->integer == sqlite3_value_int64(value);
+    case SQLITE_FLOAT: return argument->real == sqlite3_value_double(value);
+    case SQLITE_NULL: return true;
+    default: break;
+    }
+    /* The length first, which makes a text UTF-8. Not sqlite3_value_text, which copies a bound text to put a
+     * NUL behind it. */
+    if ((size_t)sqlite3_value_bytes(value) != argument->nbytes)
+        return false;
+    const void *bytes = sqlite3_value_blob(value);
+    if (bytes == NULL)
+        return argument->nbytes == 0;
+    /* what is not owned is bound, and stays as it is while the statement runs; anything else may have been
+     * written over where it lay, and is not to be looked at */
+    if (argument->owned == NULL)
+        return bytes == argument->bytes && sqlite3_value_frombind(value);
+    return memcmp(bytes, argument->bytes, argument->nbytes) == 0;
+}
+
+npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error *error) {
+    int type = sqlite3_value_type(value);
+    *read = (npyx_value){.kind = NPYX_VALUE_NULL};
+    if (type == SQLITE_INTEGER) {
+        read->kind = NPYX_VALUE_INTEGER;
+        read->integer = sqlite3_value_int64(value);
+    } else if (type == SQLITE_FLOAT) {
+        read->kind = NPYX_VALUE_REAL;
+        read->real = sqlite3_value_double(value);
+    } else if (type != SQLITE_NULL) {
+        read->kind = type == SQLITE_TEXT ? NPYX_VALUE_TEXT : NPYX_VALUE_BLOB;
+        read->bytes =
+            type == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : sqlite3_value_blob(value);
+        read->nbytes = (size_t)sqlite3_value_bytes(value);
+        if (read->bytes == NULL && (type == SQLITE_TEXT || read->nbytes > 0))
+            return npyx_fail_nomem(error);
+        if (read->bytes == NULL)
+            read->bytes = "";
+    }
+    return NPYX_OK;
+}
+
+/* ---- errors ---- */
+
+int npyext_code(npyx_status status) {
+    switch (status) {
+    case NPYX_OK:
+    case NPYX_DONE: return SQLITE_OK;
+    case NPYX_NOMEM: return SQLITE_NOMEM;
+    case NPYX_INTERRUPTED: return SQLITE_INTERRUPT;
+    case NPYX_TOOBIG: return SQLITE_TOOBIG;
+    default: /* NPYX_IO too: SQLite takes SQLITE_IOERR for a fault of its own files, and rolls the caller's
+              * open transaction back */
+        return SQLITE_ERROR;
+    }
+}
+
+/* A message is one line of UTF-8, whatever stands in a name. */
+static void blank_unprintable(char *text) {
+    size_t nbytes = text == NULL ? 0 : strlen(text);
+    for (size_t i = 0; i < nbytes;) {
+        size_t character_nbytes = npyx_utf8_character(text + i, nbytes - i);
+        if (character_nbytes == 0 || (unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            text[i] = '?';
+        i += character_nbytes == 0 ? 1 : character_nbytes;
+    }
+}
+
+char *npyext_error_text(npyext_place place, const npyx_error *error) {
+    /* SQLite's own word and no more: Datasette knows its time limit by the whole message. */
+    if (error->status == NPYX_INTERRUPTED)
+        return sqlite3_mprintf("%s", sqlite3_errstr(SQLITE_INTERRUPT));
+    const char *name = place.entry == NULL ? "" : place.entry->name;
+    int name_nbytes = place.entry == NULL ? 0 : (int)place.entry->name_nbytes;
+    const char *path = place.path == NULL ? "" : place.path;
+    /* a path longer than the kernel takes says no more by its end */
+    char *text = sqlite3_mprintf("npyext: %.4096s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes,
+                                 name, *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
+    blank_unprintable(text);
+    return text;
+}
+
+int npyext_report(sqlite3_vtab *vtab, npyext_place place, const npyx_error *error) {
+    int code = npyext_code(error->status);
+    sqlite3_free(vtab->zErrMsg);
+    vtab->zErrMsg = code == SQLITE_NOMEM ? NULL : npyext_error_text(place, error);
+    return vtab->zErrMsg == NULL ? SQLITE_NOMEM : code;
+}
+
+void npyext_result_fault(sqlite3_context *context, npyext_place place, const npyx_error *error) {
+    char *text = npyext_error_text(place, error);
+    if (text == NULL)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_text(context, text, -1, sqlite3_free);
+}
+
+void npyext_result_error(sqlite3_context *context, npyext_place place, const npyx_error *error) {
+    char *text = error->status == NPYX_NOMEM ? NULL : npyext_error_text(place, error);
+    if (text == NULL) {
+        sqlite3_result_error_nomem(context);
+        return;
+    }
+    sqlite3_result_error(context, text, -1);
+    sqlite3_result_error_code(context, npyext_code(error->status));
+    sqlite3_free(text);
+}
+
+/* ---- results ---- */
+
+void npyext_result_argument(sqlite3_context *context, const npyext_argument *argument) {
+    switch (argument->type) {
+    case SQLITE_INTEGER: sqlite3_result_int64(context, argument->integer); break;
+    case SQLITE_FLOAT: sqlite3_result_double(context, argument->real); break;
+    case SQLITE_TEXT: npyext_result_text(context, argument->bytes, argument->nbytes); break;
+    case SQLITE_BLOB: npyext_result_blob(context, argument->bytes, argument->nbytes); break;
+    default: sqlite3_result_null(context);
+    }
+}
+
+void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n) {
+    npyx_buffer_append_char(buffer, '[');
+    for (int i = 0; i < n; i++)
+        npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ",%" PRId64, integers[i]);
+    npyx_buffer_append_char(buffer, ']');
+}
+
+void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes) {
+    sqlite3_result_text64(context, nbytes == 0 ? "" : text, nbytes, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void npyext_result_blob(sqlite3_context *context, const void *bytes, size_t nbytes) {
+    sqlite3_result_blob64(context, nbytes == 0 ? "" : bytes, nbytes, SQLITE_TRANSIENT);
+}
+
+void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes) {
+    npyext_result_text(context, text, nbytes);
+    sqlite3_result_subtype(context, 'J'); /* what json.c marks its own results with */
+}
+
+void npyext_result_json_buffer(sqlite3_context *context, const npyx_buffer *text) {
+    npyx_error error;
+    if (npyx_buffer_check(text, &error) == NPYX_OK)
+        npyext_result_json(context, text->bytes, text->nbytes);
+    else
+        npyext_result_error(context, (npyext_place){0}, &error);
+}
+
+void npyext_result_value(sqlite3_context *context, const npyx_value *value) {
+    switch (value->kind) {
+    case NPYX_VALUE_INTEGER: sqlite3_result_int64(context, value->integer); break;
+    case NPYX_VALUE_REAL: sqlite3_result_double(context, value->real); break;
+    case NPYX_VALUE_TEXT: npyext_result_text(context, value->bytes, value->nbytes); break;
+    case NPYX_VALUE_JSON: npyext_result_json(context, value->bytes, value->nbytes); break;
+    case NPYX_VALUE_BLOB: npyext_result_blob(context, value->bytes, value->nbytes); break;
+    default: sqlite3_result_null(context);
+    }
+}
+
+/* Appends what value points to, where there is more than one item. */
+static npyx_status items_value(const npyx_dtype *dtype, int ndim, const int64_t *shape, const uint8_t *items,
+                               npyx_buffer *scratch, npyx_value *value, npyx_error *error) {
+    if (ndim == 0)
+        return npyx_element_value(dtype, items, scratch, value, error);
+    npyx_buffer_reset(scratch);
+    NPYX_TRY(npyx_element_append_json(dtype, ndim, shape, items, scratch, error));
+    *value = (npyx_value){.kind = NPYX_VALUE_JSON, .bytes = scratch->bytes, .nbytes = scratch->nbytes};
+    return npyx_buffer_check(scratch, error);
+}
+
+void npyext_result_items(sqlite3_context *context, npyext_place place, const npyx_dtype *dtype, int ndim,
+                         const int64_t *shape, const uint8_t *items, npyx_buffer *scratch) {
+    npyx_value value;
+    npyx_error error;
+    if (items_value(dtype, ndim, shape, items, scratch, &value, &error) == NPYX_OK)
+        npyext_result_value(context, &value);
+    else
+        npyext_result_error(context, place, &error);
+}

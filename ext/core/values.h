@@ -1,0 +1,84 @@
+/*
+ * Values that SQLite hands in, copied or as the codec stores them; results that are handed out to it; and
+ * errors of the codec as SQLite's: the one place where a status becomes a code and a message.
+ */
+#ifndef NPYEXT_VALUES_H
+#define NPYEXT_VALUES_H
+
+#include <sqlite3ext.h>
+
+#include "npyx.h"
+
+SQLITE_EXTENSION_INIT3
+
+/* ---- arguments ---- */
+
+/* An argument, copied out of an sqlite3_value, which does not outlive xFilter. */
+typedef struct npyext_argument {
+    int type; /* SQLITE_INTEGER, SQLITE_TEXT, ...; 0 when the argument was left out */
+    int64_t integer;
+    double real;
+    const char *bytes; /* of TEXT (UTF-8, NUL-terminated) and BLOB */
+    size_t nbytes;
+    char *owned; /* what to free: NULL for a bound BLOB, which is used in place */
+} npyext_argument;
+
+/* A BLOB bound to a parameter stays where it is until its statement is reset, which closes the cursor before:
+ * it is not copied. */
+npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error);
+void npyext_argument_clear(npyext_argument *argument);
+/* Whether a copy of the value would be the same. */
+bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *value);
+/* Left out, or an empty text. */
+bool npyext_argument_is_given(const npyext_argument *argument);
+/* A value as the codec stores it; its bytes are SQLite's and live as long as value does unchanged. */
+npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error *error);
+
+/* ---- errors ---- */
+
+/* The SQLite result code of a status. */
+int npyext_code(npyx_status status);
+
+/* Where a fault lies: both may be NULL. */
+typedef struct npyext_place {
+    const char *path;
+    const npyx_entry *entry; /* its name is shown when it has one */
+} npyext_place;
+
+/* Sets vtab's message to `npyext: path:name: what is wrong`, or SQLite's own for an interrupt, and returns
+ * the code. error is one that failed. */
+int npyext_report(sqlite3_vtab *vtab, npyext_place place, const npyx_error *error);
+
+/* The same text, to be freed with sqlite3_free; NULL when memory is out. */
+char *npyext_error_text(npyext_place place, const npyx_error *error);
+
+/* A fault as the value of a row's column `error`: the text that ends other queries. */
+void npyext_result_fault(sqlite3_context *context, npyext_place place, const npyx_error *error);
+
+/* A failure as a function's or xColumn's result. */
+void npyext_result_error(sqlite3_context *context, npyext_place place, const npyx_error *error);
+
+/* ---- results ---- */
+
+/* Exactly the value that came in. */
+void npyext_result_argument(sqlite3_context *context, const npyext_argument *argument);
+
+/* Text that is JSON for SQLite's JSON functions too; copied. */
+void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes);
+/* The same of a finished buffer, or its failure. */
+void npyext_result_json_buffer(sqlite3_context *context, const npyx_buffer *text);
+void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes);
+/* A BLOB; copied. bytes may be NULL where nbytes is 0: an empty BLOB all the same, of which SQLite would make
+ * NULL. */
+void npyext_result_blob(sqlite3_context *context, const void *bytes, size_t nbytes);
+
+/* Appends integers as a JSON array. */
+void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n);
+
+/* What npyx_element_value made. */
+void npyext_result_value(sqlite3_context *context, const npyx_value *value);
+/* Items of a shape: one as a value, several as JSON. Or the error, at place. */
+void npyext_result_items(sqlite3_context *context, npyext_place place, const npyx_dtype *dtype, int ndim,
+                         const int64_t *shape, const uint8_t *items, npyx_buffer *scratch);
+
+#endif

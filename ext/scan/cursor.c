@@ -1,0 +1,171 @@
+#include "scan.h"
+
+#include <string.h>
+
+/* ---- the methods that table functions share ---- */
+
+static const npyext_function *function_of(const npyext_cursor *cursor) {
+    return ((const npyext_vtab *)cursor->base.pVtab)->function;
+}
+
+int npyext_cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    const npyext_function *function = ((npyext_vtab *)vtab)->function;
+    npyx_host *host = &((npyext_vtab *)vtab)->connection->host;
+    npyext_cursor *made = npyx_alloc_zeroed(host, function->cursor_nbytes);
+    if (made == NULL)
+        return SQLITE_NOMEM;
+    made->is_eof = true;
+    if (function->open != NULL)
+        function->open(made, function, host);
+    *cursor = &made->base;
+    return SQLITE_OK;
+}
+
+int npyext_cursor_close(sqlite3_vtab_cursor *base) {
+    npyext_cursor *cursor = (npyext_cursor *)base;
+    const npyext_function *function = function_of(cursor);
+    if (function->close != NULL)
+        function->close(cursor);
+    npyext_scan_clear(&cursor->scan);
+    sqlite3_free(cursor);
+    return SQLITE_OK;
+}
+
+int npyext_cursor_eof(sqlite3_vtab_cursor *cursor) {
+    return ((npyext_cursor *)cursor)->is_eof;
+}
+
+int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
+                         sqlite3_value **argv) {
+    (void)argc;
+    npyext_cursor *cursor = (npyext_cursor *)base;
+    npyext_scan *scan = &cursor->scan;
+    const npyext_request request = {(npyext_vtab *)base->pVtab, idx_num, sentence, argv};
+    cursor->is_eof = true;
+    if (function_of(cursor)->begin(cursor, &request, &scan->error) != NPYX_OK)
+        return npyext_cursor_report(cursor, &scan->error);
+    cursor->is_eof = scan->has_null;
+    return npyext_cursor_next(base);
+}
+
+int npyext_cursor_next(sqlite3_vtab_cursor *base) {
+    npyext_cursor *cursor = (npyext_cursor *)base;
+    npyext_scan *scan = &cursor->scan;
+    scan->has_error = false;
+    npyext_connection_begin(scan->connection);
+    while (!cursor->is_eof) {
+        npyx_status status = scan->function->step(cursor, &scan->error);
+        if (status == NPYX_OK)
+            return SQLITE_OK;
+        npyext_fate fate = status == NPYX_DONE ? NPYEXT_IS_LEFT_OUT : npyext_scan_fate(scan, &scan->error);
+        scan->has_error = fate == NPYEXT_BECOMES_ROW;
+        if (scan->has_error)
+            return SQLITE_OK;
+        if (fate == NPYEXT_ENDS_QUERY || npyx_poll(&scan->connection->host, &scan->error) != NPYX_OK)
+            return npyext_cursor_report(cursor, &scan->error);
+    }
+    return SQLITE_OK;
+}
+
+int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
+    npyext_cursor *cursor = (npyext_cursor *)base;
+    const npyext_column *declared = &cursor->scan.function->columns[column];
+    if (declared->kind == NPYEXT_IS_ARGUMENT)
+        npyext_result_argument(context, &cursor->scan.arguments[declared->role]);
+    else
+        declared->result(context, cursor);
+    return SQLITE_OK; /* what went wrong stands in the context */
+}
+
+npyext_place npyext_cursor_place(const npyext_cursor *cursor) {
+    const npyext_function *function = function_of(cursor);
+    return function->place != NULL ? function->place(cursor) : npyext_scan_place(&cursor->scan);
+}
+
+int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
+    return npyext_report(cursor->base.pVtab, npyext_cursor_place(cursor), error);
+}
+
+/* ---- columns of the file, of the entry, of the fault at hand ---- */
+
+void npyext_result_path(sqlite3_context *context, npyext_cursor *cursor) {
+    if (cursor->scan.path != NULL)
+        npyext_result_text(context, cursor->scan.path, strlen(cursor->scan.path));
+}
+
+void npyext_result_name(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyext_scan *scan = &cursor->scan;
+    npyext_result_text(context, scan->entry.name, scan->has_entry ? scan->entry.name_nbytes : 0);
+}
+
+void npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor) {
+    if (cursor->scan.has_error)
+        npyext_result_fault(context, npyext_cursor_place(cursor), &cursor->scan.error);
+}
+
+void npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor) {
+    if (cursor->scan.has_error)
+        sqlite3_result_text(context, npyx_error_kind_name(&cursor->scan.error), -1, SQLITE_STATIC);
+}
+
+void npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor) {
+    sqlite3_result_int64(context, npyext_scan_array_key(&cursor->scan));
+}
+
+/* ---- the pieces of a path, as Python's pathlib names them; NULL for a BLOB, which has none ---- */
+
+/* The part that path begins with, which a slash or the end is behind; dots for the folder at hand are none.
+ */
+static size_t next_part(const char **path) {
+    for (;;) {
+        *path += strspn(*path, "/");
+        size_t nbytes = strcspn(*path, "/");
+        if (nbytes != 1 || **path != '.')
+            return nbytes;
+        (*path)++;
+    }
+}
+
+/* The root of an absolute path is a part of its own. */
+void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor) {
+    const char *path = cursor->scan.path;
+    if (path == NULL)
+        return;
+    npyx_buffer text = {.host = &cursor->scan.connection->host};
+    npyx_buffer_append_text(&text, *path == '/' ? "[\"/\"" : "[");
+    for (size_t nbytes; (nbytes = next_part(&path)) > 0; path += nbytes) {
+        if (text.nbytes > 1)
+            npyx_buffer_append_char(&text, ',');
+        npyx_buffer_append_json(&text, path, nbytes);
+    }
+    npyx_buffer_append_char(&text, ']');
+    npyext_result_json_buffer(context, &text);
+    npyx_buffer_clear(&text);
+}
+
+/* The last part up to its last dot, a leading dot aside. */
+void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor) {
+    const char *path = cursor->scan.path;
+    if (path == NULL)
+        return;
+    const char *slash = strrchr(path, '/');
+    const char *last = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(last, '.');
+    bool has_suffix = dot != NULL && dot != last && dot[1] != '\0';
+    npyext_result_text(context, last, has_suffix ? (size_t)(dot - last) : strlen(last));
+}
+
+/* The name of the folder that holds the file; '' where the path names none. */
+void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor) {
+    const char *path = cursor->scan.path, *part = "", *last = "";
+    size_t part_nbytes = 0, last_nbytes = 0, nbytes;
+    if (path == NULL)
+        return;
+    for (; (nbytes = next_part(&path)) > 0; path += nbytes) {
+        part = last;
+        part_nbytes = last_nbytes;
+        last = path;
+        last_nbytes = nbytes;
+    }
+    npyext_result_text(context, part, part_nbytes);
+}
