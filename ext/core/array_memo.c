@@ -12,12 +12,8 @@ static void memo_forget(npyext_connection *connection, npyext_known_array *known
     npyx_array_clear(&known->array);
     npyx_arena_clear(&known->arena);
     npyx_free(&connection->host, known->window);
-    known->window = NULL;
-    known->payload = NULL;
-    known->file = NULL;
-    known->is_sound = known->has_entry = false;
-    known->window_nbytes = 0;
-    known->nlookups = 0;
+    /* its key stays, for messages: the path lies in it */
+    *known = (npyext_known_array){.key = known->key, .path = known->path};
 }
 
 static npyext_known_array *memo_find(npyext_array_memo *memo, const void *key, size_t key_nbytes) {
@@ -41,8 +37,8 @@ static npyext_known_array *memo_replace(npyext_connection *connection, const voi
         if (memo->known[i].used_at < oldest->used_at)
             oldest = &memo->known[i];
     }
-    oldest->array.arena.host = oldest->arena.host = oldest->key.host = &connection->host;
     memo_forget(connection, oldest);
+    oldest->array.arena.host = oldest->arena.host = oldest->key.host = &connection->host;
     npyx_buffer_reset(&oldest->key);
     npyx_buffer_append(&oldest->key, key, key_nbytes);
     oldest->path = NULL;
@@ -68,9 +64,8 @@ npyx_status npyext_memo_of_header(npyext_connection *connection, const void *hea
 static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_error *error) {
     npyx_status status = npyx_archive_entry(known->file->archive, index, &known->entry, error);
     if (status == NPYX_DONE)
-        status = npyx_fail(error, NPYX_NOT_FOUND, -1, "the array that the handle stands for is gone");
-    if (status != NPYX_OK)
-        return status;
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "the array that the handle stands for is gone");
+    NPYX_TRY(status);
     known->entry.name = npyx_arena_copy(&known->arena, known->entry.name, known->entry.name_nbytes);
     known->has_entry = known->entry.name != NULL;
     return known->has_entry ? NPYX_OK : npyx_fail_nomem(error);
@@ -81,10 +76,7 @@ static npyx_status open_array(npyext_connection *connection, npyext_known_array 
                               const npyext_handle *handle, npyx_error *error) {
     bool is_array = false;
     NPYX_TRY(npyext_cache_acquire(connection, known->path, known->tick, &known->file, error));
-    if (npyext_handle_stamp(&connection->handle_key, &known->file->info) != handle->stamp)
-        return npyx_fail_as(
-            error, NPYX_KIND_CHANGED, NPYX_IO, -1,
-            "the file has changed since npy_file made this handle of it; call npy_file again");
+    NPYX_TRY(npyext_handle_check(&connection->handle_key, handle->stamp, &known->file->info, error));
     npyx_archive *archive = known->file->archive;
     NPYX_TRY(find_entry(known, handle->index, error));
     NPYX_TRY(npyx_archive_describe(archive, handle->index, &known->array, &is_array, error));
@@ -141,10 +133,8 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
         *bytes = nbytes == 0 ? (const uint8_t *)"" : known->window + (off - known->window_off);
         return NPYX_OK;
     }
-    npyx_status status =
-        npyx_source_hold(&known->payload, ++known->nlookups, NPYX_HELD_NBYTES / NPYEXT_MEMO_NARRAYS, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(
+        npyx_source_hold(&known->payload, ++known->nlookups, NPYX_HELD_NBYTES / NPYEXT_MEMO_NARRAYS, error));
     npyx_source *payload = known->payload;
     bool is_onward = payload->is_forward || (off >= known->window_off && off - end < MEMO_WINDOW_NBYTES);
     size_t wanted_nbytes = nbytes;
@@ -159,12 +149,12 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
         if (known->window == NULL)
             return npyx_fail_nomem(error);
     }
-    status = npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error);
-    if (status == NPYX_OK && *bytes == known->window) {
+    NPYX_TRY(npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error));
+    if (*bytes == known->window) {
         known->window_off = off;
         known->window_nbytes = wanted_nbytes;
     }
-    return status;
+    return NPYX_OK;
 }
 
 static void memo_clear(npyext_connection *connection, npyext_known_array *known) {
@@ -173,7 +163,6 @@ static void memo_clear(npyext_connection *connection, npyext_known_array *known)
     memo_forget(connection, known);
     npyx_buffer_clear(&known->key);
     known->path = NULL;
-    known->used_at = 0;
 }
 
 void npyext_memo_trim(npyext_connection *connection) {

@@ -23,6 +23,14 @@ uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info 
     return npyx_siphash(key->bytes, facts, sizeof facts);
 }
 
+npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, const npyx_file_info *info,
+                                npyx_error *error) {
+    if (npyext_handle_stamp(key, info) == stamp)
+        return NPYX_OK;
+    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                        "the file has changed since npy_file made this handle of it; call npy_file again");
+}
+
 void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out) {
     size_t start = out->nbytes;
     uint8_t head[PATH_OFF] = {0};

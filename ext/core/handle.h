@@ -27,6 +27,10 @@ typedef struct npyext_handle {
 /* What tells a file's contents from other ones at the same path. */
 uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info *info);
 
+/* Whether the file is still the one of that stamp. */
+npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, const npyx_file_info *info,
+                                npyx_error *error);
+
 /* Appends the handle's bytes. Look at out->status behind it. */
 void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out);
 

@@ -5,28 +5,20 @@
 /* ---- arguments ---- */
 
 npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error) {
+    npyx_value read;
     *argument = (npyext_argument){.type = sqlite3_value_type(value)};
-    switch (argument->type) {
-    case SQLITE_INTEGER: argument->integer = sqlite3_value_int64(value); return NPYX_OK;
-    case SQLITE_FLOAT: argument->real = sqlite3_value_double(value); return NPYX_OK;
-    case SQLITE_NULL: return NPYX_OK;
-    default: break;
-    }
-    bool is_text = argument->type == SQLITE_TEXT;
-    const void *bytes = is_text ? (const void *)sqlite3_value_text(value) : sqlite3_value_blob(value);
-    argument->nbytes = (size_t)sqlite3_value_bytes(value);
-    if (bytes == NULL && (is_text || argument->nbytes > 0))
-        return npyx_fail_nomem(error);
-    if (!is_text && sqlite3_value_frombind(value)) {
-        argument->bytes = bytes == NULL ? "" : bytes;
+    NPYX_TRY(npyext_value_read(value, &read, error));
+    argument->integer = read.integer;
+    argument->real = read.real;
+    argument->bytes = read.bytes;
+    argument->nbytes = read.nbytes;
+    if (read.bytes == NULL || (read.kind == NPYX_VALUE_BLOB && sqlite3_value_frombind(value)))
         return NPYX_OK;
-    }
-    argument->owned = sqlite3_malloc64(argument->nbytes + 1);
+    argument->owned = sqlite3_malloc64(read.nbytes + 1);
     if (argument->owned == NULL)
         return npyx_fail_nomem(error);
-    if (argument->nbytes > 0)
-        memcpy(argument->owned, bytes, argument->nbytes);
-    argument->owned[argument->nbytes] = '\0';
+    memcpy(argument->owned, read.bytes, read.nbytes);
+    argument->owned[read.nbytes] = '\0';
     argument->bytes = argument->owned;
     return NPYX_OK;
 }

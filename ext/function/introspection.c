@@ -1,5 +1,6 @@
 #include "functions.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -11,15 +12,6 @@ void npyext_version_function(sqlite3_context *context, int argc, sqlite3_value *
     sqlite3_result_text(context, NPYEXT_VERSION, -1, SQLITE_STATIC);
 }
 
-static void result_printed_json(sqlite3_context *context, char *text) {
-    if (text == NULL) {
-        sqlite3_result_error_nomem(context);
-        return;
-    }
-    npyext_result_json(context, text, strlen(text));
-    sqlite3_free(text);
-}
-
 #if defined(__clang__)
 #define COMPILER "clang " __clang_version__
 #elif defined(__GNUC__)
@@ -28,25 +20,14 @@ static void result_printed_json(sqlite3_context *context, char *text) {
 #define COMPILER "unknown"
 #endif
 
-static const char *word(bool is_true) {
-    return is_true ? "true" : "false";
-}
+/* A fact as `"key":text`, the text in quotes unless it is a word of JSON's own. */
+typedef struct fact {
+    const char *key, *text;
+    bool is_word;
+} fact;
 
-/* Appends `"key":`, behind what precedes it. */
-static void append_key(npyx_buffer *out, const char *key) {
-    npyx_buffer_append_char(out, out->nbytes == 0 ? '{' : ',');
-    npyx_buffer_append_json(out, key, strlen(key));
-    npyx_buffer_append_char(out, ':');
-}
-
-static void introspection_append_text(npyx_buffer *out, const char *key, const char *text) {
-    append_key(out, key);
-    npyx_buffer_append_json(out, text, strlen(text));
-}
-
-static void append_word(npyx_buffer *out, const char *key, const char *word) {
-    append_key(out, key);
-    npyx_buffer_append_text(out, word);
+static fact word(const char *key, bool is_true) {
+    return (fact){key, is_true ? "true" : "false", true};
 }
 
 void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
@@ -54,39 +35,43 @@ void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **a
     (void)argv;
     npyext_connection *connection = ((npyext_registration *)sqlite3_user_data(context))->connection;
     const npyext_policy *policy = &connection->policy;
-    const npyx_host *host = &connection->host;
+    const char *root = policy->root.path[0] == '\0' ? "/" : policy->root.path;
+    const fact facts[] = {{"version", NPYEXT_VERSION, false},
+                          {"sqlite", sqlite3_libversion(), false},
+                          {"sqlite_built_against", SQLITE_VERSION, false},
+                          {"zlib", zlibVersion(), false},
+                          {"compiler", COMPILER, false},
+                          {"entry_point", npyext_entry_name(policy->entry_point), false},
+                          {"root", policy->is_confined ? root : "null", !policy->is_confined},
+                          word("views_allowed", policy->allows_views),
+                          word("maps_files", connection->host.maps_files),
+                          word("uses_one_thread", connection->host.uses_one_thread)};
     npyx_buffer out = {.host = &connection->host};
-    introspection_append_text(&out, "version", NPYEXT_VERSION);
-    introspection_append_text(&out, "sqlite", sqlite3_libversion());
-    introspection_append_text(&out, "sqlite_built_against", SQLITE_VERSION);
-    introspection_append_text(&out, "zlib", zlibVersion());
-    introspection_append_text(&out, "compiler", COMPILER);
-    introspection_append_text(&out, "entry_point", npyext_entry_name(policy->entry_point));
-    if (policy->is_confined)
-        introspection_append_text(&out, "root", policy->root.path[0] == '\0' ? "/" : policy->root.path);
-    else
-        append_word(&out, "root", "null");
-    append_word(&out, "views_allowed", word(policy->allows_views));
-    append_word(&out, "maps_files", word(host->maps_files));
-    append_word(&out, "uses_one_thread", word(host->uses_one_thread));
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        npyx_buffer_printf(&out, "%c\"%s\":", i == 0 ? '{' : ',', facts[i].key);
+        if (facts[i].is_word)
+            npyx_buffer_append_text(&out, facts[i].text);
+        else
+            npyx_buffer_append_json(&out, facts[i].text, strlen(facts[i].text));
+    }
     npyx_buffer_append_char(&out, '}');
-    if (out.status == NPYX_OK)
-        npyext_result_json(context, out.bytes, out.nbytes);
-    else
-        sqlite3_result_error_nomem(context);
+    npyext_result_json_buffer(context, &out);
     npyx_buffer_clear(&out);
 }
 
 void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     (void)argc;
     (void)argv;
-    const npyext_connection *connection = ((npyext_registration *)sqlite3_user_data(context))->connection;
+    npyext_connection *connection = ((npyext_registration *)sqlite3_user_data(context))->connection;
     const npyx_counters *counters = &connection->host.counters;
-    result_printed_json(context,
-                        sqlite3_mprintf("{\"bytes_read\":%lld,\"read_calls\":%lld,\"bytes_inflated\":%lld,"
-                                        "\"files_opened\":%lld,\"cache_hits\":%lld,\"files_skipped\":%lld,"
-                                        "\"names_hashed\":%lld}",
-                                        counters->bytes_read, counters->read_calls, counters->bytes_inflated,
-                                        counters->files_opened, counters->cache_hits, counters->files_skipped,
-                                        counters->names_hashed));
+    npyx_buffer out = {.host = &connection->host};
+    npyx_buffer_printf(&out,
+                       "{\"bytes_read\":%" PRId64 ",\"read_calls\":%" PRId64 ",\"bytes_inflated\":%" PRId64
+                       ",\"files_opened\":%" PRId64 ",\"cache_hits\":%" PRId64 ",\"files_skipped\":%" PRId64
+                       ",\"names_hashed\":%" PRId64 "}",
+                       counters->bytes_read, counters->read_calls, counters->bytes_inflated,
+                       counters->files_opened, counters->cache_hits, counters->files_skipped,
+                       counters->names_hashed);
+    npyext_result_json_buffer(context, &out);
+    npyx_buffer_clear(&out);
 }

@@ -86,21 +86,38 @@ static bool is_used(const sqlite3_index_info *info, int column) {
  * one. */
 enum { FIRST_WITH_GUARDED_NE = 3051000 };
 
-static bool takes(npyext_column_kind kind, int op) {
-    switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ: return kind != NPYEXT_PLAIN;
-    case SQLITE_INDEX_CONSTRAINT_IS: return kind == NPYEXT_IS_INDEX;
-    case SQLITE_INDEX_CONSTRAINT_LT:
-    case SQLITE_INDEX_CONSTRAINT_LE:
-    case SQLITE_INDEX_CONSTRAINT_GT:
-    case SQLITE_INDEX_CONSTRAINT_GE:
-        return kind == NPYEXT_IS_INDEX || kind == NPYEXT_IS_COORDINATE || kind == NPYEXT_IS_VALUE;
-    case SQLITE_INDEX_CONSTRAINT_ISNULL: return kind == NPYEXT_IS_VALUE;
-    case SQLITE_INDEX_CONSTRAINT_NE:
-    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
-        return kind == NPYEXT_IS_VALUE && sqlite3_libversion_number() >= FIRST_WITH_GUARDED_NE;
-    default: return false;
+enum {
+    BY_INDEX = 1 << NPYEXT_IS_INDEX,
+    BY_VALUE = 1 << NPYEXT_IS_VALUE,
+    BY_ORDER = BY_INDEX | BY_VALUE | 1 << NPYEXT_IS_COORDINATE,
+    BY_ALL = BY_ORDER | 1 << NPYEXT_IS_ARGUMENT | 1 << NPYEXT_IS_PATH | 1 << NPYEXT_IS_NAME
+};
+
+const npyext_operator *npyext_operator_of(int op) {
+    static const npyext_operator operators[] = {
+        {SQLITE_INDEX_CONSTRAINT_EQ, "=?", BY_ALL, NPYX_EQUAL},
+        {SQLITE_INDEX_CONSTRAINT_NE, "<>?", BY_VALUE, NPYX_NOT_EQUAL},
+        {SQLITE_INDEX_CONSTRAINT_LT, "<?", BY_ORDER, NPYX_LESS},
+        {SQLITE_INDEX_CONSTRAINT_LE, "<=?", BY_ORDER, NPYX_LESS_EQUAL},
+        {SQLITE_INDEX_CONSTRAINT_GT, ">?", BY_ORDER, NPYX_GREATER},
+        {SQLITE_INDEX_CONSTRAINT_GE, ">=?", BY_ORDER, NPYX_GREATER_EQUAL},
+        {SQLITE_INDEX_CONSTRAINT_ISNULL, " IS NULL", BY_VALUE, NPYX_IS_NULL},
+        {SQLITE_INDEX_CONSTRAINT_ISNOTNULL, " IS NOT NULL", BY_VALUE, NPYX_NOT_NULL},
+        {NPYEXT_OP_IN, " IN ?", 0, NPYX_EQUAL},
+        {SQLITE_INDEX_CONSTRAINT_IS, "=?", BY_INDEX, NPYX_EQUAL},
+    };
+    static const npyext_operator other = {0, "=?", 0, NPYX_EQUAL};
+    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
+        if (operators[i].op == op)
+            return &operators[i];
     }
+    return &other;
+}
+
+static bool takes(npyext_column_kind kind, int op) {
+    bool is_guarded = (op != SQLITE_INDEX_CONSTRAINT_NE && op != SQLITE_INDEX_CONSTRAINT_ISNOTNULL) ||
+                      sqlite3_libversion_number() >= FIRST_WITH_GUARDED_NE;
+    return is_guarded && (npyext_operator_of(op)->kinds >> kind & 1) != 0;
 }
 
 /* How many of the rows a term leaves: guesses, but in the right order. */
@@ -214,20 +231,6 @@ static void take_filters(planning *p) {
     }
 }
 
-const char *npyext_op_text(int op) {
-    switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_LT: return "<?";
-    case SQLITE_INDEX_CONSTRAINT_LE: return "<=?";
-    case SQLITE_INDEX_CONSTRAINT_GT: return ">?";
-    case SQLITE_INDEX_CONSTRAINT_GE: return ">=?";
-    case SQLITE_INDEX_CONSTRAINT_NE: return "<>?";
-    case NPYEXT_OP_IN: return " IN ?";
-    case SQLITE_INDEX_CONSTRAINT_ISNULL: return " IS NULL";
-    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL: return " IS NOT NULL";
-    default: return "=?";
-    }
-}
-
 /* Whether the arguments are given that a function cannot do without. */
 static bool has_sources(const planning *p) {
     if (p->function->writes)
@@ -246,7 +249,7 @@ static char *idx_str(const planning *p) {
             sqlite3_str_appendf(text, "%s%.*s", i == 0 ? "by " : ", ", name_nbytes, column->declaration);
         } else {
             sqlite3_str_appendf(text, "%s%.*s%s", is_first_filter ? i == 0 ? "" : "; " : ", ", name_nbytes,
-                                column->declaration, npyext_op_text(p->terms[i].op));
+                                column->declaration, npyext_operator_of(p->terms[i].op)->text);
             is_first_filter = false;
         }
     }

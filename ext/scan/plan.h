@@ -246,8 +246,17 @@ static inline bool npyext_plan_uses(const npyext_plan *plan, int column) {
     return (plan->used >> (column < 63 ? column : 63)) & 1;
 }
 
-/* A comparison as EXPLAIN QUERY PLAN shows it, behind its column. */
-const char *npyext_op_text(int op);
+/* An operator: as EXPLAIN QUERY PLAN shows it behind its column, the kinds of columns that take it (bits),
+ * and what it asks of items. */
+typedef struct npyext_operator {
+    int op;
+    const char *text;
+    unsigned kinds;
+    npyx_comparison comparison;
+} npyext_operator;
+
+/* Any other than these is shown as `=`, and taken by none. */
+const npyext_operator *npyext_operator_of(int op);
 
 /* Makes the terms and colUsed of xBestIndex the end of a sentence. */
 void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms, uint64_t used);

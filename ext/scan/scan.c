@@ -50,39 +50,30 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
     return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')%s", name, name, hint);
 }
 
-/* What a term prunes by; NULL for other terms. */
-static npyext_prune *term_prune(npyext_scan *scan, const npyext_term *term) {
+/* What a term gives a value to, or a list (*list); neither for terms that the function itself looks at. */
+static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term, npyext_prune **list) {
+    *list = NULL;
     if (term->column == NPYEXT_NO_COLUMN)
         return NULL;
-    switch (scan->function->columns[term->column].kind) {
-    case NPYEXT_IS_PATH: return &scan->path_prune;
-    case NPYEXT_IS_NAME: return &scan->name_prune;
-    default: return NULL;
-    }
-}
-
-static bool is_list_term(npyext_scan *scan, const npyext_term *term) {
-    return term->op == NPYEXT_OP_IN && term_prune(scan, term) != NULL;
-}
-
-/* What a term gives a value to; NULL for lists, and for terms that the function itself looks at. */
-static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term) {
-    if (term->column == NPYEXT_NO_COLUMN || is_list_term(scan, term))
-        return NULL;
     const npyext_column *column = &scan->function->columns[term->column];
-    npyext_prune *prune = term_prune(scan, term);
-    if (prune != NULL)
+    if (column->kind == NPYEXT_IS_ARGUMENT)
+        return &scan->arguments[column->role];
+    if (column->kind != NPYEXT_IS_PATH && column->kind != NPYEXT_IS_NAME)
+        return NULL;
+    npyext_prune *prune = column->kind == NPYEXT_IS_PATH ? &scan->path_prune : &scan->name_prune;
+    if (term->op != NPYEXT_OP_IN)
         return &prune->text;
-    return column->kind == NPYEXT_IS_ARGUMENT ? &scan->arguments[column->role] : NULL;
+    *list = prune;
+    return NULL;
 }
 
 bool npyext_scan_is_same(npyext_scan *scan, const npyext_request *request) {
     if (scan->connection == NULL || scan->plan.sentence != request->sentence)
         return false;
     for (int i = 0; i < scan->plan.nterms; i++) {
-        const npyext_argument *target = term_target(scan, &scan->plan.terms[i]);
-        if (is_list_term(scan, &scan->plan.terms[i]) ||
-            (target != NULL && !npyext_argument_equals(target, request->argv[i])))
+        npyext_prune *list;
+        const npyext_argument *target = term_target(scan, &scan->plan.terms[i], &list);
+        if (list != NULL || (target != NULL && !npyext_argument_equals(target, request->argv[i])))
             return false;
     }
     return true;
@@ -112,10 +103,10 @@ static npyx_status copy_list(npyext_prune *prune, sqlite3_value *list, npyx_erro
 /* Copies the arguments out of argv. */
 static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, npyx_error *error) {
     for (int i = 0; i < scan->plan.nterms; i++) {
-        const npyext_term *term = &scan->plan.terms[i];
-        npyext_argument *target = term_target(scan, term);
-        if (is_list_term(scan, term))
-            NPYX_TRY(copy_list(term_prune(scan, term), argv[i], error));
+        npyext_prune *list;
+        npyext_argument *target = term_target(scan, &scan->plan.terms[i], &list);
+        if (list != NULL)
+            NPYX_TRY(copy_list(list, argv[i], error));
         if (target != NULL &&
             target->type == 0) { /* name = ? AND name = ?: one is enough, SQLite checks both */
             NPYX_TRY(npyext_argument_copy(target, argv[i], error));
@@ -323,30 +314,22 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ (hash >> 29);
 }
 
-static uint64_t mix_bytes(uint64_t hash, const char *bytes, size_t nbytes) {
-    hash = mix(hash, nbytes);
-    for (; nbytes >= 8; nbytes -= 8, bytes += 8)
-        hash = mix(hash, npyx_load_u64(bytes, false));
-    char tail[8] = {0};
-    if (nbytes > 0)
-        memcpy(tail, bytes, nbytes);
-    return mix(hash, npyx_load_u64(tail, false));
-}
-
 /* Of the arguments and the path: once a file, because a BLOB may be long. */
 static uint64_t hash_file(const npyext_scan *scan) {
-    uint64_t hash = 0x6e7079657874u;
+    static const uint8_t key[NPYX_SIPHASH_KEY_NBYTES]; /* rows have the same keys on every connection */
+    uint64_t facts[NPYEXT_NROLES + 1][4] = {0};
     for (int role = 0; role < NPYEXT_NROLES; role++) {
         const npyext_argument *argument = &scan->arguments[role];
-        uint64_t real_bits;
-        memcpy(&real_bits, &argument->real, sizeof real_bits);
-        hash = mix(mix(mix(hash, (uint64_t)argument->type), (uint64_t)argument->integer), real_bits);
-        hash = mix_bytes(hash, argument->bytes, argument->nbytes);
+        facts[role][0] = (uint64_t)argument->type;
+        facts[role][1] = (uint64_t)argument->integer;
+        memcpy(&facts[role][2], &argument->real, sizeof argument->real);
+        facts[role][3] = npyx_siphash(key, argument->bytes, argument->nbytes);
     }
     /* A place counts what was pruned before it, too: each branch of an OR has the same key. */
-    if (scan->files.is_list)
-        hash = mix(hash, scan->next_file);
-    return scan->path == NULL ? hash : mix_bytes(hash, scan->path, strlen(scan->path));
+    facts[NPYEXT_NROLES][0] = scan->files.is_list ? scan->next_file : 0;
+    if (scan->path != NULL)
+        facts[NPYEXT_NROLES][1] = npyx_siphash(key, scan->path, strlen(scan->path));
+    return npyx_siphash(key, facts, sizeof facts);
 }
 
 int64_t npyext_scan_array_key(npyext_scan *scan) {

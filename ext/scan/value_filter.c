@@ -2,20 +2,6 @@
 
 #include <string.h>
 
-static bool read_comparison(int op, npyx_comparison *comparison) {
-    switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ: *comparison = NPYX_EQUAL; return true;
-    case SQLITE_INDEX_CONSTRAINT_NE: *comparison = NPYX_NOT_EQUAL; return true;
-    case SQLITE_INDEX_CONSTRAINT_LT: *comparison = NPYX_LESS; return true;
-    case SQLITE_INDEX_CONSTRAINT_LE: *comparison = NPYX_LESS_EQUAL; return true;
-    case SQLITE_INDEX_CONSTRAINT_GT: *comparison = NPYX_GREATER; return true;
-    case SQLITE_INDEX_CONSTRAINT_GE: *comparison = NPYX_GREATER_EQUAL; return true;
-    case SQLITE_INDEX_CONSTRAINT_ISNULL: *comparison = NPYX_IS_NULL; return true;
-    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL: *comparison = NPYX_NOT_NULL; return true;
-    default: return false;
-    }
-}
-
 void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host) {
     filter->nterms = filter->nfilters = 0;
     filter->operands = filter->texts = filter->items = filter->bitmap = (npyx_buffer){.host = host};
@@ -79,8 +65,7 @@ static bool is_null_test(const npyext_value_term *term) {
 static bool read_term(npyext_value_filter *filter, npyext_value_term *term, int op, sqlite3_value *value) {
     if (op == NPYEXT_OP_IN)
         return read_list(filter, term, value);
-    if (!read_comparison(op, &term->comparison))
-        return false;
+    term->comparison = npyext_operator_of(op)->comparison;
     return is_null_test(term) || read_operand(value, &term->operand) ||
            (term->comparison == NPYX_EQUAL && term->component == NPYX_WHOLE &&
             filter_read_text(filter, term, value));

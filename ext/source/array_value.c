@@ -48,12 +48,8 @@ static npyx_status fail_type(const npyext_caller *caller, sqlite3_value *argumen
 static npyx_status fail_blob(npyext_array_value *value, const npyext_caller *caller, npyx_error *error) {
     npyx_source *source = NULL;
     npyx_archive *archive = NULL;
-    npyx_status status =
-        npyx_source_open_memory(&value->connection->host, value->bytes, value->nbytes, &source, error);
-    if (status == NPYX_OK)
-        status = npyx_archive_open(source, false, &archive, error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyx_source_open_memory(&value->connection->host, value->bytes, value->nbytes, &source, error));
+    NPYX_TRY(npyx_archive_open(source, false, &archive, error));
     npyx_format format = archive->format;
     npyx_archive_close(archive);
     return npyx_fail(error, NPYX_INVALID, -1,
@@ -145,20 +141,32 @@ npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *
 }
 
 npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **source, npyx_error *error) {
+    if (value->bytes != NULL && value->memory == NULL)
+        NPYX_TRY(npyx_source_open_memory(&value->connection->host, value->bytes, value->nbytes,
+                                         &value->memory, error));
     *source = value->bytes == NULL ? value->known->payload : value->memory;
-    if (*source != NULL)
-        return NPYX_OK;
-    npyx_status status =
-        npyx_source_open_memory(&value->connection->host, value->bytes, value->nbytes, &value->memory, error);
-    *source = value->memory;
-    return status;
+    return NPYX_OK;
 }
 
-npyx_status npyext_array_walk_begin(npyext_array_walk *walk, npyext_array_value *value, const npyx_view *view,
-                                    npyx_error *error) {
+/* A way through the rows of a view, a block at a time: in place for a BLOB whose rows lie in C order. Only
+ * for views with bytes: of items without any there may be more than anybody can count. */
+typedef struct value_walk {
+    npyext_array_value *value;
+    const npyx_view *view;
+    npyx_reader reader; /* its row_nelem and row_nbytes are a row's */
+    bool is_in_place;
+    int64_t row; /* the next */
+    /* the block at hand, byte order as in the array */
+    const uint8_t *rows;
+    int64_t nrows, nelem;
+} value_walk;
+
+/* To be cleared whatever the status. A row beyond SQLite's length limit gives NPYX_TOOBIG. */
+static npyx_status walk_begin(value_walk *walk, npyext_array_value *value, const npyx_view *view,
+                              npyx_error *error) {
     npyext_connection *connection = value->connection;
     npyx_source *source = NULL;
-    *walk = (npyext_array_walk){.value = value, .view = view};
+    *walk = (value_walk){.value = value, .view = view};
     walk->is_in_place = value->bytes != NULL && npyx_view_is_contiguous(view);
     NPYX_TRY(npyext_array_value_source(value, &source, error));
     npyext_connection_begin(connection);
@@ -166,7 +174,8 @@ npyx_status npyext_array_walk_begin(npyext_array_walk *walk, npyext_array_value 
     return NPYX_OK;
 }
 
-npyx_status npyext_array_walk_next(npyext_array_walk *walk, npyx_error *error) {
+/* NPYX_DONE behind the last block. Polls the host. */
+static npyx_status walk_next(value_walk *walk, npyx_error *error) {
     npyx_reader *reader = &walk->reader;
     int64_t left = reader->nrows - walk->row;
     if (left == 0)
@@ -183,11 +192,8 @@ npyx_status npyext_array_walk_next(npyext_array_walk *walk, npyx_error *error) {
         walk->nrows = reader->nrows_read;
     }
     walk->row += walk->nrows;
+    walk->nelem = walk->nrows * reader->row_nelem;
     return status;
-}
-
-void npyext_array_walk_clear(npyext_array_walk *walk) {
-    npyx_reader_clear(&walk->reader);
 }
 
 npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int64_t nelem, uint8_t **items,
@@ -212,15 +218,15 @@ npyx_status npyext_array_value_append_items(npyext_array_value *value, const npy
     /* all at once, so that what passes the limit is refused before anything is read */
     if (!npyx_buffer_reserve(out, (size_t)(npyx_view_nelem(view) * view->dtype->itemsize)))
         return npyx_buffer_check(out, error);
-    npyext_array_walk w;
-    npyx_status status = npyext_array_walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {
+    value_walk w;
+    npyx_status status = walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
         size_t start = out->nbytes;
         npyx_buffer_append(out, w.rows, (size_t)(w.nrows * w.reader.row_nbytes));
         if (as_little_endian)
-            npyx_element_swap(view->dtype, (uint8_t *)out->bytes + start, w.nrows * w.reader.row_nelem);
+            npyx_element_swap(view->dtype, (uint8_t *)out->bytes + start, w.nelem);
     }
-    npyext_array_walk_clear(&w);
+    npyx_reader_clear(&w.reader);
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
@@ -241,16 +247,15 @@ npyx_status npyext_array_value_append_converted(npyext_array_value *value, const
     NPYX_TRY(npyext_items_reserve(out, dtype, npyx_view_nelem(view), &items, error));
     if (!has_bytes(view))
         return NPYX_OK;
-    npyext_array_walk w;
-    npyx_status status = npyext_array_walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {
-        int64_t nelem = w.nrows * w.reader.row_nelem;
+    value_walk w;
+    npyx_status status = walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
         int64_t first = (w.row - w.nrows) * w.reader.row_nelem;
-        status = npyx_convert_items(view->dtype, w.rows, nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
+        status = npyx_convert_items(view->dtype, w.rows, w.nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
                                     first, error);
-        out->nbytes += (size_t)(nelem * dtype->itemsize);
+        out->nbytes += (size_t)(w.nelem * dtype->itemsize);
     }
-    npyext_array_walk_clear(&w);
+    npyx_reader_clear(&w.reader);
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
@@ -259,9 +264,9 @@ static npyx_status append_lists(npyext_array_value *value, const npyx_view *view
                                 npyx_error *error) {
     int64_t shape[NPYX_MAX_NDIM];
     memcpy(shape, view->shape, sizeof shape[0] * (size_t)view->ndim);
-    npyext_array_walk w;
-    npyx_status status = npyext_array_walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = npyext_array_walk_next(&w, error)) == NPYX_OK) {
+    value_walk w;
+    npyx_status status = walk_begin(&w, value, view, error);
+    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
         bool is_first = w.row == w.nrows;
         size_t start = is_first ? out->nbytes : --out->nbytes;
         shape[0] = w.nrows;
@@ -271,7 +276,7 @@ static npyx_status append_lists(npyext_array_value *value, const npyx_view *view
         if (status == NPYX_OK && !is_first)
             out->bytes[start] = ',';
     }
-    npyext_array_walk_clear(&w);
+    npyx_reader_clear(&w.reader);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 

@@ -60,25 +60,4 @@ npyx_status npyext_array_value_append_converted(npyext_array_value *value, const
 npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
                                            npyx_error *error);
 
-/* A way through the rows of a view, a block at a time: in place for a BLOB whose rows lie in C order. Only
- * for views with bytes: of items without any there may be more than anybody can count. */
-typedef struct npyext_array_walk {
-    npyext_array_value *value;
-    const npyx_view *view;
-    npyx_reader reader; /* its row_nelem and row_nbytes are a row's */
-    bool is_in_place;
-    int64_t row; /* the next */
-    /* the block at hand, byte order as in the array */
-    const uint8_t *rows;
-    int64_t nrows;
-} npyext_array_walk;
-
-/* The value and the view outlive the walk, which is to be cleared whatever the status. A row beyond SQLite's
- * length limit gives NPYX_TOOBIG. */
-npyx_status npyext_array_walk_begin(npyext_array_walk *walk, npyext_array_value *value, const npyx_view *view,
-                                    npyx_error *error);
-/* NPYX_DONE behind the last block. Polls the host. */
-npyx_status npyext_array_walk_next(npyext_array_walk *walk, npyx_error *error);
-void npyext_array_walk_clear(npyext_array_walk *walk);
-
 #endif

@@ -22,9 +22,8 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
     if (strlen(text) != nbytes)
         return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
     bool is_path = !npyext_pattern_is_pattern(text);
-    npyx_status status = is_path ? NPYX_OK : npyx_path_exists(files->paths.arena.host, text, &is_path, error);
-    if (status != NPYX_OK)
-        return status;
+    if (!is_path)
+        NPYX_TRY(npyx_path_exists(files->paths.arena.host, text, &is_path, error));
     if (is_path)
         return npyext_paths_append(&files->paths, text, nbytes, error);
     files->is_many = true;
@@ -104,23 +103,13 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     return npyext_paths_append(&files->paths, handle.path, handle.path_nbytes, error);
 }
 
-/* What a source is by its type; NULL when that names no file. */
-static const char *name_of(const npyext_argument *source) {
-    if (source->type == SQLITE_BLOB)
-        return npyext_handle_is_like(source->bytes, source->nbytes) ? "a handle" : NULL;
-    return source->type == SQLITE_TEXT ? "a TEXT" : NULL;
-}
-
 npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
                                  npyext_files *files, npyx_error *error) {
-    const char *name = name_of(source);
-    npyx_status status = NPYX_OK;
-    if (name != NULL)
-        status = npyext_policy_check_name(&connection->policy, name,
-                                          "the contents of a .npy, .npz or .ten file as a BLOB", error);
-    if (status != NPYX_OK)
-        return status;
-    if (source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes))
+    bool is_handle = source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes);
+    if (is_handle || source->type == SQLITE_TEXT)
+        NPYX_TRY(npyext_policy_check_name(&connection->policy, is_handle ? "a handle" : "a TEXT",
+                                          "the contents of a .npy, .npz or .ten file as a BLOB", error));
+    if (is_handle)
         return add_handle(connection, files, source, error);
     if (source->type == SQLITE_BLOB) {
         files->content = source;
@@ -133,26 +122,22 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
     size_t blank_nbytes = strspn(text, " \t\r\n");
     bool is_path = text[blank_nbytes] != '[';
     if (!is_path)
-        status = npyx_path_exists(&connection->host, text, &is_path, error);
-    if (status == NPYX_OK && !is_path) {
-        status = add_json_list(connection, files, text, source->nbytes, error);
+        NPYX_TRY(npyx_path_exists(&connection->host, text, &is_path, error));
+    if (!is_path) {
+        npyx_status status = add_json_list(connection, files, text, source->nbytes, error);
         files->is_list = status == NPYX_OK;
         if (status != NPYX_DONE)
             return status;
-        status = NPYX_OK;
     }
-    if (status != NPYX_OK)
-        return status;
     return add_path_or_pattern(files, text, source->nbytes, error);
 }
 
 static npyx_status open_content(npyext_connection *connection, const npyext_argument *content,
                                 npyext_opened *opened, npyx_error *error) {
     npyx_source *source = NULL;
-    npyx_status status =
-        npyx_source_open_memory(&connection->host, content->bytes, content->nbytes, &source, error);
     opened->facts = (npyext_file_facts){.is_known = true, .nbytes = (int64_t)content->nbytes};
-    return status == NPYX_OK ? npyx_archive_open(source, false, &opened->archive, error) : status;
+    NPYX_TRY(npyx_source_open_memory(&connection->host, content->bytes, content->nbytes, &source, error));
+    return npyx_archive_open(source, false, &opened->archive, error);
 }
 
 npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,
@@ -172,11 +157,8 @@ npyx_status npyext_files_open(npyext_connection *connection, const npyext_files 
             info = opened->cached->info;
         }
     }
-    if (status == NPYX_OK && files->is_handle &&
-        npyext_handle_stamp(&connection->handle_key, &info) != files->handle_stamp)
-        status =
-            npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
-                         "the file has changed since npy_file made this handle of it; call npy_file again");
+    if (status == NPYX_OK && files->is_handle)
+        status = npyext_handle_check(&connection->handle_key, files->handle_stamp, &info, error);
     if (info.nbytes >= 0) /* known of a file that is no archive, too */
         opened->facts = (npyext_file_facts){
             .is_known = true, .nbytes = info.nbytes, .is_file = true, .mtime_seconds = info.mtime_seconds};

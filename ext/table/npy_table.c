@@ -32,7 +32,7 @@ static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nter
         if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought(op))
             continue;
         sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ",
-                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : npyext_op_text(op));
+                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : npyext_operator_of(op)->text);
         terms[(*nterms)++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
         info->aConstraintUsage[i].argvIndex = *nterms;
         info->aConstraintUsage[i].omit = 1;
