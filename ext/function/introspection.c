@@ -35,14 +35,14 @@ void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **a
     (void)argv;
     npyext_connection *connection = ((npyext_registration *)sqlite3_user_data(context))->connection;
     const npyext_policy *policy = &connection->policy;
-    const char *root = policy->root.path[0] == '\0' ? "/" : policy->root.path;
+    const char *root = !policy->is_confined ? "null" : policy->root.path[0] == '\0' ? "/" : policy->root.path;
     const fact facts[] = {{"version", NPYEXT_VERSION, false},
                           {"sqlite", sqlite3_libversion(), false},
                           {"sqlite_built_against", SQLITE_VERSION, false},
                           {"zlib", zlibVersion(), false},
                           {"compiler", COMPILER, false},
                           {"entry_point", npyext_entry_name(policy->entry_point), false},
-                          {"root", policy->is_confined ? root : "null", !policy->is_confined},
+                          {"root", root, !policy->is_confined},
                           word("views_allowed", policy->allows_views),
                           word("maps_files", connection->host.maps_files),
                           word("uses_one_thread", connection->host.uses_one_thread)};

@@ -4,7 +4,7 @@
 
 #include "functions.h"
 #include "scan/array_side.h"
-#include "scan/scan.h"
+#include "scan/cursor.h"
 
 /* With columns that need no more than to know whether and where items differ, reading stops there. */
 enum { NEEDS_FIRST = NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_ITEMS, NEEDS_EVERY = NEEDS_FIRST | NPYEXT_NEEDS_CRC };
@@ -37,8 +37,7 @@ typedef struct compare_cursor {
     npyx_difference difference;
 } compare_cursor;
 
-static void compare_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host) {
-    (void)function;
+static void compare_open(npyext_cursor *cursor, npyx_host *host) {
     compare_cursor *compare = (compare_cursor *)cursor;
     compare->other_files.paths.arena.host = host;
     for (int k = 0; k < 2; k++)

@@ -40,7 +40,7 @@ typedef struct elements_cursor {
 static void narrow_view(elements_cursor *elements) {
     npyx_view *view = &elements->view;
     bool is_empty = elements->idx_range.low > elements->idx_range.high;
-    *view = elements->items.selection.view;
+    *view = elements->items.base.selection.view;
     /* the idx range as one of the first axis that differs; the elements themselves are looked at one by one
      */
     int64_t inner_nelem = 1;
@@ -89,7 +89,7 @@ static void skip(elements_cursor *elements) {
 /* Goes before the first element of the array that the selection holds. */
 static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx_error *error) {
     elements_cursor *elements = (elements_cursor *)items;
-    npyext_selection *selection = &items->selection;
+    npyext_selection *selection = &items->base.selection;
     const npyext_plan *plan = &items->base.scan.plan;
     if (is_again && (plan->needs & NPYEXT_NEEDS_ITEMS) != 0)
         NPYX_TRY(npyx_source_hold(&selection->payload, items->nlookups, NPYX_HELD_NBYTES, error));
@@ -195,10 +195,11 @@ static void read_ranges(elements_cursor *elements, sqlite3_value **argv) {
 
 static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                            sqlite3_value **argv) {
+    (void)idx_num;
     (void)argc;
     elements_cursor *elements = (elements_cursor *)cursor;
     npyext_item_cursor *items = &elements->items;
-    const npyext_request request = {(npyext_vtab *)cursor->pVtab, idx_num, sentence, argv};
+    const npyext_request request = {(npyext_vtab *)cursor->pVtab, sentence, argv};
     npyx_error error;
     if (npyext_items_begin(items, &request, &error) != NPYX_OK)
         return npyext_cursor_report(&items->base, &error);
@@ -224,7 +225,7 @@ static void elements_result_value(sqlite3_context *context, npyext_cursor *curso
 /* As ndarray.real and .imag: a number that is not complex is its own real part, and 0 its imaginary one. */
 static void elements_result_part(sqlite3_context *context, npyext_cursor *cursor, bool is_imag) {
     const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    const npyx_dtype *dtype = npyext_selection_dtype(&items->selection);
+    const npyx_dtype *dtype = npyext_selection_dtype(&items->base.selection);
     double part;
     if (npyx_element_complex_part(dtype, items->item, is_imag, &part))
         sqlite3_result_double(context, part);

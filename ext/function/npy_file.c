@@ -23,10 +23,9 @@ static const npyext_survey_methods file_methods = {
     .visit = file_visit, .only_format = -1, .keeps_files = true};
 
 static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
-    npyext_survey *survey = (npyext_survey *)cursor;
     npyext_scan *scan = &cursor->scan;
     npyext_connection *connection = scan->connection;
-    npyx_buffer *out = &survey->text;
+    npyx_buffer *out = &cursor->scratch;
     npyx_error error;
     npyx_status status = NPYX_OK;
     npyx_buffer_reset(out);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "functions.h"
-#include "scan/selection.h"
+#include "scan/cursor.h"
 
 enum { DEFAULT_NBINS = 10 };
 
@@ -12,15 +12,12 @@ typedef struct histogram_cursor {
     bool is_made; /* of the array that is open */
     int64_t bin;
     uint64_t greatest; /* of the counts */
-    npyext_selection selection;
     npyx_bins bins;
     npyx_histogram histogram;
 } histogram_cursor;
 
-static void histogram_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host) {
-    (void)function;
+static void histogram_open(npyext_cursor *cursor, npyx_host *host) {
     histogram_cursor *made = (histogram_cursor *)cursor;
-    npyext_selection_init(&made->selection, host);
     made->bins.host = made->histogram.host = host;
 }
 
@@ -28,7 +25,6 @@ static void histogram_close(npyext_cursor *cursor) {
     histogram_cursor *closed = (histogram_cursor *)cursor;
     npyx_histogram_clear(&closed->histogram);
     npyx_bins_clear(&closed->bins);
-    npyext_selection_close(&closed->selection);
 }
 
 /* A REAL without a fraction is as good as an INTEGER, as it is in member. */
@@ -82,7 +78,7 @@ static npyx_status read_bins(npyx_bins *bins, const npyext_scan *scan, npyx_erro
 /* Counts the array that is open. */
 static npyx_status histogram_make(histogram_cursor *cursor, npyx_error *error) {
     npyx_histogram *histogram = &cursor->histogram;
-    const npyext_selection *selection = &cursor->selection;
+    const npyext_selection *selection = &cursor->base.selection;
     cursor->greatest = 0;
     if (!(cursor->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS))
         return npyx_histogram_check(histogram->host, selection->view.dtype, error);
@@ -101,7 +97,7 @@ static npyx_status histogram_step(npyext_cursor *base, npyx_error *error) {
     npyx_status status = NPYX_DONE; /* the only array stays open for the same call once more */
     if (!cursor->is_made || !npyext_scan_is_single(&base->scan)) {
         cursor->is_made = false;
-        status = npyext_selection_next(&cursor->selection, &base->scan, error);
+        status = npyext_cursor_next_array(base, error);
     }
     base->is_eof = status == NPYX_DONE;
     NPYX_TRY(status);
@@ -109,14 +105,14 @@ static npyx_status histogram_step(npyext_cursor *base, npyx_error *error) {
     status = histogram_make(cursor, error);
     cursor->is_made = status == NPYX_OK;
     if (status != NPYX_OK)
-        npyext_selection_close(&cursor->selection);
+        npyext_selection_close(&cursor->base.selection);
     return status;
 }
 
 static npyx_status histogram_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
     bool is_lookup = false;
-    npyx_status status = npyext_selection_begin(&cursor->selection, &base->scan, request, &is_lookup, error);
+    npyx_status status = npyext_cursor_begin(base, request, &is_lookup, error);
     if (status == NPYX_OK && !is_lookup)
         status = read_bins(&cursor->bins, &base->scan, error);
     if (status != NPYX_OK) {

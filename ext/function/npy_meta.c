@@ -16,10 +16,8 @@ static const npyext_survey_methods meta_methods = {
 
 /* ---- of the file and the entry ---- */
 
-NPYEXT_SURVEY_INTEGER(static void meta_file_size, survey->base.scan.opened.facts.is_known,
-                      survey->base.scan.opened.facts.nbytes)
-NPYEXT_SURVEY_INTEGER(static void meta_mtime, survey->base.scan.opened.facts.is_file,
-                      survey->base.scan.opened.facts.mtime_seconds)
+NPYEXT_SURVEY_INTEGER(static void meta_file_size, scan->opened.facts.is_known, scan->opened.facts.nbytes)
+NPYEXT_SURVEY_INTEGER(static void meta_mtime, scan->opened.facts.is_file, scan->opened.facts.mtime_seconds)
 
 static void meta_format(sqlite3_context *context, npyext_cursor *cursor) {
     if (cursor->scan.opened.archive != NULL)
@@ -35,13 +33,13 @@ static void meta_compression(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* ---- of the array; NULL when its header was not sound ---- */
 
-NPYEXT_SURVEY_INTEGER(static void meta_itemsize, survey->array.is_known, survey->array.dtype->itemsize)
-NPYEXT_SURVEY_INTEGER(static void meta_has_objects, survey->array.is_known, survey->array.dtype->has_objects)
+NPYEXT_SURVEY_INTEGER(static void meta_itemsize, array->is_known, array->dtype->itemsize)
+NPYEXT_SURVEY_INTEGER(static void meta_has_objects, array->is_known, array->dtype->has_objects)
 
 /* kind and byteorder are a character. */
 static void meta_character(sqlite3_context *context, npyext_cursor *cursor,
                            char of(const npyx_dtype *dtype)) {
-    const npyx_array *array = &((npyext_survey *)cursor)->array;
+    const npyx_array *array = &cursor->selection.array;
     char character = array->is_known ? of(array->dtype) : '\0';
     if (array->is_known)
         npyext_result_text(context, &character, 1);
@@ -57,7 +55,7 @@ static void meta_byteorder(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* Of the .npy format; a .ten has none. */
 static void meta_version(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_array *array = &((npyext_survey *)cursor)->array;
+    const npyx_array *array = &cursor->selection.array;
     char version[3] = {(char)('0' + array->version_major), '.', (char)('0' + array->version_minor)};
     if (array->is_known && array->version_major != 0)
         npyext_result_text(context, version, sizeof version);
@@ -65,7 +63,7 @@ static void meta_version(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* Where the first item lies in the file; a deflated array lies nowhere. */
 static void meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_array *array = &((npyext_survey *)cursor)->array;
+    const npyx_array *array = &cursor->selection.array;
     npyext_scan *scan = &cursor->scan;
     npyx_archive *archive = scan->opened.archive;
     bool is_plain = !scan->entry.is_zip || scan->entry.zip.method == 0;
@@ -101,33 +99,32 @@ static void meta_append_field(npyx_buffer *text, const npyx_field *field) {
 }
 
 static void meta_fields(sqlite3_context *context, npyext_cursor *cursor) {
-    npyext_survey *survey = (npyext_survey *)cursor;
-    const npyx_dtype *dtype = survey->array.dtype;
-    npyx_buffer *text = &survey->text;
-    if (!survey->array.is_known || dtype->type != NPYX_STRUCT)
+    const npyx_array *array = &cursor->selection.array;
+    npyx_buffer *text = &cursor->scratch;
+    if (!array->is_known || array->dtype->type != NPYX_STRUCT)
         return;
     npyx_buffer_reset(text);
     npyx_buffer_append_char(text, '[');
-    for (int i = 0; i < dtype->nfields; i++) {
-        if (dtype->fields[i].is_padding)
+    for (int i = 0; i < array->dtype->nfields; i++) {
+        if (array->dtype->fields[i].is_padding)
             continue;
         if (text->nbytes > 1)
             npyx_buffer_append_char(text, ',');
-        meta_append_field(text, &dtype->fields[i]);
+        meta_append_field(text, &array->dtype->fields[i]);
     }
     npyx_buffer_append_char(text, ']');
     npyext_result_json_buffer(context, text);
 }
 
 static void meta_strides(sqlite3_context *context, npyext_cursor *cursor) {
-    npyext_survey *survey = (npyext_survey *)cursor;
+    const npyx_array *array = &cursor->selection.array;
     int64_t strides[NPYX_MAX_NDIM];
-    if (!survey->array.is_known)
+    if (!array->is_known)
         return;
-    npyx_view_strides(&survey->array, strides);
-    npyx_buffer_reset(&survey->text);
-    npyext_append_json_integers(&survey->text, strides, survey->array.ndim);
-    npyext_result_json_buffer(context, &survey->text);
+    npyx_view_strides(array, strides);
+    npyx_buffer_reset(&cursor->scratch);
+    npyext_append_json_integers(&cursor->scratch, strides, array->ndim);
+    npyext_result_json_buffer(context, &cursor->scratch);
 }
 
 static const npyext_column meta_columns[] = {

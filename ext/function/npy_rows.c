@@ -17,7 +17,7 @@ typedef struct rows_cursor {
 /* Goes before the first row that is wanted of the open array. */
 static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_error *error) {
     rows_cursor *rows = (rows_cursor *)items;
-    npyext_selection *selection = &items->selection;
+    npyext_selection *selection = &items->base.selection;
     const npyext_scan *scan = &items->base.scan;
     npyx_view *view = &selection->view;
     if (!is_again) {
@@ -64,7 +64,7 @@ static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
 static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error) {
     rows_cursor *rows = (rows_cursor *)items;
     npyx_reader *reader = &rows->reader;
-    const npyx_dtype *astype = items->selection.astype;
+    const npyx_dtype *astype = items->base.selection.astype;
     if (items->position > rows->last)
         return NPYX_DONE;
     if (!(items->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
@@ -109,10 +109,11 @@ static npyext_range rows_range(const npyext_plan *plan, sqlite3_value **argv) {
 
 static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                        sqlite3_value **argv) {
+    (void)idx_num;
     (void)argc;
     rows_cursor *rows = (rows_cursor *)cursor;
     npyext_cursor *base = &rows->items.base;
-    const npyext_request request = {(npyext_vtab *)cursor->pVtab, idx_num, sentence, argv};
+    const npyext_request request = {(npyext_vtab *)cursor->pVtab, sentence, argv};
     npyx_error error;
     if (npyext_items_begin(&rows->items, &request, &error) != NPYX_OK)
         return npyext_cursor_report(base, &error);
@@ -126,13 +127,13 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sen
 /* The row's number: along the axis that is the first one left, in the file's array. */
 static void rows_result_row(sqlite3_context *context, npyext_cursor *cursor) {
     const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    const npyx_view *view = &items->selection.view;
+    const npyx_view *view = &items->base.selection.view;
     sqlite3_result_int64(context, view->ndim == 0 ? 0 : view->first[0] + items->position * view->step[0]);
 }
 
 static void rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    const npyx_view *view = &items->selection.view;
+    const npyx_view *view = &items->base.selection.view;
     npyext_items_result(context, items, view->ndim <= 1 ? 0 : view->ndim - 1, view->shape + 1);
 }
 
@@ -144,15 +145,15 @@ static void rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
     const void *bytes = items->item;
     if (rows->needs_swap && nbytes > 0) {
         npyx_error error;
-        npyx_buffer_reset(&items->scratch);
-        npyx_buffer_append(&items->scratch, bytes, nbytes);
-        if (npyx_buffer_check(&items->scratch, &error) != NPYX_OK) {
+        npyx_buffer_reset(&items->base.scratch);
+        npyx_buffer_append(&items->base.scratch, bytes, nbytes);
+        if (npyx_buffer_check(&items->base.scratch, &error) != NPYX_OK) {
             npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
             return;
         }
-        npyx_element_swap(npyext_selection_dtype(&items->selection), (uint8_t *)items->scratch.bytes,
-                          rows->reader.row_nelem);
-        bytes = items->scratch.bytes;
+        npyx_element_swap(npyext_selection_dtype(&items->base.selection),
+                          (uint8_t *)items->base.scratch.bytes, rows->reader.row_nelem);
+        bytes = items->base.scratch.bytes;
     }
     /* copied by SQLite: the block is overwritten while aggregates still hold rows of it */
     npyext_result_blob(context, bytes, nbytes);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "functions.h"
-#include "scan/selection.h"
+#include "scan/cursor.h"
 
 /* Where the least item stands is known only when items come in their order. */
 enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
@@ -14,20 +14,12 @@ enum { STATS_MIN = 8, STATS_MAX, STATS_MEAN };
 
 typedef struct stats_cursor {
     npyext_cursor base;
-    npyext_selection selection;
     bool is_reducing;
     npyx_reduction reduction;
     int64_t coordinate; /* of the row at hand, in the reduction's group */
     int leaf;
     int64_t nrows; /* given of the array at hand */
-    npyx_buffer scratch;
 } stats_cursor;
-
-static void stats_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host) {
-    (void)function;
-    npyext_selection_init(&((stats_cursor *)cursor)->selection, host);
-    ((stats_cursor *)cursor)->scratch.host = host;
-}
 
 static void end_reduction(stats_cursor *stats) {
     npyx_reduction_end(&stats->reduction);
@@ -35,14 +27,11 @@ static void end_reduction(stats_cursor *stats) {
 }
 
 static void stats_close(npyext_cursor *cursor) {
-    stats_cursor *stats = (stats_cursor *)cursor;
-    end_reduction(stats);
-    npyext_selection_close(&stats->selection);
-    npyx_buffer_clear(&stats->scratch);
+    end_reduction((stats_cursor *)cursor);
 }
 
 static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
-    const npyext_selection *selection = &stats->selection;
+    const npyext_selection *selection = &stats->base.selection;
     int needs = stats->base.scan.plan.needs;
     bool axes[NPYX_MAX_NDIM], has_axes = false;
     NPYX_TRY(npyext_axis_argument_read(&stats->base.scan.arguments[NPYEXT_AXIS], &selection->view,
@@ -94,7 +83,7 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
         item_statistic item;
         npyx_value value;
         if (npyext_plan_uses(&stats->base.scan.plan, checked[i]) && find_item(row, checked[i], &item))
-            NPYX_TRY(npyx_element_value(&item.dtype, item.bytes, &stats->scratch, &value, error));
+            NPYX_TRY(npyx_element_value(&item.dtype, item.bytes, &stats->base.scratch, &value, error));
     }
     return NPYX_OK;
 }
@@ -117,8 +106,8 @@ static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
 static npyx_status next_array(stats_cursor *stats, npyx_error *error) {
     npyext_cursor *base = &stats->base;
     npyx_status status = NPYX_DONE; /* the only array stays open for the next lookup */
-    if (!stats->selection.is_open || !npyext_scan_is_single(&base->scan))
-        status = npyext_selection_next(&stats->selection, &base->scan, error);
+    if (!stats->base.selection.is_open || !npyext_scan_is_single(&base->scan))
+        status = npyext_cursor_next_array(base, error);
     base->is_eof = status == NPYX_DONE;
     return status == NPYX_OK ? begin_reduction(stats, error) : status;
 }
@@ -132,7 +121,7 @@ static npyx_status stats_step(npyext_cursor *cursor, npyx_error *error) {
     if (status != NPYX_OK)
         end_reduction(stats);
     if (status != NPYX_OK && status != NPYX_DONE)
-        npyext_selection_close(&stats->selection);
+        npyext_selection_close(&stats->base.selection);
     stats->nrows += status != NPYX_DONE; /* array_key tells a fault's row from the one before it */
     return status;
 }
@@ -141,14 +130,13 @@ static npyx_status stats_begin(npyext_cursor *cursor, const npyext_request *requ
     stats_cursor *stats = (stats_cursor *)cursor;
     bool is_lookup = false;
     end_reduction(stats);
-    NPYX_TRY(npyext_selection_begin(&stats->selection, &cursor->scan, request, &is_lookup, error));
+    NPYX_TRY(npyext_cursor_begin(cursor, request, &is_lookup, error));
     return is_lookup ? begin_reduction(stats, error) : NPYX_OK;
 }
 
 static void result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
                         const uint8_t *item) {
-    npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item,
-                        &((stats_cursor *)cursor)->scratch);
+    npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item, &cursor->scratch);
 }
 
 static void result_complex(sqlite3_context *context, npyext_cursor *cursor, double real, double imaginary) {
@@ -207,9 +195,9 @@ static void stats_at(sqlite3_context *context, npyext_cursor *cursor) {
         sqlite3_result_int64(context, indices[0]);
         return;
     }
-    npyx_buffer_reset(&stats->scratch);
-    npyext_append_json_integers(&stats->scratch, indices, reduction->nkept);
-    npyext_result_json_buffer(context, &stats->scratch);
+    npyx_buffer_reset(&stats->base.scratch);
+    npyext_append_json_integers(&stats->base.scratch, indices, reduction->nkept);
+    npyext_result_json_buffer(context, &stats->base.scratch);
 }
 
 static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
@@ -318,7 +306,6 @@ const npyext_function npyext_npy_stats = {
     .has_error_column = true,
     .estimated_nrows = 1,
     .cursor_nbytes = sizeof(stats_cursor),
-    .open = stats_open,
     .close = stats_close,
     .begin = stats_begin,
     .step = stats_step,

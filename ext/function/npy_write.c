@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "functions.h"
-#include "scan/scan.h"
+#include "scan/cursor.h"
 #include "value/array_stream.h"
 
 /* What is written between two questions whether to stop. */

@@ -40,8 +40,8 @@ MEMBERS_INTEGER(members_compressed_size, zip->is_sized, zip->compressed_nbytes)
 MEMBERS_INTEGER(members_uncompressed_size, zip->is_sized, zip->nbytes)
 MEMBERS_INTEGER(members_crc32, true, zip->crc32)
 MEMBERS_INTEGER(members_encrypted, true, zip->is_encrypted)
-NPYEXT_SURVEY_INTEGER(static void members_data_offset,
-                      members_zip(cursor) != NULL && survey->payload_off >= 0, survey->payload_off)
+MEMBERS_INTEGER(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0,
+                ((npyext_survey *)cursor)->payload_off)
 /* NULL where nobody can tell: encrypted, another method than these. */
 MEMBERS_INTEGER(members_is_array,
                 !zip->is_encrypted && (zip->method == 0 || zip->method == 8) && !cursor->scan.has_error,

@@ -15,14 +15,14 @@ void npyext_array_side_clear(npyext_array_side *side) {
 
 static npyx_status side_append(npyext_array_side *side, int64_t index, const npyx_entry *entry,
                                npyx_error *error) {
-    int64_t number = side->nentries, nsame;
+    int64_t number = side->nentries;
     npyext_listed *entries =
         npyx_grow(side->names.bytes.host, side->entries, number, &side->capacity_nentries, sizeof *entries);
     if (entries == NULL)
         return npyx_fail_nomem(error);
     side->entries = entries;
-    int64_t before = npyx_name_set_find(&side->names, entry->name, entry->name_nbytes, &nsame);
     NPYX_TRY(npyx_name_set_add(&side->names, entry->name, entry->name_nbytes, error));
+    int64_t before = npyx_name_set_before(&side->names, number);
     entries[side->nentries++] =
         (npyext_listed){.index = index,
                         .name_off = side->names.bytes.nbytes - entry->name_nbytes,

@@ -1,4 +1,4 @@
-#include "scan.h"
+#include "cursor.h"
 
 #include <string.h>
 
@@ -14,9 +14,12 @@ int npyext_cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     npyext_cursor *made = npyx_alloc_zeroed(host, function->cursor_nbytes);
     if (made == NULL)
         return SQLITE_NOMEM;
+    made->base.pVtab = vtab;
     made->is_eof = true;
+    made->scratch.host = host;
+    npyext_selection_init(&made->selection, host);
     if (function->open != NULL)
-        function->open(made, function, host);
+        function->open(made, host);
     *cursor = &made->base;
     return SQLITE_OK;
 }
@@ -26,7 +29,9 @@ int npyext_cursor_close(sqlite3_vtab_cursor *base) {
     const npyext_function *function = function_of(cursor);
     if (function->close != NULL)
         function->close(cursor);
+    npyext_selection_close(&cursor->selection);
     npyext_scan_clear(&cursor->scan);
+    npyx_buffer_clear(&cursor->scratch);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -37,10 +42,11 @@ int npyext_cursor_eof(sqlite3_vtab_cursor *cursor) {
 
 int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
                          sqlite3_value **argv) {
+    (void)idx_num;
     (void)argc;
     npyext_cursor *cursor = (npyext_cursor *)base;
     npyext_scan *scan = &cursor->scan;
-    const npyext_request request = {(npyext_vtab *)base->pVtab, idx_num, sentence, argv};
+    const npyext_request request = {(npyext_vtab *)base->pVtab, sentence, argv};
     cursor->is_eof = true;
     if (function_of(cursor)->begin(cursor, &request, &scan->error) != NPYX_OK)
         return npyext_cursor_report(cursor, &scan->error);
@@ -84,6 +90,45 @@ npyext_place npyext_cursor_place(const npyext_cursor *cursor) {
 
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
     return npyext_report(cursor->base.pVtab, npyext_cursor_place(cursor), error);
+}
+
+/* ---- one array after the other ---- */
+
+npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, bool *is_lookup,
+                                npyx_error *error) {
+    npyext_scan *scan = &cursor->scan;
+    bool is_same = npyext_scan_is_same(scan, request);
+    *is_lookup = is_same && cursor->selection.is_open && npyext_scan_is_single(scan);
+    if (*is_lookup)
+        return NPYX_OK;
+    npyext_selection_close(&cursor->selection);
+    if (!is_same)
+        return npyext_scan_begin(scan, request, true, error);
+    npyext_scan_rewind(scan);
+    return NPYX_OK;
+}
+
+/* One step: a file, or an entry of it. */
+static npyx_status cursor_step(npyext_cursor *cursor, npyx_error *error) {
+    npyext_scan *scan = &cursor->scan;
+    npyx_status status = scan->opened.archive == NULL ? NPYX_DONE : npyext_scan_next_entry(scan, error);
+    if (status == NPYX_DONE)
+        return npyext_scan_next_file(scan, error);
+    if (status == NPYX_OK)
+        status = npyext_selection_open(&cursor->selection, scan, error);
+    return status == NPYX_DONE ? NPYX_OK : status; /* what is no array has no items */
+}
+
+npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error) {
+    npyext_selection_close(&cursor->selection);
+    if (!cursor->scan.has_entry) /* the whole file is at fault, not one array of it */
+        npyext_scan_close_file(&cursor->scan);
+    while (!cursor->selection.is_open) {
+        npyext_selection_close(&cursor->selection);
+        NPYX_TRY(cursor_step(cursor, error));
+        NPYX_TRY(npyx_poll(&cursor->scan.connection->host, error));
+    }
+    return NPYX_OK;
 }
 
 /* ---- columns of the file, of the entry, of the fault at hand ---- */

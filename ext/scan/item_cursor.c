@@ -1,21 +1,18 @@
 #include "item_cursor.h"
 
-void npyext_items_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host) {
+void npyext_items_open(npyext_cursor *cursor, npyx_host *host) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    items->methods = function->methods;
+    items->methods = ((const npyext_vtab *)cursor->base.pVtab)->function->methods;
     items->reader = (npyx_reader *)(void *)((char *)cursor + items->methods->reader_off);
-    npyext_selection_init(&items->selection, host);
     npyext_value_filter_init(&items->filter, host);
-    items->converted.host = items->scratch.host = host;
+    items->converted.host = host;
 }
 
 void npyext_items_close(npyext_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_reader_clear(items->reader);
-    npyext_selection_close(&items->selection);
     npyext_value_filter_clear(&items->filter);
     npyx_buffer_clear(&items->converted);
-    npyx_buffer_clear(&items->scratch);
 }
 
 npyx_status npyext_items_begin(npyext_item_cursor *items, const npyext_request *request, npyx_error *error) {
@@ -25,7 +22,7 @@ npyx_status npyext_items_begin(npyext_item_cursor *items, const npyext_request *
     items->is_underway = items->is_begun = false;
     items->base.is_eof = true;
     items->position = items->block_end = items->plain_end = 0;
-    NPYX_TRY(npyext_selection_begin(&items->selection, scan, request, &is_lookup, error));
+    NPYX_TRY(npyext_cursor_begin(&items->base, request, &is_lookup, error));
     items->base.is_eof = false;
     items->nlookups = is_lookup ? items->nlookups + 1 : 0;
     items->window = npyext_plan_window(&scan->plan, request->argv);
@@ -35,10 +32,10 @@ npyx_status npyext_items_begin(npyext_item_cursor *items, const npyext_request *
 
 void npyext_items_begin_array(npyext_item_cursor *items, bool is_filtered) {
     const npyext_scan *scan = &items->base.scan;
-    const npyx_dtype *dtype = npyext_selection_dtype(&items->selection);
+    const npyx_dtype *dtype = npyext_selection_dtype(&items->base.selection);
     items->position = items->block_end = items->plain_end = 0;
     items->plain_type = npyext_plain_type(dtype);
-    items->scratch.limit_nbytes = (size_t)sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1);
+    items->base.scratch.limit_nbytes = (size_t)sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1);
     if (is_filtered)
         npyext_value_filter_begin(&items->filter, dtype);
     items->is_filtered = is_filtered && items->filter.nfilters > 0;
@@ -52,7 +49,7 @@ void npyext_items_get_underway(npyext_item_cursor *items) {
 
 npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t nelem,
                                  int64_t first, const uint8_t **converted, npyx_error *error) {
-    const npyx_dtype *astype = items->selection.astype;
+    const npyx_dtype *astype = items->base.selection.astype;
     *converted = block;
     if (astype == NULL)
         return NPYX_OK;
@@ -60,7 +57,7 @@ npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block
     if (!npyx_buffer_reserve(&items->converted, (size_t)(nelem * astype->itemsize)))
         return npyx_buffer_check(&items->converted, error);
     *converted = (const uint8_t *)items->converted.bytes;
-    return npyx_convert_items(items->selection.view.dtype, block, nelem, astype,
+    return npyx_convert_items(items->base.selection.view.dtype, block, nelem, astype,
                               (uint8_t *)items->converted.bytes, first, error);
 }
 
@@ -75,7 +72,7 @@ static void items_go_to_candidate(npyext_item_cursor *items) {
 /* One step towards an item: a block, or the beginning of an array. NPYX_DONE behind the last array, and
  * behind the one that is all there is, which stays open for the next lookup. */
 static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
-    npyext_selection *selection = &items->selection;
+    npyext_selection *selection = &items->base.selection;
     bool is_again = selection->is_open && !items->is_begun;
     if (selection->is_open && items->is_begun) {
         npyx_status status = items->methods->next_block(items, error);
@@ -84,7 +81,7 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
     }
     if (!is_again) {
         npyx_reader_rest(items->reader);
-        NPYX_TRY(npyext_selection_next(selection, &items->base.scan, error));
+        NPYX_TRY(npyext_cursor_next_array(&items->base, error));
     }
     items->is_begun = true;
     return items->methods->begin(items, is_again, error);
@@ -103,7 +100,7 @@ int npyext_items_go_on(npyext_item_cursor *items) {
             continue;
         items->block_end = items->position;
         npyx_reader_rest(items->reader);
-        npyext_selection_close(&items->selection);
+        npyext_selection_close(&items->base.selection);
         if (npyext_scan_fate(&items->base.scan, &error) != NPYEXT_IS_LEFT_OUT)
             return npyext_cursor_report(&items->base, &error);
     }
@@ -112,5 +109,6 @@ int npyext_items_go_on(npyext_item_cursor *items) {
 void npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,
                                  const int64_t *shape) {
     npyext_result_items(context, npyext_scan_place(&items->base.scan),
-                        npyext_selection_dtype(&items->selection), ndim, shape, items->item, &items->scratch);
+                        npyext_selection_dtype(&items->base.selection), ndim, shape, items->item,
+                        &items->base.scratch);
 }

@@ -11,7 +11,7 @@
 #ifndef NPYEXT_ITEM_CURSOR_H
 #define NPYEXT_ITEM_CURSOR_H
 
-#include "selection.h"
+#include "cursor.h"
 #include "value_filter.h"
 
 typedef struct npyext_item_cursor npyext_item_cursor;
@@ -44,14 +44,12 @@ struct npyext_item_cursor {
     /* what changes from array to array */
     const npyext_item_methods *methods;
     npyx_reader *reader; /* that the blocks come from; it rests before its source is closed */
-    npyext_selection selection;
     npyext_value_filter filter;
     npyx_buffer converted; /* the block as astype wants it */
-    npyx_buffer scratch;   /* for xColumn */
 };
 
 /* Such a cursor's open, by the function's npyext_item_methods, and close. */
-void npyext_items_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host);
+void npyext_items_open(npyext_cursor *cursor, npyx_host *host);
 void npyext_items_close(npyext_cursor *cursor);
 
 /* xFilter's beginning: plan and arguments are read, and the scan stands before its first array, or at the one

@@ -65,21 +65,13 @@ int npyext_disconnect(sqlite3_vtab *vtab) {
 typedef struct planning {
     const npyext_function *function;
     sqlite3_index_info *info;
-    npyext_term terms[NPYEXT_MAX_TERMS];
-    int nterms;
-    int needs;
+    npyext_plan plan;
     bool is_given[NPYEXT_NROLES];
     npyext_prospect prospect;
     double array_nrows; /* of one array */
     double nrows;       /* that will be read */
     double nrows_out;
-    npyext_order order;
 } planning;
-
-/* colUsed has a bit a column, and its last one for every column from 63 on. */
-static bool is_used(const sqlite3_index_info *info, int column) {
-    return (info->colUsed >> (column < 63 ? column : 63)) & 1;
-}
 
 /* Before, SQLite hands <> and IS NOT NULL of a LEFT JOIN's ON down to the left table without its guard,
  * though they decide there which rows have a match and not which rows there are. The other operators have
@@ -146,11 +138,11 @@ static void plan_take(planning *p, int constraint, int op) {
     const npyext_column *declared = &p->function->columns[column];
     bool is_exact = declared->kind == NPYEXT_IS_ARGUMENT || declared->kind == NPYEXT_IS_INDEX ||
                     declared->kind == NPYEXT_IS_COORDINATE;
-    p->terms[p->nterms++] = (npyext_term){.column = (unsigned char)column, .op = (unsigned char)op};
-    p->info->aConstraintUsage[constraint].argvIndex = p->nterms;
+    p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column, .op = (unsigned char)op};
+    p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
     /* else SQLite fetches the column and compares it for every row */
     p->info->aConstraintUsage[constraint].omit = is_exact;
-    p->needs |= declared->needs;
+    p->plan.needs |= declared->needs;
     estimate(p, declared->kind, op);
 }
 
@@ -212,7 +204,7 @@ static int take_arguments(planning *p, npyext_connection *connection) {
 }
 
 static void take_filters(planning *p) {
-    for (int i = 0; i < p->info->nConstraint && p->nterms < NPYEXT_MAX_TERMS; i++) {
+    for (int i = 0; i < p->info->nConstraint && p->plan.nterms < NPYEXT_MAX_TERMS; i++) {
         npyext_column_kind kind = constraint_kind(p, i);
         if (kind == NPYEXT_PLAIN || kind == NPYEXT_IS_ARGUMENT || !p->info->aConstraint[i].usable)
             continue;
@@ -239,37 +231,36 @@ static bool has_sources(const planning *p) {
 }
 
 /* `by source, member; row>=?, row<?; reading items` */
-static char *idx_str(const planning *p) {
+static sqlite3_str *sentence_of(const planning *p) {
     sqlite3_str *text = sqlite3_str_new(NULL);
     bool is_first_filter = true;
-    for (int i = 0; i < p->nterms && p->terms[i].column != NPYEXT_NO_COLUMN; i++) {
-        const npyext_column *column = &p->function->columns[p->terms[i].column];
+    for (int i = 0; i < p->plan.nterms && p->plan.terms[i].column != NPYEXT_NO_COLUMN; i++) {
+        const npyext_column *column = &p->function->columns[p->plan.terms[i].column];
         int name_nbytes = (int)strcspn(column->declaration, " ");
         if (column->kind == NPYEXT_IS_ARGUMENT) {
             sqlite3_str_appendf(text, "%s%.*s", i == 0 ? "by " : ", ", name_nbytes, column->declaration);
         } else {
             sqlite3_str_appendf(text, "%s%.*s%s", is_first_filter ? i == 0 ? "" : "; " : ", ", name_nbytes,
-                                column->declaration, npyext_operator_of(p->terms[i].op)->text);
+                                column->declaration, npyext_operator_of(p->plan.terms[i].op)->text);
             is_first_filter = false;
         }
     }
     if (!has_sources(p))
-        sqlite3_str_appendf(text, "%swithout %s", p->nterms == 0 ? "" : "; ",
+        sqlite3_str_appendf(text, "%swithout %s", p->plan.nterms == 0 ? "" : "; ",
                             p->function->writes ? "all arguments" : "a source");
     if (p->function->writes)
         sqlite3_str_appendall(text, "; writing");
-    else if (p->needs & NPYEXT_NEEDS_ITEMS)
+    else if (p->plan.needs & NPYEXT_NEEDS_ITEMS)
         sqlite3_str_appendall(text, "; reading items");
-    else if (p->needs & NPYEXT_NEEDS_CRC)
+    else if (p->plan.needs & NPYEXT_NEEDS_CRC)
         sqlite3_str_appendall(text, "; reading whole entries");
-    else if (p->needs & (NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE))
+    else if (p->plan.needs & (NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE))
         sqlite3_str_appendall(text, "; reading headers");
     else
         sqlite3_str_appendall(text, "; listing");
-    if (p->order != NPYEXT_OWN_ORDER)
-        sqlite3_str_appendall(text, p->order == NPYEXT_ASCENDING ? "; in order" : "; last row first");
-    npyext_append_terms(text, p->terms, p->nterms, p->info->colUsed);
-    return sqlite3_str_finish(text);
+    if (p->plan.order != NPYEXT_OWN_ORDER)
+        sqlite3_str_appendall(text, p->plan.order == NPYEXT_ASCENDING ? "; in order" : "; last row first");
+    return text;
 }
 
 /* Which axis a coordinate is of: they are declared in their order. */
@@ -309,53 +300,50 @@ static bool find_order(const planning *p, npyext_order *order) {
 
 /* Takes the order off SQLite's hands, and LIMIT and OFFSET. */
 static void take_order(planning *p) {
-    bool is_taken = p->info->nOrderBy > 0 && p->prospect.is_one_array && find_order(p, &p->order);
+    npyext_order order;
+    bool is_taken = p->info->nOrderBy > 0 && p->prospect.is_one_array && find_order(p, &order);
     p->info->orderByConsumed = is_taken;
-    if (!is_taken)
-        p->order = NPYEXT_OWN_ORDER;
+    p->plan.order = is_taken ? order : NPYEXT_OWN_ORDER;
     if (p->function->takes_window)
-        p->nterms = npyext_take_window(p->info, p->terms, p->nterms);
+        npyext_take_window(p->info, &p->plan);
 }
 
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     const npyext_function *function = ((npyext_vtab *)vtab)->function;
-    planning p = {.function = function, .info = info};
+    planning p = {.function = function, .info = info, .plan.used = info->colUsed};
     int code = take_arguments(&p, ((npyext_vtab *)vtab)->connection);
     if (code != SQLITE_OK)
         return code;
     take_filters(&p);
     take_order(&p);
-    bool names_source = false;
     double penalty = 1;
     for (int column = 0; column < function->ncolumns; column++) {
         const npyext_column *declared = &function->columns[column];
-        if (!is_used(info, column))
+        if (!npyext_plan_uses(&p.plan, column))
             continue;
-        p.needs |= declared->needs;
+        p.plan.needs |= declared->needs;
         if (declared->kind == NPYEXT_IS_ARGUMENT && !p.is_given[declared->role]) {
             penalty = 1e50;
-            names_source |= declared->role <= NPYEXT_OTHER_SOURCE;
+            p.plan.names_source |= declared->role <= NPYEXT_OTHER_SOURCE;
         }
     }
-    info->idxNum = p.needs | (int)p.order << NPYEXT_ORDER_SHIFT | (names_source ? NPYEXT_NAMES_SOURCE : 0);
-    info->idxStr = idx_str(&p);
-    info->needToFreeIdxStr = 1;
     bool has_source = has_sources(&p);
     info->estimatedCost = has_source ? (p.nrows + 1) * penalty : 1e300;
     info->estimatedRows = has_source ? (sqlite3_int64)p.nrows_out + 1 : INT64_MAX / 2;
+    return npyext_plan_give(&p.plan, sentence_of(&p), info);
+}
+
+int npyext_plan_give(const npyext_plan *plan, sqlite3_str *text, sqlite3_index_info *info) {
+    sqlite3_str_appendchar(text, 1, '\0');
+    sqlite3_str_append(text, (const char *)plan, sizeof *plan);
+    info->idxNum = plan->needs | (int)plan->order << 4 | plan->names_source << 6;
+    info->idxStr = sqlite3_str_finish(text);
+    info->needToFreeIdxStr = 1;
     return info->idxStr == NULL ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence) {
-    if (plan->sentence == sentence)
-        return;
-    const char *terms = sentence + strlen(sentence) + 1;
+void npyext_plan_read(npyext_plan *plan, const char *sentence) {
+    if (plan->sentence != sentence)
+        memcpy(plan, sentence + strlen(sentence) + 1, sizeof *plan);
     plan->sentence = sentence;
-    plan->needs = idx_num & NPYEXT_NEEDS_ALL;
-    plan->order = (npyext_order)(idx_num >> NPYEXT_ORDER_SHIFT & NPYEXT_ORDER_MASK);
-    plan->names_source = (idx_num & NPYEXT_NAMES_SOURCE) != 0;
-    plan->nterms = (unsigned char)terms[0];
-    size_t terms_nbytes = (size_t)plan->nterms * sizeof plan->terms[0];
-    memcpy(plan->terms, terms + 1, terms_nbytes);
-    memcpy(&plan->used, terms + 1 + terms_nbytes, sizeof plan->used);
 }

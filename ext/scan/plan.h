@@ -6,8 +6,8 @@
  * schema, the plan, and what a scan reads.
  *
  * A plan is a list of terms, each a column and an operator whose right-hand side is the argv of the same
- * number, and in idxNum what the columns asked for need (NPYEXT_NEEDS_*). idxStr is the plan as a sentence,
- * for EXPLAIN QUERY PLAN; behind its NUL stand the terms, and behind them which columns are asked for.
+ * number, and what the columns asked for need (NPYEXT_NEEDS_*). idxStr is the plan as a sentence, for EXPLAIN
+ * QUERY PLAN; behind its NUL stands the plan itself. idxNum is for who reads EXPLAIN alone: needs and order.
  *
  *   column kind   operators taken           exact, so that SQLite need not look again
  *   argument      =                         yes; all of them must be usable
@@ -62,21 +62,15 @@ enum {
     NPYEXT_NEEDS_HEADER = 1 << 0, /* the array's header */
     NPYEXT_NEEDS_PLACE = 1 << 1,  /* where an entry's bytes begin */
     NPYEXT_NEEDS_CRC = 1 << 2,    /* a pass through the entry */
-    NPYEXT_NEEDS_ITEMS = 1 << 3,  /* the array's data */
-    NPYEXT_NEEDS_ALL = (1 << 4) - 1
+    NPYEXT_NEEDS_ITEMS = 1 << 3   /* the array's data */
 };
 
-/* The order of rows that a plan asks for. In idxNum it stands above the needs. */
+/* The order of rows that a plan asks for. */
 typedef enum npyext_order {
     NPYEXT_OWN_ORDER, /* none in particular */
     NPYEXT_ASCENDING,
     NPYEXT_DESCENDING
 } npyext_order;
-
-enum { NPYEXT_ORDER_SHIFT = 4, NPYEXT_ORDER_MASK = 3 };
-
-/* The bit of idxNum above the order: the query names a source that this plan does not give. */
-enum { NPYEXT_NAMES_SOURCE = 1 << 6 };
 
 typedef enum npyext_column_kind {
     NPYEXT_PLAIN,
@@ -89,7 +83,7 @@ typedef enum npyext_column_kind {
     NPYEXT_IS_VALUE
 } npyext_column_kind;
 
-typedef struct npyext_cursor npyext_cursor; /* scan.h */
+typedef struct npyext_cursor npyext_cursor; /* cursor.h */
 typedef struct npyext_request npyext_request;
 
 /* Answers xColumn for the row at hand: sets a result or an error; none is NULL. */
@@ -167,9 +161,8 @@ typedef struct npyext_function {
     /* the cursor, which is zeros at first */
     size_t cursor_nbytes;
     const void *methods; /* an npyext_item_methods or npyext_survey_methods, where it has one */
-    void (*open)(npyext_cursor *cursor, const struct npyext_function *function,
-                 npyx_host *host);        /* or NULL */
-    void (*close)(npyext_cursor *cursor); /* or NULL */
+    void (*open)(npyext_cursor *cursor, npyx_host *host); /* or NULL */
+    void (*close)(npyext_cursor *cursor);                 /* or NULL */
     /* What xFilter does first; and a step towards the next row: NPYX_OK at one, NPYX_DONE when there is to be
      * another step, or is_eof is set. */
     npyx_status (*begin)(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
@@ -189,7 +182,6 @@ typedef struct npyext_vtab {
 /* An xFilter call. */
 struct npyext_request {
     const npyext_vtab *vtab;
-    int idx_num;
     const char *sentence; /* idxStr */
     sqlite3_value **argv;
 };
@@ -226,10 +218,10 @@ typedef struct npyext_term {
     unsigned char op; /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
 } npyext_term;
 
-/* A plan as xFilter reads it back. Term i belongs to argv[i]; arguments come first. */
+/* A plan: xBestIndex makes it and hands it to xFilter behind the NUL of idxStr. Term i belongs to argv[i];
+ * arguments come first. */
 typedef struct npyext_plan {
-    const char
-        *sentence; /* the idxStr that it was read from: the same pointer means the same plan to a cursor */
+    const char *sentence; /* idxStr, as read: the same pointer means the same plan to a cursor */
     int needs;
     npyext_order order;
     bool names_source; /* the query has a condition on a source, or shows it, but the plan does not give it */
@@ -238,8 +230,11 @@ typedef struct npyext_plan {
     uint64_t used; /* a bit for each column that the query asks for, the last one for all from 63 on */
 } npyext_plan;
 
+/* Ends the sentence in text and gives SQLite the plan. Returns SQLite's code. */
+int npyext_plan_give(const npyext_plan *plan, sqlite3_str *text, sqlite3_index_info *info);
+
 /* Reads the plan unless it is the one that *plan holds. */
-void npyext_plan_read(npyext_plan *plan, int idx_num, const char *sentence);
+void npyext_plan_read(npyext_plan *plan, const char *sentence);
 
 /* Whether the query asks for a column. */
 static inline bool npyext_plan_uses(const npyext_plan *plan, int column) {
@@ -258,9 +253,6 @@ typedef struct npyext_operator {
 /* Any other than these is shown as `=`, and taken by none. */
 const npyext_operator *npyext_operator_of(int op);
 
-/* Makes the terms and colUsed of xBestIndex the end of a sentence. */
-void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms, uint64_t used);
-
 /* The part of a plan's rows that LIMIT and OFFSET leave. */
 typedef struct npyext_window {
     int64_t nskipped; /* that are not to be given at all */
@@ -269,9 +261,9 @@ typedef struct npyext_window {
 
 npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv);
 
-/* Appends what can be used of LIMIT and OFFSET to a plan's terms, of which there are nterms, and returns how
- * many there are then. To be called when all other constraints and the order have been dealt with. */
-int npyext_take_window(sqlite3_index_info *info, npyext_term *terms, int nterms);
+/* Adds to a plan what can be used of LIMIT and OFFSET. To be called when all other constraints and the order
+ * have been dealt with. */
+void npyext_take_window(sqlite3_index_info *info, npyext_plan *plan);
 
 /* Bounds of an index column, narrowed by the comparisons of a WHERE clause as SQLite would judge them. */
 /* Both ends included; empty when low is above high. */

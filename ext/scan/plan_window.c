@@ -28,21 +28,20 @@ static bool is_exact(sqlite3_index_info *info) {
     return is_exact;
 }
 
-int npyext_take_window(sqlite3_index_info *info, npyext_term *terms, int nterms) {
+void npyext_take_window(sqlite3_index_info *info, npyext_plan *plan) {
     /* 3.38 is the first to offer them */
     if (sqlite3_libversion_number() < 3038000 || !is_exact(info))
-        return nterms;
-    for (int i = 0; i < info->nConstraint && nterms < NPYEXT_MAX_TERMS; i++) {
+        return;
+    for (int i = 0; i < info->nConstraint && plan->nterms < NPYEXT_MAX_TERMS; i++) {
         int op = info->aConstraint[i].op;
         if (!is_window(op) || !info->aConstraint[i].usable)
             continue;
-        terms[nterms++] = (npyext_term){.column = NPYEXT_NO_COLUMN, .op = (unsigned char)op};
-        info->aConstraintUsage[i].argvIndex = nterms;
+        plan->terms[plan->nterms++] = (npyext_term){.column = NPYEXT_NO_COLUMN, .op = (unsigned char)op};
+        info->aConstraintUsage[i].argvIndex = plan->nterms;
         /* Before 3.46 a UNION ALL loses rows by it. */
         bool is_skipped = op == SQLITE_INDEX_CONSTRAINT_OFFSET && sqlite3_libversion_number() >= 3046000;
         info->aConstraintUsage[i].omit = is_skipped;
     }
-    return nterms;
 }
 
 /* As SQLite reads them: what is negative is no limit, and no offset. It has refused already what is no whole
@@ -67,11 +66,4 @@ npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv) 
         return (npyext_window){.nskipped = offset_nrows, .nrows = limit_nrows};
     return (npyext_window){.nrows = limit_nrows > INT64_MAX - offset_nrows ? INT64_MAX
                                                                            : limit_nrows + offset_nrows};
-}
-
-void npyext_append_terms(sqlite3_str *sentence, const npyext_term *terms, int nterms, uint64_t used) {
-    sqlite3_str_appendchar(sentence, 1, '\0');
-    sqlite3_str_appendchar(sentence, 1, (char)nterms);
-    sqlite3_str_append(sentence, (const char *)terms, nterms * (int)sizeof terms[0]);
-    sqlite3_str_append(sentence, (const char *)&used, sizeof used);
 }

@@ -4,80 +4,55 @@
 
 static const npyext_range nothing = {1, 0};
 
-static void raise_low(npyext_range *range, int64_t low) {
-    if (range->low < low)
-        range->low = low;
+static bool asks_above(int op) {
+    return op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
 }
 
-static void lower_high(npyext_range *range, int64_t high) {
-    if (range->high > high)
-        range->high = high;
+static bool asks_below(int op) {
+    return op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
 }
 
 static void narrow_by_integer(npyext_range *range, int op, int64_t value) {
-    switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_GE: raise_low(range, value); break;
-    case SQLITE_INDEX_CONSTRAINT_LE: lower_high(range, value); break;
-    case SQLITE_INDEX_CONSTRAINT_GT:
-        if (value == INT64_MAX)
-            *range = nothing;
-        else
-            raise_low(range, value + 1);
-        break;
-    case SQLITE_INDEX_CONSTRAINT_LT:
-        if (value == INT64_MIN)
-            *range = nothing;
-        else
-            lower_high(range, value - 1);
-        break;
-    default: raise_low(range, value); lower_high(range, value);
+    bool is_above = op == SQLITE_INDEX_CONSTRAINT_GT, is_below = op == SQLITE_INDEX_CONSTRAINT_LT;
+    if ((is_above && value == INT64_MAX) || (is_below && value == INT64_MIN)) {
+        *range = nothing;
+        return;
     }
+    value += is_above - is_below;
+    if (!asks_below(op) && range->low < value)
+        range->low = value;
+    if (!asks_above(op) && range->high > value)
+        range->high = value;
 }
 
 static void narrow_by_real(npyext_range *range, int op, double value) {
-    bool asks_above = op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
-    bool asks_below = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
-    if (value >= 9223372036854775808.0) { /* 2^63: above every integer */
-        if (!asks_below)
-            *range = nothing;
-    } else if (value < -9223372036854775808.0) {
-        if (!asks_above)
-            *range = nothing;
-    } else if (value == floor(value)) {
+    const double limit = 9223372036854775808.0; /* 2^63: above every integer */
+    if (value >= -limit && value < limit && value == floor(value))
         narrow_by_integer(range, op, (int64_t)value);
-    } else if (asks_above) {
-        raise_low(range, (int64_t)ceil(value));
-    } else if (asks_below) {
-        lower_high(range, (int64_t)floor(value));
-    } else {
+    else if (value >= -limit && value < limit && asks_above(op))
+        narrow_by_integer(range, SQLITE_INDEX_CONSTRAINT_GE, (int64_t)ceil(value));
+    else if (value >= -limit && value < limit && asks_below(op))
+        narrow_by_integer(range, SQLITE_INDEX_CONSTRAINT_LE, (int64_t)floor(value));
+    else if (value > 0 ? !asks_below(op) : !asks_above(op))
         *range = nothing;
-    }
-}
-
-static void narrow_by_text(npyext_range *range, int op, sqlite3_value *value) {
-    /* a copy, because the conversion changes the value, whose register may serve for more than this */
-    sqlite3_value *copy = sqlite3_value_dup(value);
-    int type = copy == NULL ? SQLITE_NULL : sqlite3_value_numeric_type(copy);
-    if (type == SQLITE_INTEGER)
-        narrow_by_integer(range, op, sqlite3_value_int64(copy));
-    else if (type == SQLITE_FLOAT)
-        narrow_by_real(range, op, sqlite3_value_double(copy));
-    else if (op != SQLITE_INDEX_CONSTRAINT_LT && op != SQLITE_INDEX_CONSTRAINT_LE)
-        *range = nothing;
-    sqlite3_value_free(copy);
 }
 
 void npyext_range_narrow(npyext_range *range, int op, sqlite3_value *value) {
-    switch (sqlite3_value_type(value)) {
-    case SQLITE_INTEGER: narrow_by_integer(range, op, sqlite3_value_int64(value)); break;
-    case SQLITE_FLOAT: narrow_by_real(range, op, sqlite3_value_double(value)); break;
-    case SQLITE_TEXT: narrow_by_text(range, op, value); break;
-    case SQLITE_BLOB:
-        if (op != SQLITE_INDEX_CONSTRAINT_LT && op != SQLITE_INDEX_CONSTRAINT_LE)
-            *range = nothing;
-        break;
-    default: *range = nothing;
+    int type = sqlite3_value_type(value);
+    sqlite3_value *copy = NULL;
+    if (type == SQLITE_TEXT) {
+        /* a copy, because the conversion changes the value, whose register may serve for more than this */
+        copy = sqlite3_value_dup(value);
+        type = copy == NULL ? SQLITE_NULL : sqlite3_value_numeric_type(copy);
+        value = copy;
     }
+    if (type == SQLITE_INTEGER)
+        narrow_by_integer(range, op, sqlite3_value_int64(value));
+    else if (type == SQLITE_FLOAT)
+        narrow_by_real(range, op, sqlite3_value_double(value));
+    else if (type == SQLITE_NULL || !asks_below(op)) /* other texts and BLOBs are above all numbers */
+        *range = nothing;
+    sqlite3_value_free(copy);
 }
 
 npyext_range npyext_range_indices(npyext_range range, const npyx_view *view) {

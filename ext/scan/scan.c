@@ -127,7 +127,7 @@ npyx_status npyext_scan_take(npyext_scan *scan, const npyext_request *request, n
     npyext_scan_clear(scan);
     scan->function = request->vtab->function;
     scan->connection = connection;
-    npyext_plan_read(&scan->plan, request->idx_num, request->sentence);
+    npyext_plan_read(&scan->plan, request->sentence);
     scan->index = -1;
     scan->files.paths.arena.host = host;
     scan->path_prune.list.bytes.host = scan->path_prune.list.entries.host = host;

@@ -46,37 +46,6 @@ typedef struct npyext_scan {
     char ten_name[24]; /* of a .ten's entry, whose archive may be shared with another cursor and move on */
 } npyext_scan;
 
-/* What every table function's cursor begins with. */
-struct npyext_cursor {
-    sqlite3_vtab_cursor base;
-    bool is_eof;
-    npyext_scan scan;
-};
-
-/* The methods of SQLite's that table functions share; their own are in npyext_function. A step's fault
- * becomes a row (scan.has_error), nothing, or the end of the query, as on_error says. */
-int npyext_cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
-int npyext_cursor_close(sqlite3_vtab_cursor *base);
-int npyext_cursor_eof(sqlite3_vtab_cursor *cursor);
-int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
-                         sqlite3_value **argv);
-int npyext_cursor_next(sqlite3_vtab_cursor *base);
-int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
-
-/* Where the fault at hand lies. */
-npyext_place npyext_cursor_place(const npyext_cursor *cursor);
-/* Tells an error where that is; returns SQLite's code. */
-int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
-
-/* The module of a table function; what SQLite calls for every row may be the function's own. */
-#define NPYEXT_MODULE(filter, next, column)                                                                  \
-    {                                                                                                        \
-        .iVersion = 1, .xConnect = npyext_connect, .xBestIndex = npyext_best_index,                          \
-        .xDisconnect = npyext_disconnect, .xOpen = npyext_cursor_open, .xClose = npyext_cursor_close,        \
-        .xFilter = (filter), .xNext = (next), .xEof = npyext_cursor_eof, .xColumn = (column)                 \
-    }
-#define NPYEXT_CURSOR_MODULE NPYEXT_MODULE(npyext_cursor_filter, npyext_cursor_next, npyext_cursor_column)
-
 /* Whether a request asks a scan that began before for the same arrays: then open file and entry may be used
  * once more. */
 bool npyext_scan_is_same(npyext_scan *scan, const npyext_request *request);
@@ -128,15 +97,5 @@ npyext_place npyext_scan_place(const npyext_scan *scan);
 /* A hash of arguments, path, place in a list and entry: equal for the same array of the same call, and never
  * NULL. */
 int64_t npyext_scan_array_key(npyext_scan *scan);
-
-/* Columns that are the same in several functions: of the file, of the entry, of the fault at hand. */
-void npyext_result_path(sqlite3_context *context, npyext_cursor *cursor);
-void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor);
-void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor);
-void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor);
-void npyext_result_name(sqlite3_context *context, npyext_cursor *cursor);
-void npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor);
-void npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor);
-void npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor);
 
 #endif

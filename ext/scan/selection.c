@@ -15,18 +15,6 @@ void npyext_selection_close(npyext_selection *selection) {
     npyx_array_clear(&selection->array);
 }
 
-/* The text of an argument; *is_given false when there is none. Other types than TEXT are an error. */
-static npyx_status argument_text(const npyext_scan *scan, npyext_role role, const char *name, bool *is_given,
-                                 npyx_error *error) {
-    const npyext_argument *argument = &scan->arguments[role];
-    *is_given = npyext_argument_is_given(argument);
-    /* an index alone is a slice of one integer, and need not be quoted */
-    if (!*is_given || argument->type == SQLITE_TEXT ||
-        (role == NPYEXT_SLICE && argument->type == SQLITE_INTEGER))
-        return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a text", name);
-}
-
 static npyx_status selection_parse_dtype(npyext_selection *selection, const npyext_argument *argument,
                                          const npyx_dtype **dtype, npyx_error *error) {
     return npyx_dtype_from_text(&selection->array.arena, argument->bytes, argument->nbytes, dtype, error);
@@ -41,10 +29,15 @@ static npyx_status selection_apply_slice(npyext_selection *selection, const npye
 }
 
 static npyx_status apply_argument(npyext_selection *selection, const npyext_scan *scan, npyext_role role,
-                                  npyx_error *error) {
+                                  const char *name, npyx_error *error) {
     const npyext_argument *argument = &scan->arguments[role];
     npyx_view *view = &selection->view;
     const npyx_dtype *dtype = NULL;
+    if (!npyext_argument_is_given(argument))
+        return NPYX_OK;
+    /* an index alone is a slice of one integer, and need not be quoted */
+    if (argument->type != SQLITE_TEXT && (role != NPYEXT_SLICE || argument->type != SQLITE_INTEGER))
+        return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a text", name);
     switch (role) {
     case NPYEXT_FIELD: return npyx_view_select_field(view, argument->bytes, argument->nbytes, error);
     case NPYEXT_VIEW:
@@ -60,25 +53,6 @@ static npyx_status apply_argument(npyext_selection *selection, const npyext_scan
     }
 }
 
-static npyx_status apply_arguments(npyext_selection *selection, const npyext_scan *scan, npyx_error *error) {
-    static const struct {
-        npyext_role role;
-        const char *name;
-    } steps[] = {{NPYEXT_FIELD, "field"},
-                 {NPYEXT_VIEW, "view"},
-                 {NPYEXT_EXPECT, "expect"},
-                 {NPYEXT_SLICE, "slice"},
-                 {NPYEXT_ASTYPE, "astype"}};
-    npyx_status status = NPYX_OK;
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == NPYX_OK; i++) {
-        bool is_given = false;
-        status = argument_text(scan, steps[i].role, steps[i].name, &is_given, error);
-        if (status == NPYX_OK && is_given)
-            status = apply_argument(selection, scan, steps[i].role, error);
-    }
-    return status;
-}
-
 npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan *scan, npyx_error *error) {
     npyx_archive *archive = scan->opened.archive;
     bool is_array = false;
@@ -90,47 +64,14 @@ npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan
         return npyx_archive_fail_no_array(archive, error);
     }
     npyx_view_of_array(&selection->array, &selection->view);
-    npyx_status status = npyx_array_check_values(&selection->array, error);
-    if (status == NPYX_OK)
-        status = apply_arguments(selection, scan, error);
-    if (status == NPYX_OK)
-        status = npyx_archive_open_payload(archive, scan->index, &selection->payload, error);
-    selection->is_open = status == NPYX_OK;
-    return status;
-}
-
-npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *scan,
-                                   const npyext_request *request, bool *is_lookup, npyx_error *error) {
-    bool is_same = npyext_scan_is_same(scan, request);
-    *is_lookup = is_same && selection->is_open && npyext_scan_is_single(scan);
-    if (*is_lookup)
-        return NPYX_OK;
-    npyext_selection_close(selection);
-    if (!is_same)
-        return npyext_scan_begin(scan, request, true, error);
-    npyext_scan_rewind(scan);
-    return NPYX_OK;
-}
-
-/* One step: a file, or an entry of it. */
-static npyx_status selection_step(npyext_selection *selection, npyext_scan *scan, npyx_error *error) {
-    npyx_status status = scan->opened.archive == NULL ? NPYX_DONE : npyext_scan_next_entry(scan, error);
-    if (status == NPYX_DONE)
-        return npyext_scan_next_file(scan, error);
-    if (status == NPYX_OK)
-        status = npyext_selection_open(selection, scan, error);
-    return status == NPYX_DONE ? NPYX_OK : status; /* what is no array has no items */
-}
-
-npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan, npyx_error *error) {
-    npyext_selection_close(selection);
-    if (!scan->has_entry) /* the whole file is at fault, not one array of it */
-        npyext_scan_close_file(scan);
-    do {
-        npyext_selection_close(selection);
-        NPYX_TRY(selection_step(selection, scan, error));
-        NPYX_TRY(npyx_poll(&scan->connection->host, error));
-    } while (!selection->is_open);
+    NPYX_TRY(npyx_array_check_values(&selection->array, error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_FIELD, "field", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_VIEW, "view", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_EXPECT, "expect", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_SLICE, "slice", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_ASTYPE, "astype", error));
+    NPYX_TRY(npyx_archive_open_payload(archive, scan->index, &selection->payload, error));
+    selection->is_open = true;
     return NPYX_OK;
 }
 

@@ -26,16 +26,6 @@ static inline const npyx_dtype *npyext_selection_dtype(const npyext_selection *s
     return selection->astype != NULL ? selection->astype : selection->view.dtype;
 }
 
-/* Begins a scan for an xFilter call, or goes on with the one at hand when the call asks for the same arrays.
- * *is_lookup: the array that is open is all that is asked for, as in a join that looks rows up; otherwise
- * nothing is open, and npyext_selection_next goes to the first array. */
-npyx_status npyext_selection_begin(npyext_selection *selection, npyext_scan *scan,
-                                   const npyext_request *request, bool *is_lookup, npyx_error *error);
-
-/* Goes on to the next array of the scan that can be opened; what is at fault, the array at hand or all of its
- * file, is left behind. NPYX_DONE behind the last one. A fault leaves the scan where it is. */
-npyx_status npyext_selection_next(npyext_selection *selection, npyext_scan *scan, npyx_error *error);
-
 /* The axis argument: which axes of an array are meant, as an integer or a text that is a list of them. Sets
  * axes[axis] for those of the view's axes that the argument names, which may count them from the end, and
  * clears the others. *is_given false: there is no argument. NPYX_INVALID for what names no axis of the view,

@@ -3,30 +3,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-void npyext_survey_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host) {
-    npyext_survey *survey = (npyext_survey *)cursor;
-    survey->methods = function->methods;
-    survey->text.host = host;
-    npyx_array_init(&survey->array, host);
-}
-
-void npyext_survey_close(npyext_cursor *cursor) {
-    npyext_survey *survey = (npyext_survey *)cursor;
-    npyx_array_clear(&survey->array);
-    npyx_buffer_clear(&survey->text);
+static const npyext_survey_methods *methods_of(const npyext_cursor *cursor) {
+    return ((const npyext_vtab *)cursor->base.pVtab)->function->methods;
 }
 
 npyx_status npyext_survey_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    return npyext_scan_begin(&cursor->scan, request, ((npyext_survey *)cursor)->methods->keeps_files, error);
+    return npyext_scan_begin(&cursor->scan, request, methods_of(cursor)->keeps_files, error);
 }
 
 static npyx_status survey_check_format(const npyext_survey *survey, npyx_error *error) {
     npyx_format format = survey->base.scan.opened.archive->format;
-    if (survey->methods->only_format < 0 || (int)format == survey->methods->only_format)
+    int only_format = methods_of(&survey->base)->only_format;
+    if (only_format < 0 || (int)format == only_format)
         return NPYX_OK;
     return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not %s .%s; npy_meta lists it",
-                     npyx_format_name(format), survey->methods->only_format == NPYX_FORMAT_NPZ ? "an" : "a",
-                     npyx_format_name((npyx_format)survey->methods->only_format));
+                     npyx_format_name(format), only_format == NPYX_FORMAT_NPZ ? "an" : "a",
+                     npyx_format_name((npyx_format)only_format));
 }
 
 /* Opens the next file; its failure may be a row. */
@@ -45,12 +37,12 @@ static npyx_status survey_next_file(npyext_survey *survey, npyx_error *error) {
 npyx_status npyext_survey_step(npyext_cursor *cursor, npyx_error *error) {
     npyext_survey *survey = (npyext_survey *)cursor;
     npyext_scan *scan = &cursor->scan;
-    npyx_array_clear(&survey->array);
+    npyext_selection_close(&cursor->selection);
     if (scan->opened.archive == NULL || scan->next_index == INT64_MAX)
         return survey_next_file(survey, error);
     npyx_status status = npyext_scan_next_entry(scan, error);
     if (status == NPYX_OK) {
-        status = survey->methods->visit(survey, error);
+        status = methods_of(cursor)->visit(survey, error);
         survey->nrows_of_file += status != NPYX_DONE;
         return status;
     }
@@ -58,13 +50,14 @@ npyx_status npyext_survey_step(npyext_cursor *cursor, npyx_error *error) {
      * call: its row still shows its format. */
     scan->index = -1;
     scan->next_index = INT64_MAX;
-    bool is_row = status == NPYX_DONE && survey->nrows_of_file == 0 && survey->methods->lists_empty;
+    bool is_row = status == NPYX_DONE && survey->nrows_of_file == 0 && methods_of(cursor)->lists_empty;
     return is_row ? NPYX_OK : status;
 }
 
 npyx_status npyext_survey_describe(npyext_survey *survey, npyx_error *error) {
     const npyext_scan *scan = &survey->base.scan;
-    return npyx_archive_describe(scan->opened.archive, scan->index, &survey->array, &survey->is_array, error);
+    return npyx_archive_describe(scan->opened.archive, scan->index, &survey->base.selection.array,
+                                 &survey->is_array, error);
 }
 
 void npyext_survey_name(sqlite3_context *context, npyext_cursor *cursor) {
@@ -72,35 +65,35 @@ void npyext_survey_name(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_name(context, cursor);
 }
 
-NPYEXT_SURVEY_INTEGER(void npyext_survey_idx, survey->base.scan.has_entry, survey->base.scan.index)
-NPYEXT_SURVEY_INTEGER(void npyext_survey_ndim, survey->array.is_known, survey->array.ndim)
-NPYEXT_SURVEY_INTEGER(void npyext_survey_size, survey->array.is_known, survey->array.nelem)
-NPYEXT_SURVEY_INTEGER(void npyext_survey_nbytes, survey->array.is_known, survey->array.nbytes)
-NPYEXT_SURVEY_INTEGER(void npyext_survey_fortran_order, survey->array.is_known, survey->array.fortran_order)
+NPYEXT_SURVEY_INTEGER(void npyext_survey_idx, scan->has_entry, scan->index)
+NPYEXT_SURVEY_INTEGER(void npyext_survey_ndim, array->is_known, array->ndim)
+NPYEXT_SURVEY_INTEGER(void npyext_survey_size, array->is_known, array->nelem)
+NPYEXT_SURVEY_INTEGER(void npyext_survey_nbytes, array->is_known, array->nbytes)
+NPYEXT_SURVEY_INTEGER(void npyext_survey_fortran_order, array->is_known, array->fortran_order)
 
 void npyext_survey_shape(sqlite3_context *context, npyext_cursor *cursor) {
-    npyext_survey *survey = (npyext_survey *)cursor;
-    if (!survey->array.is_known)
+    const npyx_array *array = &cursor->selection.array;
+    if (!array->is_known)
         return;
-    npyx_buffer_reset(&survey->text);
-    npyext_append_json_integers(&survey->text, survey->array.shape, survey->array.ndim);
-    npyext_result_json_buffer(context, &survey->text);
+    npyx_buffer_reset(&cursor->scratch);
+    npyext_append_json_integers(&cursor->scratch, array->shape, array->ndim);
+    npyext_result_json_buffer(context, &cursor->scratch);
 }
 
 void npyext_survey_dtype(sqlite3_context *context, npyext_cursor *cursor) {
-    npyext_survey *survey = (npyext_survey *)cursor;
-    if (!survey->array.is_known)
+    npyx_buffer *text = &cursor->scratch;
+    if (!cursor->selection.array.is_known)
         return;
-    npyx_buffer_reset(&survey->text);
-    npyx_dtype_append_name(survey->array.dtype, &survey->text);
-    if (survey->text.status != NPYX_OK)
-        sqlite3_result_error_nomem(context);
+    npyx_buffer_reset(text);
+    npyx_dtype_append_name(cursor->selection.array.dtype, text);
+    if (text->status == NPYX_OK)
+        npyext_result_text(context, text->bytes, text->nbytes);
     else
-        npyext_result_text(context, survey->text.bytes, survey->text.nbytes);
+        sqlite3_result_error_nomem(context);
 }
 
 void npyext_survey_descr(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyext_survey *survey = (const npyext_survey *)cursor;
-    if (survey->array.is_known)
-        npyext_result_text(context, survey->array.descr, survey->array.descr_nbytes);
+    const npyx_array *array = &cursor->selection.array;
+    if (array->is_known)
+        npyext_result_text(context, array->descr, array->descr_nbytes);
 }

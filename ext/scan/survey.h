@@ -5,7 +5,7 @@
 #ifndef NPYEXT_SURVEY_H
 #define NPYEXT_SURVEY_H
 
-#include "scan.h"
+#include "cursor.h"
 
 typedef struct npyext_survey npyext_survey;
 
@@ -19,32 +19,27 @@ typedef struct npyext_survey_methods {
 
 struct npyext_survey {
     npyext_cursor base;
-    const npyext_survey_methods *methods;
     int64_t nrows_of_file;
-    npyx_array array;    /* of the entry at hand; is_known tells whether it was described */
     bool is_array;       /* what npyx_archive_describe found */
     int64_t payload_off; /* for visitors that locate entries; -1: not known */
-    npyx_buffer text;    /* for xColumn */
 };
 
 /* The methods of such a cursor, by the function's npyext_survey_methods. */
-void npyext_survey_open(npyext_cursor *cursor, const npyext_function *function, npyx_host *host);
-void npyext_survey_close(npyext_cursor *cursor);
 npyx_status npyext_survey_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
 npyx_status npyext_survey_step(npyext_cursor *cursor, npyx_error *error);
 
 #define NPYEXT_SURVEY(methods_of)                                                                            \
-    .cursor_nbytes = sizeof(npyext_survey), .methods = &(methods_of), .open = npyext_survey_open,            \
-    .close = npyext_survey_close, .begin = npyext_survey_begin, .step = npyext_survey_step,                  \
-    .module = NPYEXT_CURSOR_MODULE
+    .cursor_nbytes = sizeof(npyext_survey), .methods = &(methods_of), .begin = npyext_survey_begin,          \
+    .step = npyext_survey_step, .module = NPYEXT_CURSOR_MODULE
 
-/* The entry at hand, described. */
+/* Describes the entry at hand in the selection's array, whose is_known tells whether that went well. */
 npyx_status npyext_survey_describe(npyext_survey *survey, npyx_error *error);
 
 /* A column that is a number of the survey and its scan; NULL where is_known is false. */
 #define NPYEXT_SURVEY_INTEGER(head, is_known, number)                                                        \
-    NPYEXT_NUMBER_COLUMN(head, const npyext_survey *survey = (const npyext_survey *)cursor, is_known,        \
-                         sqlite3_result_int64, number)
+    NPYEXT_NUMBER_COLUMN(head, const npyext_scan *scan = &cursor->scan;                                      \
+                         const npyx_array *array = &cursor->selection.array; (void)scan;                     \
+                         (void)array, is_known, sqlite3_result_int64, number)
 
 /* Columns that are the same in several functions, NULL when there is nothing to say: of the entry, */
 void npyext_survey_name(sqlite3_context *context, npyext_cursor *cursor);

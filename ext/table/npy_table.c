@@ -24,17 +24,16 @@ static bool is_sought(int op) {
 }
 
 /* Takes the comparisons of the rowid, which are exact; returns the rows that they are thought to leave. */
-static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nterms, sqlite3_str *text) {
+static double take_terms(sqlite3_index_info *info, npyext_plan *plan, sqlite3_str *text) {
     double nrows = ESTIMATED_NROWS;
-    *nterms = 0;
-    for (int i = 0; i < info->nConstraint && *nterms < NPYEXT_MAX_TERMS; i++) {
+    for (int i = 0; i < info->nConstraint && plan->nterms < NPYEXT_MAX_TERMS; i++) {
         int op = info->aConstraint[i].op;
         if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought(op))
             continue;
-        sqlite3_str_appendf(text, "%srowid%s", *nterms == 0 ? " by " : ", ",
+        sqlite3_str_appendf(text, "%srowid%s", plan->nterms == 0 ? " by " : ", ",
                             op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : npyext_operator_of(op)->text);
-        terms[(*nterms)++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
-        info->aConstraintUsage[i].argvIndex = *nterms;
+        plan->terms[plan->nterms++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
+        info->aConstraintUsage[i].argvIndex = plan->nterms;
         info->aConstraintUsage[i].omit = 1;
         bool is_equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
         if (is_equality)
@@ -47,24 +46,20 @@ static double take_terms(sqlite3_index_info *info, npyext_term *terms, int *nter
 static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     const npyext_table *table = (const npyext_table *)vtab;
     const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
-    npyext_term terms[NPYEXT_MAX_TERMS];
-    int nterms;
+    npyext_plan plan = {.used = info->colUsed};
     sqlite3_str *text = sqlite3_str_new(NULL);
     sqlite3_str_appendf(text, "%s", path == NULL ? "a damaged declaration" : path);
-    double nrows = take_terms(info, terms, &nterms, text);
+    double nrows = take_terms(info, &plan, text);
     /* a rowid is of one row alone: what follows it in ORDER BY changes nothing */
     if (info->nOrderBy > 0 && info->aOrderBy[0].iColumn < 0) {
         info->orderByConsumed = 1;
-        info->idxNum = (info->aOrderBy[0].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING) << NPYEXT_ORDER_SHIFT;
+        plan.order = info->aOrderBy[0].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING;
         sqlite3_str_appendall(text, info->aOrderBy[0].desc ? "; last row first" : "; in order");
     }
-    nterms = npyext_take_window(info, terms, nterms);
-    npyext_append_terms(text, terms, nterms, info->colUsed);
-    info->idxStr = sqlite3_str_finish(text);
-    info->needToFreeIdxStr = 1;
+    npyext_take_window(info, &plan);
     info->estimatedRows = (sqlite3_int64)nrows;
     info->estimatedCost = nrows + 1;
-    return info->idxStr == NULL ? SQLITE_NOMEM : SQLITE_OK;
+    return npyext_plan_give(&plan, text, info);
 }
 
 /* ---- making and unmaking ---- */

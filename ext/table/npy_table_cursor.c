@@ -226,6 +226,7 @@ static void cursor_begin_rows(table_cursor *cursor, npyext_range range, npyext_w
 
 int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                         sqlite3_value **argv) {
+    (void)idx_num;
     table_cursor *rows = (table_cursor *)cursor;
     const npyext_table *table = table_of(rows);
     npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH]};
@@ -237,7 +238,7 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
         npyext_table_writer_fail_read(table->writer, &error);
         return npyext_report(cursor->pVtab, place, &error);
     }
-    npyext_plan_read(&rows->plan, idx_num, sentence);
+    npyext_plan_read(&rows->plan, sentence);
     npyext_range range = {INT64_MIN, INT64_MAX};
     for (int i = 0; i < rows->plan.nterms && i < argc; i++) {
         if (rows->plan.terms[i].column != NPYEXT_NO_COLUMN)

@@ -18,7 +18,8 @@ typedef struct name_entry {
     size_t off;
     size_t nbytes;
     uint64_t hash;
-    int64_t nsame; /* how many up to this one have its name */
+    int64_t nsame;  /* how many up to this one have its name */
+    int64_t before; /* the one of them before this */
 } name_entry;
 
 enum { FIRST_NSLOTS = 64 };
@@ -56,10 +57,15 @@ int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nb
     return i;
 }
 
+int64_t npyx_name_set_before(const npyx_name_set *set, int64_t i) {
+    return entry_at(set, i)->before;
+}
+
 /* Puts an entry in the place of the one before it of the same name: a file may hold a million of one. */
 static void name_set_place(npyx_name_set *set, int64_t i) {
     name_entry *entry = entry_at(set, i);
     int64_t *slot = name_set_slot_of(set, entry->hash, text_of(set, entry), entry->nbytes);
+    entry->before = *slot;
     entry->nsame = *slot < 0 ? 1 : entry_at(set, *slot)->nsame + 1;
     *slot = i;
 }

@@ -1,0 +1,63 @@
+/*
+ * The cursor under all table functions: a scan, what is chosen of the array at hand, and the methods of
+ * SQLite's that are the same for all.
+ */
+#ifndef NPYEXT_CURSOR_H
+#define NPYEXT_CURSOR_H
+
+#include "selection.h"
+
+/* What every table function's cursor begins with. */
+struct npyext_cursor {
+    sqlite3_vtab_cursor base;
+    bool is_eof;
+    npyext_scan scan;
+    npyext_selection selection; /* of functions that read items; its array is of those that list */
+    npyx_buffer scratch;        /* for xColumn */
+};
+
+/* The methods of SQLite's that table functions share; their own are in npyext_function. A step's fault
+ * becomes a row (scan.has_error), nothing, or the end of the query, as on_error says. */
+int npyext_cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
+int npyext_cursor_close(sqlite3_vtab_cursor *base);
+int npyext_cursor_eof(sqlite3_vtab_cursor *cursor);
+int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
+                         sqlite3_value **argv);
+int npyext_cursor_next(sqlite3_vtab_cursor *base);
+int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
+
+/* Where the fault at hand lies. */
+npyext_place npyext_cursor_place(const npyext_cursor *cursor);
+/* Tells an error where that is; returns SQLite's code. */
+int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
+
+/* The module of a table function; what SQLite calls for every row may be the function's own. */
+#define NPYEXT_MODULE(filter, next, column)                                                                  \
+    {                                                                                                        \
+        .iVersion = 1, .xConnect = npyext_connect, .xBestIndex = npyext_best_index,                          \
+        .xDisconnect = npyext_disconnect, .xOpen = npyext_cursor_open, .xClose = npyext_cursor_close,        \
+        .xFilter = (filter), .xNext = (next), .xEof = npyext_cursor_eof, .xColumn = (column)                 \
+    }
+#define NPYEXT_CURSOR_MODULE NPYEXT_MODULE(npyext_cursor_filter, npyext_cursor_next, npyext_cursor_column)
+
+/* Begins a scan for a request, or goes on with the one at hand when it asks for the same arrays. *is_lookup:
+ * the array that is open is all that is asked for, as in a join that looks rows up; otherwise nothing is
+ * open, and npyext_cursor_next_array goes to the first array. */
+npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, bool *is_lookup,
+                                npyx_error *error);
+
+/* Goes on to the next array of the scan that can be opened; what is at fault, the array at hand or all of its
+ * file, is left behind. NPYX_DONE behind the last one. A fault leaves the scan where it is. */
+npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error);
+
+/* Columns that are the same in several functions: of the file, of the entry, of the fault at hand. */
+void npyext_result_path(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_name(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor);
+void npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor);
+
+#endif
