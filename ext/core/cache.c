@@ -11,6 +11,13 @@ bool npyext_path_may_be_empty(const char *path) {
     return nbytes >= 4 && memcmp(path + nbytes - 4, ".ten", 4) == 0;
 }
 
+npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, bool may_be_empty,
+                             npyx_archive **archive, npyx_error *error) {
+    npyx_source *source = NULL;
+    NPYX_TRY(npyx_source_open_memory(host, bytes, nbytes, &source, error));
+    return npyx_archive_open(source, may_be_empty, archive, error);
+}
+
 npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive **archive,
                                 npyx_file_info *info, npyx_error *error) {
     npyx_source *source = NULL;

@@ -45,6 +45,10 @@ void npyext_cache_clear(npyext_connection *connection);
 /* The format is told by the first bytes; but an empty .ten, which has none, is a file of no arrays. */
 bool npyext_path_may_be_empty(const char *path);
 
+/* Opens a BLOB as an archive; its bytes outlive that. */
+npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, bool may_be_empty,
+                             npyx_archive **archive, npyx_error *error);
+
 /* Opens a path as an archive, without keeping it. */
 npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive **archive,
                                 npyx_file_info *info, npyx_error *error);

@@ -68,16 +68,12 @@ static void narrow_view(elements_cursor *elements) {
     }
 }
 
-static bool has_idx_range(const elements_cursor *elements) {
-    return elements->idx_range.low > 0 || elements->idx_range.high < INT64_MAX;
-}
-
 /* Goes over the elements that OFFSET takes from the open array; behind an idx range they are stepped over one
  * by one. */
 static void skip(elements_cursor *elements) {
     npyext_item_cursor *items = &elements->items;
     int64_t nelem = npyx_view_nelem(&elements->view);
-    if (items->window.nskipped > 0 && !has_idx_range(elements)) {
+    if (items->window.nskipped > 0 && !items->is_checked) {
         items->position = items->window.nskipped < nelem ? items->window.nskipped : nelem;
         items->window.nskipped -= items->position;
         npyx_blocks_seek(&elements->blocks, items->position, &elements->block_nskipped);
@@ -137,47 +133,25 @@ static npyx_status elements_next_block(npyext_item_cursor *items, npyx_error *er
         items->step_nbytes = 0;
         items->block_end = nelem;
     }
-    items->plain_end = items->is_filtered || has_idx_range(elements) ? 0 : items->block_end;
+    items->plain_end = items->is_filtered || items->is_checked ? 0 : items->block_end;
     return NPYX_OK;
 }
-
-static const npyext_item_methods elements_methods = {elements_begin,
-                                                     elements_next_block,
-                                                     {ELEMENTS_VALUE, ELEMENTS_REAL, ELEMENTS_IMAG},
-                                                     offsetof(elements_cursor, blocks.reader)};
 
 static int64_t idx_of(const elements_cursor *elements) {
     return elements->is_whole ? elements->items.position
                               : npyx_view_file_position(&elements->view, elements->items.position);
 }
 
-/* Goes on from the element at hand to one that the idx range leaves: narrowing took only whole rows out. */
-static int elements_go_on(elements_cursor *elements) {
-    npyext_item_cursor *items = &elements->items;
-    for (;;) {
-        int code = npyext_items_go_on(items);
-        if (!has_idx_range(elements) || code != SQLITE_OK || items->base.is_eof)
-            return code;
-        int64_t idx = idx_of(elements);
-        if (idx >= elements->idx_range.low && idx <= elements->idx_range.high)
-            return SQLITE_OK;
-        items->item += items->step_nbytes;
-        ++items->position;
-    }
+/* Whether the idx range leaves the element at hand: narrowing took only whole rows out. */
+static bool elements_is_wanted(const npyext_item_cursor *items) {
+    const elements_cursor *elements = (const elements_cursor *)items;
+    int64_t idx = idx_of(elements);
+    return idx >= elements->idx_range.low && idx <= elements->idx_range.high;
 }
 
-static int elements_next(sqlite3_vtab_cursor *cursor) {
-    elements_cursor *elements = (elements_cursor *)cursor;
-    npyext_item_cursor *items = &elements->items;
-    items->item += items->step_nbytes;
-    if (++items->position < items->plain_end)
-        return SQLITE_OK;
-    items->is_underway = false;
-    return elements_go_on(elements);
-}
-
-static void read_ranges(elements_cursor *elements, sqlite3_value **argv) {
-    const npyext_plan *plan = &elements->items.base.scan.plan;
+static void elements_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
+    elements_cursor *elements = (elements_cursor *)items;
+    const npyext_plan *plan = &items->base.scan.plan;
     elements->idx_range = (npyext_range){0, INT64_MAX};
     elements->ranged_axes = 0;
     for (int i = 0; i < plan->nterms; i++) {
@@ -191,28 +165,16 @@ static void read_ranges(elements_cursor *elements, sqlite3_value **argv) {
         elements->ranged_axes |= (uint64_t)1 << axis;
         npyext_range_narrow(&elements->ranges[axis], plan->terms[i].op, argv[i]);
     }
+    items->is_checked = elements->idx_range.low > 0 || elements->idx_range.high < INT64_MAX;
 }
 
-static int elements_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
-                           sqlite3_value **argv) {
-    (void)idx_num;
-    (void)argc;
-    elements_cursor *elements = (elements_cursor *)cursor;
-    npyext_item_cursor *items = &elements->items;
-    const npyext_request request = {(npyext_vtab *)cursor->pVtab, sentence, argv};
-    npyx_error error;
-    if (npyext_items_begin(items, &request, &error) != NPYX_OK)
-        return npyext_cursor_report(&items->base, &error);
-    read_ranges(elements, argv);
-    int code = elements_go_on(elements);
-    while (code == SQLITE_OK && !items->base.is_eof && items->window.nskipped > 0) {
-        items->window.nskipped--;
-        items->item += items->step_nbytes;
-        items->position++;
-        code = elements_go_on(elements);
-    }
-    return code == SQLITE_OK ? npyext_scan_confirm(&items->base.scan) : code;
-}
+static const npyext_item_methods elements_methods = {
+    .read_terms = elements_read_terms,
+    .is_wanted = elements_is_wanted,
+    .begin = elements_begin,
+    .next_block = elements_next_block,
+    .columns = {ELEMENTS_VALUE, ELEMENTS_REAL, ELEMENTS_IMAG},
+    .reader_off = offsetof(elements_cursor, blocks.reader)};
 
 static void elements_result_idx(sqlite3_context *context, npyext_cursor *cursor) {
     sqlite3_result_int64(context, idx_of((elements_cursor *)cursor));
@@ -302,5 +264,5 @@ const npyext_function npyext_npy_elements = {
     .methods = &elements_methods,
     .open = npyext_items_open,
     .close = npyext_items_close,
-    .module = NPYEXT_MODULE(elements_filter, elements_next, elements_column),
+    .module = NPYEXT_MODULE(npyext_items_filter, npyext_items_next, elements_column),
 };

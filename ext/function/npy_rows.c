@@ -90,39 +90,24 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
                                      items->position == reader->first_row ? reader->result : NULL, error);
 }
 
-static const npyext_item_methods rows_methods = {
-    rows_begin, rows_next_block, {ROWS_VALUE, -1, -1}, offsetof(rows_cursor, reader)};
-
-static int rows_next(sqlite3_vtab_cursor *cursor) {
-    return npyext_items_next((npyext_item_cursor *)cursor);
-}
-
 /* The range of rows that the plan's terms leave. */
-static npyext_range rows_range(const npyext_plan *plan, sqlite3_value **argv) {
-    npyext_range range = {0, INT64_MAX};
+static void rows_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
+    const npyext_plan *plan = &items->base.scan.plan;
+    npyext_range *range = &((rows_cursor *)items)->range;
+    *range = (npyext_range){0, INT64_MAX};
     for (int i = 0; i < plan->nterms; i++) {
         if (plan->terms[i].column == ROWS_ROW)
-            npyext_range_narrow(&range, plan->terms[i].op, argv[i]);
+            npyext_range_narrow(range, plan->terms[i].op, argv[i]);
     }
-    return range;
+    /* no array has rows in an empty range, and none needs be opened to say so */
+    items->base.is_eof = range->low > range->high;
 }
 
-static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
-                       sqlite3_value **argv) {
-    (void)idx_num;
-    (void)argc;
-    rows_cursor *rows = (rows_cursor *)cursor;
-    npyext_cursor *base = &rows->items.base;
-    const npyext_request request = {(npyext_vtab *)cursor->pVtab, sentence, argv};
-    npyx_error error;
-    if (npyext_items_begin(&rows->items, &request, &error) != NPYX_OK)
-        return npyext_cursor_report(base, &error);
-    rows->range = rows_range(&base->scan.plan, argv);
-    /* no array has rows in an empty range, and none needs be opened to say so */
-    base->is_eof = rows->range.low > rows->range.high;
-    int code = npyext_items_go_on(&rows->items);
-    return code == SQLITE_OK ? npyext_scan_confirm(&base->scan) : code;
-}
+static const npyext_item_methods rows_methods = {.read_terms = rows_read_terms,
+                                                 .begin = rows_begin,
+                                                 .next_block = rows_next_block,
+                                                 .columns = {ROWS_VALUE, -1, -1},
+                                                 .reader_off = offsetof(rows_cursor, reader)};
 
 /* The row's number: along the axis that is the first one left, in the file's array. */
 static void rows_result_row(sqlite3_context *context, npyext_cursor *cursor) {
@@ -190,5 +175,5 @@ const npyext_function npyext_npy_rows = {
     .methods = &rows_methods,
     .open = npyext_items_open,
     .close = npyext_items_close,
-    .module = NPYEXT_MODULE(rows_filter, rows_next, rows_column),
+    .module = NPYEXT_MODULE(npyext_items_filter, npyext_items_next, rows_column),
 };

@@ -18,13 +18,10 @@ typedef struct write_cursor {
 /* Whether a BLOB is a file that can be read: all that its headers and its directory say. */
 static npyx_status check_contents(npyext_connection *connection, const npyext_argument *array,
                                   bool may_be_empty, npyx_error *error) {
-    npyx_source *source = NULL;
     npyx_archive *archive = NULL;
     npyx_entry entry;
     npyx_status status =
-        npyx_source_open_memory(&connection->host, array->bytes, array->nbytes, &source, error);
-    if (status == NPYX_OK)
-        status = npyx_archive_open(source, may_be_empty, &archive, error);
+        npyext_open_blob(&connection->host, array->bytes, array->nbytes, may_be_empty, &archive, error);
     for (int64_t i = 0; status == NPYX_OK; i++) {
         npyx_array described;
         bool is_array = false;

@@ -15,21 +15,6 @@ void npyext_items_close(npyext_cursor *cursor) {
     npyx_buffer_clear(&items->converted);
 }
 
-npyx_status npyext_items_begin(npyext_item_cursor *items, const npyext_request *request, npyx_error *error) {
-    npyext_scan *scan = &items->base.scan;
-    bool is_lookup = false;
-    npyx_reader_rest(items->reader);
-    items->is_underway = items->is_begun = false;
-    items->base.is_eof = true;
-    items->position = items->block_end = items->plain_end = 0;
-    NPYX_TRY(npyext_cursor_begin(&items->base, request, &is_lookup, error));
-    items->base.is_eof = false;
-    items->nlookups = is_lookup ? items->nlookups + 1 : 0;
-    items->window = npyext_plan_window(&scan->plan, request->argv);
-    npyext_value_filter_read(&items->filter, &scan->plan, items->methods->columns, request->argv);
-    return NPYX_OK;
-}
-
 void npyext_items_begin_array(npyext_item_cursor *items, bool is_filtered) {
     const npyext_scan *scan = &items->base.scan;
     const npyx_dtype *dtype = npyext_selection_dtype(&items->base.selection);
@@ -87,12 +72,20 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
     return items->methods->begin(items, is_again, error);
 }
 
-int npyext_items_go_on(npyext_item_cursor *items) {
+/* Goes on to the next item that is wanted: in the block at hand, in later ones, in the next arrays. */
+static int items_go_on(npyext_item_cursor *items) {
     npyx_error error;
     for (;;) {
         if (items->is_filtered && items->position < items->block_end)
             items_go_to_candidate(items);
-        if (items->position < items->block_end || items->base.is_eof)
+        if (items->position < items->block_end) {
+            if (!items->is_checked || items->methods->is_wanted(items))
+                return SQLITE_OK;
+            items->item += items->step_nbytes;
+            items->position++;
+            continue;
+        }
+        if (items->base.is_eof)
             return SQLITE_OK;
         npyx_status status = items_step(items, &error);
         items->base.is_eof = status == NPYX_DONE;
@@ -104,6 +97,52 @@ int npyext_items_go_on(npyext_item_cursor *items) {
         if (npyext_scan_fate(&items->base.scan, &error) != NPYEXT_IS_LEFT_OUT)
             return npyext_cursor_report(&items->base, &error);
     }
+}
+
+int npyext_items_next(sqlite3_vtab_cursor *cursor) {
+    npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    items->item += items->step_nbytes;
+    if (++items->position < items->plain_end)
+        return SQLITE_OK;
+    items->is_underway = false;
+    return items_go_on(items);
+}
+
+/* Plan and arguments are read, and the scan stands before its first array, or at the one that is open when
+ * the call asks for it once more (a lookup). */
+static npyx_status items_begin(npyext_item_cursor *items, const npyext_request *request, npyx_error *error) {
+    npyext_cursor *base = &items->base;
+    bool is_lookup = false;
+    npyx_reader_rest(items->reader);
+    items->is_underway = items->is_begun = items->is_checked = false;
+    base->is_eof = true;
+    items->position = items->block_end = items->plain_end = 0;
+    NPYX_TRY(npyext_cursor_begin(base, request, &is_lookup, error));
+    base->is_eof = false;
+    items->nlookups = is_lookup ? items->nlookups + 1 : 0;
+    items->window = npyext_plan_window(&base->scan.plan, request->argv);
+    npyext_value_filter_read(&items->filter, &base->scan.plan, items->methods->columns, request->argv);
+    items->methods->read_terms(items, request->argv);
+    return NPYX_OK;
+}
+
+int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
+                        sqlite3_value **argv) {
+    (void)idx_num;
+    (void)argc;
+    npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    const npyext_request request = {(npyext_vtab *)cursor->pVtab, sentence, argv};
+    npyx_error error;
+    if (items_begin(items, &request, &error) != NPYX_OK)
+        return npyext_cursor_report(&items->base, &error);
+    int code = items_go_on(items);
+    while (code == SQLITE_OK && !items->base.is_eof && items->window.nskipped > 0) {
+        items->window.nskipped--; /* before the next array takes what is left of it */
+        items->item += items->step_nbytes;
+        items->position++;
+        code = items_go_on(items);
+    }
+    return code == SQLITE_OK ? npyext_scan_confirm(&items->base.scan) : code;
 }
 
 void npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,

@@ -17,6 +17,11 @@
 typedef struct npyext_item_cursor npyext_item_cursor;
 
 typedef struct npyext_item_methods {
+    /* Takes the plan's terms that are the function's own, of an xFilter call. It may end the query (is_eof).
+     */
+    void (*read_terms)(npyext_item_cursor *items, sqlite3_value **argv);
+    /* Whether the item at hand is to be given; asked where is_checked is set. NULL: none needs be. */
+    bool (*is_wanted)(const npyext_item_cursor *items);
     /* Goes before the first item of the array that the selection holds. is_again: it was begun before, and a
      * new range or filter is what has changed. */
     npyx_status (*begin)(npyext_item_cursor *items, bool is_again, npyx_error *error);
@@ -35,6 +40,7 @@ struct npyext_item_cursor {
     int64_t step_nbytes;  /* from item to item */
     npyx_type plain_type; /* NPYX_NTYPES: to be decoded by the dtype */
     bool is_filtered;     /* not every item of a block is a candidate */
+    bool is_checked;      /* candidates are not all wanted */
     bool is_underway;     /* this call of xFilter or xNext has read a block */
     bool is_begun;        /* the array that is open, by this call of xFilter */
     int64_t block_end;
@@ -52,10 +58,6 @@ struct npyext_item_cursor {
 void npyext_items_open(npyext_cursor *cursor, npyx_host *host);
 void npyext_items_close(npyext_cursor *cursor);
 
-/* xFilter's beginning: plan and arguments are read, and the scan stands before its first array, or at the one
- * that is open when the call asks for it once more (a lookup; nlookups tells). */
-npyx_status npyext_items_begin(npyext_item_cursor *items, const npyext_request *request, npyx_error *error);
-
 /* Takes dtype and filter for the items to come; next_block has the filter judge them, or the reader's work
  * does. */
 void npyext_items_begin_array(npyext_item_cursor *items, bool is_filtered);
@@ -68,17 +70,10 @@ void npyext_items_get_underway(npyext_item_cursor *items);
 npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t nelem,
                                  int64_t first, const uint8_t **converted, npyx_error *error);
 
-/* Goes on to the next candidate: in the block at hand, in later ones, in the next arrays. */
-int npyext_items_go_on(npyext_item_cursor *items);
-
-/* xNext for functions whose rows are the items. */
-static inline int npyext_items_next(npyext_item_cursor *items) {
-    items->item += items->step_nbytes;
-    if (++items->position < items->plain_end)
-        return SQLITE_OK;
-    items->is_underway = false;
-    return npyext_items_go_on(items);
-}
+/* xFilter and xNext of functions whose rows are the items. */
+int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
+                        sqlite3_value **argv);
+int npyext_items_next(sqlite3_vtab_cursor *cursor);
 
 /* The item at hand, an array of ndim axes, as SQL shows it. */
 void npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,

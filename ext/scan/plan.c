@@ -114,22 +114,17 @@ static bool takes(npyext_column_kind kind, int op) {
 
 /* How many of the rows a term leaves: guesses, but in the right order. */
 static void estimate(planning *p, npyext_column_kind kind, int op) {
+    static const struct {
+        double by_equality, by_range;
+        bool reads_less; /* what is left out is not even read */
+    } guesses[] = {[NPYEXT_IS_ARGUMENT] = {1, 1, false},         [NPYEXT_IS_INDEX] = {0, 0.25, true},
+                   [NPYEXT_IS_COORDINATE] = {0.001, 0.25, true}, [NPYEXT_IS_PATH] = {0.1, 0.5, true},
+                   [NPYEXT_IS_NAME] = {0.1, 0.5, true},          [NPYEXT_IS_VALUE] = {0.1, 0.5, false}};
     bool is_equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
-    double selected = is_equality ? 0.1 : 0.5;
-    switch (kind) {
-    case NPYEXT_IS_COORDINATE:
-        selected = is_equality ? 0.001 : 0.25;
-        p->nrows *= selected;
-        break;
-    case NPYEXT_IS_INDEX:
-        selected = is_equality ? 1 / (p->array_nrows + 1) : 0.25;
-        p->nrows *= selected;
-        break;
-    case NPYEXT_IS_PATH:
-    case NPYEXT_IS_NAME: p->nrows *= selected; break;
-    case NPYEXT_IS_ARGUMENT: selected = 1; break;
-    default: break;
-    }
+    double selected = is_equality ? guesses[kind].by_equality : guesses[kind].by_range;
+    if (is_equality && kind == NPYEXT_IS_INDEX)
+        selected = 1 / (p->array_nrows + 1);
+    p->nrows *= guesses[kind].reads_less ? selected : 1;
     p->nrows_out *= selected;
 }
 

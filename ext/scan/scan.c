@@ -8,27 +8,24 @@
 enum { SHOWN_SOURCE_NBYTES = 300 };
 
 static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {
-    static const struct {
-        const char *text;
-        npyext_on_error on_error;
-    } choices[] = {{"raise", NPYEXT_RAISE}, {"row", NPYEXT_ROW}, {"skip", NPYEXT_SKIP}};
+    static const char *const choices[] = {
+        [NPYEXT_RAISE] = "raise", [NPYEXT_ROW] = "row", [NPYEXT_SKIP] = "skip"};
     const npyext_argument *argument = &scan->arguments[NPYEXT_ON_ERROR];
-    if (!npyext_argument_is_given(argument)) {
-        bool is_survey = scan->files.is_many && scan->function->has_error_column;
-        scan->on_error = is_survey ? NPYEXT_ROW : NPYEXT_RAISE;
+    bool has_rows = scan->function->has_error_column;
+    scan->on_error = scan->files.is_many && has_rows ? NPYEXT_ROW : NPYEXT_RAISE;
+    if (!npyext_argument_is_given(argument))
         return NPYX_OK;
-    }
-    for (size_t i = 0; i < sizeof choices / sizeof choices[0] && argument->type == SQLITE_TEXT; i++) {
-        if (strcmp(argument->bytes, choices[i].text) != 0)
-            continue;
-        scan->on_error = choices[i].on_error;
-        if (scan->on_error == NPYEXT_ROW && !scan->function->has_error_column)
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "%s has no column `error` to set; on_error is 'raise' or 'skip' here",
-                             scan->function->name);
-        return NPYX_OK;
-    }
-    return npyx_fail(error, NPYX_INVALID, -1, "on_error is 'raise', 'row' or 'skip'");
+    int choice = argument->type == SQLITE_TEXT ? NPYEXT_RAISE : NPYEXT_SKIP + 1;
+    while (choice <= NPYEXT_SKIP && strcmp(argument->bytes, choices[choice]) != 0)
+        choice++;
+    if (choice > NPYEXT_SKIP)
+        return npyx_fail(error, NPYX_INVALID, -1, "on_error is 'raise', 'row' or 'skip'");
+    scan->on_error = (npyext_on_error)choice;
+    if (scan->on_error == NPYEXT_ROW && !has_rows)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "%s has no column `error` to set; on_error is 'raise' or 'skip' here",
+                         scan->function->name);
+    return NPYX_OK;
 }
 
 static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {

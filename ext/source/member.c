@@ -96,16 +96,14 @@ npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_
 /* The index of the array that is meant; -1 when it may be several, or none. */
 static int64_t prospect_choose(npyx_archive *archive, sqlite3_value *member) {
     npyx_error error;
+    npyext_argument argument = {0};
     int64_t index = -1;
-    int type = member == NULL ? SQLITE_TEXT : sqlite3_value_type(member);
-    const char *name = member == NULL ? "" : (const char *)sqlite3_value_text(member);
-    if (type == SQLITE_INTEGER)
-        return sqlite3_value_int64(member);
-    if (type != SQLITE_TEXT || name == NULL)
-        return -1;
-    if (name[0] == '\0')
-        return npyx_archive_is_one_npy(archive) ? 0 : -1;
-    npyx_status status = npyx_archive_find(archive, name, strlen(name), &index, &error);
+    npyx_status status = member == NULL ? NPYX_OK : npyext_argument_copy(&argument, member, &error);
+    if (status == NPYX_OK && !npyext_argument_is_given(&argument))
+        index = npyx_archive_is_one_npy(archive) ? 0 : -1;
+    else if (status == NPYX_OK && (argument.type == SQLITE_TEXT || argument.type == SQLITE_INTEGER))
+        status = npyext_member_find(archive, &argument, &index, &error);
+    npyext_argument_clear(&argument);
     return status == NPYX_OK ? index : -1;
 }
 
@@ -139,8 +137,7 @@ npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value 
     npyx_error error;
     npyext_cached_file *file = NULL;
     npyext_connection_begin(connection);
-    npyx_status status = npyext_cache_acquire(connection, path, npyext_cache_tick(connection), &file, &error);
-    if (status == NPYX_OK) {
+    if (npyext_cache_acquire(connection, path, npyext_cache_tick(connection), &file, &error) == NPYX_OK) {
         int64_t index = prospect_choose(file->archive, member);
         if (index >= 0)
             prospect = describe(file->archive, &connection->host, index);

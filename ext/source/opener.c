@@ -132,19 +132,15 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
     return add_path_or_pattern(files, text, source->nbytes, error);
 }
 
-static npyx_status open_content(npyext_connection *connection, const npyext_argument *content,
-                                npyext_opened *opened, npyx_error *error) {
-    npyx_source *source = NULL;
-    opened->facts = (npyext_file_facts){.is_known = true, .nbytes = (int64_t)content->nbytes};
-    NPYX_TRY(npyx_source_open_memory(&connection->host, content->bytes, content->nbytes, &source, error));
-    return npyx_archive_open(source, false, &opened->archive, error);
-}
-
 npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,
                               int64_t tick, npyext_opened *opened, npyx_error *error) {
+    const npyext_argument *content = files->content;
     *opened = (npyext_opened){0};
-    if (files->content != NULL)
-        return open_content(connection, files->content, opened, error);
+    if (content != NULL) {
+        opened->facts = (npyext_file_facts){.is_known = true, .nbytes = (int64_t)content->nbytes};
+        return npyext_open_blob(&connection->host, content->bytes, content->nbytes, false, &opened->archive,
+                                error);
+    }
     const char *path = files->paths.paths[index];
     npyx_file_info info = {.nbytes = -1};
     npyx_status status;

@@ -8,16 +8,11 @@ npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nb
     size_t max_npaths = paths->max_npaths == 0 ? NPYEXT_MAX_NPATHS : paths->max_npaths;
     if (paths->npaths == max_npaths)
         return npyx_fail(error, NPYX_TOOBIG, -1, "the source comes to more than %zu files", max_npaths);
-    if (paths->npaths == paths->capacity_npaths) {
-        size_t capacity_npaths = paths->capacity_npaths == 0 ? 16 : paths->capacity_npaths * 2;
-        void *grown = host->resize(host->ctx, (void *)paths->paths, capacity_npaths * sizeof(char *));
-        if (grown == NULL)
-            return npyx_fail_nomem(error);
-        paths->paths = grown;
-        paths->capacity_npaths = capacity_npaths;
-    }
     const char *copy = npyx_arena_copy(&paths->arena, path, nbytes);
-    if (copy == NULL)
+    void *grown = npyx_grow(host, (void *)paths->paths, (int64_t)paths->npaths, &paths->capacity_npaths,
+                            sizeof(char *));
+    paths->paths = grown == NULL ? paths->paths : grown;
+    if (copy == NULL || grown == NULL)
         return npyx_fail_nomem(error);
     paths->paths[paths->npaths++] = copy;
     return NPYX_OK;

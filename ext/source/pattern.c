@@ -38,7 +38,6 @@ typedef struct places {
  */
 typedef struct pattern_walk {
     npyext_paths *paths;
-    size_t first_path; /* of this call */
     size_t nsteps;
     npyx_buffer text; /* the pattern without braces, which the parts point into */
     pattern_part parts[PARTS_MAX];
@@ -172,7 +171,6 @@ static npyx_status visit_entry(pattern_walk *walk, int folder, const struct dire
                                npyx_error *error) {
     const char *name = entry->d_name;
     unsigned char type = entry->d_type;
-    npyx_status status = NPYX_OK;
     struct stat found;
     if (type == DT_UNKNOWN) { /* some file systems do not say */
         if (npyx_entry_stat(folder, name, &found) == 0)
@@ -187,14 +185,11 @@ static npyx_status visit_entry(pattern_walk *walk, int folder, const struct dire
         return NPYX_OK;
     npyx_buffer_append_text(&walk->path, name);
     if (type == DT_LNK)
-        status = look_up_type(walk, &type, error);
-    if (status != NPYX_OK)
-        return status;
-    bool is_file = type == DT_REG && matches, is_folder = type == DT_DIR && walk->below.nparts > 0;
-    if (!is_file && !is_folder)
-        return NPYX_OK;
-    if (is_file)
+        NPYX_TRY(look_up_type(walk, &type, error));
+    if (type == DT_REG && matches)
         return add_match(walk, error);
+    if (type != DT_DIR || walk->below.nparts == 0)
+        return NPYX_OK;
     npyx_buffer_append_char(&walk->path, '/');
     return push_folder(walk, error);
 }
@@ -249,8 +244,8 @@ static npyx_status list_folder(pattern_walk *walk, npyx_error *error) {
 /* Adds walk.path when it names a regular file. */
 static npyx_status look_up_file(pattern_walk *walk, npyx_error *error) {
     unsigned char type = DT_UNKNOWN;
-    npyx_status status = look_up_type(walk, &type, error);
-    return status == NPYX_OK && type == DT_REG ? add_match(walk, error) : status;
+    NPYX_TRY(look_up_type(walk, &type, error));
+    return type == DT_REG ? add_match(walk, error) : NPYX_OK;
 }
 
 /* Goes through the literal parts next in the pattern without listing the folders on the way. */
@@ -328,34 +323,22 @@ static npyx_status walk_pattern(pattern_walk *walk, const npyx_buffer *pattern, 
     return status;
 }
 
-static npyx_status walk_patterns(pattern_walk *walk, npyext_braces *braces, const char *pattern,
-                                 npyx_buffer *plain, npyx_error *error) {
-    npyx_status status = npyext_braces_first(braces, pattern, plain, error);
-    while (status == NPYX_OK) {
-        status = pattern_step(walk, error);
-        if (status == NPYX_OK)
-            status = walk_pattern(walk, plain, error);
-        if (!npyext_braces_next(braces, plain))
-            break;
-    }
-    return status;
-}
-
 npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx_error *error) {
     npyx_host *host = paths->arena.host;
-    pattern_walk walk;
-    walk.paths = paths;
-    walk.first_path = paths->npaths;
-    walk.nsteps = 0;
-    walk.text = walk.path = walk.waiting = (npyx_buffer){.host = host};
+    size_t first_path = paths->npaths;
+    pattern_walk walk = {.paths = paths, .text.host = host, .path.host = host, .waiting.host = host};
     npyext_braces braces = {0};
     npyx_buffer plain = {.host = host, .limit_nbytes = PATTERN_NBYTES_MAX};
-
-    npyx_status status = walk_patterns(&walk, &braces, pattern, &plain, error);
+    npyx_status status = npyext_braces_first(&braces, pattern, &plain, error);
+    for (bool is_more = true; is_more && status == NPYX_OK; is_more = npyext_braces_next(&braces, &plain)) {
+        status = pattern_step(&walk, error);
+        if (status == NPYX_OK)
+            status = walk_pattern(&walk, &plain, error);
+    }
     if (status == NPYX_OK)
-        status = npyext_paths_sort(paths, walk.first_path, strcspn(pattern, "*?[{"), error);
+        status = npyext_paths_sort(paths, first_path, strcspn(pattern, "*?[{"), error);
     if (status != NPYX_OK)
-        paths->npaths = walk.first_path;
+        paths->npaths = first_path;
     npyext_braces_clear(&braces, host);
     npyx_buffer_clear(&plain);
     npyx_buffer_clear(&walk.text);

@@ -21,7 +21,7 @@ typedef struct npyext_paths {
     npyx_arena arena; /* holds the texts */
     const char **paths;
     size_t npaths;
-    size_t capacity_npaths;
+    int64_t capacity_npaths;
     size_t max_npaths; /* 0 stands for NPYEXT_MAX_NPATHS */
 } npyext_paths;
 

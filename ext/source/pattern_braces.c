@@ -1,4 +1,5 @@
 #include "pattern.h"
+#include "text/span.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -65,14 +66,11 @@ static npyx_status check_braces(braces *braces, size_t *nitems_max, npyx_error *
 /* Reads an end of a range and steps over it. *width becomes the longer of itself and the end's length. */
 static bool read_range_end(const char **text, int64_t *value, int *width, bool *is_padded) {
     const char *digits = *text + (**text == '-');
-    size_t ndigits = strspn(digits, "0123456789");
+    uint64_t number;
+    size_t ndigits = npyx_span_digits((npyx_span){digits, RANGE_DIGITS_MAX + 1}, &number);
     if (ndigits == 0 || ndigits > RANGE_DIGITS_MAX)
         return false;
-    *value = 0;
-    for (size_t i = 0; i < ndigits; i++)
-        *value = *value * 10 + (digits[i] - '0');
-    if (**text == '-')
-        *value = -*value;
+    *value = **text == '-' ? -(int64_t)number : (int64_t)number;
     *is_padded = *is_padded || (ndigits > 1 && digits[0] == '0');
     int end_width = (int)(digits + ndigits - *text);
     *width = *width < end_width ? end_width : *width;
