@@ -157,23 +157,14 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
     return NPYX_OK;
 }
 
-static void memo_clear(npyext_connection *connection, npyext_known_array *known) {
-    if (known->key.host == NULL)
-        return; /* never used */
-    memo_forget(connection, known);
-    npyx_buffer_clear(&known->key);
-    known->path = NULL;
-}
-
-void npyext_memo_trim(npyext_connection *connection) {
-    npyext_array_memo *memo = &connection->arrays;
+void npyext_memo_clear(npyext_connection *connection, bool only_large) {
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
-        if (memo->known[i].path == NULL && memo->known[i].key.nbytes > KEPT_HEADER_NBYTES)
-            memo_clear(connection, &memo->known[i]);
+        npyext_known_array *known = &connection->arrays.known[i];
+        bool is_large = known->path == NULL && known->key.nbytes > KEPT_HEADER_NBYTES;
+        if (known->key.host == NULL || (only_large && !is_large))
+            continue;
+        memo_forget(connection, known);
+        npyx_buffer_clear(&known->key);
+        known->path = NULL;
     }
-}
-
-void npyext_memo_clear(npyext_connection *connection) {
-    for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++)
-        memo_clear(connection, &connection->arrays.known[i]);
 }

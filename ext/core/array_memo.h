@@ -52,9 +52,7 @@ npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *byt
 npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
                               npyx_error *error);
 
-/* Gives up what takes much memory to remember. */
-void npyext_memo_trim(npyext_connection *connection);
-/* Forgets all; to be called before the cache is cleared. */
-void npyext_memo_clear(npyext_connection *connection);
+/* Forgets all, or only what takes much memory to remember. To be called before the cache is cleared. */
+void npyext_memo_clear(npyext_connection *connection, bool only_large);
 
 #endif

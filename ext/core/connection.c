@@ -75,7 +75,7 @@ void npyext_connection_release(void *connection) {
     npyext_connection *released = connection;
     if (--released->nreferences > 0)
         return;
-    npyext_memo_clear(released);
+    npyext_memo_clear(released, false);
     npyext_cache_clear(released);
     npyext_published_clear(released);
     npyext_policy_clear(&released->policy, &released->host);

@@ -12,11 +12,6 @@ enum { MAC_OFF = 8, INDEX_OFF = 24, STAMP_OFF = 32, PATH_OFF = 40 };
 /* The first byte is no character of UTF-8, and the last catches what takes BLOBs for text. */
 static const uint8_t handle_magic[MAC_OFF] = {0x9d, 'N', 'P', 'Y', 'X', 'H', '\n', 0};
 
-static void handle_store_u64(uint64_t word, uint8_t *bytes) {
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(word >> (8 * i));
-}
-
 uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info *info) {
     const uint64_t facts[] = {info->device, info->inode, (uint64_t)info->nbytes,
                               (uint64_t)info->mtime_seconds, (uint64_t)info->mtime_ns};
@@ -35,8 +30,8 @@ void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *han
     size_t start = out->nbytes;
     uint8_t head[PATH_OFF] = {0};
     memcpy(head, handle_magic, sizeof handle_magic);
-    handle_store_u64((uint64_t)handle->index, head + INDEX_OFF);
-    handle_store_u64(handle->stamp, head + STAMP_OFF);
+    npyx_store_u64(head + INDEX_OFF, (uint64_t)handle->index, false);
+    npyx_store_u64(head + STAMP_OFF, handle->stamp, false);
     npyx_buffer_append(out, head, sizeof head);
     npyx_buffer_append(out, handle->path, handle->path_nbytes);
     if (out->status != NPYX_OK)

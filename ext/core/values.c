@@ -1,6 +1,7 @@
 #include "values.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* ---- arguments ---- */
 
@@ -26,6 +27,13 @@ npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value
 void npyext_argument_clear(npyext_argument *argument) {
     sqlite3_free(argument->owned);
     *argument = (npyext_argument){0};
+}
+
+bool npyext_argument_is_whole(const npyext_argument *argument, int64_t *integer) {
+    bool is_whole = argument->type == SQLITE_FLOAT && argument->real == floor(argument->real) &&
+                    fabs(argument->real) < 1e15;
+    *integer = is_whole ? (int64_t)argument->real : argument->integer;
+    return is_whole || argument->type == SQLITE_INTEGER;
 }
 
 bool npyext_argument_is_given(const npyext_argument *argument) {

@@ -29,7 +29,9 @@ npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value
 void npyext_argument_clear(npyext_argument *argument);
 /* Whether a copy of the value would be the same. */
 bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *value);
-/* Left out, or an empty text. */
+/* Whether it is an INTEGER, or a REAL without a fraction, which is as good; *integer is then set. */
+bool npyext_argument_is_whole(const npyext_argument *argument, int64_t *integer);
+/* Not left out, nor an empty text. */
 bool npyext_argument_is_given(const npyext_argument *argument);
 /* A value as the codec stores it; its bytes are SQLite's and live as long as value does unchanged. */
 npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error *error);

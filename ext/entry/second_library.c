@@ -84,14 +84,6 @@ static void *load_copy(const char *path, const char **why) {
     return object;
 }
 
-static const copy *second_find(const sqlite3_api_routines *api) {
-    for (int i = 0; i < ncopies; i++) {
-        if (copies[i].api == api)
-            return &copies[i];
-    }
-    return NULL;
-}
-
 /* NULL with *why set. The list of copies is in this object, which from now on stays loaded. */
 static const copy *second_add(const sqlite3_api_routines *api, const char *path, const char **why) {
     *why = "there are too many libraries";
@@ -111,7 +103,9 @@ npyext_entry_function npyext_entry_of_copy(const char *entry_point, const void *
     npyext_entry_function entry = NULL;
     const char *why = "its file is not known";
     const char *path = dladdr(address, &info) == 0 ? NULL : info.dli_fname;
-    const copy *found = second_find(api);
+    const copy *found = NULL;
+    for (int i = 0; i < ncopies && found == NULL; i++)
+        found = copies[i].api == api ? &copies[i] : NULL;
     if (found == NULL && path != NULL)
         found = second_add(api, path, &why);
     void *symbol = found == NULL ? NULL : dlsym(found->object, entry_point);

@@ -220,8 +220,9 @@ static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context
 
 #define COORDINATE(k)                                                                                        \
     { .declaration = "i" #k " INTEGER", .is_hidden = (k) > 3, .kind = NPYEXT_IS_COORDINATE }
-#define FIVE_COORDINATES(a, b, c, d, e)                                                                      \
-    COORDINATE(a), COORDINATE(b), COORDINATE(c), COORDINATE(d), COORDINATE(e)
+#define TEN_COORDINATES(a, b, c, d, e, f, g, h, i, j)                                                        \
+    COORDINATE(a), COORDINATE(b), COORDINATE(c), COORDINATE(d), COORDINATE(e), COORDINATE(f), COORDINATE(g), \
+        COORDINATE(h), COORDINATE(i), COORDINATE(j)
 
 static const npyext_column elements_columns[] = {
     NPYEXT_INDEX("idx INTEGER", elements_result_idx),
@@ -236,18 +237,12 @@ static const npyext_column elements_columns[] = {
     NPYEXT_VALUE("imag BLOB", true, elements_result_imag),
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
-    [ELEMENTS_I4] = FIVE_COORDINATES(4, 5, 6, 7, 8),
-    FIVE_COORDINATES(9, 10, 11, 12, 13),
-    FIVE_COORDINATES(14, 15, 16, 17, 18),
-    FIVE_COORDINATES(19, 20, 21, 22, 23),
-    FIVE_COORDINATES(24, 25, 26, 27, 28),
-    FIVE_COORDINATES(29, 30, 31, 32, 33),
-    FIVE_COORDINATES(34, 35, 36, 37, 38),
-    FIVE_COORDINATES(39, 40, 41, 42, 43),
-    FIVE_COORDINATES(44, 45, 46, 47, 48),
-    FIVE_COORDINATES(49, 50, 51, 52, 53),
-    FIVE_COORDINATES(54, 55, 56, 57, 58),
-    FIVE_COORDINATES(59, 60, 61, 62, 63),
+    [ELEMENTS_I4] = TEN_COORDINATES(4, 5, 6, 7, 8, 9, 10, 11, 12, 13),
+    TEN_COORDINATES(14, 15, 16, 17, 18, 19, 20, 21, 22, 23),
+    TEN_COORDINATES(24, 25, 26, 27, 28, 29, 30, 31, 32, 33),
+    TEN_COORDINATES(34, 35, 36, 37, 38, 39, 40, 41, 42, 43),
+    TEN_COORDINATES(44, 45, 46, 47, 48, 49, 50, 51, 52, 53),
+    TEN_COORDINATES(54, 55, 56, 57, 58, 59, 60, 61, 62, 63),
     [ELEMENTS_BEHIND] = NPYEXT_PATH_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };

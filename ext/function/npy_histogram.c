@@ -1,5 +1,4 @@
 /* npy_histogram(source, member, slice, bins, range_lo, range_hi): one row per bin of an array's histogram. */
-#include <math.h>
 #include <string.h>
 
 #include "functions.h"
@@ -27,12 +26,10 @@ static void histogram_close(npyext_cursor *cursor) {
     npyx_bins_clear(&closed->bins);
 }
 
-/* A REAL without a fraction is as good as an INTEGER, as it is in member. */
 static npyx_status read_count(npyx_bins *bins, const npyext_argument *argument, npyx_error *error) {
-    bool is_whole = argument->type == SQLITE_FLOAT && argument->real == floor(argument->real) &&
-                    fabs(argument->real) < 1e15;
-    if (argument->type == SQLITE_INTEGER || is_whole)
-        return npyx_bins_set_count(bins, is_whole ? (int64_t)argument->real : argument->integer, error);
+    int64_t nbins;
+    if (npyext_argument_is_whole(argument, &nbins))
+        return npyx_bins_set_count(bins, nbins, error);
     return npyx_fail(error, NPYX_INVALID, -1,
                      "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
 }
@@ -162,16 +159,12 @@ static const npyext_column histogram_columns[] = {
     NPYEXT_OUTPUT("hi REAL", NPYEXT_NEEDS_ITEMS, histogram_result_hi),
     NPYEXT_OUTPUT("count INTEGER", NPYEXT_NEEDS_ITEMS, histogram_result_count),
     NPYEXT_OUTPUT("bar TEXT", NPYEXT_NEEDS_ITEMS, histogram_result_bar),
-    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
-    NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE),
+    NPYEXT_FIRST_ARGUMENTS,
     NPYEXT_ARGUMENT("bins BLOB", NPYEXT_BINS),
     NPYEXT_ARGUMENT("range_lo BLOB", NPYEXT_RANGE_LO),
     NPYEXT_ARGUMENT("range_hi BLOB", NPYEXT_RANGE_HI),
-    NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),
-    NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW),
-    NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT),
-    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_FIELD_AND_VIEW,
+    NPYEXT_EXPECT_AND_ON_ERROR,
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
     NPYEXT_PATH_COLUMNS,

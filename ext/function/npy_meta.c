@@ -16,8 +16,8 @@ static const npyext_survey_methods meta_methods = {
 
 /* ---- of the file and the entry ---- */
 
-NPYEXT_SURVEY_INTEGER(static void meta_file_size, scan->opened.facts.is_known, scan->opened.facts.nbytes)
-NPYEXT_SURVEY_INTEGER(static void meta_mtime, scan->opened.facts.is_file, scan->opened.facts.mtime_seconds)
+NPYEXT_SURVEY_INTEGER(static void meta_file_size, scan->opened.is_known, scan->opened.info.nbytes)
+NPYEXT_SURVEY_INTEGER(static void meta_mtime, scan->opened.is_file, scan->opened.info.mtime_seconds)
 
 static void meta_format(sqlite3_context *context, npyext_cursor *cursor) {
     if (cursor->scan.opened.archive != NULL)

@@ -104,7 +104,9 @@ npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *req
     npyext_selection_close(&cursor->selection);
     if (!is_same)
         return npyext_scan_begin(scan, request, true, error);
-    npyext_scan_rewind(scan);
+    npyext_connection_begin(scan->connection);
+    npyext_scan_close_file(scan);
+    scan->next_file = 0;
     return NPYX_OK;
 }
 

@@ -109,26 +109,16 @@ typedef struct npyext_column {
 
 /* Column literals. Arguments are declared BLOB, which is no affinity: of HIDDEN alone SQLite makes NUMERIC.
  */
-#define NPYEXT_OUTPUT(text, needed, of)                                                                      \
-    { .declaration = (text), .needs = (needed), .result = (of) }
-#define NPYEXT_HIDDEN(text, needed, of)                                                                      \
-    { .declaration = (text), .is_hidden = true, .needs = (needed), .result = (of) }
+#define NPYEXT_COLUMN(text, hidden, of_kind, needed, of)                                                     \
+    { .declaration = (text), .is_hidden = (hidden), .kind = (of_kind), .needs = (needed), .result = (of) }
 #define NPYEXT_ARGUMENT(text, of_role)                                                                       \
     { .declaration = (text), .is_hidden = true, .kind = NPYEXT_IS_ARGUMENT, .role = (of_role) }
-#define NPYEXT_INDEX(text, of)                                                                               \
-    { .declaration = (text), .kind = NPYEXT_IS_INDEX, .result = (of) }
-#define NPYEXT_PATH(hidden)                                                                                  \
-    {                                                                                                        \
-        .declaration = "path TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_PATH,                           \
-        .result = npyext_result_path                                                                         \
-    }
-#define NPYEXT_NAME(hidden, of)                                                                              \
-    { .declaration = "name TEXT", .is_hidden = (hidden), .kind = NPYEXT_IS_NAME, .result = (of) }
-#define NPYEXT_VALUE(text, hidden, of)                                                                       \
-    {                                                                                                        \
-        .declaration = (text), .is_hidden = (hidden), .kind = NPYEXT_IS_VALUE, .needs = NPYEXT_NEEDS_ITEMS,  \
-        .result = (of)                                                                                       \
-    }
+#define NPYEXT_OUTPUT(text, needed, of) NPYEXT_COLUMN(text, false, NPYEXT_PLAIN, needed, of)
+#define NPYEXT_HIDDEN(text, needed, of) NPYEXT_COLUMN(text, true, NPYEXT_PLAIN, needed, of)
+#define NPYEXT_INDEX(text, of)          NPYEXT_COLUMN(text, false, NPYEXT_IS_INDEX, 0, of)
+#define NPYEXT_PATH(hidden)             NPYEXT_COLUMN("path TEXT", hidden, NPYEXT_IS_PATH, 0, npyext_result_path)
+#define NPYEXT_NAME(hidden, of)         NPYEXT_COLUMN("name TEXT", hidden, NPYEXT_IS_NAME, 0, of)
+#define NPYEXT_VALUE(text, hidden, of)  NPYEXT_COLUMN(text, hidden, NPYEXT_IS_VALUE, NPYEXT_NEEDS_ITEMS, of)
 /* What every function with a path has, and what stands beside every error. */
 #define NPYEXT_PATH_COLUMNS                                                                                  \
     NPYEXT_HIDDEN("parts TEXT", 0, npyext_result_parts), NPYEXT_HIDDEN("stem TEXT", 0, npyext_result_stem),  \
@@ -137,12 +127,18 @@ typedef struct npyext_column {
 #define NPYEXT_ERROR_KIND(needed) NPYEXT_HIDDEN("error_kind TEXT", (needed), npyext_result_error_kind)
 /* The last column of every function: never NULL, so that it can be a key. */
 #define NPYEXT_ARRAY_KEY(of) NPYEXT_HIDDEN("array_key INTEGER", 0, (of))
-/* The arguments of the functions that take one array after the other, in their order. */
-#define NPYEXT_ITEM_ARGUMENTS                                                                                \
+/* The arguments of the functions that take one array after the other, in their order: these, some of their
+ * own, and the others. */
+#define NPYEXT_FIRST_ARGUMENTS                                                                               \
     NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE), NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),            \
-        NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE), NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD),            \
-        NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW), NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),            \
-        NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT), NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR)
+        NPYEXT_ARGUMENT("slice BLOB", NPYEXT_SLICE)
+#define NPYEXT_FIELD_AND_VIEW                                                                                \
+    NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD), NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW)
+#define NPYEXT_EXPECT_AND_ON_ERROR                                                                           \
+    NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT), NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR)
+#define NPYEXT_ITEM_ARGUMENTS                                                                                \
+    NPYEXT_FIRST_ARGUMENTS, NPYEXT_FIELD_AND_VIEW, NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),            \
+        NPYEXT_EXPECT_AND_ON_ERROR
 
 typedef enum npyext_row { NPYEXT_ROW_OF_ARRAY, NPYEXT_ROW_OF_ENTRY, NPYEXT_ROW_OF_ITEM } npyext_row;
 

@@ -166,12 +166,6 @@ void npyext_scan_clear(npyext_scan *scan) {
     *scan = (npyext_scan){0};
 }
 
-void npyext_scan_rewind(npyext_scan *scan) {
-    npyext_connection_begin(scan->connection);
-    npyext_scan_close_file(scan);
-    scan->next_file = 0;
-}
-
 void npyext_scan_close_file(npyext_scan *scan) {
     npyext_opened_close(scan->connection, &scan->opened);
     scan->has_entry = scan->is_only_entry = false;

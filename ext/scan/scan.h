@@ -58,9 +58,6 @@ npyx_status npyext_scan_take(npyext_scan *scan, const npyext_request *request, n
 npyx_status npyext_scan_begin(npyext_scan *scan, const npyext_request *request, bool keeps_files,
                               npyx_error *error);
 
-/* Goes back to before the first file. */
-void npyext_scan_rewind(npyext_scan *scan);
-
 /* Gives everything back; a scan of zeros is taken too. */
 void npyext_scan_clear(npyext_scan *scan);
 

@@ -127,7 +127,7 @@ void npyext_array_value_close(npyext_array_value *value) {
     npyext_connection *connection = value->connection;
     npyx_source_close(value->memory);
     value->memory = NULL;
-    npyext_memo_trim(connection);
+    npyext_memo_clear(connection, true);
 }
 
 npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,
@@ -281,14 +281,13 @@ static npyx_status append_lists(npyext_array_value *value, const npyx_view *view
 npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
                                            npyx_error *error) {
     const uint8_t *item = (const uint8_t *)"";
-    npyx_status status = NPYX_OK;
     if (out->limit_nbytes != 0 && npyx_view_nelem(view) > (int64_t)out->limit_nbytes / 2 && view->ndim > 0)
         out->status = NPYX_TOOBIG; /* a digit and a comma each at least: known before anything is read */
     else if (view->ndim > 0 && has_bytes(view))
         return append_lists(value, view, out, error);
     else if (view->ndim == 0)
-        status = npyext_array_value_item(value, view, &item, error);
-    if (status == NPYX_OK && out->status == NPYX_OK)
-        status = npyx_element_append_json(view->dtype, view->ndim, view->shape, item, out, error);
-    return status == NPYX_OK ? npyx_buffer_check(out, error) : status;
+        NPYX_TRY(npyext_array_value_item(value, view, &item, error));
+    if (out->status == NPYX_OK)
+        NPYX_TRY(npyx_element_append_json(view->dtype, view->ndim, view->shape, item, out, error));
+    return npyx_buffer_check(out, error);
 }

@@ -1,14 +1,13 @@
 #include "member.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "pattern.h"
 
 npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error) {
-    if (!npyext_argument_is_given(member) || member->type == SQLITE_TEXT || member->type == SQLITE_INTEGER)
-        return NPYX_OK;
-    if (member->type == SQLITE_FLOAT && member->real == floor(member->real) && fabs(member->real) < 1e15)
+    int64_t index;
+    if (!npyext_argument_is_given(member) || member->type == SQLITE_TEXT ||
+        npyext_argument_is_whole(member, &index))
         return NPYX_OK;
     return npyx_fail(error, NPYX_INVALID, -1, "member is an array's name (TEXT) or its idx (INTEGER)");
 }
@@ -18,7 +17,7 @@ npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *mem
     npyx_entry entry;
     if (member->type == SQLITE_TEXT)
         return npyx_archive_find(archive, member->bytes, member->nbytes, index, error);
-    *index = member->type == SQLITE_INTEGER ? member->integer : (int64_t)member->real;
+    (void)npyext_argument_is_whole(member, index);
     return npyx_archive_entry_asked_for(archive, *index, &entry, error);
 }
 

@@ -137,27 +137,23 @@ npyx_status npyext_files_open(npyext_connection *connection, const npyext_files 
     const npyext_argument *content = files->content;
     *opened = (npyext_opened){0};
     if (content != NULL) {
-        opened->facts = (npyext_file_facts){.is_known = true, .nbytes = (int64_t)content->nbytes};
+        opened->is_known = true;
+        opened->info.nbytes = (int64_t)content->nbytes;
         return npyext_open_blob(&connection->host, content->bytes, content->nbytes, false, &opened->archive,
                                 error);
     }
     const char *path = files->paths.paths[index];
-    npyx_file_info info = {.nbytes = -1};
-    npyx_status status;
-    if (tick == 0) {
-        status = npyext_open_archive(&connection->host, path, &opened->archive, &info, error);
-    } else {
-        status = npyext_cache_acquire(connection, path, tick, &opened->cached, error);
-        if (status == NPYX_OK) {
-            opened->archive = opened->cached->archive;
-            info = opened->cached->info;
-        }
+    opened->info.nbytes = -1;
+    npyx_status status =
+        tick == 0 ? npyext_open_archive(&connection->host, path, &opened->archive, &opened->info, error)
+                  : npyext_cache_acquire(connection, path, tick, &opened->cached, error);
+    if (opened->cached != NULL) {
+        opened->archive = opened->cached->archive;
+        opened->info = opened->cached->info;
     }
+    opened->is_known = opened->is_file = opened->info.nbytes >= 0;
     if (status == NPYX_OK && files->is_handle)
-        status = npyext_handle_check(&connection->handle_key, files->handle_stamp, &info, error);
-    if (info.nbytes >= 0) /* known of a file that is no archive, too */
-        opened->facts = (npyext_file_facts){
-            .is_known = true, .nbytes = info.nbytes, .is_file = true, .mtime_seconds = info.mtime_seconds};
+        return npyext_handle_check(&connection->handle_key, files->handle_stamp, &opened->info, error);
     return status;
 }
 

@@ -28,19 +28,14 @@ size_t npyext_files_count(const npyext_files *files);
 /* The path of file number index; NULL for a BLOB. */
 const char *npyext_files_path(const npyext_files *files, size_t index);
 
-/* What is known of a file without reading it. */
-typedef struct npyext_file_facts {
-    bool is_known; /* it could be opened; nbytes is set */
-    int64_t nbytes;
-    bool is_file; /* not a BLOB; mtime_seconds is set */
-    int64_t mtime_seconds;
-} npyext_file_facts;
-
 /* An open file, or a BLOB. */
 typedef struct npyext_opened {
     npyx_archive *archive;      /* NULL: nothing is open */
     npyext_cached_file *cached; /* NULL: the archive is not shared */
-    npyext_file_facts facts;
+    /* what is known of it without reading it, of what is no archive too */
+    bool is_known; /* it could be opened: info.nbytes is set */
+    bool is_file;  /* not a BLOB: all of info is set */
+    npyx_file_info info;
 } npyext_opened;
 
 /* Opens file number index. tick, as given by npyext_cache_tick for the cursor, takes it from the cache and
