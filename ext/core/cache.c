@@ -25,11 +25,6 @@ npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive 
     return npyx_archive_open(source, npyext_path_may_be_empty(path), archive, error);
 }
 
-static void cache_close_file(npyx_host *host, npyext_cached_file *file) {
-    npyx_archive_close(file->archive);
-    npyx_free(host, file);
-}
-
 /* Closes what nobody uses: stale files, and the oldest beyond the limit. */
 static void cache_trim(npyext_connection *connection) {
     int nidle = 0;
@@ -38,7 +33,8 @@ static void cache_trim(npyext_connection *connection) {
         npyext_cached_file *file = *link;
         if (file->nusers == 0 && (file->is_stale || ++nidle > NPYEXT_CACHE_NFILES)) {
             *link = file->older;
-            cache_close_file(&connection->host, file);
+            npyx_archive_close(file->archive);
+            npyx_free(&connection->host, file);
         } else {
             link = &file->older;
         }
@@ -110,10 +106,7 @@ void npyext_cache_release(npyext_connection *connection, npyext_cached_file *fil
 }
 
 void npyext_cache_clear(npyext_connection *connection) {
-    npyext_cache *cache = &connection->cache;
-    while (cache->newest != NULL) {
-        npyext_cached_file *file = cache->newest;
-        cache->newest = file->older;
-        cache_close_file(&connection->host, file);
-    }
+    for (npyext_cached_file *file = connection->cache.newest; file != NULL; file = file->older)
+        file->is_stale = true;
+    cache_trim(connection);
 }

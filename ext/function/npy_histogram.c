@@ -34,26 +34,22 @@ static npyx_status read_count(npyx_bins *bins, const npyext_argument *argument, 
                      "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
 }
 
-static npyx_status read_end(const npyext_argument *argument, const char *name, npyx_operand *end,
-                            npyx_error *error) {
-    *end = (npyx_operand){
-        .is_real = argument->type == SQLITE_FLOAT, .integer = argument->integer, .real = argument->real};
-    if (argument->type == SQLITE_INTEGER || argument->type == SQLITE_FLOAT)
-        return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a number", name);
-}
-
 static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments, npyx_error *error) {
-    const npyext_argument *lo = &arguments[NPYEXT_RANGE_LO], *hi = &arguments[NPYEXT_RANGE_HI];
-    bool has_lo = npyext_argument_is_given(lo), has_hi = npyext_argument_is_given(hi);
+    static const char *const names[2] = {"range_lo", "range_hi"};
+    const npyext_argument *given = &arguments[NPYEXT_RANGE_LO];
+    bool has_lo = npyext_argument_is_given(&given[0]), has_hi = npyext_argument_is_given(&given[1]);
     npyx_operand ends[2];
     if (!has_lo && !has_hi)
         return NPYX_OK;
     if (!has_lo || !has_hi)
         return npyx_fail(error, NPYX_INVALID, -1, "range_lo and range_hi go together; %s is missing",
-                         has_lo ? "range_hi" : "range_lo");
-    NPYX_TRY(read_end(lo, "range_lo", &ends[0], error));
-    NPYX_TRY(read_end(hi, "range_hi", &ends[1], error));
+                         names[has_lo]);
+    for (int k = 0; k < 2; k++) {
+        bool is_real = given[k].type == SQLITE_FLOAT;
+        if (!is_real && given[k].type != SQLITE_INTEGER)
+            return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a number", names[k]);
+        ends[k] = (npyx_operand){.is_real = is_real, .integer = given[k].integer, .real = given[k].real};
+    }
     return npyx_bins_set_range(bins, ends[0], ends[1], error);
 }
 

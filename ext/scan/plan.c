@@ -143,14 +143,11 @@ static void plan_take(planning *p, int constraint, int op) {
 
 /* The kind of the column that a constraint is about; NPYEXT_PLAIN when nothing is to be had of it. */
 static npyext_column_kind constraint_kind(const planning *p, int i) {
-    /* op first: iColumn means nothing for LIMIT and OFFSET */
-    int op = p->info->aConstraint[i].op;
-    if (op >= SQLITE_INDEX_CONSTRAINT_LIMIT && op <= SQLITE_INDEX_CONSTRAINT_OFFSET)
-        return NPYEXT_PLAIN;
-    int column = p->info->aConstraint[i].iColumn;
-    if (column < 0 || column >= p->function->ncolumns || !takes(p->function->columns[column].kind, op))
-        return NPYEXT_PLAIN;
-    return p->function->columns[column].kind;
+    /* iColumn means nothing for LIMIT and OFFSET, which no column takes */
+    int op = p->info->aConstraint[i].op, column = p->info->aConstraint[i].iColumn;
+    bool is_column = column >= 0 && column < p->function->ncolumns;
+    npyext_column_kind kind = is_column ? p->function->columns[column].kind : NPYEXT_PLAIN;
+    return takes(kind, op) ? kind : NPYEXT_PLAIN;
 }
 
 /* Looks into the file when the source, and the member if there is one, are literals. */

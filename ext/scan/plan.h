@@ -48,7 +48,7 @@ typedef enum npyext_role {
     NPYEXT_AXIS,
     NPYEXT_BINS,
     NPYEXT_RANGE_LO,
-    NPYEXT_RANGE_HI,
+    NPYEXT_RANGE_HI, /* right behind */
     NPYEXT_FIELD,
     NPYEXT_VIEW,
     NPYEXT_ASTYPE,

@@ -300,11 +300,6 @@ npyext_place npyext_scan_place(const npyext_scan *scan) {
     return (npyext_place){.path = path, .entry = scan->has_entry ? &scan->entry : NULL};
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ (hash >> 29);
-}
-
 /* Of the arguments and the path: once a file, because a BLOB may be long. */
 static uint64_t hash_file(const npyext_scan *scan) {
     static const uint8_t key[NPYX_SIPHASH_KEY_NBYTES]; /* rows have the same keys on every connection */
@@ -328,6 +323,6 @@ int64_t npyext_scan_array_key(npyext_scan *scan) {
         scan->file_hash = hash_file(scan);
         scan->has_file_hash = true;
     }
-    uint64_t hash = mix(scan->file_hash, (uint64_t)scan->index);
+    uint64_t hash = (scan->file_hash ^ (uint64_t)scan->index) * 0x9e3779b97f4a7c15u;
     return (int64_t)(hash ^ (hash >> 32));
 }

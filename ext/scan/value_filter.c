@@ -98,26 +98,20 @@ static bool compares_numbers(const npyext_value_filter *filter) {
 }
 
 npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_view *view,
-                                      npyx_host *host, npyx_error *error) {
+                                      npyx_error *error) {
     if (view->ndim < 2 || !compares_numbers(filter))
         return NPYX_OK;
-    npyx_buffer text = {.host = host};
-    npyext_append_json_integers(&text, view->shape, view->ndim);
-    npyx_buffer_append_char(&text, '\0');
-    size_t slice_off = text.nbytes;
-    npyx_buffer_append_char(&text, ':');
+    char texts[2][200];
+    npyx_buffer shape = npyx_buffer_over(texts[0], sizeof texts[0]);
+    npyx_buffer slice = npyx_buffer_over(texts[1], sizeof texts[1]);
+    npyext_append_json_integers(&shape, view->shape, view->ndim);
+    npyx_buffer_append_char(&slice, ':');
     for (int axis = 1; axis < view->ndim; axis++)
-        npyx_buffer_append_text(&text, ", 0");
-    npyx_buffer_append_char(&text, '\0');
-    npyx_status status = npyx_buffer_check(&text, error);
-    if (status == NPYX_OK)
-        status = npyx_fail(
-            error, NPYX_INVALID, -1,
-            "rows are JSON here (shape %.200s); compare elements with npy_elements, or choose a column "
-            "with the slice '%.200s'",
-            text.bytes, text.bytes + slice_off);
-    npyx_buffer_clear(&text);
-    return status;
+        npyx_buffer_append_text(&slice, ", 0");
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "rows are JSON here (shape %s); compare elements with npy_elements, or choose a column "
+                     "with the slice '%s'",
+                     npyx_buffer_text(&shape), npyx_buffer_text(&slice));
 }
 
 /* Room for an item that each text is to be equal to; false where texts say nothing of items. */

@@ -55,7 +55,7 @@ void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
 /* NPYX_INVALID for a view of several axes whose rows, which are JSON, are to be compared with numbers: by
  * SQLite's rules a TEXT is greater than every number, so that the answer would be the same for all rows. */
 npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_view *view,
-                                      npyx_host *host, npyx_error *error);
+                                      npyx_error *error);
 
 /* Prepares for items of a dtype. */
 void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype);

@@ -24,20 +24,17 @@ npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *mem
 static npyx_status append_bytes(npyx_source *payload, int64_t off, int64_t end, npyx_buffer *out,
                                 npyx_error *error) {
     enum { PIECE_NBYTES = 1 << 20 };
-    npyx_status status = NPYX_OK;
     if (out->limit_nbytes < (uint64_t)(end - off))
         out->status = NPYX_TOOBIG;
-    while (off < end && status == NPYX_OK && out->status == NPYX_OK) {
-        size_t nbytes = end - off < PIECE_NBYTES ? (size_t)(end - off) : PIECE_NBYTES;
+    for (size_t nbytes = 0; off < end && out->status == NPYX_OK; off += (int64_t)nbytes) {
+        nbytes = end - off < PIECE_NBYTES ? (size_t)(end - off) : PIECE_NBYTES;
         if (!npyx_buffer_reserve(out, nbytes))
             break;
-        status = npyx_source_read_exactly(payload, off, out->bytes + out->nbytes, nbytes, error);
+        NPYX_TRY(npyx_source_read_exactly(payload, off, out->bytes + out->nbytes, nbytes, error));
         out->nbytes += nbytes;
-        off += (int64_t)nbytes;
-        if (status == NPYX_OK)
-            status = npyx_poll(out->host, error);
+        NPYX_TRY(npyx_poll(out->host, error));
     }
-    return status == NPYX_OK ? npyx_buffer_check(out, error) : status;
+    return npyx_buffer_check(out, error);
 }
 
 /* Puts the header that NumPy would write in the place of the one of header_nbytes at start, and drops what
@@ -65,11 +62,10 @@ static npyx_status append_entry(npyx_source *payload, npyx_format format, const 
     size_t start = out->nbytes;
     bool is_ten = format == NPYX_FORMAT_TEN;
     int64_t off = is_ten ? array->data_off : 0;
-    npyx_status status =
-        append_bytes(payload, off, is_ten ? off + array->nbytes : payload->nbytes, out, error);
-    if (status == NPYX_OK && !array->dtype->has_objects)
+    NPYX_TRY(append_bytes(payload, off, is_ten ? off + array->nbytes : payload->nbytes, out, error));
+    if (!array->dtype->has_objects)
         replace_header(array, start, is_ten ? 0 : (size_t)array->data_off, out);
-    return status == NPYX_OK ? npyx_buffer_check(out, error) : status;
+    return npyx_buffer_check(out, error);
 }
 
 npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_buffer *out,
