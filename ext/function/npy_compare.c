@@ -27,9 +27,9 @@ typedef struct compare_cursor {
     npyext_files other_files;
     npyext_opened other_opened;
     npyext_array_side sides[2];
-    bool is_open;     /* both files, or what is at fault with them was told */
-    bool pairs_alone; /* either file holds one array, which are compared whatever their names */
-    int64_t next[2];  /* numbers in the listings: a's first, then what is left of b's */
+    bool is_open;         /* both files, or what is at fault with them was told */
+    npyext_listed *alone; /* b's, when either file holds one array: they are compared whatever their names */
+    int64_t next[2];      /* numbers in the listings: a's first, then what is left of b's */
     /* the row at hand */
     int faulty; /* the side that the error is of; -1: the call */
     compared result;
@@ -53,7 +53,8 @@ static void compare_close(npyext_cursor *cursor) {
     }
     npyext_opened_close(((npyext_vtab *)cursor->base.pVtab)->connection, &compare->other_opened);
     npyext_files_clear(&compare->other_files);
-    compare->is_open = compare->pairs_alone = compare->has_items = false;
+    compare->is_open = compare->has_items = false;
+    compare->alone = NULL;
     compare->faulty = -1;
 }
 
@@ -93,7 +94,7 @@ static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
         compare->faulty = k;
         NPYX_TRY(npyext_array_side_find_only(&compare->sides[k], &only[k], error));
     }
-    compare->pairs_alone = only[0] != NULL && only[1] != NULL;
+    compare->alone = only[1];
     return NPYX_OK;
 }
 
@@ -168,23 +169,16 @@ static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
 /* Whether `name = ?` leaves the row out. */
 static bool is_pruned(const compare_cursor *compare, int side, const npyext_listed *listed) {
     const char *name = npyext_listed_name(&compare->sides[side], listed);
-    return !compare->pairs_alone &&
+    return compare->alone == NULL &&
            npyext_prune_leaves_out(&compare->base.scan.name_prune, name, listed->name_nbytes);
 }
 
 /* What b has for an entry of a; NULL: nothing. */
 static npyext_listed *partner_of(compare_cursor *compare, const npyext_listed *listed) {
-    npyext_array_side *other = &compare->sides[1];
-    if (!compare->pairs_alone)
-        return npyext_array_side_find(other, npyext_listed_name(&compare->sides[0], listed),
-                                      listed->name_nbytes);
-    for (int64_t i = 0; i < other->nentries; i++) {
-        npyx_error ignored;
-        npyext_listed *partner = &other->entries[i];
-        if (!partner->is_taken && npyext_array_side_describe(other, partner, &ignored) != NPYX_DONE)
-            return partner;
-    }
-    return NULL;
+    if (compare->alone != NULL)
+        return compare->alone->is_taken ? NULL : compare->alone;
+    return npyext_array_side_find(&compare->sides[1], npyext_listed_name(&compare->sides[0], listed),
+                                  listed->name_nbytes);
 }
 
 /* An entry of a, and its partner. NPYX_DONE: it is no array. */
@@ -197,12 +191,9 @@ static npyx_status visit_a(compare_cursor *compare, npyext_listed *listed, npyx_
     }
     compare->faulty = 0;
     npyx_status status = npyext_array_side_describe(&compare->sides[0], listed, error);
-    if (status == NPYX_DONE)
-        return NPYX_DONE;
     if (partner != NULL)
-        partner->is_taken = true;
-    if (status != NPYX_OK)
-        return status;
+        partner->is_taken = status != NPYX_DONE;
+    NPYX_TRY(status);
     compare->result = ONLY_A;
     if (partner == NULL)
         return NPYX_OK;
@@ -272,13 +263,14 @@ static void compare_status(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* Numbers of the items; SQLite makes NULL of a NaN. */
 #define COMPARE_NUMBER(name, result, is_known, number)                                                       \
-    NPYEXT_NUMBER_COLUMN(static void name, const compare_cursor *compare = (compare_cursor *)cursor,         \
-                         compare->has_items && (is_known), result, compare->difference.number)
-COMPARE_NUMBER(compare_max_abs, sqlite3_result_double, true, max_abs)
-COMPARE_NUMBER(compare_max_rel, sqlite3_result_double, true, max_rel)
-COMPARE_NUMBER(compare_rms, sqlite3_result_double, true, rms)
-COMPARE_NUMBER(compare_differing, sqlite3_result_int64, true, ndiffering)
-COMPARE_NUMBER(compare_first_at, sqlite3_result_int64, compare->difference.first_at >= 0, first_at)
+    NPYEXT_NUMBER_COLUMN(static void name, const compare_cursor *compare = (compare_cursor *)cursor;         \
+                         const npyx_difference *found = &compare->difference,                                \
+                         compare->has_items && (is_known), result, number)
+COMPARE_NUMBER(compare_max_abs, sqlite3_result_double, true, found->max_abs)
+COMPARE_NUMBER(compare_max_rel, sqlite3_result_double, true, found->max_rel)
+COMPARE_NUMBER(compare_rms, sqlite3_result_double, true, found->rms)
+COMPARE_NUMBER(compare_differing, sqlite3_result_int64, true, found->ndiffering)
+COMPARE_NUMBER(compare_first_at, sqlite3_result_int64, found->first_at >= 0, found->first_at)
 
 static const npyext_column compare_columns[] = {
     NPYEXT_NAME(false, compare_name),

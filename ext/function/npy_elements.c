@@ -35,6 +35,13 @@ typedef struct elements_cursor {
     int64_t block_nskipped; /* elements of the next block that are not wanted */
 } elements_cursor;
 
+static void narrow_axis(npyx_view *view, int file_axis, int64_t low, int64_t high) {
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (view->file_axis[axis] == file_axis)
+            npyx_view_narrow(view, axis, low, high);
+    }
+}
+
 /* Narrows the view to what the ranges leave of it. Those of axes that the array does not have leave nothing:
  * such a coordinate is NULL. */
 static void narrow_view(elements_cursor *elements) {
@@ -46,21 +53,16 @@ static void narrow_view(elements_cursor *elements) {
     int64_t inner_nelem = 1;
     for (int axis = 1; axis < view->file_ndim; axis++)
         inner_nelem *= view->file_shape[axis] == 0 ? 1 : view->file_shape[axis];
-    for (int axis = 0; axis < view->ndim && !is_empty; axis++) {
-        if (view->file_axis[axis] == 0)
-            npyx_view_narrow(view, axis, elements->idx_range.low / inner_nelem,
-                             elements->idx_range.high / inner_nelem);
-    }
+    if (!is_empty)
+        narrow_axis(view, 0, elements->idx_range.low / inner_nelem, elements->idx_range.high / inner_nelem);
     for (uint64_t axes = elements->ranged_axes; axes != 0 && !is_empty; axes &= axes - 1) {
         int file_axis = __builtin_ctzll(axes);
         npyext_range range = elements->ranges[file_axis];
         is_empty = file_axis >= view->file_ndim ||
                    (view->fixed[file_axis] >= 0 &&
                     (view->fixed[file_axis] < range.low || view->fixed[file_axis] > range.high));
-        for (int axis = 0; axis < view->ndim && !is_empty; axis++) {
-            if (view->file_axis[axis] == file_axis)
-                npyx_view_narrow(view, axis, range.low, range.high);
-        }
+        if (!is_empty)
+            narrow_axis(view, file_axis, range.low, range.high);
     }
     if (is_empty) { /* a 0-d view has no axis to be empty */
         view->ndim = 1;

@@ -98,45 +98,38 @@ static sqlite3_value *write_argv_of_array(const npyext_scan *scan, sqlite3_value
 }
 
 /* What a handle names. */
-static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npyext_array_value *value,
-                                npyx_error *error) {
+static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npyx_error *error) {
     static const npyext_caller caller = {"npy_write", "npy_write('out.npy', array)"};
-    npyext_connection *connection = cursor->base.scan.connection;
-    npyx_status status = npyext_array_value_open(value, connection, NULL, &caller, array, error);
+    npyext_array_value value;
+    npyx_status status =
+        npyext_array_value_open(&value, cursor->base.scan.connection, NULL, &caller, array, error);
     bool is_open = status == NPYX_OK;
     if (is_open)
-        status = write_publish(cursor, value, error);
+        status = write_publish(cursor, &value, error);
     if (!is_open || status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED)
-        cursor->place = value->place;
+        cursor->place = value.place; /* the connection remembers what it points to */
+    npyext_array_value_close(&value);
     return status;
-}
-
-static npyx_status write_run(write_cursor *cursor, sqlite3_value **argv, npyext_array_value *value,
-                             npyx_error *error) {
-    npyext_scan *scan = &cursor->base.scan;
-    const npyext_argument *array = &scan->arguments[NPYEXT_ARRAY];
-    NPYX_TRY(check_arguments(&scan->arguments[NPYEXT_TARGET], array, error));
-    cursor->place.path = scan->path = scan->arguments[NPYEXT_TARGET].bytes;
-    if (npyext_handle_is_like(array->bytes, array->nbytes))
-        return write_handle(cursor, write_argv_of_array(scan, argv), value, error);
-    cursor->place.path = "BLOB";
-    NPYX_TRY(check_contents(scan->connection, array, npyext_path_may_be_empty(scan->path), error));
-    cursor->place.path = scan->path;
-    return write_publish(cursor, NULL, error);
 }
 
 /* All that writes: planning a statement does not. */
 static npyx_status write_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
     write_cursor *cursor = (write_cursor *)base;
-    npyext_array_value value = {0};
+    npyext_scan *scan = &base->scan;
+    const npyext_argument *array = &scan->arguments[NPYEXT_ARRAY];
     cursor->place = (npyext_place){0};
     cursor->is_told = false;
-    npyx_status status = npyext_scan_take(&base->scan, request, error);
-    if (status == NPYX_OK && !base->scan.has_null)
-        status = write_run(cursor, request->argv, &value, error);
-    if (value.connection != NULL)
-        npyext_array_value_close(&value);
-    return status;
+    NPYX_TRY(npyext_scan_take(scan, request, error));
+    if (scan->has_null)
+        return NPYX_OK;
+    NPYX_TRY(check_arguments(&scan->arguments[NPYEXT_TARGET], array, error));
+    cursor->place.path = scan->path = scan->arguments[NPYEXT_TARGET].bytes;
+    if (npyext_handle_is_like(array->bytes, array->nbytes))
+        return write_handle(cursor, write_argv_of_array(scan, request->argv), error);
+    cursor->place.path = "BLOB";
+    NPYX_TRY(check_contents(scan->connection, array, npyext_path_may_be_empty(scan->path), error));
+    cursor->place.path = scan->path;
+    return write_publish(cursor, NULL, error);
 }
 
 static npyx_status write_step(npyext_cursor *base, npyx_error *error) {
