@@ -263,7 +263,7 @@ static void compare_status(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* Numbers of the items; SQLite makes NULL of a NaN. */
 #define COMPARE_NUMBER(name, result, is_known, number)                                                       \
-    NPYEXT_NUMBER_COLUMN(static void name, const compare_cursor *compare = (compare_cursor *)cursor;         \
+    NPYEXT_NUMBER_COLUMN(static, name, const compare_cursor *compare = (compare_cursor *)cursor;             \
                          const npyx_difference *found = &compare->difference,                                \
                          compare->has_items && (is_known), result, number)
 COMPARE_NUMBER(compare_max_abs, sqlite3_result_double, true, found->max_abs)

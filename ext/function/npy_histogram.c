@@ -137,7 +137,7 @@ static void histogram_draw(sqlite3_context *context, uint64_t count, uint64_t gr
 }
 
 #define HISTOGRAM_NUMBER(name, result, number)                                                               \
-    NPYEXT_NUMBER_COLUMN(static void name, const histogram_cursor *at = (histogram_cursor *)cursor, true,    \
+    NPYEXT_NUMBER_COLUMN(static, name, const histogram_cursor *at = (histogram_cursor *)cursor, true,        \
                          result, number)
 HISTOGRAM_NUMBER(histogram_result_bin, sqlite3_result_int64, at->bin)
 HISTOGRAM_NUMBER(histogram_result_lo, sqlite3_result_double, at->histogram.edges[at->bin])

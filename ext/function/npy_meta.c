@@ -16,8 +16,8 @@ static const npyext_survey_methods meta_methods = {
 
 /* ---- of the file and the entry ---- */
 
-NPYEXT_SURVEY_INTEGER(static void meta_file_size, scan->opened.is_known, scan->opened.info.nbytes)
-NPYEXT_SURVEY_INTEGER(static void meta_mtime, scan->opened.is_file, scan->opened.info.mtime_seconds)
+NPYEXT_SURVEY_INTEGER(static, meta_file_size, scan->opened.is_known, scan->opened.info.nbytes)
+NPYEXT_SURVEY_INTEGER(static, meta_mtime, scan->opened.is_file, scan->opened.info.mtime_seconds)
 
 static void meta_format(sqlite3_context *context, npyext_cursor *cursor) {
     if (cursor->scan.opened.archive != NULL)
@@ -33,8 +33,8 @@ static void meta_compression(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* ---- of the array; NULL when its header was not sound ---- */
 
-NPYEXT_SURVEY_INTEGER(static void meta_itemsize, array->is_known, array->dtype->itemsize)
-NPYEXT_SURVEY_INTEGER(static void meta_has_objects, array->is_known, array->dtype->has_objects)
+NPYEXT_SURVEY_INTEGER(static, meta_itemsize, array->is_known, array->dtype->itemsize)
+NPYEXT_SURVEY_INTEGER(static, meta_has_objects, array->is_known, array->dtype->has_objects)
 
 /* kind and byteorder are a character. */
 static void meta_character(sqlite3_context *context, npyext_cursor *cursor,

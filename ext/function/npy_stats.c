@@ -157,7 +157,7 @@ static bool has_numbers(const npyx_stats *stats) {
 }
 
 #define STATS_INTEGER(name, is_known, number)                                                                \
-    NPYEXT_NUMBER_COLUMN(static void name, const npyx_stats *stats = stats_at_hand(cursor),                  \
+    NPYEXT_NUMBER_COLUMN(static, name, const npyx_stats *stats = stats_at_hand(cursor),                      \
                          stats != NULL && (is_known), sqlite3_result_int64, number)
 STATS_INTEGER(stats_count, true, stats->count)
 STATS_INTEGER(stats_nulls, true, stats->nulls)
@@ -252,7 +252,7 @@ static double second_moment(const npyext_cursor *cursor, int64_t *count) {
 }
 
 #define STATS_MOMENT(name, moment)                                                                           \
-    NPYEXT_NUMBER_COLUMN(static void name, int64_t count;                                                    \
+    NPYEXT_NUMBER_COLUMN(static, name, int64_t count;                                                        \
                          double m2 = second_moment(cursor, &count), true, sqlite3_result_double, moment)
 STATS_MOMENT(stats_m2, m2)
 STATS_MOMENT(stats_var, m2 / (double)count)

@@ -144,7 +144,7 @@ static npyext_place write_place(const npyext_cursor *cursor) {
     return ((const write_cursor *)cursor)->place;
 }
 
-NPYEXT_NUMBER_COLUMN(static void write_nbytes, const write_cursor *at = (write_cursor *)cursor, true,
+NPYEXT_NUMBER_COLUMN(static, write_nbytes, const write_cursor *at = (write_cursor *)cursor, true,
                      sqlite3_result_int64, at->nbytes)
 
 /* `path` is no NPYEXT_PATH: what it is compared with does not tell whether a file is to be written. */

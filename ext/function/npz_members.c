@@ -34,7 +34,7 @@ static const npyx_zip_entry *members_zip(const npyext_cursor *cursor) {
 }
 
 #define MEMBERS_INTEGER(name, is_known, number)                                                              \
-    NPYEXT_NUMBER_COLUMN(static void name, const npyx_zip_entry *zip = members_zip(cursor),                  \
+    NPYEXT_NUMBER_COLUMN(static, name, const npyx_zip_entry *zip = members_zip(cursor),                      \
                          zip != NULL && (is_known), sqlite3_result_int64, number)
 MEMBERS_INTEGER(members_compressed_size, zip->is_sized, zip->compressed_nbytes)
 MEMBERS_INTEGER(members_uncompressed_size, zip->is_sized, zip->nbytes)
@@ -46,7 +46,7 @@ MEMBERS_INTEGER(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0
 MEMBERS_INTEGER(members_is_array,
                 !zip->is_encrypted && (zip->method == 0 || zip->method == 8) && !cursor->scan.has_error,
                 ((npyext_survey *)cursor)->is_array)
-NPYEXT_NUMBER_COLUMN(static void members_ratio, const npyx_zip_entry *zip = members_zip(cursor),
+NPYEXT_NUMBER_COLUMN(static, members_ratio, const npyx_zip_entry *zip = members_zip(cursor),
                      zip != NULL && zip->nbytes > 0, sqlite3_result_double,
                      (double)zip->compressed_nbytes / (double)zip->nbytes)
 

@@ -5,8 +5,8 @@
 static const npyext_survey_methods tens_methods = {.visit = npyext_survey_describe,
                                                    .only_format = NPYX_FORMAT_TEN};
 
-NPYEXT_SURVEY_INTEGER(static void tens_header_offset, array->is_known, scan->entry.header_off)
-NPYEXT_SURVEY_INTEGER(static void tens_data_offset, array->is_known, array->data_off)
+NPYEXT_SURVEY_INTEGER(static, tens_header_offset, array->is_known, scan->entry.header_off)
+NPYEXT_SURVEY_INTEGER(static, tens_data_offset, array->is_known, array->data_off)
 
 static const npyext_column tens_columns[] = {
     NPYEXT_PATH(false),

@@ -98,10 +98,10 @@ typedef struct npyext_column {
     npyext_result result; /* NULL for arguments, and for what the function's own xColumn answers */
 } npyext_column;
 
-/* Defines the result of a column that is a number of what is at hand (a declaration), where it is known. head
- * is all of the function before its parameters. */
-#define NPYEXT_NUMBER_COLUMN(head, at_hand, is_known, result_of, number)                                     \
-    head(sqlite3_context *context, npyext_cursor *cursor) {                                                  \
+/* Defines the result of a column that is a number of what is at hand (a declaration), where it is known.
+ * linkage is static or extern. */
+#define NPYEXT_NUMBER_COLUMN(linkage, name, at_hand, is_known, result_of, number)                            \
+    linkage void name(sqlite3_context *context, npyext_cursor *cursor) {                                     \
         at_hand;                                                                                             \
         if (is_known)                                                                                        \
             result_of(context, (number));                                                                    \

@@ -65,11 +65,11 @@ void npyext_survey_name(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_name(context, cursor);
 }
 
-NPYEXT_SURVEY_INTEGER(void npyext_survey_idx, scan->has_entry, scan->index)
-NPYEXT_SURVEY_INTEGER(void npyext_survey_ndim, array->is_known, array->ndim)
-NPYEXT_SURVEY_INTEGER(void npyext_survey_size, array->is_known, array->nelem)
-NPYEXT_SURVEY_INTEGER(void npyext_survey_nbytes, array->is_known, array->nbytes)
-NPYEXT_SURVEY_INTEGER(void npyext_survey_fortran_order, array->is_known, array->fortran_order)
+NPYEXT_SURVEY_INTEGER(extern, npyext_survey_idx, scan->has_entry, scan->index)
+NPYEXT_SURVEY_INTEGER(extern, npyext_survey_ndim, array->is_known, array->ndim)
+NPYEXT_SURVEY_INTEGER(extern, npyext_survey_size, array->is_known, array->nelem)
+NPYEXT_SURVEY_INTEGER(extern, npyext_survey_nbytes, array->is_known, array->nbytes)
+NPYEXT_SURVEY_INTEGER(extern, npyext_survey_fortran_order, array->is_known, array->fortran_order)
 
 void npyext_survey_shape(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_array *array = &cursor->selection.array;

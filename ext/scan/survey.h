@@ -36,8 +36,8 @@ npyx_status npyext_survey_step(npyext_cursor *cursor, npyx_error *error);
 npyx_status npyext_survey_describe(npyext_survey *survey, npyx_error *error);
 
 /* A column that is a number of the survey and its scan; NULL where is_known is false. */
-#define NPYEXT_SURVEY_INTEGER(head, is_known, number)                                                        \
-    NPYEXT_NUMBER_COLUMN(head, const npyext_scan *scan = &cursor->scan;                                      \
+#define NPYEXT_SURVEY_INTEGER(linkage, name, is_known, number)                                               \
+    NPYEXT_NUMBER_COLUMN(linkage, name, const npyext_scan *scan = &cursor->scan;                             \
                          const npyx_array *array = &cursor->selection.array; (void)scan;                     \
                          (void)array, is_known, sqlite3_result_int64, number)
 
