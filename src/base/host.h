@@ -50,6 +50,11 @@ void *npyx_alloc(npyx_host *host, size_t nbytes);
 void *npyx_alloc_zeroed(npyx_host *host, size_t nbytes);
 void npyx_free(npyx_host *host, void *block);
 
+/* The failure of an allocation that gave NULL. */
+static inline npyx_status npyx_check_memory(const void *block, npyx_error *error) {
+    return block != NULL ? NPYX_OK : npyx_fail_nomem(error);
+}
+
 /* Room for one item more in an array of n items, of which there is room for *capacity: items as it is, or a
  * longer copy of it in its place, whose *capacity is new. NULL when memory is out: items stays. items is NULL
  * and *capacity 0 at first. */

@@ -4,8 +4,7 @@ npyx_status npyx_marks_note(npyx_marks *marks, int64_t index, int64_t off, npyx_
     if (index != marks->noffs * NPYX_MARKS_SPAN)
         return NPYX_OK;
     int64_t *offs = npyx_grow(marks->host, marks->offs, marks->noffs, &marks->capacity_noffs, sizeof *offs);
-    if (offs == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(offs, error));
     marks->offs = offs;
     offs[marks->noffs++] = off;
     return NPYX_OK;

@@ -139,8 +139,7 @@ static const npyx_archive_ops npy_ops = {npy_entry, npy_describe, npy_locate, np
 npyx_status npyx_archive_npy_open(npyx_source *source, const uint8_t *head, size_t head_nbytes,
                                   npyx_archive **archive, npyx_error *error) {
     npy_archive *npy = npyx_alloc_zeroed(source->host, sizeof *npy);
-    if (npy == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(npy, error));
     npy->base = (npyx_archive){.ops = &npy_ops, .format = NPYX_FORMAT_NPY, .source = source};
     npy->marks.host = source->host;
     npyx_status status = take_up(npy, 0, 0, head, head_nbytes, error);

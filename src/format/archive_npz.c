@@ -78,8 +78,7 @@ static npyx_status bring_to_front(npz_archive *archive, int64_t off, size_t nbyt
     *room = NULL;
     if (nbytes > FRONT_NBYTES) {
         *bytes = *room = npyx_alloc(source->host, nbytes);
-        if (*room == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(*room, error));
         return npyx_source_read(source, off, *room, nbytes, read_nbytes, error);
     }
     npyx_status status = NPYX_OK;
@@ -274,8 +273,7 @@ static const npyx_archive_ops npz_ops = {npz_entry, npz_describe, npz_locate, np
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error) {
     npz_archive *npz = npyx_alloc_zeroed(source->host, sizeof *npz);
-    if (npz == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(npz, error));
     npz->base = (npyx_archive){.ops = &npz_ops, .format = NPYX_FORMAT_NPZ, .source = source};
     npz->directory.names.host = source->host;
     npyx_status status = npyx_zip_directory_read(source, is_prefixed, &npz->directory, &npz->directory_error);

@@ -111,8 +111,7 @@ npyx_status npyx_archive_ten_open(npyx_source *source, npyx_archive **archive, n
     size_t nbytes = 0;
     NPYX_TRY(npyx_source_read(source, 0, head, sizeof head, &nbytes, error));
     ten_archive *ten = npyx_alloc_zeroed(source->host, sizeof *ten);
-    if (ten == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(ten, error));
     ten->base = (npyx_archive){.ops = &ten_ops, .format = NPYX_FORMAT_TEN, .source = source};
     ten->is_big_endian = npyx_header_ten_is_big_endian(head, nbytes);
     ten->index = -1;

@@ -187,8 +187,7 @@ static npyx_status npz_write_read_directory(npz_writer *writer, npyx_error *erro
 npyx_status npyx_archive_npz_writer_open(npyx_sink *sink, npyx_archive_writer **writer, npyx_error *error) {
     npyx_host *host = sink->host;
     npz_writer *npz = npyx_alloc(host, sizeof *npz);
-    if (npz == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(npz, error));
     *npz = (npz_writer){.base = {.ops = &npz_write_ops, .host = host, .sink = sink},
                         .zip.sink = sink,
                         .names = {.bytes.host = host, .entries.host = host}};

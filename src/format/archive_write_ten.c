@@ -96,8 +96,7 @@ static npyx_status append_swapped(ten_writer *writer, const uint8_t *items, int6
     int64_t itemsize = base->dtype.itemsize, at_once = SWAPPED_NBYTES / itemsize;
     if (writer->swapped == NULL)
         writer->swapped = npyx_alloc(base->host, SWAPPED_NBYTES);
-    if (writer->swapped == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(writer->swapped, error));
     while (nelem > 0) {
         int64_t n = nelem < at_once ? nelem : at_once;
         memcpy(writer->swapped, items, (size_t)(n * itemsize));
@@ -186,8 +185,7 @@ static npyx_status take_arrays(npyx_archive_writer *writer, npyx_error *error) {
 
 npyx_status npyx_archive_ten_writer_open(npyx_sink *sink, npyx_archive_writer **writer, npyx_error *error) {
     ten_writer *ten = npyx_alloc(sink->host, sizeof *ten);
-    if (ten == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(ten, error));
     *ten = (ten_writer){.base = {.ops = &ten_write_ops, .host = sink->host, .sink = sink}};
     npyx_status status = sink->nbytes == 0 ? NPYX_OK : take_arrays(&ten->base, error);
     if (status == NPYX_OK)

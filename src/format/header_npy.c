@@ -53,8 +53,7 @@ static npyx_status decode_text(const uint8_t *bytes, size_t nbytes, bool is_utf8
                             "the header of version 3.0 is not valid UTF-8");
     }
     char *out = npyx_arena_alloc(&array->arena, nbytes + nhigh);
-    if (out == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(out, error));
     *text = out;
     for (size_t i = 0; i < nbytes; i++)
         out += npyx_utf8_encode(bytes[i], out);
@@ -97,8 +96,7 @@ static npyx_status parse_descr(const npyx_literal *descr, const char *text, npyx
     } else {
         array->descr_nbytes = descr->end_off - descr->off;
         array->descr = npyx_arena_copy(&array->arena, text + descr->off, array->descr_nbytes);
-        if (array->descr == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(array->descr, error));
     }
     return npyx_dtype_from_literal(&array->arena, descr, &array->dtype, error);
 }
@@ -183,8 +181,7 @@ npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_
         return npyx_source_blame_writer(source, status, error);
     }
     uint8_t *bytes = npyx_alloc(source->host, header_nbytes);
-    if (bytes == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(bytes, error));
     status = npyx_source_read_exactly(source, 0, bytes, header_nbytes, error);
     if (status == NPYX_OK)
         status = npyx_header_npy_parse(bytes, header_nbytes, array, error);

@@ -36,8 +36,7 @@ static npyx_status window_load(directory_window *w, int64_t off, size_t nbytes, 
         npyx_free(host, w->bytes);
         w->bytes = npyx_alloc(host, nbytes);
         w->capacity_nbytes = w->bytes == NULL ? 0 : nbytes;
-        if (w->bytes == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(w->bytes, error));
     }
     NPYX_TRY(npyx_poll(host, error));
     NPYX_TRY(npyx_source_read_exactly(w->source, off, w->bytes, nbytes, error));
@@ -190,8 +189,7 @@ static npyx_status decode_name(npyx_arena *arena, const char *name, size_t nbyte
                                npyx_error *error) {
     const char *end = name + nbytes;
     char *out = npyx_arena_alloc(arena, nbytes * 3 + 1); /* no character of either takes more */
-    if (out == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(out, error));
     record->filename = out;
     while (name < end)
         out += decode_character(&name, end, (record->flags & NPYX_ZIP_UTF8) != 0, out);
@@ -251,8 +249,7 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
                     size <= INT64_MAX && compressed_size <= INT64_MAX && header_off <= INT64_MAX / 2;
     npyx_zip_record *records = npyx_grow(directory->names.host, directory->records, directory->nrecords,
                                          &directory->capacity_nrecords, sizeof *records);
-    if (records == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(records, error));
     directory->records = records;
     npyx_zip_record *record = &records[directory->nrecords];
     *record = (npyx_zip_record){
@@ -327,8 +324,7 @@ static npyx_status bound_in_order(npyx_zip_directory *directory, int64_t *order,
 static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *error) {
     npyx_host *host = directory->names.host;
     int64_t *order = npyx_alloc(host, (size_t)directory->nrecords * sizeof *order);
-    if (order == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(order, error));
     npyx_status status = bound_in_order(directory, order, error);
     npyx_free(host, order);
     return status;

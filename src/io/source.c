@@ -78,8 +78,7 @@ npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status stat
 npyx_status npyx_source_drain(npyx_source *source, npyx_error *error) {
     enum { DRAIN_NBYTES = 1 << 18 };
     uint8_t *scratch = npyx_alloc(source->host, DRAIN_NBYTES);
-    if (scratch == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(scratch, error));
     npyx_status status = NPYX_OK;
     for (int64_t off = 0; off < source->nbytes && status == NPYX_OK; off += DRAIN_NBYTES) {
         int64_t left_nbytes = source->nbytes - off;
@@ -128,8 +127,7 @@ static const npyx_source_ops source_memory_ops = {
 npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
                                     npyx_error *error) {
     memory_source *memory = npyx_alloc_zeroed(host, sizeof *memory);
-    if (memory == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(memory, error));
     memory->base = (npyx_source){.ops = &source_memory_ops, .host = host, .nbytes = (int64_t)nbytes};
     memory->bytes = nbytes == 0 ? (const uint8_t *)"" : bytes; /* SQLite gives NULL for an empty BLOB */
     *source = &memory->base;
@@ -159,8 +157,7 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
     if (status != NPYX_OK || bytes != NULL)
         return status;
     void *copy = npyx_alloc(original->host, (size_t)original->nbytes);
-    if (copy == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(copy, error));
     status = open_held(original, copy, &held, error);
     if (status == NPYX_OK) {
         npyx_source_close(original);

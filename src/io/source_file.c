@@ -150,8 +150,7 @@ static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source
         return npyx_fail_errno(error, errno, "cannot be examined");
     NPYX_TRY(npyx_file_check_regular(&found, error));
     file_source *file = npyx_alloc_zeroed(host, sizeof *file);
-    if (file == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(file, error));
     file->base =
         (npyx_source){.ops = &source_file_ops, .host = host, .nbytes = found.st_size, .is_concurrent = true};
     file->descriptor = descriptor;

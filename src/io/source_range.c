@@ -112,8 +112,7 @@ npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nby
     if (off < 0 || nbytes < 0 || off > parent->nbytes || nbytes > parent->nbytes - off)
         return npyx_source_fail_truncated(parent, off, nbytes, error);
     range_source *range = npyx_alloc_zeroed(parent->host, sizeof *range);
-    if (range == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(range, error));
     range->base = (npyx_source){.ops = &range_ops,
                                 .host = parent->host,
                                 .nbytes = nbytes,

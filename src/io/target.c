@@ -86,7 +86,7 @@ npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *erro
 static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     npyx_host *host = target->file->host;
     uint8_t *piece = npyx_alloc(host, COPIED_NBYTES);
-    npyx_status status = piece == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    npyx_status status = npyx_check_memory(piece, error);
     size_t nbytes = COPIED_NBYTES;
     for (int64_t off = 0; status == NPYX_OK && nbytes == COPIED_NBYTES; off += (int64_t)nbytes)
         status = copy_piece(target, off, piece, &nbytes, error);
@@ -257,8 +257,7 @@ void npyx_target_abandon(npyx_target *target) {
 npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
                                 bool uses_names, npyx_error *error) {
     target->file = npyx_alloc(host, sizeof *target->file);
-    if (target->file == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(target->file, error));
     *target->file = (npyx_target_file){
         .host = host, .kind = kind, .process = getpid(), .folder = -1, .descriptor = -1, .replaced = -1};
     npyx_status status = target_open_file(target, path, uses_names, error);

@@ -104,8 +104,7 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
         return npyx_fail(error, NPYX_TOOBIG, off, "a seal has at most %d bytes (found %zu)", SEAL_MAX_NBYTES,
                          nbytes);
     uint8_t *seal = npyx_alloc(file->host, 2 * nbytes + 1);
-    if (seal == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(seal, error));
     npyx_status status = npyx_sink_read(target->sink, off, seal + nbytes, nbytes, error);
     if (status != NPYX_OK) {
         npyx_free(file->host, seal);

@@ -61,8 +61,7 @@ static void literal_skip_blanks(literal_parser *p) {
 
 static npyx_status new_literal(literal_parser *p, npyx_literal_kind kind, npyx_literal **literal) {
     npyx_literal *made = npyx_arena_alloc(p->arena, sizeof *made);
-    if (made == NULL)
-        return npyx_fail_nomem(p->error);
+    NPYX_TRY(npyx_check_memory(made, p->error));
     *made = (npyx_literal){.kind = kind, .off = p->off};
     *literal = made;
     return NPYX_OK;
@@ -241,8 +240,7 @@ static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
     NPYX_TRY(new_literal(p, first_is_bytes ? NPYX_LITERAL_BYTES : NPYX_LITERAL_TEXT, literal));
     if (p->room == NULL)
         p->room = npyx_arena_alloc(p->arena, p->nbytes);
-    if (p->room == NULL)
-        return npyx_fail_nomem(p->error);
+    NPYX_TRY(npyx_check_memory(p->room, p->error));
     char *out = p->room;
     size_t end_off = p->off;
     while ((prefix_nbytes = string_prefix(p, &is_raw, &is_bytes)) >= 0) { /* adjacent strings are one */
@@ -256,7 +254,7 @@ static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
     p->off = end_off;
     (*literal)->text_nbytes = (size_t)(out - p->room);
     (*literal)->text = npyx_arena_copy(p->arena, p->room, (*literal)->text_nbytes);
-    return (*literal)->text == NULL ? npyx_fail_nomem(p->error) : NPYX_OK;
+    return npyx_check_memory((*literal)->text, p->error);
 }
 
 /* Items up to the closing bracket, which is consumed. *any_comma tells `(1,)` from `(1)`. */
