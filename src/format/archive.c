@@ -44,11 +44,11 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
     size_t nbytes = 0;
     NPYX_TRY(npyx_source_read(source, 0, head, sizeof head, &nbytes, error));
     if (npyx_begins_npy(head, nbytes))
-        return npyx_archive_npy_open(source, head, nbytes, archive, error);
+        return npyx_archive_series_open(source, NPYX_FORMAT_NPY, head, nbytes, archive, error);
     if (npyx_begins_zip(head, nbytes))
         return npyx_archive_npz_open(source, false, archive, error);
     if (npyx_begins_ten(head, nbytes) || (nbytes == 0 && allow_empty))
-        return npyx_archive_ten_open(source, archive, error);
+        return npyx_archive_series_open(source, NPYX_FORMAT_TEN, head, nbytes, archive, error);
     if (nbytes == 0)
         return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
                             "is empty (0 bytes), so not a .npy, .npz or .ten file");
