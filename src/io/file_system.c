@@ -75,6 +75,10 @@ npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, v
     return NPYX_OK;
 }
 
+npyx_status npyx_descriptor_stat(int descriptor, struct stat *found, npyx_error *error) {
+    return fstat(descriptor, found) == 0 ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be examined");
+}
+
 static const char *file_kind(mode_t mode) {
     return S_ISDIR(mode)    ? "a directory"
            : S_ISFIFO(mode) ? "a FIFO"

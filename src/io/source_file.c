@@ -26,8 +26,7 @@ enum { MAPPED_NBYTES = 1 << 23 };
 static npyx_status file_check(const npyx_source *source, npyx_error *error) {
     const file_source *file = (const file_source *)source;
     struct stat now;
-    if (fstat(file->descriptor, &now) != 0)
-        return npyx_fail_errno(error, errno, "cannot be examined");
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &now, error));
     if (now.st_size == file->base.nbytes && now.st_mtim.tv_sec == file->mtime.tv_sec &&
         now.st_mtim.tv_nsec == file->mtime.tv_nsec)
         return NPYX_OK;
@@ -146,8 +145,7 @@ static npyx_status source_fail_open(const npyx_host *host, npyx_error *error, in
 static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source **source,
                                     npyx_file_info *info, npyx_error *error) {
     struct stat found;
-    if (fstat(descriptor, &found) != 0)
-        return npyx_fail_errno(error, errno, "cannot be examined");
+    NPYX_TRY(npyx_descriptor_stat(descriptor, &found, error));
     NPYX_TRY(npyx_file_check_regular(&found, error));
     file_source *file = npyx_alloc_zeroed(host, sizeof *file);
     NPYX_TRY(npyx_check_memory(file, error));
