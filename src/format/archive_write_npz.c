@@ -4,7 +4,7 @@
 #include "archive_write.h"
 #include "base/bytes.h"
 #include "base/utf8.h"
-#include "header_npy_write.h"
+#include "header_npy.h"
 #include "zip_directory.h"
 
 static const char suffix[] = ".npy";
@@ -46,9 +46,7 @@ static npyx_status begin_entry(npyx_archive_writer *writer, const npyx_buffer *t
 static npyx_status npz_begin(npyx_archive_writer *writer, const npyx_member *member, npyx_zip_method method,
                              npyx_error *error) {
     npyx_buffer texts = {.host = writer->sink->host}; /* the header, and the file's name */
-    npyx_header_npy_append(member->dtype, member->ndim, member->shape,
-                           npyx_header_npy_is_fortran(member->ndim, member->shape, member->fortran_order),
-                           &texts);
+    npyx_header_npy_append(member->dtype, member->ndim, member->shape, member->fortran_order, &texts);
     size_t header_nbytes = texts.nbytes;
     npyx_buffer_append(&texts, member->name, member->name_nbytes);
     npyx_buffer_append(&texts, suffix, sizeof suffix);

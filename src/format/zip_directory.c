@@ -306,26 +306,20 @@ static int compare_places(const void *a, const void *b, const void *ctx) {
 
 /* Gives each record its end_off, from the last one in the file to the first. order begins backwards: of
  * several at one place, which keep their order, the first of the directory comes last. */
-static npyx_status bound_in_order(npyx_zip_directory *directory, int64_t *order, npyx_error *error) {
+static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *error) {
+    npyx_host *host = directory->names.host;
     npyx_zip_record *records = directory->records;
     int64_t n = directory->nrecords, end_off = directory->start_off;
+    int64_t *order = npyx_alloc(host, (size_t)n * sizeof *order);
+    NPYX_TRY(npyx_check_memory(order, error));
     for (int64_t i = 0; i < n; i++)
         order[i] = n - 1 - i;
-    NPYX_TRY(
-        npyx_sort(directory->names.host, order, (size_t)n, sizeof *order, compare_places, records, error));
-    for (int64_t i = n; i-- > 0;) {
+    npyx_status status = npyx_sort(host, order, (size_t)n, sizeof *order, compare_places, records, error);
+    for (int64_t i = n; status == NPYX_OK && i-- > 0;) {
         npyx_zip_record *last = &records[order[i]];
         last->end_off = end_off;
         end_off = smaller_of(end_off, last->header_off);
     }
-    return NPYX_OK;
-}
-
-static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *error) {
-    npyx_host *host = directory->names.host;
-    int64_t *order = npyx_alloc(host, (size_t)directory->nrecords * sizeof *order);
-    NPYX_TRY(npyx_check_memory(order, error));
-    npyx_status status = bound_in_order(directory, order, error);
     npyx_free(host, order);
     return status;
 }
