@@ -57,9 +57,8 @@ npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *
     va_start(arguments, format);
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
-    const char *pieces[] = {error->message[0] == '\0' ? "" : ": ", what};
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
-        strncat(error->message, pieces[i], sizeof error->message - 1 - strlen(error->message));
+    size_t nbytes = strlen(error->message);
+    snprintf(error->message + nbytes, sizeof error->message - nbytes, "%s%s", nbytes == 0 ? "" : ": ", what);
     return status;
 }
 

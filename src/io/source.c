@@ -134,18 +134,6 @@ npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t n
     return NPYX_OK;
 }
 
-/* The source's bytes, copied, as a source; takes the copy over. */
-static npyx_status open_held(npyx_source *original, void *copy, npyx_source **held, npyx_error *error) {
-    npyx_status status = npyx_source_read_exactly(original, 0, copy, (size_t)original->nbytes, error);
-    if (status == NPYX_OK)
-        status = npyx_source_open_memory(original->host, copy, (size_t)original->nbytes, held, error);
-    if (status == NPYX_OK)
-        ((memory_source *)*held)->held = copy;
-    else
-        npyx_free(original->host, copy);
-    return status;
-}
-
 npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max_nbytes, npyx_error *error) {
     npyx_source *original = *source, *held = NULL;
     const uint8_t *bytes = NULL;
@@ -156,12 +144,18 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
         status = original->ops->borrow(original, 0, (size_t)original->nbytes, &bytes, error);
     if (status != NPYX_OK || bytes != NULL)
         return status;
-    void *copy = npyx_alloc(original->host, (size_t)original->nbytes);
+    size_t nbytes = (size_t)original->nbytes;
+    void *copy = npyx_alloc(original->host, nbytes);
     NPYX_TRY(npyx_check_memory(copy, error));
-    status = open_held(original, copy, &held, error);
-    if (status == NPYX_OK) {
-        npyx_source_close(original);
-        *source = held;
+    status = npyx_source_read_exactly(original, 0, copy, nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_source_open_memory(original->host, copy, nbytes, &held, error);
+    if (status != NPYX_OK) {
+        npyx_free(original->host, copy);
+        return status;
     }
-    return status;
+    ((memory_source *)held)->held = copy;
+    npyx_source_close(original);
+    *source = held;
+    return NPYX_OK;
 }

@@ -135,19 +135,6 @@ static npyx_status parse_word(literal_parser *p, npyx_literal **literal) {
     return NPYX_OK;
 }
 
-/* The code point of an escape with ndigits hexadecimal digits at the current offset, or -1. */
-static int64_t escaped_code_point(literal_parser *p, size_t ndigits) {
-    int64_t value = 0;
-    for (size_t i = 0; i < ndigits; i++) {
-        int digit = npyx_hex_digit(literal_peek(p, i));
-        if (digit >= 16)
-            return -1;
-        value = value * 16 + digit;
-    }
-    p->off += ndigits;
-    return value;
-}
-
 /* Reads the escape behind a backslash; writes what it stands for to out (at least 4 bytes of room). */
 static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
     static const char letters[] = "\\'\"abfnrtv";
@@ -173,7 +160,9 @@ static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
         for (int i = 0; i < 2 && literal_peek(p, 0) >= '0' && literal_peek(p, 0) <= '7'; i++)
             code_point = code_point * 8 + (literal_peek(p, 0) - '0'), p->off++;
     } else if (c == 'x' || (!is_bytes && (c == 'u' || c == 'U'))) {
-        code_point = escaped_code_point(p, c == 'x' ? 2 : c == 'u' ? 4 : 8);
+        size_t ndigits = c == 'x' ? 2 : c == 'u' ? 4 : 8;
+        code_point = npyx_span_hex(literal_rest(p), 0, ndigits);
+        p->off += code_point < 0 ? 0 : ndigits;
         if (code_point < 0 || code_point > 0x10ffff)
             return literal_fail(p, "a string has a malformed escape");
     } else if (!is_bytes && c == 'N') {
