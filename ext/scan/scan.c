@@ -138,8 +138,8 @@ npyx_status npyext_scan_take(npyext_scan *scan, npyext_vtab *vtab, int idx_num, 
     scan->index = -1;
     npyx_host *host = &vtab->connection->host;
     scan->files.paths.arena.host = host;
-    scan->path_prune.list.bytes.host = scan->path_prune.list.entries.host = host;
-    scan->name_prune.list.bytes.host = scan->name_prune.list.entries.host = host;
+    scan->path_prune.list.bytes.host = host;
+    scan->name_prune.list.bytes.host = host;
     return copy_values(scan, argv, error);
 }
 

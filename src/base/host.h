@@ -34,8 +34,8 @@ typedef struct npyx_host {
     /* True when work should stop. Called often: must be cheap. NULL: never. */
     bool (*interrupted)(void *ctx);
     npyx_counters counters;
-    /* The tables of checkpoints made with this host that hold any, and how many these hold together: to be
-     * left to checkpoints.h, and 0 at first. */
+    /* The tables of checkpoints made with this host, and how many they hold together: to be left to
+     * checkpoints.h, and 0 at first. */
     struct npyx_checkpoints *checkpoints;
     int ncheckpoints;
     const struct npyx_root *root; /* what all paths lie below (root.h); NULL: they lead anywhere */

@@ -143,7 +143,7 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
                          NPYX_SHOWN(name, name_nbytes, 100));
     npyx_name_list list = {0};
     npyx_entry entry;
-    int64_t count = npyx_name_set_count(&archive->names);
+    int64_t count = archive->names.count;
     for (int64_t i = 0; list.nmore == 0 && npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++) {
         npyx_name_list_add(&list, entry.name, entry.name_nbytes);
         if (list.nmore > 0) /* those behind find no room either */
@@ -162,7 +162,7 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
     npyx_host *host = archive->source->host;
     npyx_name_set *names = &archive->names;
     npyx_status status = NPYX_OK;
-    names->bytes.host = names->entries.host = host;
+    names->bytes.host = host;
     for (int64_t i = 0; status == NPYX_OK; i++) {
         npyx_entry entry;
         status = npyx_archive_entry(archive, i, &entry, error);
@@ -200,7 +200,7 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
     if (status == NPYX_OK)
         status = learn_names(archive, error);
     else if (status != NPYX_DONE)
-        status = npyx_archive_entry(archive, npyx_name_set_count(&archive->names), &entry, error);
+        status = npyx_archive_entry(archive, archive->names.count, &entry, error);
     if (status != NPYX_DONE)
         return status;
     int64_t nsame;

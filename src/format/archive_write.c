@@ -38,7 +38,7 @@ npyx_status npyx_archive_writer_open(npyx_sink *sink, npyx_format format, npyx_a
         (npyx_archive_writer){.ops = format == NPYX_FORMAT_NPZ ? &npyx_npz_write_ops : &npyx_ten_write_ops,
                               .sink = sink,
                               .zip.sink = sink,
-                              .names = {.bytes.host = host, .entries.host = host}};
+                              .names.bytes.host = host};
     npyx_status status = sink->nbytes == 0 ? NPYX_OK : made->ops->take_up(made, error);
     if (status == NPYX_OK)
         *writer = made;

@@ -25,7 +25,7 @@ static npyx_status npz_check(npyx_archive_writer *writer, const npyx_member *mem
     if (!npyx_utf8_is_valid(name, nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8",
                          NPYX_SHOWN(name, nbytes, 100));
-    if (npyx_name_set_count(&writer->names) >= NPYX_ZIP_MAX_NRECORDS)
+    if (writer->names.count >= NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail(error, NPYX_INVALID, -1, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);
     if (npyx_name_set_has(&writer->names, name, nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already",

@@ -59,14 +59,26 @@ void npyx_source_close(npyx_source *source) {
     npyx_free(source->host, source);
 }
 
+static const npyx_source *outermost(const npyx_source *source) {
+    while (source->parent != NULL)
+        source = source->parent;
+    return source;
+}
+
+npyx_status npyx_source_check(const npyx_source *source, npyx_error *error) {
+    source = outermost(source);
+    return source->ops->check == NULL ? NPYX_OK : source->ops->check(source, error);
+}
+
 npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status status, npyx_error *error) {
     npyx_error changed;
     if (error == NULL)
         return status;
-    if (source->ops->check != NULL && source->ops->check(source, &changed) != NPYX_OK) {
+    if (npyx_source_check(source, &changed) != NPYX_OK) {
         *error = changed;
         return changed.status;
     }
+    source = outermost(source);
     if (source->ops->is_fresh != NULL && source->ops->is_fresh(source)) {
         size_t nbytes = strlen(error->message);
         snprintf(error->message + nbytes, sizeof error->message - nbytes,
