@@ -1,9 +1,7 @@
 #include "host.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "siphash.h"
 #include "utf8.h"

@@ -7,10 +7,6 @@
 #ifndef NPYX_HOST_H
 #define NPYX_HOST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "status.h"
 
 /* Running totals, for tests and users who ask what a query cost. */

@@ -1,6 +1,6 @@
 /*
- * A name set is two buffers and a table with open addressing (linear probing), whose hashes have the host's
- * random key: nobody can make names that fall together.
+ * A name set is a buffer, an array and a table with open addressing (linear probing), whose hashes have the
+ * host's random key: nobody can make names that fall together.
  *
  *     bytes     a r r _ 0 a r r _ 1 ...
  *     entries   {off 0, 5 bytes, hash, 1st of its name} {off 5, ...} ...
@@ -8,9 +8,7 @@
  */
 #include "names.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "utf8.h"
 

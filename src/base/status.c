@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const char *format, ...) {
     if (error == NULL)

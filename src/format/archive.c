@@ -1,8 +1,5 @@
 #include "archive.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/names.h"
 #include "base/utf8.h"
 #include "header_npy.h"

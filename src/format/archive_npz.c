@@ -1,6 +1,4 @@
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "archive.h"
 #include "base/bytes.h"

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "archive.h"
 #include "header_npy.h"
 #include "header_ten.h"

@@ -1,28 +1,19 @@
 #include "archive_write.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "text/span.h"
 
 npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_method *method,
                                   npyx_error *error) {
-    static const char stored[] = "stored", deflate[] = "deflate", with_level[] = "deflate:";
-    size_t prefix_nbytes = sizeof with_level - 1;
-    if (nbytes == sizeof stored - 1 && memcmp(text, stored, nbytes) == 0) {
-        *method = (npyx_zip_method){.is_deflated = false};
-    } else if (nbytes == sizeof deflate - 1 && memcmp(text, deflate, nbytes) == 0) {
-        *method = (npyx_zip_method){.is_deflated = true, .level = -1};
-    } else if (nbytes == prefix_nbytes + 1 && memcmp(text, with_level, prefix_nbytes) == 0 &&
-               text[prefix_nbytes] >= '0' && text[prefix_nbytes] <= '9') {
-        *method = (npyx_zip_method){.is_deflated = true, .level = text[prefix_nbytes] - '0'};
-    } else {
+    npyx_span word = {text, nbytes};
+    bool has_level = nbytes == 9 && npyx_span_begins(word, "deflate:") && npyx_is_digit(text[8]);
+    if (!has_level && !npyx_span_is_among(word, "stored deflate"))
         return npyx_fail(
             error, NPYX_INVALID, -1,
             "no method of an .npz: '%.*s' (there are stored, deflate, and deflate:0 to deflate:9)",
             NPYX_SHOWN(text, nbytes, 40));
-    }
+    *method = (npyx_zip_method){.is_deflated = text[0] == 'd', .level = has_level ? text[8] - '0' : -1};
     return NPYX_OK;
 }
 

@@ -1,6 +1,3 @@
-#include <inttypes.h>
-#include <string.h>
-
 #include "archive_write.h"
 #include "base/bytes.h"
 #include "base/utf8.h"

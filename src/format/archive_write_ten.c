@@ -1,6 +1,3 @@
-#include <inttypes.h>
-#include <string.h>
-
 #include "archive_write.h"
 #include "base/bytes.h"
 #include "base/utf8.h"
@@ -37,14 +34,12 @@ static npyx_status ten_write_fail_dtype(const npyx_archive_writer *writer, const
 }
 
 static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
-    bool is_ascii = true;
-    for (size_t i = 0; i < member->name_nbytes; i++)
-        is_ascii = is_ascii && (unsigned char)(member->name[i] - 1) < 0x7f;
+    bool has_nul = member->name_nbytes > 0 && memchr(member->name, '\0', member->name_nbytes) != NULL;
     if (member->name_nbytes > INFO_NBYTES)
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has %zu bytes (a .ten holds %d)",
                          NPYX_SHOWN(member->name, member->name_nbytes, 100), member->name_nbytes,
                          INFO_NBYTES);
-    if (!is_ascii)
+    if (has_nul || npyx_count_high(member->name, member->name_nbytes) > 0)
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not ASCII, as a .ten wants it",
                          NPYX_SHOWN(member->name, member->name_nbytes, 100));
     if (code_of(member->dtype) == NULL)

@@ -1,6 +1,5 @@
 #include "header_npy.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/bytes.h"
@@ -44,9 +43,7 @@ npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t 
 /* The header's text as UTF-8: versions 1 and 2 are latin1, version 3 UTF-8. */
 static npyx_status decode_text(const uint8_t *bytes, size_t nbytes, bool is_utf8, npyx_array *array,
                                const char **text, size_t *text_nbytes, npyx_error *error) {
-    size_t nhigh = 0;
-    for (size_t i = 0; i < nbytes; i++)
-        nhigh += bytes[i] >> 7;
+    size_t nhigh = npyx_count_high((const char *)bytes, nbytes);
     *text = (const char *)bytes;
     *text_nbytes = nbytes;
     if (nhigh == 0)

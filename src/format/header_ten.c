@@ -1,7 +1,5 @@
 #include "header_ten.h"
 
-#include <inttypes.h>
-
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "io/first_bytes.h"

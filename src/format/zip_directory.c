@@ -1,8 +1,5 @@
 #include "zip_directory.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/utf8.h"
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 int npyx_path_open(const npyx_host *host, const char *path, int flags) {

@@ -1,8 +1,6 @@
 #include "sink.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "file_system.h"

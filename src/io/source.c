@@ -1,8 +1,6 @@
 #include "source.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                              size_t *read_nbytes, npyx_error *error) {

@@ -7,10 +7,6 @@
 #ifndef NPYX_SOURCE_H
 #define NPYX_SOURCE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/host.h"
 #include "checkpoints.h"
 

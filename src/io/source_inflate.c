@@ -1,5 +1,3 @@
-#include <inttypes.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "source.h"

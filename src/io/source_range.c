@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <zlib.h>
 
 #include "source.h"

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -143,28 +142,19 @@ static npyx_status open_new(npyx_target *target, bool uses_names, npyx_error *er
     return take_permissions(file, &found, error);
 }
 
-/* Opens and locks the file that is added to, and learns what it is. */
-static npyx_status hold_file(npyx_target *target, int *descriptor, struct stat *found, npyx_error *error) {
-    NPYX_TRY(lock_file(target->file, descriptor, error));
-    NPYX_TRY(npyx_descriptor_stat(*descriptor, found, error));
-    target->has_info = true;
-    target->info = npyx_file_info_of_stat(found);
-    return NPYX_OK;
-}
-
-static npyx_status open_extended(npyx_target *target, npyx_error *error) {
-    struct stat found;
-    NPYX_TRY(hold_file(target, &target->file->descriptor, &found, error));
-    target->file->original_nbytes = found.st_size;
-    return NPYX_OK;
-}
-
-static npyx_status open_copy(npyx_target *target, bool uses_names, npyx_error *error) {
+/* COPY and EXTEND: opens and locks the file that is added to, and learns what it is. */
+static npyx_status open_added_to(npyx_target *target, bool uses_names, npyx_error *error) {
     npyx_target_file *file = target->file;
+    bool is_extended = file->kind == NPYX_TARGET_EXTEND;
+    int *descriptor = is_extended ? &file->descriptor : &file->replaced;
     struct stat found;
-    NPYX_TRY(hold_file(target, &file->replaced, &found, error));
-    NPYX_TRY(target_make_file(file, uses_names, error));
-    return take_permissions(file, &found, error);
+    NPYX_TRY(lock_file(file, descriptor, error));
+    NPYX_TRY(npyx_descriptor_stat(*descriptor, &found, error));
+    target->has_info = true;
+    target->info = npyx_file_info_of_stat(&found);
+    file->original_nbytes = is_extended ? found.st_size : 0;
+    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(file, uses_names, error));
+    return is_extended ? NPYX_OK : take_permissions(file, &found, error);
 }
 
 static npyx_status target_open_file(npyx_target *target, const char *path, bool uses_names,
@@ -172,9 +162,8 @@ static npyx_status target_open_file(npyx_target *target, const char *path, bool 
     npyx_target_file *file = target->file;
     NPYX_TRY(target_open_folder(file, path, error));
     npyx_target_sweep(file->folder, file->name);
-    NPYX_TRY(file->kind == NPYX_TARGET_EXTEND ? open_extended(target, error)
-             : file->kind == NPYX_TARGET_COPY ? open_copy(target, uses_names, error)
-                                              : open_new(target, uses_names, error));
+    NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, uses_names, error)
+                                           : open_added_to(target, uses_names, error));
     NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error));
     return file->kind == NPYX_TARGET_COPY ? copy_replaced(target, error) : NPYX_OK;
 }
@@ -229,10 +218,9 @@ static void take_back(npyx_target *target) {
 }
 
 void npyx_target_abandon(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (file == NULL)
+    if (target->file == NULL)
         return;
-    if (npyx_target_is_ours(file))
+    if (npyx_target_is_ours(target->file))
         take_back(target);
     close_target(target);
 }

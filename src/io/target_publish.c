@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "file_system.h"
@@ -71,11 +70,11 @@ static void withdraw_file(npyx_target_file *file) {
 
 /* The lock stays, if it is held: a file that has been given a name cannot get rid of it and have another one
  * later, and it is by the lock that a name is found which a crash leaves. */
-static void withdraw(npyx_target *target) {
+void npyx_target_withdraw(npyx_target *target) {
     npyx_target_file *file = target->file;
-    npyx_target_state state = file->state;
-    if (state == NPYX_TARGET_FINAL)
+    if (file == NULL || !npyx_target_is_ours(file) || file->state == NPYX_TARGET_FINAL)
         return;
+    npyx_target_state state = file->state;
     file->state = NPYX_TARGET_WRITTEN;
     if (state != NPYX_TARGET_PUBLISHED)
         return;
@@ -154,7 +153,7 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     if (!npyx_target_is_ours(file))
         return npyx_fail(error, NPYX_INVALID, -1,
                          "cannot be published by a child of the process that opened it");
-    withdraw(target);
+    npyx_target_withdraw(target);
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (file->kind != NPYX_TARGET_EXTEND)
         NPYX_TRY(write_seal(target, error));
@@ -237,13 +236,8 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
         return NPYX_OK;
     npyx_status status = show(target, error);
     if (status != NPYX_OK)
-        withdraw(target);
+        npyx_target_withdraw(target);
     return status;
-}
-
-void npyx_target_withdraw(npyx_target *target) {
-    if (target->file != NULL && npyx_target_is_ours(target->file))
-        withdraw(target);
 }
 
 void npyx_target_yield(npyx_target *target) {

@@ -1,7 +1,5 @@
 #include "json_text.h"
 
-#include <string.h>
-
 #include "base/utf8.h"
 #include "span.h"
 

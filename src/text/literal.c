@@ -1,8 +1,5 @@
 #include "literal.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/utf8.h"
 #include "span.h"
 
