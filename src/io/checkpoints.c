@@ -83,20 +83,18 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
     while (is_kept && host->ncheckpoints >= NPYX_CHECKPOINTS_PER_HOST)
         thin(largest_table(host));
     /* When it was this table that was thinned, the checkpoint may be nearer than wanted by now. */
-    if (checkpoint->off < table->next_off) {
-        npyx_free(host, checkpoint->window);
-        return;
+    if (checkpoint->off >= table->next_off) {
+        table->next_off = add_capped(checkpoint->off, table->span_nbytes);
+        npyx_checkpoint *items =
+            is_kept ? npyx_grow(host, table->items, table->count, &table->capacity, sizeof *items) : NULL;
+        if (items != NULL) {
+            table->items = items;
+            items[table->count++] = *checkpoint;
+            host->ncheckpoints++;
+            return;
+        }
     }
-    table->next_off = add_capped(checkpoint->off, table->span_nbytes);
-    npyx_checkpoint *items =
-        is_kept ? npyx_grow(host, table->items, table->count, &table->capacity, sizeof *items) : NULL;
-    if (items == NULL) {
-        npyx_free(host, checkpoint->window);
-        return;
-    }
-    table->items = items;
-    table->items[table->count++] = *checkpoint;
-    host->ncheckpoints++;
+    npyx_free(host, checkpoint->window);
 }
 
 int64_t npyx_checkpoints_next_off(const npyx_checkpoints *table) {

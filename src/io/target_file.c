@@ -57,7 +57,7 @@ static npyx_status split(npyx_host *host, const char *path, char **folder, const
     NPYX_TRY(npyx_check_memory(*folder, error));
     memcpy(*folder, path, nbytes);
     memcpy(*folder + nbytes, ".", 2);
-    *name = strcpy(*folder + nbytes + 2, last);
+    *name = memcpy(*folder + nbytes + 2, last, strlen(last) + 1);
     return NPYX_OK;
 }
 
