@@ -1,9 +1,9 @@
 #include "reduction.h"
 
 #include <string.h>
-#include <zlib.h>
 
 #include "array/view.h"
+#include "base/crc32.h"
 #include "item/element.h"
 
 enum {
@@ -239,13 +239,13 @@ typedef struct checksum {
 static void extend_crc32(void *ctx, uint8_t *items, int64_t nelem) {
     const checksum *sum = ctx;
     npyx_element_swap(sum->dtype, items, nelem);
-    *sum->crc32 = (uint32_t)crc32_z(*sum->crc32, items, (size_t)(nelem * sum->dtype->itemsize));
+    *sum->crc32 = npyx_crc32(*sum->crc32, items, (size_t)(nelem * sum->dtype->itemsize));
 }
 
 static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t nelem) {
     const npyx_dtype *dtype = r->view.dtype;
     if (dtype->type != NPYX_STRUCT && !npyx_element_needs_swap(dtype)) {
-        r->crc32[0] = (uint32_t)crc32_z(r->crc32[0], items, (size_t)(nelem * dtype->itemsize));
+        r->crc32[0] = npyx_crc32(r->crc32[0], items, (size_t)(nelem * dtype->itemsize));
         return;
     }
     for (int i = 0; i < r->nleaves; i++) {
