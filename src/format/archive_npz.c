@@ -11,7 +11,7 @@ enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 10
 
 /* A local header, its name and extra field, and the beginning of what they belong to. */
 enum {
-    AHEAD_NBYTES = LOCAL_HEADER_NBYTES + USUAL_NAME_NBYTES + USUAL_EXTRA_NBYTES + NPYX_HEADER_NPY_USUAL_NBYTES
+    FRONT_NBYTES = LOCAL_HEADER_NBYTES + USUAL_NAME_NBYTES + USUAL_EXTRA_NBYTES + NPYX_HEADER_NPY_USUAL_NBYTES
 };
 
 typedef struct npz_archive {
@@ -115,7 +115,7 @@ static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payloa
         return npyx_fail(
             error, NPYX_CORRUPT, -1,
             "the zip directory contradicts itself (sizes or offset beyond 2^63, or too short a zip64 field)");
-    size_t ahead_nbytes = record->method == NPYX_ZIP_STORED ? AHEAD_NBYTES : 0;
+    size_t ahead_nbytes = record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0;
     NPYX_TRY(bring_to_front((npz_archive *)base, record->header_off,
                             LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes, ahead_nbytes, &local,
                             &nbytes, error));
