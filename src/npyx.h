@@ -19,7 +19,6 @@
 #include "format/archive.h"
 #include "format/archive_write.h"
 #include "format/header_npy.h"
-#include "format/header_npy_write.h"
 #include "io/file_system.h"
 #include "io/first_bytes.h"
 #include "io/read_ahead.h"

@@ -1,7 +1,7 @@
 #include "array_side.h"
 
 void npyext_array_side_init(npyext_array_side *side, npyx_host *host) {
-    *side = (npyext_array_side){.names = {.bytes.host = host, .entries.host = host}};
+    *side = (npyext_array_side){.names.bytes.host = host};
     npyx_array_init(&side->array, host);
 }
 

@@ -127,8 +127,8 @@ npyx_status npyext_scan_take(npyext_scan *scan, const npyext_request *request, n
     npyext_plan_read(&scan->plan, request->sentence);
     scan->index = -1;
     scan->files.paths.arena.host = host;
-    scan->path_prune.list.bytes.host = scan->path_prune.list.entries.host = host;
-    scan->name_prune.list.bytes.host = scan->name_prune.list.entries.host = host;
+    scan->path_prune.list.bytes.host = host;
+    scan->name_prune.list.bytes.host = host;
     return copy_values(scan, request->argv, error);
 }
 

@@ -152,7 +152,7 @@ static npyx_span made_name(const npyext_layout *layout, layout_form form, int i,
 static npyx_status name_columns(npyext_layout *layout, layout_form form, const char **given,
                                 npyx_error *error) {
     npyx_host *host = layout->arena.host;
-    npyx_name_set taken = {.bytes.host = host, .entries.host = host};
+    npyx_name_set taken = {.bytes.host = host};
     npyx_buffer text = {.host = host}, folded = {.host = host};
     npyx_status status = NPYX_OK;
     for (int i = 0; i < layout->ncolumns && status == NPYX_OK; i++) {

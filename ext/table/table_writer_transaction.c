@@ -342,7 +342,7 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
                          writer->shape[0], nrows);
     NPYX_TRY(npyext_table_writer_measure(writer, nrows, &array, error));
     npyx_status status =
-        npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, false, writer->version_major,
+        npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, writer->version_major,
                                       writer->header_nbytes, &header, error);
     if (status == NPYX_OK)
         status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);

@@ -91,7 +91,7 @@ FOLD_TARGET static inline fold_lane fold_multiply(fold_lane lane, fold_lane cons
 #endif
 
 #ifdef FOLDS
-enum { LANE_NBYTES = 16, NLANES = 4, FOLD_NBYTES = LANE_NBYTES * NLANES };
+enum { LANE_NBYTES = 16, FOLD_NLANES = 4, FOLD_NBYTES = LANE_NBYTES * FOLD_NLANES };
 
 /* x^(d+32) and x^(d-32) mod P, bits reflected and moved up by one, for d = 512 and d = 128 bits. */
 static const uint64_t by_four_lanes[2] = {0x154442bd4u, 0x1c6e41596u};
@@ -103,17 +103,17 @@ FOLD_TARGET static void fold(uint32_t crc_register, const uint8_t *bytes, size_t
                              uint8_t folded[LANE_NBYTES]) {
     uint64_t in_front[2] = {crc_register, 0};
     fold_lane four = fold_load(by_four_lanes), one = fold_load(by_one_lane);
-    fold_lane lanes[NLANES];
-    for (int i = 0; i < NLANES; i++)
+    fold_lane lanes[FOLD_NLANES];
+    for (int i = 0; i < FOLD_NLANES; i++)
         lanes[i] = fold_load(bytes + i * LANE_NBYTES);
     lanes[0] = fold_add(lanes[0], fold_load(in_front));
     for (size_t at = FOLD_NBYTES; at + FOLD_NBYTES <= nbytes; at += FOLD_NBYTES) {
-        for (int i = 0; i < NLANES; i++)
+        for (int i = 0; i < FOLD_NLANES; i++)
             lanes[i] = fold_add(fold_multiply(lanes[i], four), fold_load(bytes + at + i * LANE_NBYTES));
     }
-    for (int i = 1; i < NLANES; i++)
+    for (int i = 1; i < FOLD_NLANES; i++)
         lanes[i] = fold_add(fold_multiply(lanes[i - 1], one), lanes[i]);
-    fold_store(folded, lanes[NLANES - 1]);
+    fold_store(folded, lanes[FOLD_NLANES - 1]);
 }
 #endif
 

@@ -1,9 +1,7 @@
 #include "host.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "siphash.h"
 #include "utf8.h"
@@ -92,8 +90,7 @@ npyx_status npyx_sort(npyx_host *host, void *items, size_t n, size_t item_nbytes
     if (n < 2)
         return NPYX_OK;
     uint8_t *room = npyx_alloc(host, n * item_nbytes);
-    if (room == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(room, error));
     npyx_status status = sort_runs(&s, items, room, n, error);
     npyx_free(host, room);
     return status;

@@ -7,10 +7,6 @@
 #ifndef NPYX_HOST_H
 #define NPYX_HOST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "status.h"
 
 /* Running totals, for tests and users who ask what a query cost. */
@@ -34,8 +30,8 @@ typedef struct npyx_host {
     /* True when work should stop. Called often: must be cheap. NULL: never. */
     bool (*interrupted)(void *ctx);
     npyx_counters counters;
-    /* The tables of checkpoints made with this host that hold any, and how many these hold together: to be
-     * left to checkpoints.h, and 0 at first. */
+    /* The tables of checkpoints made with this host, and how many they hold together: to be left to
+     * checkpoints.h, and 0 at first. */
     struct npyx_checkpoints *checkpoints;
     int ncheckpoints;
     const struct npyx_root *root; /* what all paths lie below (root.h); NULL: they lead anywhere */
@@ -49,6 +45,11 @@ typedef struct npyx_host {
 void *npyx_alloc(npyx_host *host, size_t nbytes);
 void *npyx_alloc_zeroed(npyx_host *host, size_t nbytes);
 void npyx_free(npyx_host *host, void *block);
+
+/* The failure of an allocation that gave NULL. */
+static inline npyx_status npyx_check_memory(const void *block, npyx_error *error) {
+    return block != NULL ? NPYX_OK : npyx_fail_nomem(error);
+}
 
 /* Room for one item more in an array of n items, of which there is room for *capacity: items as it is, or a
  * longer copy of it in its place, whose *capacity is new. NULL when memory is out: items stays. items is NULL

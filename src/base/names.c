@@ -1,6 +1,6 @@
 /*
- * A name set is two buffers and a table with open addressing (linear probing), whose hashes have the host's
- * random key: nobody can make names that fall together.
+ * A name set is a buffer, an array and a table with open addressing (linear probing), whose hashes have the
+ * host's random key: nobody can make names that fall together.
  *
  *     bytes     a r r _ 0 a r r _ 1 ...
  *     entries   {off 0, 5 bytes, hash, 1st of its name} {off 5, ...} ...
@@ -8,32 +8,22 @@
  */
 #include "names.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "utf8.h"
 
-typedef struct name_entry {
+typedef struct npyx_name_entry {
     size_t off;
     size_t nbytes;
     uint64_t hash;
     int64_t nsame;  /* how many up to this one have its name */
     int64_t before; /* the one of them before this */
-} name_entry;
+} npyx_name_entry;
 
 enum { FIRST_NSLOTS = 64 };
 
-static name_entry *entry_at(const npyx_name_set *set, int64_t i) {
-    return (name_entry *)(void *)set->entries.bytes + i;
-}
-
-int64_t npyx_name_set_count(const npyx_name_set *set) {
-    return (int64_t)(set->entries.nbytes / sizeof(name_entry));
-}
-
 /* An entry's name; there are no bytes at all when all names are empty. */
-static const char *text_of(const npyx_name_set *set, const name_entry *entry) {
+static const char *text_of(const npyx_name_set *set, const npyx_name_entry *entry) {
     return entry->nbytes == 0 ? "" : set->bytes.bytes + entry->off;
 }
 
@@ -41,7 +31,7 @@ static const char *text_of(const npyx_name_set *set, const name_entry *entry) {
 static int64_t *name_set_slot_of(const npyx_name_set *set, uint64_t hash, const char *name, size_t nbytes) {
     size_t slot = (size_t)hash & (set->nslots - 1);
     for (; set->slots[slot] >= 0; slot = (slot + 1) & (set->nslots - 1)) {
-        const name_entry *entry = entry_at(set, set->slots[slot]);
+        const npyx_name_entry *entry = &set->entries[set->slots[slot]];
         if (entry->hash == hash && entry->nbytes == nbytes && memcmp(text_of(set, entry), name, nbytes) == 0)
             break;
     }
@@ -53,33 +43,33 @@ int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nb
     if (set->nslots == 0)
         return -1;
     int64_t i = *name_set_slot_of(set, npyx_hash_name(set->bytes.host, name, nbytes), name, nbytes);
-    *nsame = i < 0 ? 0 : entry_at(set, i)->nsame;
+    *nsame = i < 0 ? 0 : set->entries[i].nsame;
     return i;
 }
 
 int64_t npyx_name_set_before(const npyx_name_set *set, int64_t i) {
-    return entry_at(set, i)->before;
+    return set->entries[i].before;
 }
 
 /* Puts an entry in the place of the one before it of the same name: a file may hold a million of one. */
 static void name_set_place(npyx_name_set *set, int64_t i) {
-    name_entry *entry = entry_at(set, i);
+    npyx_name_entry *entry = &set->entries[i];
     int64_t *slot = name_set_slot_of(set, entry->hash, text_of(set, entry), entry->nbytes);
     entry->before = *slot;
-    entry->nsame = *slot < 0 ? 1 : entry_at(set, *slot)->nsame + 1;
+    entry->nsame = *slot < 0 ? 1 : set->entries[*slot].nsame + 1;
     *slot = i;
 }
 
 static void place_all(npyx_name_set *set) {
     for (size_t slot = 0; slot < set->nslots; slot++)
         set->slots[slot] = -1;
-    for (int64_t i = 0; i < npyx_name_set_count(set); i++)
+    for (int64_t i = 0; i < set->count; i++)
         name_set_place(set, i);
 }
 
 /* At least half of the slots stay free. */
 static bool name_set_grow(npyx_name_set *set) {
-    size_t wanted = ((size_t)npyx_name_set_count(set) + 1) * 2;
+    size_t wanted = ((size_t)set->count + 1) * 2;
     if (wanted <= set->nslots)
         return true;
     size_t nslots = set->nslots == 0 ? FIRST_NSLOTS : set->nslots * 2;
@@ -96,33 +86,35 @@ static bool name_set_grow(npyx_name_set *set) {
 }
 
 npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbytes, npyx_error *error) {
-    name_entry entry = {
-        .off = set->bytes.nbytes, .nbytes = nbytes, .hash = npyx_hash_name(set->bytes.host, name, nbytes)};
-    if (!name_set_grow(set) || !npyx_buffer_reserve(&set->bytes, nbytes) ||
-        !npyx_buffer_reserve(&set->entries, sizeof entry)) {
-        set->bytes.status = set->entries.status = NPYX_OK;
+    npyx_host *host = set->bytes.host;
+    npyx_name_entry *entries = npyx_grow(host, set->entries, set->count, &set->capacity, sizeof *entries);
+    NPYX_TRY(npyx_check_memory(entries, error));
+    set->entries = entries;
+    if (!name_set_grow(set) || !npyx_buffer_reserve(&set->bytes, nbytes)) {
+        set->bytes.status = NPYX_OK;
         return npyx_fail_nomem(error);
     }
+    entries[set->count] = (npyx_name_entry){
+        .off = set->bytes.nbytes, .nbytes = nbytes, .hash = npyx_hash_name(host, name, nbytes)};
     npyx_buffer_append(&set->bytes, name, nbytes);
-    npyx_buffer_append(&set->entries, &entry, sizeof entry);
-    name_set_place(set, npyx_name_set_count(set) - 1);
+    name_set_place(set, set->count++);
     return NPYX_OK;
 }
 
 void npyx_name_set_cut(npyx_name_set *set, int64_t count) {
-    if (count >= npyx_name_set_count(set))
+    if (count >= set->count)
         return;
-    set->bytes.nbytes = entry_at(set, count)->off;
-    set->entries.nbytes = (size_t)count * sizeof(name_entry);
+    set->bytes.nbytes = set->entries[count].off;
+    set->count = count;
     place_all(set);
 }
 
 void npyx_name_set_clear(npyx_name_set *set) {
+    npyx_host *host = set->bytes.host;
     npyx_buffer_clear(&set->bytes);
-    npyx_buffer_clear(&set->entries);
-    npyx_free(set->bytes.host, set->slots);
-    set->slots = NULL;
-    set->nslots = 0;
+    npyx_free(host, set->entries);
+    npyx_free(host, set->slots);
+    *set = (npyx_name_set){.bytes.host = host};
 }
 
 enum {

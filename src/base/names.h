@@ -7,15 +7,15 @@
 
 #include "host.h"
 
-/* Zero-initialise with the host set in both buffers. */
+/* Zero-initialise with the host of bytes set. */
 typedef struct npyx_name_set {
-    npyx_buffer bytes;   /* of all names */
-    npyx_buffer entries; /* where each lies */
-    int64_t *slots;      /* a hash table of entry numbers, -1 where there is none */
-    size_t nslots;       /* a power of 2, or 0 */
+    npyx_buffer bytes;               /* of all names */
+    struct npyx_name_entry *entries; /* where each lies */
+    int64_t count;                   /* of names */
+    int64_t capacity;
+    int64_t *slots; /* a hash table of entry numbers, -1 where there is none */
+    size_t nslots;  /* a power of 2, or 0 */
 } npyx_name_set;
-
-int64_t npyx_name_set_count(const npyx_name_set *set);
 
 /* The number of the name that was added last of all that are equal to this one, -1 when there is none.
  * *nsame: how many there are. */

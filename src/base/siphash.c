@@ -48,7 +48,7 @@ static void absorb_all(siphash_state *s, const uint8_t *bytes, size_t nbytes) {
     absorb(s, last);
 }
 
-static inline uint64_t fold(const siphash_state *s) {
+static inline uint64_t siphash_fold(const siphash_state *s) {
     return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
@@ -57,7 +57,7 @@ uint64_t npyx_siphash(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *by
     absorb_all(&s, bytes, nbytes);
     s.v2 ^= 0xff;
     run_rounds(&s, 4);
-    return fold(&s);
+    return siphash_fold(&s);
 }
 
 void npyx_siphash_128(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *bytes, size_t nbytes,
@@ -67,8 +67,8 @@ void npyx_siphash_128(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *by
     absorb_all(&s, bytes, nbytes);
     s.v2 ^= 0xee;
     run_rounds(&s, 4);
-    npyx_store_u64(hash, fold(&s), false);
+    npyx_store_u64(hash, siphash_fold(&s), false);
     s.v1 ^= 0xdd;
     run_rounds(&s, 4);
-    npyx_store_u64(hash + 8, fold(&s), false);
+    npyx_store_u64(hash + 8, siphash_fold(&s), false);
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const char *format, ...) {
     if (error == NULL)
@@ -57,9 +56,8 @@ npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *
     va_start(arguments, format);
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
-    const char *pieces[] = {error->message[0] == '\0' ? "" : ": ", what};
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
-        strncat(error->message, pieces[i], sizeof error->message - 1 - strlen(error->message));
+    size_t nbytes = strlen(error->message);
+    snprintf(error->message + nbytes, sizeof error->message - nbytes, "%s%s", nbytes == 0 ? "" : ": ", what);
     return status;
 }
 

@@ -8,7 +8,11 @@
 #ifndef NPYX_STATUS_H
 #define NPYX_STATUS_H
 
-#include <stdint.h>
+/* What nearly every file takes from the C library: types and their formats in messages, memory and texts. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 
 typedef enum npyx_status {
     NPYX_OK = 0,

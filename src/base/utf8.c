@@ -42,6 +42,13 @@ bool npyx_utf8_is_valid(const char *text, size_t nbytes) {
     return true;
 }
 
+size_t npyx_count_high(const char *text, size_t nbytes) {
+    size_t nhigh = 0;
+    for (size_t i = 0; i < nbytes; i++)
+        nhigh += (unsigned char)text[i] >> 7;
+    return nhigh;
+}
+
 uint32_t npyx_utf8_decode(const char *text, size_t nbytes) {
     static const uint8_t lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     uint32_t code_point = (unsigned char)text[0] & lead_bits[nbytes];

@@ -15,6 +15,8 @@
 /* The length of the well-formed character at the start of text (1 to 4), or 0 when there is none. */
 size_t npyx_utf8_character(const char *text, size_t nbytes);
 bool npyx_utf8_is_valid(const char *text, size_t nbytes);
+/* How many of the bytes are not ASCII. */
+size_t npyx_count_high(const char *text, size_t nbytes);
 /* The code point of the well-formed character of nbytes at text. */
 uint32_t npyx_utf8_decode(const char *text, size_t nbytes);
 /* Writes a code point (a surrogate as U+FFFD) to out, which has room for 4; returns the bytes written, 0 for

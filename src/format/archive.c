@@ -1,8 +1,5 @@
 #include "archive.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/names.h"
 #include "base/utf8.h"
 #include "header_npy.h"
@@ -44,11 +41,11 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
     size_t nbytes = 0;
     NPYX_TRY(npyx_source_read(source, 0, head, sizeof head, &nbytes, error));
     if (npyx_begins_npy(head, nbytes))
-        return npyx_archive_npy_open(source, head, nbytes, archive, error);
+        return npyx_archive_series_open(source, NPYX_FORMAT_NPY, head, nbytes, archive, error);
     if (npyx_begins_zip(head, nbytes))
         return npyx_archive_npz_open(source, false, archive, error);
     if (npyx_begins_ten(head, nbytes) || (nbytes == 0 && allow_empty))
-        return npyx_archive_ten_open(source, archive, error);
+        return npyx_archive_series_open(source, NPYX_FORMAT_TEN, head, nbytes, archive, error);
     if (nbytes == 0)
         return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
                             "is empty (0 bytes), so not a .npy, .npz or .ten file");
@@ -143,7 +140,7 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
                          NPYX_SHOWN(name, name_nbytes, 100));
     npyx_name_list list = {0};
     npyx_entry entry;
-    int64_t count = npyx_name_set_count(&archive->names);
+    int64_t count = archive->names.count;
     for (int64_t i = 0; list.nmore == 0 && npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++) {
         npyx_name_list_add(&list, entry.name, entry.name_nbytes);
         if (list.nmore > 0) /* those behind find no room either */
@@ -162,7 +159,7 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
     npyx_host *host = archive->source->host;
     npyx_name_set *names = &archive->names;
     npyx_status status = NPYX_OK;
-    names->bytes.host = names->entries.host = host;
+    names->bytes.host = host;
     for (int64_t i = 0; status == NPYX_OK; i++) {
         npyx_entry entry;
         status = npyx_archive_entry(archive, i, &entry, error);
@@ -200,7 +197,7 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
     if (status == NPYX_OK)
         status = learn_names(archive, error);
     else if (status != NPYX_DONE)
-        status = npyx_archive_entry(archive, npyx_name_set_count(&archive->names), &entry, error);
+        status = npyx_archive_entry(archive, archive->names.count, &entry, error);
     if (status != NPYX_DONE)
         return status;
     int64_t nsame;

@@ -115,12 +115,12 @@ enum { NPYX_DOS_TIME_NBYTES = 20 };
 /* False, and nothing written, when the DOS time is no date: writers put 0 there. */
 bool npyx_dos_time_text(uint32_t dos_time, char *out);
 
-/* For npyx_archive_open alone: each takes the source over on success only. head is its first 512 bytes, or
- * all. A zip that is_prefixed stands behind something else; NPYX_DONE when there is none. */
-npyx_status npyx_archive_npy_open(npyx_source *source, const uint8_t *head, size_t head_nbytes,
-                                  npyx_archive **archive, npyx_error *error);
+/* For npyx_archive_open alone: each takes the source over on success only. A .npy or a .ten, whose first
+ * bytes head is: NPYX_HEADER_NPY_USUAL_NBYTES or all. */
+npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, const uint8_t *head,
+                                     size_t head_nbytes, npyx_archive **archive, npyx_error *error);
+/* A zip that is_prefixed stands behind something else; NPYX_DONE when there is none. */
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);
-npyx_status npyx_archive_ten_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
 
 #endif

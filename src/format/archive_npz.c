@@ -1,6 +1,4 @@
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "archive.h"
 #include "base/bytes.h"
@@ -24,8 +22,7 @@ typedef struct npz_archive {
     npyx_checkpoints **checkpoints; /* by entry, made when first wanted; NULL for those that have none */
     npyx_inflater *inflater;        /* that no source uses; NULL: none was made yet, or one uses it */
     int64_t front_off; /* of the part of the file in front: often the header of an array lies there too */
-    size_t front_nbytes;
-    uint8_t front[FRONT_NBYTES];
+    npyx_buffer front;
 } npz_archive;
 
 static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zip_record **record,
@@ -66,32 +63,26 @@ static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entr
 
 /* Whether nbytes at off are in front. */
 static bool is_in_front(const npz_archive *archive, int64_t off, int64_t nbytes) {
-    return off >= archive->front_off && off - archive->front_off <= (int64_t)archive->front_nbytes - nbytes;
+    return off >= archive->front_off && off - archive->front_off <= (int64_t)archive->front.nbytes - nbytes;
 }
 
-/* What is at off, nbytes or fewer at the end of the file, in front or in *room, which is to be freed. When it
- * is read, ahead_nbytes are if there is room in front. */
+/* What is at off, nbytes or fewer at the end of the file, in front. When it is read, ahead_nbytes are. */
 static npyx_status bring_to_front(npz_archive *archive, int64_t off, size_t nbytes, size_t ahead_nbytes,
-                                  const uint8_t **bytes, size_t *read_nbytes, void **room,
-                                  npyx_error *error) {
-    npyx_source *source = archive->base.source;
-    *room = NULL;
-    if (nbytes > FRONT_NBYTES) {
-        *bytes = *room = npyx_alloc(source->host, nbytes);
-        if (*room == NULL)
-            return npyx_fail_nomem(error);
-        return npyx_source_read(source, off, *room, nbytes, read_nbytes, error);
-    }
-    npyx_status status = NPYX_OK;
+                                  const uint8_t **bytes, size_t *read_nbytes, npyx_error *error) {
+    npyx_buffer *front = &archive->front;
+    size_t wanted_nbytes = nbytes > ahead_nbytes ? nbytes : ahead_nbytes;
     if (!is_in_front(archive, off, (int64_t)nbytes)) {
         archive->front_off = off;
-        status = npyx_source_read(source, off, archive->front, nbytes > ahead_nbytes ? nbytes : ahead_nbytes,
-                                  &archive->front_nbytes, error);
-        archive->front_nbytes = status == NPYX_OK ? archive->front_nbytes : 0;
+        npyx_buffer_reset(front);
+        if (!npyx_buffer_reserve(front, wanted_nbytes))
+            return npyx_buffer_check(front, error);
+        NPYX_TRY(
+            npyx_source_read(archive->base.source, off, front->bytes, wanted_nbytes, read_nbytes, error));
+        front->nbytes = *read_nbytes;
     }
-    *bytes = archive->front + (off - archive->front_off);
-    *read_nbytes = archive->front_nbytes - (size_t)(off - archive->front_off);
-    return status;
+    *bytes = (const uint8_t *)front->bytes + (off - archive->front_off);
+    *read_nbytes = front->nbytes - (size_t)(off - archive->front_off);
+    return NPYX_OK;
 }
 
 /* Checks that the local header of a record is one, of that record, with its whole name behind it. */
@@ -119,21 +110,19 @@ static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payloa
     const npyx_zip_record *record = NULL;
     const uint8_t *local = NULL;
     size_t nbytes = 0;
-    void *room = NULL;
     NPYX_TRY(npz_record((npz_archive *)base, index, &record, error));
     if (record->status != NPYX_OK)
         return npyx_fail(
             error, NPYX_CORRUPT, -1,
             "the zip directory contradicts itself (sizes or offset beyond 2^63, or too short a zip64 field)");
     size_t ahead_nbytes = record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0;
-    npyx_status status = bring_to_front((npz_archive *)base, record->header_off,
-                                        LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes,
-                                        ahead_nbytes, &local, &nbytes, &room, error);
-    if (status == NPYX_OK && (status = check_local_header(record, local, nbytes, error)) == NPYX_OK)
-        *payload_off = record->header_off + LOCAL_HEADER_NBYTES + npyx_load_u16(local + 26, false) +
-                       npyx_load_u16(local + 28, false);
-    npyx_free(base->source->host, room);
-    return status;
+    NPYX_TRY(bring_to_front((npz_archive *)base, record->header_off,
+                            LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes, ahead_nbytes, &local,
+                            &nbytes, error));
+    NPYX_TRY(check_local_header(record, local, nbytes, error));
+    *payload_off = record->header_off + LOCAL_HEADER_NBYTES + npyx_load_u16(local + 26, false) +
+                   npyx_load_u16(local + 28, false);
+    return NPYX_OK;
 }
 
 static npyx_status check_readable(const npyx_zip_record *record, npyx_error *error) {
@@ -233,7 +222,7 @@ static npyx_status read_head(const npz_archive *archive, int64_t index, npyx_sou
     bool is_stored = archive->directory.records[index].method == NPYX_ZIP_STORED;
     if (!is_stored || !is_in_front(archive, off, nbytes))
         return npyx_source_read(payload, 0, head, (size_t)nbytes, head_nbytes, error);
-    memcpy(head, archive->front + (off - archive->front_off), (size_t)nbytes);
+    memcpy(head, archive->front.bytes + (off - archive->front_off), (size_t)nbytes);
     *head_nbytes = (size_t)nbytes;
     return NPYX_OK;
 }
@@ -264,6 +253,7 @@ static void npz_close(npyx_archive *base) {
         npyx_checkpoints_free(archive->checkpoints[i]);
     npyx_free(host, archive->checkpoints);
     npyx_inflater_free(host, archive->inflater);
+    npyx_buffer_clear(&archive->front);
     npyx_zip_directory_clear(&archive->directory);
     npyx_source_close(base->source);
     npyx_free(host, base);
@@ -274,10 +264,9 @@ static const npyx_archive_ops npz_ops = {npz_entry, npz_describe, npz_locate, np
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error) {
     npz_archive *npz = npyx_alloc_zeroed(source->host, sizeof *npz);
-    if (npz == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(npz, error));
     npz->base = (npyx_archive){.ops = &npz_ops, .format = NPYX_FORMAT_NPZ, .source = source};
-    npz->directory.names.host = source->host;
+    npz->directory.names.host = npz->front.host = source->host;
     npyx_status status = npyx_zip_directory_read(source, is_prefixed, &npz->directory, &npz->directory_error);
     if (status == NPYX_OK || (status == NPYX_CORRUPT && npz->directory.nrecords > 0)) {
         npz->directory_status = status; /* the entries before the fault can still be read */

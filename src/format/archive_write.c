@@ -1,48 +1,62 @@
-#include "archive_writer.h"
-
-#include <inttypes.h>
-#include <string.h>
+#include "archive_write.h"
 
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "text/span.h"
 
 npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_method *method,
                                   npyx_error *error) {
-    static const char stored[] = "stored", deflate[] = "deflate", with_level[] = "deflate:";
-    size_t prefix_nbytes = sizeof with_level - 1;
-    if (nbytes == sizeof stored - 1 && memcmp(text, stored, nbytes) == 0) {
-        *method = (npyx_zip_method){.is_deflated = false};
-    } else if (nbytes == sizeof deflate - 1 && memcmp(text, deflate, nbytes) == 0) {
-        *method = (npyx_zip_method){.is_deflated = true, .level = -1};
-    } else if (nbytes == prefix_nbytes + 1 && memcmp(text, with_level, prefix_nbytes) == 0 &&
-               text[prefix_nbytes] >= '0' && text[prefix_nbytes] <= '9') {
-        *method = (npyx_zip_method){.is_deflated = true, .level = text[prefix_nbytes] - '0'};
-    } else {
+    npyx_span word = {text, nbytes};
+    bool has_level = nbytes == 9 && npyx_span_begins(word, "deflate:") && npyx_is_digit(text[8]);
+    if (!has_level && !npyx_span_is_among(word, "stored deflate"))
         return npyx_fail(
             error, NPYX_INVALID, -1,
             "no method of an .npz: '%.*s' (there are stored, deflate, and deflate:0 to deflate:9)",
             NPYX_SHOWN(text, nbytes, 40));
-    }
+    *method = (npyx_zip_method){.is_deflated = text[0] == 'd', .level = has_level ? text[8] - '0' : -1};
     return NPYX_OK;
 }
 
 npyx_status npyx_archive_writer_open(npyx_sink *sink, npyx_format format, npyx_archive_writer **writer,
                                      npyx_error *error) {
+    npyx_host *host = sink->host;
     *writer = NULL;
-    switch (format) {
-    case NPYX_FORMAT_NPZ: return npyx_archive_npz_writer_open(sink, writer, error);
-    case NPYX_FORMAT_TEN: return npyx_archive_ten_writer_open(sink, writer, error);
-    default: return npyx_fail(error, NPYX_INVALID, -1, "a .npy holds one array: it is no archive");
-    }
+    if (format == NPYX_FORMAT_NPY)
+        return npyx_fail(error, NPYX_INVALID, -1, "a .npy holds one array: it is no archive");
+    npyx_archive_writer *made = npyx_alloc(host, sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, error));
+    *made =
+        (npyx_archive_writer){.ops = format == NPYX_FORMAT_NPZ ? &npyx_npz_write_ops : &npyx_ten_write_ops,
+                              .sink = sink,
+                              .zip.sink = sink,
+                              .names.bytes.host = host};
+    npyx_status status = sink->nbytes == 0 ? NPYX_OK : made->ops->take_up(made, error);
+    if (status == NPYX_OK)
+        *writer = made;
+    else
+        npyx_archive_writer_close(made);
+    return status;
 }
 
-/* NPYX_OK when the next array can begin, or the archive end. */
 static npyx_status check_between(const npyx_archive_writer *writer, npyx_error *error) {
-    if (writer->has_failed)
-        return npyx_fail(error, NPYX_INVALID, -1, "the archive cannot be added to: writing it failed before");
-    if (writer->is_in_array)
-        return npyx_fail(error, NPYX_INVALID, -1, "the array before was not ended");
-    return NPYX_OK;
+    if (writer->state == NPYX_WRITER_BETWEEN)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     writer->state == NPYX_WRITER_IN_ARRAY
+                         ? "the array before was not ended"
+                         : "the archive cannot be added to: writing it failed before");
+}
+
+static npyx_status check_in_array(const npyx_archive_writer *writer, npyx_error *error) {
+    return writer->state == NPYX_WRITER_IN_ARRAY ? NPYX_OK
+                                                 : npyx_fail(error, NPYX_INVALID, -1, "no array was begun");
+}
+
+/* Where a call that gave status leaves the writer. */
+static npyx_status arrive(npyx_archive_writer *writer, npyx_status status, npyx_writer_state state,
+                          npyx_writer_state failed) {
+    writer->state = status == NPYX_OK ? state : failed;
+    return status;
 }
 
 static npyx_status measure(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
@@ -64,85 +78,65 @@ static npyx_status measure(npyx_archive_writer *writer, const npyx_member *membe
 
 npyx_status npyx_archive_writer_begin(npyx_archive_writer *writer, const npyx_member *member,
                                       npyx_zip_method method, npyx_error *error) {
-    npyx_status status = check_between(writer, error);
-    if (status == NPYX_OK && member->dtype->has_objects)
-        status = npyx_fail(error, NPYX_INVALID, -1, "an array of objects is not written");
-    if (status == NPYX_OK)
-        status = measure(writer, member, error);
-    if (status == NPYX_OK)
-        status = writer->ops->check(writer, member, error);
-    if (status != NPYX_OK)
-        return status;
-    writer->has_begun = true;
+    NPYX_TRY(check_between(writer, error));
+    if (member->dtype->has_objects)
+        return npyx_fail(error, NPYX_INVALID, -1, "an array of objects is not written");
+    NPYX_TRY(measure(writer, member, error));
+    NPYX_TRY(writer->ops->check(writer, member, error));
     writer->start_off = writer->sink->nbytes;
-    status = writer->ops->begin(writer, member, method, error);
-    writer->is_in_array = status == NPYX_OK;
-    writer->has_failed = status != NPYX_OK;
-    return status;
+    return arrive(writer, writer->ops->begin(writer, member, method, error), NPYX_WRITER_IN_ARRAY,
+                  NPYX_WRITER_IN_BROKEN);
 }
 
 npyx_status npyx_archive_writer_append(npyx_archive_writer *writer, const void *items, int64_t nelem,
                                        npyx_error *error) {
-    if (!writer->is_in_array)
-        return npyx_fail(error, NPYX_INVALID, -1, "no array was begun");
+    NPYX_TRY(check_in_array(writer, error));
     if (nelem > writer->nelem - writer->done_nelem)
         return npyx_fail(error, NPYX_INVALID, -1, "the shape has %" PRId64 " items, and more were given",
                          writer->nelem);
     if (nelem <= 0)
         return NPYX_OK;
-    npyx_status status = writer->ops->append(writer, items, nelem, error);
     writer->done_nelem += nelem;
-    writer->has_failed = status != NPYX_OK;
-    writer->is_in_array = status == NPYX_OK;
-    return status;
+    return arrive(writer, writer->ops->append(writer, items, nelem, error), NPYX_WRITER_IN_ARRAY,
+                  NPYX_WRITER_IN_BROKEN);
 }
 
 npyx_status npyx_archive_writer_end(npyx_archive_writer *writer, npyx_error *error) {
-    if (!writer->is_in_array)
-        return npyx_fail(error, NPYX_INVALID, -1, "no array was begun");
+    NPYX_TRY(check_in_array(writer, error));
     /* of items without bytes none need be given */
     if (writer->done_nelem < writer->nelem && writer->nbytes > 0)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the shape has %" PRId64 " items, and %" PRId64 " were given", writer->nelem,
                          writer->done_nelem);
     npyx_status status = writer->ops->end(writer, error);
-    writer->is_in_array = false;
-    writer->has_failed = status != NPYX_OK;
-    writer->has_begun = status != NPYX_OK;
     writer->narrays += status == NPYX_OK;
-    return status;
+    return arrive(writer, status, NPYX_WRITER_BETWEEN, NPYX_WRITER_IN_BROKEN);
 }
 
 npyx_status npyx_archive_writer_take_back(npyx_archive_writer *writer, npyx_error *error) {
-    if (!writer->has_begun)
+    if (writer->state != NPYX_WRITER_IN_ARRAY && writer->state != NPYX_WRITER_IN_BROKEN)
         return NPYX_OK;
-    npyx_status status = writer->ops->take_back(writer, error);
-    writer->has_failed = status != NPYX_OK;
-    writer->has_begun = writer->is_in_array = false;
-    return status;
+    return arrive(writer, writer->ops->take_back(writer, error), NPYX_WRITER_BETWEEN, NPYX_WRITER_BROKEN);
 }
 
 npyx_status npyx_archive_writer_finish(npyx_archive_writer *writer, npyx_error *error) {
     NPYX_TRY(check_between(writer, error));
-    npyx_status status = writer->ops->finish(writer, error);
-    writer->has_failed = status != NPYX_OK;
-    return status;
+    npyx_status status = writer->ops->finish == NULL ? NPYX_OK : writer->ops->finish(writer, error);
+    return arrive(writer, status, NPYX_WRITER_BETWEEN, NPYX_WRITER_BROKEN);
 }
 
 npyx_status npyx_archive_writer_mark(npyx_archive_writer *writer, npyx_archive_mark *mark,
                                      npyx_error *error) {
-    *mark = (npyx_archive_mark){.narrays = writer->narrays, .directory.host = writer->host};
+    *mark = (npyx_archive_mark){.narrays = writer->narrays, .directory.host = writer->sink->host};
     NPYX_TRY(npyx_archive_writer_finish(writer, error));
-    return writer->ops->mark(writer, mark, error);
+    mark->nbytes = writer->sink->nbytes;
+    return writer->ops->mark == NULL ? NPYX_OK : writer->ops->mark(writer, mark, error);
 }
 
 npyx_status npyx_archive_writer_return(npyx_archive_writer *writer, const npyx_archive_mark *mark,
                                        npyx_error *error) {
-    npyx_status status = writer->ops->go_back(writer, mark, error);
-    writer->has_failed = status != NPYX_OK;
-    writer->has_begun = writer->is_in_array = false;
     writer->narrays = mark->narrays;
-    return status;
+    return arrive(writer, writer->ops->go_back(writer, mark, error), NPYX_WRITER_BETWEEN, NPYX_WRITER_BROKEN);
 }
 
 void npyx_archive_mark_clear(npyx_archive_mark *mark) {
@@ -151,6 +145,10 @@ void npyx_archive_mark_clear(npyx_archive_mark *mark) {
 }
 
 void npyx_archive_writer_close(npyx_archive_writer *writer) {
-    if (writer != NULL)
-        writer->ops->close(writer);
+    if (writer == NULL)
+        return;
+    npyx_zip_write_drop(&writer->zip);
+    npyx_name_set_clear(&writer->names);
+    npyx_free(writer->sink->host, writer->swapped);
+    npyx_free(writer->sink->host, writer);
 }

@@ -9,7 +9,7 @@
 #define NPYX_ARCHIVE_WRITE_H
 
 #include "archive.h"
-#include "io/sink.h"
+#include "zip_write.h"
 
 typedef struct npyx_archive_writer npyx_archive_writer;
 
@@ -72,5 +72,49 @@ void npyx_archive_mark_clear(npyx_archive_mark *mark);
 
 /* Takes NULL. */
 void npyx_archive_writer_close(npyx_archive_writer *writer);
+
+/* What a format does; the caller has checked the order of the calls. A failing check has written nothing. */
+typedef struct npyx_archive_writer_ops {
+    /* Takes what the sink holds, which is something. */
+    npyx_status (*take_up)(npyx_archive_writer *writer, npyx_error *error);
+    npyx_status (*check)(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error);
+    npyx_status (*begin)(npyx_archive_writer *writer, const npyx_member *member, npyx_zip_method method,
+                         npyx_error *error);
+    npyx_status (*append)(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
+                          npyx_error *error);
+    npyx_status (*end)(npyx_archive_writer *writer, npyx_error *error);
+    npyx_status (*take_back)(npyx_archive_writer *writer, npyx_error *error);
+    npyx_status (*go_back)(npyx_archive_writer *writer, const npyx_archive_mark *mark, npyx_error *error);
+    /* NULL: what was written is whole, and a mark is how long it is. */
+    npyx_status (*finish)(npyx_archive_writer *writer, npyx_error *error);
+    npyx_status (*mark)(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error);
+} npyx_archive_writer_ops;
+
+extern const npyx_archive_writer_ops npyx_npz_write_ops, npyx_ten_write_ops;
+
+typedef enum npyx_writer_state {
+    NPYX_WRITER_BETWEEN, /* arrays: the next one can begin, or the archive end */
+    NPYX_WRITER_IN_ARRAY,
+    NPYX_WRITER_IN_BROKEN, /* an array that failed and can be taken back */
+    NPYX_WRITER_BROKEN     /* only going back to a mark makes the archive sound again */
+} npyx_writer_state;
+
+struct npyx_archive_writer {
+    const npyx_archive_writer_ops *ops;
+    npyx_sink *sink;
+    int64_t narrays;
+    npyx_writer_state state;
+    /* the array that is being written */
+    int64_t start_off;
+    npyx_dtype dtype; /* but for its fields, which may be gone */
+    int64_t nelem;
+    int64_t nbytes;
+    int64_t done_nelem;
+    /* of a .npz */
+    npyx_zip_write zip;
+    npyx_name_set names; /* of arrays: as they are shown, without `.npy`; their number is narrays */
+    /* of a .ten: a block of items in little-endian order, once one was needed */
+    uint8_t *swapped;
+};
 
 #endif

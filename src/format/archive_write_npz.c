@@ -1,27 +1,14 @@
-#include <inttypes.h>
-#include <string.h>
-
-#include "archive_writer.h"
+#include "archive_write.h"
 #include "base/bytes.h"
-#include "base/names.h"
 #include "base/utf8.h"
-#include "header_npy_write.h"
+#include "header_npy.h"
 #include "zip_directory.h"
-#include "zip_write.h"
 
 static const char suffix[] = ".npy";
 
 enum { SUFFIX_NBYTES = sizeof suffix - 1, NAME_MAX_NBYTES = 65535 - SUFFIX_NBYTES };
 
-typedef struct npz_writer {
-    npyx_archive_writer base;
-    npyx_zip_write zip;
-    npyx_name_set
-        names; /* of arrays: as they are shown, without `.npy`; their number is the base's narrays */
-} npz_writer;
-
-static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *member, npyx_error *error) {
-    const npz_writer *writer = (npz_writer *)base;
+static npyx_status npz_check(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
     const char *name = member->name;
     size_t nbytes = member->name_nbytes;
     if (nbytes == 0)
@@ -35,7 +22,7 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
     if (!npyx_utf8_is_valid(name, nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8",
                          NPYX_SHOWN(name, nbytes, 100));
-    if (npyx_name_set_count(&writer->names) >= NPYX_ZIP_MAX_NRECORDS)
+    if (writer->names.count >= NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail(error, NPYX_INVALID, -1, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);
     if (npyx_name_set_has(&writer->names, name, nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already",
@@ -43,23 +30,20 @@ static npyx_status npz_check(npyx_archive_writer *base, const npyx_member *membe
     return NPYX_OK;
 }
 
-static npyx_status begin_entry(npz_writer *writer, const npyx_buffer *texts, size_t header_nbytes, int level,
-                               npyx_error *error) {
+static npyx_status begin_entry(npyx_archive_writer *writer, const npyx_buffer *texts, size_t header_nbytes,
+                               int level, npyx_error *error) {
     const char *filename = texts->bytes + header_nbytes;
-    npyx_zip_new entry = {.filename = filename, .level = level};
-    if (!npyx_add_i64(writer->base.nbytes, (int64_t)header_nbytes, &entry.nbytes))
+    int64_t nbytes;
+    if (!npyx_add_i64(writer->nbytes, (int64_t)header_nbytes, &nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "the array passes 2^63 - 1 bytes");
-    NPYX_TRY(npyx_zip_write_begin(&writer->zip, &entry, error));
+    NPYX_TRY(npyx_zip_write_begin(&writer->zip, filename, level, nbytes, error));
     return npyx_zip_write_append(&writer->zip, texts->bytes, header_nbytes, error);
 }
 
-static npyx_status npz_begin(npyx_archive_writer *base, const npyx_member *member, npyx_zip_method method,
+static npyx_status npz_begin(npyx_archive_writer *writer, const npyx_member *member, npyx_zip_method method,
                              npyx_error *error) {
-    npz_writer *writer = (npz_writer *)base;
-    npyx_buffer texts = {.host = base->host}; /* the header, and the file's name */
-    npyx_header_npy_append(member->dtype, member->ndim, member->shape,
-                           npyx_header_npy_is_fortran(member->ndim, member->shape, member->fortran_order),
-                           &texts);
+    npyx_buffer texts = {.host = writer->sink->host}; /* the header, and the file's name */
+    npyx_header_npy_append(member->dtype, member->ndim, member->shape, member->fortran_order, &texts);
     size_t header_nbytes = texts.nbytes;
     npyx_buffer_append(&texts, member->name, member->name_nbytes);
     npyx_buffer_append(&texts, suffix, sizeof suffix);
@@ -73,73 +57,60 @@ static npyx_status npz_begin(npyx_archive_writer *base, const npyx_member *membe
     return status;
 }
 
-static npyx_status npz_append(npyx_archive_writer *base, const uint8_t *items, int64_t nelem,
+static npyx_status npz_append(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
                               npyx_error *error) {
-    return npyx_zip_write_append(&((npz_writer *)base)->zip, items, (size_t)(nelem * base->dtype.itemsize),
-                                 error);
+    return npyx_zip_write_append(&writer->zip, items, (size_t)(nelem * writer->dtype.itemsize), error);
 }
 
-static npyx_status npz_end(npyx_archive_writer *base, npyx_error *error) {
-    return npyx_zip_write_end(&((npz_writer *)base)->zip, error);
+static npyx_status npz_end(npyx_archive_writer *writer, npyx_error *error) {
+    return npyx_zip_write_end(&writer->zip, error);
 }
 
-static npyx_status npz_take_back(npyx_archive_writer *base, npyx_error *error) {
-    npz_writer *writer = (npz_writer *)base;
-    npyx_name_set_cut(&writer->names, base->narrays);
-    return npyx_zip_write_take_back(&writer->zip, base->narrays, error);
+static npyx_status npz_take_back(npyx_archive_writer *writer, npyx_error *error) {
+    npyx_name_set_cut(&writer->names, writer->narrays);
+    return npyx_zip_write_take_back(&writer->zip, writer->narrays, error);
 }
 
-static npyx_status npz_finish(npyx_archive_writer *base, npyx_error *error) {
-    return npyx_zip_write_finish(&((npz_writer *)base)->zip, error);
+static npyx_status npz_finish(npyx_archive_writer *writer, npyx_error *error) {
+    return npyx_zip_write_finish(&writer->zip, error);
 }
 
-static npyx_status npz_mark(npyx_archive_writer *base, npyx_archive_mark *mark, npyx_error *error) {
-    const npz_writer *writer = (npz_writer *)base;
-    size_t nbytes = (size_t)(base->sink->nbytes - writer->zip.directory_off);
+static npyx_status npz_mark(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error) {
+    size_t nbytes = (size_t)(writer->sink->nbytes - writer->zip.directory_off);
     mark->nbytes = writer->zip.directory_off;
     if (!npyx_buffer_reserve(&mark->directory, nbytes))
         return npyx_buffer_check(&mark->directory, error);
     mark->directory.nbytes = nbytes;
-    return npyx_sink_read(base->sink, mark->nbytes, mark->directory.bytes, nbytes, error);
+    return npyx_sink_read(writer->sink, mark->nbytes, mark->directory.bytes, nbytes, error);
 }
 
-static npyx_status npz_go_back(npyx_archive_writer *base, const npyx_archive_mark *mark, npyx_error *error) {
-    npz_writer *writer = (npz_writer *)base;
+static npyx_status npz_go_back(npyx_archive_writer *writer, const npyx_archive_mark *mark,
+                               npyx_error *error) {
     npyx_zip_write *zip = &writer->zip;
     int64_t end_off = mark->nbytes + (int64_t)mark->directory.nbytes;
-    bool is_there = zip->zip == NULL && !base->has_failed && zip->directory_off == mark->nbytes &&
-                    base->sink->nbytes == end_off;
+    bool is_there = zip->zip == NULL && writer->state < NPYX_WRITER_IN_BROKEN &&
+                    zip->directory_off == mark->nbytes && writer->sink->nbytes == end_off;
     if (is_there)
         return NPYX_OK;
     npyx_zip_write_drop(zip);
     npyx_name_set_cut(&writer->names, mark->narrays);
-    npyx_status status = npyx_sink_cut(base->sink, mark->nbytes, error);
+    npyx_status status = npyx_sink_cut(writer->sink, mark->nbytes, error);
     if (status == NPYX_OK)
-        status = npyx_sink_append(base->sink, mark->directory.bytes, mark->directory.nbytes, error);
+        status = npyx_sink_append(writer->sink, mark->directory.bytes, mark->directory.nbytes, error);
     zip->directory_off = mark->nbytes;
     zip->is_empty = mark->narrays == 0;
     return status;
 }
 
-static void npz_write_close(npyx_archive_writer *base) {
-    npz_writer *writer = (npz_writer *)base;
-    npyx_zip_write_drop(&writer->zip);
-    npyx_name_set_clear(&writer->names);
-    npyx_free(base->host, writer);
-}
-
-static const npyx_archive_writer_ops npz_write_ops = {npz_check, npz_begin,     npz_append,
-                                                      npz_end,   npz_take_back, npz_finish,
-                                                      npz_mark,  npz_go_back,   npz_write_close};
-
 /* Learns the names in the zip that the sink holds. */
-static npyx_status take_names(npz_writer *writer, const npyx_zip_directory *directory, npyx_error *error) {
+static npyx_status take_names(npyx_archive_writer *writer, const npyx_zip_directory *directory,
+                              npyx_error *error) {
     for (int64_t i = 0; i < directory->nrecords; i++) {
         const npyx_zip_record *record = &directory->records[i];
         size_t nbytes = npyx_zip_array_name_nbytes(record);
         NPYX_TRY(npyx_name_set_add(&writer->names, record->filename, nbytes, error));
     }
-    writer->base.narrays = directory->nrecords;
+    writer->narrays = directory->nrecords;
     writer->zip.is_empty = directory->nrecords == 0;
     writer->zip.directory_off = directory->start_off;
     return NPYX_OK;
@@ -158,8 +129,8 @@ static npyx_status check_magic(npyx_source *source, npyx_error *error) {
 }
 
 /* A zip without entries is written anew. */
-static npyx_status take_directory(npz_writer *writer, npyx_source *source, npyx_zip_directory *directory,
-                                  npyx_error *error) {
+static npyx_status take_directory(npyx_archive_writer *writer, npyx_source *source,
+                                  npyx_zip_directory *directory, npyx_error *error) {
     NPYX_TRY(check_magic(source, error));
     NPYX_TRY(npyx_zip_directory_read(source, false, directory, error));
     if (directory->tail_nbytes > 0)
@@ -174,28 +145,15 @@ static npyx_status take_directory(npz_writer *writer, npyx_source *source, npyx_
     return take_names(writer, directory, error);
 }
 
-static npyx_status npz_write_read_directory(npz_writer *writer, npyx_error *error) {
-    npyx_zip_directory directory = {.names.host = writer->base.host};
+static npyx_status npz_take_up(npyx_archive_writer *writer, npyx_error *error) {
+    npyx_zip_directory directory = {.names.host = writer->sink->host};
     npyx_source *source = NULL;
-    NPYX_TRY(npyx_source_open_sink(writer->base.sink, &source, error));
+    NPYX_TRY(npyx_source_open_sink(writer->sink, &source, error));
     npyx_status status = take_directory(writer, source, &directory, error);
     npyx_zip_directory_clear(&directory);
     npyx_source_close(source);
     return status;
 }
 
-npyx_status npyx_archive_npz_writer_open(npyx_sink *sink, npyx_archive_writer **writer, npyx_error *error) {
-    npyx_host *host = sink->host;
-    npz_writer *npz = npyx_alloc(host, sizeof *npz);
-    if (npz == NULL)
-        return npyx_fail_nomem(error);
-    *npz = (npz_writer){.base = {.ops = &npz_write_ops, .host = host, .sink = sink},
-                        .zip.sink = sink,
-                        .names = {.bytes.host = host, .entries.host = host}};
-    npyx_status status = sink->nbytes == 0 ? NPYX_OK : npz_write_read_directory(npz, error);
-    if (status == NPYX_OK)
-        *writer = &npz->base;
-    else
-        npz_write_close(&npz->base);
-    return status;
-}
+const npyx_archive_writer_ops npyx_npz_write_ops = {
+    npz_take_up, npz_check, npz_begin, npz_append, npz_end, npz_take_back, npz_go_back, npz_finish, npz_mark};

@@ -1,7 +1,4 @@
-#include <inttypes.h>
-#include <string.h>
-
-#include "archive_writer.h"
+#include "archive_write.h"
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "header_ten.h"
@@ -14,11 +11,6 @@ enum {
     SWAPPED_NBYTES = 1 << 16
 };
 
-typedef struct ten_writer {
-    npyx_archive_writer base;
-    uint8_t *swapped; /* a block of items in little-endian order, once one was needed */
-} ten_writer;
-
 /* The code of a dtype; NULL when there is none. */
 static const char *code_of(const npyx_dtype *dtype) {
     static const char codes[][3] = {[NPYX_F2] = "f2", [NPYX_F4] = "f4", [NPYX_F8] = "f8", [NPYX_I1] = "i1",
@@ -30,7 +22,7 @@ static const char *code_of(const npyx_dtype *dtype) {
 
 static npyx_status ten_write_fail_dtype(const npyx_archive_writer *writer, const npyx_dtype *dtype,
                                         npyx_error *error) {
-    npyx_buffer name = {.host = writer->host};
+    npyx_buffer name = {.host = writer->sink->host};
     npyx_dtype_append_name(dtype, &name);
     npyx_status status = npyx_buffer_check(&name, error);
     if (status == NPYX_OK)
@@ -42,14 +34,12 @@ static npyx_status ten_write_fail_dtype(const npyx_archive_writer *writer, const
 }
 
 static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
-    bool is_ascii = true;
-    for (size_t i = 0; i < member->name_nbytes; i++)
-        is_ascii = is_ascii && (unsigned char)(member->name[i] - 1) < 0x7f;
+    bool has_nul = member->name_nbytes > 0 && memchr(member->name, '\0', member->name_nbytes) != NULL;
     if (member->name_nbytes > INFO_NBYTES)
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has %zu bytes (a .ten holds %d)",
                          NPYX_SHOWN(member->name, member->name_nbytes, 100), member->name_nbytes,
                          INFO_NBYTES);
-    if (!is_ascii)
+    if (has_nul || npyx_count_high(member->name, member->name_nbytes) > 0)
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not ASCII, as a .ten wants it",
                          NPYX_SHOWN(member->name, member->name_nbytes, 100));
     if (code_of(member->dtype) == NULL)
@@ -90,19 +80,17 @@ static npyx_status ten_begin(npyx_archive_writer *writer, const npyx_member *mem
     return append_chunk(writer->sink, writer->nbytes, error);
 }
 
-static npyx_status append_swapped(ten_writer *writer, const uint8_t *items, int64_t nelem,
+static npyx_status append_swapped(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
                                   npyx_error *error) {
-    npyx_archive_writer *base = &writer->base;
-    int64_t itemsize = base->dtype.itemsize, at_once = SWAPPED_NBYTES / itemsize;
+    int64_t itemsize = writer->dtype.itemsize, at_once = SWAPPED_NBYTES / itemsize;
     if (writer->swapped == NULL)
-        writer->swapped = npyx_alloc(base->host, SWAPPED_NBYTES);
-    if (writer->swapped == NULL)
-        return npyx_fail_nomem(error);
+        writer->swapped = npyx_alloc(writer->sink->host, SWAPPED_NBYTES);
+    NPYX_TRY(npyx_check_memory(writer->swapped, error));
     while (nelem > 0) {
         int64_t n = nelem < at_once ? nelem : at_once;
         memcpy(writer->swapped, items, (size_t)(n * itemsize));
-        npyx_element_swap(&base->dtype, writer->swapped, n);
-        NPYX_TRY(npyx_sink_append(base->sink, writer->swapped, (size_t)(n * itemsize), error));
+        npyx_element_swap(&writer->dtype, writer->swapped, n);
+        NPYX_TRY(npyx_sink_append(writer->sink, writer->swapped, (size_t)(n * itemsize), error));
         items += n * itemsize;
         nelem -= n;
     }
@@ -111,9 +99,9 @@ static npyx_status append_swapped(ten_writer *writer, const uint8_t *items, int6
 
 static npyx_status ten_append(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
                               npyx_error *error) {
-    NPYX_TRY(npyx_poll(writer->host, error));
+    NPYX_TRY(npyx_poll(writer->sink->host, error));
     if (npyx_element_needs_swap(&writer->dtype))
-        return append_swapped((ten_writer *)writer, items, nelem, error);
+        return append_swapped(writer, items, nelem, error);
     return npyx_sink_append(writer->sink, items, (size_t)(nelem * writer->dtype.itemsize), error);
 }
 
@@ -125,31 +113,10 @@ static npyx_status ten_take_back(npyx_archive_writer *writer, npyx_error *error)
     return npyx_sink_cut(writer->sink, writer->start_off, error);
 }
 
-static npyx_status ten_finish(npyx_archive_writer *writer, npyx_error *error) {
-    (void)writer;
-    (void)error;
-    return NPYX_OK;
-}
-
-static npyx_status ten_mark(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error) {
-    (void)error;
-    mark->nbytes = writer->sink->nbytes;
-    return NPYX_OK;
-}
-
 static npyx_status ten_go_back(npyx_archive_writer *writer, const npyx_archive_mark *mark,
                                npyx_error *error) {
     return npyx_sink_cut(writer->sink, mark->nbytes, error);
 }
-
-static void ten_write_close(npyx_archive_writer *writer) {
-    npyx_free(writer->host, ((ten_writer *)writer)->swapped);
-    npyx_free(writer->host, writer);
-}
-
-static const npyx_archive_writer_ops ten_write_ops = {ten_check, ten_begin,     ten_append,
-                                                      ten_end,   ten_take_back, ten_finish,
-                                                      ten_mark,  ten_go_back,   ten_write_close};
 
 /* Goes through the arrays that there are; *end_off is behind the padding of the last one, which may be
  * missing from the file. */
@@ -173,7 +140,7 @@ static npyx_status count_arrays(npyx_source *source, int64_t *narrays, int64_t *
     return NPYX_OK;
 }
 
-static npyx_status take_arrays(npyx_archive_writer *writer, npyx_error *error) {
+static npyx_status ten_take_up(npyx_archive_writer *writer, npyx_error *error) {
     npyx_source *source = NULL;
     int64_t end_off = 0;
     npyx_status status = npyx_source_open_sink(writer->sink, &source, error);
@@ -184,15 +151,10 @@ static npyx_status take_arrays(npyx_archive_writer *writer, npyx_error *error) {
     return status == NPYX_OK ? append_padding(writer->sink, writer->sink->nbytes - end_off, error) : status;
 }
 
-npyx_status npyx_archive_ten_writer_open(npyx_sink *sink, npyx_archive_writer **writer, npyx_error *error) {
-    ten_writer *ten = npyx_alloc(sink->host, sizeof *ten);
-    if (ten == NULL)
-        return npyx_fail_nomem(error);
-    *ten = (ten_writer){.base = {.ops = &ten_write_ops, .host = sink->host, .sink = sink}};
-    npyx_status status = sink->nbytes == 0 ? NPYX_OK : take_arrays(&ten->base, error);
-    if (status == NPYX_OK)
-        *writer = &ten->base;
-    else
-        ten_write_close(&ten->base);
-    return status;
-}
+const npyx_archive_writer_ops npyx_ten_write_ops = {.take_up = ten_take_up,
+                                                    .check = ten_check,
+                                                    .begin = ten_begin,
+                                                    .append = ten_append,
+                                                    .end = ten_end,
+                                                    .take_back = ten_take_back,
+                                                    .go_back = ten_go_back};

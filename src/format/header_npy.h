@@ -1,5 +1,6 @@
 /*
- * The header of a .npy array (numpy.lib.format; NEP 1): magic, version, length, and a Python dict.
+ * The header of a .npy array (numpy.lib.format; NEP 1): magic, version, length, and a Python dict. It is
+ * written as numpy.save writes it, byte for byte.
  */
 #ifndef NPYX_HEADER_NPY_H
 #define NPYX_HEADER_NPY_H
@@ -28,5 +29,21 @@ npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, np
  * where the source has as many. Does not look at the data behind. */
 npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_t head_nbytes,
                                  npyx_array *array, npyx_error *error);
+
+/* Appends the header, magic included, of an array whose items follow in C order or, with fortran_order, in
+ * Fortran order. NumPy says the latter only of what is not in C order too: never of fewer than two
+ * dimensions, of no items, or of 1 x N. Look at out->status behind it. */
+void npyx_header_npy_append(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
+                            npyx_buffer *out);
+
+/* Appends a header of exactly header_nbytes and the given major version, to be written over one of an array
+ * of another length, in C order: numpy.save's where that has the size, else the same with as many blanks as
+ * there is room for. NPYX_INVALID when there is too little. */
+npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, const int64_t *shape,
+                                          int version_major, size_t header_nbytes, npyx_buffer *out,
+                                          npyx_error *error);
+
+/* Whether an array that lies in Fortran order is to be called so: not when that is C order, too. */
+bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_order);
 
 #endif

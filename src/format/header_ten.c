@@ -1,7 +1,5 @@
 #include "header_ten.h"
 
-#include <inttypes.h>
-
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "io/first_bytes.h"
@@ -79,8 +77,7 @@ static npyx_status parse_code(const uint8_t *code, int64_t off, bool is_big_endi
     char descr[3] = {order, (char)code[0], (char)code[1]};
     array->descr_nbytes = sizeof descr;
     array->descr = npyx_arena_copy(&array->arena, descr, sizeof descr);
-    if (array->descr == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(array->descr, error));
     return npyx_dtype_from_text(&array->arena, array->descr, array->descr_nbytes, &array->dtype, error);
 }
 

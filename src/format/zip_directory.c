@@ -1,8 +1,5 @@
 #include "zip_directory.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/utf8.h"
 
@@ -14,10 +11,9 @@ enum {
     NRECORDS_PER_POLL = 1 << 10
 };
 
-static const char record_magic[4] = {'P', 'K', 1, 2};
-static const char end_magic[4] = {'P', 'K', 5, 6};
-static const char end64_magic[4] = {'P', 'K', 6, 6};
-static const char locator_magic[4] = {'P', 'K', 6, 7};
+static int64_t smaller_of(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
 
 /* ---- a part of the file in memory ---- */
 
@@ -36,8 +32,7 @@ static npyx_status window_load(directory_window *w, int64_t off, size_t nbytes, 
         npyx_free(host, w->bytes);
         w->bytes = npyx_alloc(host, nbytes);
         w->capacity_nbytes = w->bytes == NULL ? 0 : nbytes;
-        if (w->bytes == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(w->bytes, error));
     }
     NPYX_TRY(npyx_poll(host, error));
     NPYX_TRY(npyx_source_read_exactly(w->source, off, w->bytes, nbytes, error));
@@ -52,10 +47,8 @@ static npyx_status window_at(directory_window *w, int64_t off, size_t nbytes, in
                              const uint8_t **bytes, npyx_error *error) {
     bool is_there = off >= w->off && off - w->off <= (int64_t)w->nbytes - (int64_t)nbytes;
     if (!is_there) {
-        size_t wanted_nbytes = nbytes > DIRECTORY_WINDOW_NBYTES ? nbytes : DIRECTORY_WINDOW_NBYTES;
-        if ((int64_t)wanted_nbytes > end_off - off)
-            wanted_nbytes = (size_t)(end_off - off);
-        NPYX_TRY(window_load(w, off, wanted_nbytes, error));
+        int64_t wanted_nbytes = nbytes > DIRECTORY_WINDOW_NBYTES ? (int64_t)nbytes : DIRECTORY_WINDOW_NBYTES;
+        NPYX_TRY(window_load(w, off, (size_t)smaller_of(wanted_nbytes, end_off - off), error));
     }
     *bytes = w->bytes + (off - w->off);
     return NPYX_OK;
@@ -79,7 +72,7 @@ typedef struct end {
 static bool find_end_record(const directory_window *w, bool with_tail, end *found) {
     for (size_t at = w->nbytes < NPYX_ZIP_END_NBYTES ? 0 : w->nbytes - NPYX_ZIP_END_NBYTES + 1; at-- > 0;) {
         const uint8_t *bytes = w->bytes + at;
-        if (memcmp(bytes, end_magic, sizeof end_magic) != 0)
+        if (memcmp(bytes, "PK\5\6", 4) != 0)
             continue;
         int64_t tail_nbytes =
             (int64_t)(w->nbytes - at) - NPYX_ZIP_END_NBYTES - npyx_load_u16(bytes + 20, false);
@@ -94,22 +87,16 @@ static bool find_end_record(const directory_window *w, bool with_tail, end *foun
     return false;
 }
 
-static npyx_status load_tail(directory_window *w, int64_t nbytes, npyx_error *error) {
-    if (nbytes > w->source->nbytes)
-        nbytes = w->source->nbytes;
-    return window_load(w, w->source->nbytes - nbytes, (size_t)nbytes, error);
-}
-
 /* NPYX_DONE when there is none. */
 static npyx_status read_end_record(directory_window *w, bool with_tail, end *found, npyx_error *error) {
-    npyx_status status = load_tail(w, TAIL_NBYTES, error);
-    if (status != NPYX_OK || find_end_record(w, false, found))
-        return status;
-    status = load_tail(w, NPYX_ZIP_END_NBYTES + COMMENT_MAX_NBYTES, error);
-    if (status != NPYX_OK || find_end_record(w, false, found) ||
-        (with_tail && find_end_record(w, true, found)))
-        return status;
-    return NPYX_DONE;
+    static const int64_t tails_nbytes[] = {TAIL_NBYTES, NPYX_ZIP_END_NBYTES + COMMENT_MAX_NBYTES};
+    for (int i = 0; i < 2; i++) {
+        int64_t nbytes = smaller_of(tails_nbytes[i], w->source->nbytes);
+        NPYX_TRY(window_load(w, w->source->nbytes - nbytes, (size_t)nbytes, error));
+        if (find_end_record(w, false, found))
+            return NPYX_OK;
+    }
+    return with_tail && find_end_record(w, true, found) ? NPYX_OK : NPYX_DONE;
 }
 
 /* Finds the zip64 end record that a locator leads to: where it says or, when something stands before the zip,
@@ -124,7 +111,7 @@ static npyx_status find_end64(directory_window *w, int64_t locator_off, uint64_t
     for (int i = 0; i < 2; i++) {
         *off = i == 0 ? (int64_t)said_off : last_off;
         npyx_status status = window_at(w, *off, NPYX_ZIP_END64_NBYTES, locator_off, &bytes, error);
-        if (status != NPYX_OK || memcmp(bytes, end64_magic, sizeof end64_magic) == 0)
+        if (status != NPYX_OK || memcmp(bytes, "PK\6\6", 4) == 0)
             return status;
     }
     return fail_directory(error, locator_off,
@@ -139,7 +126,7 @@ static npyx_status read_end64(directory_window *w, end *found, npyx_error *error
     if (locator_off < 0)
         return NPYX_OK;
     npyx_status status = window_at(w, locator_off, NPYX_ZIP_LOCATOR_NBYTES, found->off, &bytes, error);
-    if (status != NPYX_OK || memcmp(bytes, locator_magic, sizeof locator_magic) != 0)
+    if (status != NPYX_OK || memcmp(bytes, "PK\6\7", 4) != 0)
         return status;
     uint64_t said_off = npyx_load_u64(bytes + 8, false);
     if (npyx_load_u32(bytes + 4, false) != 0 || npyx_load_u32(bytes + 16, false) > 1)
@@ -190,8 +177,7 @@ static npyx_status decode_name(npyx_arena *arena, const char *name, size_t nbyte
                                npyx_error *error) {
     const char *end = name + nbytes;
     char *out = npyx_arena_alloc(arena, nbytes * 3 + 1); /* no character of either takes more */
-    if (out == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(out, error));
     record->filename = out;
     while (name < end)
         out += decode_character(&name, end, (record->flags & NPYX_ZIP_UTF8) != 0, out);
@@ -251,8 +237,7 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
                     size <= INT64_MAX && compressed_size <= INT64_MAX && header_off <= INT64_MAX / 2;
     npyx_zip_record *records = npyx_grow(directory->names.host, directory->records, directory->nrecords,
                                          &directory->capacity_nrecords, sizeof *records);
-    if (records == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(records, error));
     directory->records = records;
     npyx_zip_record *record = &records[directory->nrecords];
     *record = (npyx_zip_record){
@@ -280,7 +265,7 @@ static npyx_status read_record(directory_window *w, npyx_zip_directory *director
     if (left_nbytes < NPYX_ZIP_RECORD_NBYTES)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
     NPYX_TRY(window_at(w, off, NPYX_ZIP_RECORD_NBYTES, end_off, &bytes, error));
-    if (memcmp(bytes, record_magic, sizeof record_magic) != 0)
+    if (memcmp(bytes, "PK\1\2", 4) != 0)
         return fail_directory(error, off, "no record at byte %" PRId64 ")", off);
     size_t nbytes =
         (size_t)NPYX_ZIP_RECORD_NBYTES + npyx_load_u16(bytes + 28, false) + npyx_load_u16(bytes + 30, false);
@@ -297,10 +282,6 @@ static npyx_status read_record(directory_window *w, npyx_zip_directory *director
 
 /* ---- where each entry's room ends ---- */
 
-static int64_t smaller_of(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 static int compare_places(const void *a, const void *b, const void *ctx) {
     const npyx_zip_record *records = ctx;
     int64_t a_off = records[*(const int64_t *)a].header_off, b_off = records[*(const int64_t *)b].header_off;
@@ -309,27 +290,20 @@ static int compare_places(const void *a, const void *b, const void *ctx) {
 
 /* Gives each record its end_off, from the last one in the file to the first. order begins backwards: of
  * several at one place, which keep their order, the first of the directory comes last. */
-static npyx_status bound_in_order(npyx_zip_directory *directory, int64_t *order, npyx_error *error) {
+static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *error) {
+    npyx_host *host = directory->names.host;
     npyx_zip_record *records = directory->records;
     int64_t n = directory->nrecords, end_off = directory->start_off;
+    int64_t *order = npyx_alloc(host, (size_t)n * sizeof *order);
+    NPYX_TRY(npyx_check_memory(order, error));
     for (int64_t i = 0; i < n; i++)
         order[i] = n - 1 - i;
-    NPYX_TRY(
-        npyx_sort(directory->names.host, order, (size_t)n, sizeof *order, compare_places, records, error));
-    for (int64_t i = n; i-- > 0;) {
+    npyx_status status = npyx_sort(host, order, (size_t)n, sizeof *order, compare_places, records, error);
+    for (int64_t i = n; status == NPYX_OK && i-- > 0;) {
         npyx_zip_record *last = &records[order[i]];
         last->end_off = end_off;
         end_off = smaller_of(end_off, last->header_off);
     }
-    return NPYX_OK;
-}
-
-static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *error) {
-    npyx_host *host = directory->names.host;
-    int64_t *order = npyx_alloc(host, (size_t)directory->nrecords * sizeof *order);
-    if (order == NULL)
-        return npyx_fail_nomem(error);
-    npyx_status status = bound_in_order(directory, order, error);
     npyx_free(host, order);
     return status;
 }

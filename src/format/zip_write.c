@@ -1,12 +1,11 @@
 #include "zip_write.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <minizip/zip.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 #include "zip_directory.h"
 
 enum {
@@ -141,25 +140,18 @@ static npyx_status open_zip(npyx_zip_write *writer, npyx_error *error) {
     return status;
 }
 
-static bool is_ascii(const char *text) {
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text >= 0x80)
-            return false;
-    }
-    return true;
-}
-
-npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const npyx_zip_new *entry, npyx_error *error) {
+npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const char *filename, int level, int64_t nbytes,
+                                 npyx_error *error) {
     NPYX_TRY(writer->zip == NULL ? open_zip(writer, error) : NPYX_OK);
     writer->entry_off = writer->sink->nbytes;
     zip_fileinfo info = {.dosDate = DATE, .external_fa = ATTRIBUTES};
     /* deflate makes what it cannot make smaller a little larger */
-    bool is_zip64 = entry->nbytes >= 0xffffffff - (0xffffffff >> 4);
-    bool is_stored = entry->level == NPYX_ZIP_STORE;
-    int code = zipOpenNewFileInZip4_64(writer->zip, entry->filename, &info, NULL, 0, NULL, 0, NULL,
-                                       is_stored ? 0 : Z_DEFLATED, is_stored ? 0 : entry->level, 0,
-                                       -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, NULL, 0, VERSION_MADE_BY,
-                                       is_ascii(entry->filename) ? 0 : NPYX_ZIP_UTF8, is_zip64);
+    bool is_zip64 = nbytes >= 0xffffffff - (0xffffffff >> 4);
+    bool is_stored = level == NPYX_ZIP_STORE;
+    int code = zipOpenNewFileInZip4_64(
+        writer->zip, filename, &info, NULL, 0, NULL, 0, NULL, is_stored ? 0 : Z_DEFLATED,
+        is_stored ? 0 : level, 0, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, NULL, 0, VERSION_MADE_BY,
+        npyx_count_high(filename, strlen(filename)) == 0 ? 0 : NPYX_ZIP_UTF8, is_zip64);
     return zip_check(writer, code, "begin an entry", error);
 }
 

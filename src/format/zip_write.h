@@ -21,16 +21,13 @@ typedef struct npyx_zip_write {
     npyx_error error;   /* its status is NPYX_OK as long as all went well */
 } npyx_zip_write;
 
-typedef struct npyx_zip_new {
-    const char *filename; /* UTF-8, NUL-terminated, of at most 65,535 bytes */
-    int level;            /* zlib's, -1 to 9; NPYX_ZIP_STORE: not deflated */
-    int64_t nbytes;       /* that will follow */
-} npyx_zip_new;
-
 enum { NPYX_ZIP_STORE = -2 };
 
-/* Begins an entry. A zip that is whole is opened again, and what stands from its directory on cut off. */
-npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const npyx_zip_new *entry, npyx_error *error);
+/* Begins an entry, of a file name of at most 65,535 bytes of UTF-8, of which nbytes will follow. level is
+ * zlib's, -1 to 9; NPYX_ZIP_STORE: not deflated. A zip that is whole is opened again, and what stands from
+ * its directory on cut off. */
+npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const char *filename, int level, int64_t nbytes,
+                                 npyx_error *error);
 
 /* Polls the host. */
 npyx_status npyx_zip_write_append(npyx_zip_write *writer, const void *bytes, size_t nbytes,

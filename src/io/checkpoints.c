@@ -7,7 +7,7 @@ struct npyx_checkpoints {
     int count;
     int64_t capacity;
     npyx_checkpoint *items;
-    /* the neighbours among the host's tables that hold any */
+    /* the neighbours among the host's tables */
     npyx_checkpoints *older;
     npyx_checkpoints *newer;
 };
@@ -23,32 +23,22 @@ npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
     if (table->span_nbytes < NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
         table->span_nbytes = NPYX_CHECKPOINT_MIN_SPAN_NBYTES;
     table->next_off = table->span_nbytes;
+    table->older = host->checkpoints;
+    if (table->older != NULL)
+        table->older->newer = table;
+    host->checkpoints = table;
     return table;
 }
 
-static void link_table(npyx_checkpoints *table) {
-    npyx_checkpoints *newest = table->host->checkpoints;
-    table->older = newest;
-    if (newest != NULL)
-        newest->newer = table;
-    table->host->checkpoints = table;
-}
-
-static void unlink_table(npyx_checkpoints *table) {
+void npyx_checkpoints_free(npyx_checkpoints *table) {
+    if (table == NULL)
+        return;
     if (table->older != NULL)
         table->older->newer = table->newer;
     if (table->newer != NULL)
         table->newer->older = table->older;
     else
         table->host->checkpoints = table->older;
-    table->older = table->newer = NULL;
-}
-
-void npyx_checkpoints_free(npyx_checkpoints *table) {
-    if (table == NULL)
-        return;
-    if (table->count > 0)
-        unlink_table(table);
     for (int i = 0; i < table->count; i++)
         npyx_free(table->host, table->items[i].window);
     table->host->ncheckpoints -= table->count;
@@ -73,8 +63,6 @@ static void thin(npyx_checkpoints *table) {
     table->count = nkept;
     table->span_nbytes = add_capped(table->span_nbytes, table->span_nbytes);
     table->next_off = add_capped(nkept > 0 ? table->items[nkept - 1].off : 0, table->span_nbytes);
-    if (nkept == 0)
-        unlink_table(table);
 }
 
 /* The table of a host that has the most, the oldest among equals. */
@@ -95,22 +83,18 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
     while (is_kept && host->ncheckpoints >= NPYX_CHECKPOINTS_PER_HOST)
         thin(largest_table(host));
     /* When it was this table that was thinned, the checkpoint may be nearer than wanted by now. */
-    if (checkpoint->off < table->next_off) {
-        npyx_free(host, checkpoint->window);
-        return;
+    if (checkpoint->off >= table->next_off) {
+        table->next_off = add_capped(checkpoint->off, table->span_nbytes);
+        npyx_checkpoint *items =
+            is_kept ? npyx_grow(host, table->items, table->count, &table->capacity, sizeof *items) : NULL;
+        if (items != NULL) {
+            table->items = items;
+            items[table->count++] = *checkpoint;
+            host->ncheckpoints++;
+            return;
+        }
     }
-    table->next_off = add_capped(checkpoint->off, table->span_nbytes);
-    npyx_checkpoint *items =
-        is_kept ? npyx_grow(host, table->items, table->count, &table->capacity, sizeof *items) : NULL;
-    if (items == NULL) {
-        npyx_free(host, checkpoint->window);
-        return;
-    }
-    table->items = items;
-    if (table->count == 0)
-        link_table(table);
-    table->items[table->count++] = *checkpoint;
-    host->ncheckpoints++;
+    npyx_free(host, checkpoint->window);
 }
 
 int64_t npyx_checkpoints_next_off(const npyx_checkpoints *table) {

@@ -13,8 +13,6 @@
 #ifndef NPYX_CHECKPOINTS_H
 #define NPYX_CHECKPOINTS_H
 
-#include <stdint.h>
-
 #include "base/host.h"
 
 enum {

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 int npyx_path_open(const npyx_host *host, const char *path, int flags) {
@@ -73,6 +72,10 @@ npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, v
             return NPYX_OK;
     }
     return NPYX_OK;
+}
+
+npyx_status npyx_descriptor_stat(int descriptor, struct stat *found, npyx_error *error) {
+    return fstat(descriptor, found) == 0 ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be examined");
 }
 
 static const char *file_kind(mode_t mode) {

@@ -41,6 +41,9 @@ npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_v
 npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, void *bytes, size_t nbytes,
                                  size_t *read_nbytes, const char *what, npyx_error *error);
 
+/* fstat(2). */
+npyx_status npyx_descriptor_stat(int descriptor, struct stat *found, npyx_error *error);
+
 /* Whether a descriptor can be given a name through /proc. */
 bool npyx_has_descriptor_paths(void);
 

@@ -38,18 +38,15 @@ static const first_bytes_magic magics[] = {
     MAGIC(344, "n+1\0", "a NIfTI file"),                  /* nifti1.h: magic */
     MAGIC(0, "\x1f\x8b\x08", "gzip-compressed data"),     /* RFC 1952, 2.3.1 */
     MAGIC(0, "\x28\xb5\x2f\xfd", "zstd-compressed data"), /* RFC 8878, 3.1.1 */
-    MAGIC(0,
-          "\xfd"
-          "7zXZ\0",
-          "xz-compressed data"),                         /* The .xz File Format, 2.1.1.1 */
-    MAGIC(0, "\x04\x22\x4d\x18", "lz4-compressed data"), /* lz4_Frame_format.md */
-    MAGIC(0, "7z\xbc\xaf\x27\x1c", "a 7z archive"),      /* 7-Zip, DOC/7zFormat.txt */
-    MAGIC(0, "Rar!\x1a\x07", "a RAR archive"),           /* RAR 5.0 archive format: Self-extracting module */
-    MAGIC(0, "PK\3\4", "a zip archive"),                 /* APPNOTE 4.3.7 */
-    MAGIC(0, "PK\5\6", "a zip archive"),                 /* APPNOTE 4.3.16: an empty one */
-    MAGIC(0, "\x89PNG\r\n\x1a\n", "a PNG picture"),      /* RFC 2083, 3.1 */
-    MAGIC(0, "\xff\xd8\xff", "a JPEG picture"),          /* ITU-T T.81, B.1.1.3: SOI and a marker */
-    MAGIC(0, "GIF87a", "a GIF picture"),                 /* GIF89a Specification, 17 */
+    MAGIC(0, "\3757zXZ\0", "xz-compressed data"),         /* The .xz File Format, 2.1.1.1 */
+    MAGIC(0, "\x04\x22\x4d\x18", "lz4-compressed data"),  /* lz4_Frame_format.md */
+    MAGIC(0, "7z\xbc\xaf\x27\x1c", "a 7z archive"),       /* 7-Zip, DOC/7zFormat.txt */
+    MAGIC(0, "Rar!\x1a\x07", "a RAR archive"),            /* RAR 5.0 archive format: Self-extracting module */
+    MAGIC(0, "PK\3\4", "a zip archive"),                  /* APPNOTE 4.3.7 */
+    MAGIC(0, "PK\5\6", "a zip archive"),                  /* APPNOTE 4.3.16: an empty one */
+    MAGIC(0, "\x89PNG\r\n\x1a\n", "a PNG picture"),       /* RFC 2083, 3.1 */
+    MAGIC(0, "\xff\xd8\xff", "a JPEG picture"),           /* ITU-T T.81, B.1.1.3: SOI and a marker */
+    MAGIC(0, "GIF87a", "a GIF picture"),                  /* GIF89a Specification, 17 */
     MAGIC(0, "GIF89a", "a GIF picture"),
     MAGIC(0, "II*\0", "a TIFF picture"), /* TIFF 6.0, section 2: Image File Header */
     MAGIC(0, "MM\0*", "a TIFF picture"),
@@ -57,10 +54,7 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "MM\0+\0\x08\0\0", "a TIFF picture"),
     MAGIC(0, "%PDF-", "a PDF document"),                                     /* ISO 32000-1, 7.5.2 */
     MAGIC(0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a Microsoft Office file"), /* MS-CFB, 2.2 */
-    MAGIC(0,
-          "\x7f"
-          "ELF",
-          "an ELF program or library"), /* System V ABI: ELF Identification */
+    MAGIC(0, "\177ELF", "an ELF program or library"), /* System V ABI: ELF Identification */
     /* torch/serialization.py, MAGIC_NUMBER: what torch.save pickled first before it wrote zips */
     MAGIC(0, "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19", "a PyTorch file"),
     /* git-lfs, docs/spec.md: The Pointer */

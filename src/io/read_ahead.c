@@ -35,10 +35,6 @@ struct npyx_read_ahead {
     slot slots[NSLOTS]; /* block i is in slot i % NSLOTS */
 };
 
-static bool has_two_processors(void) {
-    return sysconf(_SC_NPROCESSORS_ONLN) > 1;
-}
-
 static size_t nbytes_of(const npyx_read_ahead *ahead, int64_t index) {
     int64_t left_nbytes = ahead->nbytes - index * (int64_t)ahead->block_nbytes;
     return left_nbytes < (int64_t)ahead->block_nbytes ? (size_t)left_nbytes : ahead->block_nbytes;
@@ -141,20 +137,20 @@ static void give_back(npyx_read_ahead *ahead) {
 
 npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t nbytes, size_t block_nbytes,
                                        npyx_work work) {
-    if (source->host->uses_one_thread || !has_two_processors())
+    if (source->host->uses_one_thread || sysconf(_SC_NPROCESSORS_ONLN) < 2)
         return NULL;
-    npyx_read_ahead *ahead = npyx_alloc_zeroed(source->host, sizeof *ahead);
+    npyx_read_ahead *ahead = npyx_alloc(source->host, sizeof *ahead);
     if (ahead == NULL)
         return NULL;
-    ahead->host = source->host;
-    ahead->source = source;
-    ahead->process = getpid();
-    ahead->off = off;
-    ahead->nbytes = nbytes;
-    ahead->block_nbytes = block_nbytes;
-    ahead->work = work;
-    ahead->nblocks = (nbytes + (int64_t)block_nbytes - 1) / (int64_t)block_nbytes;
-    ahead->nfree = NSLOTS;
+    *ahead = (npyx_read_ahead){.host = source->host,
+                               .source = source,
+                               .process = getpid(),
+                               .off = off,
+                               .nbytes = nbytes,
+                               .block_nbytes = block_nbytes,
+                               .work = work,
+                               .nblocks = (nbytes + (int64_t)block_nbytes - 1) / (int64_t)block_nbytes,
+                               .nfree = NSLOTS};
     pthread_mutex_init(&ahead->mutex, NULL);
     pthread_cond_init(&ahead->changed, NULL);
     size_t result_nbytes = (work.result_nbytes + 7) / 8 * 8;
@@ -194,23 +190,20 @@ npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block,
     int64_t index = ahead->ntaken++;
     await(ahead, index);
     slot *wanted = &ahead->slots[index % NSLOTS];
+    npyx_source *source = ahead->source;
     size_t nbytes = nbytes_of(ahead, index);
     int64_t off = off_of(ahead, index);
     *block = (npyx_read_block){.bytes = wanted->bytes, .nbytes = nbytes, .result = wanted->result};
-    if (!ahead->source->is_concurrent) {
-        if (wanted->bytes == NULL)
-            *error = ahead->error;
-        return wanted->bytes == NULL ? ahead->error.status : NPYX_OK;
+    if (wanted->bytes != NULL)
+        return source->is_concurrent ? source->ops->account(source, off, nbytes, error) : NPYX_OK;
+    if (!source->is_concurrent) {
+        *error = ahead->error;
+        return ahead->error.status;
     }
-    npyx_status status = wanted->bytes != NULL
-                             ? ahead->source->ops->account(ahead->source, off, nbytes, error)
-                             : npyx_source_read_exactly(ahead->source, off, wanted->room, nbytes, error);
-    if (status == NPYX_OK && wanted->bytes == NULL) {
-        wanted->bytes = wanted->room;
-        ahead->work.run(ahead->work.ctx, wanted->bytes, nbytes, wanted->result);
-    }
-    block->bytes = wanted->bytes;
-    return status;
+    NPYX_TRY(npyx_source_read_exactly(source, off, wanted->room, nbytes, error));
+    block->bytes = wanted->bytes = wanted->room;
+    ahead->work.run(ahead->work.ctx, wanted->bytes, nbytes, wanted->result);
+    return NPYX_OK;
 }
 
 void npyx_read_ahead_stop(npyx_read_ahead *ahead) {

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -92,6 +91,14 @@ static int root_fail(int errno_value) {
     return -1;
 }
 
+/* Closes, and gives the result of what was done before, whose errno stays. */
+static int root_close(int descriptor, int result) {
+    int errno_value = errno;
+    close(descriptor);
+    errno = errno_value;
+    return result;
+}
+
 static int root_replace(root_walk *w, size_t off, size_t end, const char *bytes, size_t nbytes) {
     size_t left_nbytes = strlen(w->text + end) + 1;
     if (off + nbytes + left_nbytes > sizeof w->text)
@@ -159,10 +166,7 @@ static int take_part(root_walk *w, part p) {
     } else if (is_found) {
         result = open_last(w, name, p.is_folder);
     }
-    int errno_value = errno;
-    close(seen);
-    errno = errno_value;
-    return result;
+    return root_close(seen, result);
 }
 
 static int root_pass(root_walk *w) {
@@ -191,10 +195,9 @@ static int open_by_parts(int folder, const char *path, int flags) {
     for (int i = 0; i < MAX_TURNS; i++) {
         w.folder = folder;
         w.has_previous = false;
-        int result = root_pass(&w), errno_value = errno;
+        int result = root_pass(&w);
         if (w.has_previous)
-            close(w.folder);
-        errno = errno_value;
+            root_close(w.folder, result);
         if (result != TURN)
             return result;
     }
@@ -235,10 +238,7 @@ int npyx_root_stat(const npyx_root *root, const char *path, struct stat *found) 
     int descriptor = npyx_root_open_below(root, path, O_PATH | O_CLOEXEC);
     if (descriptor < 0)
         return -1;
-    int result = fstat(descriptor, found), errno_value = errno;
-    close(descriptor);
-    errno = errno_value;
-    return result;
+    return root_close(descriptor, fstat(descriptor, found));
 }
 
 bool npyx_root_has(const npyx_root *root, const char *path) {
@@ -252,11 +252,7 @@ ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *targe
     int descriptor = npyx_root_open_below(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor < 0)
         return -1;
-    ssize_t n = readlinkat(descriptor, "", target, capacity_nbytes);
-    int errno_value = errno;
-    close(descriptor);
-    errno = errno_value;
-    return n;
+    return root_close(descriptor, (int)readlinkat(descriptor, "", target, capacity_nbytes));
 }
 
 /* ---- opening the root itself ---- */

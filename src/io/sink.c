@@ -1,14 +1,82 @@
 #include "sink.h"
 
-#include <inttypes.h>
-#include <string.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "file_system.h"
+
+/* Small appends to a file are collected to so many bytes; a larger one goes to the file as it is. */
+enum { COLLECTED_NBYTES = 1 << 18 };
+
+/* No call writes more, so that a long write can be interrupted. */
+enum { SINK_PIECE_NBYTES = 1 << 23 };
+
+/* ---- the file ---- */
+
+static npyx_status write_at(const npyx_sink *sink, int64_t off, const uint8_t *bytes, size_t nbytes,
+                            npyx_error *error) {
+    while (nbytes > 0) {
+        ssize_t n = pwrite(sink->descriptor, bytes, nbytes < SINK_PIECE_NBYTES ? nbytes : SINK_PIECE_NBYTES,
+                           (off_t)off);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return npyx_fail(error, NPYX_IO, off, "cannot be written (%s, at byte %" PRId64 ")",
+                             strerror(n == 0 ? ENOSPC : errno), off);
+        size_t written_nbytes = n < 0 ? 0 : (size_t)n;
+        off += (int64_t)written_nbytes;
+        bytes += written_nbytes;
+        nbytes -= written_nbytes;
+        NPYX_TRY(nbytes > 0 ? npyx_poll(sink->host, error) : NPYX_OK);
+    }
+    return NPYX_OK;
+}
+
+/* Appends to the file itself; nothing is collected. */
+static npyx_status extend(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error) {
+    npyx_status status = write_at(sink, sink->file_nbytes, bytes, nbytes, error);
+    if (status == NPYX_OK)
+        sink->file_nbytes += (int64_t)nbytes;
+    else
+        sink->is_longer = true;
+    return status;
+}
+
+static npyx_status write_collected(npyx_sink *sink, npyx_error *error) {
+    NPYX_TRY(extend(sink, sink->collected.bytes, sink->collected.nbytes, error));
+    sink->collected.nbytes = 0;
+    return NPYX_OK;
+}
+
+static npyx_status shorten(npyx_sink *sink, int64_t nbytes, npyx_error *error) {
+    int result;
+    do
+        result = ftruncate(sink->descriptor, (off_t)nbytes);
+    while (result != 0 && errno == EINTR);
+    if (result != 0)
+        return npyx_fail_errno(error, errno, "cannot be cut off");
+    sink->is_longer = false;
+    sink->file_nbytes = nbytes;
+    return NPYX_OK;
+}
+
+/* ---- the sink ---- */
 
 npyx_status npyx_sink_append(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error) {
-    if (nbytes == 0)
-        return NPYX_OK;
+    npyx_buffer *buffer = sink->buffer;
     if (nbytes > (uint64_t)(INT64_MAX - sink->nbytes))
         return npyx_fail(error, NPYX_TOOBIG, sink->nbytes, "more than 2^63 - 1 bytes were to be written");
-    return sink->ops->append(sink, bytes, nbytes, error);
+    bool is_file = sink->descriptor >= 0;
+    if (is_file && nbytes > COLLECTED_NBYTES - buffer->nbytes)
+        NPYX_TRY(write_collected(sink, error));
+    if (is_file && nbytes >= COLLECTED_NBYTES) {
+        NPYX_TRY(extend(sink, bytes, nbytes, error));
+    } else {
+        npyx_buffer_append(buffer, bytes, nbytes);
+        npyx_status status = npyx_buffer_check(buffer, error);
+        buffer->status = NPYX_OK; /* the sink is as long as before, and what is shorter may still fit */
+        NPYX_TRY(status);
+    }
+    sink->nbytes += (int64_t)nbytes;
+    return NPYX_OK;
 }
 
 /* Whether a range lies inside; a caller who is wrong about that gets an error, not a damaged file. */
@@ -20,88 +88,98 @@ static npyx_status check_range(const npyx_sink *sink, int64_t off, size_t nbytes
                      nbytes, off, sink->nbytes);
 }
 
+/* How many of nbytes at off are in the file; the others are in the buffer. */
+static size_t in_file(const npyx_sink *sink, int64_t off, size_t nbytes) {
+    int64_t left_nbytes = sink->file_nbytes - off;
+    return left_nbytes <= 0 ? 0 : (uint64_t)left_nbytes < nbytes ? (size_t)left_nbytes : nbytes;
+}
+
+/* Where the byte at off is in the buffer. */
+static char *in_buffer(const npyx_sink *sink, int64_t off) {
+    return sink->buffer->bytes + sink->start_nbytes + (size_t)(off - sink->file_nbytes);
+}
+
 npyx_status npyx_sink_rewrite(npyx_sink *sink, int64_t off, const void *bytes, size_t nbytes,
                               npyx_error *error) {
     NPYX_TRY(check_range(sink, off, nbytes, error));
-    return nbytes == 0 ? NPYX_OK : sink->ops->rewrite(sink, off, bytes, nbytes, error);
+    size_t file_nbytes = in_file(sink, off, nbytes);
+    NPYX_TRY(write_at(sink, off, bytes, file_nbytes, error));
+    if (file_nbytes < nbytes)
+        memcpy(in_buffer(sink, off + (int64_t)file_nbytes), (const char *)bytes + file_nbytes,
+               nbytes - file_nbytes);
+    return NPYX_OK;
 }
 
 npyx_status npyx_sink_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error) {
     NPYX_TRY(check_range(sink, off, nbytes, error));
-    return nbytes == 0 ? NPYX_OK : sink->ops->read(sink, off, bytes, nbytes, error);
+    size_t file_nbytes = in_file(sink, off, nbytes), read_nbytes;
+    NPYX_TRY(npyx_descriptor_read(NULL, sink->descriptor, off, bytes, file_nbytes, &read_nbytes,
+                                  "cannot be read back", error));
+    if (read_nbytes < file_nbytes)
+        return npyx_fail(error, NPYX_IO, off,
+                         "the file was cut short while it was written (byte %" PRId64 " is gone)",
+                         off + (int64_t)read_nbytes);
+    if (file_nbytes < nbytes)
+        memcpy((char *)bytes + file_nbytes, in_buffer(sink, off + (int64_t)file_nbytes),
+               nbytes - file_nbytes);
+    return NPYX_OK;
 }
 
 npyx_status npyx_sink_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) {
     NPYX_TRY(check_range(sink, nbytes, 0, error));
-    return nbytes == sink->nbytes ? NPYX_OK : sink->ops->cut(sink, nbytes, error);
-}
-
-npyx_status npyx_sink_flush(npyx_sink *sink, npyx_error *error) {
-    return sink->ops->flush == NULL ? NPYX_OK : sink->ops->flush(sink, error);
-}
-
-void npyx_sink_close(npyx_sink *sink) {
-    if (sink != NULL)
-        npyx_free(sink->host, sink);
-}
-
-/* ---- memory ---- */
-
-typedef struct memory_sink {
-    npyx_sink base;
-    npyx_buffer *buffer;
-    size_t start_nbytes; /* what the buffer held before */
-} memory_sink;
-
-static char *at(const memory_sink *memory, int64_t off) {
-    return memory->buffer->bytes + memory->start_nbytes + (size_t)off;
-}
-
-static npyx_status memory_append(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error) {
-    npyx_buffer *buffer = ((memory_sink *)sink)->buffer;
-    npyx_buffer_append(buffer, bytes, nbytes);
-    if (buffer->status == NPYX_OK) {
-        sink->nbytes += (int64_t)nbytes;
-        return NPYX_OK;
-    }
-    npyx_status status = npyx_buffer_check(buffer, error);
-    buffer->status = NPYX_OK; /* the sink is as long as before, and what is shorter may still fit */
-    return status;
-}
-
-static npyx_status memory_rewrite(npyx_sink *sink, int64_t off, const void *bytes, size_t nbytes,
-                                  npyx_error *error) {
-    (void)error;
-    memcpy(at((memory_sink *)sink, off), bytes, nbytes);
-    return NPYX_OK;
-}
-
-static npyx_status sink_memory_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes,
-                                    npyx_error *error) {
-    (void)error;
-    memcpy(bytes, at((memory_sink *)sink, off), nbytes);
-    return NPYX_OK;
-}
-
-static npyx_status memory_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) {
-    const memory_sink *memory = (memory_sink *)sink;
-    (void)error;
-    memory->buffer->nbytes = memory->start_nbytes + (size_t)nbytes;
+    if (nbytes < sink->first_nbytes)
+        return npyx_fail(error, NPYX_INVALID, nbytes, "what was there before cannot be cut off");
+    if (nbytes < sink->file_nbytes)
+        NPYX_TRY(shorten(sink, nbytes, error));
+    sink->buffer->nbytes = sink->start_nbytes + (size_t)(nbytes - sink->file_nbytes);
     sink->nbytes = nbytes;
     return NPYX_OK;
 }
 
-static const npyx_sink_ops sink_memory_ops = {memory_append, memory_rewrite, sink_memory_read, memory_cut,
-                                              NULL};
+npyx_status npyx_sink_flush(npyx_sink *sink, npyx_error *error) {
+    if (sink->descriptor < 0)
+        return NPYX_OK;
+    NPYX_TRY(write_collected(sink, error));
+    return sink->is_longer ? shorten(sink, sink->file_nbytes, error) : NPYX_OK;
+}
+
+void npyx_sink_close(npyx_sink *sink) {
+    if (sink == NULL)
+        return;
+    npyx_buffer_clear(&sink->collected);
+    npyx_free(sink->host, sink);
+}
 
 npyx_status npyx_sink_open_memory(npyx_buffer *buffer, npyx_sink **sink, npyx_error *error) {
-    memory_sink *memory = npyx_alloc(buffer->host, sizeof *memory);
-    if (memory == NULL)
+    npyx_sink *made = npyx_alloc(buffer->host, sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, error));
+    *made = (npyx_sink){.host = buffer->host,
+                        .buffer = buffer,
+                        .start_nbytes = buffer->nbytes,
+                        .descriptor = -1,
+                        .collected.host = buffer->host};
+    *sink = made;
+    return NPYX_OK;
+}
+
+npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
+                                npyx_error *error) {
+    npyx_buffer collected = {.host = host};
+    npyx_sink *made =
+        npyx_buffer_reserve(&collected, COLLECTED_NBYTES) ? npyx_alloc(host, sizeof *made) : NULL;
+    if (made == NULL) {
+        npyx_buffer_clear(&collected);
         return npyx_fail_nomem(error);
-    *memory = (memory_sink){.base = {.ops = &sink_memory_ops, .host = buffer->host},
-                            .buffer = buffer,
-                            .start_nbytes = buffer->nbytes};
-    *sink = &memory->base;
+    }
+    *made = (npyx_sink){.host = host,
+                        .nbytes = nbytes,
+                        .buffer = &made->collected,
+                        .descriptor = descriptor,
+                        .is_longer = true,
+                        .file_nbytes = nbytes,
+                        .first_nbytes = nbytes,
+                        .collected = collected};
+    *sink = made;
     return NPYX_OK;
 }
 
@@ -114,19 +192,17 @@ typedef struct sink_source {
 
 static npyx_status sink_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                              size_t *read_nbytes, npyx_error *error) {
-    npyx_status status = npyx_sink_read(((sink_source *)source)->sink, off, bytes, nbytes, error);
-    *read_nbytes = status == NPYX_OK ? nbytes : 0;
-    return status;
+    NPYX_TRY(npyx_sink_read(((sink_source *)source)->sink, off, bytes, nbytes, error));
+    *read_nbytes = nbytes;
+    return NPYX_OK;
 }
 
 static const npyx_source_ops sink_ops = {.read = sink_read};
 
 npyx_status npyx_source_open_sink(npyx_sink *sink, npyx_source **source, npyx_error *error) {
-    sink_source *made = npyx_alloc_zeroed(sink->host, sizeof *made);
-    if (made == NULL)
-        return npyx_fail_nomem(error);
-    made->base = (npyx_source){.ops = &sink_ops, .host = sink->host, .nbytes = sink->nbytes};
-    made->sink = sink;
+    sink_source *made = npyx_alloc(sink->host, sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, error));
+    *made = (sink_source){{.ops = &sink_ops, .host = sink->host, .nbytes = sink->nbytes}, sink};
     *source = &made->base;
     return NPYX_OK;
 }

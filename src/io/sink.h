@@ -9,21 +9,18 @@
 
 #include "source.h"
 
-typedef struct npyx_sink npyx_sink;
-
-typedef struct npyx_sink_ops {
-    npyx_status (*append)(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error);
-    npyx_status (*rewrite)(npyx_sink *sink, int64_t off, const void *bytes, size_t nbytes, npyx_error *error);
-    npyx_status (*read)(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error);
-    npyx_status (*cut)(npyx_sink *sink, int64_t nbytes, npyx_error *error);
-    npyx_status (*flush)(npyx_sink *sink, npyx_error *error); /* NULL: nothing is buffered */
-} npyx_sink_ops;
-
-struct npyx_sink {
-    const npyx_sink_ops *ops;
+/* The first file_nbytes are in a file, what follows is in a buffer: in memory all of it. */
+typedef struct npyx_sink {
     npyx_host *host;
     int64_t nbytes; /* length: what was appended and not cut off */
-};
+    npyx_buffer *buffer;
+    size_t start_nbytes; /* what a caller's buffer held before */
+    int descriptor;      /* -1: memory */
+    bool is_longer;      /* the file may hold more than what was written to it */
+    int64_t file_nbytes;
+    int64_t first_nbytes;  /* that stay */
+    npyx_buffer collected; /* the buffer of a file */
+} npyx_sink;
 
 /* Appends. When it fails the sink is as long as before: NPYX_IO (disk full), NPYX_TOOBIG, NPYX_NOMEM. */
 npyx_status npyx_sink_append(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error);

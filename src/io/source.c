@@ -1,8 +1,6 @@
 #include "source.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                              size_t *read_nbytes, npyx_error *error) {
@@ -59,14 +57,26 @@ void npyx_source_close(npyx_source *source) {
     npyx_free(source->host, source);
 }
 
+static const npyx_source *outermost(const npyx_source *source) {
+    while (source->parent != NULL)
+        source = source->parent;
+    return source;
+}
+
+npyx_status npyx_source_check(const npyx_source *source, npyx_error *error) {
+    source = outermost(source);
+    return source->ops->check == NULL ? NPYX_OK : source->ops->check(source, error);
+}
+
 npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status status, npyx_error *error) {
     npyx_error changed;
     if (error == NULL)
         return status;
-    if (source->ops->check != NULL && source->ops->check(source, &changed) != NPYX_OK) {
+    if (npyx_source_check(source, &changed) != NPYX_OK) {
         *error = changed;
         return changed.status;
     }
+    source = outermost(source);
     if (source->ops->is_fresh != NULL && source->ops->is_fresh(source)) {
         size_t nbytes = strlen(error->message);
         snprintf(error->message + nbytes, sizeof error->message - nbytes,
@@ -78,8 +88,7 @@ npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status stat
 npyx_status npyx_source_drain(npyx_source *source, npyx_error *error) {
     enum { DRAIN_NBYTES = 1 << 18 };
     uint8_t *scratch = npyx_alloc(source->host, DRAIN_NBYTES);
-    if (scratch == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(scratch, error));
     npyx_status status = NPYX_OK;
     for (int64_t off = 0; off < source->nbytes && status == NPYX_OK; off += DRAIN_NBYTES) {
         int64_t left_nbytes = source->nbytes - off;
@@ -128,24 +137,11 @@ static const npyx_source_ops source_memory_ops = {
 npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
                                     npyx_error *error) {
     memory_source *memory = npyx_alloc_zeroed(host, sizeof *memory);
-    if (memory == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(memory, error));
     memory->base = (npyx_source){.ops = &source_memory_ops, .host = host, .nbytes = (int64_t)nbytes};
     memory->bytes = nbytes == 0 ? (const uint8_t *)"" : bytes; /* SQLite gives NULL for an empty BLOB */
     *source = &memory->base;
     return NPYX_OK;
-}
-
-/* The source's bytes, copied, as a source; takes the copy over. */
-static npyx_status open_held(npyx_source *original, void *copy, npyx_source **held, npyx_error *error) {
-    npyx_status status = npyx_source_read_exactly(original, 0, copy, (size_t)original->nbytes, error);
-    if (status == NPYX_OK)
-        status = npyx_source_open_memory(original->host, copy, (size_t)original->nbytes, held, error);
-    if (status == NPYX_OK)
-        ((memory_source *)*held)->held = copy;
-    else
-        npyx_free(original->host, copy);
-    return status;
 }
 
 npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max_nbytes, npyx_error *error) {
@@ -158,13 +154,18 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
         status = original->ops->borrow(original, 0, (size_t)original->nbytes, &bytes, error);
     if (status != NPYX_OK || bytes != NULL)
         return status;
-    void *copy = npyx_alloc(original->host, (size_t)original->nbytes);
-    if (copy == NULL)
-        return npyx_fail_nomem(error);
-    status = open_held(original, copy, &held, error);
-    if (status == NPYX_OK) {
-        npyx_source_close(original);
-        *source = held;
+    size_t nbytes = (size_t)original->nbytes;
+    void *copy = npyx_alloc(original->host, nbytes);
+    NPYX_TRY(npyx_check_memory(copy, error));
+    status = npyx_source_read_exactly(original, 0, copy, nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_source_open_memory(original->host, copy, nbytes, &held, error);
+    if (status != NPYX_OK) {
+        npyx_free(original->host, copy);
+        return status;
     }
-    return status;
+    ((memory_source *)held)->held = copy;
+    npyx_source_close(original);
+    *source = held;
+    return NPYX_OK;
 }

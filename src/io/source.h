@@ -7,10 +7,6 @@
 #ifndef NPYX_SOURCE_H
 #define NPYX_SOURCE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/host.h"
 #include "checkpoints.h"
 
@@ -31,7 +27,8 @@ typedef struct npyx_source_ops {
     const uint8_t *(*read_aside)(const npyx_source *source, int64_t off, void *scratch, size_t nbytes);
     /* Counts and checks what was read aside, as read would have. */
     npyx_status (*account)(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error);
-    /* NPYX_IO when the bytes are no more those of the opening; NULL member: they cannot change. */
+    /* NPYX_IO when the bytes are no more those of the opening; NULL member: they cannot change. Of a range
+     * the parent's are asked, as is is_fresh. */
     npyx_status (*check)(const npyx_source *source, npyx_error *error);
     /* Whether the bytes were written in the last seconds; NULL member: they were not. */
     bool (*is_fresh)(const npyx_source *source);
@@ -40,7 +37,8 @@ typedef struct npyx_source_ops {
 struct npyx_source {
     const npyx_source_ops *ops;
     npyx_host *host;
-    int64_t nbytes; /* length; for an inflating source what the directory claims */
+    npyx_source *parent; /* of a range; NULL: there is none */
+    int64_t nbytes;      /* length; for an inflating source what the directory claims */
     int64_t
         file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
     bool is_forward;    /* going back costs more than going on: inflating anew */
@@ -74,6 +72,9 @@ npyx_status npyx_source_drain(npyx_source *source, npyx_error *error);
  * changed, when it has, or adds that it was just written to and may be incomplete for that. Returns the
  * error's status. */
 npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status status, npyx_error *error);
+
+/* NPYX_IO when the bytes are no more those of the opening. */
+npyx_status npyx_source_check(const npyx_source *source, npyx_error *error);
 
 /* Takes NULL. */
 void npyx_source_close(npyx_source *source);

@@ -1,7 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,8 +24,7 @@ enum { MAPPED_NBYTES = 1 << 23 };
 static npyx_status file_check(const npyx_source *source, npyx_error *error) {
     const file_source *file = (const file_source *)source;
     struct stat now;
-    if (fstat(file->descriptor, &now) != 0)
-        return npyx_fail_errno(error, errno, "cannot be examined");
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &now, error));
     if (now.st_size == file->base.nbytes && now.st_mtim.tv_sec == file->mtime.tv_sec &&
         now.st_mtim.tv_nsec == file->mtime.tv_nsec)
         return NPYX_OK;
@@ -146,12 +143,10 @@ static npyx_status source_fail_open(const npyx_host *host, npyx_error *error, in
 static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source **source,
                                     npyx_file_info *info, npyx_error *error) {
     struct stat found;
-    if (fstat(descriptor, &found) != 0)
-        return npyx_fail_errno(error, errno, "cannot be examined");
+    NPYX_TRY(npyx_descriptor_stat(descriptor, &found, error));
     NPYX_TRY(npyx_file_check_regular(&found, error));
     file_source *file = npyx_alloc_zeroed(host, sizeof *file);
-    if (file == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(file, error));
     file->base =
         (npyx_source){.ops = &source_file_ops, .host = host, .nbytes = found.st_size, .is_concurrent = true};
     file->descriptor = descriptor;

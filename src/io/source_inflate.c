@@ -1,5 +1,3 @@
-#include <inttypes.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "base/crc32.h"
@@ -72,7 +70,7 @@ static npyx_status inflate_provide(const inflate_source *source, uint8_t **buffe
                                    npyx_error *error) {
     if (*buffer == NULL)
         *buffer = npyx_alloc(source->base.host, nbytes);
-    return *buffer == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    return npyx_check_memory(*buffer, error);
 }
 
 /* Hands zlib the next compressed bytes; none when all were handed over. */

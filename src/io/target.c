@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -15,8 +14,8 @@ enum { COPIED_NBYTES = 1 << 20 };
 /* ---- opening ---- */
 
 static npyx_status target_open_folder(npyx_target_file *file, const char *path, npyx_error *error) {
-    NPYX_TRY(npyx_target_resolve(file->host, path, &file->folder_path, &file->name, error));
-    file->folder = npyx_path_open(file->host, file->folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    NPYX_TRY(npyx_target_resolve(file->host, path, &file->path, &file->name, error));
+    file->folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->folder < 0 && (errno == ENOENT || errno == ENOTDIR))
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "its folder does not exist");
     return file->folder < 0 ? npyx_path_fail(file->host, error, errno, "its folder cannot be opened")
@@ -32,8 +31,7 @@ static npyx_status take_permissions(const npyx_target_file *file, const struct s
     int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
     if (faccessat(file->folder, file->name, W_OK, flags) != 0)
         return npyx_fail_errno(error, errno, "cannot be opened for writing");
-    if (fstat(file->descriptor, &made) != 0)
-        return npyx_fail_errno(error, errno, "cannot be examined");
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &made, error));
     if (made.st_uid != replaced->st_uid || made.st_gid != replaced->st_gid)
         (void)!fchown(file->descriptor, replaced->st_uid, replaced->st_gid);
     if (fchmod(file->descriptor, replaced->st_mode & 0777) != 0)
@@ -47,20 +45,8 @@ static npyx_status target_make_file(npyx_target_file *file, bool uses_names, npy
     if (status == NPYX_DONE)
         status = npyx_target_make_named(file->folder, file->name, &file->descriptor, file->beside, error);
     if (status != NPYX_OK)
-        file->descriptor = -1;
-    if (file->descriptor < 0)
         file->beside[0] = '\0';
     return status;
-}
-
-static npyx_status fail_examine(npyx_error *error) {
-    if (errno == ENOENT)
-        return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
-    return npyx_fail_errno(error, errno, "cannot be examined");
-}
-
-static npyx_status examine(int descriptor, struct stat *found, npyx_error *error) {
-    return fstat(descriptor, found) == 0 ? NPYX_OK : fail_examine(error);
 }
 
 /* Copies what is at off of the file that is replaced; *nbytes is 0 at its end. It is read through the
@@ -76,7 +62,7 @@ static npyx_status copy_piece(npyx_target *target, int64_t off, uint8_t *piece, 
 
 npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *error) {
     struct stat now;
-    NPYX_TRY(examine(target->file->replaced, &now, error));
+    NPYX_TRY(npyx_descriptor_stat(target->file->replaced, &now, error));
     npyx_file_info info = npyx_file_info_of_stat(&now);
     if (!npyx_file_info_is_same(&info, &target->info))
         return npyx_fail(error, NPYX_IO, -1, "was changed by another program while it was added to");
@@ -86,7 +72,7 @@ npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *erro
 static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     npyx_host *host = target->file->host;
     uint8_t *piece = npyx_alloc(host, COPIED_NBYTES);
-    npyx_status status = piece == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    npyx_status status = npyx_check_memory(piece, error);
     size_t nbytes = COPIED_NBYTES;
     for (int64_t off = 0; status == NPYX_OK && nbytes == COPIED_NBYTES; off += (int64_t)nbytes)
         status = copy_piece(target, off, piece, &nbytes, error);
@@ -100,12 +86,9 @@ static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, bo
                                npyx_error *error) {
     struct stat found;
     *is_held = false;
-    if (fstatat(file->folder, file->name, &found, AT_SYMLINK_NOFOLLOW) != 0)
-        return fail_examine(error);
-    NPYX_TRY(npyx_file_check_regular(&found, error));
-    *descriptor = openat(file->folder, file->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDWR, descriptor, &found, error));
     if (*descriptor < 0)
-        return errno == ENOENT ? NPYX_DONE : npyx_fail_errno(error, errno, "cannot be opened for writing");
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
     bool is_locked = flock(*descriptor, LOCK_EX | LOCK_NB) == 0;
     *is_held = !is_locked && errno == EWOULDBLOCK;
     npyx_status status = NPYX_OK;
@@ -126,7 +109,7 @@ static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error
     enum { NTRIES = 100 };
     bool is_held = false;
     npyx_status status = NPYX_DONE;
-    for (int i = 0; i < NTRIES && status == NPYX_DONE && !(is_held && file->lock.is_held); i++) {
+    for (int i = 0; i < NTRIES && status == NPYX_DONE && !(is_held && file->lock >= 0); i++) {
         npyx_status taken =
             is_held ? npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error)
                     : NPYX_OK;
@@ -147,7 +130,7 @@ static npyx_status open_new(npyx_target *target, bool uses_names, npyx_error *er
     npyx_target_file *file = target->file;
     struct stat found;
     int seen;
-    NPYX_TRY(npyx_target_look(file->folder, file->name, &seen, &found, error));
+    NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &seen, &found, error));
     target->has_info = seen >= 0;
     if (!target->has_info)
         return target_make_file(file, uses_names, error);
@@ -159,28 +142,19 @@ static npyx_status open_new(npyx_target *target, bool uses_names, npyx_error *er
     return take_permissions(file, &found, error);
 }
 
-/* Opens and locks the file that is added to, and learns what it is. */
-static npyx_status hold_file(npyx_target *target, int *descriptor, struct stat *found, npyx_error *error) {
-    NPYX_TRY(lock_file(target->file, descriptor, error));
-    NPYX_TRY(examine(*descriptor, found, error));
-    target->has_info = true;
-    target->info = npyx_file_info_of_stat(found);
-    return NPYX_OK;
-}
-
-static npyx_status open_extended(npyx_target *target, npyx_error *error) {
-    struct stat found;
-    NPYX_TRY(hold_file(target, &target->file->descriptor, &found, error));
-    target->file->original_nbytes = found.st_size;
-    return NPYX_OK;
-}
-
-static npyx_status open_copy(npyx_target *target, bool uses_names, npyx_error *error) {
+/* COPY and EXTEND: opens and locks the file that is added to, and learns what it is. */
+static npyx_status open_added_to(npyx_target *target, bool uses_names, npyx_error *error) {
     npyx_target_file *file = target->file;
+    bool is_extended = file->kind == NPYX_TARGET_EXTEND;
+    int *descriptor = is_extended ? &file->descriptor : &file->replaced;
     struct stat found;
-    NPYX_TRY(hold_file(target, &file->replaced, &found, error));
-    NPYX_TRY(target_make_file(file, uses_names, error));
-    return take_permissions(file, &found, error);
+    NPYX_TRY(lock_file(file, descriptor, error));
+    NPYX_TRY(npyx_descriptor_stat(*descriptor, &found, error));
+    target->has_info = true;
+    target->info = npyx_file_info_of_stat(&found);
+    file->original_nbytes = is_extended ? found.st_size : 0;
+    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(file, uses_names, error));
+    return is_extended ? NPYX_OK : take_permissions(file, &found, error);
 }
 
 static npyx_status target_open_file(npyx_target *target, const char *path, bool uses_names,
@@ -188,9 +162,8 @@ static npyx_status target_open_file(npyx_target *target, const char *path, bool 
     npyx_target_file *file = target->file;
     NPYX_TRY(target_open_folder(file, path, error));
     npyx_target_sweep(file->folder, file->name);
-    NPYX_TRY(file->kind == NPYX_TARGET_EXTEND ? open_extended(target, error)
-             : file->kind == NPYX_TARGET_COPY ? open_copy(target, uses_names, error)
-                                              : open_new(target, uses_names, error));
+    NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, uses_names, error)
+                                           : open_added_to(target, uses_names, error));
     NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error));
     return file->kind == NPYX_TARGET_COPY ? copy_replaced(target, error) : NPYX_OK;
 }
@@ -217,14 +190,13 @@ static void close_target(npyx_target *target) {
     unlock_and_close(file, file->replaced);
     if (npyx_target_is_ours(file)) /* last: who waits for it finds the files unlocked */
         npyx_target_lock_release(&file->lock, file->folder, file->name);
-    else if (file->lock.is_held)
-        close(file->lock.descriptor);
+    else if (file->lock >= 0)
+        close(file->lock);
     if (file->folder >= 0)
         close(file->folder);
     npyx_host *host = file->host;
     npyx_free(host, file->seal);
-    npyx_free(host, file->name);
-    npyx_free(host, file->folder_path);
+    npyx_free(host, file->path);
     npyx_free(host, file);
     target->sink = NULL;
     target->file = NULL;
@@ -246,10 +218,9 @@ static void take_back(npyx_target *target) {
 }
 
 void npyx_target_abandon(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (file == NULL)
+    if (target->file == NULL)
         return;
-    if (npyx_target_is_ours(file))
+    if (npyx_target_is_ours(target->file))
         take_back(target);
     close_target(target);
 }
@@ -257,10 +228,14 @@ void npyx_target_abandon(npyx_target *target) {
 npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
                                 bool uses_names, npyx_error *error) {
     target->file = npyx_alloc(host, sizeof *target->file);
-    if (target->file == NULL)
-        return npyx_fail_nomem(error);
-    *target->file = (npyx_target_file){
-        .host = host, .kind = kind, .process = getpid(), .folder = -1, .descriptor = -1, .replaced = -1};
+    NPYX_TRY(npyx_check_memory(target->file, error));
+    *target->file = (npyx_target_file){.host = host,
+                                       .kind = kind,
+                                       .process = getpid(),
+                                       .folder = -1,
+                                       .lock = -1,
+                                       .descriptor = -1,
+                                       .replaced = -1};
     npyx_status status = target_open_file(target, path, uses_names, error);
     if (status != NPYX_OK)
         npyx_target_abandon(target);

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -47,26 +46,24 @@ static npyx_status target_file_follow(npyx_buffer *path, bool *is_link, npyx_err
     return npyx_buffer_check(path, error);
 }
 
-static npyx_status split(npyx_host *host, const char *path, char **folder, char **name, npyx_error *error) {
+static npyx_status split(npyx_host *host, const char *path, char **folder, const char **name,
+                         npyx_error *error) {
     size_t nbytes = folder_nbytes(path);
     const char *last = path + nbytes;
     if (last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0)
         return npyx_fail(error, NPYX_INVALID, -1,
                          path[0] == '\0' ? "is no path" : "is a directory, not a file");
-    *folder = npyx_alloc(host, nbytes + 2);
-    *name = npyx_alloc(host, strlen(last) + 1);
-    if (*folder == NULL || *name == NULL)
-        return npyx_fail_nomem(error);
+    *folder = npyx_alloc(host, nbytes + 2 + strlen(last) + 1);
+    NPYX_TRY(npyx_check_memory(*folder, error));
     memcpy(*folder, path, nbytes);
     memcpy(*folder + nbytes, ".", 2);
-    memcpy(*name, last, strlen(last) + 1);
+    *name = memcpy(*folder + nbytes + 2, last, strlen(last) + 1);
     return NPYX_OK;
 }
 
-npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder, char **name,
+npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder, const char **name,
                                 npyx_error *error) {
     npyx_buffer followed = {.host = host};
-    *folder = *name = NULL;
     npyx_buffer_append(&followed, path, strlen(path) + 1);
     npyx_status status = npyx_buffer_check(&followed, error);
     bool is_link = true;
@@ -83,23 +80,24 @@ npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder
 
 /* ---- what stands at the path ---- */
 
-npyx_status npyx_target_look(int folder, const char *name, int *descriptor, struct stat *found,
+npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, struct stat *found,
                              npyx_error *error) {
-    static const char what[] = "cannot be examined";
+    const char *what = access == O_RDONLY ? "cannot be examined" : "cannot be opened for writing";
     *descriptor = -1;
     /* what is no file is not opened: a FIFO would wait, and a tape go back */
     if (fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW) != 0)
-        return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, what);
+        return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be examined");
     NPYX_TRY(npyx_file_check_regular(found, error));
-    *descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    *descriptor = openat(folder, name, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (*descriptor < 0)
         return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, what);
-    npyx_status status = fstat(*descriptor, found) != 0 ? npyx_fail_errno(error, errno, what)
-                                                        : npyx_file_check_regular(found, error);
+    npyx_status status = npyx_descriptor_stat(*descriptor, found, error);
     if (status == NPYX_OK)
-        return NPYX_OK;
-    close(*descriptor);
-    *descriptor = -1;
+        status = npyx_file_check_regular(found, error);
+    if (status != NPYX_OK) {
+        close(*descriptor);
+        *descriptor = -1;
+    }
     return status;
 }
 
@@ -215,10 +213,7 @@ static int rename_as(int folder, const char *one, const char *other, bool exchan
     int result = renameat2(folder, one, folder, other, exchanges ? RENAME_EXCHANGE : RENAME_NOREPLACE);
     return result == 0 ? 0 : errno;
 #else
-    (void)folder;
-    (void)one;
-    (void)other;
-    (void)exchanges;
+    (void)folder, (void)one, (void)other, (void)exchanges;
     return ENOSYS;
 #endif
 }

@@ -1,6 +1,16 @@
 /*
  * For target.c, target_publish.c and their tests: what a target is made of and in which state, where its file
- * is written, what it takes the place of, and how.
+ * is written, what it takes the place of, and how; who may change what is at a path, and the names beside it.
+ *
+ *     out.npy                          the path
+ *     .out.npy.0123456789ab.npyext     name 0: the lock. Whoever holds its flock publishes
+ *     .out.npy.0123456789ac.npyext     names 1 to 32: files that have not taken the path yet, and what they
+ *                                      have taken the place of, which may have to come back
+ *
+ * All follow from the path, so that those that a crash left are found without listing the folder. The lock's
+ * file is there only while a writer publishes, from the preparation to the end of its commit. So one look at
+ * its name tells whether there is anything to sweep. Nobody but the lock's holder gives the path to a file,
+ * takes a name away that is not its own, or gives a name to a file that has none.
  */
 #ifndef NPYX_TARGET_FILE_H
 #define NPYX_TARGET_FILE_H
@@ -9,7 +19,12 @@
 #include <sys/types.h>
 
 #include "target.h"
-#include "target_lock.h"
+
+enum {
+    NPYX_TARGET_NNAMES = 32, /* that files have */
+    NPYX_TARGET_NAME_NBYTES = 256,
+    NPYX_TARGET_WAIT_SECONDS = 10 /* for the lock */
+};
 
 /*
  *                 prepare         publish         withdraw      commit        abandon
@@ -34,15 +49,15 @@ typedef struct npyx_target_file {
     int folder;
     int descriptor;
     int replaced; /* what it takes the place of: what is copied, locked, or was looked at last; -1: nothing */
-    char *folder_path;
-    char *name;                           /* in the folder */
+    char *path;   /* of the folder, and behind its NUL the name */
+    const char *name;                     /* in the folder */
     char beside[NPYX_TARGET_NAME_NBYTES]; /* the file's own name, or when it is published that of the one
                                            * replaced; '' for none */
-    npyx_target_lock lock;
-    int64_t original_nbytes; /* of a file that is extended */
+    int lock;                             /* descriptor of the file that it is; -1: not held */
+    int64_t original_nbytes;              /* of a file that is extended */
     npyx_target_state state;
     bool keeps_tail; /* of a file that is extended: its seal could not be taken back, so nothing is cut off */
-    uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over. */
+    uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
     size_t seal_nbytes;
     int64_t seal_off;
 } npyx_target_file;
@@ -53,14 +68,16 @@ npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *erro
 /* False in a child of the process that opened it. */
 bool npyx_target_is_ours(const npyx_target_file *file);
 
-/* Follows symbolic links, the last one's missing target included, to the folder and the name in it. Both are
- * the host's memory, to be freed on failure too. NPYX_INVALID for a path that can only be a folder's. */
-npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder, char **name,
+/* Follows symbolic links, the last one's missing target included, to the folder and the name in it, which is
+ * behind the folder's NUL. *folder is the host's memory. NPYX_INVALID for a path that can only be a folder's.
+ */
+npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder, const char **name,
                                 npyx_error *error);
 
-/* Looks at what stands at the path: *descriptor is that of a regular file, open for reading, with what fstat
- * says of it; -1 when nothing is there. NPYX_UNSUPPORTED for anything but a regular file. */
-npyx_status npyx_target_look(int folder, const char *name, int *descriptor, struct stat *found,
+/* Looks at what stands at the path: *descriptor is that of a regular file, open as access (O_RDONLY, O_RDWR)
+ * says, with what fstat says of it; -1 when nothing is there. NPYX_UNSUPPORTED for anything but a regular
+ * file. */
+npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, struct stat *found,
                              npyx_error *error);
 
 /* NPYX_INVALID, saying what it is, for a file that is neither empty nor an array file by its first bytes: it
@@ -89,6 +106,33 @@ npyx_status npyx_target_move_in(int folder, const char *name, const char *beside
 
 /* The way back: gives the file at name a free name, or none where there are no hard links. */
 void npyx_target_move_out(int folder, const char *name, int descriptor, char beside[NPYX_TARGET_NAME_NBYTES]);
+
+/* ---- the lock ---- */
+
+/* Name number i beside a file called name. */
+void npyx_target_name(const char *name, int i, char beside[NPYX_TARGET_NAME_NBYTES]);
+
+/* Whether a name leads to the file. */
+bool npyx_target_leads_to(int folder, const char *name, int descriptor);
+
+/* Takes the lock of the file called name, and sweeps where a crash has left it. Waits for whoever holds it:
+ * NPYX_IO after NPYX_TARGET_WAIT_SECONDS, NPYX_INTERRUPTED. NPYX_DONE: no file can be made in the folder. On
+ * file systems without locks it is held without any. *lock is the descriptor of its file; -1: not held. */
+npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const char *name,
+                                  npyx_error *error);
+
+/* Removes the lock's file and lets go; does nothing when it is not held. */
+void npyx_target_lock_release(int *lock, int folder, const char *name);
+
+/* Removes what a crash has left of the lock and of the files beside name, unless somebody publishes at this
+ * moment. One look where nothing is left. */
+void npyx_target_sweep(int folder, const char *name);
+
+/* The same, when there may be files although there is no lock: each name is looked at. */
+void npyx_target_sweep_files(int folder, const char *name);
+
+/* Removes the file of that name unless somebody holds its flock. For the lock's holder. */
+void npyx_target_sweep_name(int folder, const char *beside);
 
 /* npyx_target_open; uses_names does without nameless files, as on a file system that has none. */
 npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,

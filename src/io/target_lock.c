@@ -1,10 +1,8 @@
-#include "target_lock.h"
+#include "target_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -28,19 +26,12 @@ bool npyx_target_leads_to(int folder, const char *name, int descriptor) {
 
 /* ---- sweeping ---- */
 
-enum { LOOKING = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
-
-static bool is_regular(int descriptor) {
-    struct stat found;
-    return fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode);
-}
-
 void npyx_target_sweep_name(int folder, const char *beside) {
-    int descriptor = openat(folder, beside, O_RDONLY | LOOKING);
-    if (descriptor < 0)
+    struct stat found;
+    int descriptor;
+    if (npyx_target_look(folder, beside, O_RDONLY, &descriptor, &found, NULL) != NPYX_OK || descriptor < 0)
         return;
-    if (is_regular(descriptor) && flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
-        npyx_target_leads_to(folder, beside, descriptor))
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && npyx_target_leads_to(folder, beside, descriptor))
         unlinkat(folder, beside, 0);
     close(descriptor);
 }
@@ -54,19 +45,11 @@ static void sweep_files(int folder, const char *name) {
 }
 
 void npyx_target_sweep(int folder, const char *name) {
-    npyx_target_lock lock = {true, -1};
     char beside[NPYX_TARGET_NAME_NBYTES];
+    struct stat found;
     npyx_target_name(name, 0, beside);
-    lock.descriptor = openat(folder, beside, O_RDONLY | LOOKING);
-    if (lock.descriptor < 0)
-        return;
-    if (is_regular(lock.descriptor) && flock(lock.descriptor, LOCK_EX | LOCK_NB) == 0 &&
-        npyx_target_leads_to(folder, beside, lock.descriptor)) {
-        sweep_files(folder, name);
-        npyx_target_lock_release(&lock, folder, name);
-    } else {
-        close(lock.descriptor);
-    }
+    if (fstatat(folder, beside, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode))
+        npyx_target_sweep_files(folder, name);
 }
 
 /* ---- the lock ---- */
@@ -74,6 +57,7 @@ void npyx_target_sweep(int folder, const char *name) {
 /* Opens the lock's file, or makes it. Where locks are kept by a server (NFS) an exclusive one needs a file
  * that is open for writing; one that another user's crash has left may be open for reading alone. */
 static int lock_open_file(int folder, const char *beside, bool *is_new) {
+    enum { LOOKING = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
     int descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | LOOKING, 0666);
     *is_new = descriptor >= 0;
     if (descriptor >= 0 || errno != EEXIST)
@@ -90,34 +74,29 @@ static npyx_status lock_fail_open(npyx_error *error, int errno_value) {
     return NPYX_DONE;
 }
 
-/* Takes the lock if it is free. *is_free is false when somebody holds it, or has just let go. */
-static npyx_status try_once(npyx_target_lock *lock, int folder, const char *name, bool *is_free,
-                            npyx_error *error) {
+/* Takes the lock, unless somebody holds it or has just let go. */
+static npyx_status try_once(int *lock, int folder, const char *name, npyx_error *error) {
     char beside[NPYX_TARGET_NAME_NBYTES];
     bool is_new;
     npyx_target_name(name, 0, beside);
     int descriptor = lock_open_file(folder, beside, &is_new);
-    *is_free = false;
     if (descriptor < 0)
         return errno == ENOENT ? NPYX_OK : lock_fail_open(error, errno);
     bool is_locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
-    *is_free = is_locked || errno != EWOULDBLOCK; /* other reasons: there are no locks here */
+    bool is_free = is_locked || errno != EWOULDBLOCK; /* other reasons: there are no locks here */
     /* whoever held it may have removed its file by now */
-    *is_free = *is_free && npyx_target_leads_to(folder, beside, descriptor);
-    if (!*is_free) {
+    if (is_free && npyx_target_leads_to(folder, beside, descriptor))
+        *lock = descriptor;
+    else
         close(descriptor);
-        return NPYX_OK;
-    }
-    *lock = (npyx_target_lock){true, descriptor};
-    if (is_locked && !is_new)
+    if (*lock >= 0 && is_locked && !is_new)
         sweep_files(folder, name);
     return NPYX_OK;
 }
 
 void npyx_target_sweep_files(int folder, const char *name) {
-    npyx_target_lock lock = {0};
-    bool is_free;
-    if (try_once(&lock, folder, name, &is_free, NULL) != NPYX_OK || !is_free)
+    int lock = -1;
+    if (try_once(&lock, folder, name, NULL) != NPYX_OK || lock < 0)
         return;
     sweep_files(folder, name);
     npyx_target_lock_release(&lock, folder, name);
@@ -129,35 +108,33 @@ static int64_t now_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-npyx_status npyx_target_lock_take(npyx_target_lock *lock, npyx_host *host, int folder, const char *name,
+npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const char *name,
                                   npyx_error *error) {
     enum { FIRST_PAUSE_NS = 500000, LONGEST_PAUSE_NS = 8000000 };
     int64_t end_ms = now_ms() + 1000 * NPYX_TARGET_WAIT_SECONDS;
-    bool is_free = false;
     long pause_ns = FIRST_PAUSE_NS;
-    npyx_status status = lock->is_held ? NPYX_OK : try_once(lock, folder, name, &is_free, error);
-    while (status == NPYX_OK && !lock->is_held) {
+    NPYX_TRY(*lock < 0 ? try_once(lock, folder, name, error) : NPYX_OK);
+    while (*lock < 0) {
         if (now_ms() > end_ms)
             return npyx_fail(error, NPYX_IO, -1,
                              "is being published by another writer, who has not ended within %d seconds",
                              NPYX_TARGET_WAIT_SECONDS);
         nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
         pause_ns = pause_ns < LONGEST_PAUSE_NS ? pause_ns * 2 : LONGEST_PAUSE_NS;
-        status = npyx_poll(host, error);
-        if (status == NPYX_OK)
-            status = try_once(lock, folder, name, &is_free, error);
+        NPYX_TRY(npyx_poll(host, error));
+        NPYX_TRY(try_once(lock, folder, name, error));
     }
-    return status;
+    return NPYX_OK;
 }
 
-void npyx_target_lock_release(npyx_target_lock *lock, int folder, const char *name) {
+void npyx_target_lock_release(int *lock, int folder, const char *name) {
     char beside[NPYX_TARGET_NAME_NBYTES];
-    if (!lock->is_held)
+    if (*lock < 0)
         return;
     npyx_target_name(name, 0, beside);
-    if (npyx_target_leads_to(folder, beside, lock->descriptor))
+    if (npyx_target_leads_to(folder, beside, *lock))
         unlinkat(folder, beside, 0);
-    flock(lock->descriptor, LOCK_UN); /* it is one with that of every copy, in a child process too */
-    close(lock->descriptor);
-    *lock = (npyx_target_lock){false, -1};
+    flock(*lock, LOCK_UN); /* it is one with that of every copy, in a child process too */
+    close(*lock);
+    *lock = -1;
 }

@@ -3,7 +3,7 @@
  * the other are in target_file.h; target.c opens and closes.
  */
 #include <errno.h>
-#include <string.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "file_system.h"
@@ -11,26 +11,21 @@
 
 enum { SEAL_MAX_NBYTES = 1 << 16 };
 
-/* 0, or what errno says. */
-static int sync_descriptor(int descriptor) {
+static npyx_status sync_descriptor(int descriptor, int ignored_errno, const char *what, npyx_error *error) {
     int result;
     do
         result = fsync(descriptor);
     while (result != 0 && errno == EINTR);
-    return result == 0 ? 0 : errno;
+    return result == 0 || errno == ignored_errno ? NPYX_OK : npyx_fail_errno(error, errno, what);
 }
 
 static npyx_status sync_file(const npyx_target_file *file, npyx_error *error) {
-    int errno_value = sync_descriptor(file->descriptor);
-    return errno_value == 0 ? NPYX_OK : npyx_fail_errno(error, errno_value, "cannot be written to the disk");
+    return sync_descriptor(file->descriptor, 0, "cannot be written to the disk", error);
 }
 
 /* Some file systems do not sync folders, and say EINVAL. */
 static npyx_status sync_folder(const npyx_target_file *file, npyx_error *error) {
-    int errno_value = sync_descriptor(file->folder);
-    return errno_value == 0 || errno_value == EINVAL
-               ? NPYX_OK
-               : npyx_fail_errno(error, errno_value, "its folder cannot be written to the disk");
+    return sync_descriptor(file->folder, EINVAL, "its folder cannot be written to the disk", error);
 }
 
 static npyx_status write_seal(npyx_target *target, npyx_error *error) {
@@ -43,16 +38,10 @@ static npyx_status write_seal(npyx_target *target, npyx_error *error) {
 /* Whether the bytes that the seal is written over are as they were. */
 static bool is_unsealed(npyx_target *target) {
     const npyx_target_file *file = target->file;
-    uint8_t found[256];
-    for (size_t done = 0; done < file->seal_nbytes; done += sizeof found) {
-        size_t left_nbytes = file->seal_nbytes - done;
-        size_t nbytes = left_nbytes < sizeof found ? left_nbytes : sizeof found;
-        npyx_status status =
-            npyx_sink_read(target->sink, file->seal_off + (int64_t)done, found, nbytes, NULL);
-        if (status != NPYX_OK || memcmp(found, file->seal + file->seal_nbytes + done, nbytes) != 0)
-            return false;
-    }
-    return true;
+    size_t nbytes = file->seal_nbytes;
+    return file->seal == NULL ||
+           (npyx_sink_read(target->sink, file->seal_off, file->seal + 2 * nbytes, nbytes, NULL) == NPYX_OK &&
+            memcmp(file->seal + 2 * nbytes, file->seal + nbytes, nbytes) == 0);
 }
 
 /* Makes what was added not count again. What was written over must be back before anything is cut off; a
@@ -81,11 +70,11 @@ static void withdraw_file(npyx_target_file *file) {
 
 /* The lock stays, if it is held: a file that has been given a name cannot get rid of it and have another one
  * later, and it is by the lock that a name is found which a crash leaves. */
-static void withdraw(npyx_target *target) {
+void npyx_target_withdraw(npyx_target *target) {
     npyx_target_file *file = target->file;
-    npyx_target_state state = file->state;
-    if (state == NPYX_TARGET_FINAL)
+    if (file == NULL || !npyx_target_is_ours(file) || file->state == NPYX_TARGET_FINAL)
         return;
+    npyx_target_state state = file->state;
     file->state = NPYX_TARGET_WRITTEN;
     if (state != NPYX_TARGET_PUBLISHED)
         return;
@@ -103,9 +92,8 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
     if (nbytes > SEAL_MAX_NBYTES)
         return npyx_fail(error, NPYX_TOOBIG, off, "a seal has at most %d bytes (found %zu)", SEAL_MAX_NBYTES,
                          nbytes);
-    uint8_t *seal = npyx_alloc(file->host, 2 * nbytes + 1);
-    if (seal == NULL)
-        return npyx_fail_nomem(error);
+    uint8_t *seal = npyx_alloc(file->host, 3 * nbytes);
+    NPYX_TRY(npyx_check_memory(seal, error));
     npyx_status status = npyx_sink_read(target->sink, off, seal + nbytes, nbytes, error);
     if (status != NPYX_OK) {
         npyx_free(file->host, seal);
@@ -137,7 +125,7 @@ static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
     struct stat found;
     if (file->replaced >= 0)
         close(file->replaced);
-    NPYX_TRY(npyx_target_look(file->folder, file->name, &file->replaced, &found, error));
+    NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
     return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, error) : NPYX_OK;
 }
 
@@ -165,7 +153,7 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     if (!npyx_target_is_ours(file))
         return npyx_fail(error, NPYX_INVALID, -1,
                          "cannot be published by a child of the process that opened it");
-    withdraw(target);
+    npyx_target_withdraw(target);
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (file->kind != NPYX_TARGET_EXTEND)
         NPYX_TRY(write_seal(target, error));
@@ -182,7 +170,7 @@ static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
     int seen = -1;
     npyx_status status = file->kind == NPYX_TARGET_COPY
                              ? fail_replaced(error)
-                             : npyx_target_look(file->folder, file->beside, &seen, &found, error);
+                             : npyx_target_look(file->folder, file->beside, O_RDONLY, &seen, &found, error);
     if (status == NPYX_OK && seen >= 0)
         status = npyx_target_check_replaceable(seen, error);
     if (status == NPYX_OK) {
@@ -217,12 +205,11 @@ static npyx_status try_to_take_path(npyx_target_file *file, npyx_error *error) {
 }
 
 static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
-    enum { NTRIES = 20 };
-    npyx_status status = try_to_take_path(file, error);
+    enum { NTRIES = 21 };
+    npyx_status status = NPYX_DONE;
     for (int i = 0; i < NTRIES && status == NPYX_DONE; i++) {
-        status = look_at_replaced(file, error);
-        if (status == NPYX_OK)
-            status = try_to_take_path(file, error);
+        NPYX_TRY(i == 0 ? NPYX_OK : look_at_replaced(file, error));
+        status = try_to_take_path(file, error);
     }
     if (status != NPYX_DONE)
         return status;
@@ -249,13 +236,8 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
         return NPYX_OK;
     npyx_status status = show(target, error);
     if (status != NPYX_OK)
-        withdraw(target);
+        npyx_target_withdraw(target);
     return status;
-}
-
-void npyx_target_withdraw(npyx_target *target) {
-    if (target->file != NULL && npyx_target_is_ours(target->file))
-        withdraw(target);
 }
 
 void npyx_target_yield(npyx_target *target) {

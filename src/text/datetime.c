@@ -1,8 +1,6 @@
 /* Units of time as text: what stands between the brackets of `M8[25s]`. */
 #include "datetime.h"
 
-#include <string.h>
-
 #include "span.h"
 
 static const char *const UNIT_NAMES[] = {"generic", "Y",  "M",  "W",  "D",  "h",  "m",

@@ -7,10 +7,6 @@
 #ifndef NPYX_DATETIME_H
 #define NPYX_DATETIME_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/status.h"
 
 typedef enum npyx_unit {

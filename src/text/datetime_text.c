@@ -15,13 +15,13 @@
  * down to that part: in attoseconds more than 64 bits hold. Years and months, which are not all as long, are
  * counted by themselves.
  */
-#include <inttypes.h>
 
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "base/wide_integer.h"
 #include "datetime.h"
 #include "number_text.h"
+#include "span.h"
 
 enum { DAYS_OF_400_YEARS = 146097, EPOCH_DAY = 719468, INSTANT_NPARTS = 9, INSTANT_FIRST_THOUSANDTH = 3 };
 
@@ -142,30 +142,27 @@ npyx_status npyx_datetime_text(int64_t value, npyx_unit unit, int32_t multiple, 
 
 /* The text that is left, and what it has said so far. */
 typedef struct datetime_parser {
-    const char *at, *end;
+    npyx_span rest;
     bool has_long_year; /* of more than four digits, without a sign */
     npyx_instant instant;
 } datetime_parser;
 
 static bool datetime_take(datetime_parser *p, char c) {
-    if (p->at == p->end || *p->at != c)
-        return false;
-    p->at++;
-    return true;
+    bool is_there = npyx_span_peek(p->rest, 0) == c;
+    p->rest = npyx_span_behind(p->rest, is_there);
+    return is_there;
 }
 
-static bool datetime_is_digit(const datetime_parser *p) {
-    return p->at < p->end && *p->at >= '0' && *p->at <= '9';
+/* The digit at hand, which is passed; -1 when there is none. */
+static int take_digit(datetime_parser *p) {
+    int c = npyx_span_peek(p->rest, 0);
+    return npyx_is_digit(c) && datetime_take(p, (char)c) ? c - '0' : -1;
 }
 
 static bool take_two_digits(datetime_parser *p, uint32_t *value) {
-    *value = 0;
-    for (int i = 0; i < 2; i++) {
-        if (!datetime_is_digit(p))
-            return false;
-        *value = *value * 10 + (uint32_t)(*p->at++ - '0');
-    }
-    return true;
+    int tens = take_digit(p), ones = tens < 0 ? -1 : take_digit(p);
+    *value = (uint32_t)(10 * tens + ones);
+    return ones >= 0;
 }
 
 /* Four digits at least. */
@@ -173,8 +170,7 @@ static bool take_year(datetime_parser *p) {
     bool is_negative = datetime_take(p, '-');
     bool has_sign = is_negative || datetime_take(p, '+');
     int ndigits = 0;
-    for (; datetime_is_digit(p); ndigits++) {
-        int digit = *p->at++ - '0';
+    for (int digit; (digit = take_digit(p)) >= 0; ndigits++) {
         if (!npyx_multiply_i64(p->instant.year, 10, &p->instant.year) ||
             !npyx_add_i64(p->instant.year, is_negative ? -digit : digit, &p->instant.year))
             return false;
@@ -186,10 +182,9 @@ static bool take_year(datetime_parser *p) {
 static bool take_fraction(datetime_parser *p) {
     static const uint32_t weights[] = {100, 10, 1};
     unsigned ndigits = 0;
-    for (; datetime_is_digit(p) && ndigits < 18; ndigits++)
-        p->instant.parts[INSTANT_FIRST_THOUSANDTH + ndigits / 3] +=
-            weights[ndigits % 3] * (uint32_t)(*p->at++ - '0');
-    return ndigits > 0 && !datetime_is_digit(p);
+    for (int digit; ndigits < 18 && (digit = take_digit(p)) >= 0; ndigits++)
+        p->instant.parts[INSTANT_FIRST_THOUSANDTH + ndigits / 3] += weights[ndigits % 3] * (uint32_t)digit;
+    return ndigits > 0 && !npyx_is_digit(npyx_span_peek(p->rest, 0));
 }
 
 /* `10`, `10:30`, `10:30:59`, `10:30:59.123`. */
@@ -206,7 +201,7 @@ static bool take_time(datetime_parser *p) {
 static bool take_all(datetime_parser *p) {
     if (!take_year(p))
         return false;
-    if (p->at == p->end)
+    if (p->rest.nbytes == 0)
         return !p->has_long_year;
     if (!datetime_take(p, '-') || !take_two_digits(p, &p->instant.month))
         return false;
@@ -219,7 +214,7 @@ static bool take_all(datetime_parser *p) {
             datetime_take(p, 'Z');
         }
     }
-    return p->at == p->end;
+    return p->rest.nbytes == 0;
 }
 
 static bool instant_exists(const npyx_instant *instant) {
@@ -304,13 +299,13 @@ static bool is_nat(const char *text, size_t nbytes) {
 
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
                                 int64_t *value, npyx_error *error) {
-    datetime_parser p = {.at = text, .end = text + nbytes, .instant = {.month = 1, .day = 1}};
+    datetime_parser p = {.rest = {text, nbytes}, .instant = {.month = 1, .day = 1}};
     if (is_nat(text, nbytes)) {
         *value = NPYX_NAT;
         return NPYX_OK;
     }
     if (!take_all(&p))
-        return npyx_fail(error, NPYX_INVALID, p.at - text,
+        return npyx_fail(error, NPYX_INVALID, p.rest.text - text,
                          "'%.*s' is no date (YYYY-MM-DD or YYYY-MM-DD HH:MM:SS.fff is one)",
                          NPYX_SHOWN(text, nbytes, 60));
     if (!instant_exists(&p.instant))

@@ -1,7 +1,5 @@
 #include "json_text.h"
 
-#include <string.h>
-
 #include "base/utf8.h"
 #include "span.h"
 
@@ -44,36 +42,17 @@ static void json_skip_blanks(npyx_json_reader *r) {
     r->token_off = r->off;
 }
 
-static bool take_word(npyx_json_reader *r, const char *word) {
-    if (!npyx_span_begins(json_rest(r), word))
-        return false;
-    r->off += strlen(word);
-    return true;
-}
-
-/* The four hexadecimal digits `ahead` bytes on; -1 when they are none. */
-static int32_t hex_at(const npyx_json_reader *r, size_t ahead) {
-    int32_t value = 0;
-    for (size_t i = ahead; i < ahead + 4; i++) {
-        int digit = npyx_hex_digit(npyx_span_peek(json_rest(r), i));
-        if (digit >= 16)
-            return -1;
-        value = value << 4 | digit;
-    }
-    return value;
-}
-
 /* `\uXXXX`, or a surrogate pair of two, at off. */
 static npyx_status read_code_point(npyx_json_reader *r, npyx_error *error) {
     char character[4];
-    int32_t unit = hex_at(r, 2);
+    int64_t unit = npyx_span_hex(json_rest(r), 2, 4);
     if (unit < 0)
         return json_fail(r, r->off, "\\u has no four hexadecimal digits behind it", error);
     uint32_t code_point = (uint32_t)unit;
     size_t nbytes = 6;
     if (unit >= 0xd800 && unit < 0xe000) {
         bool has_pair = unit < 0xdc00 && npyx_span_begins(npyx_span_behind(json_rest(r), 6), "\\u");
-        int32_t low = has_pair ? hex_at(r, 8) : -1;
+        int64_t low = has_pair ? npyx_span_hex(json_rest(r), 8, 4) : -1;
         if (low < 0xdc00 || low >= 0xe000)
             return json_fail(r, r->off, "a surrogate stands alone, which is no character", error);
         code_point = 0x10000 + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
@@ -179,34 +158,29 @@ static bool is_at_no_number(const npyx_json_reader *r) {
 }
 
 static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
+    static const char *const words[] = {
+        [NPYX_JSON_NULL] = "null", [NPYX_JSON_TRUE] = "true", [NPYX_JSON_FALSE] = "false"};
     size_t nbytes = npyx_number_read(r->text + r->off, r->nbytes - r->off, &r->number);
     int c = json_peek(r);
     if (c == '[' || c == '{')
         return json_enter(r, c == '{', error);
     r->place = BEHIND_VALUE;
-    if (nbytes > 0) {
-        r->token = NPYX_JSON_NUMBER;
-        r->off += nbytes;
-        return NPYX_OK;
+    r->token = c == '"' ? NPYX_JSON_STRING : NPYX_JSON_NUMBER;
+    r->off += nbytes;
+    if (nbytes > 0 || c == '"')
+        return nbytes > 0 ? NPYX_OK : read_string(r, error);
+    for (r->token = NPYX_JSON_NULL; r->token <= NPYX_JSON_FALSE; r->token++) {
+        if (npyx_span_begins(json_rest(r), words[r->token])) {
+            r->off += strlen(words[r->token]);
+            return NPYX_OK;
+        }
     }
-    if (c == '"') {
-        r->token = NPYX_JSON_STRING;
-        return read_string(r, error);
-    }
-    if (take_word(r, "null"))
-        r->token = NPYX_JSON_NULL;
-    else if (take_word(r, "true"))
-        r->token = NPYX_JSON_TRUE;
-    else if (take_word(r, "false"))
-        r->token = NPYX_JSON_FALSE;
-    else
-        return json_fail(
-            r, r->off,
-            is_at_no_number(r)
-                ? "a value is expected; JSON has no NaN and no Infinity: write null, and 9e999 or -9e999"
-                : "a value is expected",
-            error);
-    return NPYX_OK;
+    return json_fail(
+        r, r->off,
+        is_at_no_number(r)
+            ? "a value is expected; JSON has no NaN and no Infinity: write null, and 9e999 or -9e999"
+            : "a value is expected",
+        error);
 }
 
 /* A value of a list, or a name of an object. */

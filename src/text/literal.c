@@ -1,8 +1,5 @@
 #include "literal.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/utf8.h"
 #include "span.h"
 
@@ -61,8 +58,7 @@ static void literal_skip_blanks(literal_parser *p) {
 
 static npyx_status new_literal(literal_parser *p, npyx_literal_kind kind, npyx_literal **literal) {
     npyx_literal *made = npyx_arena_alloc(p->arena, sizeof *made);
-    if (made == NULL)
-        return npyx_fail_nomem(p->error);
+    NPYX_TRY(npyx_check_memory(made, p->error));
     *made = (npyx_literal){.kind = kind, .off = p->off};
     *literal = made;
     return NPYX_OK;
@@ -136,19 +132,6 @@ static npyx_status parse_word(literal_parser *p, npyx_literal **literal) {
     return NPYX_OK;
 }
 
-/* The code point of an escape with ndigits hexadecimal digits at the current offset, or -1. */
-static int64_t escaped_code_point(literal_parser *p, size_t ndigits) {
-    int64_t value = 0;
-    for (size_t i = 0; i < ndigits; i++) {
-        int digit = npyx_hex_digit(literal_peek(p, i));
-        if (digit >= 16)
-            return -1;
-        value = value * 16 + digit;
-    }
-    p->off += ndigits;
-    return value;
-}
-
 /* Reads the escape behind a backslash; writes what it stands for to out (at least 4 bytes of room). */
 static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
     static const char letters[] = "\\'\"abfnrtv";
@@ -174,7 +157,9 @@ static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
         for (int i = 0; i < 2 && literal_peek(p, 0) >= '0' && literal_peek(p, 0) <= '7'; i++)
             code_point = code_point * 8 + (literal_peek(p, 0) - '0'), p->off++;
     } else if (c == 'x' || (!is_bytes && (c == 'u' || c == 'U'))) {
-        code_point = escaped_code_point(p, c == 'x' ? 2 : c == 'u' ? 4 : 8);
+        size_t ndigits = c == 'x' ? 2 : c == 'u' ? 4 : 8;
+        code_point = npyx_span_hex(literal_rest(p), 0, ndigits);
+        p->off += code_point < 0 ? 0 : ndigits;
         if (code_point < 0 || code_point > 0x10ffff)
             return literal_fail(p, "a string has a malformed escape");
     } else if (!is_bytes && c == 'N') {
@@ -241,8 +226,7 @@ static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
     NPYX_TRY(new_literal(p, first_is_bytes ? NPYX_LITERAL_BYTES : NPYX_LITERAL_TEXT, literal));
     if (p->room == NULL)
         p->room = npyx_arena_alloc(p->arena, p->nbytes);
-    if (p->room == NULL)
-        return npyx_fail_nomem(p->error);
+    NPYX_TRY(npyx_check_memory(p->room, p->error));
     char *out = p->room;
     size_t end_off = p->off;
     while ((prefix_nbytes = string_prefix(p, &is_raw, &is_bytes)) >= 0) { /* adjacent strings are one */
@@ -256,7 +240,7 @@ static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
     p->off = end_off;
     (*literal)->text_nbytes = (size_t)(out - p->room);
     (*literal)->text = npyx_arena_copy(p->arena, p->room, (*literal)->text_nbytes);
-    return (*literal)->text == NULL ? npyx_fail_nomem(p->error) : NPYX_OK;
+    return npyx_check_memory((*literal)->text, p->error);
 }
 
 /* Items up to the closing bracket, which is consumed. *any_comma tells `(1,)` from `(1)`. */

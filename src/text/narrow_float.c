@@ -50,6 +50,14 @@ NARROW_INLINE float narrow_to_f32(npyx_narrow format, uint32_t bits) {
     return sign != 0 ? -value : value;
 }
 
+/* A significand without its lowest cut_nbits, 1 to 64 of them, rounded to nearest, ties to even. */
+NARROW_INLINE uint64_t round_significand(uint64_t significand, unsigned cut_nbits) {
+    uint64_t kept = cut_nbits == 64 ? 0 : significand >> cut_nbits;
+    uint64_t half = (uint64_t)1 << (cut_nbits - 1);
+    uint64_t cut = significand & (half | (half - 1));
+    return kept + (cut > half || (cut == half && (kept & 1) != 0));
+}
+
 double npyx_x87_to_f64(npyx_x87 value) {
     const uint64_t significand = value.significand;
     uint64_t sign = (uint64_t)(value.sign_exponent & 0x8000) << 48;
@@ -69,13 +77,9 @@ double npyx_x87_to_f64(npyx_x87 value) {
     unsigned cut_nbits = exponent > 0 ? 11 : 12 - (unsigned)exponent;
     if (cut_nbits > 64)
         return double_of_bits(sign);
-    uint64_t kept = cut_nbits == 64 ? 0 : significand >> cut_nbits;
-    uint64_t half = (uint64_t)1 << (cut_nbits - 1);
-    uint64_t cut = significand & (half | (half - 1));
-    uint64_t round_up = cut > half || (cut == half && (kept & 1) != 0);
-    /* The integer bit of kept adds one to the exponent, and a carry out of it one more: up to infinity. */
+    /* The integer bit adds one to the exponent, and a carry out of it one more: up to infinity. */
     uint64_t exponent_bits = exponent > 0 ? (uint64_t)(exponent - 1) << 52 : 0;
-    return double_of_bits(sign | (exponent_bits + kept + round_up));
+    return double_of_bits(sign | (exponent_bits + round_significand(significand, cut_nbits)));
 }
 
 /* The magnitude of a finite double in a format of fraction_nbits whose smallest normal value is
@@ -87,13 +91,9 @@ NARROW_INLINE uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, i
     int cut_nbits = 52 - fraction_nbits + below;
     if (cut_nbits > 53) /* less than half the smallest value; double's own subnormals among them */
         return 0;
-    uint64_t kept = significand >> cut_nbits;
-    uint64_t half = (uint64_t)1 << (cut_nbits - 1);
-    uint64_t cut = significand & (half | (half - 1));
-    uint64_t round_up = cut > half || (cut == half && (kept & 1) != 0);
-    /* The hidden bit of kept adds one to the exponent, and a carry out of it one more. */
+    /* The hidden bit adds one to the exponent, and a carry out of it one more. */
     uint64_t exponent_bits = (uint64_t)(exponent + below - min_exponent) << fraction_nbits;
-    return (uint32_t)(exponent_bits + kept + round_up);
+    return (uint32_t)(exponent_bits + round_significand(significand, (unsigned)cut_nbits));
 }
 
 /* infinity is what too large values become, nan what NaN does: magnitudes both. */

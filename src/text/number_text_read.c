@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "number_text.h"
+#include "span.h"
 
 /* Digits that can matter to a double: 767 (of a value halfway between the smallest two), and one that stands
  * for all behind them. */
@@ -27,19 +28,7 @@ static size_t ndigits_at(const char *text, const char *end) {
 }
 
 /* A power of ten this large is beyond all that digits can make up for: texts are shorter. */
-static const int64_t NUMBER_ENDLESS = INT64_MAX / 4;
-
-/* The digits of an exponent. */
-static int64_t exponent_read(const char *digits, size_t ndigits) {
-    int64_t exponent = 0;
-    for (size_t i = 0; i < ndigits; i++) {
-        if (exponent < NUMBER_ENDLESS / 10 - 1)
-            exponent = exponent * 10 + (digits[i] - '0');
-        else
-            return NUMBER_ENDLESS;
-    }
-    return exponent;
-}
+#define NUMBER_ENDLESS (INT64_MAX / 4)
 
 /* Reads what stands from the point on, when there is one, and the exponent. Returns NULL for what is neither.
  */
@@ -59,10 +48,12 @@ static const char *fraction_read(const char *at, const char *end, decimal *d, in
         at++;
         bool is_negative = at < end && *at == '-';
         at += at < end && (*at == '-' || *at == '+');
-        size_t ndigits = ndigits_at(at, end);
+        uint64_t power;
+        size_t ndigits = npyx_span_digits((npyx_span){at, (size_t)(end - at)}, &power);
         if (ndigits == 0)
             return NULL;
-        *exponent = exponent_read(at, ndigits) * (is_negative ? -1 : 1);
+        *exponent = power < NUMBER_ENDLESS ? (int64_t)power : NUMBER_ENDLESS;
+        *exponent = is_negative ? -*exponent : *exponent;
         at += ndigits;
     }
     return at;

@@ -80,6 +80,18 @@ static inline size_t npyx_span_digits(npyx_span s, uint64_t *number) {
     return i;
 }
 
+/* The number of the ndigits hexadecimal digits at off; -1 when they are none. */
+static inline int64_t npyx_span_hex(npyx_span s, size_t off, size_t ndigits) {
+    int64_t number = 0;
+    for (size_t i = off; i < off + ndigits; i++) {
+        int digit = npyx_hex_digit(npyx_span_peek(s, i));
+        if (digit >= 16)
+            return -1;
+        number = number << 4 | digit;
+    }
+    return number;
+}
+
 /* What stands before the first c, without blanks around it; *rest goes on behind that c. Without a c it is
  * all of the rest, whose text is then NULL. */
 static inline npyx_span npyx_span_cut(npyx_span *rest, char c) {

@@ -1,0 +1,183 @@
+#include "archive.h"
+#include "header_npy.h"
+#include "header_ten.h"
+#include "io/first_bytes.h"
+
+/*
+ * Arrays one after the other: the chunks of a .ten, or what numpy.save wrote into one open file, which mostly
+ * is one array. Each says how long it is, and the next one begins behind it.
+ *
+ *     array 0 | array 1 | ... | array 256 | ...
+ *     mark 0                    mark 1
+ *
+ * Walks from array to array and keeps only the one at hand. Every so many leave a mark, from which the walk
+ * can be taken up again, so that a file of millions costs little memory and no array is far.
+ */
+typedef struct series_archive {
+    npyx_archive base;
+    bool is_big_endian;
+    int64_t index;      /* of the array at hand; -1: none yet */
+    npyx_ten_array at;  /* where it lies */
+    npyx_array array;   /* its description; may be handed on, then not is_known */
+    npyx_status status; /* what ails it, so that it has an entry all the same */
+    npyx_error error;
+    int64_t *marks; /* where array i * MARKS_SPAN begins */
+    int64_t nmarks;
+    int64_t capacity_nmarks;
+    int64_t head_off; /* of a .npy: where the bytes in head are from */
+    size_t head_nbytes;
+    uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
+} series_archive;
+
+enum { MARKS_SPAN = 256 };
+
+/* Reads the header of the .npy array at off. NPYX_DONE: what begins otherwise is ignored, as NumPy ignores
+ * it. Behind a pickle, which does not say how long it is, and behind what is broken nothing is found. */
+static npyx_status series_read_npy(series_archive *series, int64_t off) {
+    npyx_source *source = series->base.source, *rest = NULL;
+    npyx_error *error = &series->error;
+    npyx_array *array = &series->array;
+    if (off != series->head_off) {
+        series->head_off = -1;
+        NPYX_TRY(
+            npyx_source_read(source, off, series->head, sizeof series->head, &series->head_nbytes, error));
+        series->head_off = off;
+    }
+    if (!npyx_begins_npy(series->head, series->head_nbytes)) {
+        series->at.next_off = INT64_MAX;
+        return NPYX_DONE;
+    }
+    NPYX_TRY(npyx_source_open_range(source, off, source->nbytes - off, false, 0, &rest, error));
+    npyx_status status = npyx_header_npy_read(rest, series->head, series->head_nbytes, array, error);
+    if (status == NPYX_OK)
+        status = npyx_array_check_nbytes(array, rest->nbytes, error);
+    if (status == NPYX_CORRUPT && array->is_known)
+        status = npyx_source_blame_writer(rest, status, error);
+    npyx_source_close(rest);
+    bool has_end = status == NPYX_OK && !array->dtype->has_objects;
+    int64_t end_off = has_end ? off + array->data_off + array->nbytes : source->nbytes;
+    series->at = (npyx_ten_array){
+        .header_off = off, .data_off = off, .end_off = end_off, .next_off = has_end ? end_off : INT64_MAX};
+    return status;
+}
+
+static npyx_status series_note(series_archive *series, int64_t off, npyx_error *error) {
+    if (series->index != series->nmarks * MARKS_SPAN)
+        return NPYX_OK;
+    int64_t *marks = npyx_grow(series->base.source->host, series->marks, series->nmarks,
+                               &series->capacity_nmarks, sizeof *marks);
+    NPYX_TRY(npyx_check_memory(marks, error));
+    series->marks = marks;
+    marks[series->nmarks++] = off;
+    return NPYX_OK;
+}
+
+/* Goes to the array behind the one at hand; NPYX_DONE when there is none. Of a .ten the final padding may be
+ * missing. */
+static npyx_status series_go_on(series_archive *series, npyx_error *error) {
+    npyx_source *source = series->base.source;
+    int64_t off = series->at.next_off;
+    bool is_npy = series->base.format == NPYX_FORMAT_NPY;
+    if (off >= source->nbytes)
+        return NPYX_DONE;
+    npyx_array_clear(&series->array);
+    npyx_status status = is_npy ? series_read_npy(series, off)
+                                : npyx_header_ten_read(source, off, series->is_big_endian, &series->array,
+                                                       &series->at, &series->error);
+    if (status == NPYX_DONE)
+        return status;
+    bool is_its_own = (status == NPYX_CORRUPT && (is_npy || series->array.is_known)) ||
+                      (status == NPYX_UNSUPPORTED && is_npy);
+    series->status = status;
+    series->index++;
+    if (status != NPYX_OK && !is_its_own) {
+        if (error != NULL)
+            *error = series->error;
+        return status;
+    }
+    NPYX_TRY(series_note(series, off, error));
+    return series->index % MARKS_SPAN == MARKS_SPAN - 1 ? npyx_poll(source->host, error) : NPYX_OK;
+}
+
+/* Makes index the array at hand, going on from the mark nearest before it unless the walk stands nearer. */
+static npyx_status series_go_to(series_archive *series, int64_t index, npyx_error *error) {
+    int64_t mark = index / MARKS_SPAN < series->nmarks ? index / MARKS_SPAN : series->nmarks - 1;
+    if (mark >= 0 && (index < series->index || mark * MARKS_SPAN > series->index + 1)) {
+        series->index = mark * MARKS_SPAN - 1;
+        series->at.next_off = series->marks[mark];
+    }
+    npyx_status status = NPYX_OK;
+    while (series->index < index && status == NPYX_OK)
+        status = series_go_on(series, error);
+    if (status != NPYX_OK && status != NPYX_DONE) { /* whoever asks again begins again, for the same error */
+        series->index = -1;
+        series->at.next_off = 0;
+    }
+    return status;
+}
+
+static npyx_status series_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
+    series_archive *series = (series_archive *)base;
+    NPYX_TRY(series_go_to(series, index, error));
+    *entry = (npyx_entry){
+        .name = series->at.info, .name_nbytes = series->at.info_nbytes, .header_off = series->at.header_off};
+    return NPYX_OK;
+}
+
+static npyx_status series_describe(npyx_archive *base, int64_t index, npyx_array *array, bool *is_array,
+                                   npyx_error *error) {
+    series_archive *series = (series_archive *)base;
+    *is_array = true;
+    if (index == series->index && !series->array.is_known) { /* its description was handed on */
+        series->index--;
+        series->at.next_off = series->at.header_off;
+    }
+    NPYX_TRY(series_go_to(series, index, error));
+    npyx_array_clear(array);
+    *array = series->array; /* its arena goes along */
+    npyx_array_init(&series->array, base->source->host);
+    if (series->status != NPYX_OK && error != NULL)
+        *error = series->error;
+    return series->status;
+}
+
+static npyx_status series_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
+    series_archive *series = (series_archive *)base;
+    npyx_status status = series_go_to(series, index, error);
+    *payload_off = series->at.data_off;
+    return status;
+}
+
+/* What describes an array of a .ten counts from the start of the file; the range ends with its last item. */
+static npyx_status series_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
+    series_archive *series = (series_archive *)base;
+    NPYX_TRY(series_go_to(series, index, error));
+    int64_t off = base->format == NPYX_FORMAT_NPY ? series->at.header_off : 0;
+    return npyx_source_open_range(base->source, off, series->at.end_off - off, false, 0, payload, error);
+}
+
+static void series_close(npyx_archive *base) {
+    series_archive *series = (series_archive *)base;
+    npyx_host *host = base->source->host;
+    npyx_array_clear(&series->array);
+    npyx_free(host, series->marks);
+    npyx_source_close(base->source);
+    npyx_free(host, base);
+}
+
+static const npyx_archive_ops series_ops = {series_entry, series_describe, series_locate, series_open,
+                                            series_close};
+
+npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, const uint8_t *head,
+                                     size_t head_nbytes, npyx_archive **archive, npyx_error *error) {
+    series_archive *series = npyx_alloc_zeroed(source->host, sizeof *series);
+    NPYX_TRY(npyx_check_memory(series, error));
+    series->base = (npyx_archive){.ops = &series_ops, .format = format, .source = source};
+    series->is_big_endian = npyx_header_ten_is_big_endian(head, head_nbytes);
+    series->index = -1;
+    npyx_array_init(&series->array, source->host);
+    series->head_nbytes = head_nbytes;
+    memcpy(series->head, head, head_nbytes);
+    *archive = &series->base;
+    return NPYX_OK;
+}
