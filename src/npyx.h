@@ -7,7 +7,6 @@
 
 #include "array/array.h"
 #include "array/dtype.h"
-#include "array/expect.h"
 #include "array/view.h"
 #include "base/bytes.h"
 #include "base/host.h"

@@ -114,7 +114,7 @@ static bool is_same_field(const npyx_field *a, const npyx_field *b) {
 bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {
     if (a->type != b->type || a->itemsize != b->itemsize || a->nfields != b->nfields)
         return false;
-    bool is_date = a->type == NPYX_DATETIME || a->type == NPYX_TIMEDELTA;
+    bool is_date = npyx_type_is_date(a->type);
     if (is_date && (a->unit != b->unit || a->multiple != b->multiple))
         return false;
     for (int k = 0; k < a->nfields; k++) {

@@ -7,7 +7,7 @@
  * The dtype is read as any other, and compared side by side with its literal, which alone tells what was left
  * open.
  */
-#include "expect.h"
+#include "view.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "convert_block.h"
 #include "element.h"
 #include "text/number_text.h"
 

@@ -1,4 +1,4 @@
-#include "convert_block.h"
+#include "convert.h"
 
 #include <math.h>
 
@@ -91,6 +91,31 @@ npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
     [NPYX_##type] = {[NPYX_FORM_F64] = load_f64_##word},
         NPYX_NARROWS(NARROW_LOAD)};
     return loaders[type][form];
+}
+
+void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, size_t step_nbytes,
+                      size_t nelem, double *out) {
+    npyx_form form = npyx_block_form(type);
+    if (npyx_block_loader(type, NPYX_FORM_I32) != NULL)
+        form = NPYX_FORM_I32; /* which processors convert side by side */
+    else if (form == NPYX_FORM_X87)
+        form = NPYX_FORM_F64;
+    npyx_block_load *load = npyx_block_loader(type, form);
+    for (size_t first = 0; first < nelem; first += NPYX_BLOCK_NELEM, out += NPYX_BLOCK_NELEM) {
+        size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
+        npyx_block_room room;
+        npyx_block block;
+        load(npyx_block_stage(&room, type, is_big_endian, items + first * step_nbytes, step_nbytes, count),
+             &block);
+        if (form == NPYX_FORM_F64)
+            memcpy(out, block.f64, sizeof block.f64);
+        for (size_t i = 0; form == NPYX_FORM_I32 && i < NPYX_BLOCK_NELEM; i++)
+            out[i] = block.i32[i];
+        for (size_t i = 0; form == NPYX_FORM_I64 && i < NPYX_BLOCK_NELEM; i++)
+            out[i] = (double)block.i64[i];
+        for (size_t i = 0; form == NPYX_FORM_U64 && i < NPYX_BLOCK_NELEM; i++)
+            out[i] = (double)block.u64[i];
+    }
 }
 
 /*

@@ -1,4 +1,4 @@
-#include "convert_block.h"
+#include "convert.h"
 
 #include <math.h>
 

@@ -13,7 +13,6 @@
 
 #include "base/utf8.h"
 #include "encode.h"
-#include "encode_scalar.h"
 #include "text/json_text.h"
 
 /* Each takes the value whose first token is at hand, and leaves its last one there. */

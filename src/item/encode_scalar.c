@@ -1,4 +1,4 @@
-#include "encode_scalar.h"
+#include "encode.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "convert.h"
-#include "convert_block.h"
 #include "text/narrow_float.h"
 
 npyx_status npyx_encode_refuse(const npyx_dtype *dtype, const char *what, const char *why,
@@ -144,7 +143,7 @@ npyx_status npyx_encode_number(const npyx_dtype *dtype, const npyx_number *numbe
         memset(item + part.itemsize, 0, (size_t)part.itemsize);
         return store_real(&part, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
     }
-    if (dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA)
+    if (npyx_type_is_date(dtype->type))
         return encode_date_count(dtype, number, item, error);
     return refuse_number(dtype, number, "", error);
 }
@@ -158,7 +157,7 @@ npyx_status npyx_encode_truth(const npyx_dtype *dtype, bool truth, uint8_t *item
 
 npyx_status npyx_encode_null(const npyx_dtype *dtype, const char *name, uint8_t *item, npyx_error *error) {
     const npyx_number nan = {.form = NPYX_NUMBER_F64, .f64 = (double)NAN};
-    if (dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA) {
+    if (npyx_type_is_date(dtype->type)) {
         npyx_store_u64(item, (uint64_t)NPYX_NAT, dtype->is_big_endian);
         return NPYX_OK;
     }

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "difference_kernels.h"
-#include "difference_structs.h"
 #include "difference_tally.h"
 #include "text/narrow_float.h"
 
@@ -21,7 +19,6 @@ typedef struct difference_walk {
     side sides[2];
     npyx_comparability comparability;
     npyx_difference_kernel *kernel; /* NULL: none takes the items as they lie */
-    npyx_difference_kernel *f64;    /* for what chunks hold */
     bool trusts_bytes;              /* equal bytes are equal items */
     int word_nbytes;                /* of a float; 0: every item is finite */
     uint64_t infinite_bits;         /* all set in no finite word */
@@ -37,7 +34,7 @@ npyx_comparability npyx_difference_check(const npyx_dtype *a, const npyx_dtype *
         return NPYX_SUBTRACTABLE;
     if (!npyx_dtype_is_same(a, b))
         return NPYX_INCOMPARABLE;
-    bool is_date = a->type == NPYX_DATETIME || a->type == NPYX_TIMEDELTA;
+    bool is_date = npyx_type_is_date(a->type);
     return is_date ? NPYX_SUBTRACTABLE : NPYX_EQUALITY_ONLY;
 }
 
@@ -48,15 +45,6 @@ static bool has_same_orders(const npyx_dtype *a, const npyx_dtype *b) {
             return false;
     }
     return npyx_types[a->type].swap_nbytes == 1 || a->is_big_endian == b->is_big_endian;
-}
-
-static npyx_difference_kernel *choose_kernel(npyx_type type) {
-    switch (type) {
-    case NPYX_I4: return npyx_difference_kernel_of(NPYX_DIFFERENCE_I32);
-    case NPYX_F4: return npyx_difference_kernel_of(NPYX_DIFFERENCE_F32);
-    case NPYX_F8: return npyx_difference_kernel_of(NPYX_DIFFERENCE_F64);
-    default: return NULL;
-    }
 }
 
 /* The bits that all infinities and NaNs of a float have set, and no finite number; 0 when no such are known.
@@ -80,12 +68,15 @@ static uint64_t infinite_bits_of(npyx_type type) {
 static void choose_way(difference_walk *w) {
     const npyx_dtype *a = w->sides[0].dtype, *b = w->sides[1].dtype;
     bool is_same = a->type == b->type && npyx_dtype_is_native(a) && npyx_dtype_is_native(b);
-    w->f64 = npyx_difference_kernel_of(NPYX_DIFFERENCE_F64);
     if (w->comparability == NPYX_EQUALITY_ONLY) {
         w->trusts_bytes = has_same_orders(a, b);
         return;
     }
-    w->kernel = is_same ? choose_kernel(a->type) : NULL;
+    bool has_kernel = a->type == NPYX_I4 || a->type == NPYX_F4 || a->type == NPYX_F8;
+    if (is_same && has_kernel)
+        w->kernel = npyx_difference_kernel_of(a->type == NPYX_I4   ? NPYX_DIFFERENCE_I32
+                                              : a->type == NPYX_F4 ? NPYX_DIFFERENCE_F32
+                                                                   : NPYX_DIFFERENCE_F64, npyx_has_avx2());
     w->infinite_bits = infinite_bits_of(a->type);
     w->word_nbytes = w->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
     w->trusts_bytes = is_same && (a->type <= NPYX_U8 || w->infinite_bits != 0);
@@ -113,7 +104,8 @@ static bool tally_doubles(difference_walk *w, int64_t nelem) {
         return false;
     npyx_difference_part part;
     int64_t padded = (nelem + NPYX_DIFFERENCE_UNIT_NELEM - 1) & ~(int64_t)(NPYX_DIFFERENCE_UNIT_NELEM - 1);
-    w->f64((const uint8_t *)a->parts[0].hi, (const uint8_t *)b->parts[0].hi, (size_t)padded, &part);
+    npyx_difference_kernel *kernel = npyx_difference_kernel_of(NPYX_DIFFERENCE_F64, npyx_has_avx2());
+    kernel((const uint8_t *)a->parts[0].hi, (const uint8_t *)b->parts[0].hi, (size_t)padded, &part);
     part.nfinite -= padded - nelem; /* equal zeros */
     return npyx_tally_add_part(&w->tally, &part);
 }
@@ -192,20 +184,15 @@ static void only_read(const void *ctx, const uint8_t *bytes, size_t nbytes, void
 
 static npyx_status walk_through(difference_walk *w, const npyx_difference_side sides[2], int *faulty,
                                 npyx_error *error) {
-    npyx_status status = NPYX_OK;
-    for (int k = 0; k < 2 && status == NPYX_OK; k++) {
-        *faulty = k;
+    for (int k = 0; k < 2; k++) {
         w->sides[k].dtype = sides[k].view->dtype;
-        status = npyx_blocks_begin(&w->sides[k].blocks, sides[k].source, sides[k].view, error);
+        npyx_blocks_begin(&w->sides[k].blocks, sides[k].source, sides[k].view);
     }
-    if (status == NPYX_OK)
-        npyx_reader_set_work(&w->sides[0].blocks.reader, (npyx_work){.run = only_read, .result_nbytes = 8});
+    npyx_reader_set_work(&w->sides[0].blocks.reader, (npyx_work){.run = only_read, .result_nbytes = 8});
     choose_way(w);
-    while (status == NPYX_OK && !(w->stops_early && w->first_at >= 0)) {
-        status = next_blocks(w, faulty, error);
-        if (status == NPYX_OK)
-            compare_items(w);
-    }
+    npyx_status status = NPYX_OK;
+    while (!(w->stops_early && w->first_at >= 0) && (status = next_blocks(w, faulty, error)) == NPYX_OK)
+        compare_items(w);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 

@@ -1,4 +1,4 @@
-#include "difference_structs.h"
+#include "difference_tally.h"
 
 #include <string.h>
 

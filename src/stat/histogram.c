@@ -16,7 +16,7 @@ npyx_status npyx_histogram_check(npyx_host *host, const npyx_dtype *dtype, npyx_
     npyx_dtype_append_name(dtype, &name);
     npyx_buffer_append_char(&name, '\0');
     npyx_status status = npyx_buffer_check(&name, error);
-    if (dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA)
+    if (npyx_type_is_date(dtype->type))
         advice = "; view = 'i8' takes the counts of its unit";
     else if (dtype->type == NPYX_STRUCT)
         advice = "; choose one of its fields with field";
@@ -49,7 +49,7 @@ typedef struct histogram_pass {
 static npyx_status run_pass(histogram_pass *p, void *out, npyx_error *error) {
     npyx_blocks *blocks = &p->histogram->blocks;
     npyx_reader_rest(&blocks->reader);
-    NPYX_TRY(npyx_blocks_begin(blocks, p->source, p->view, error));
+    npyx_blocks_begin(blocks, p->source, p->view);
     if (p->work.run != NULL && !blocks->is_done)
         npyx_reader_set_work(&blocks->reader, p->work);
     npyx_status status;
@@ -172,7 +172,7 @@ static npyx_status histogram_prepare(histogram_pass *p, const npyx_bins *bins, c
         return NPYX_OK;
     }
     if (!bins->has_range && t->npatterns > 0) {
-        npyx_limit_tally(t, placing->type, &limits);
+        npyx_place_tally(t, placing, &limits, NULL);
     } else if (!bins->has_range) {
         p->work = (npyx_work){.run = limit_block, .ctx = placing, .result_nbytes = sizeof limits};
         p->take = take_limits;
@@ -199,7 +199,7 @@ static npyx_status make_tally(histogram_pass *p, npyx_histogram_tally *t, npyx_e
 static npyx_status count(histogram_pass *p, const npyx_histogram_tally *t, npyx_error *error) {
     npyx_histogram *histogram = p->histogram;
     if (t->npatterns > 0) {
-        npyx_place_tally(t, &histogram->placing, histogram->counts);
+        npyx_place_tally(t, &histogram->placing, &(npyx_limits){0}, histogram->counts);
         return NPYX_OK;
     }
     p->work = (npyx_work){0};

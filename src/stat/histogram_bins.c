@@ -17,29 +17,6 @@ npyx_status npyx_bins_set_count(npyx_bins *bins, int64_t nbins, npyx_error *erro
     return NPYX_OK;
 }
 
-/* Less than, equal to or greater than 0, exactly. */
-static int compare_mixed(int64_t integer, double real) {
-    if (real >= 0x1p63)
-        return -1;
-    if (real < -0x1p63)
-        return 1;
-    int64_t truncated = (int64_t)real;
-    if (integer != truncated)
-        return integer < truncated ? -1 : 1;
-    double rest = real - (double)truncated;
-    return (rest < 0) - (rest > 0);
-}
-
-static int compare(npyx_operand a, npyx_operand b) {
-    if (a.is_real && b.is_real)
-        return (a.real > b.real) - (a.real < b.real);
-    if (a.is_real)
-        return -compare_mixed(b.integer, a.real);
-    if (b.is_real)
-        return compare_mixed(a.integer, b.real);
-    return (a.integer > b.integer) - (a.integer < b.integer);
-}
-
 static const char *operand_text(npyx_operand operand, char text[NPYX_NUMBER_TEXT_NBYTES + 1]) {
     size_t nbytes =
         operand.is_real ? npyx_text_f64(operand.real, text) : npyx_text_i64(operand.integer, text);
@@ -54,7 +31,7 @@ npyx_status npyx_bins_set_range(npyx_bins *bins, npyx_operand lo, npyx_operand h
                          "bins gives the edges already; leave range_lo and range_hi out");
     if ((lo.is_real && !isfinite(lo.real)) || (hi.is_real && !isfinite(hi.real)))
         return npyx_fail(error, NPYX_INVALID, -1, "range_lo and range_hi are to be finite");
-    if (compare(lo, hi) > 0)
+    if (npyx_operand_compare(lo, hi) > 0)
         return npyx_fail(error, NPYX_INVALID, -1, "range_lo (%s) is greater than range_hi (%s)",
                          operand_text(lo, texts[0]), operand_text(hi, texts[1]));
     bins->has_range = true;

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/bytes.h"
-#include "item/convert_block.h"
+#include "item/convert.h"
 
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
@@ -23,45 +23,21 @@ typedef union chunk {
 const npyx_limits npyx_no_limits = {.ranks = {INT64_MAX, INT64_MIN},
                                     .f64 = {(double)INFINITY, -(double)INFINITY}};
 
-/* A loop of its own for each byte order, so that compilers vectorise the native one. */
-#define LOAD(is_big_endian, item_nbytes, load, target, expression)                                           \
-    if (is_big_endian) {                                                                                     \
-        for (size_t i = 0; i < nelem; i++, items += (item_nbytes))                                           \
-            (target)[i] = (expression)(load(items, true));                                                   \
-    } else {                                                                                                 \
-        for (size_t i = 0; i < nelem; i++, items += (item_nbytes))                                           \
-            (target)[i] = (expression)(load(items, false));                                                  \
-    }
-
-/* Any type, at the speed of its conversion. */
-static void load_by_blocks(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
+/* Items as they are, in the host's byte order. */
+static void load_words(const npyx_placing *placing, const uint8_t *items, size_t nelem, void *out) {
     size_t itemsize = npyx_types[placing->type].itemsize;
-    npyx_block_load *load = npyx_block_loader(placing->type, NPYX_FORM_F64);
-    npyx_block_room room;
-    for (size_t first = 0; first < nelem; first += NPYX_BLOCK_NELEM) {
-        size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
-        npyx_block block;
-        load(npyx_block_stage(&room, placing->type, placing->is_big_endian, items + first * itemsize,
-                              itemsize, count),
-             &block);
-        memcpy(out + first, block.f64, count * sizeof out[0]);
-    }
+    memcpy(out, items, nelem * itemsize);
+    if (placing->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN)
+        npyx_swap_words(out, itemsize, nelem);
 }
 
 /* Items as doubles. */
 static void place_load_reals(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
-    bool is_big_endian = placing->is_big_endian;
-    switch (placing->type) {
-    case NPYX_F8: LOAD(is_big_endian, 8, npyx_load_f64, out, double) break;
-    case NPYX_F4: LOAD(is_big_endian, 4, npyx_load_f32, out, double) break;
-    case NPYX_I4: LOAD(is_big_endian, 4, npyx_load_u32, out, int32_t) break;
-    case NPYX_U4: LOAD(is_big_endian, 4, npyx_load_u32, out, double) break;
-    default: load_by_blocks(placing, items, nelem, out);
-    }
-}
-
-static void load_i64(const npyx_placing *placing, const uint8_t *items, size_t nelem, int64_t *out) {
-    LOAD(placing->is_big_endian, 8, npyx_load_u64, out, int64_t)
+    if (placing->type == NPYX_F8)
+        load_words(placing, items, nelem, out);
+    else
+        npyx_block_reals(placing->type, placing->is_big_endian, items, npyx_types[placing->type].itemsize,
+                         nelem, out);
 }
 
 /* Items of 8 bytes as doubles, and as NaN where they are out of bounds that a double may not hold. */
@@ -69,7 +45,7 @@ static void load_bounded(const npyx_placing *placing, const uint8_t *items, size
     int64_t integers[CHUNK_NELEM];
     const int64_t lo = (int64_t)placing->integer_lo, hi = (int64_t)placing->integer_hi;
     const uint64_t unsigned_lo = placing->integer_lo, unsigned_hi = placing->integer_hi;
-    load_i64(placing, items, nelem, integers);
+    load_words(placing, items, nelem, integers);
     if (placing->type == NPYX_I8) {
         for (size_t i = 0; i < nelem; i++)
             out[i] = integers[i] >= lo && integers[i] <= hi ? (double)integers[i] : (double)NAN;
@@ -139,12 +115,12 @@ static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_
     if (nelem < CHUNK_NELEM) /* the fast loops look at all of it */
         memset(&values, 0, sizeof values);
     if (!placing->is_uniform && placing->integer_edges != NULL) {
-        load_i64(placing, items, nelem, values.i64);
+        load_words(placing, items, nelem, values.i64);
         place_by_integer_edges(placing, values.i64, nelem, bins);
         return;
     }
     if (placing->is_regular && placing->product == NPYX_PRECISION_F4) {
-        LOAD(placing->is_big_endian, 4, npyx_load_f32, values.f32, float)
+        load_words(placing, items, nelem, values.f32);
         place_f32(placing, values.f32, nelem, bins);
         return;
     }
@@ -212,7 +188,7 @@ void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t
     for (; nelem > 0; nelem -= CHUNK_NELEM, items += CHUNK_NELEM * npyx_types[placing->type].itemsize) {
         size_t count = nelem < CHUNK_NELEM ? (size_t)nelem : CHUNK_NELEM;
         if (is_wide) {
-            load_i64(placing, items, count, values.i64);
+            load_words(placing, items, count, values.i64);
             for (size_t i = 0; flip != 0 && i < count; i++)
                 values.i64[i] ^= flip;
             limit_i64(values.i64, count, limits->ranks);
@@ -237,41 +213,29 @@ void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t
 
 /* The values of a block of patterns from first on. */
 static void pattern_values(npyx_type type, size_t first, double values[NPYX_BLOCK_NELEM]) {
-    uint8_t items[NPYX_BLOCK_NELEM * 2];
-    npyx_block block;
-    npyx_form form = npyx_block_form(type);
+    uint8_t bytes[NPYX_BLOCK_NELEM];
+    uint16_t words[NPYX_BLOCK_NELEM];
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
-        uint16_t pattern = (uint16_t)(first + i);
-        if (npyx_types[type].itemsize == 1)
-            items[i] = (uint8_t)pattern;
-        else
-            memcpy(items + 2 * i, &pattern, 2);
+        bytes[i] = (uint8_t)(first + i);
+        words[i] = (uint16_t)(first + i);
     }
-    npyx_block_loader(type, form)(items, &block);
-    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)
-        values[i] = form == NPYX_FORM_I64 ? (double)block.i64[i] : block.f64[i];
+    size_t itemsize = npyx_types[type].itemsize;
+    npyx_block_reals(type, NPYX_HOST_IS_BIG_ENDIAN, itemsize == 1 ? bytes : (uint8_t *)words, itemsize,
+                     NPYX_BLOCK_NELEM, values);
 }
 
-void npyx_limit_tally(const npyx_histogram_tally *tally, npyx_type type, npyx_limits *limits) {
-    for (size_t first = 0; first < tally->npatterns; first += NPYX_BLOCK_NELEM) {
-        double values[NPYX_BLOCK_NELEM];
-        pattern_values(type, first, values);
-        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
-            if (tally->counts[first + i] == 0)
-                continue;
-            limits->f64[0] = values[i] < limits->f64[0] ? values[i] : limits->f64[0];
-            limits->f64[1] = values[i] > limits->f64[1] ? values[i] : limits->f64[1];
-        }
-    }
-}
-
-void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, uint64_t *counts) {
+void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, npyx_limits *limits,
+                      uint64_t *counts) {
     for (size_t first = 0; first < tally->npatterns; first += NPYX_BLOCK_NELEM) {
         double values[NPYX_BLOCK_NELEM];
         pattern_values(placing->type, first, values);
         for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
-            if (tally->counts[first + i] != 0)
+            if (tally->counts[first + i] == 0)
+                continue;
+            if (counts != NULL)
                 counts[npyx_place(placing, values[i])] += tally->counts[first + i];
+            limits->f64[0] = values[i] < limits->f64[0] ? values[i] : limits->f64[0];
+            limits->f64[1] = values[i] > limits->f64[1] ? values[i] : limits->f64[1];
         }
     }
 }

@@ -75,9 +75,10 @@ typedef struct npyx_histogram_tally {
     uint64_t *counts; /* by pattern in the host's byte order */
 } npyx_histogram_tally;
 
-/* Counts items by pattern; finds their limits; counts them by bin, as npyx_place_items does. */
+/* Counts items by pattern; widens limits to them and, unless counts is NULL, counts them by bin as
+ * npyx_place_items does. */
 void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts);
-void npyx_limit_tally(const npyx_histogram_tally *tally, npyx_type type, npyx_limits *limits);
-void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, uint64_t *counts);
+void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, npyx_limits *limits,
+                      uint64_t *counts);
 
 #endif

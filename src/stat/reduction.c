@@ -267,15 +267,14 @@ static npyx_status reduction_pass(npyx_reduction *r, const npyx_view *group, npy
     npyx_blocks *blocks = &r->blocks;
     distribution d;
     plan_distribution(r, group, &d);
-    npyx_status status = npyx_blocks_begin(blocks, r->source, group, error);
+    npyx_blocks_begin(blocks, r->source, group);
     const npyx_dtype *dtype = r->view.dtype;
     bool is_one = r->ncoordinates == 1 && dtype->type != NPYX_STRUCT;
-    if (status == NPYX_OK && is_one && r->stats[0].form != NPYX_STATS_ORDER && dtype->itemsize > 0)
+    if (is_one && r->stats[0].form != NPYX_STATS_ORDER && dtype->itemsize > 0)
         npyx_reader_set_work(&blocks->reader, (npyx_work){run_work, dtype, sizeof(npyx_stats)});
-    for (int64_t position = 0; status == NPYX_OK; position += blocks->nelem) {
-        status = npyx_blocks_next(blocks, error);
-        if (status != NPYX_OK)
-            break;
+    npyx_status status;
+    for (int64_t position = 0; (status = npyx_blocks_next(blocks, error)) == NPYX_OK;
+         position += blocks->nelem) {
         if (is_one && blocks->reader.result != NULL)
             npyx_stats_merge(r->stats, blocks->reader.result);
         else if (is_one)

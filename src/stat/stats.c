@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "item/convert_block.h"
+#include "item/convert.h"
 #include "stats_add.h"
 
 npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype) {
     npyx_type type = dtype->type;
-    if (type == NPYX_I8 || type == NPYX_U8 || type == NPYX_DATETIME || type == NPYX_TIMEDELTA)
+    if (type == NPYX_I8 || type == NPYX_U8 || npyx_type_is_date(type))
         return NPYX_STATS_WIDE;
     if (type == NPYX_BYTES || type == NPYX_TEXT)
         return NPYX_STATS_ORDER;
@@ -22,7 +22,6 @@ npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype) {
 void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extremes) {
     *stats = (npyx_stats){.dtype = dtype,
                           .form = npyx_stats_form_of(dtype),
-                          .kernels = npyx_stats_kernels_here(),
                           .argmin = -1,
                           .argmax = -1,
                           .least = INFINITY,
@@ -37,21 +36,7 @@ void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extrem
 /* A chunk as doubles, filled up with NaN; returns how many doubles. */
 static int64_t load_chunk(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem,
                           double reals[NPYX_STATS_NELEM]) {
-    bool is_i32 = npyx_block_loader(dtype->type, NPYX_FORM_I32) != NULL;
-    bool is_i64 = !is_i32 && dtype->type == NPYX_U4;
-    npyx_form form = is_i32 ? NPYX_FORM_I32 : is_i64 ? NPYX_FORM_I64 : NPYX_FORM_F64;
-    npyx_block_load *load = npyx_block_loader(dtype->type, form);
-    size_t itemsize = (size_t)dtype->itemsize;
-    for (int64_t done = 0; done < nelem; done += NPYX_BLOCK_NELEM) {
-        int64_t count = nelem - done < NPYX_BLOCK_NELEM ? nelem - done : NPYX_BLOCK_NELEM;
-        npyx_block_room room;
-        npyx_block block;
-        load(npyx_block_stage(&room, dtype->type, dtype->is_big_endian, items + (size_t)done * itemsize,
-                              itemsize, (size_t)count),
-             &block);
-        for (int i = 0; i < NPYX_BLOCK_NELEM; i++)
-            reals[done + i] = is_i32 ? (double)block.i32[i] : is_i64 ? (double)block.i64[i] : block.f64[i];
-    }
+    npyx_block_reals(dtype->type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)nelem, reals);
     int64_t nreals = (nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;
     for (int64_t i = nelem; i < nreals; i++)
         reals[i] = NAN;
@@ -105,7 +90,7 @@ static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, const ui
     double n = (double)sums->nfinite;
     double mean = chunk_mean(sums, reals, nreals);
     npyx_chunk_deviations deviations;
-    stats->kernels->deviations(reals, nreals, mean, &deviations);
+    npyx_stats_kernels_of(npyx_has_avx2())->deviations(reals, nreals, mean, &deviations);
     if (!isfinite(deviations.sum)) /* near the greatest double */
         deviations.sum = 0;
     double m2 = deviations.sum_of_squares - deviations.sum * (deviations.sum / n);
@@ -144,7 +129,7 @@ static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
         reals = (const uint8_t *)loaded;
     }
     npyx_chunk_sums sums;
-    stats->kernels->sums(reals, nreals, &sums);
+    npyx_stats_kernels_of(npyx_has_avx2())->sums(reals, nreals, &sums);
     int64_t nnulls = sums.nnan - (nreals - nelem);
     if (nnulls < nelem)
         note_extremes(stats, &sums, reals, items);

@@ -13,7 +13,6 @@
 
 #include "array/dtype.h"
 #include "base/wide_integer.h"
-#include "stats_kernels.h"
 
 typedef enum npyx_stats_form {
     NPYX_STATS_REAL,    /* floats, read as doubles */
@@ -24,7 +23,10 @@ typedef enum npyx_stats_form {
     NPYX_STATS_COUNT    /* what has no order: count */
 } npyx_stats_form;
 
-enum { NPYX_STATS_ITEM_NBYTES = 16 };
+enum {
+    NPYX_STATS_NELEM = 1024, /* of a chunk: what stays in the first-level cache between the passes */
+    NPYX_STATS_ITEM_NBYTES = 16
+};
 
 /* A sum with what its roundings have lost. One that has passed the range of doubles on its way is kept as a
  * small part of itself, from which it may come back. */
@@ -37,7 +39,6 @@ typedef struct npyx_sum {
 typedef struct npyx_stats {
     const npyx_dtype *dtype; /* borrowed */
     npyx_stats_form form;
-    const npyx_stats_kernels *kernels;
     int64_t nseen; /* items, null ones too */
     int64_t count, nulls, zeros;
     int64_t npositive_infs, nnegative_infs;

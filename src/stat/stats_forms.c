@@ -50,7 +50,7 @@ static void add_wide_moments(npyx_stats *stats, const uint64_t *keys, int64_t n,
 void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     const npyx_dtype *dtype = stats->dtype;
     const uint64_t offset = key_offset(dtype);
-    bool is_date = dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA;
+    bool is_date = npyx_type_is_date(dtype->type);
     uint64_t keys[NPYX_STATS_NELEM], least = UINT64_MAX;
     npyx_wide total = {0};
     int64_t n = 0;

@@ -21,8 +21,7 @@ typedef struct npyx_blocks {
 } npyx_blocks;
 
 /* Begins anew; a struct of zeros is taken too. source and the view's dtype must outlive the walk. */
-npyx_status npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view,
-                              npyx_error *error);
+void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view);
 
 /* Goes on from item number position, from 0 to the view's number of items. *nskipped: how many items of the
  * next block come before it. */

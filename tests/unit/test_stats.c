@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "stat/stats.h"
+#include "stat/stats_add.h"
 
 static const double specials[] = {0.0, -0.0, 1.5, -2.25, 1e300, -1e300, 5e-324, NAN, INFINITY, -INFINITY};
 enum { NSPECIALS = sizeof specials / sizeof specials[0] };
@@ -75,8 +75,8 @@ static void test_kernels(void **state) {
     for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_STATS_NELEM; nelem += NPYX_CHUNK_UNIT) {
         for (uint32_t nspecials = 0; nspecials <= 100; nspecials += 50) {
             const uint8_t *reals = fill(memory, nelem, nspecials);
-            assert_kernels(npyx_stats_kernels_portable(), reals, nelem);
-            assert_kernels(npyx_stats_kernels_here(), reals, nelem);
+            assert_kernels(npyx_stats_kernels_of(false), reals, nelem);
+            assert_kernels(npyx_stats_kernels_of(npyx_has_avx2()), reals, nelem);
         }
     }
 }
