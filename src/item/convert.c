@@ -18,10 +18,6 @@
 #include "element.h"
 #include "text/number_text.h"
 
-static bool convert_is_number(npyx_type type) {
-    return type <= NPYX_C32;
-}
-
 static bool is_complex(npyx_type type) {
     return npyx_type_part(type) != type;
 }
@@ -35,30 +31,12 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
     char from_name[NAME_NBYTES], to_name[NAME_NBYTES];
     npyx_dtype_write_name(from, from_name, NAME_NBYTES);
     npyx_dtype_write_name(to, to_name, NAME_NBYTES);
-    if (!convert_is_number(from->type) || !convert_is_number(to->type))
+    if (from->type > NPYX_C32 || to->type > NPYX_C32)
         return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s", from_name, to_name);
     if (is_complex(from->type) && !is_complex(to->type))
         return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s, which has no imaginary part",
                          from_name, to_name);
     return NPYX_OK;
-}
-
-/* Brings items that were copied from one dtype into the byte order of an equal one. */
-static void reorder(const npyx_dtype *from, const npyx_dtype *to, uint8_t *items, int64_t nelem) {
-    if (from->type != NPYX_STRUCT) {
-        if (from->is_big_endian != to->is_big_endian) {
-            npyx_dtype swapped = *from;
-            swapped.is_big_endian = true;
-            npyx_element_swap(&swapped, items, nelem);
-        }
-        return;
-    }
-    for (int64_t i = 0; i < nelem; i++, items += from->itemsize) {
-        for (int k = 0; k < from->nfields; k++) {
-            const npyx_field *field = &from->fields[k];
-            reorder(field->dtype, to->fields[k].dtype, items + field->off, field->nelem);
-        }
-    }
 }
 
 /* The way of a block, chosen once. Complex items are two parts each. */
@@ -197,6 +175,9 @@ npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int
     if (!npyx_dtype_is_same(from, to))
         return convert_numbers(from, items, nelem, to, out, first_item, error);
     memcpy(out, items, (size_t)(nelem * from->itemsize));
-    reorder(from, to, out, nelem);
+    if (from->type == NPYX_STRUCT || from->is_big_endian != to->is_big_endian) {
+        npyx_element_swap(from, out, nelem); /* to little-endian, and from there, which is the same step */
+        npyx_element_swap(to, out, nelem);
+    }
     return NPYX_OK;
 }

@@ -59,18 +59,19 @@ LOADER(load_f64_f8, double, f64, x)
     LOADER(load_f64_##word, uint##nbits##_t, f64, (double)npyx_##word##_to_f32(x))
 NPYX_NARROWS(NARROW_LOADER)
 
-#define X87_LOADER(name, nbytes, member, expression)                                                         \
-    static void name(const uint8_t *restrict items, npyx_block *restrict block) {                            \
-        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
-            npyx_x87 x = npyx_x87_load(items + i * (nbytes), nbytes, NPYX_HOST_IS_BIG_ENDIAN);               \
-            block->member[i] = (expression);                                                                 \
-        }                                                                                                    \
-    }
+/* Items of x87, which lie in more bytes than they have. */
+typedef struct x87_12 {
+    uint8_t bytes[12];
+} x87_12;
+typedef struct x87_16 {
+    uint8_t bytes[16];
+} x87_16;
+#define X87 npyx_x87_load(x.bytes, sizeof x, NPYX_HOST_IS_BIG_ENDIAN)
 
-X87_LOADER(load_x87_12, 12, x87, x)
-X87_LOADER(load_x87_16, 16, x87, x)
-X87_LOADER(load_f64_x87_12, 12, f64, npyx_x87_to_f64(x))
-X87_LOADER(load_f64_x87_16, 16, f64, npyx_x87_to_f64(x))
+LOADER(load_x87_12, x87_12, x87, X87)
+LOADER(load_x87_16, x87_16, x87, X87)
+LOADER(load_f64_x87_12, x87_12, f64, npyx_x87_to_f64(X87))
+LOADER(load_f64_x87_16, x87_16, f64, npyx_x87_to_f64(X87))
 
 npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
     static npyx_block_load *const loaders[][NPYX_FORM_X87 + 1] = {
@@ -106,9 +107,7 @@ void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, 
         npyx_block_room room;
         npyx_block block;
         load(npyx_block_stage(&room, type, is_big_endian, items + first * step_nbytes, step_nbytes, count),
-             &block);
-        if (form == NPYX_FORM_F64)
-            memcpy(out, block.f64, sizeof block.f64);
+             form == NPYX_FORM_F64 ? (npyx_block *)out : &block); /* the doubles of a block are such */
         for (size_t i = 0; form == NPYX_FORM_I32 && i < NPYX_BLOCK_NELEM; i++)
             out[i] = block.i32[i];
         for (size_t i = 0; form == NPYX_FORM_I64 && i < NPYX_BLOCK_NELEM; i++)
@@ -125,18 +124,9 @@ void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, 
 
 #define RECASTER(name, source_type, source, target, expression)                                              \
     static bool name(npyx_block *block) {                                                                    \
-        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
-            source_type x = block->source[i];                                                                \
-            block->target[i] = (expression);                                                                 \
-        }                                                                                                    \
-        return true;                                                                                         \
-    }
-
-#define X87_RECASTER(name, source_type, source, expression)                                                  \
-    static bool name(npyx_block *block) {                                                                    \
         for (size_t i = NPYX_BLOCK_NELEM; i-- > 0;) {                                                        \
             source_type x = block->source[i];                                                                \
-            block->x87[i] = (expression);                                                                    \
+            block->target[i] = (expression);                                                                 \
         }                                                                                                    \
         return true;                                                                                         \
     }
@@ -168,9 +158,9 @@ static npyx_x87 x87_of_integer(uint64_t magnitude, bool is_negative) {
 
 RECASTER(recast_i64_f64, int64_t, i64, f64, odd_f64_of_i64(x))
 RECASTER(recast_u64_f64, uint64_t, u64, f64, (double)convert_round_to_odd(x))
-X87_RECASTER(recast_i64_x87, int64_t, i64, x87_of_integer(magnitude_of(x), x < 0))
-X87_RECASTER(recast_u64_x87, uint64_t, u64, x87_of_integer(x, false))
-X87_RECASTER(recast_f64_x87, double, f64, npyx_x87_from_f64(x))
+RECASTER(recast_i64_x87, int64_t, i64, x87, x87_of_integer(magnitude_of(x), x < 0))
+RECASTER(recast_u64_x87, uint64_t, u64, x87, x87_of_integer(x, false))
+RECASTER(recast_f64_x87, double, f64, x87, npyx_x87_from_f64(x))
 
 bool npyx_block_recast_x87_truth(npyx_block *block) {
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {

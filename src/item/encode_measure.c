@@ -85,12 +85,11 @@ static npyx_status measure_item(measuring *m, bool has_list_items) {
     case NPYX_JSON_FALSE: form->has_bool = true; break;
     case NPYX_JSON_STRING: count_text(form, r->string, r->string_nbytes); break;
     case NPYX_JSON_NUMBER:
-        form->has_integer = form->has_integer || r->number.form == NPYX_NUMBER_I64;
-        form->has_negative = form->has_negative || (r->number.form == NPYX_NUMBER_I64 && r->number.i64 < 0);
-        form->has_u64 = form->has_u64 || r->number.form == NPYX_NUMBER_U64;
-        form->has_wide_integer =
-            form->has_wide_integer || (r->number.form == NPYX_NUMBER_F64 && r->number.is_integer);
-        form->has_real = form->has_real || (r->number.form == NPYX_NUMBER_F64 && !r->number.is_integer);
+        form->has_integer |= r->number.form == NPYX_NUMBER_I64;
+        form->has_negative |= r->number.form == NPYX_NUMBER_I64 && r->number.i64 < 0;
+        form->has_u64 |= r->number.form == NPYX_NUMBER_U64;
+        form->has_wide_integer |= r->number.form == NPYX_NUMBER_F64 && r->number.is_integer;
+        form->has_real |= r->number.form == NPYX_NUMBER_F64 && !r->number.is_integer;
         break;
     case NPYX_JSON_OBJECT: form->has_object = true; return npyx_json_skip(r, m->error);
     default: /* a list */

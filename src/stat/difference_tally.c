@@ -49,44 +49,54 @@ static double rest_of_x87(npyx_x87 x, double hi) {
     return x.sign_exponent >> 15 != 0 ? -rest : rest;
 }
 
-/* Finds the rests of a block's items, of the host's byte order; true when one is not 0. */
-static bool find_rests(npyx_type type, bool is_date, const uint8_t *items, double *hi, double *lo) {
+/* Splits a block's items, of the host's byte order and a type that doubles do not hold; true when a lo is not
+ * 0. */
+static bool split_block(npyx_type type, bool is_date, const uint8_t *items, double *hi, double *lo) {
     npyx_block block;
     npyx_form form = npyx_block_form(type);
     bool has_lo = false;
     npyx_block_loader(type, form)(items, &block);
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
-        lo[i] = form == NPYX_FORM_I64   ? rest_of_i64(block.i64[i], hi[i])
-                : form == NPYX_FORM_U64 ? rest_of_u64(block.u64[i], hi[i])
-                                        : rest_of_x87(block.x87[i], hi[i]);
-        if (is_date && block.i64[i] == NPYX_NAT)
-            hi[i] = (double)NAN;
+        if (form == NPYX_FORM_I64) {
+            hi[i] = (double)block.i64[i];
+            lo[i] = rest_of_i64(block.i64[i], hi[i]);
+            if (is_date && block.i64[i] == NPYX_NAT)
+                hi[i] = (double)NAN;
+        } else if (form == NPYX_FORM_U64) {
+            hi[i] = (double)block.u64[i];
+            lo[i] = rest_of_u64(block.u64[i], hi[i]);
+        } else {
+            hi[i] = npyx_x87_to_f64(block.x87[i]);
+            lo[i] = rest_of_x87(block.x87[i], hi[i]);
+        }
         has_lo |= lo[i] != 0;
     }
     return has_lo;
 }
 
 void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *items, int64_t nelem) {
-    bool is_date = npyx_type_is_date(dtype->type);
+    bool is_date = npyx_type_is_date(dtype->type), is_complex = npyx_dtype_kind(dtype) == 'c';
     npyx_type type = is_date ? NPYX_I8 : npyx_type_part(dtype->type);
-    bool has_rests = type == NPYX_I8 || npyx_block_form(type) == NPYX_FORM_U64 ||
-                     npyx_block_form(type) == NPYX_FORM_X87;
+    npyx_form form = npyx_block_form(type);
+    bool is_double = form == NPYX_FORM_F64 || npyx_types[type].itemsize <= 4;
     size_t step_nbytes = (size_t)dtype->itemsize;
-    memset(chunk, 0, sizeof *chunk);
-    chunk->is_complex = npyx_dtype_kind(dtype) == 'c';
-    for (size_t part = 0; part < (chunk->is_complex ? 2 : 1); part++, items += npyx_types[type].itemsize) {
+    if (chunk->has_lo || chunk->is_complex != is_complex)
+        memset(chunk, 0, sizeof *chunk);
+    chunk->is_complex = is_complex;
+    for (size_t part = 0; part < (is_complex ? 2 : 1); part++, items += npyx_types[type].itemsize) {
         npyx_chunk_part *out = &chunk->parts[part];
-        npyx_block_reals(type, dtype->is_big_endian, items, step_nbytes, (size_t)nelem, out->hi);
-        for (size_t first = 0; has_rests && first < (size_t)nelem; first += NPYX_BLOCK_NELEM) {
+        if (is_double)
+            npyx_block_reals(type, dtype->is_big_endian, items, step_nbytes, (size_t)nelem, out->hi);
+        for (size_t first = 0; !is_double && first < (size_t)nelem; first += NPYX_BLOCK_NELEM) {
             npyx_block_room room;
             size_t left = (size_t)nelem - first, count = left < NPYX_BLOCK_NELEM ? left : NPYX_BLOCK_NELEM;
             const uint8_t *in = npyx_block_stage(&room, type, dtype->is_big_endian,
                                                  items + first * step_nbytes, step_nbytes, count);
-            chunk->has_lo |= find_rests(type, is_date, in, out->hi + first, out->lo + first);
+            chunk->has_lo |= split_block(type, is_date, in, out->hi + first, out->lo + first);
         }
-        /* what lies behind is equal on both sides */
-        memset(out->hi + nelem, 0, (size_t)-nelem % NPYX_BLOCK_NELEM * sizeof out->hi[0]);
-        memset(out->lo + nelem, 0, (size_t)-nelem % NPYX_BLOCK_NELEM * sizeof out->lo[0]);
+        size_t rest_nbytes = (size_t)-nelem % NPYX_BLOCK_NELEM * sizeof out->hi[0]; /* equal on both sides */
+        memset(out->hi + nelem, 0, rest_nbytes);
+        memset(out->lo + nelem, 0, rest_nbytes);
     }
 }
 

@@ -54,7 +54,7 @@ typedef struct npyx_chunk_part {
     double lo[NPYX_DIFFERENCE_NELEM];
 } npyx_chunk_part;
 
-/* The items of a chunk of one side. */
+/* The items of a chunk of one side. Begins as zeros. */
 typedef struct npyx_chunk {
     npyx_chunk_part parts[2]; /* the second: imaginary ones, 0 of numbers that are not complex */
     bool is_complex;
