@@ -94,7 +94,7 @@ static npyx_status histogram_make(histogram_cursor *cursor, npyx_error *error) {
     cursor->is_made = false;
     cursor->greatest = 0;
     if (!(cursor->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
-        status = npyx_histogram_check(histogram->host, selection->view.dtype, error);
+        status = npyx_histogram_check(selection->view.dtype, error);
     } else {
         status = npyx_histogram_make(histogram, &cursor->bins, selection->payload, &selection->view, error);
         for (int64_t bin = 0; status == NPYX_OK && bin < histogram->nbins; bin++)

@@ -144,10 +144,14 @@ static npyx_status add_level(const context *c, int ndim, npyx_field *shaped) {
     return NPYX_OK;
 }
 
+static bool is_sequence(const npyx_literal *literal) {
+    return literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
+}
+
 /* Puts the dimensions of a subarray before those that its base has already. */
 static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_field *shaped) {
     bool is_int = shape->kind == NPYX_LITERAL_INT;
-    if (!is_int && shape->kind != NPYX_LITERAL_TUPLE && shape->kind != NPYX_LITERAL_LIST)
+    if (!is_int && !is_sequence(shape))
         return fail_literal(c, shape, "the shape of a field is neither an int nor a tuple of ints");
     if (is_int && shape->integer == 1) /* (type, 1) is the type itself in NumPy */
         return NPYX_OK;
@@ -181,14 +185,6 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_f
     return add_level(c, at, shaped);
 }
 
-static bool descr_is_text(const npyx_literal *literal) {
-    return literal->kind == NPYX_LITERAL_TEXT;
-}
-
-static bool is_sequence(const npyx_literal *literal) {
-    return literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
-}
-
 /* NumPy takes whatever can be a key of a dict. An int stands for its digits. */
 static npyx_status parse_title(const context *c, const npyx_literal *title, npyx_field *field) {
     if (title->kind == NPYX_LITERAL_INT) {
@@ -199,7 +195,7 @@ static npyx_status parse_title(const context *c, const npyx_literal *title, npyx
         field->is_title_number = true;
         return field->title == NULL ? npyx_fail_nomem(c->error) : NPYX_OK;
     }
-    if (!descr_is_text(title))
+    if (title->kind != NPYX_LITERAL_TEXT)
         return fail_literal(c, title, "the title of a field is neither a string nor an int");
     field->title = title->text;
     field->title_nbytes = title->text_nbytes;
@@ -213,7 +209,7 @@ static npyx_status parse_field_name(const context *c, const npyx_literal *name, 
         name = title->next;
         NPYX_TRY(parse_title(c, title, field));
     }
-    if (!descr_is_text(name))
+    if (name->kind != NPYX_LITERAL_TEXT)
         return fail_literal(c, name, "the name of a field is not a string");
     field->name = name->text;
     field->name_nbytes = name->text_nbytes;
@@ -242,16 +238,6 @@ static int compare_labels(const void *a, const void *b, const void *ctx) {
     return order != 0 ? order : (left->nbytes > right->nbytes) - (left->nbytes < right->nbytes);
 }
 
-static npyx_status check_labels(const context *c, npyx_span *labels, size_t nlabels, size_t off) {
-    NPYX_TRY(npyx_sort(c->arena->host, labels, nlabels, sizeof *labels, compare_labels, NULL, c->error));
-    for (size_t i = 1; i < nlabels; i++) {
-        if (compare_labels(&labels[i - 1], &labels[i], NULL) == 0)
-            return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)off, "two fields have the name or title `%.*s`",
-                             NPYX_SHOWN(labels[i].text, labels[i].nbytes, 60));
-    }
-    return NPYX_OK;
-}
-
 /* NumPy keeps names and titles in one dictionary: none may stand twice. Sorted and not hashed, so that no
  * choice of names makes it slow. */
 static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
@@ -267,7 +253,14 @@ static npyx_status check_names(const context *c, const npyx_dtype *dtype, const 
         if (field->title != NULL)
             labels[nlabels++] = (npyx_span){field->title, field->title_nbytes};
     }
-    npyx_status status = check_labels(c, labels, nlabels, literal->off);
+    npyx_status status =
+        npyx_sort(c->arena->host, labels, nlabels, sizeof *labels, compare_labels, NULL, c->error);
+    for (size_t i = 1; i < nlabels && status == NPYX_OK; i++) {
+        if (compare_labels(&labels[i - 1], &labels[i], NULL) == 0)
+            status = npyx_fail(c->error, NPYX_CORRUPT, (int64_t)literal->off,
+                               "two fields have the name or title `%.*s`",
+                               NPYX_SHOWN(labels[i].text, labels[i].nbytes, 60));
+    }
     npyx_free(c->arena->host, labels);
     return status;
 }
@@ -322,10 +315,12 @@ npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *liter
     return NPYX_OK;
 }
 
-static npyx_status parse_spelling(npyx_arena *arena, const char *text, size_t nbytes,
-                                  const npyx_literal **literal, const npyx_dtype **dtype, npyx_error *error) {
+npyx_status npyx_dtype_from_spelling(npyx_arena *arena, const char *text, size_t nbytes,
+                                     const npyx_literal **literal, const npyx_dtype **dtype,
+                                     npyx_error *error) {
+    npyx_status status = NPYX_OK;
     if (nbytes > 0 && strchr("[('\"", text[0]) != NULL) {
-        NPYX_TRY(npyx_literal_parse(arena, text, nbytes, false, literal, error));
+        status = npyx_literal_parse(arena, text, nbytes, false, literal, error);
     } else {
         npyx_literal *bare = npyx_arena_alloc(arena, sizeof *bare);
         if (bare == NULL)
@@ -333,18 +328,11 @@ static npyx_status parse_spelling(npyx_arena *arena, const char *text, size_t nb
         *bare = (npyx_literal){.kind = NPYX_LITERAL_TEXT, .text = text, .text_nbytes = nbytes};
         *literal = bare;
     }
-    return npyx_dtype_from_literal(arena, *literal, dtype, error);
-}
-
-npyx_status npyx_dtype_from_spelling(npyx_arena *arena, const char *text, size_t nbytes,
-                                     const npyx_literal **literal, const npyx_dtype **dtype,
-                                     npyx_error *error) {
-    npyx_status status = parse_spelling(arena, text, nbytes, literal, dtype, error);
-    if (status != NPYX_CORRUPT)
-        return status;
-    if (error != NULL)
+    if (status == NPYX_OK)
+        status = npyx_dtype_from_literal(arena, *literal, dtype, error);
+    if (status == NPYX_CORRUPT && error != NULL)
         error->status = NPYX_INVALID; /* the fault is the user's, not a file's */
-    return NPYX_INVALID;
+    return status == NPYX_CORRUPT ? NPYX_INVALID : status;
 }
 
 npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nbytes, const npyx_dtype **dtype,

@@ -76,11 +76,7 @@ bool npyx_view_is_contiguous(const npyx_view *view) {
 }
 
 bool npyx_view_is_fortran(const npyx_view *view) {
-    for (int axis = 0; axis < view->ndim; axis++) {
-        if (view->shape[axis] == 0)
-            return false;
-    }
-    return is_without_gaps(view, true) && !is_without_gaps(view, false);
+    return npyx_view_nelem(view) > 0 && is_without_gaps(view, true) && !is_without_gaps(view, false);
 }
 
 static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t nbytes, npyx_error *error) {

@@ -22,8 +22,8 @@ npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int
                                const npyx_dtype *to, uint8_t *out, int64_t first_item, npyx_error *error);
 
 /*
- * Numbers of any type in blocks of 64, in one of a few forms: what conversions, filters and statistics have in
- * common. Blocks are always whole, so that compilers know how often the loops run and vectorise them.
+ * Numbers of any type in blocks of 64, in one of a few forms: what conversions, filters and statistics have
+ * in common. Blocks are always whole, so that compilers know how often the loops run and vectorise them.
  */
 
 enum { NPYX_BLOCK_NELEM = 64, NPYX_MAX_PART_NBYTES = 16 };
@@ -59,12 +59,12 @@ const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_b
                                 const uint8_t *items, size_t step_nbytes, size_t count);
 
 /* Reads a block of items of the host's byte order. There is one for each type and its own form; for I32 and
- * integers below 32 bits, bool and i4; for F64 and x87, rounded to nearest. NULL: none. */
+ * integers below 32 bits, bool and i4; for F64 and every type, rounded to nearest. NULL: none. */
 typedef void npyx_block_load(const uint8_t *restrict items, npyx_block *restrict block);
 npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form);
 
-/* Reads nelem items of a type that is not complex, step_nbytes apart, as doubles, each rounded to nearest. out has
- * room for whole blocks; behind the last item it is undefined. */
+/* Reads nelem items of a type that is not complex, step_nbytes apart, as doubles, each rounded to nearest.
+ * out has room for whole blocks; behind the last item it is undefined. */
 void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, size_t step_nbytes,
                       size_t nelem, double *out);
 

@@ -38,21 +38,24 @@ const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_b
         }                                                                                                    \
     }
 
-LOADER(load_i32_bool, uint8_t, i32, x != 0)
-LOADER(load_i32_i1, uint8_t, i32, (x ^ 0x80) - 0x80)
-LOADER(load_i32_i2, int16_t, i32, x)
-LOADER(load_i32_i4, int32_t, i32, x)
-LOADER(load_i32_u1, uint8_t, i32, x)
-LOADER(load_i32_u2, uint16_t, i32, x)
-LOADER(load_i64_bool, uint8_t, i64, x != 0)
-LOADER(load_i64_i1, uint8_t, i64, (x ^ 0x80) - 0x80)
-LOADER(load_i64_i2, int16_t, i64, x)
-LOADER(load_i64_i4, int32_t, i64, x)
-LOADER(load_i64_i8, int64_t, i64, x)
-LOADER(load_i64_u1, uint8_t, i64, x)
-LOADER(load_i64_u2, uint16_t, i64, x)
-LOADER(load_i64_u4, uint32_t, i64, x)
+/* Type, code, C's type for the bits, and the value. */
+#define SMALL_INTEGERS(X)                                                                                    \
+    X(BOOL, bool, uint8_t, x != 0)                                                                           \
+    X(I1, i1, uint8_t, (x ^ 0x80) - 0x80)                                                                    \
+    X(I2, i2, int16_t, x)                                                                                    \
+    X(I4, i4, int32_t, x)                                                                                    \
+    X(U1, u1, uint8_t, x)                                                                                    \
+    X(U2, u2, uint16_t, x)
+#define I64_INTEGERS(X) SMALL_INTEGERS(X) X(I8, i8, int64_t, x) X(U4, u4, uint32_t, x)
+
+#define I32_LOADER(type, code, item_type, value) LOADER(load_i32_##code, item_type, i32, value)
+#define I64_LOADER(type, code, item_type, value)                                                             \
+    LOADER(load_i64_##code, item_type, i64, value)                                                           \
+    LOADER(load_f64_##code, item_type, f64, (double)(value))
+SMALL_INTEGERS(I32_LOADER)
+I64_INTEGERS(I64_LOADER)
 LOADER(load_u64_u8, uint64_t, u64, x)
+LOADER(load_f64_u8, uint64_t, f64, (double)x)
 LOADER(load_f64_f4, float, f64, (double)x)
 LOADER(load_f64_f8, double, f64, x)
 #define NARROW_LOADER(type, word, kind, nbits, fraction_nbits, bias)                                         \
@@ -75,15 +78,11 @@ LOADER(load_f64_x87_16, x87_16, f64, npyx_x87_to_f64(X87))
 
 npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
     static npyx_block_load *const loaders[][NPYX_FORM_X87 + 1] = {
-        [NPYX_BOOL] = {[NPYX_FORM_I32] = load_i32_bool, [NPYX_FORM_I64] = load_i64_bool},
-        [NPYX_I1] = {[NPYX_FORM_I32] = load_i32_i1, [NPYX_FORM_I64] = load_i64_i1},
-        [NPYX_I2] = {[NPYX_FORM_I32] = load_i32_i2, [NPYX_FORM_I64] = load_i64_i2},
-        [NPYX_I4] = {[NPYX_FORM_I32] = load_i32_i4, [NPYX_FORM_I64] = load_i64_i4},
-        [NPYX_I8] = {[NPYX_FORM_I64] = load_i64_i8},
-        [NPYX_U1] = {[NPYX_FORM_I32] = load_i32_u1, [NPYX_FORM_I64] = load_i64_u1},
-        [NPYX_U2] = {[NPYX_FORM_I32] = load_i32_u2, [NPYX_FORM_I64] = load_i64_u2},
-        [NPYX_U4] = {[NPYX_FORM_I64] = load_i64_u4},
-        [NPYX_U8] = {[NPYX_FORM_U64] = load_u64_u8},
+#define I32_LOAD(type, code, item_type, value) [NPYX_##type][NPYX_FORM_I32] = load_i32_##code,
+#define I64_LOAD(type, code, item_type, value)                                                               \
+    [NPYX_##type][NPYX_FORM_I64] = load_i64_##code, [NPYX_##type][NPYX_FORM_F64] = load_f64_##code,
+        SMALL_INTEGERS(I32_LOAD)
+            I64_INTEGERS(I64_LOAD)[NPYX_U8] = {[NPYX_FORM_U64] = load_u64_u8, [NPYX_FORM_F64] = load_f64_u8},
         [NPYX_F4] = {[NPYX_FORM_F64] = load_f64_f4},
         [NPYX_F8] = {[NPYX_FORM_F64] = load_f64_f8},
         [NPYX_F12] = {[NPYX_FORM_F64] = load_f64_x87_12, [NPYX_FORM_X87] = load_x87_12},
@@ -96,24 +95,12 @@ npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
 
 void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, size_t step_nbytes,
                       size_t nelem, double *out) {
-    npyx_form form = npyx_block_form(type);
-    if (npyx_block_loader(type, NPYX_FORM_I32) != NULL)
-        form = NPYX_FORM_I32; /* which processors convert side by side */
-    else if (form == NPYX_FORM_X87)
-        form = NPYX_FORM_F64;
-    npyx_block_load *load = npyx_block_loader(type, form);
-    for (size_t first = 0; first < nelem; first += NPYX_BLOCK_NELEM, out += NPYX_BLOCK_NELEM) {
-        size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
+    npyx_block_load *load = npyx_block_loader(type, NPYX_FORM_F64);
+    for (size_t first = 0; first < nelem; first += NPYX_BLOCK_NELEM) {
         npyx_block_room room;
-        npyx_block block;
+        size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
         load(npyx_block_stage(&room, type, is_big_endian, items + first * step_nbytes, step_nbytes, count),
-             form == NPYX_FORM_F64 ? (npyx_block *)out : &block); /* the doubles of a block are such */
-        for (size_t i = 0; form == NPYX_FORM_I32 && i < NPYX_BLOCK_NELEM; i++)
-            out[i] = block.i32[i];
-        for (size_t i = 0; form == NPYX_FORM_I64 && i < NPYX_BLOCK_NELEM; i++)
-            out[i] = (double)block.i64[i];
-        for (size_t i = 0; form == NPYX_FORM_U64 && i < NPYX_BLOCK_NELEM; i++)
-            out[i] = (double)block.u64[i];
+             (npyx_block *)(out + first)); /* of which it writes the doubles alone */
     }
 }
 

@@ -8,23 +8,15 @@
 /* Counts of a block that another thread makes are added to all counts: worth it while they are few. */
 enum { MAX_SHARED_NBINS = 2048 };
 
-npyx_status npyx_histogram_check(npyx_host *host, const npyx_dtype *dtype, npyx_error *error) {
+npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error) {
     if (npyx_dtype_is_real(dtype))
         return NPYX_OK;
-    const char *advice = "";
-    npyx_buffer name = {.host = host};
-    npyx_dtype_append_name(dtype, &name);
-    npyx_buffer_append_char(&name, '\0');
-    npyx_status status = npyx_buffer_check(&name, error);
-    if (npyx_type_is_date(dtype->type))
-        advice = "; view = 'i8' takes the counts of its unit";
-    else if (dtype->type == NPYX_STRUCT)
-        advice = "; choose one of its fields with field";
-    if (status == NPYX_OK)
-        status = npyx_fail(error, NPYX_INVALID, -1, "a histogram is one of real numbers, not of %.100s%s",
-                           name.bytes, advice);
-    npyx_buffer_clear(&name);
-    return status;
+    char name[64];
+    npyx_dtype_write_name(dtype, name, sizeof name);
+    return npyx_fail(error, NPYX_INVALID, -1, "a histogram is one of real numbers, not of %s%s", name,
+                     npyx_type_is_date(dtype->type) ? "; view = 'i8' takes the counts of its unit"
+                     : dtype->type == NPYX_STRUCT   ? "; choose one of its fields with field"
+                                                    : "");
 }
 
 void npyx_histogram_clear(npyx_histogram *histogram) {
@@ -213,7 +205,7 @@ static npyx_status count(histogram_pass *p, const npyx_histogram_tally *t, npyx_
 
 static npyx_status histogram_fill(histogram_pass *p, const npyx_bins *bins, npyx_histogram_tally *t,
                                   npyx_error *error) {
-    NPYX_TRY(npyx_histogram_check(p->histogram->host, p->view->dtype, error));
+    NPYX_TRY(npyx_histogram_check(p->view->dtype, error));
     NPYX_TRY(allocate(p->histogram, bins->nbins, error));
     NPYX_TRY(make_tally(p, t, error));
     NPYX_TRY(histogram_prepare(p, bins, t, error));

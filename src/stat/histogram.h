@@ -49,7 +49,7 @@ typedef struct npyx_histogram {
 } npyx_histogram;
 
 /* NPYX_INVALID, naming the dtype, unless its items are real numbers. */
-npyx_status npyx_histogram_check(npyx_host *host, const npyx_dtype *dtype, npyx_error *error);
+npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error);
 
 /* Counts the items of a view, reading them once, or twice when they are wider than 16 bits and bins have
  * neither range nor edges. The histogram is one of zeros and a host, or one made before. source and bins are

@@ -23,12 +23,17 @@ typedef union chunk {
 const npyx_limits npyx_no_limits = {.ranks = {INT64_MAX, INT64_MIN},
                                     .f64 = {(double)INFINITY, -(double)INFINITY}};
 
-/* Items as they are, in the host's byte order. */
+/* Items of 4 or 8 bytes as they are, in the host's byte order. */
 static void load_words(const npyx_placing *placing, const uint8_t *items, size_t nelem, void *out) {
     size_t itemsize = npyx_types[placing->type].itemsize;
-    memcpy(out, items, nelem * itemsize);
-    if (placing->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN)
-        npyx_swap_words(out, itemsize, nelem);
+    if (placing->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN) {
+        memcpy(out, items, nelem * itemsize);
+        return;
+    }
+    for (size_t i = 0; itemsize == 4 && i < nelem; i++)
+        npyx_store_u32((uint8_t *)out + 4 * i, npyx_load_u32(items + 4 * i, true), false);
+    for (size_t i = 0; itemsize == 8 && i < nelem; i++)
+        npyx_store_u64((uint8_t *)out + 8 * i, npyx_load_u64(items + 8 * i, true), false);
 }
 
 /* Items as doubles. */

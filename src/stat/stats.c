@@ -22,13 +22,9 @@ npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype) {
 void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extremes) {
     *stats = (npyx_stats){.dtype = dtype,
                           .form = npyx_stats_form_of(dtype),
-                          .argmin = -1,
-                          .argmax = -1,
-                          .least = INFINITY,
-                          .greatest = -INFINITY,
-                          .least_key = UINT64_MAX,
-                          .min_item = extremes,
-                          .max_item = extremes == NULL ? NULL : extremes + dtype->itemsize};
+                          .extremes = {{.position = -1, .own_item = extremes}, {.position = -1}}};
+    if (extremes != NULL)
+        stats->extremes[NPYX_GREATEST].own_item = extremes + dtype->itemsize;
 }
 
 /* ---- reals, and integers that doubles hold ---- */
@@ -59,16 +55,15 @@ static int64_t stats_place_of(const uint8_t *reals, double value) {
 
 static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, const uint8_t *reals,
                           const uint8_t *items) {
-    int64_t itemsize = stats->dtype->itemsize;
-    if (stats->argmin < 0 || sums->least < stats->least) {
-        int64_t i = stats_place_of(reals, sums->least);
-        stats->least = sums->least;
-        npyx_stats_set_min(stats, items + i * itemsize, stats->nseen + i);
-    }
-    if (stats->argmax < 0 || sums->greatest > stats->greatest) {
-        int64_t i = stats_place_of(reals, sums->greatest);
-        stats->greatest = sums->greatest;
-        npyx_stats_set_max(stats, items + i * itemsize, stats->nseen + i);
+    for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
+        npyx_extreme *extreme = &stats->extremes[k];
+        double value = k == NPYX_LEAST ? sums->least : sums->greatest;
+        bool is_beyond = k == NPYX_LEAST ? value < extreme->real : value > extreme->real;
+        if (extreme->position >= 0 && !is_beyond)
+            continue;
+        int64_t i = stats_place_of(reals, value);
+        extreme->real = value;
+        npyx_stats_set_extreme(stats, k, items + i * stats->dtype->itemsize, stats->nseen + i);
     }
 }
 
@@ -173,17 +168,16 @@ void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
 
 static void merge_extremes(npyx_stats *stats, const npyx_stats *next) {
     bool is_wide = stats->form == NPYX_STATS_WIDE;
-    bool is_less = is_wide ? next->least_key < stats->least_key : next->least < stats->least;
-    bool is_greater = is_wide ? next->great_key > stats->great_key : next->greatest > stats->greatest;
-    if (next->argmin >= 0 && (stats->argmin < 0 || is_less)) {
-        stats->least = next->least;
-        stats->least_key = next->least_key;
-        npyx_stats_set_min(stats, npyx_stats_min(next), stats->nseen + next->argmin);
-    }
-    if (next->argmax >= 0 && (stats->argmax < 0 || is_greater)) {
-        stats->greatest = next->greatest;
-        stats->great_key = next->great_key;
-        npyx_stats_set_max(stats, npyx_stats_max(next), stats->nseen + next->argmax);
+    for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
+        npyx_extreme *to = &stats->extremes[k];
+        const npyx_extreme *from = &next->extremes[k];
+        bool is_less = is_wide ? from->key < to->key : from->real < to->real;
+        bool is_greater = is_wide ? from->key > to->key : from->real > to->real;
+        if (from->position < 0 || (to->position >= 0 && !(k == NPYX_LEAST ? is_less : is_greater)))
+            continue;
+        to->real = from->real;
+        to->key = from->key;
+        npyx_stats_set_extreme(stats, k, npyx_extreme_item(from), stats->nseen + from->position);
     }
 }
 

@@ -70,16 +70,9 @@ void npyx_stats_merge_moments(npyx_stats *stats, double n, const npyx_moments *n
     stats->m2 += next->m2 + delta * delta * (n * (next->n / total));
 }
 
-static void set_extreme(uint8_t *own, uint8_t *given, const uint8_t *item, int64_t itemsize) {
-    memcpy(given != NULL ? given : own, item, (size_t)itemsize);
-}
-
-void npyx_stats_set_min(npyx_stats *stats, const uint8_t *item, int64_t position) {
-    stats->argmin = position;
-    set_extreme(stats->small_items[0], stats->min_item, item, stats->dtype->itemsize);
-}
-
-void npyx_stats_set_max(npyx_stats *stats, const uint8_t *item, int64_t position) {
-    stats->argmax = position;
-    set_extreme(stats->small_items[1], stats->max_item, item, stats->dtype->itemsize);
+void npyx_stats_set_extreme(npyx_stats *stats, int k, const uint8_t *item, int64_t position) {
+    npyx_extreme *extreme = &stats->extremes[k];
+    extreme->position = position;
+    memcpy(extreme->own_item != NULL ? extreme->own_item : extreme->small_item, item,
+           (size_t)stats->dtype->itemsize);
 }

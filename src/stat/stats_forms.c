@@ -51,6 +51,7 @@ void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem)
     const npyx_dtype *dtype = stats->dtype;
     const uint64_t offset = key_offset(dtype);
     bool is_date = npyx_type_is_date(dtype->type);
+    npyx_extreme *low = &stats->extremes[NPYX_LEAST], *high = &stats->extremes[NPYX_GREATEST];
     uint64_t keys[NPYX_STATS_NELEM], least = UINT64_MAX;
     npyx_wide total = {0};
     int64_t n = 0;
@@ -58,13 +59,13 @@ void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem)
         uint64_t key = npyx_load_u64(items + i * 8, dtype->is_big_endian) + offset;
         if (is_date && key == 0) /* NaT */
             continue;
-        if (stats->argmin < 0 || key < stats->least_key) {
-            stats->least_key = key;
-            npyx_stats_set_min(stats, items + i * 8, stats->nseen + i);
+        if (low->position < 0 || key < low->key) {
+            low->key = key;
+            npyx_stats_set_extreme(stats, NPYX_LEAST, items + i * 8, stats->nseen + i);
         }
-        if (stats->argmax < 0 || key > stats->great_key) {
-            stats->great_key = key;
-            npyx_stats_set_max(stats, items + i * 8, stats->nseen + i);
+        if (high->position < 0 || key > high->key) {
+            high->key = key;
+            npyx_stats_set_extreme(stats, NPYX_GREATEST, items + i * 8, stats->nseen + i);
         }
         least = key < least ? key : least;
         total = npyx_wide_add(total, npyx_wide_of_u64(key));
@@ -112,10 +113,13 @@ static int compare_texts(const npyx_dtype *dtype, const uint8_t *a, const uint8_
 
 void npyx_stats_add_texts(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     for (int64_t i = 0; i < nelem; i++, items += stats->dtype->itemsize) {
-        if (stats->argmin < 0 || compare_texts(stats->dtype, items, npyx_stats_min(stats)) < 0)
-            npyx_stats_set_min(stats, items, stats->nseen + i);
-        if (stats->argmax < 0 || compare_texts(stats->dtype, items, npyx_stats_max(stats)) > 0)
-            npyx_stats_set_max(stats, items, stats->nseen + i);
+        for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
+            const npyx_extreme *extreme = &stats->extremes[k];
+            int sign = k == NPYX_LEAST ? 1 : -1;
+            if (extreme->position < 0 ||
+                sign * compare_texts(stats->dtype, items, npyx_extreme_item(extreme)) < 0)
+                npyx_stats_set_extreme(stats, k, items, stats->nseen + i);
+        }
     }
     stats->count += nelem;
 }
