@@ -56,7 +56,7 @@ static bool find_sized(char kind, int64_t size, npyx_dtype *dtype) {
 static bool find_named(const char *text, size_t nbytes, npyx_dtype *dtype) {
     const npyx_span name = {text, nbytes};
     if (npyx_span_is(name, "c")) { /* S1 by a name of its own */
-        *dtype = (npyx_dtype){.type = NPYX_BYTES, .itemsize = 1};
+        *dtype = (npyx_dtype){.type = NPYX_BYTES, .itemsize = 1, .multiple = 1};
         return true;
     }
     for (int type = 0; type < NPYX_NTYPES; type++) {
@@ -69,27 +69,11 @@ static bool find_named(const char *text, size_t nbytes, npyx_dtype *dtype) {
     return false;
 }
 
-/* Reads `[ns]` at the end of a date type, and leaves *nbytes before it. */
-static npyx_status parse_unit(const context *c, const char *whole, const char *text, size_t *nbytes,
-                              npyx_dtype *dtype) {
-    const char *open = memchr(text, '[', *nbytes);
-    dtype->multiple = 1;
-    if (open == NULL)
-        return NPYX_OK;
-    size_t before_nbytes = (size_t)(open - text);
-    size_t unit_nbytes = *nbytes - before_nbytes;
-    if (unit_nbytes < 2 || text[*nbytes - 1] != ']' ||
-        !npyx_unit_parse(open + 1, unit_nbytes - 2, &dtype->unit, &dtype->multiple))
-        return fail_spelling(c, whole, (size_t)(text - whole) + *nbytes,
-                             "what stands in brackets is no unit of time");
-    *nbytes = before_nbytes;
-    return NPYX_OK;
-}
-
-static npyx_status dtype_from_code(const context *c, const char *text, size_t nbytes, npyx_dtype *dtype) {
-    size_t whole_nbytes = nbytes;
-    const char *whole = text;
-    *dtype = (npyx_dtype){.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN};
+static npyx_status dtype_from_code(const context *c, const char *whole, size_t whole_nbytes,
+                                   npyx_dtype *dtype) {
+    const char *text = whole, *why = NULL;
+    size_t nbytes = whole_nbytes;
+    *dtype = (npyx_dtype){.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .multiple = 1};
     if (memchr(text, '\0', nbytes) != NULL)
         return fail_spelling(c, text, nbytes, "it holds a NUL byte");
     if (nbytes > 0 && strchr("<>=|", text[0]) != NULL) {
@@ -98,20 +82,25 @@ static npyx_status dtype_from_code(const context *c, const char *text, size_t nb
         text++;
         nbytes--;
     }
-    bool has_unit = memchr(text, '[', nbytes) != NULL;
-    NPYX_TRY(parse_unit(c, whole, text, &nbytes, dtype));
-    if (nbytes == 0)
-        return fail_spelling(c, whole, whole_nbytes, "it names no type");
+    const char *unit = memchr(text, '[', nbytes); /* `[ns]` at the end of a date type */
+    size_t unit_nbytes = unit == NULL ? 0 : nbytes - (size_t)(unit - text);
+    nbytes -= unit_nbytes;
     int64_t size = 0;
     bool is_sized = nbytes > 1 && npyx_is_digit(text[1]);
-    if (is_sized && !parse_size(text + 1, nbytes - 1, &size))
-        return fail_spelling(c, whole, whole_nbytes, "its size is not a number up to 2147483647");
-    if (!(is_sized ? find_sized(text[0], size, dtype) : find_named(text, nbytes, dtype)))
-        return fail_spelling(c, whole, whole_nbytes,
-                             is_sized ? "there is none of that size" : "no such type");
+    if (unit != NULL && (unit_nbytes < 2 || unit[unit_nbytes - 1] != ']' ||
+                         !npyx_unit_parse(unit + 1, unit_nbytes - 2, &dtype->unit, &dtype->multiple)))
+        why = "what stands in brackets is no unit of time";
+    else if (nbytes == 0)
+        why = "it names no type";
+    else if (is_sized && !parse_size(text + 1, nbytes - 1, &size))
+        why = "its size is not a number up to 2147483647";
+    else if (!(is_sized ? find_sized(text[0], size, dtype) : find_named(text, nbytes, dtype)))
+        why = is_sized ? "there is none of that size" : "no such type";
+    else if (unit != NULL && !npyx_type_is_date(dtype->type))
+        why = "only datetime64 and timedelta64 have a unit";
+    if (why != NULL)
+        return fail_spelling(c, whole, whole_nbytes, why);
     const npyx_type_info *info = &npyx_types[dtype->type];
-    if (has_unit && info->kind != 'M' && info->kind != 'm')
-        return fail_spelling(c, whole, whole_nbytes, "only datetime64 and timedelta64 have a unit");
     if (info->itemsize != 0)
         dtype->itemsize = info->itemsize;
     /* bfloat16 is what the V2 of a file are taken for, on any host: no order means little-endian */

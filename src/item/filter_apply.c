@@ -129,29 +129,29 @@ _Static_assert(NPYX_BLOCK_NELEM == 64, "a block is a word of the bitmap");
 static npyx_lane lane_of(const npyx_filter *filter) {
     if (filter->is_by_pattern)
         return (npyx_lane)__builtin_ctzll((uint64_t)filter->dtype->itemsize);
-    return filter->dtype->type == NPYX_F4 && npyx_dtype_is_native(filter->dtype) ? NPYX_LANE_F4 : NPYX_LANE_F8;
+    return filter->dtype->type == NPYX_F4 && npyx_dtype_is_native(filter->dtype) ? NPYX_LANE_F4
+                                                                                 : NPYX_LANE_F8;
 }
 
-/* Whether the kernel can run over the items where they lie. */
-static bool is_in_place(const npyx_filter *filter) {
-    const npyx_dtype *dtype = filter->dtype;
-    bool is_lane = filter->is_by_pattern || dtype->type == NPYX_F4 || dtype->type == NPYX_F8;
-    return is_lane && npyx_dtype_is_native(dtype);
+/* Whether items are what the kernel takes, but for their byte order. */
+static bool is_lane(const npyx_filter *filter) {
+    npyx_type type = filter->dtype->type;
+    return filter->is_by_pattern || type == NPYX_F8 || lane_of(filter) == NPYX_LANE_F4;
 }
+
 /* Brings at most 64 items, or one part of each, into the kernel's form. */
 static void load_group(const npyx_filter *filter, const uint8_t *items, int64_t nelem, group *out) {
     const npyx_dtype *dtype = filter->dtype;
     const size_t itemsize = (size_t)dtype->itemsize;
-    if (!filter->is_by_pattern && !is_in_place(filter)) {
-        npyx_type type = npyx_type_part(dtype->type);
-        size_t part_off = filter->component == NPYX_IMAGINARY_PART ? npyx_types[type].itemsize : 0;
-        npyx_block_reals(type, dtype->is_big_endian, items + part_off, itemsize, (size_t)nelem,
-                         out->f64);
+    if (is_lane(filter)) {
+        memcpy(out->bytes, items, (size_t)nelem * itemsize);
+        if (!npyx_dtype_is_native(dtype))
+            npyx_swap_words(out->bytes, itemsize, (size_t)nelem);
         return;
     }
-    memcpy(out->bytes, items, (size_t)nelem * itemsize);
-    if (!is_in_place(filter))
-        npyx_swap_words(out->bytes, itemsize, (size_t)nelem);
+    npyx_type type = npyx_type_part(dtype->type);
+    size_t part_off = filter->component == NPYX_IMAGINARY_PART ? npyx_types[type].itemsize : 0;
+    npyx_block_reals(type, dtype->is_big_endian, items + part_off, itemsize, (size_t)nelem, out->f64);
 }
 
 /* The bits of a word's first nelem items. */
@@ -173,7 +173,7 @@ void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t 
     bool is_text = filter->equal != NULL;
     npyx_filter_kernel *kernel = is_text ? NULL : npyx_filter_kernel_of(lane_of(filter), npyx_has_avx2());
     int64_t first = 0;
-    if (!filter->passes_none && !is_text && is_in_place(filter)) {
+    if (!filter->passes_none && !is_text && is_lane(filter) && npyx_dtype_is_native(filter->dtype)) {
         kernel(filter, items, nelem / 64, bitmap);
         first = nelem / 64 * 64;
     }

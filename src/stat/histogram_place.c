@@ -143,7 +143,8 @@ static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_
     }
 }
 
-void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts) {
+void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out) {
+    uint64_t *counts = out;
     size_t itemsize = npyx_types[placing->type].itemsize;
     int32_t bins[CHUNK_NELEM];
     while (nelem > 0) {
@@ -186,7 +187,8 @@ enum { NLANES = 8 };
 LIMIT(limit_f64, double, (double)INFINITY, -(double)INFINITY)
 LIMIT(limit_i64, int64_t, INT64_MAX, INT64_MIN)
 
-void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, npyx_limits *limits) {
+void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out) {
+    npyx_limits *limits = out;
     const int64_t flip = (int64_t)npyx_rank_flip(placing->type);
     bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
     chunk values;
@@ -206,7 +208,8 @@ void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t
 
 /* ---- items of at most 16 bits, by their patterns ---- */
 
-void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts) {
+void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out) {
+    uint64_t *counts = out;
     if (npyx_types[placing->type].itemsize == 1) {
         for (int64_t i = 0; i < nelem; i++)
             counts[items[i]]++;

@@ -62,12 +62,12 @@ npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, 
 /* The bin of a value that is exact in a double; nbins when it is in none. */
 int64_t npyx_place(const npyx_placing *placing, double value);
 
-/* Counts nelem items, one after the other at any alignment, into nbins + 1 counts, the last for those that
- * are in no bin. */
-void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts);
+/* Counts nelem items, one after the other at any alignment, into nbins + 1 counts (uint64_t), the last for
+ * those that are in no bin. */
+void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
 
-/* Widens limits to items. Of the placing only type and is_big_endian are looked at. */
-void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, npyx_limits *limits);
+/* Widens limits (npyx_limits) to items. Of the placing only type and is_big_endian are looked at. */
+void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
 
 /* Items of at most 16 bits: how many there are of each pattern, from which limits and counts follow. */
 typedef struct npyx_histogram_tally {
@@ -77,7 +77,7 @@ typedef struct npyx_histogram_tally {
 
 /* Counts items by pattern; widens limits to them and, unless counts is NULL, counts them by bin as
  * npyx_place_items does. */
-void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts);
+void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
 void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, npyx_limits *limits,
                       uint64_t *counts);
 
