@@ -76,20 +76,19 @@ LOADER(load_x87_16, x87_16, x87, X87)
 LOADER(load_f64_x87_12, x87_12, f64, npyx_x87_to_f64(X87))
 LOADER(load_f64_x87_16, x87_16, f64, npyx_x87_to_f64(X87))
 
-npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
-    static npyx_block_load *const loaders[][NPYX_FORM_X87 + 1] = {
 #define I32_LOAD(type, code, item_type, value) [NPYX_##type][NPYX_FORM_I32] = load_i32_##code,
 #define I64_LOAD(type, code, item_type, value)                                                               \
     [NPYX_##type][NPYX_FORM_I64] = load_i64_##code, [NPYX_##type][NPYX_FORM_F64] = load_f64_##code,
-        SMALL_INTEGERS(I32_LOAD)
-            I64_INTEGERS(I64_LOAD)[NPYX_U8] = {[NPYX_FORM_U64] = load_u64_u8, [NPYX_FORM_F64] = load_f64_u8},
-        [NPYX_F4] = {[NPYX_FORM_F64] = load_f64_f4},
-        [NPYX_F8] = {[NPYX_FORM_F64] = load_f64_f8},
-        [NPYX_F12] = {[NPYX_FORM_F64] = load_f64_x87_12, [NPYX_FORM_X87] = load_x87_12},
-        [NPYX_F16] = {[NPYX_FORM_F64] = load_f64_x87_16, [NPYX_FORM_X87] = load_x87_16},
 #define NARROW_LOAD(type, word, kind, nbits, fraction_nbits, bias)                                           \
     [NPYX_##type] = {[NPYX_FORM_F64] = load_f64_##word},
-        NPYX_NARROWS(NARROW_LOAD)};
+
+npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
+    static npyx_block_load *const loaders[][NPYX_FORM_X87 + 1] = {
+        SMALL_INTEGERS(I32_LOAD) I64_INTEGERS(I64_LOAD) NPYX_NARROWS(NARROW_LOAD) /* each has a comma */
+            [NPYX_U8] = {[NPYX_FORM_U64] = load_u64_u8, [NPYX_FORM_F64] = load_f64_u8},
+        [NPYX_F4] = {[NPYX_FORM_F64] = load_f64_f4}, [NPYX_F8] = {[NPYX_FORM_F64] = load_f64_f8},
+        [NPYX_F12] = {[NPYX_FORM_F64] = load_f64_x87_12, [NPYX_FORM_X87] = load_x87_12},
+        [NPYX_F16] = {[NPYX_FORM_F64] = load_f64_x87_16, [NPYX_FORM_X87] = load_x87_16}};
     return loaders[type][form];
 }
 

@@ -56,13 +56,9 @@ static uint64_t infinite_bits_of(npyx_type type) {
                : narrow->kind == NPYX_NARROW_FN  ? 0x7f
                : narrow->kind == NPYX_NARROW_FNU ? 0xff
                                                  : 0;
-    switch (type) {
-    case NPYX_F4:
-    case NPYX_C8: return 0x7f800000;
-    case NPYX_F8:
-    case NPYX_C16: return (uint64_t)0x7ff << 52;
-    default: return 0;
-    }
+    return npyx_type_part(type) == NPYX_F4   ? 0x7f800000
+           : npyx_type_part(type) == NPYX_F8 ? (uint64_t)0x7ff << 52
+                                             : 0;
 }
 
 static void choose_way(difference_walk *w) {
@@ -76,7 +72,8 @@ static void choose_way(difference_walk *w) {
     if (is_same && has_kernel)
         w->kernel = npyx_difference_kernel_of(a->type == NPYX_I4   ? NPYX_DIFFERENCE_I32
                                               : a->type == NPYX_F4 ? NPYX_DIFFERENCE_F32
-                                                                   : NPYX_DIFFERENCE_F64, npyx_has_avx2());
+                                                                   : NPYX_DIFFERENCE_F64,
+                                              npyx_has_avx2());
     w->infinite_bits = infinite_bits_of(a->type);
     w->word_nbytes = w->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
     w->trusts_bytes = is_same && (a->type <= NPYX_U8 || w->infinite_bits != 0);
@@ -133,8 +130,9 @@ static void subtract(difference_walk *w, const uint8_t *a, const uint8_t *b, int
 
 static void mark(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
     bool differs[NPYX_DIFFERENCE_NELEM] = {false};
-    const npyx_dtype *dtype = w->sides[0].dtype;
-    npyx_difference_mark(dtype, a, w->sides[1].dtype, b, dtype->itemsize, nelem, w->chunks, differs);
+    const npyx_dtype *const dtypes[2] = {w->sides[0].dtype, w->sides[1].dtype};
+    const uint8_t *const items[2] = {a, b};
+    npyx_difference_mark(dtypes, items, dtypes[0]->itemsize, nelem, w->chunks, differs);
     for (int64_t i = 0; i < nelem; i++) {
         if (differs[i] && w->tally.ndiffering++ == 0)
             w->first_at = w->position + i;

@@ -38,11 +38,11 @@ static npyx_precision precision_of_real(double value) {
 /* Of the float that NumPy promotes small floats to beside integers from lo to hi: the smallest integer type
  * that holds both decides. */
 static npyx_precision precision_of_integers(int64_t lo, int64_t hi) {
-    if (lo >= 0)
-        return hi <= UINT8_MAX ? NPYX_PRECISION_F2 : hi <= UINT16_MAX ? NPYX_PRECISION_F4 : NPYX_PRECISION_F8;
-    if (lo >= INT8_MIN && hi <= INT8_MAX)
-        return NPYX_PRECISION_F2;
-    return lo >= INT16_MIN && hi <= INT16_MAX ? NPYX_PRECISION_F4 : NPYX_PRECISION_F8;
+    int64_t most = lo < 0 && ~lo > hi ? ~lo : hi;
+    bool is_signed = lo < 0;
+    return most <= UINT8_MAX >> is_signed    ? NPYX_PRECISION_F2
+           : most <= UINT16_MAX >> is_signed ? NPYX_PRECISION_F4
+                                             : NPYX_PRECISION_F8;
 }
 
 static npyx_precision precision_of_end(npyx_range_end end) {
