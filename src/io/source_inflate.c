@@ -2,6 +2,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/crc32.h"
 #include "source.h"
 
 enum {
@@ -186,7 +187,7 @@ static npyx_status inflate_piece(inflate_source *source, uint8_t *bytes, size_t 
         return status;
     }
     if (source->check_crc || source->checkpoints != NULL)
-        source->crc = (uint32_t)crc32_z(source->crc, bytes, *made_nbytes);
+        source->crc = npyx_crc32(source->crc, bytes, *made_nbytes);
     source->done_nbytes += (int64_t)*made_nbytes;
     source->base.host->counters.bytes_inflated += (int64_t)*made_nbytes;
     if (flush == Z_BLOCK && is_between_blocks(stream) && source->done_nbytes < source->base.nbytes)

@@ -1,6 +1,6 @@
 #include <inttypes.h>
-#include <zlib.h>
 
+#include "base/crc32.h"
 #include "source.h"
 
 /* A first read that begins this near to the start is a forward pass whose header was read before. */
@@ -20,7 +20,7 @@ static void range_extend_crc(range_source *range, int64_t off, const uint8_t *by
     int64_t known_nbytes = range->crc_nbytes - off;
     if (known_nbytes < 0 || known_nbytes >= (int64_t)nbytes)
         return;
-    range->crc = (uint32_t)crc32_z(range->crc, bytes + known_nbytes, nbytes - (size_t)known_nbytes);
+    range->crc = npyx_crc32(range->crc, bytes + known_nbytes, nbytes - (size_t)known_nbytes);
     range->crc_nbytes = off + (int64_t)nbytes;
 }
 

@@ -1,9 +1,9 @@
 #include "reduction.h"
 
 #include <string.h>
-#include <zlib.h>
 
 #include "array/view.h"
+#include "base/crc32.h"
 #include "item/element.h"
 
 enum {
@@ -167,7 +167,7 @@ static void take_leaf(const npyx_dtype *dtype, uint8_t *items, int64_t nelem, np
         return;
     }
     npyx_element_swap(dtype, items, nelem);
-    *crc32 = (uint32_t)crc32_z(*crc32, items, (size_t)(nelem * dtype->itemsize));
+    *crc32 = npyx_crc32(*crc32, items, (size_t)(nelem * dtype->itemsize));
 }
 
 /* Gathers one leaf of nelem items that lie stride_nbytes apart, for either. */
@@ -239,7 +239,7 @@ static void distribute(const distribution *d, int64_t position, const uint8_t *i
 static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t nelem) {
     const npyx_dtype *dtype = r->view.dtype;
     if (dtype->type != NPYX_STRUCT && !npyx_element_needs_swap(dtype)) {
-        r->crc32[0] = (uint32_t)crc32_z(r->crc32[0], items, (size_t)(nelem * dtype->itemsize));
+        r->crc32[0] = npyx_crc32(r->crc32[0], items, (size_t)(nelem * dtype->itemsize));
         return;
     }
     for (int i = 0; i < r->nleaves; i++)

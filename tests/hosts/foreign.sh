@@ -1,6 +1,6 @@
 #!/bin/sh
-# foreign.sh ARCHITECTURE...: build for other Debian architectures (s390x: big-endian; i386: 32 bits) and run there, by
-# qemu-user, the unit tests, the scripts of tests/sql and the documents, and what tests/hosts/foreign_hosts.py compares with
+# foreign.sh ARCHITECTURE...: build for other Debian architectures (s390x: big-endian; i386: 32 bits; arm64: kernels of
+# its own) and run there, by qemu-user, the unit tests, the scripts of tests/sql and the documents, and what tests/hosts/foreign_hosts.py compares with
 # this host. Compilers are installed where they are missing (root); libraries are unpacked below .build and installed
 # nowhere. The last line is `N passed, M failed`.
 set -eu
@@ -12,10 +12,19 @@ compiler_of() {
     case $1 in
     s390x) echo s390x-linux-gnu ;;
     i386) echo i686-linux-gnu ;;
+    arm64) echo aarch64-linux-gnu ;;
     *)
-        echo "foreign.sh: no architecture '$1' (s390x, i386)" >&2
+        echo "foreign.sh: no architecture '$1' (s390x, i386, arm64)" >&2
         exit 2
         ;;
+    esac
+}
+
+# Debian's folder of libraries, which is not always the compiler's name.
+folder_of() {
+    case $1 in
+    arm64) echo aarch64-linux-gnu ;;
+    *) echo "$1-linux-gnu" ;;
     esac
 }
 
@@ -64,14 +73,17 @@ fetch() {
     : >"$2/complete"
 }
 
+emulator_of() { [ "$1" = arm64 ] && echo qemu-aarch64 || echo "qemu-$1"; }
+
 # Says what is run by what: a processor that runs i386 itself needs no emulator. With qemu's own -L `/` would be
 # another folder.
 runner_of() {
     case $1 in
     s390x) loader=/usr/$2/lib/ld64.so.1 ;;
     i386) loader=/usr/$2/lib/ld-linux.so.2 ;;
+    arm64) loader=/usr/$2/lib/ld-linux-aarch64.so.1 ;;
     esac
-    emulator="qemu-$1 "
+    emulator="$(emulator_of "$1") "
     ! "$loader" --version >/dev/null 2>&1 || emulator=
     echo "$emulator$loader --library-path /usr/$2/lib"
 }
@@ -90,14 +102,17 @@ check() {
     root=$PWD/.build/foreign/$1
     compiler=$(compiler_of "$1")
     fetch "$1" "$root"
-    libraries=$root/usr/lib/$1-linux-gnu:$root/lib/$1-linux-gnu
+    folder=$(folder_of "$1")
+    libraries=$root/usr/lib/$folder:$root/lib/$folder
     ${MAKE:-make} -s -j"$(nproc || echo 1)" CC="$compiler-gcc" WERROR=-Werror \
-        CFLAGS="-O2 -g -isystem $root/usr/include -isystem $root/usr/include/$1-linux-gnu" \
-        LDFLAGS="-L$root/usr/lib/$1-linux-gnu -Wl,-rpath,$libraries" ".build/$1/npyext.so" "units-$1"
-    write_shell "qemu-$1 -L /usr/$compiler" "$root" "$libraries"
+        CFLAGS="-O2 -g -isystem $root/usr/include -isystem $root/usr/include/$folder" \
+        LDFLAGS="-L$root/usr/lib/$folder -Wl,-rpath,$libraries" ".build/$1/npyext.so" "units-$1"
+    write_shell "$(emulator_of "$1") -L /usr/$compiler" "$root" "$libraries"
+    tests='tests/unit/test_unit.py tests/sql/test_sql.py tests/docs/test_docs.py tests/hosts/foreign_hosts.py'
+    [ "$1" != arm64 ] || tests='tests/unit/test_unit.py tests/sql/test_sql.py' # little-endian, 64 bits: as here but for kernels
+    # shellcheck disable=SC2086 # a list of words
     NPYEXT_UNIT_ROUNDS=few NPYEXT_FLAVOUR=$1 NPYEXT_SO=.build/$1/npyext.so SQLITE3=$root/sqlite3 NPYEXT_RUNNER=$(runner_of "$1" "$compiler") \
-        "${PYTHON:-/usr/bin/python3}" -B -m pytest -c tests/pytest.ini \
-        tests/unit/test_unit.py tests/sql/test_sql.py tests/docs/test_docs.py tests/hosts/foreign_hosts.py
+        "${PYTHON:-/usr/bin/python3}" -B -m pytest -c tests/pytest.ini $tests
 }
 
 install_compilers "$@"

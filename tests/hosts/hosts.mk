@@ -10,10 +10,13 @@ check-sqlite-versions: npyext.so sqlite-versions ## Build those, and run on them
 
 # What tests/hosts/foreign.sh builds with cross compilers, whose CC, CFLAGS and LDFLAGS it gives.
 flags_s390x     = $(CFLAGS)
+flags_arm64     = $(CFLAGS)
 flags_i386      = $(CFLAGS) -msse2 -mfpmath=sse -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 extension_s390x = .build/s390x/npyext.so
+extension_arm64 = .build/arm64/npyext.so
 extension_i386  = .build/i386/npyext.so
 $(eval $(call flavour,s390x))
+$(eval $(call flavour,arm64))
 $(eval $(call flavour,i386))
 
 # ThreadSanitizer sees what SQLite does, too, when that is built with it (tests/hosts/build-sqlite.sh, which needs npm).
@@ -48,8 +51,8 @@ check-threads: ## Many threads, under ThreadSanitizer (and SQLite with it, where
 	@NPYEXT_FLAVOUR=tsan $(suite) tests/hosts/test_threads.py
 
 .PHONY: check-foreign
-check-foreign: ## Unit tests and SQL on a big-endian and on a 32-bit host, emulated (s390x, i386; Debian only)
-	@sh tests/hosts/foreign.sh s390x i386
+check-foreign: ## Unit tests and SQL on a big-endian, a 32-bit and an ARM host, emulated (s390x, i386, arm64; Debian only)
+	@sh tests/hosts/foreign.sh s390x i386 arm64
 
 .PHONY: check-valgrind
 check-valgrind: ## Unit tests and SQL under valgrind's memcheck

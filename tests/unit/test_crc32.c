@@ -1,0 +1,77 @@
+/* CRC-32 against zlib's: every short length at every alignment, and long random pieces. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <zlib.h>
+
+#include "base/crc32.h"
+#include "rounds.h"
+
+enum { MAX_NBYTES = 4096, ALIGNMENT = 16, LONG_NBYTES = 1 << 22 };
+
+static uint8_t bytes[LONG_NBYTES + ALIGNMENT];
+
+static int set_up(void **state) {
+    (void)state;
+    unsigned seed = (unsigned)time(NULL);
+    printf("seed %u\n", seed);
+    srand(seed);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(rand() >> 7);
+    return 0;
+}
+
+static uint32_t of_zlib(uint32_t crc, const uint8_t *piece, size_t nbytes) {
+    return (uint32_t)crc32(crc, piece, (uInt)nbytes);
+}
+
+static void test_every_short_length_at_every_alignment(void **state) {
+    (void)state;
+    for (size_t shift = 0; shift < ALIGNMENT; shift++) {
+        for (size_t nbytes = 0; nbytes <= MAX_NBYTES; nbytes++) {
+            uint32_t crc = nbytes % 3 == 0 ? 0 : 0x9e3779b9u * (uint32_t)nbytes;
+            assert_int_equal(npyx_crc32(crc, bytes + shift, nbytes), of_zlib(crc, bytes + shift, nbytes));
+        }
+    }
+}
+
+/* A long piece as a whole, and cut in two, and each half joined to the other. */
+static void test_long_pieces(void **state) {
+    (void)state;
+    for (int i = 0; i < unit_rounds(300); i++) {
+        size_t shift = (size_t)rand() % ALIGNMENT, nbytes = (size_t)rand() % LONG_NBYTES;
+        size_t cut = nbytes == 0 ? 0 : (size_t)rand() % nbytes;
+        uint32_t expected = of_zlib(0, bytes + shift, nbytes);
+        uint32_t before = npyx_crc32(0, bytes + shift, cut);
+        uint32_t behind = npyx_crc32(0, bytes + shift + cut, nbytes - cut);
+        assert_int_equal(npyx_crc32(0, bytes + shift, nbytes), expected);
+        assert_int_equal(npyx_crc32(before, bytes + shift + cut, nbytes - cut), expected);
+        assert_int_equal(npyx_crc32_join(before, behind, (int64_t)(nbytes - cut)), expected);
+    }
+}
+
+/* No byte counts for nothing, wherever in a block of lanes it stands. */
+static void test_every_byte_counts(void **state) {
+    (void)state;
+    uint32_t whole = npyx_crc32(0, bytes, MAX_NBYTES);
+    for (size_t i = 0; i < MAX_NBYTES; i++) {
+        bytes[i] ^= 1;
+        assert_int_not_equal(npyx_crc32(0, bytes, MAX_NBYTES), whole);
+        bytes[i] ^= 1;
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_short_length_at_every_alignment),
+        cmocka_unit_test(test_long_pieces),
+        cmocka_unit_test(test_every_byte_counts),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
