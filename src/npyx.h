@@ -32,7 +32,6 @@
 #include "item/filter.h"
 #include "stat/difference.h"
 #include "stat/histogram.h"
-#include "stat/histogram_place.h"
 #include "stat/reduction.h"
 #include "stat/stats.h"
 #include "text/datetime.h"

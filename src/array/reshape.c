@@ -67,14 +67,11 @@ npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_err
         else if (!npyx_multiply_i64(product, shape[axis], &product))
             is_endless = true;
     }
-    if (is_endless) /* NumPy has no such shape, whatever dimensions of 0 it has */
-        return fail_shape(shape, ndim, nelem, -1, false, error);
-    if (is_empty)
-        product = 0;
-    if (open < 0 && product != nelem)
-        return fail_shape(shape, ndim, nelem, product, false, error);
-    if (open >= 0 && (product == 0 || nelem % product != 0))
-        return fail_shape(shape, ndim, nelem, product, true, error);
+    /* NumPy has no endless shape, whatever dimensions of 0 it has */
+    product = is_endless ? -1 : is_empty ? 0 : product;
+    bool fits = open >= 0 ? product > 0 && nelem % product == 0 : product == nelem;
+    if (!fits)
+        return fail_shape(shape, ndim, nelem, product, open >= 0, error);
     if (open >= 0)
         shape[open] = nelem / product;
     return NPYX_OK;

@@ -113,17 +113,6 @@ npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx
     return NPYX_OK;
 }
 
-npyx_view_level npyx_view_level_of(const npyx_view *view) {
-    return (npyx_view_level){view->dtype, view->ndim, view->file_ndim, view->off};
-}
-
-void npyx_view_return_to(npyx_view *view, const npyx_view_level *level) {
-    view->dtype = level->dtype;
-    view->ndim = level->ndim; /* axes are added behind those that there are */
-    view->file_ndim = level->file_ndim;
-    view->off = level->off;
-}
-
 /* Where a field is looked for by a text such as `pos.x`. */
 typedef struct field_search {
     int nlookups; /* that are left: names and titles together can make very many ways of one text */

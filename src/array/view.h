@@ -76,19 +76,6 @@ void npyx_view_sort_axes(npyx_view *view);
 /* Narrows the view's items to one field. NPYX_INVALID for more dimensions than there can be. */
 npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error);
 
-/* Where a view was before it entered a field. A view is large, and who walks through nested fields would keep
- * one for every level on the stack. */
-typedef struct npyx_view_level {
-    const npyx_dtype *dtype;
-    int ndim;
-    int file_ndim;
-    int64_t off;
-} npyx_view_level;
-
-npyx_view_level npyx_view_level_of(const npyx_view *view);
-/* Takes the view out of the fields that it has entered since. */
-void npyx_view_return_to(npyx_view *view, const npyx_view_level *level);
-
 /* The flat C-order position in the file's whole array of the item at flat C-order position nelem of the view.
  */
 int64_t npyx_view_file_position(const npyx_view *view, int64_t position);

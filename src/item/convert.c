@@ -51,20 +51,6 @@ typedef struct pipeline {
     bool spreads;       /* imaginary parts of 0 go between the results */
 } pipeline;
 
-static void choose_recast(pipeline *line) {
-    npyx_form form = line->form, target = NPYX_FORM_F64;
-    if (line->to == NPYX_F12 || line->to == NPYX_F16)
-        target = NPYX_FORM_X87;
-    else if (form == NPYX_FORM_X87 && line->to <= NPYX_U8)
-        target = line->to == NPYX_U8 ? NPYX_FORM_U64 : NPYX_FORM_I64;
-    line->recast = npyx_block_recaster(form, target);
-    if (form == NPYX_FORM_X87 && line->to == NPYX_F8)
-        line->recast = npyx_block_recast_x87_nearest;
-    if (form == NPYX_FORM_X87 && line->to == NPYX_BOOL)
-        line->recast = npyx_block_recast_x87_truth;
-    line->store = npyx_block_storer(target, line->to);
-}
-
 static pipeline choose_pipeline(const npyx_dtype *from, const npyx_dtype *to) {
     pipeline line = {.from = npyx_type_part(from->type), .to = npyx_type_part(to->type)};
     line.swaps_out = !npyx_dtype_is_native(to);
@@ -75,8 +61,11 @@ static pipeline choose_pipeline(const npyx_dtype *from, const npyx_dtype *to) {
     line.form = is_float && is_small ? NPYX_FORM_I32 : npyx_block_form(line.from);
     line.load = npyx_block_loader(line.from, line.form);
     line.store = npyx_block_storer(line.form, line.to);
-    if (line.store == NULL)
-        choose_recast(&line);
+    if (line.store == NULL) {
+        npyx_form form;
+        line.recast = npyx_block_recaster(line.form, line.to, &form);
+        line.store = npyx_block_storer(form, line.to);
+    }
     return line;
 }
 
@@ -91,17 +80,17 @@ static bool run_block(const pipeline *line, const uint8_t *parts, uint8_t *out) 
 static void write_value(npyx_type type, const uint8_t *part, char *text) {
     npyx_block_room room;
     const uint8_t *parts = npyx_block_stage(&room, type, NPYX_HOST_IS_BIG_ENDIAN, part, 0, 1);
-    npyx_block block;
+    npyx_block exact, real;
     npyx_form form = npyx_block_form(type);
-    npyx_block_loader(type, form)(parts, &block);
-    npyx_number number = {.form = NPYX_NUMBER_I64, .i64 = block.i64[0]};
-    int exponent = form == NPYX_FORM_X87 ? (block.x87[0].sign_exponent & 0x7fff) - 16383 : INT16_MAX;
-    if (form == NPYX_FORM_U64)
-        number = (npyx_number){.form = NPYX_NUMBER_U64, .u64 = block.u64[0]};
-    if (form >= NPYX_FORM_F64) {
-        npyx_block_loader(type, NPYX_FORM_F64)(parts, &block);
-        number = (npyx_number){.form = NPYX_NUMBER_F64, .f64 = block.f64[0]};
-    }
+    npyx_block_loader(type, form)(parts, &exact);
+    npyx_block_loader(type, NPYX_FORM_F64)(parts, &real);
+    const npyx_number number = {.form = form == NPYX_FORM_I64   ? NPYX_NUMBER_I64
+                                        : form == NPYX_FORM_U64 ? NPYX_NUMBER_U64
+                                                                : NPYX_NUMBER_F64,
+                                .i64 = exact.i64[0],
+                                .u64 = exact.u64[0],
+                                .f64 = real.f64[0]};
+    int exponent = form == NPYX_FORM_X87 ? (exact.x87[0].sign_exponent & 0x7fff) - 16383 : INT16_MAX;
     size_t nbytes;
     if (form == NPYX_FORM_X87 && isinf(number.f64) && exponent != 0x7fff - 16383)
         nbytes = (size_t)snprintf(text, NPYX_NUMBER_TEXT_NBYTES, "about %s2^%d", number.f64 < 0 ? "-" : "",

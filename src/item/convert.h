@@ -68,15 +68,14 @@ npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form);
 void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, size_t step_nbytes,
                       size_t nelem, double *out);
 
-/* Changes a block's form; false when a value does not fit. There is one from each form but I32 to X87, exact;
- * from I64, U64 and X87 to F64, rounded to odd, so that rounding once more to a narrower format is rounding
- * once; from X87 to I64 and U64, truncated. NULL: none. */
+/* Changes a block's form; false when a value does not fit. */
 typedef bool npyx_block_recast(npyx_block *block);
-npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_form to);
-/* To F64, rounded to nearest. */
-bool npyx_block_recast_x87_nearest(npyx_block *block);
-/* To I64: 1 for what is not zero. */
-bool npyx_block_recast_x87_truth(npyx_block *block);
+
+/* What makes of a block a form that items of a type can be written from, for forms that have no way of their
+ * own: to X87 exact; to F64 rounded to odd, so that rounding once more to a narrower format is rounding once,
+ * and to nearest for f8; from X87 to integers truncated, and to bool as 1 for what is not zero. NULL: the
+ * form is that already. */
+npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_type to, npyx_form *form);
 
 /* Writes a block as items of the host's byte order; false when a value does not fit: the items are then
  * undefined. There is one from I64, U64 and F64 to bool, the integers, f4 and f8; from I32 to f4 and f8; from

@@ -148,7 +148,7 @@ RECASTER(recast_i64_x87, int64_t, i64, x87, x87_of_integer(magnitude_of(x), x < 
 RECASTER(recast_u64_x87, uint64_t, u64, x87, x87_of_integer(x, false))
 RECASTER(recast_f64_x87, double, f64, x87, npyx_x87_from_f64(x))
 
-bool npyx_block_recast_x87_truth(npyx_block *block) {
+static bool recast_x87_truth(npyx_block *block) {
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
         npyx_x87 x = block->x87[i];
         block->i64[i] = x.significand != 0 || (x.sign_exponent & 0x7fff) != 0;
@@ -176,7 +176,7 @@ static bool recast_x87_f64(npyx_block *block) {
     return round_x87(block, true);
 }
 
-bool npyx_block_recast_x87_nearest(npyx_block *block) {
+static bool recast_x87_nearest(npyx_block *block) {
     return round_x87(block, false);
 }
 
@@ -214,7 +214,7 @@ static bool recast_x87_u64(npyx_block *block) {
     return truncate_block(block, UINT64_MAX, 0);
 }
 
-npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_form to) {
+npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_type to, npyx_form *form) {
     static npyx_block_recast *const recasters[][NPYX_FORM_X87 + 1] = {
         [NPYX_FORM_I64] = {[NPYX_FORM_F64] = recast_i64_f64, [NPYX_FORM_X87] = recast_i64_x87},
         [NPYX_FORM_U64] = {[NPYX_FORM_F64] = recast_u64_f64, [NPYX_FORM_X87] = recast_u64_x87},
@@ -223,5 +223,10 @@ npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_form to) {
                            [NPYX_FORM_U64] = recast_x87_u64,
                            [NPYX_FORM_F64] = recast_x87_f64},
     };
-    return recasters[from][to];
+    bool is_from_x87 = from == NPYX_FORM_X87;
+    *form = to == NPYX_F12 || to == NPYX_F16 || (is_from_x87 && to <= NPYX_U8) ? npyx_block_form(to)
+                                                                               : NPYX_FORM_F64;
+    return is_from_x87 && to == NPYX_F8     ? recast_x87_nearest
+           : is_from_x87 && to == NPYX_BOOL ? recast_x87_truth
+                                            : recasters[from][*form];
 }

@@ -107,15 +107,9 @@ static void append_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
 }
 
 static bool element_is_number(const npyx_dtype *dtype) {
-    switch (npyx_dtype_kind(dtype)) {
-    case 'b':
-    case 'i':
-    case 'u':
-    case 'm': return true;
-    case 'f': return dtype->type != NPYX_F16 && dtype->type != NPYX_F12;
-    case 'M': return dtype->unit == NPYX_UNIT_GENERIC;
-    default: return npyx_type_is_of_ml_dtypes(dtype->type);
-    }
+    npyx_type type = dtype->type;
+    return (type <= NPYX_LAST_REAL && type != NPYX_F12 && type != NPYX_F16) || type == NPYX_TIMEDELTA ||
+           (type == NPYX_DATETIME && dtype->unit == NPYX_UNIT_GENERIC);
 }
 
 /* Bytes that are no text, in hexadecimal: JSON has only strings for them. */
@@ -131,11 +125,6 @@ static void append_hex(const uint8_t *bytes, size_t nbytes, npyx_buffer *out) {
     }
     *at++ = '"';
     out->nbytes += nbytes * 2 + 2;
-}
-
-static void append_real(double value, npyx_buffer *out) {
-    if (npyx_buffer_reserve(out, NPYX_NUMBER_TEXT_NBYTES))
-        out->nbytes += text_f64(value, out->bytes + out->nbytes);
 }
 
 static npyx_status append_struct(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
@@ -171,7 +160,10 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
         switch (value.kind) {
         case NPYX_VALUE_TEXT: npyx_buffer_append_json(out, value.bytes, value.nbytes); break;
         case NPYX_VALUE_BLOB: append_hex((const uint8_t *)value.bytes, value.nbytes, out); break;
-        case NPYX_VALUE_REAL: append_real(value.real, out); break;
+        case NPYX_VALUE_REAL:
+            if (npyx_buffer_reserve(out, NPYX_NUMBER_TEXT_NBYTES))
+                out->nbytes += text_f64(value.real, out->bytes + out->nbytes);
+            break;
         default: npyx_buffer_append_text(out, "null"); break;
         }
     }

@@ -7,16 +7,8 @@
 #include "difference_tally.h"
 #include "text/narrow_float.h"
 
-/* One side of a walk through both arrays. */
-typedef struct side {
-    const npyx_dtype *dtype;
-    npyx_blocks blocks;
-    const uint8_t *items; /* not yet compared ones of the block at hand */
-    int64_t nelem;
-} side;
-
 typedef struct difference_walk {
-    side sides[2];
+    npyx_blocks sides[2]; /* of the blocks at hand what is not yet compared */
     npyx_comparability comparability;
     npyx_difference_kernel *kernel; /* NULL: none takes the items as they lie */
     bool trusts_bytes;              /* equal bytes are equal items */
@@ -62,7 +54,7 @@ static uint64_t infinite_bits_of(npyx_type type) {
 }
 
 static void choose_way(difference_walk *w) {
-    const npyx_dtype *a = w->sides[0].dtype, *b = w->sides[1].dtype;
+    const npyx_dtype *a = w->sides[0].view.dtype, *b = w->sides[1].view.dtype;
     bool is_same = a->type == b->type && npyx_dtype_is_native(a) && npyx_dtype_is_native(b);
     if (w->comparability == NPYX_EQUALITY_ONLY) {
         w->trusts_bytes = has_same_orders(a, b);
@@ -90,8 +82,8 @@ static bool is_plainly_equal(const difference_walk *w, const uint8_t *a, const u
 }
 
 static void load_chunks(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
-    npyx_chunk_load(&w->chunks[0], w->sides[0].dtype, a, nelem);
-    npyx_chunk_load(&w->chunks[1], w->sides[1].dtype, b, nelem);
+    npyx_chunk_load(&w->chunks[0], w->sides[0].view.dtype, a, nelem);
+    npyx_chunk_load(&w->chunks[1], w->sides[1].view.dtype, b, nelem);
 }
 
 /* Chunks whose items are a double each. */
@@ -130,7 +122,7 @@ static void subtract(difference_walk *w, const uint8_t *a, const uint8_t *b, int
 
 static void mark(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
     bool differs[NPYX_DIFFERENCE_NELEM] = {false};
-    const npyx_dtype *const dtypes[2] = {w->sides[0].dtype, w->sides[1].dtype};
+    const npyx_dtype *const dtypes[2] = {w->sides[0].view.dtype, w->sides[1].view.dtype};
     const uint8_t *const items[2] = {a, b};
     npyx_difference_mark(dtypes, items, dtypes[0]->itemsize, nelem, w->chunks, differs);
     for (int64_t i = 0; i < nelem; i++) {
@@ -141,18 +133,18 @@ static void mark(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t
 
 /* Compares as many items as both sides have at hand. */
 static void compare_items(difference_walk *w) {
-    side *a = &w->sides[0], *b = &w->sides[1];
+    npyx_blocks *a = &w->sides[0], *b = &w->sides[1];
     while (a->nelem > 0 && b->nelem > 0 && !(w->stops_early && w->first_at >= 0)) {
         int64_t nelem = a->nelem < b->nelem ? a->nelem : b->nelem;
         nelem = nelem < NPYX_DIFFERENCE_NELEM ? nelem : NPYX_DIFFERENCE_NELEM;
-        if (is_plainly_equal(w, a->items, b->items, (size_t)(nelem * a->dtype->itemsize)))
+        if (is_plainly_equal(w, a->items, b->items, (size_t)(nelem * a->view.dtype->itemsize)))
             w->tally.nfinite += nelem;
         else if (w->comparability == NPYX_EQUALITY_ONLY)
             mark(w, a->items, b->items, nelem);
         else
             subtract(w, a->items, b->items, nelem);
         for (int k = 0; k < 2; k++) {
-            w->sides[k].items += nelem * w->sides[k].dtype->itemsize;
+            w->sides[k].items += nelem * w->sides[k].view.dtype->itemsize;
             w->sides[k].nelem -= nelem;
         }
         w->position += nelem;
@@ -161,13 +153,9 @@ static void compare_items(difference_walk *w) {
 
 static npyx_status next_blocks(difference_walk *w, int *faulty, npyx_error *error) {
     for (int k = 0; k < 2; k++) {
-        side *s = &w->sides[k];
-        if (s->nelem > 0)
-            continue;
         *faulty = k;
-        NPYX_TRY(npyx_blocks_next(&s->blocks, error));
-        s->items = s->blocks.items;
-        s->nelem = s->blocks.nelem;
+        if (w->sides[k].nelem == 0)
+            NPYX_TRY(npyx_blocks_next(&w->sides[k], error));
     }
     return NPYX_OK;
 }
@@ -182,11 +170,9 @@ static void only_read(const void *ctx, const uint8_t *bytes, size_t nbytes, void
 
 static npyx_status walk_through(difference_walk *w, const npyx_difference_side sides[2], int *faulty,
                                 npyx_error *error) {
-    for (int k = 0; k < 2; k++) {
-        w->sides[k].dtype = sides[k].view->dtype;
-        npyx_blocks_begin(&w->sides[k].blocks, sides[k].source, sides[k].view);
-    }
-    npyx_reader_set_work(&w->sides[0].blocks.reader, (npyx_work){.run = only_read, .result_nbytes = 8});
+    for (int k = 0; k < 2; k++)
+        npyx_blocks_begin(&w->sides[k], sides[k].source, sides[k].view);
+    npyx_reader_set_work(&w->sides[0].reader, (npyx_work){.run = only_read, .result_nbytes = 8});
     choose_way(w);
     npyx_status status = NPYX_OK;
     while (!(w->stops_early && w->first_at >= 0) && (status = next_blocks(w, faulty, error)) == NPYX_OK)
@@ -226,8 +212,8 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
     npyx_status status = walk_through(w, sides, faulty, error);
     if (status == NPYX_OK)
         difference_report(w, difference);
-    npyx_blocks_clear(&w->sides[0].blocks);
-    npyx_blocks_clear(&w->sides[1].blocks);
+    npyx_blocks_clear(&w->sides[0]);
+    npyx_blocks_clear(&w->sides[1]);
     npyx_free(host, w);
     return status;
 }

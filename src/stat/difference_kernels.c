@@ -83,10 +83,7 @@ HAS_BITS(32)
 HAS_BITS(64)
 
 bool npyx_difference_has_bits(const uint8_t *bytes, size_t nbytes, int word_nbytes, uint64_t mask) {
-    switch (word_nbytes) {
-    case 1: return has_bits_8(bytes, nbytes, mask);
-    case 2: return has_bits_16(bytes, nbytes, mask);
-    case 4: return has_bits_32(bytes, nbytes, mask);
-    default: return has_bits_64(bytes, nbytes, mask);
-    }
+    static bool (*const has_bits[])(const uint8_t *bytes, size_t nbytes, uint64_t mask) = {
+        [1] = has_bits_8, [2] = has_bits_16, [4] = has_bits_32, [8] = has_bits_64};
+    return has_bits[word_nbytes](bytes, nbytes, mask);
 }

@@ -4,7 +4,7 @@
  * Both follow numpy.lib.histograms and numpy.linspace of NumPy 1.24 step by step, with its promotion of
  * scalars by their value: a range of (0, 1) leaves float32 items float32, one of (0, 1e39) does not.
  */
-#include "histogram_place.h"
+#include "histogram.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The inner loops over items: a chunk is loaded, its bins are found, its bins are counted. */
-#include "histogram_place.h"
+#include "histogram.h"
 
 #include <math.h>
 
@@ -93,19 +93,15 @@ static void load_bounded(const npyx_placing *placing, const uint8_t *items, size
 PLACE_REGULAR(place_f64, double)
 PLACE_REGULAR(place_f32, float)
 
-/* The last of nbins edges that is not above the value, without a branch; the first when all are above. */
-#define FIND_BIN(edges, nbins, value, bin)                                                                   \
-    (bin) = 0;                                                                                               \
-    for (int32_t nleft = (nbins); nleft > 1; nleft -= nleft / 2)                                             \
-        (bin) += (edges)[(bin) + nleft / 2] <= (value) ? nleft / 2 : 0;
-
+/* The bin begins at the last edge that is not above the value, which is found without a branch. */
 #define PLACE_BY_EDGES(name, number, edges_member)                                                           \
     static void name(const npyx_placing *placing, const number *values, size_t nelem, int32_t *bins) {       \
         const number *edges = placing->edges_member;                                                         \
         const int32_t nbins = (int32_t)placing->nbins;                                                       \
         for (size_t i = 0; i < nelem; i++) {                                                                 \
-            int32_t bin;                                                                                     \
-            FIND_BIN(edges, nbins, values[i], bin)                                                           \
+            int32_t bin = 0;                                                                                 \
+            for (int32_t nleft = nbins; nleft > 1; nleft -= nleft / 2)                                       \
+                bin += edges[bin + nleft / 2] <= values[i] ? nleft / 2 : 0;                                  \
             bins[i] = values[i] >= edges[0] && values[i] <= edges[nbins] ? bin : nbins;                      \
         }                                                                                                    \
     }

@@ -32,27 +32,30 @@ static int count_leaves(const npyx_dtype *dtype) {
 }
 
 /* Finds the leaves below the view's dtype. path holds the name so far. Recurses once a level of nesting; the
- * view is as it was in the end. */
+ * view is as it was in the end. (It is large, and a copy for every level would lie on the stack.) */
 static npyx_status find_leaves(npyx_reduction *r, npyx_view *view, npyx_buffer *path, npyx_error *error) {
-    const npyx_view_level level = npyx_view_level_of(view);
-    if (level.dtype->type != NPYX_STRUCT) {
+    const npyx_dtype *dtype = view->dtype;
+    const int ndim = view->ndim, file_ndim = view->file_ndim;
+    const int64_t off = view->off;
+    if (dtype->type != NPYX_STRUCT) {
         npyx_buffer_append_char(path, '\0');
         NPYX_TRY(npyx_buffer_check(path, error));
         return add_leaf(r, path->bytes, view, error);
     }
     size_t kept_nbytes = path->nbytes;
-    for (int i = 0; i < level.dtype->nfields; i++) {
-        const npyx_field *field = &level.dtype->fields[i];
-        if (field->is_padding)
-            continue;
+    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
+         i = npyx_dtype_next_field(dtype, i + 1)) {
+        const npyx_field *field = &dtype->fields[i];
         NPYX_TRY(npyx_view_enter_field(view, field, error));
         path->nbytes = kept_nbytes;
         if (kept_nbytes > 0)
             npyx_buffer_append_char(path, '.');
         npyx_buffer_append(path, field->name, field->name_nbytes);
-        npyx_status status = find_leaves(r, view, path, error);
-        npyx_view_return_to(view, &level);
-        NPYX_TRY(status);
+        NPYX_TRY(find_leaves(r, view, path, error));
+        view->dtype = dtype;
+        view->ndim = ndim; /* axes are added behind those that there are */
+        view->file_ndim = file_ndim;
+        view->off = off;
     }
     path->nbytes = kept_nbytes;
     return NPYX_OK;

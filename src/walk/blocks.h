@@ -8,7 +8,7 @@
 #include "reader.h"
 
 typedef struct npyx_blocks {
-    /* the block at hand, byte order as in the file */
+    /* the block at hand, byte order as in the file; who has used some of it may take that away here */
     const uint8_t *items;
     int64_t nelem;
     /* private */
