@@ -54,7 +54,7 @@ static npyx_status run_pass(const histogram_pass *p, const histogram_step *step,
         npyx_reader_set_work(&blocks->reader, step->work);
     npyx_status status;
     while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK) {
-        if (blocks->reader.result != NULL)
+        if (step->merge != NULL && blocks->reader.result != NULL)
             step->merge(placing, blocks->reader.result, out);
         else
             step->add(placing, blocks->items, blocks->nelem, out);
