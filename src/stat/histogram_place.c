@@ -155,26 +155,26 @@ void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t
 
 /* Several running limits at once, because one comparison waits for the one before. A NaN compares as false
  * and so stays out. */
-enum { NLANES = 8 };
+enum { LIMIT_NLANES = 8 };
 
 #define LIMIT(name, number, greatest, least)                                                                 \
     static void name(const number *values, size_t nelem, number limits[2]) {                                 \
-        number low[NLANES], high[NLANES];                                                                    \
-        for (size_t k = 0; k < NLANES; k++) {                                                                \
+        number low[LIMIT_NLANES], high[LIMIT_NLANES];                                                        \
+        for (size_t k = 0; k < LIMIT_NLANES; k++) {                                                          \
             low[k] = (greatest);                                                                             \
             high[k] = (least);                                                                               \
         }                                                                                                    \
-        for (size_t i = 0; i + NLANES <= nelem; i += NLANES) {                                               \
-            for (size_t k = 0; k < NLANES; k++) {                                                            \
+        for (size_t i = 0; i + LIMIT_NLANES <= nelem; i += LIMIT_NLANES) {                                   \
+            for (size_t k = 0; k < LIMIT_NLANES; k++) {                                                      \
                 low[k] = values[i + k] < low[k] ? values[i + k] : low[k];                                    \
                 high[k] = values[i + k] > high[k] ? values[i + k] : high[k];                                 \
             }                                                                                                \
         }                                                                                                    \
-        for (size_t i = nelem - nelem % NLANES; i < nelem; i++) {                                            \
+        for (size_t i = nelem - nelem % LIMIT_NLANES; i < nelem; i++) {                                      \
             low[0] = values[i] < low[0] ? values[i] : low[0];                                                \
             high[0] = values[i] > high[0] ? values[i] : high[0];                                             \
         }                                                                                                    \
-        for (size_t k = 0; k < NLANES; k++) {                                                                \
+        for (size_t k = 0; k < LIMIT_NLANES; k++) {                                                          \
             limits[0] = low[k] < limits[0] ? low[k] : limits[0];                                             \
             limits[1] = high[k] > limits[1] ? high[k] : limits[1];                                           \
         }                                                                                                    \
