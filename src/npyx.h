@@ -7,7 +7,6 @@
 
 #include "array/array.h"
 #include "array/dtype.h"
-#include "array/expect.h"
 #include "array/view.h"
 #include "base/bytes.h"
 #include "base/host.h"
@@ -32,7 +31,6 @@
 #include "item/filter.h"
 #include "stat/difference.h"
 #include "stat/histogram.h"
-#include "stat/histogram_place.h"
 #include "stat/reduction.h"
 #include "stat/stats.h"
 #include "text/datetime.h"

@@ -98,7 +98,7 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
     elements->block_nskipped = 0;
     npyext_items_begin_array(items, true);
     items->step_nbytes = npyext_selection_dtype(selection)->itemsize;
-    NPYX_TRY(npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view, error));
+    npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view);
     skip(elements);
     if (items->is_filtered && selection->astype == NULL)
         npyx_reader_set_work(&elements->blocks.reader, npyext_value_filter_work(&items->filter));

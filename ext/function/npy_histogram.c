@@ -74,7 +74,7 @@ static npyx_status histogram_make(histogram_cursor *cursor, npyx_error *error) {
     const npyext_selection *selection = &cursor->base.selection;
     cursor->greatest = 0;
     if (!(cursor->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS))
-        return npyx_histogram_check(histogram->host, selection->view.dtype, error);
+        return npyx_histogram_check(selection->view.dtype, error);
     NPYX_TRY(npyx_histogram_make(histogram, &cursor->bins, selection->payload, &selection->view, error));
     for (int64_t bin = 0; bin < histogram->nbins; bin++)
         cursor->greatest =

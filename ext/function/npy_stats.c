@@ -60,11 +60,10 @@ typedef struct item_statistic {
 
 static bool find_item(const npyx_stats *stats, int column, item_statistic *found) {
     *found = (item_statistic){.dtype = *stats->dtype};
-    if (column == STATS_MIN && stats->argmin >= 0)
-        found->bytes = npyx_stats_min(stats);
-    else if (column == STATS_MAX && stats->argmax >= 0)
-        found->bytes = npyx_stats_max(stats);
-    else if (column == STATS_MEAN && stats->dtype->type == NPYX_DATETIME && stats->count > 0) {
+    const npyx_extreme *extreme = &stats->extremes[column == STATS_MIN ? NPYX_LEAST : NPYX_GREATEST];
+    if ((column == STATS_MIN || column == STATS_MAX) && extreme->position >= 0)
+        found->bytes = npyx_extreme_item(extreme);
+    if (column == STATS_MEAN && stats->dtype->type == NPYX_DATETIME && stats->count > 0) {
         found->date = npyx_stats_nearest_mean(stats); /* the mean itself lies between two dates */
         found->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
         found->bytes = (const uint8_t *)&found->date;
@@ -168,8 +167,10 @@ static int64_t place_of_item(const npyext_cursor *cursor, int64_t position) {
     const stats_cursor *stats = (const stats_cursor *)cursor;
     return npyx_reduction_place(&stats->reduction, stats->leaf, position);
 }
-STATS_INTEGER(stats_argmin, stats->argmin >= 0, place_of_item(cursor, stats->argmin))
-STATS_INTEGER(stats_argmax, stats->argmax >= 0, place_of_item(cursor, stats->argmax))
+STATS_INTEGER(stats_argmin, stats->extremes[NPYX_LEAST].position >= 0,
+              place_of_item(cursor, stats->extremes[NPYX_LEAST].position))
+STATS_INTEGER(stats_argmax, stats->extremes[NPYX_GREATEST].position >= 0,
+              place_of_item(cursor, stats->extremes[NPYX_GREATEST].position))
 
 static void stats_crc32(sqlite3_context *context, npyext_cursor *cursor) {
     const stats_cursor *stats = (stats_cursor *)cursor;

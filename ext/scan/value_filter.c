@@ -150,13 +150,13 @@ void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dt
         if (!is_complex) /* a number is its own real part */
             term.component = NPYX_WHOLE;
         npyx_filter *made = &filter->filters[filter->nfilters];
-        const npyx_operand *operands = (const npyx_operand *)(const void *)filter->operands.bytes;
+        const npyx_operand *listed = (const npyx_operand *)(const void *)filter->operands.bytes;
         if (term.is_text)
             begin_text(filter, &term, dtype, made);
-        else if (term.is_list)
-            npyx_filter_init_any(made, dtype, term.component, operands + term.first_operand, term.noperands);
         else
-            npyx_filter_init(made, dtype, term.component, term.comparison, term.operand);
+            npyx_filter_init(made, dtype, term.component, term.comparison,
+                             term.is_list ? listed + term.first_operand : &term.operand,
+                             term.is_list ? term.noperands : 1);
         filter->nfilters += !made->passes_all;
     }
 }

@@ -22,7 +22,8 @@ static npyx_status stream_items(npyext_array_value *value, bool in_c_order, take
         npyx_view_reverse(&view);
     NPYX_TRY(npyext_array_value_source(value, &source, error));
     npyext_connection_begin(value->connection);
-    npyx_status status = npyx_blocks_begin(&blocks, source, &view, error);
+    npyx_status status = NPYX_OK;
+    npyx_blocks_begin(&blocks, source, &view);
     while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
         status = to.take(to.ctx, blocks.items, blocks.nelem, view.dtype->itemsize, error);
     npyx_blocks_clear(&blocks);

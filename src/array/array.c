@@ -6,16 +6,8 @@
 #include "base/utf8.h"
 
 void npyx_array_init(npyx_array *array, npyx_host *host) {
-    /* not the whole: shape is large and most arrays have few dimensions */
-    array->arena = (npyx_arena){.host = host};
-    array->is_known = false;
-    array->dtype = NULL;
-    array->descr = NULL;
-    array->descr_nbytes = 0;
-    array->ndim = 0;
-    array->fortran_order = false;
-    array->nelem = array->nbytes = array->data_off = 0;
-    array->version_major = array->version_minor = 0;
+    memset(array, 0, offsetof(npyx_array, shape)); /* shape is large, and most arrays have few dimensions */
+    array->arena.host = host;
 }
 
 void npyx_array_clear(npyx_array *array) {

@@ -17,12 +17,12 @@ typedef struct npyx_array {
     const char *descr; /* the header's own spelling; a string without its quotes */
     size_t descr_nbytes;
     int ndim;
-    int64_t shape[NPYX_MAX_NDIM];
     bool fortran_order;
     int64_t nelem;  /* the product of shape; 1 for a 0-d array */
     int64_t nbytes; /* nelem times the item size */
     int version_major, version_minor;
     int64_t data_off; /* of the first item, from the start of the file or member that holds the array */
+    int64_t shape[NPYX_MAX_NDIM]; /* the last: npyx_array_init clears what is before it */
 } npyx_array;
 
 /* Makes *array describe nothing, ready for a header or for npyx_array_clear. */

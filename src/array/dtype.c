@@ -114,7 +114,7 @@ static bool is_same_field(const npyx_field *a, const npyx_field *b) {
 bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {
     if (a->type != b->type || a->itemsize != b->itemsize || a->nfields != b->nfields)
         return false;
-    bool is_date = a->type == NPYX_DATETIME || a->type == NPYX_TIMEDELTA;
+    bool is_date = npyx_type_is_date(a->type);
     if (is_date && (a->unit != b->unit || a->multiple != b->multiple))
         return false;
     for (int k = 0; k < a->nfields; k++) {
@@ -176,12 +176,6 @@ static void append_repr(const char *text, size_t nbytes, npyx_buffer *buffer) {
     npyx_buffer_append_char(buffer, quote);
 }
 
-static void append_shape(const int64_t *shape, int ndim, npyx_buffer *buffer) {
-    npyx_buffer_append_text(buffer, ", (");
-    npyx_buffer_append_integers(buffer, shape, ndim);
-    npyx_buffer_append_text(buffer, ndim == 1 ? ",)" : ")");
-}
-
 /* The dtype of a field with its subarrays: the outermost one's shape stands beside the dtype, and each one
  * below it in a pair with what it is of, as in `('<f8', (5,)), (2,)`. */
 static void append_format(const npyx_field *field, npyx_buffer *buffer) {
@@ -193,25 +187,24 @@ static void append_format(const npyx_field *field, npyx_buffer *buffer) {
     npyx_buffer_append_text(buffer, quote);
     int end = field->ndim;
     for (int level = field->nlevels - 1; level >= 0; level--) {
-        end -= field->level_ndims[level];
-        append_shape(field->shape + end, field->level_ndims[level], buffer);
+        int ndim = field->level_ndims[level];
+        end -= ndim;
+        npyx_buffer_append_text(buffer, ", (");
+        npyx_buffer_append_integers(buffer, field->shape + end, ndim);
+        npyx_buffer_append_text(buffer, ndim == 1 ? ",)" : ")");
         if (level > 0)
             npyx_buffer_append_char(buffer, ')');
     }
-}
-
-static void append_title(const npyx_field *field, npyx_buffer *buffer) {
-    if (field->is_title_number)
-        npyx_buffer_append(buffer, field->title, field->title_nbytes);
-    else
-        append_repr(field->title, field->title_nbytes, buffer);
 }
 
 static void dtype_append_field(const npyx_field *field, npyx_buffer *buffer) {
     npyx_buffer_append_char(buffer, '(');
     if (field->title != NULL) {
         npyx_buffer_append_char(buffer, '(');
-        append_title(field, buffer);
+        if (field->is_title_number)
+            npyx_buffer_append(buffer, field->title, field->title_nbytes);
+        else
+            append_repr(field->title, field->title_nbytes, buffer);
         npyx_buffer_append_text(buffer, ", ");
     }
     append_repr(field->name, field->name_nbytes, buffer);

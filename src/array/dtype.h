@@ -73,6 +73,11 @@ static inline bool npyx_type_is_of_ml_dtypes(npyx_type type) {
     return type >= NPYX_BFLOAT16 && type <= NPYX_LAST_REAL;
 }
 
+/* Counts of a unit, of which one stands for NaT. */
+static inline bool npyx_type_is_date(npyx_type type) {
+    return type == NPYX_DATETIME || type == NPYX_TIMEDELTA;
+}
+
 /* NULL for a type that is none of them. */
 static inline const npyx_narrow *npyx_narrow_of(npyx_type type) {
     return type >= NPYX_F2 && type <= NPYX_LAST_REAL ? &npyx_narrows[type - NPYX_F2] : NULL;

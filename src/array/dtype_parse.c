@@ -56,7 +56,7 @@ static bool find_sized(char kind, int64_t size, npyx_dtype *dtype) {
 static bool find_named(const char *text, size_t nbytes, npyx_dtype *dtype) {
     const npyx_span name = {text, nbytes};
     if (npyx_span_is(name, "c")) { /* S1 by a name of its own */
-        *dtype = (npyx_dtype){.type = NPYX_BYTES, .itemsize = 1};
+        *dtype = (npyx_dtype){.type = NPYX_BYTES, .itemsize = 1, .multiple = 1};
         return true;
     }
     for (int type = 0; type < NPYX_NTYPES; type++) {
@@ -69,27 +69,11 @@ static bool find_named(const char *text, size_t nbytes, npyx_dtype *dtype) {
     return false;
 }
 
-/* Reads `[ns]` at the end of a date type, and leaves *nbytes before it. */
-static npyx_status parse_unit(const context *c, const char *whole, const char *text, size_t *nbytes,
-                              npyx_dtype *dtype) {
-    const char *open = memchr(text, '[', *nbytes);
-    dtype->multiple = 1;
-    if (open == NULL)
-        return NPYX_OK;
-    size_t before_nbytes = (size_t)(open - text);
-    size_t unit_nbytes = *nbytes - before_nbytes;
-    if (unit_nbytes < 2 || text[*nbytes - 1] != ']' ||
-        !npyx_unit_parse(open + 1, unit_nbytes - 2, &dtype->unit, &dtype->multiple))
-        return fail_spelling(c, whole, (size_t)(text - whole) + *nbytes,
-                             "what stands in brackets is no unit of time");
-    *nbytes = before_nbytes;
-    return NPYX_OK;
-}
-
-static npyx_status dtype_from_code(const context *c, const char *text, size_t nbytes, npyx_dtype *dtype) {
-    size_t whole_nbytes = nbytes;
-    const char *whole = text;
-    *dtype = (npyx_dtype){.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN};
+static npyx_status dtype_from_code(const context *c, const char *whole, size_t whole_nbytes,
+                                   npyx_dtype *dtype) {
+    const char *text = whole, *why = NULL;
+    size_t nbytes = whole_nbytes;
+    *dtype = (npyx_dtype){.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .multiple = 1};
     if (memchr(text, '\0', nbytes) != NULL)
         return fail_spelling(c, text, nbytes, "it holds a NUL byte");
     if (nbytes > 0 && strchr("<>=|", text[0]) != NULL) {
@@ -98,20 +82,25 @@ static npyx_status dtype_from_code(const context *c, const char *text, size_t nb
         text++;
         nbytes--;
     }
-    bool has_unit = memchr(text, '[', nbytes) != NULL;
-    NPYX_TRY(parse_unit(c, whole, text, &nbytes, dtype));
-    if (nbytes == 0)
-        return fail_spelling(c, whole, whole_nbytes, "it names no type");
+    const char *unit = memchr(text, '[', nbytes); /* `[ns]` at the end of a date type */
+    size_t unit_nbytes = unit == NULL ? 0 : nbytes - (size_t)(unit - text);
+    nbytes -= unit_nbytes;
     int64_t size = 0;
     bool is_sized = nbytes > 1 && npyx_is_digit(text[1]);
-    if (is_sized && !parse_size(text + 1, nbytes - 1, &size))
-        return fail_spelling(c, whole, whole_nbytes, "its size is not a number up to 2147483647");
-    if (!(is_sized ? find_sized(text[0], size, dtype) : find_named(text, nbytes, dtype)))
-        return fail_spelling(c, whole, whole_nbytes,
-                             is_sized ? "there is none of that size" : "no such type");
+    if (unit != NULL && (unit_nbytes < 2 || unit[unit_nbytes - 1] != ']' ||
+                         !npyx_unit_parse(unit + 1, unit_nbytes - 2, &dtype->unit, &dtype->multiple)))
+        why = "what stands in brackets is no unit of time";
+    else if (nbytes == 0)
+        why = "it names no type";
+    else if (is_sized && !parse_size(text + 1, nbytes - 1, &size))
+        why = "its size is not a number up to 2147483647";
+    else if (!(is_sized ? find_sized(text[0], size, dtype) : find_named(text, nbytes, dtype)))
+        why = is_sized ? "there is none of that size" : "no such type";
+    else if (unit != NULL && !npyx_type_is_date(dtype->type))
+        why = "only datetime64 and timedelta64 have a unit";
+    if (why != NULL)
+        return fail_spelling(c, whole, whole_nbytes, why);
     const npyx_type_info *info = &npyx_types[dtype->type];
-    if (has_unit && info->kind != 'M' && info->kind != 'm')
-        return fail_spelling(c, whole, whole_nbytes, "only datetime64 and timedelta64 have a unit");
     if (info->itemsize != 0)
         dtype->itemsize = info->itemsize;
     /* bfloat16 is what the V2 of a file are taken for, on any host: no order means little-endian */
@@ -144,10 +133,14 @@ static npyx_status add_level(const context *c, int ndim, npyx_field *shaped) {
     return NPYX_OK;
 }
 
+static bool is_sequence(const npyx_literal *literal) {
+    return literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
+}
+
 /* Puts the dimensions of a subarray before those that its base has already. */
 static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_field *shaped) {
     bool is_int = shape->kind == NPYX_LITERAL_INT;
-    if (!is_int && shape->kind != NPYX_LITERAL_TUPLE && shape->kind != NPYX_LITERAL_LIST)
+    if (!is_int && !is_sequence(shape))
         return fail_literal(c, shape, "the shape of a field is neither an int nor a tuple of ints");
     if (is_int && shape->integer == 1) /* (type, 1) is the type itself in NumPy */
         return NPYX_OK;
@@ -181,14 +174,6 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_f
     return add_level(c, at, shaped);
 }
 
-static bool descr_is_text(const npyx_literal *literal) {
-    return literal->kind == NPYX_LITERAL_TEXT;
-}
-
-static bool is_sequence(const npyx_literal *literal) {
-    return literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
-}
-
 /* NumPy takes whatever can be a key of a dict. An int stands for its digits. */
 static npyx_status parse_title(const context *c, const npyx_literal *title, npyx_field *field) {
     if (title->kind == NPYX_LITERAL_INT) {
@@ -199,7 +184,7 @@ static npyx_status parse_title(const context *c, const npyx_literal *title, npyx
         field->is_title_number = true;
         return field->title == NULL ? npyx_fail_nomem(c->error) : NPYX_OK;
     }
-    if (!descr_is_text(title))
+    if (title->kind != NPYX_LITERAL_TEXT)
         return fail_literal(c, title, "the title of a field is neither a string nor an int");
     field->title = title->text;
     field->title_nbytes = title->text_nbytes;
@@ -213,7 +198,7 @@ static npyx_status parse_field_name(const context *c, const npyx_literal *name, 
         name = title->next;
         NPYX_TRY(parse_title(c, title, field));
     }
-    if (!descr_is_text(name))
+    if (name->kind != NPYX_LITERAL_TEXT)
         return fail_literal(c, name, "the name of a field is not a string");
     field->name = name->text;
     field->name_nbytes = name->text_nbytes;
@@ -242,16 +227,6 @@ static int compare_labels(const void *a, const void *b, const void *ctx) {
     return order != 0 ? order : (left->nbytes > right->nbytes) - (left->nbytes < right->nbytes);
 }
 
-static npyx_status check_labels(const context *c, npyx_span *labels, size_t nlabels, size_t off) {
-    NPYX_TRY(npyx_sort(c->arena->host, labels, nlabels, sizeof *labels, compare_labels, NULL, c->error));
-    for (size_t i = 1; i < nlabels; i++) {
-        if (compare_labels(&labels[i - 1], &labels[i], NULL) == 0)
-            return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)off, "two fields have the name or title `%.*s`",
-                             NPYX_SHOWN(labels[i].text, labels[i].nbytes, 60));
-    }
-    return NPYX_OK;
-}
-
 /* NumPy keeps names and titles in one dictionary: none may stand twice. Sorted and not hashed, so that no
  * choice of names makes it slow. */
 static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
@@ -267,7 +242,14 @@ static npyx_status check_names(const context *c, const npyx_dtype *dtype, const 
         if (field->title != NULL)
             labels[nlabels++] = (npyx_span){field->title, field->title_nbytes};
     }
-    npyx_status status = check_labels(c, labels, nlabels, literal->off);
+    npyx_status status =
+        npyx_sort(c->arena->host, labels, nlabels, sizeof *labels, compare_labels, NULL, c->error);
+    for (size_t i = 1; i < nlabels && status == NPYX_OK; i++) {
+        if (compare_labels(&labels[i - 1], &labels[i], NULL) == 0)
+            status = npyx_fail(c->error, NPYX_CORRUPT, (int64_t)literal->off,
+                               "two fields have the name or title `%.*s`",
+                               NPYX_SHOWN(labels[i].text, labels[i].nbytes, 60));
+    }
     npyx_free(c->arena->host, labels);
     return status;
 }
@@ -322,10 +304,12 @@ npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *liter
     return NPYX_OK;
 }
 
-static npyx_status parse_spelling(npyx_arena *arena, const char *text, size_t nbytes,
-                                  const npyx_literal **literal, const npyx_dtype **dtype, npyx_error *error) {
+npyx_status npyx_dtype_from_spelling(npyx_arena *arena, const char *text, size_t nbytes,
+                                     const npyx_literal **literal, const npyx_dtype **dtype,
+                                     npyx_error *error) {
+    npyx_status status = NPYX_OK;
     if (nbytes > 0 && strchr("[('\"", text[0]) != NULL) {
-        NPYX_TRY(npyx_literal_parse(arena, text, nbytes, false, literal, error));
+        status = npyx_literal_parse(arena, text, nbytes, false, literal, error);
     } else {
         npyx_literal *bare = npyx_arena_alloc(arena, sizeof *bare);
         if (bare == NULL)
@@ -333,18 +317,11 @@ static npyx_status parse_spelling(npyx_arena *arena, const char *text, size_t nb
         *bare = (npyx_literal){.kind = NPYX_LITERAL_TEXT, .text = text, .text_nbytes = nbytes};
         *literal = bare;
     }
-    return npyx_dtype_from_literal(arena, *literal, dtype, error);
-}
-
-npyx_status npyx_dtype_from_spelling(npyx_arena *arena, const char *text, size_t nbytes,
-                                     const npyx_literal **literal, const npyx_dtype **dtype,
-                                     npyx_error *error) {
-    npyx_status status = parse_spelling(arena, text, nbytes, literal, dtype, error);
-    if (status != NPYX_CORRUPT)
-        return status;
-    if (error != NULL)
+    if (status == NPYX_OK)
+        status = npyx_dtype_from_literal(arena, *literal, dtype, error);
+    if (status == NPYX_CORRUPT && error != NULL)
         error->status = NPYX_INVALID; /* the fault is the user's, not a file's */
-    return NPYX_INVALID;
+    return status == NPYX_CORRUPT ? NPYX_INVALID : status;
 }
 
 npyx_status npyx_dtype_from_text(npyx_arena *arena, const char *text, size_t nbytes, const npyx_dtype **dtype,

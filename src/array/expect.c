@@ -7,7 +7,7 @@
  * The dtype is read as any other, and compared side by side with its literal, which alone tells what was left
  * open.
  */
-#include "expect.h"
+#include "view.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,8 +22,7 @@ typedef enum relation { ANY, EXPECT_EQUAL, AT_LEAST, AT_MOST, MORE, LESS } relat
 
 typedef struct dimension {
     relation relation;
-    bool is_too_big; /* number is beyond int64_t, as no dimension is */
-    int64_t number;
+    uint64_t number; /* one beyond int64_t is greater than every dimension */
 } dimension;
 
 /* The text, read. */
@@ -82,15 +81,6 @@ static size_t literal_nbytes(npyx_span s) {
     return s.nbytes;
 }
 
-/* Reads a dtype, a literal or the bare inside of a string, into e. */
-static npyx_status expect_parse_dtype(expectation *e, npyx_span s) {
-    npyx_status status =
-        npyx_dtype_from_spelling(e->arena, s.text, s.nbytes, &e->literal, &e->dtype, e->error);
-    if (status == NPYX_INVALID && e->error != NULL && e->error->off >= 0)
-        e->error->off += s.text - e->text;
-    return status;
-}
-
 /* Whether a bare spelling, up to its bracket, is of a date, which can have a unit in that bracket. */
 static bool is_date(npyx_span name) {
     if (name.nbytes > 0 && strchr("<>=|", name.text[0]) != NULL)
@@ -119,15 +109,6 @@ static size_t dtype_nbytes(npyx_span s) {
     return nbytes;
 }
 
-/* Reads a number, which may be too large for an int64_t; false when the span holds anything else. */
-static bool expect_parse_number(npyx_span s, dimension *made) {
-    uint64_t number;
-    size_t ndigits = npyx_span_digits(s, &number);
-    made->is_too_big = number > INT64_MAX;
-    made->number = made->is_too_big ? 0 : (int64_t)number;
-    return ndigits > 0 && ndigits == s.nbytes;
-}
-
 static npyx_status parse_dimension(expectation *e, npyx_span s) {
     static const struct {
         const char *sign;
@@ -149,9 +130,12 @@ static npyx_status parse_dimension(expectation *e, npyx_span s) {
     while (!npyx_span_begins(s, signs[i].sign))
         i++; /* the last is empty and always there */
     made->relation = signs[i].relation;
-    if (expect_parse_number(npyx_span_trim(npyx_span_behind(s, strlen(signs[i].sign))), made))
-        return NPYX_OK;
-    return expect_fail_at(e, s, "is no dimension (a number, *, >=, <=, > or < with a number, and ... are)");
+    npyx_span number = npyx_span_trim(npyx_span_behind(s, strlen(signs[i].sign)));
+    size_t ndigits = npyx_span_digits(number, &made->number);
+    if (ndigits == 0 || ndigits < number.nbytes)
+        return expect_fail_at(e, s,
+                              "is no dimension (a number, *, >=, <=, > or < with a number, and ... are)");
+    return NPYX_OK;
 }
 
 /* Reads `[*, 128]`. */
@@ -175,8 +159,14 @@ static npyx_status parse(expectation *e, npyx_span s) {
         return npyx_fail(e->error, NPYX_INVALID, 0,
                          "nothing is expected (a dtype, a shape in brackets, or one behind the other are)");
     size_t nbytes = dtype_nbytes(s);
+    npyx_span dtype = npyx_span_trim((npyx_span){s.text, nbytes});
+    npyx_status status = NPYX_OK;
     if (nbytes > 0)
-        NPYX_TRY(expect_parse_dtype(e, npyx_span_trim((npyx_span){s.text, nbytes})));
+        status =
+            npyx_dtype_from_spelling(e->arena, dtype.text, dtype.nbytes, &e->literal, &e->dtype, e->error);
+    if (status == NPYX_INVALID && e->error != NULL && e->error->off >= 0)
+        e->error->off += dtype.text - e->text;
+    NPYX_TRY(status);
     npyx_span shape = npyx_span_trim(npyx_span_behind(s, nbytes));
     return shape.nbytes > 0 ? expect_parse_shape(e, shape) : NPYX_OK;
 }
@@ -225,13 +215,13 @@ static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const
     return true;
 }
 
-static bool matches_dimension(const dimension *wanted, int64_t found) {
+static bool matches_dimension(const dimension *wanted, uint64_t found) {
     switch (wanted->relation) {
-    case EXPECT_EQUAL: return !wanted->is_too_big && found == wanted->number;
-    case AT_LEAST: return !wanted->is_too_big && found >= wanted->number;
-    case AT_MOST: return wanted->is_too_big || found <= wanted->number;
-    case MORE: return !wanted->is_too_big && found > wanted->number;
-    case LESS: return wanted->is_too_big || found < wanted->number;
+    case EXPECT_EQUAL: return found == wanted->number;
+    case AT_LEAST: return found >= wanted->number;
+    case AT_MOST: return found <= wanted->number;
+    case MORE: return found > wanted->number;
+    case LESS: return found < wanted->number;
     default: return true;
     }
 }
@@ -243,7 +233,7 @@ static bool matches_shape(const expectation *e, int ndim, const int64_t *shape) 
         return false;
     for (int i = 0; i < e->ndim; i++) {
         int axis = e->rest >= 0 && i >= e->rest ? ndim - e->ndim + i : i;
-        if (!matches_dimension(&e->dims[i], shape[axis]))
+        if (!matches_dimension(&e->dims[i], (uint64_t)shape[axis]))
             return false;
     }
     return true;

@@ -6,39 +6,30 @@
 #include "base/bytes.h"
 #include "base/utf8.h"
 
-static npyx_status fail_integers(const char *what, const char *text, size_t nbytes, npyx_error *error) {
-    return npyx_fail(error, NPYX_INVALID, -1, "%s '%.*s' is to be a list of integers, as '[2, 3]'", what,
-                     NPYX_SHOWN(text, nbytes, 60));
-}
-
-static npyx_status take_integers(const npyx_literal *literal, const char *what, const char *text,
-                                 size_t nbytes, int64_t *integers, int *n, npyx_error *error) {
-    const npyx_literal *first = literal->kind == NPYX_LITERAL_INT ? literal : literal->first;
-    bool is_list = literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
-    int64_t nitems = is_list ? literal->nitems : 1;
-    if (!is_list && literal->kind != NPYX_LITERAL_INT)
-        return fail_integers(what, text, nbytes, error);
-    if (nitems > NPYX_MAX_NDIM)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "%s has %" PRId64 " numbers; there are at most %d dimensions", what, nitems,
-                         NPYX_MAX_NDIM);
-    for (*n = 0; *n < nitems; first = first->next) {
-        if (first->kind != NPYX_LITERAL_INT || first->is_too_big)
-            return fail_integers(what, text, nbytes, error);
-        integers[(*n)++] = first->integer;
-    }
-    return NPYX_OK;
-}
-
 npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *text, size_t nbytes,
                                 int64_t *integers, int *n, npyx_error *error) {
     npyx_arena arena = {.host = host};
-    const npyx_literal *literal = NULL;
-    npyx_status status = npyx_literal_parse(&arena, text, nbytes, false, &literal, error);
-    if (status == NPYX_OK)
-        status = take_integers(literal, what, text, nbytes, integers, n, error);
-    else if (status != NPYX_NOMEM)
-        status = fail_integers(what, text, nbytes, error);
+    const npyx_literal *item = NULL;
+    npyx_status status = npyx_literal_parse(&arena, text, nbytes, false, &item, error);
+    bool is_read = status == NPYX_OK;
+    int64_t nitems = 1;
+    if (is_read && (item->kind == NPYX_LITERAL_TUPLE || item->kind == NPYX_LITERAL_LIST)) {
+        nitems = item->nitems;
+        item = item->first;
+    }
+    if (is_read && nitems > NPYX_MAX_NDIM)
+        status =
+            npyx_fail(error, NPYX_INVALID, -1, "%s has %" PRId64 " numbers; there are at most %d dimensions",
+                      what, nitems, NPYX_MAX_NDIM);
+    for (*n = 0; status == NPYX_OK && *n < nitems; item = item->next) {
+        if (item->kind != NPYX_LITERAL_INT || item->is_too_big)
+            status = NPYX_CORRUPT;
+        else
+            integers[(*n)++] = item->integer;
+    }
+    if (status == NPYX_CORRUPT || (!is_read && status != NPYX_NOMEM))
+        status = npyx_fail(error, NPYX_INVALID, -1, "%s '%.*s' is to be a list of integers, as '[2, 3]'",
+                           what, NPYX_SHOWN(text, nbytes, 60));
     npyx_arena_clear(&arena);
     return status;
 }
@@ -76,14 +67,11 @@ npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_err
         else if (!npyx_multiply_i64(product, shape[axis], &product))
             is_endless = true;
     }
-    if (is_endless) /* NumPy has no such shape, whatever dimensions of 0 it has */
-        return fail_shape(shape, ndim, nelem, -1, false, error);
-    if (is_empty)
-        product = 0;
-    if (open < 0 && product != nelem)
-        return fail_shape(shape, ndim, nelem, product, false, error);
-    if (open >= 0 && (product == 0 || nelem % product != 0))
-        return fail_shape(shape, ndim, nelem, product, true, error);
+    /* NumPy has no endless shape, whatever dimensions of 0 it has */
+    product = is_endless ? -1 : is_empty ? 0 : product;
+    bool fits = open >= 0 ? product > 0 && nelem % product == 0 : product == nelem;
+    if (!fits)
+        return fail_shape(shape, ndim, nelem, product, open >= 0, error);
     if (open >= 0)
         shape[open] = nelem / product;
     return NPYX_OK;
@@ -141,15 +129,13 @@ static bool find_strides(const axes *old, int ndim, const int64_t *shape, int64_
 bool npyx_view_reshape(npyx_view *view, int ndim, const int64_t *shape) {
     axes old = {0};
     int64_t strides[NPYX_MAX_NDIM];
-    bool has_items = true;
     for (int axis = 0; axis < view->ndim; axis++) {
-        has_items = has_items && view->shape[axis] != 0;
         if (view->shape[axis] != 1) {
             old.lengths[old.n] = view->shape[axis];
             old.strides[old.n++] = view->strides[axis];
         }
     }
-    if (!has_items)
+    if (npyx_view_nelem(view) == 0)
         memset(strides, 0, sizeof strides);
     else if (!find_strides(&old, ndim, shape, view->dtype->itemsize, strides))
         return false;

@@ -32,8 +32,8 @@ typedef struct subscript {
     subscript_kind kind;
     npyx_span span;
     int64_t integer;
-    bool has_start, has_stop;
-    int64_t start, stop, step; /* as Python clamps them: never beyond INT64_MAX either way */
+    bool given[3];    /* of start, stop and step */
+    int64_t parts[3]; /* the same; as Python clamps them: never beyond INT64_MAX either way */
 } subscript;
 
 /* What the text makes of a view, axis by axis. */
@@ -79,25 +79,19 @@ static bool parse_integer(npyx_span s, int64_t *value) {
 
 /* Cuts `start:stop:step` at its colons; a part may be missing or None. */
 static npyx_status parse_range(const slice_parser *p, subscript *made) {
-    int64_t values[3] = {0, 0, 1};
-    bool given[3] = {false, false, false};
     npyx_span rest = made->span;
+    *made = (subscript){.kind = RANGE, .span = rest, .parts = {0, 0, 1}};
     for (int part = 0; rest.text != NULL; part++) {
         if (part == 3)
             return slice_fail_at(p, made->span, "slice ", " has more than two colons");
         npyx_span bound = npyx_span_cut(&rest, ':');
-        given[part] = bound.nbytes > 0 && !npyx_span_is(bound, "None");
-        if (given[part] && !parse_integer(bound, &values[part]))
+        made->given[part] = bound.nbytes > 0 && !npyx_span_is(bound, "None");
+        if (made->given[part] && !parse_integer(bound, &made->parts[part]))
             return slice_fail_at(p, bound, "", " is no integer, as the parts of a slice are");
     }
-    if (values[2] == 0)
+    if (made->parts[2] == 0)
         return slice_fail_at(p, made->span, "slice ", " has a step of 0");
-    made->kind = RANGE;
-    made->has_start = given[0];
-    made->has_stop = given[1];
-    made->start = values[0];
-    made->stop = values[1];
-    made->step = values[2] < -INT64_MAX ? -INT64_MAX : values[2];
+    made->parts[2] = made->parts[2] < -INT64_MAX ? -INT64_MAX : made->parts[2];
     return NPYX_OK;
 }
 
@@ -209,25 +203,19 @@ static npyx_status take_integer(builder *b, const slice_parser *p, const subscri
 
 /* An end of a range as slice.indices has it. Behind the last item when going up is length, going down -1. */
 static int64_t clamp(int64_t at, int64_t length, int64_t step) {
-    if (at < 0)
-        at += length;
-    if (at < 0)
-        return step < 0 ? -1 : 0;
-    if (at >= length)
-        return step < 0 ? length - 1 : length;
-    return at;
+    int64_t low = step < 0 ? -1 : 0, high = step < 0 ? length - 1 : length;
+    at = at < 0 ? at + length : at;
+    return at < 0 ? low : at >= length ? high : at;
 }
 
 static void take_range(builder *b, const subscript *taken) {
     int64_t length = b->from->shape[b->axis];
-    int64_t step = taken->step;
-    int64_t start = taken->has_start ? clamp(taken->start, length, step) : step < 0 ? length - 1 : 0;
-    int64_t stop = taken->has_stop ? clamp(taken->stop, length, step) : step < 0 ? -1 : length;
-    int64_t nitems = 0;
-    if (step > 0 && start < stop)
-        nitems = (stop - start - 1) / step + 1;
-    else if (step < 0 && start > stop)
-        nitems = (start - stop - 1) / -step + 1;
+    int64_t step = taken->parts[2];
+    int64_t ends[2] = {step < 0 ? length - 1 : 0, step < 0 ? -1 : length};
+    for (int k = 0; k < 2; k++)
+        ends[k] = taken->given[k] ? clamp(taken->parts[k], length, step) : ends[k];
+    int64_t start = ends[0], distance = step < 0 ? start - ends[1] : ends[1] - start;
+    int64_t nitems = distance > 0 ? (distance - 1) / (step < 0 ? -step : step) + 1 : 0;
     if (nitems == 0)
         start = 0;
     if (nitems < 2) /* goes nowhere; a step that is used is shorter than the axis, so no product overflows */
@@ -256,13 +244,9 @@ static npyx_status build(builder *b, slice_parser p, int nnamed) {
     if (status != NPYX_DONE)
         return status;
     keep_axes(b, b->from->ndim - b->axis);
-    for (int axis = 0; axis < b->to.ndim; axis++) {
-        if (b->to.shape[axis] == 0) { /* nothing is there: the offset only has to be a sound one */
-            b->to.off = b->from->off;
-            return NPYX_OK;
-        }
-    }
-    if (b->overflows)
+    if (npyx_view_nelem(&b->to) == 0) /* nothing is there: the offset only has to be a sound one */
+        b->to.off = b->from->off;
+    else if (b->overflows)
         return npyx_fail(p.error, NPYX_INVALID, 0, "the slice begins beyond byte 2^63 - 1");
     return NPYX_OK;
 }

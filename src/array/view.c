@@ -76,11 +76,7 @@ bool npyx_view_is_contiguous(const npyx_view *view) {
 }
 
 bool npyx_view_is_fortran(const npyx_view *view) {
-    for (int axis = 0; axis < view->ndim; axis++) {
-        if (view->shape[axis] == 0)
-            return false;
-    }
-    return is_without_gaps(view, true) && !is_without_gaps(view, false);
+    return npyx_view_nelem(view) > 0 && is_without_gaps(view, true) && !is_without_gaps(view, false);
 }
 
 static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t nbytes, npyx_error *error) {
@@ -115,17 +111,6 @@ npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx
     view->off += field->off;
     view->dtype = field->dtype;
     return NPYX_OK;
-}
-
-npyx_view_level npyx_view_level_of(const npyx_view *view) {
-    return (npyx_view_level){view->dtype, view->ndim, view->file_ndim, view->off};
-}
-
-void npyx_view_return_to(npyx_view *view, const npyx_view_level *level) {
-    view->dtype = level->dtype;
-    view->ndim = level->ndim; /* axes are added behind those that there are */
-    view->file_ndim = level->file_ndim;
-    view->off = level->off;
 }
 
 /* Where a field is looked for by a text such as `pos.x`. */

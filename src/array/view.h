@@ -76,19 +76,6 @@ void npyx_view_sort_axes(npyx_view *view);
 /* Narrows the view's items to one field. NPYX_INVALID for more dimensions than there can be. */
 npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error);
 
-/* Where a view was before it entered a field. A view is large, and who walks through nested fields would keep
- * one for every level on the stack. */
-typedef struct npyx_view_level {
-    const npyx_dtype *dtype;
-    int ndim;
-    int file_ndim;
-    int64_t off;
-} npyx_view_level;
-
-npyx_view_level npyx_view_level_of(const npyx_view *view);
-/* Takes the view out of the fields that it has entered since. */
-void npyx_view_return_to(npyx_view *view, const npyx_view_level *level);
-
 /* The flat C-order position in the file's whole array of the item at flat C-order position nelem of the view.
  */
 int64_t npyx_view_file_position(const npyx_view *view, int64_t position);
@@ -133,5 +120,18 @@ void npyx_view_reverse(npyx_view *view);
  * of ndarray.reshape, by which the result keeps Fortran order. False, and nothing changed, where it does.
  * Where the view lies in the whole array is not known any more. */
 bool npyx_view_reshape(npyx_view *view, int ndim, const int64_t *shape);
+
+/* ---- what a caller expects of an array, as `float32`, `[*, 128]`, `int64[>=1000, 28, 28]`: expect.c ---- */
+
+/* Checks a dtype and a shape against the text: a dtype in any spelling, a shape in brackets behind it, or
+ * either alone. A dimension is a number, `*`, or one of >= <= > < with a number; `...` stands for any number
+ * of dimensions, once. What a dtype leaves open, in a field too, is not checked: byte order (`f4`, not
+ * `<f4`), the unit of a date (`datetime64`), the size of `S`, `U` and `V`. `void` is structured dtypes too.
+ * A bracket that begins with a string or another bracket is a dtype, one with a letter behind a date type its
+ * unit, any other a shape. NPYX_INVALID says what was expected and what found, as in
+ * `expected float32[*, 128], found float64[1000, 64]`; also for a text that is no expectation, with the
+ * offset in it. NPYX_NOMEM. */
+npyx_status npyx_expect_check(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
+                              int ndim, const int64_t *shape, npyx_error *error);
 
 #endif

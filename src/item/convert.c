@@ -15,13 +15,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "convert_block.h"
 #include "element.h"
 #include "text/number_text.h"
-
-static bool convert_is_number(npyx_type type) {
-    return type <= NPYX_C32;
-}
 
 static bool is_complex(npyx_type type) {
     return npyx_type_part(type) != type;
@@ -36,30 +31,12 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
     char from_name[NAME_NBYTES], to_name[NAME_NBYTES];
     npyx_dtype_write_name(from, from_name, NAME_NBYTES);
     npyx_dtype_write_name(to, to_name, NAME_NBYTES);
-    if (!convert_is_number(from->type) || !convert_is_number(to->type))
+    if (from->type > NPYX_C32 || to->type > NPYX_C32)
         return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s", from_name, to_name);
     if (is_complex(from->type) && !is_complex(to->type))
         return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s, which has no imaginary part",
                          from_name, to_name);
     return NPYX_OK;
-}
-
-/* Brings items that were copied from one dtype into the byte order of an equal one. */
-static void reorder(const npyx_dtype *from, const npyx_dtype *to, uint8_t *items, int64_t nelem) {
-    if (from->type != NPYX_STRUCT) {
-        if (from->is_big_endian != to->is_big_endian) {
-            npyx_dtype swapped = *from;
-            swapped.is_big_endian = true;
-            npyx_element_swap(&swapped, items, nelem);
-        }
-        return;
-    }
-    for (int64_t i = 0; i < nelem; i++, items += from->itemsize) {
-        for (int k = 0; k < from->nfields; k++) {
-            const npyx_field *field = &from->fields[k];
-            reorder(field->dtype, to->fields[k].dtype, items + field->off, field->nelem);
-        }
-    }
 }
 
 /* The way of a block, chosen once. Complex items are two parts each. */
@@ -74,20 +51,6 @@ typedef struct pipeline {
     bool spreads;       /* imaginary parts of 0 go between the results */
 } pipeline;
 
-static void choose_recast(pipeline *line) {
-    npyx_form form = line->form, target = NPYX_FORM_F64;
-    if (line->to == NPYX_F12 || line->to == NPYX_F16)
-        target = NPYX_FORM_X87;
-    else if (form == NPYX_FORM_X87 && line->to <= NPYX_U8)
-        target = line->to == NPYX_U8 ? NPYX_FORM_U64 : NPYX_FORM_I64;
-    line->recast = npyx_block_recaster(form, target);
-    if (form == NPYX_FORM_X87 && line->to == NPYX_F8)
-        line->recast = npyx_block_recast_x87_nearest;
-    if (form == NPYX_FORM_X87 && line->to == NPYX_BOOL)
-        line->recast = npyx_block_recast_x87_truth;
-    line->store = npyx_block_storer(target, line->to);
-}
-
 static pipeline choose_pipeline(const npyx_dtype *from, const npyx_dtype *to) {
     pipeline line = {.from = npyx_type_part(from->type), .to = npyx_type_part(to->type)};
     line.swaps_out = !npyx_dtype_is_native(to);
@@ -98,8 +61,11 @@ static pipeline choose_pipeline(const npyx_dtype *from, const npyx_dtype *to) {
     line.form = is_float && is_small ? NPYX_FORM_I32 : npyx_block_form(line.from);
     line.load = npyx_block_loader(line.from, line.form);
     line.store = npyx_block_storer(line.form, line.to);
-    if (line.store == NULL)
-        choose_recast(&line);
+    if (line.store == NULL) {
+        npyx_form form;
+        line.recast = npyx_block_recaster(line.form, line.to, &form);
+        line.store = npyx_block_storer(form, line.to);
+    }
     return line;
 }
 
@@ -114,17 +80,17 @@ static bool run_block(const pipeline *line, const uint8_t *parts, uint8_t *out) 
 static void write_value(npyx_type type, const uint8_t *part, char *text) {
     npyx_block_room room;
     const uint8_t *parts = npyx_block_stage(&room, type, NPYX_HOST_IS_BIG_ENDIAN, part, 0, 1);
-    npyx_block block;
+    npyx_block exact, real;
     npyx_form form = npyx_block_form(type);
-    npyx_block_loader(type, form)(parts, &block);
-    npyx_number number = {.form = NPYX_NUMBER_I64, .i64 = block.i64[0]};
-    int exponent = form == NPYX_FORM_X87 ? (block.x87[0].sign_exponent & 0x7fff) - 16383 : INT16_MAX;
-    if (form == NPYX_FORM_U64)
-        number = (npyx_number){.form = NPYX_NUMBER_U64, .u64 = block.u64[0]};
-    if (form >= NPYX_FORM_F64) {
-        npyx_block_loader(type, NPYX_FORM_F64)(parts, &block);
-        number = (npyx_number){.form = NPYX_NUMBER_F64, .f64 = block.f64[0]};
-    }
+    npyx_block_loader(type, form)(parts, &exact);
+    npyx_block_loader(type, NPYX_FORM_F64)(parts, &real);
+    const npyx_number number = {.form = form == NPYX_FORM_I64   ? NPYX_NUMBER_I64
+                                        : form == NPYX_FORM_U64 ? NPYX_NUMBER_U64
+                                                                : NPYX_NUMBER_F64,
+                                .i64 = exact.i64[0],
+                                .u64 = exact.u64[0],
+                                .f64 = real.f64[0]};
+    int exponent = form == NPYX_FORM_X87 ? (exact.x87[0].sign_exponent & 0x7fff) - 16383 : INT16_MAX;
     size_t nbytes;
     if (form == NPYX_FORM_X87 && isinf(number.f64) && exponent != 0x7fff - 16383)
         nbytes = (size_t)snprintf(text, NPYX_NUMBER_TEXT_NBYTES, "about %s2^%d", number.f64 < 0 ? "-" : "",
@@ -198,6 +164,9 @@ npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int
     if (!npyx_dtype_is_same(from, to))
         return convert_numbers(from, items, nelem, to, out, first_item, error);
     memcpy(out, items, (size_t)(nelem * from->itemsize));
-    reorder(from, to, out, nelem);
+    if (from->type == NPYX_STRUCT || from->is_big_endian != to->is_big_endian) {
+        npyx_element_swap(from, out, nelem); /* to little-endian, and from there, which is the same step */
+        npyx_element_swap(to, out, nelem);
+    }
     return NPYX_OK;
 }

@@ -21,4 +21,66 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
 npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
                                const npyx_dtype *to, uint8_t *out, int64_t first_item, npyx_error *error);
 
+/*
+ * Numbers of any type in blocks of 64, in one of a few forms: what conversions, filters and statistics have
+ * in common. Blocks are always whole, so that compilers know how often the loops run and vectorise them.
+ */
+
+enum { NPYX_BLOCK_NELEM = 64, NPYX_MAX_PART_NBYTES = 16 };
+
+typedef enum npyx_form {
+    NPYX_FORM_I32,
+    NPYX_FORM_I64,
+    NPYX_FORM_U64,
+    NPYX_FORM_F64,
+    NPYX_FORM_X87,
+} npyx_form;
+
+typedef union npyx_block {
+    int32_t i32[NPYX_BLOCK_NELEM];
+    int64_t i64[NPYX_BLOCK_NELEM];
+    uint64_t u64[NPYX_BLOCK_NELEM];
+    double f64[NPYX_BLOCK_NELEM];
+    npyx_x87 x87[NPYX_BLOCK_NELEM];
+} npyx_block;
+
+/* The form that holds every value of a type that is not complex: I64, U64, F64 or X87. */
+npyx_form npyx_block_form(npyx_type type);
+
+/* Room for the items of a block, of any type. */
+typedef struct npyx_block_room {
+    uint8_t bytes[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
+} npyx_block_room;
+
+/* Count items of a type that is not complex, step_nbytes apart, as a whole block in the host's byte order:
+ * where they lie when they are one, else copied to room and filled up with the first, because a 0 fits not
+ * every type. count is at least 1. */
+const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_big_endian,
+                                const uint8_t *items, size_t step_nbytes, size_t count);
+
+/* Reads a block of items of the host's byte order. There is one for each type and its own form; for I32 and
+ * integers below 32 bits, bool and i4; for F64 and every type, rounded to nearest. NULL: none. */
+typedef void npyx_block_load(const uint8_t *restrict items, npyx_block *restrict block);
+npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form);
+
+/* Reads nelem items of a type that is not complex, step_nbytes apart, as doubles, each rounded to nearest.
+ * out has room for whole blocks; behind the last item it is undefined. */
+void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, size_t step_nbytes,
+                      size_t nelem, double *out);
+
+/* Changes a block's form; false when a value does not fit. */
+typedef bool npyx_block_recast(npyx_block *block);
+
+/* What makes of a block a form that items of a type can be written from, for forms that have no way of their
+ * own: to X87 exact; to F64 rounded to odd, so that rounding once more to a narrower format is rounding once,
+ * and to nearest for f8; from X87 to integers truncated, and to bool as 1 for what is not zero. NULL: the
+ * form is that already. */
+npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_type to, npyx_form *form);
+
+/* Writes a block as items of the host's byte order; false when a value does not fit: the items are then
+ * undefined. There is one from I64, U64 and F64 to bool, the integers, f4 and f8; from I32 to f4 and f8; from
+ * F64 to the narrow floats; from X87 to x87. NULL: none. */
+typedef bool npyx_block_store(const npyx_block *restrict block, uint8_t *restrict out);
+npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type);
+
 #endif

@@ -1,4 +1,4 @@
-#include "convert_block.h"
+#include "convert.h"
 
 #include <math.h>
 
@@ -38,59 +38,69 @@ const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_b
         }                                                                                                    \
     }
 
-LOADER(load_i32_bool, uint8_t, i32, x != 0)
-LOADER(load_i32_i1, uint8_t, i32, (x ^ 0x80) - 0x80)
-LOADER(load_i32_i2, int16_t, i32, x)
-LOADER(load_i32_i4, int32_t, i32, x)
-LOADER(load_i32_u1, uint8_t, i32, x)
-LOADER(load_i32_u2, uint16_t, i32, x)
-LOADER(load_i64_bool, uint8_t, i64, x != 0)
-LOADER(load_i64_i1, uint8_t, i64, (x ^ 0x80) - 0x80)
-LOADER(load_i64_i2, int16_t, i64, x)
-LOADER(load_i64_i4, int32_t, i64, x)
-LOADER(load_i64_i8, int64_t, i64, x)
-LOADER(load_i64_u1, uint8_t, i64, x)
-LOADER(load_i64_u2, uint16_t, i64, x)
-LOADER(load_i64_u4, uint32_t, i64, x)
+/* Type, code, C's type for the bits, and the value. */
+#define SMALL_INTEGERS(X)                                                                                    \
+    X(BOOL, bool, uint8_t, x != 0)                                                                           \
+    X(I1, i1, uint8_t, (x ^ 0x80) - 0x80)                                                                    \
+    X(I2, i2, int16_t, x)                                                                                    \
+    X(I4, i4, int32_t, x)                                                                                    \
+    X(U1, u1, uint8_t, x)                                                                                    \
+    X(U2, u2, uint16_t, x)
+#define I64_INTEGERS(X) SMALL_INTEGERS(X) X(I8, i8, int64_t, x) X(U4, u4, uint32_t, x)
+
+#define I32_LOADER(type, code, item_type, value) LOADER(load_i32_##code, item_type, i32, value)
+#define I64_LOADER(type, code, item_type, value)                                                             \
+    LOADER(load_i64_##code, item_type, i64, value)                                                           \
+    LOADER(load_f64_##code, item_type, f64, (double)(value))
+SMALL_INTEGERS(I32_LOADER)
+I64_INTEGERS(I64_LOADER)
 LOADER(load_u64_u8, uint64_t, u64, x)
+LOADER(load_f64_u8, uint64_t, f64, (double)x)
 LOADER(load_f64_f4, float, f64, (double)x)
 LOADER(load_f64_f8, double, f64, x)
 #define NARROW_LOADER(type, word, kind, nbits, fraction_nbits, bias)                                         \
     LOADER(load_f64_##word, uint##nbits##_t, f64, (double)npyx_##word##_to_f32(x))
 NPYX_NARROWS(NARROW_LOADER)
 
-#define X87_LOADER(name, nbytes, member, expression)                                                         \
-    static void name(const uint8_t *restrict items, npyx_block *restrict block) {                            \
-        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
-            npyx_x87 x = npyx_x87_load(items + i * (nbytes), nbytes, NPYX_HOST_IS_BIG_ENDIAN);               \
-            block->member[i] = (expression);                                                                 \
-        }                                                                                                    \
-    }
+/* Items of x87, which lie in more bytes than they have. */
+typedef struct x87_12 {
+    uint8_t bytes[12];
+} x87_12;
+typedef struct x87_16 {
+    uint8_t bytes[16];
+} x87_16;
+#define X87 npyx_x87_load(x.bytes, sizeof x, NPYX_HOST_IS_BIG_ENDIAN)
 
-X87_LOADER(load_x87_12, 12, x87, x)
-X87_LOADER(load_x87_16, 16, x87, x)
-X87_LOADER(load_f64_x87_12, 12, f64, npyx_x87_to_f64(x))
-X87_LOADER(load_f64_x87_16, 16, f64, npyx_x87_to_f64(x))
+LOADER(load_x87_12, x87_12, x87, X87)
+LOADER(load_x87_16, x87_16, x87, X87)
+LOADER(load_f64_x87_12, x87_12, f64, npyx_x87_to_f64(X87))
+LOADER(load_f64_x87_16, x87_16, f64, npyx_x87_to_f64(X87))
+
+#define I32_LOAD(type, code, item_type, value) [NPYX_##type][NPYX_FORM_I32] = load_i32_##code,
+#define I64_LOAD(type, code, item_type, value)                                                               \
+    [NPYX_##type][NPYX_FORM_I64] = load_i64_##code, [NPYX_##type][NPYX_FORM_F64] = load_f64_##code,
+#define NARROW_LOAD(type, word, kind, nbits, fraction_nbits, bias)                                           \
+    [NPYX_##type] = {[NPYX_FORM_F64] = load_f64_##word},
 
 npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
     static npyx_block_load *const loaders[][NPYX_FORM_X87 + 1] = {
-        [NPYX_BOOL] = {[NPYX_FORM_I32] = load_i32_bool, [NPYX_FORM_I64] = load_i64_bool},
-        [NPYX_I1] = {[NPYX_FORM_I32] = load_i32_i1, [NPYX_FORM_I64] = load_i64_i1},
-        [NPYX_I2] = {[NPYX_FORM_I32] = load_i32_i2, [NPYX_FORM_I64] = load_i64_i2},
-        [NPYX_I4] = {[NPYX_FORM_I32] = load_i32_i4, [NPYX_FORM_I64] = load_i64_i4},
-        [NPYX_I8] = {[NPYX_FORM_I64] = load_i64_i8},
-        [NPYX_U1] = {[NPYX_FORM_I32] = load_i32_u1, [NPYX_FORM_I64] = load_i64_u1},
-        [NPYX_U2] = {[NPYX_FORM_I32] = load_i32_u2, [NPYX_FORM_I64] = load_i64_u2},
-        [NPYX_U4] = {[NPYX_FORM_I64] = load_i64_u4},
-        [NPYX_U8] = {[NPYX_FORM_U64] = load_u64_u8},
-        [NPYX_F4] = {[NPYX_FORM_F64] = load_f64_f4},
-        [NPYX_F8] = {[NPYX_FORM_F64] = load_f64_f8},
+        SMALL_INTEGERS(I32_LOAD) I64_INTEGERS(I64_LOAD) NPYX_NARROWS(NARROW_LOAD) /* each has a comma */
+            [NPYX_U8] = {[NPYX_FORM_U64] = load_u64_u8, [NPYX_FORM_F64] = load_f64_u8},
+        [NPYX_F4] = {[NPYX_FORM_F64] = load_f64_f4}, [NPYX_F8] = {[NPYX_FORM_F64] = load_f64_f8},
         [NPYX_F12] = {[NPYX_FORM_F64] = load_f64_x87_12, [NPYX_FORM_X87] = load_x87_12},
-        [NPYX_F16] = {[NPYX_FORM_F64] = load_f64_x87_16, [NPYX_FORM_X87] = load_x87_16},
-#define NARROW_LOAD(type, word, kind, nbits, fraction_nbits, bias)                                           \
-    [NPYX_##type] = {[NPYX_FORM_F64] = load_f64_##word},
-        NPYX_NARROWS(NARROW_LOAD)};
+        [NPYX_F16] = {[NPYX_FORM_F64] = load_f64_x87_16, [NPYX_FORM_X87] = load_x87_16}};
     return loaders[type][form];
+}
+
+void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, size_t step_nbytes,
+                      size_t nelem, double *out) {
+    npyx_block_load *load = npyx_block_loader(type, NPYX_FORM_F64);
+    for (size_t first = 0; first < nelem; first += NPYX_BLOCK_NELEM) {
+        npyx_block_room room;
+        size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
+        load(npyx_block_stage(&room, type, is_big_endian, items + first * step_nbytes, step_nbytes, count),
+             (npyx_block *)(out + first)); /* of which it writes the doubles alone */
+    }
 }
 
 /*
@@ -100,18 +110,9 @@ npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
 
 #define RECASTER(name, source_type, source, target, expression)                                              \
     static bool name(npyx_block *block) {                                                                    \
-        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {                                                      \
-            source_type x = block->source[i];                                                                \
-            block->target[i] = (expression);                                                                 \
-        }                                                                                                    \
-        return true;                                                                                         \
-    }
-
-#define X87_RECASTER(name, source_type, source, expression)                                                  \
-    static bool name(npyx_block *block) {                                                                    \
         for (size_t i = NPYX_BLOCK_NELEM; i-- > 0;) {                                                        \
             source_type x = block->source[i];                                                                \
-            block->x87[i] = (expression);                                                                    \
+            block->target[i] = (expression);                                                                 \
         }                                                                                                    \
         return true;                                                                                         \
     }
@@ -143,11 +144,11 @@ static npyx_x87 x87_of_integer(uint64_t magnitude, bool is_negative) {
 
 RECASTER(recast_i64_f64, int64_t, i64, f64, odd_f64_of_i64(x))
 RECASTER(recast_u64_f64, uint64_t, u64, f64, (double)convert_round_to_odd(x))
-X87_RECASTER(recast_i64_x87, int64_t, i64, x87_of_integer(magnitude_of(x), x < 0))
-X87_RECASTER(recast_u64_x87, uint64_t, u64, x87_of_integer(x, false))
-X87_RECASTER(recast_f64_x87, double, f64, npyx_x87_from_f64(x))
+RECASTER(recast_i64_x87, int64_t, i64, x87, x87_of_integer(magnitude_of(x), x < 0))
+RECASTER(recast_u64_x87, uint64_t, u64, x87, x87_of_integer(x, false))
+RECASTER(recast_f64_x87, double, f64, x87, npyx_x87_from_f64(x))
 
-bool npyx_block_recast_x87_truth(npyx_block *block) {
+static bool recast_x87_truth(npyx_block *block) {
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
         npyx_x87 x = block->x87[i];
         block->i64[i] = x.significand != 0 || (x.sign_exponent & 0x7fff) != 0;
@@ -175,7 +176,7 @@ static bool recast_x87_f64(npyx_block *block) {
     return round_x87(block, true);
 }
 
-bool npyx_block_recast_x87_nearest(npyx_block *block) {
+static bool recast_x87_nearest(npyx_block *block) {
     return round_x87(block, false);
 }
 
@@ -213,7 +214,7 @@ static bool recast_x87_u64(npyx_block *block) {
     return truncate_block(block, UINT64_MAX, 0);
 }
 
-npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_form to) {
+npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_type to, npyx_form *form) {
     static npyx_block_recast *const recasters[][NPYX_FORM_X87 + 1] = {
         [NPYX_FORM_I64] = {[NPYX_FORM_F64] = recast_i64_f64, [NPYX_FORM_X87] = recast_i64_x87},
         [NPYX_FORM_U64] = {[NPYX_FORM_F64] = recast_u64_f64, [NPYX_FORM_X87] = recast_u64_x87},
@@ -222,5 +223,10 @@ npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_form to) {
                            [NPYX_FORM_U64] = recast_x87_u64,
                            [NPYX_FORM_F64] = recast_x87_f64},
     };
-    return recasters[from][to];
+    bool is_from_x87 = from == NPYX_FORM_X87;
+    *form = to == NPYX_F12 || to == NPYX_F16 || (is_from_x87 && to <= NPYX_U8) ? npyx_block_form(to)
+                                                                               : NPYX_FORM_F64;
+    return is_from_x87 && to == NPYX_F8     ? recast_x87_nearest
+           : is_from_x87 && to == NPYX_BOOL ? recast_x87_truth
+                                            : recasters[from][*form];
 }

@@ -1,4 +1,4 @@
-#include "convert_block.h"
+#include "convert.h"
 
 #include <math.h>
 
@@ -83,20 +83,14 @@ static bool store_f64_f4(const npyx_block *restrict block, uint8_t *restrict out
            npyx_narrow_is_lost(&narrow_##word, x, y))
 NPYX_NARROWS(NARROW_STORER)
 
-static void store_x87(const npyx_block *block, size_t nbytes, uint8_t *out) {
-    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++, out += nbytes)
-        npyx_x87_store(block->x87[i], out, nbytes, NPYX_HOST_IS_BIG_ENDIAN);
-}
-
-static bool store_x87_f12(const npyx_block *restrict block, uint8_t *restrict out) {
-    store_x87(block, 12, out);
-    return true;
-}
-
-static bool store_x87_f16(const npyx_block *restrict block, uint8_t *restrict out) {
-    store_x87(block, 16, out);
-    return true;
-}
+#define X87_STORER(code, nbytes)                                                                             \
+    static bool store_x87_##code(const npyx_block *restrict block, uint8_t *restrict out) {                  \
+        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)                                                        \
+            npyx_x87_store(block->x87[i], out + i * (nbytes), nbytes, NPYX_HOST_IS_BIG_ENDIAN);              \
+        return true;                                                                                         \
+    }
+X87_STORER(f12, 12)
+X87_STORER(f16, 16)
 
 #define FROM_ALL(type, code)                                                                                 \
     [NPYX_##type] = {[NPYX_FORM_I64] = store_i64_##code,                                                     \

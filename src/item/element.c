@@ -39,18 +39,14 @@ static int64_t load_integer(npyx_type type, const uint8_t *item, bool is_big_end
     }
 }
 
-/* The real types, and one part of the complex ones. */
 static double load_real(npyx_type type, const uint8_t *item, bool is_big_endian) {
     const npyx_narrow *narrow = npyx_narrow_of(type);
     if (narrow != NULL)
         return narrow->to_f32(npyx_narrow_load(narrow, item, is_big_endian));
     switch (type) {
-    case NPYX_F4:
-    case NPYX_C8: return npyx_load_f32(item, is_big_endian);
-    case NPYX_F12:
-    case NPYX_C24: return npyx_x87_to_f64(npyx_x87_load(item, 12, is_big_endian));
-    case NPYX_F16:
-    case NPYX_C32: return npyx_x87_to_f64(npyx_x87_load(item, 16, is_big_endian));
+    case NPYX_F4: return npyx_load_f32(item, is_big_endian);
+    case NPYX_F12: return npyx_x87_to_f64(npyx_x87_load(item, 12, is_big_endian));
+    case NPYX_F16: return npyx_x87_to_f64(npyx_x87_load(item, 16, is_big_endian));
     default: return npyx_load_f64(item, is_big_endian);
     }
 }
@@ -143,7 +139,8 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
 bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, bool is_imag, double *part) {
     if (npyx_dtype_kind(dtype) != 'c')
         return false;
-    *part = load_real(dtype->type, item + (is_imag ? dtype->itemsize / 2 : 0), dtype->is_big_endian);
+    *part = load_real(npyx_type_part(dtype->type), item + (is_imag ? dtype->itemsize / 2 : 0),
+                      dtype->is_big_endian);
     return true;
 }
 

@@ -107,15 +107,9 @@ static void append_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
 }
 
 static bool element_is_number(const npyx_dtype *dtype) {
-    switch (npyx_dtype_kind(dtype)) {
-    case 'b':
-    case 'i':
-    case 'u':
-    case 'm': return true;
-    case 'f': return dtype->type != NPYX_F16 && dtype->type != NPYX_F12;
-    case 'M': return dtype->unit == NPYX_UNIT_GENERIC;
-    default: return npyx_type_is_of_ml_dtypes(dtype->type);
-    }
+    npyx_type type = dtype->type;
+    return (type <= NPYX_LAST_REAL && type != NPYX_F12 && type != NPYX_F16) || type == NPYX_TIMEDELTA ||
+           (type == NPYX_DATETIME && dtype->unit == NPYX_UNIT_GENERIC);
 }
 
 /* Bytes that are no text, in hexadecimal: JSON has only strings for them. */
@@ -131,18 +125,6 @@ static void append_hex(const uint8_t *bytes, size_t nbytes, npyx_buffer *out) {
     }
     *at++ = '"';
     out->nbytes += nbytes * 2 + 2;
-}
-
-static void append_real(double value, npyx_buffer *out) {
-    if (npyx_buffer_reserve(out, NPYX_NUMBER_TEXT_NBYTES))
-        out->nbytes += text_f64(value, out->bytes + out->nbytes);
-}
-
-static npyx_status append_complex(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
-                                  npyx_error *error) {
-    const npyx_dtype part = npyx_dtype_part(dtype);
-    static const int64_t two[1] = {2};
-    return element_append_json(&part, 1, two, item, out, error);
 }
 
 static npyx_status append_struct(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
@@ -167,8 +149,10 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
                                npyx_error *error) {
     if (dtype->type == NPYX_STRUCT)
         return append_struct(dtype, item, out, error);
-    if (npyx_dtype_kind(dtype) == 'c')
-        return append_complex(dtype, item, out, error);
+    if (npyx_dtype_kind(dtype) == 'c') {
+        const npyx_dtype part = npyx_dtype_part(dtype);
+        return element_append_json(&part, 1, &(int64_t){2}, item, out, error);
+    }
     npyx_buffer scratch = {.host = out->host};
     npyx_value value = {0};
     npyx_status status = npyx_element_scalar(dtype, item, &scratch, &value, error);
@@ -176,7 +160,10 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
         switch (value.kind) {
         case NPYX_VALUE_TEXT: npyx_buffer_append_json(out, value.bytes, value.nbytes); break;
         case NPYX_VALUE_BLOB: append_hex((const uint8_t *)value.bytes, value.nbytes, out); break;
-        case NPYX_VALUE_REAL: append_real(value.real, out); break;
+        case NPYX_VALUE_REAL:
+            if (npyx_buffer_reserve(out, NPYX_NUMBER_TEXT_NBYTES))
+                out->nbytes += text_f64(value.real, out->bytes + out->nbytes);
+            break;
         default: npyx_buffer_append_text(out, "null"); break;
         }
     }
@@ -227,44 +214,33 @@ static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const 
 /* What a claim can make of few bytes: more JSON than this is refused when there are no bytes behind it. */
 enum { EMPTY_JSON_NBYTES = 1 << 20 };
 
-/* Sums and products of lengths that stop at a number beyond every limit. */
-static const int64_t ELEMENT_ENDLESS = INT64_MAX / 4;
-
-static int64_t add_lengths(int64_t a, int64_t b) {
-    return a + b < ELEMENT_ENDLESS ? a + b : ELEMENT_ENDLESS;
-}
-
-static int64_t multiply_lengths(int64_t a, int64_t b) {
-    int64_t product;
-    return npyx_multiply_i64(a, b, &product) && product < ELEMENT_ENDLESS ? product : ELEMENT_ENDLESS;
-}
-
-/* The least that a list of lists, of items that take item_nbytes each, can be. */
-static int64_t least_list(int ndim, const int64_t *shape, int64_t item_nbytes) {
+/* The least that a list of lists, of items that take item_nbytes each, can be. Beyond every limit any number
+ * will do. */
+static double least_list(int ndim, const int64_t *shape, double item_nbytes) {
     for (int axis = ndim - 1; axis >= 0; axis--)
-        item_nbytes = add_lengths(1, multiply_lengths(shape[axis], add_lengths(item_nbytes, 1)));
+        item_nbytes = fmin(1 + (double)shape[axis] * (item_nbytes + 1), 0x1p900);
     return item_nbytes;
 }
 
-static int64_t least_item(const npyx_dtype *dtype) {
-    int64_t nbytes = dtype->type == NPYX_STRUCT ? 2 : 1;
+static double least_item(const npyx_dtype *dtype) {
+    double nbytes = dtype->type == NPYX_STRUCT ? 2 : 1;
     for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
          i = npyx_dtype_next_field(dtype, i + 1)) {
         const npyx_field *field = &dtype->fields[i];
-        nbytes = add_lengths(nbytes, (int64_t)field->name_nbytes +
-                                         least_list(field->ndim, field->shape, least_item(field->dtype)));
+        nbytes +=
+            (double)field->name_nbytes + least_list(field->ndim, field->shape, least_item(field->dtype));
     }
     return nbytes;
 }
 
 npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                      const uint8_t *items, npyx_buffer *out, npyx_error *error) {
-    int64_t least_nbytes = least_list(ndim, shape, least_item(dtype));
-    int64_t items_nbytes = dtype->itemsize;
-    for (int axis = 0; axis < ndim && items_nbytes > 0; axis++)
-        items_nbytes = multiply_lengths(items_nbytes, shape[axis]);
-    bool is_bomb = items_nbytes == 0 && least_nbytes > EMPTY_JSON_NBYTES;
-    if (is_bomb || (out->limit_nbytes != 0 && least_nbytes > (int64_t)out->limit_nbytes)) {
+    double least_nbytes = least_list(ndim, shape, least_item(dtype));
+    bool has_bytes = dtype->itemsize > 0;
+    for (int axis = 0; axis < ndim; axis++)
+        has_bytes = has_bytes && shape[axis] > 0;
+    bool is_bomb = !has_bytes && least_nbytes > EMPTY_JSON_NBYTES;
+    if (is_bomb || (out->limit_nbytes != 0 && least_nbytes > (double)out->limit_nbytes)) {
         out->status = NPYX_TOOBIG; /* known before anything is built */
         return NPYX_OK;
     }

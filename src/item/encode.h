@@ -12,6 +12,7 @@
 #define NPYX_ENCODE_H
 
 #include "element.h"
+#include "text/number_text.h"
 
 /* Writes a value as one item in the dtype's own byte order; item has any alignment and room for itemsize
  * bytes, all of which are written (padding as zeros). A TEXT for a complex or structured dtype is JSON.
@@ -51,5 +52,22 @@ npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const
  * and where (`[2, 0]: 300 does not fit uint8`). */
 npyx_status npyx_encode_json(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
                              int ndim, const int64_t *shape, uint8_t *items, npyx_error *error);
+
+/* ---- one item that is neither structured nor two parts of a complex one: encode_scalar.c ---- */
+
+/* A number; as a complex item it has an imaginary part of 0. */
+npyx_status npyx_encode_number(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item,
+                               npyx_error *error);
+/* true or false: 1 or 0 where numbers are. */
+npyx_status npyx_encode_truth(const npyx_dtype *dtype, bool truth, uint8_t *item, npyx_error *error);
+/* NULL, which messages call name. */
+npyx_status npyx_encode_null(const npyx_dtype *dtype, const char *name, uint8_t *item, npyx_error *error);
+npyx_status npyx_encode_text(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
+                             npyx_error *error);
+npyx_status npyx_encode_blob(const npyx_dtype *dtype, const void *bytes, size_t nbytes, uint8_t *item,
+                             npyx_error *error);
+
+/* `what does not fit DTYPE`, and why unless that is empty. */
+npyx_status npyx_encode_refuse(const npyx_dtype *dtype, const char *what, const char *why, npyx_error *error);
 
 #endif

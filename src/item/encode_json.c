@@ -13,7 +13,6 @@
 
 #include "base/utf8.h"
 #include "encode.h"
-#include "encode_scalar.h"
 #include "text/json_text.h"
 
 /* Each takes the value whose first token is at hand, and leaves its last one there. */
@@ -34,34 +33,22 @@ static npyx_status encode_place(npyx_error *error, npyx_status status, int64_t i
     return npyx_error_place(error, status, "[%" PRId64 "]", index);
 }
 
-static npyx_status fail_length(const char *than, int64_t nexpected, npyx_error *error) {
-    return npyx_fail(error, NPYX_INVALID, -1, "the list has %s than %" PRId64 " item%s", than, nexpected,
-                     nexpected == 1 ? "" : "s");
-}
-
 /* Goes on to the next value of a list of nexpected, of which nread were read. *is_end: that was the last. */
 static npyx_status next_of_list(npyx_json_reader *r, int64_t nread, int64_t nexpected, bool *is_end,
                                 npyx_error *error) {
     NPYX_TRY(npyx_json_next(r, error));
     *is_end = r->token == NPYX_JSON_LIST_END;
-    if (*is_end && nread < nexpected)
-        return fail_length("fewer", nexpected, error);
-    if (!*is_end && nread == nexpected)
-        return fail_length("more", nexpected, error);
+    if (*is_end ? nread < nexpected : nread == nexpected)
+        return npyx_fail(error, NPYX_INVALID, -1, "the list has %s than %" PRId64 " item%s",
+                         *is_end ? "fewer" : "more", nexpected, nexpected == 1 ? "" : "s");
     return NPYX_OK;
 }
 
-static const char *token_name(const npyx_json_reader *r) {
-    switch (r->token) {
-    case NPYX_JSON_LIST: return "a list";
-    case NPYX_JSON_OBJECT: return "an object";
-    case NPYX_JSON_NULL: return "null";
-    case NPYX_JSON_TRUE: return "true";
-    case NPYX_JSON_FALSE: return "false";
-    case NPYX_JSON_STRING: return "a string";
-    default: return "a number";
-    }
-}
+/* The tokens that a value begins with. */
+static const char *const token_names[] = {
+    [NPYX_JSON_NULL] = "null",       [NPYX_JSON_TRUE] = "true",       [NPYX_JSON_FALSE] = "false",
+    [NPYX_JSON_NUMBER] = "a number", [NPYX_JSON_STRING] = "a string", [NPYX_JSON_LIST] = "a list",
+    [NPYX_JSON_OBJECT] = "an object"};
 
 static npyx_status encode_complex(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item,
                                   npyx_error *error) {
@@ -164,8 +151,8 @@ static npyx_status encode_struct(npyx_json_reader *r, const npyx_dtype *dtype, u
         return encode_object(r, dtype, item, error);
     if (r->token == NPYX_JSON_LIST)
         return encode_fields(r, dtype, item, error);
-    return npyx_encode_refuse(dtype, token_name(r), "a structured item is an object or a list of its fields",
-                              error);
+    return npyx_encode_refuse(dtype, token_names[r->token],
+                              "a structured item is an object or a list of its fields", error);
 }
 
 /* --- items -----------------------------------------------------------------------------------------------
@@ -185,7 +172,7 @@ static npyx_status encode_item(npyx_json_reader *r, const npyx_dtype *dtype, uin
     }
     if (r->token == NPYX_JSON_LIST && npyx_dtype_kind(dtype) == 'c')
         return encode_complex(r, dtype, item, error);
-    return npyx_encode_refuse(dtype, token_name(r), "", error);
+    return npyx_encode_refuse(dtype, token_names[r->token], "", error);
 }
 
 static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, int ndim, const int64_t *shape,
@@ -194,7 +181,7 @@ static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, in
         return encode_item(r, dtype, items, error);
     if (r->token != NPYX_JSON_LIST)
         return npyx_fail(error, NPYX_INVALID, -1, "%s stands where a list of %" PRId64 " item%s is expected",
-                         token_name(r), shape[0], shape[0] == 1 ? "" : "s");
+                         token_names[r->token], shape[0], shape[0] == 1 ? "" : "s");
     const int64_t nbytes = npyx_dtype_entry_nbytes(dtype, ndim, shape);
     for (int64_t i = 0;; i++, items += nbytes) {
         bool is_end = false;
@@ -231,18 +218,11 @@ npyx_status npyx_encode_json(npyx_host *host, const char *text, size_t nbytes, c
     return status;
 }
 
-static npyx_status encode_text(npyx_host *host, const npyx_dtype *dtype, const npyx_value *value,
-                               uint8_t *item, npyx_error *error) {
-    bool is_json =
-        value->kind == NPYX_VALUE_JSON || dtype->type == NPYX_STRUCT || npyx_dtype_kind(dtype) == 'c';
-    if (is_json)
-        return npyx_encode_json(host, value->bytes, value->nbytes, dtype, 0, NULL, item, error);
-    return npyx_encode_text(dtype, value->bytes, value->nbytes, item, error);
-}
-
 npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const npyx_value *value,
                               uint8_t *item, npyx_error *error) {
     npyx_number number;
+    bool is_json =
+        value->kind == NPYX_VALUE_JSON || dtype->type == NPYX_STRUCT || npyx_dtype_kind(dtype) == 'c';
     NPYX_TRY(check_no_objects(dtype, error));
     switch (value->kind) {
     case NPYX_VALUE_INTEGER:
@@ -253,7 +233,9 @@ npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const np
         return npyx_encode_number(dtype, &number, item, error);
     case NPYX_VALUE_BLOB: return npyx_encode_blob(dtype, value->bytes, value->nbytes, item, error);
     case NPYX_VALUE_TEXT:
-    case NPYX_VALUE_JSON: return encode_text(host, dtype, value, item, error);
+    case NPYX_VALUE_JSON:
+        return is_json ? npyx_encode_json(host, value->bytes, value->nbytes, dtype, 0, NULL, item, error)
+                       : npyx_encode_text(dtype, value->bytes, value->nbytes, item, error);
     default: return npyx_encode_null(dtype, "NULL", item, error);
     }
 }

@@ -85,12 +85,11 @@ static npyx_status measure_item(measuring *m, bool has_list_items) {
     case NPYX_JSON_FALSE: form->has_bool = true; break;
     case NPYX_JSON_STRING: count_text(form, r->string, r->string_nbytes); break;
     case NPYX_JSON_NUMBER:
-        form->has_integer = form->has_integer || r->number.form == NPYX_NUMBER_I64;
-        form->has_negative = form->has_negative || (r->number.form == NPYX_NUMBER_I64 && r->number.i64 < 0);
-        form->has_u64 = form->has_u64 || r->number.form == NPYX_NUMBER_U64;
-        form->has_wide_integer =
-            form->has_wide_integer || (r->number.form == NPYX_NUMBER_F64 && r->number.is_integer);
-        form->has_real = form->has_real || (r->number.form == NPYX_NUMBER_F64 && !r->number.is_integer);
+        form->has_integer |= r->number.form == NPYX_NUMBER_I64;
+        form->has_negative |= r->number.form == NPYX_NUMBER_I64 && r->number.i64 < 0;
+        form->has_u64 |= r->number.form == NPYX_NUMBER_U64;
+        form->has_wide_integer |= r->number.form == NPYX_NUMBER_F64 && r->number.is_integer;
+        form->has_real |= r->number.form == NPYX_NUMBER_F64 && !r->number.is_integer;
         break;
     case NPYX_JSON_OBJECT: form->has_object = true; return npyx_json_skip(r, m->error);
     default: /* a list */
@@ -126,16 +125,6 @@ static npyx_status measure_list(measuring *m, int depth, bool has_list_items) {
     return fail_ragged(m, depth, what);
 }
 
-/* Axes behind an empty one were never seen; items are at most as many as the text has bytes. */
-static void measure_finish(npyx_json_form *form) {
-    form->nelem = 1;
-    for (int axis = 0; axis < form->ndim; axis++) {
-        if (form->shape[axis] < 0)
-            form->shape[axis] = 0;
-        form->nelem *= form->shape[axis];
-    }
-}
-
 static npyx_status measure_whole(measuring *m, bool has_list_items) {
     NPYX_TRY(npyx_json_next(&m->reader, m->error));
     NPYX_TRY(measure_list(m, 0, has_list_items));
@@ -154,7 +143,12 @@ npyx_status npyx_json_measure(npyx_host *host, const char *text, size_t nbytes, 
     if (status == NPYX_OK)
         status = measure_whole(&m, has_list_items);
     npyx_json_clear(&m.reader);
-    measure_finish(form);
+    form->nelem = 1; /* items are at most as many as the text has bytes */
+    for (int axis = 0; axis < form->ndim; axis++) {
+        if (form->shape[axis] < 0) /* behind an empty axis, and never seen */
+            form->shape[axis] = 0;
+        form->nelem *= form->shape[axis];
+    }
     return status;
 }
 
@@ -185,15 +179,13 @@ npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const
     npyx_dtype *made = npyx_arena_alloc(arena, sizeof *made);
     if (made == NULL)
         return npyx_fail_nomem(error);
-    npyx_type type = NPYX_F8;
-    if (form->has_text)
-        type = NPYX_TEXT;
-    else if (form->has_u64 && !form->has_real && !form->has_null)
-        type = NPYX_U8;
-    else if (form->has_integer && !form->has_real && !form->has_null)
-        type = NPYX_I8;
-    else if (form->has_bool && !form->has_real && !form->has_null) /* nulls stand among numbers alone */
-        type = NPYX_BOOL;
+    bool is_real = form->has_real || form->has_null; /* nulls stand among numbers alone */
+    npyx_type type = form->has_text      ? NPYX_TEXT
+                     : is_real           ? NPYX_F8
+                     : form->has_u64     ? NPYX_U8
+                     : form->has_integer ? NPYX_I8
+                     : form->has_bool    ? NPYX_BOOL
+                                         : NPYX_F8;
     *made = (npyx_dtype){.type = type,
                          .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
                          .multiple = 1,

@@ -1,4 +1,4 @@
-#include "encode_scalar.h"
+#include "encode.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "convert.h"
-#include "convert_block.h"
 #include "text/narrow_float.h"
 
 npyx_status npyx_encode_refuse(const npyx_dtype *dtype, const char *what, const char *why,
@@ -26,17 +25,16 @@ static npyx_status refuse_number(const npyx_dtype *dtype, const npyx_number *num
     return npyx_encode_refuse(dtype, text, why, error);
 }
 
-/* The beginning of a text, in quotes. */
-enum { SCALAR_SHOWN_NBYTES = 48 };
-static void show_text(const char *text, size_t nbytes, char shown[SCALAR_SHOWN_NBYTES + 8]) {
-    snprintf(shown, SCALAR_SHOWN_NBYTES + 8, "'%.*s%s'", NPYX_SHOWN(text, nbytes, SCALAR_SHOWN_NBYTES),
-             nbytes > SCALAR_SHOWN_NBYTES ? "..." : "");
-}
-
-static npyx_status refuse_text(const npyx_dtype *dtype, const char *text, size_t nbytes, const char *why,
-                               npyx_error *error) {
-    char shown[SCALAR_SHOWN_NBYTES + 8];
-    show_text(text, nbytes, shown);
+/* A text, whose beginning is shown in quotes, or a BLOB. */
+static npyx_status refuse_bytes(const npyx_dtype *dtype, bool is_text, const void *bytes, size_t nbytes,
+                                const char *why, npyx_error *error) {
+    enum { MOST_NBYTES = 48 };
+    char shown[MOST_NBYTES + 8];
+    if (is_text)
+        snprintf(shown, sizeof shown, "'%.*s%s'", NPYX_SHOWN((const char *)bytes, nbytes, MOST_NBYTES),
+                 nbytes > MOST_NBYTES ? "..." : "");
+    else
+        snprintf(shown, sizeof shown, "a BLOB of %zu byte%s", nbytes, nbytes == 1 ? "" : "s");
     return npyx_encode_refuse(dtype, shown, why, error);
 }
 
@@ -45,16 +43,14 @@ static npyx_status refuse_text(const npyx_dtype *dtype, const char *text, size_t
 
 /* As an integer of 64 bits: false for fractions and what is out of range. */
 static bool make_integer(const npyx_number *number, npyx_number *integer) {
-    *integer = *number;
     double value = number->f64;
+    *integer = *number;
     if (number->form != NPYX_NUMBER_F64)
         return true;
     if (!(value >= -0x1p63 && value < 0x1p64) || value != floor(value))
         return false;
-    bool is_signed = value < 0x1p63;
-    integer->form = is_signed ? NPYX_NUMBER_I64 : NPYX_NUMBER_U64;
-    integer->i64 = is_signed ? (int64_t)value : 0;
-    integer->u64 = is_signed ? 0 : (uint64_t)value;
+    *integer = value < 0x1p63 ? (npyx_number){.form = NPYX_NUMBER_I64, .i64 = (int64_t)value}
+                              : (npyx_number){.form = NPYX_NUMBER_U64, .u64 = (uint64_t)value};
     return true;
 }
 
@@ -73,49 +69,41 @@ static bool store_integer(npyx_type type, bool big, const npyx_number *number, u
     return number->i64 >= limits.low && number->i64 <= limits.high;
 }
 
-/* An integer through the conversions of arrays: they round once, where a double between would round twice. */
-static bool convert(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item) {
-    bool is_signed = number->form == NPYX_NUMBER_I64;
-    const npyx_dtype from = {.type = is_signed ? NPYX_I8 : NPYX_U8,
-                             .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
-                             .multiple = 1,
-                             .itemsize = sizeof(int64_t)};
-    const void *value = is_signed ? (const void *)&number->i64 : (const void *)&number->u64;
-    return npyx_convert_items(&from, value, 1, dtype, item, 0, NULL) == NPYX_OK;
-}
-
-/* A double as a float of another width than f4 and f8; false when it is finite and would not be. */
-static bool store_rounded(const npyx_dtype *dtype, double value, uint8_t *item) {
-    const bool big = dtype->is_big_endian;
-    const npyx_narrow *narrow = npyx_narrow_of(dtype->type);
-    if (narrow != NULL) {
-        uint16_t bits = narrow->from_f64(value);
-        if (narrow->nbits == 8)
-            *item = (uint8_t)bits;
-        else
-            npyx_store_u16(item, bits, big);
-        return !npyx_narrow_is_lost(narrow, value, bits);
-    }
-    npyx_x87_store(npyx_x87_from_f64(value), item, (size_t)dtype->itemsize, big);
-    return true;
-}
-
-/* A float that is not complex. */
+/* A float that is not complex; false when it is finite and would not be. */
 static bool store_real(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item) {
-    const bool big = dtype->is_big_endian;
+    const bool big = dtype->is_big_endian, is_signed = number->form == NPYX_NUMBER_I64;
     double value = number->f64;
     if (dtype->type == NPYX_F8) {
         npyx_store_f64(item, npyx_number_to_f64(number), big);
         return true;
     }
     if (dtype->type == NPYX_F4) {
-        float narrow = number->form == NPYX_NUMBER_I64   ? (float)number->i64
+        float narrow = is_signed                         ? (float)number->i64
                        : number->form == NPYX_NUMBER_U64 ? (float)number->u64
                                                          : (float)value;
         npyx_store_f32(item, narrow, big);
         return !isinf(narrow) || isinf(value);
     }
-    return number->form == NPYX_NUMBER_F64 ? store_rounded(dtype, value, item) : convert(dtype, number, item);
+    if (number->form != NPYX_NUMBER_F64) {
+        /* by the conversions of arrays, which round once: by way of a double it would be twice */
+        const npyx_dtype from = {.type = is_signed ? NPYX_I8 : NPYX_U8,
+                                 .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
+                                 .multiple = 1,
+                                 .itemsize = sizeof(int64_t)};
+        uint64_t word = is_signed ? (uint64_t)number->i64 : number->u64;
+        return npyx_convert_items(&from, (const uint8_t *)&word, 1, dtype, item, 0, NULL) == NPYX_OK;
+    }
+    const npyx_narrow *narrow = npyx_narrow_of(dtype->type);
+    if (narrow == NULL) {
+        npyx_x87_store(npyx_x87_from_f64(value), item, (size_t)dtype->itemsize, big);
+        return true;
+    }
+    uint16_t bits = narrow->from_f64(value);
+    if (narrow->nbits == 8)
+        *item = (uint8_t)bits;
+    else
+        npyx_store_u16(item, bits, big);
+    return !npyx_narrow_is_lost(narrow, value, bits);
 }
 
 static npyx_status encode_date_count(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item,
@@ -130,23 +118,21 @@ static npyx_status encode_date_count(const npyx_dtype *dtype, const npyx_number 
 
 npyx_status npyx_encode_number(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item,
                                npyx_error *error) {
+    bool fits = false;
     if (dtype->type <= NPYX_U8) {
         npyx_number integer;
-        if (make_integer(number, &integer) &&
-            store_integer(dtype->type, dtype->is_big_endian, &integer, item))
-            return NPYX_OK;
-        return refuse_number(dtype, number, "", error);
-    }
-    if (dtype->type <= NPYX_LAST_REAL)
-        return store_real(dtype, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
-    if (dtype->type <= NPYX_C32) {
+        fits = make_integer(number, &integer) &&
+               store_integer(dtype->type, dtype->is_big_endian, &integer, item);
+    } else if (dtype->type <= NPYX_LAST_REAL) {
+        fits = store_real(dtype, number, item);
+    } else if (dtype->type <= NPYX_C32) {
         npyx_dtype part = npyx_dtype_part(dtype);
         memset(item + part.itemsize, 0, (size_t)part.itemsize);
-        return store_real(&part, number, item) ? NPYX_OK : refuse_number(dtype, number, "", error);
-    }
-    if (dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA)
+        fits = store_real(&part, number, item);
+    } else if (npyx_type_is_date(dtype->type)) {
         return encode_date_count(dtype, number, item, error);
-    return refuse_number(dtype, number, "", error);
+    }
+    return fits ? NPYX_OK : refuse_number(dtype, number, "", error);
 }
 
 npyx_status npyx_encode_truth(const npyx_dtype *dtype, bool truth, uint8_t *item, npyx_error *error) {
@@ -158,7 +144,7 @@ npyx_status npyx_encode_truth(const npyx_dtype *dtype, bool truth, uint8_t *item
 
 npyx_status npyx_encode_null(const npyx_dtype *dtype, const char *name, uint8_t *item, npyx_error *error) {
     const npyx_number nan = {.form = NPYX_NUMBER_F64, .f64 = (double)NAN};
-    if (dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA) {
+    if (npyx_type_is_date(dtype->type)) {
         npyx_store_u64(item, (uint64_t)NPYX_NAT, dtype->is_big_endian);
         return NPYX_OK;
     }
@@ -174,6 +160,25 @@ npyx_status npyx_encode_null(const npyx_dtype *dtype, const char *name, uint8_t 
 /* --- bytes -----------------------------------------------------------------------------------------------
  */
 
+/* Whether n characters or bytes fit an item that has room for so many. */
+static npyx_status check_length(const npyx_dtype *dtype, bool is_text, const void *bytes, size_t nbytes,
+                                size_t n, size_t room, npyx_error *error) {
+    const char *unit = dtype->type == NPYX_TEXT ? "character" : "byte";
+    char why[96];
+    if (n > room) {
+        int length =
+            snprintf(why, sizeof why, "it has %zu %s%s, an item %zu", n, unit, n == 1 ? "" : "s", room);
+        if (room == 0)
+            snprintf(why + length, sizeof why - (size_t)length, " (name a length, as in %c16)",
+                     npyx_dtype_kind(dtype));
+        return refuse_bytes(dtype, is_text, bytes, nbytes, why, error);
+    }
+    if (nbytes > 0 && ((const uint8_t *)bytes)[nbytes - 1] == 0)
+        return refuse_bytes(dtype, is_text, bytes, nbytes,
+                            "it ends in a NUL, which an item cannot tell from its padding", error);
+    return NPYX_OK;
+}
+
 static npyx_status encode_characters(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
                                      npyx_error *error) {
     const size_t room = (size_t)dtype->itemsize / 4;
@@ -181,92 +186,60 @@ static npyx_status encode_characters(const npyx_dtype *dtype, const char *text, 
     for (size_t off = 0; off < nbytes; ncharacters++) {
         size_t length = npyx_utf8_character(text + off, nbytes - off);
         if (length == 0)
-            return refuse_text(dtype, text, nbytes, "it is not UTF-8", error);
+            return refuse_bytes(dtype, true, text, nbytes, "it is not UTF-8", error);
         if (ncharacters < room)
             npyx_store_u32(item + 4 * ncharacters, npyx_utf8_decode(text + off, length),
                            dtype->is_big_endian);
         off += length;
     }
-    char why[96];
-    if (ncharacters > room) {
-        snprintf(why, sizeof why, "it has %zu character%s, an item %zu%s", ncharacters,
-                 ncharacters == 1 ? "" : "s", room, room == 0 ? " (name a length, as in U16)" : "");
-        return refuse_text(dtype, text, nbytes, why, error);
-    }
-    if (nbytes > 0 && text[nbytes - 1] == '\0')
-        return refuse_text(dtype, text, nbytes,
-                           "it ends in a NUL, which an item cannot tell from its padding", error);
+    NPYX_TRY(check_length(dtype, true, text, nbytes, ncharacters, room, error));
     memset(item + 4 * ncharacters, 0, 4 * (room - ncharacters));
     return NPYX_OK;
 }
 
-/* Bytes of an S; shown names them in messages. */
-static npyx_status encode_bytes(const npyx_dtype *dtype, const void *bytes, size_t nbytes, const char *shown,
+/* Bytes of an S. */
+static npyx_status encode_bytes(const npyx_dtype *dtype, bool is_text, const void *bytes, size_t nbytes,
                                 uint8_t *item, npyx_error *error) {
     const size_t room = (size_t)dtype->itemsize;
-    char why[96];
-    if (nbytes > room) {
-        snprintf(why, sizeof why, "it has %zu byte%s, an item %zu%s", nbytes, nbytes == 1 ? "" : "s", room,
-                 room == 0 ? " (name a length, as in S16)" : "");
-        return npyx_encode_refuse(dtype, shown, why, error);
-    }
-    if (nbytes > 0 && ((const uint8_t *)bytes)[nbytes - 1] == 0)
-        return npyx_encode_refuse(dtype, shown,
-                                  "it ends in a NUL, which an item cannot tell from its padding", error);
+    NPYX_TRY(check_length(dtype, is_text, bytes, nbytes, nbytes, room, error));
     if (nbytes > 0)
         memcpy(item, bytes, nbytes);
     memset(item + nbytes, 0, room - nbytes);
     return NPYX_OK;
 }
 
-/* The one way in which SQL has integers above 2^63 - 1. */
-static npyx_status encode_digits(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
-                                 npyx_error *error) {
-    npyx_number number;
-    bool is_number = nbytes > 0 && npyx_number_read(text, nbytes, &number) == nbytes;
-    if (is_number && number.form != NPYX_NUMBER_F64 &&
-        store_integer(NPYX_U8, dtype->is_big_endian, &number, item))
-        return NPYX_OK;
-    return refuse_text(dtype, text, nbytes, "", error);
-}
-
-static npyx_status encode_date_text(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
-                                    npyx_error *error) {
-    int64_t count = 0;
-    npyx_status status = npyx_datetime_parse(text, nbytes, dtype->unit, dtype->multiple, &count, error);
-    if (status == NPYX_OK)
-        npyx_store_u64(item, (uint64_t)count, dtype->is_big_endian);
-    return status;
-}
-
 npyx_status npyx_encode_text(const npyx_dtype *dtype, const char *text, size_t nbytes, uint8_t *item,
                              npyx_error *error) {
-    char shown[SCALAR_SHOWN_NBYTES + 8];
+    npyx_number number;
+    int64_t count = 0;
     switch (dtype->type) {
     case NPYX_TEXT: return encode_characters(dtype, text, nbytes, item, error);
-    case NPYX_BYTES:
-        show_text(text, nbytes, shown);
-        return encode_bytes(dtype, text, nbytes, shown, item, error);
-    case NPYX_DATETIME: return encode_date_text(dtype, text, nbytes, item, error);
-    case NPYX_U8: return encode_digits(dtype, text, nbytes, item, error);
-    case NPYX_VOID: return refuse_text(dtype, text, nbytes, "bytes are given as a BLOB", error);
-    default: return refuse_text(dtype, text, nbytes, "it is a text", error);
+    case NPYX_BYTES: return encode_bytes(dtype, true, text, nbytes, item, error);
+    case NPYX_DATETIME:
+        NPYX_TRY(npyx_datetime_parse(text, nbytes, dtype->unit, dtype->multiple, &count, error));
+        npyx_store_u64(item, (uint64_t)count, dtype->is_big_endian);
+        return NPYX_OK;
+    case NPYX_U8: /* the one way in which SQL has integers above 2^63 - 1 */
+        if (nbytes > 0 && npyx_number_read(text, nbytes, &number) == nbytes &&
+            number.form != NPYX_NUMBER_F64 && store_integer(NPYX_U8, dtype->is_big_endian, &number, item))
+            return NPYX_OK;
+        return refuse_bytes(dtype, true, text, nbytes, "", error);
+    case NPYX_VOID: return refuse_bytes(dtype, true, text, nbytes, "bytes are given as a BLOB", error);
+    default: return refuse_bytes(dtype, true, text, nbytes, "it is a text", error);
     }
 }
 
 npyx_status npyx_encode_blob(const npyx_dtype *dtype, const void *bytes, size_t nbytes, uint8_t *item,
                              npyx_error *error) {
-    char shown[48], why[48];
-    snprintf(shown, sizeof shown, "a BLOB of %zu byte%s", nbytes, nbytes == 1 ? "" : "s");
+    char why[48] = "";
     if (dtype->type == NPYX_BYTES)
-        return encode_bytes(dtype, bytes, nbytes, shown, item, error);
-    if (dtype->type != NPYX_VOID)
-        return npyx_encode_refuse(dtype, shown, "", error);
-    if (nbytes != (size_t)dtype->itemsize) {
-        snprintf(why, sizeof why, "an item has %" PRId64, dtype->itemsize);
-        return npyx_encode_refuse(dtype, shown, why, error);
+        return encode_bytes(dtype, false, bytes, nbytes, item, error);
+    if (dtype->type == NPYX_VOID && nbytes == (size_t)dtype->itemsize) {
+        if (nbytes > 0)
+            memcpy(item, bytes, nbytes);
+        return NPYX_OK;
     }
-    if (nbytes > 0)
-        memcpy(item, bytes, nbytes);
-    return NPYX_OK;
+    if (dtype->type == NPYX_VOID)
+        snprintf(why, sizeof why, "an item has %" PRId64, dtype->itemsize);
+    return refuse_bytes(dtype, false, bytes, nbytes, why, error);
 }

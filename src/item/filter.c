@@ -29,53 +29,92 @@ static domain domain_of(const npyx_dtype *dtype, npyx_component component) {
     return is_complex || npyx_dtype_is_real(dtype) ? DOMAIN_REAL : DOMAIN_NONE;
 }
 
-static bool has_nat(const npyx_dtype *dtype) {
-    return dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA;
-}
-
 /*
- * Integers. Whatever the type, the items that satisfy a comparison are those between two int64_t, or those
- * that are not.
+ * Bounds. Whatever the type, the items that satisfy a comparison are those between two numbers, or those that are
+ * not. The numbers are int64_t, or doubles as their places: 0 is that of 0.0 and -0.0, the next ones on both sides
+ * are those of the least doubles, and the last ones those of the infinities.
  */
 
 /* Both ends included; empty when low > high. */
-typedef npyx_integer_limits integer_bounds;
+typedef npyx_integer_limits bounds;
 
-static const integer_bounds every_integer = {INT64_MIN, INT64_MAX};
-static const integer_bounds no_integer = {1, 0};
+static const int64_t INFINITE_PLACE = (int64_t)0x7ff << 52;
+
+static int64_t place_of_real(double value) {
+    int64_t bits = (int64_t)npyx_load_u64(&value, NPYX_HOST_IS_BIG_ENDIAN);
+    return bits < 0 ? -(bits & INT64_MAX) : bits;
+}
+
+static double real_at_place(int64_t place) {
+    double magnitude = npyx_load_f64(&(int64_t){place < 0 ? -place : place}, NPYX_HOST_IS_BIG_ENDIAN);
+    return place < 0 ? -magnitude : magnitude;
+}
+
+static bounds every_of(domain seen_as) {
+    return seen_as == DOMAIN_INTEGER ? (bounds){INT64_MIN, INT64_MAX} : (bounds){-INFINITE_PLACE, INFINITE_PLACE};
+}
+
+static int compare_mixed(int64_t integer, double real) {
+    if (real >= 0x1p63)
+        return -1;
+    if (real < -0x1p63)
+        return 1;
+    int64_t truncated = (int64_t)real;
+    if (integer != truncated)
+        return integer < truncated ? -1 : 1;
+    double rest = real - (double)truncated;
+    return (rest < 0) - (rest > 0);
+}
+
+int npyx_operand_compare(npyx_operand a, npyx_operand b) {
+    if (a.is_real != b.is_real)
+        return a.is_real ? -compare_mixed(b.integer, a.real) : compare_mixed(a.integer, b.real);
+    return a.is_real ? (a.real > b.real) - (a.real < b.real)
+                     : (a.integer > b.integer) - (a.integer < b.integer);
+}
 
 /* Of NOT_EQUAL the bounds that must not be. */
-static integer_bounds integer_bounds_of(npyx_comparison comparison, npyx_operand operand) {
+static bounds bounds_of(domain seen_as, npyx_comparison comparison, npyx_operand operand) {
+    const bounds every = every_of(seen_as), none = {1, 0};
     bool is_upward = comparison == NPYX_GREATER || comparison == NPYX_GREATER_EQUAL;
     bool is_downward = comparison == NPYX_LESS || comparison == NPYX_LESS_EQUAL;
-    int64_t floor = operand.integer, ceiling = operand.integer;
-    if (operand.is_real) {
+    npyx_operand nearest = operand;
+    if (comparison >= NPYX_IS_NULL)
+        return every;
+    if (seen_as == DOMAIN_REAL && !operand.is_real) {
+        nearest = (npyx_operand){.is_real = true, .real = (double)operand.integer};
+    } else if (seen_as == DOMAIN_INTEGER && operand.is_real) {
         if (operand.real >= 0x1p63)
-            return is_downward ? every_integer : no_integer;
+            return is_downward ? every : none;
         if (operand.real < -0x1p63)
-            return is_upward ? every_integer : no_integer;
-        int64_t truncated = (int64_t)operand.real; /* a fraction means that it is far from the limits */
-        floor = truncated - (operand.real < (double)truncated);
-        ceiling = truncated + (operand.real > (double)truncated);
+            return is_upward ? every : none;
+        nearest = (npyx_operand){.integer = (int64_t)operand.real}; /* a fraction is far from the limits */
     }
+    /* the numbers on both sides of the operand, or twice the one that it is */
+    int64_t place = nearest.is_real ? place_of_real(nearest.real) : nearest.integer;
+    int order = npyx_operand_compare(nearest, operand);
+    int64_t floor = place - (order > 0), ceiling = place + (order < 0);
     switch (comparison) {
-    case NPYX_LESS: return ceiling == INT64_MIN ? no_integer : (integer_bounds){INT64_MIN, ceiling - 1};
-    case NPYX_LESS_EQUAL: return (integer_bounds){INT64_MIN, floor};
-    case NPYX_GREATER: return floor == INT64_MAX ? no_integer : (integer_bounds){floor + 1, INT64_MAX};
-    case NPYX_GREATER_EQUAL: return (integer_bounds){ceiling, INT64_MAX};
-    default: return (integer_bounds){ceiling, floor};
+    case NPYX_LESS: return ceiling == every.low ? none : (bounds){every.low, ceiling - 1};
+    case NPYX_LESS_EQUAL: return (bounds){every.low, floor};
+    case NPYX_GREATER: return floor == every.high ? none : (bounds){floor + 1, every.high};
+    case NPYX_GREATER_EQUAL: return (bounds){ceiling, every.high};
+    default: return (bounds){ceiling, floor};
     }
 }
+
+/* ---- integers ---- */
 
 static void add_range(npyx_filter *filter, uint64_t low, uint64_t high) {
     filter->ranges[filter->nranges++] = (npyx_pattern_range){low, high};
 }
 
-static void add_integers(npyx_filter *filter, integer_bounds bounds) {
-    integer_bounds limits = has_nat(filter->dtype) ? (integer_bounds){NPYX_NAT + 1, INT64_MAX}
-                                                   : npyx_type_limits(filter->dtype->type);
-    int64_t low = bounds.low > limits.low ? bounds.low : limits.low;
-    int64_t high = bounds.high < limits.high ? bounds.high : limits.high;
+static void add_integers(npyx_filter *filter, int64_t low, int64_t high) {
+    npyx_integer_limits limits = npyx_type_is_date(filter->dtype->type)
+                                     ? (npyx_integer_limits){NPYX_NAT + 1, INT64_MAX}
+                                     : npyx_type_limits(filter->dtype->type);
+    low = low > limits.low ? low : limits.low;
+    high = high < limits.high ? high : limits.high;
     if (low > high)
         return;
     bool is_true = filter->dtype->type == NPYX_BOOL && high == 1; /* which any byte but 0 is */
@@ -104,78 +143,26 @@ static void finish_ranges(npyx_filter *filter) {
     filter->passes_all = filter->nranges == 1 && ((ranges[0].high - ranges[0].low) & mask) == mask;
 }
 
-static void set_integers(npyx_filter *filter, integer_bounds bounds, bool is_negated) {
-    if (!is_negated) {
-        add_integers(filter, bounds);
-    } else if (bounds.low > bounds.high) {
-        add_integers(filter, every_integer);
+static void set_integers(npyx_filter *filter, bounds wanted) {
+    if (filter->wants_null) {
+        if (npyx_type_is_date(filter->dtype->type))
+            add_range(filter, (uint64_t)NPYX_NAT, (uint64_t)NPYX_NAT);
+    } else if (!filter->is_negated) {
+        add_integers(filter, wanted.low, wanted.high);
+    } else if (wanted.low > wanted.high) {
+        add_integers(filter, INT64_MIN, INT64_MAX);
     } else {
-        if (bounds.low > INT64_MIN)
-            add_integers(filter, (integer_bounds){INT64_MIN, bounds.low - 1});
-        if (bounds.high < INT64_MAX)
-            add_integers(filter, (integer_bounds){bounds.high + 1, INT64_MAX});
+        if (wanted.low > INT64_MIN)
+            add_integers(filter, INT64_MIN, wanted.low - 1);
+        if (wanted.high < INT64_MAX)
+            add_integers(filter, wanted.high + 1, INT64_MAX);
     }
-    if (filter->dtype->type == NPYX_U8)
+    if (filter->dtype->type == NPYX_U8 && !filter->wants_null)
         add_texts(filter);
     finish_ranges(filter);
 }
 
-static void init_integers(npyx_filter *filter, npyx_comparison comparison, npyx_operand operand) {
-    if (comparison == NPYX_IS_NULL) {
-        if (has_nat(filter->dtype))
-            add_range(filter, (uint64_t)NPYX_NAT, (uint64_t)NPYX_NAT);
-        finish_ranges(filter);
-    } else if (comparison == NPYX_NOT_NULL) {
-        set_integers(filter, every_integer, false);
-    } else {
-        set_integers(filter, integer_bounds_of(comparison, operand), comparison == NPYX_NOT_EQUAL);
-    }
-}
-
-/*
- * Reals. The same with two doubles: the items are doubles, or less.
- */
-
-typedef struct real_bounds {
-    double low, high; /* both included; empty when low > high */
-} real_bounds;
-
-static const real_bounds every_real = {-(double)INFINITY, (double)INFINITY};
-static const real_bounds no_real = {(double)INFINITY, -(double)INFINITY};
-
-static double next_up(double value) {
-    return nextafter(value, (double)INFINITY);
-}
-
-static double next_down(double value) {
-    return nextafter(value, -(double)INFINITY);
-}
-
-/* The doubles on both sides of an integer, or twice the one that is equal to it. */
-static void round_integer(int64_t integer, double *floor, double *ceiling) {
-    double nearest = (double)integer;
-    *floor = *ceiling = nearest;
-    if (nearest >= 0x1p63 || (int64_t)nearest > integer)
-        *floor = next_down(nearest);
-    else if ((int64_t)nearest < integer)
-        *ceiling = next_up(nearest);
-}
-
-/* Of NOT_EQUAL the bounds that must not be. */
-static real_bounds real_bounds_of(npyx_comparison comparison, npyx_operand operand) {
-    double floor = operand.real, ceiling = operand.real;
-    if (!operand.is_real)
-        round_integer(operand.integer, &floor, &ceiling);
-    switch (comparison) {
-    case NPYX_LESS:
-        return ceiling == every_real.low ? no_real : (real_bounds){every_real.low, next_down(ceiling)};
-    case NPYX_LESS_EQUAL: return (real_bounds){every_real.low, floor};
-    case NPYX_GREATER:
-        return floor == every_real.high ? no_real : (real_bounds){next_up(floor), every_real.high};
-    case NPYX_GREATER_EQUAL: return (real_bounds){ceiling, every_real.high};
-    default: return (real_bounds){ceiling, floor};
-    }
-}
+/* ---- reals ---- */
 
 /* The largest of the magnitudes of a narrow float: patterns without sign, in the order of their values, with
  * the infinity last; 0 where patterns are made otherwise. */
@@ -223,67 +210,37 @@ static void set_narrow(npyx_filter *filter) {
     finish_ranges(filter);
 }
 
-static void set_reals(npyx_filter *filter, real_bounds bounds) {
-    filter->low = bounds.low;
-    filter->high = bounds.high;
+static void set_reals(npyx_filter *filter, bounds wanted) {
+    bool is_empty = wanted.low > wanted.high;
+    filter->low = is_empty ? (double)INFINITY : real_at_place(wanted.low);
+    filter->high = is_empty ? -(double)INFINITY : real_at_place(wanted.high);
     /* all but one value of a narrow float would be three ranges */
     if (!filter->is_negated && largest_magnitude(filter->dtype->type) > 0)
         set_narrow(filter);
     else
-        filter->passes_none = bounds.low > bounds.high && !filter->is_negated && !filter->wants_null;
-}
-
-static void init_reals(npyx_filter *filter, npyx_comparison comparison, npyx_operand operand) {
-    filter->wants_null = comparison == NPYX_IS_NULL;
-    filter->is_negated = comparison == NPYX_NOT_EQUAL;
-    if (comparison == NPYX_IS_NULL || comparison == NPYX_NOT_NULL)
-        set_reals(filter, every_real);
-    else
-        set_reals(filter, real_bounds_of(comparison, operand));
+        filter->passes_none = is_empty && !filter->is_negated;
 }
 
 void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
-                      npyx_comparison comparison, npyx_operand operand) {
-    *filter = (npyx_filter){.dtype = dtype, .component = component};
-    switch (domain_of(dtype, component)) {
-    case DOMAIN_INTEGER: init_integers(filter, comparison, operand); break;
-    case DOMAIN_REAL: init_reals(filter, comparison, operand); break;
-    default: filter->passes_all = true;
-    }
-}
-
-static void init_any_integer(npyx_filter *filter, const npyx_operand *operands, size_t noperands) {
-    integer_bounds all = {INT64_MAX, INT64_MIN};
+                      npyx_comparison comparison, const npyx_operand *operands, size_t noperands) {
+    const domain seen_as = domain_of(dtype, component);
+    *filter = (npyx_filter){.dtype = dtype,
+                            .component = component,
+                            .passes_all = seen_as == DOMAIN_NONE,
+                            .wants_null = comparison == NPYX_IS_NULL,
+                            .is_negated = comparison == NPYX_NOT_EQUAL};
+    bounds all = {INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < noperands; i++) {
-        integer_bounds one = integer_bounds_of(NPYX_EQUAL, operands[i]);
+        bounds one = bounds_of(seen_as, comparison, operands[i]);
         if (one.low > one.high)
             continue;
         all.low = one.low < all.low ? one.low : all.low;
         all.high = one.high > all.high ? one.high : all.high;
     }
-    set_integers(filter, all, false);
-}
-
-static void init_any_real(npyx_filter *filter, const npyx_operand *operands, size_t noperands) {
-    real_bounds all = no_real;
-    for (size_t i = 0; i < noperands; i++) {
-        real_bounds one = real_bounds_of(NPYX_EQUAL, operands[i]);
-        if (one.low > one.high)
-            continue;
-        all.low = fmin(one.low, all.low);
-        all.high = fmax(one.high, all.high);
-    }
-    set_reals(filter, all);
-}
-
-void npyx_filter_init_any(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
-                          const npyx_operand *operands, size_t noperands) {
-    *filter = (npyx_filter){.dtype = dtype, .component = component};
-    switch (domain_of(dtype, component)) {
-    case DOMAIN_INTEGER: init_any_integer(filter, operands, noperands); break;
-    case DOMAIN_REAL: init_any_real(filter, operands, noperands); break;
-    default: filter->passes_all = true;
-    }
+    if (seen_as == DOMAIN_INTEGER)
+        set_integers(filter, all);
+    else if (seen_as == DOMAIN_REAL)
+        set_reals(filter, all);
 }
 
 void npyx_filter_init_equal(npyx_filter *filter, const npyx_dtype *dtype, const uint8_t *item) {

@@ -9,6 +9,7 @@
 #define NPYX_FILTER_H
 
 #include "array/dtype.h"
+#include "base/simd.h"
 
 typedef enum npyx_comparison {
     NPYX_EQUAL,
@@ -55,14 +56,14 @@ typedef struct npyx_filter {
     const uint8_t *equal;
 } npyx_filter;
 
-/* Numeric, bool, timedelta64 and unitless datetime64 items are compared; for all other dtypes the filter lets
- * everything through. operand is not looked at for the NULL tests. */
-void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
-                      npyx_comparison comparison, npyx_operand operand);
+/* Below 0, 0 or above it, as a is less than b, equal to it or greater, exactly. */
+int npyx_operand_compare(npyx_operand a, npyx_operand b);
 
-/* One of a set of operands (value IN (...)): lets through what the loosest bounds around them do. */
-void npyx_filter_init_any(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
-                          const npyx_operand *operands, size_t noperands);
+/* Numeric, bool, timedelta64 and unitless datetime64 items are compared; for all other dtypes the filter lets
+ * everything through. There is one operand (not looked at for the NULL tests), but of NPYX_EQUAL any number:
+ * with several (value IN (...)) the filter lets through what the loosest bounds around them do. */
+void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
+                      npyx_comparison comparison, const npyx_operand *operands, size_t noperands);
 
 /* Lets items of texts and of bytes through that read like an item, which outlives the filter; NULL: none is
  * like what is sought. For all other dtypes everything passes. */
@@ -72,5 +73,26 @@ void npyx_filter_init_equal(npyx_filter *filter, const npyx_dtype *dtype, const 
  * one after the other, itemsize bytes apart, in the dtype's byte order, at any alignment; nelem may end
  * inside of a word, whose bits beyond are left alone. Vectorised for the common types. */
 void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t nelem, uint64_t *bitmap);
+
+/* ---- the inner loops, over items of the host's byte order ---- */
+
+/* Clears the bits of the items that fail in nwords words of the bitmap, of 64 items each. items may lie at
+ * any alignment. */
+typedef void npyx_filter_kernel(const npyx_filter *filter, const uint8_t *items, int64_t nwords,
+                                uint64_t *bitmap);
+
+/* What can be run over. The pattern lanes look at the filter's ranges, F4 and F8 at its bounds. */
+typedef enum npyx_lane {
+    NPYX_LANE_8,
+    NPYX_LANE_16,
+    NPYX_LANE_32,
+    NPYX_LANE_64,
+    NPYX_LANE_F4,
+    NPYX_LANE_F8,
+    NPYX_NLANES
+} npyx_lane;
+
+/* has_avx2: what npyx_has_avx2 says, or false, as any processor has it. */
+npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane, bool has_avx2);
 
 #endif

@@ -4,24 +4,13 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "difference_kernels.h"
-#include "difference_structs.h"
 #include "difference_tally.h"
 #include "text/narrow_float.h"
 
-/* One side of a walk through both arrays. */
-typedef struct side {
-    const npyx_dtype *dtype;
-    npyx_blocks blocks;
-    const uint8_t *items; /* not yet compared ones of the block at hand */
-    int64_t nelem;
-} side;
-
 typedef struct difference_walk {
-    side sides[2];
+    npyx_blocks sides[2]; /* of the blocks at hand what is not yet compared */
     npyx_comparability comparability;
     npyx_difference_kernel *kernel; /* NULL: none takes the items as they lie */
-    npyx_difference_kernel *f64;    /* for what chunks hold */
     bool trusts_bytes;              /* equal bytes are equal items */
     int word_nbytes;                /* of a float; 0: every item is finite */
     uint64_t infinite_bits;         /* all set in no finite word */
@@ -37,7 +26,7 @@ npyx_comparability npyx_difference_check(const npyx_dtype *a, const npyx_dtype *
         return NPYX_SUBTRACTABLE;
     if (!npyx_dtype_is_same(a, b))
         return NPYX_INCOMPARABLE;
-    bool is_date = a->type == NPYX_DATETIME || a->type == NPYX_TIMEDELTA;
+    bool is_date = npyx_type_is_date(a->type);
     return is_date ? NPYX_SUBTRACTABLE : NPYX_EQUALITY_ONLY;
 }
 
@@ -50,15 +39,6 @@ static bool has_same_orders(const npyx_dtype *a, const npyx_dtype *b) {
     return npyx_types[a->type].swap_nbytes == 1 || a->is_big_endian == b->is_big_endian;
 }
 
-static npyx_difference_kernel *choose_kernel(npyx_type type) {
-    switch (type) {
-    case NPYX_I4: return npyx_difference_kernel_of(NPYX_DIFFERENCE_I32);
-    case NPYX_F4: return npyx_difference_kernel_of(NPYX_DIFFERENCE_F32);
-    case NPYX_F8: return npyx_difference_kernel_of(NPYX_DIFFERENCE_F64);
-    default: return NULL;
-    }
-}
-
 /* The bits that all infinities and NaNs of a float have set, and no finite number; 0 when no such are known.
  */
 static uint64_t infinite_bits_of(npyx_type type) {
@@ -68,24 +48,24 @@ static uint64_t infinite_bits_of(npyx_type type) {
                : narrow->kind == NPYX_NARROW_FN  ? 0x7f
                : narrow->kind == NPYX_NARROW_FNU ? 0xff
                                                  : 0;
-    switch (type) {
-    case NPYX_F4:
-    case NPYX_C8: return 0x7f800000;
-    case NPYX_F8:
-    case NPYX_C16: return (uint64_t)0x7ff << 52;
-    default: return 0;
-    }
+    return npyx_type_part(type) == NPYX_F4   ? 0x7f800000
+           : npyx_type_part(type) == NPYX_F8 ? (uint64_t)0x7ff << 52
+                                             : 0;
 }
 
 static void choose_way(difference_walk *w) {
-    const npyx_dtype *a = w->sides[0].dtype, *b = w->sides[1].dtype;
+    const npyx_dtype *a = w->sides[0].view.dtype, *b = w->sides[1].view.dtype;
     bool is_same = a->type == b->type && npyx_dtype_is_native(a) && npyx_dtype_is_native(b);
-    w->f64 = npyx_difference_kernel_of(NPYX_DIFFERENCE_F64);
     if (w->comparability == NPYX_EQUALITY_ONLY) {
         w->trusts_bytes = has_same_orders(a, b);
         return;
     }
-    w->kernel = is_same ? choose_kernel(a->type) : NULL;
+    bool has_kernel = a->type == NPYX_I4 || a->type == NPYX_F4 || a->type == NPYX_F8;
+    if (is_same && has_kernel)
+        w->kernel = npyx_difference_kernel_of(a->type == NPYX_I4   ? NPYX_DIFFERENCE_I32
+                                              : a->type == NPYX_F4 ? NPYX_DIFFERENCE_F32
+                                                                   : NPYX_DIFFERENCE_F64,
+                                              npyx_has_avx2());
     w->infinite_bits = infinite_bits_of(a->type);
     w->word_nbytes = w->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
     w->trusts_bytes = is_same && (a->type <= NPYX_U8 || w->infinite_bits != 0);
@@ -102,8 +82,8 @@ static bool is_plainly_equal(const difference_walk *w, const uint8_t *a, const u
 }
 
 static void load_chunks(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
-    npyx_chunk_load(&w->chunks[0], w->sides[0].dtype, a, nelem);
-    npyx_chunk_load(&w->chunks[1], w->sides[1].dtype, b, nelem);
+    npyx_chunk_load(&w->chunks[0], w->sides[0].view.dtype, a, nelem);
+    npyx_chunk_load(&w->chunks[1], w->sides[1].view.dtype, b, nelem);
 }
 
 /* Chunks whose items are a double each. */
@@ -113,7 +93,8 @@ static bool tally_doubles(difference_walk *w, int64_t nelem) {
         return false;
     npyx_difference_part part;
     int64_t padded = (nelem + NPYX_DIFFERENCE_UNIT_NELEM - 1) & ~(int64_t)(NPYX_DIFFERENCE_UNIT_NELEM - 1);
-    w->f64((const uint8_t *)a->parts[0].hi, (const uint8_t *)b->parts[0].hi, (size_t)padded, &part);
+    npyx_difference_kernel *kernel = npyx_difference_kernel_of(NPYX_DIFFERENCE_F64, npyx_has_avx2());
+    kernel((const uint8_t *)a->parts[0].hi, (const uint8_t *)b->parts[0].hi, (size_t)padded, &part);
     part.nfinite -= padded - nelem; /* equal zeros */
     return npyx_tally_add_part(&w->tally, &part);
 }
@@ -141,8 +122,9 @@ static void subtract(difference_walk *w, const uint8_t *a, const uint8_t *b, int
 
 static void mark(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
     bool differs[NPYX_DIFFERENCE_NELEM] = {false};
-    const npyx_dtype *dtype = w->sides[0].dtype;
-    npyx_difference_mark(dtype, a, w->sides[1].dtype, b, dtype->itemsize, nelem, w->chunks, differs);
+    const npyx_dtype *const dtypes[2] = {w->sides[0].view.dtype, w->sides[1].view.dtype};
+    const uint8_t *const items[2] = {a, b};
+    npyx_difference_mark(dtypes, items, dtypes[0]->itemsize, nelem, w->chunks, differs);
     for (int64_t i = 0; i < nelem; i++) {
         if (differs[i] && w->tally.ndiffering++ == 0)
             w->first_at = w->position + i;
@@ -151,18 +133,18 @@ static void mark(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t
 
 /* Compares as many items as both sides have at hand. */
 static void compare_items(difference_walk *w) {
-    side *a = &w->sides[0], *b = &w->sides[1];
+    npyx_blocks *a = &w->sides[0], *b = &w->sides[1];
     while (a->nelem > 0 && b->nelem > 0 && !(w->stops_early && w->first_at >= 0)) {
         int64_t nelem = a->nelem < b->nelem ? a->nelem : b->nelem;
         nelem = nelem < NPYX_DIFFERENCE_NELEM ? nelem : NPYX_DIFFERENCE_NELEM;
-        if (is_plainly_equal(w, a->items, b->items, (size_t)(nelem * a->dtype->itemsize)))
+        if (is_plainly_equal(w, a->items, b->items, (size_t)(nelem * a->view.dtype->itemsize)))
             w->tally.nfinite += nelem;
         else if (w->comparability == NPYX_EQUALITY_ONLY)
             mark(w, a->items, b->items, nelem);
         else
             subtract(w, a->items, b->items, nelem);
         for (int k = 0; k < 2; k++) {
-            w->sides[k].items += nelem * w->sides[k].dtype->itemsize;
+            w->sides[k].items += nelem * w->sides[k].view.dtype->itemsize;
             w->sides[k].nelem -= nelem;
         }
         w->position += nelem;
@@ -171,13 +153,9 @@ static void compare_items(difference_walk *w) {
 
 static npyx_status next_blocks(difference_walk *w, int *faulty, npyx_error *error) {
     for (int k = 0; k < 2; k++) {
-        side *s = &w->sides[k];
-        if (s->nelem > 0)
-            continue;
         *faulty = k;
-        NPYX_TRY(npyx_blocks_next(&s->blocks, error));
-        s->items = s->blocks.items;
-        s->nelem = s->blocks.nelem;
+        if (w->sides[k].nelem == 0)
+            NPYX_TRY(npyx_blocks_next(&w->sides[k], error));
     }
     return NPYX_OK;
 }
@@ -192,20 +170,13 @@ static void only_read(const void *ctx, const uint8_t *bytes, size_t nbytes, void
 
 static npyx_status walk_through(difference_walk *w, const npyx_difference_side sides[2], int *faulty,
                                 npyx_error *error) {
-    npyx_status status = NPYX_OK;
-    for (int k = 0; k < 2 && status == NPYX_OK; k++) {
-        *faulty = k;
-        w->sides[k].dtype = sides[k].view->dtype;
-        status = npyx_blocks_begin(&w->sides[k].blocks, sides[k].source, sides[k].view, error);
-    }
-    if (status == NPYX_OK)
-        npyx_reader_set_work(&w->sides[0].blocks.reader, (npyx_work){.run = only_read, .result_nbytes = 8});
+    for (int k = 0; k < 2; k++)
+        npyx_blocks_begin(&w->sides[k], sides[k].source, sides[k].view);
+    npyx_reader_set_work(&w->sides[0].reader, (npyx_work){.run = only_read, .result_nbytes = 8});
     choose_way(w);
-    while (status == NPYX_OK && !(w->stops_early && w->first_at >= 0)) {
-        status = next_blocks(w, faulty, error);
-        if (status == NPYX_OK)
-            compare_items(w);
-    }
+    npyx_status status = NPYX_OK;
+    while (!(w->stops_early && w->first_at >= 0) && (status = next_blocks(w, faulty, error)) == NPYX_OK)
+        compare_items(w);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
@@ -241,8 +212,8 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
     npyx_status status = walk_through(w, sides, faulty, error);
     if (status == NPYX_OK)
         difference_report(w, difference);
-    npyx_blocks_clear(&w->sides[0].blocks);
-    npyx_blocks_clear(&w->sides[1].blocks);
+    npyx_blocks_clear(&w->sides[0]);
+    npyx_blocks_clear(&w->sides[1]);
     npyx_free(host, w);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "difference_kernels.h"
+#include "difference_tally.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,22 +56,11 @@
         [NPYX_DIFFERENCE_F64] = run_f64_##suffix};
 
 KERNELS(portable, , 2)
+KERNELS(avx2, NPYX_WITH_AVX2, NPYX_AVX2_NBYTES / 8)
 
-npyx_difference_kernel *npyx_difference_kernel_portable(npyx_difference_lane lane) {
-    return difference_kernels_portable[lane];
+npyx_difference_kernel *npyx_difference_kernel_of(npyx_difference_lane lane, bool has_avx2) {
+    return (has_avx2 ? difference_kernels_avx2 : difference_kernels_portable)[lane];
 }
-
-#if defined(__x86_64__) || defined(__i386__)
-KERNELS(avx2, __attribute__((target("avx2"))), 4)
-
-npyx_difference_kernel *npyx_difference_kernel_of(npyx_difference_lane lane) {
-    return __builtin_cpu_supports("avx2") ? difference_kernels_avx2[lane] : difference_kernels_portable[lane];
-}
-#else
-npyx_difference_kernel *npyx_difference_kernel_of(npyx_difference_lane lane) {
-    return difference_kernels_portable[lane];
-}
-#endif
 
 #define HAS_BITS(nbits)                                                                                      \
     static bool has_bits_##nbits(const uint8_t *bytes, size_t nbytes, uint64_t mask) {                       \
@@ -94,10 +83,7 @@ HAS_BITS(32)
 HAS_BITS(64)
 
 bool npyx_difference_has_bits(const uint8_t *bytes, size_t nbytes, int word_nbytes, uint64_t mask) {
-    switch (word_nbytes) {
-    case 1: return has_bits_8(bytes, nbytes, mask);
-    case 2: return has_bits_16(bytes, nbytes, mask);
-    case 4: return has_bits_32(bytes, nbytes, mask);
-    default: return has_bits_64(bytes, nbytes, mask);
-    }
+    static bool (*const has_bits[])(const uint8_t *bytes, size_t nbytes, uint64_t mask) = {
+        [1] = has_bits_8, [2] = has_bits_16, [4] = has_bits_32, [8] = has_bits_64};
+    return has_bits[word_nbytes](bytes, nbytes, mask);
 }

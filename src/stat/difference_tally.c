@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "item/convert_block.h"
+#include "item/convert.h"
 #include "text/narrow_float.h"
 
 /* Squares of differences between these are added as they are: neither they nor sums of 2^62 of them leave a
@@ -49,23 +49,18 @@ static double rest_of_x87(npyx_x87 x, double hi) {
     return x.sign_exponent >> 15 != 0 ? -rest : rest;
 }
 
-/* Loads a block's items, of the host's byte order, as numbers; true when a lo is not 0. */
+/* Splits a block's items, of the host's byte order and a type that doubles do not hold; true when a lo is not
+ * 0. */
 static bool split_block(npyx_type type, bool is_date, const uint8_t *items, double *hi, double *lo) {
     npyx_block block;
+    npyx_form form = npyx_block_form(type);
     bool has_lo = false;
-    bool is_small = npyx_block_loader(type, NPYX_FORM_I32) != NULL;
-    npyx_form form = is_small ? NPYX_FORM_I32 : npyx_block_form(type);
     npyx_block_loader(type, form)(items, &block);
-    memset(lo, 0, NPYX_BLOCK_NELEM * sizeof *lo);
-    for (size_t i = 0; form == NPYX_FORM_I32 && i < NPYX_BLOCK_NELEM; i++)
-        hi[i] = block.i32[i];
-    if (form == NPYX_FORM_F64)
-        memcpy(hi, block.f64, sizeof block.f64);
-    for (size_t i = 0; form > NPYX_FORM_I32 && form != NPYX_FORM_F64 && i < NPYX_BLOCK_NELEM; i++) {
+    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
         if (form == NPYX_FORM_I64) {
             hi[i] = (double)block.i64[i];
             lo[i] = rest_of_i64(block.i64[i], hi[i]);
-            if (is_date && block.i64[i] == INT64_MIN)
+            if (is_date && block.i64[i] == NPYX_NAT)
                 hi[i] = (double)NAN;
         } else if (form == NPYX_FORM_U64) {
             hi[i] = (double)block.u64[i];
@@ -80,28 +75,29 @@ static bool split_block(npyx_type type, bool is_date, const uint8_t *items, doub
 }
 
 void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *items, int64_t nelem) {
-    bool is_date = dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA;
+    bool is_date = npyx_type_is_date(dtype->type), is_complex = npyx_dtype_kind(dtype) == 'c';
     npyx_type type = is_date ? NPYX_I8 : npyx_type_part(dtype->type);
-    size_t part_nbytes = npyx_types[type].itemsize;
+    npyx_form form = npyx_block_form(type);
+    bool is_double = form == NPYX_FORM_F64 || npyx_types[type].itemsize <= 4;
     size_t step_nbytes = (size_t)dtype->itemsize;
-    chunk->is_complex = npyx_type_part(dtype->type) != dtype->type;
-    chunk->has_lo = false;
-    for (size_t first = 0; first < (size_t)nelem; first += NPYX_BLOCK_NELEM) {
-        size_t count = (size_t)nelem - first < NPYX_BLOCK_NELEM ? (size_t)nelem - first : NPYX_BLOCK_NELEM;
-        for (size_t part = 0; part < (chunk->is_complex ? 2 : 1); part++) {
+    if (chunk->has_lo || chunk->is_complex != is_complex)
+        memset(chunk, 0, sizeof *chunk);
+    chunk->is_complex = is_complex;
+    for (size_t part = 0; part < (is_complex ? 2 : 1); part++, items += npyx_types[type].itemsize) {
+        npyx_chunk_part *out = &chunk->parts[part];
+        if (is_double)
+            npyx_block_reals(type, dtype->is_big_endian, items, step_nbytes, (size_t)nelem, out->hi);
+        for (size_t first = 0; !is_double && first < (size_t)nelem; first += NPYX_BLOCK_NELEM) {
             npyx_block_room room;
-            const uint8_t *in =
-                npyx_block_stage(&room, type, dtype->is_big_endian,
-                                 items + first * step_nbytes + part * part_nbytes, step_nbytes, count);
-            npyx_chunk_part *out = &chunk->parts[part];
+            size_t left = (size_t)nelem - first, count = left < NPYX_BLOCK_NELEM ? left : NPYX_BLOCK_NELEM;
+            const uint8_t *in = npyx_block_stage(&room, type, dtype->is_big_endian,
+                                                 items + first * step_nbytes, step_nbytes, count);
             chunk->has_lo |= split_block(type, is_date, in, out->hi + first, out->lo + first);
-            size_t rest_nbytes = (NPYX_BLOCK_NELEM - count) * sizeof out->hi[0]; /* is equal on both sides */
-            memset(out->hi + first + count, 0, rest_nbytes);
-            memset(out->lo + first + count, 0, rest_nbytes);
         }
+        size_t rest_nbytes = (size_t)-nelem % NPYX_BLOCK_NELEM * sizeof out->hi[0]; /* equal on both sides */
+        memset(out->hi + nelem, 0, rest_nbytes);
+        memset(out->lo + nelem, 0, rest_nbytes);
     }
-    if (!chunk->is_complex)
-        memset(&chunk->parts[1], 0, sizeof chunk->parts[1]);
 }
 
 /* ---- comparing ---- */

@@ -8,23 +8,15 @@
 /* Counts of a block that another thread makes are added to all counts: worth it while they are few. */
 enum { MAX_SHARED_NBINS = 2048 };
 
-npyx_status npyx_histogram_check(npyx_host *host, const npyx_dtype *dtype, npyx_error *error) {
+npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error) {
     if (npyx_dtype_is_real(dtype))
         return NPYX_OK;
-    const char *advice = "";
-    npyx_buffer name = {.host = host};
-    npyx_dtype_append_name(dtype, &name);
-    npyx_buffer_append_char(&name, '\0');
-    npyx_status status = npyx_buffer_check(&name, error);
-    if (dtype->type == NPYX_DATETIME || dtype->type == NPYX_TIMEDELTA)
-        advice = "; view = 'i8' takes the counts of its unit";
-    else if (dtype->type == NPYX_STRUCT)
-        advice = "; choose one of its fields with field";
-    if (status == NPYX_OK)
-        status = npyx_fail(error, NPYX_INVALID, -1, "a histogram is one of real numbers, not of %.100s%s",
-                           name.bytes, advice);
-    npyx_buffer_clear(&name);
-    return status;
+    char name[64];
+    npyx_dtype_write_name(dtype, name, sizeof name);
+    return npyx_fail(error, NPYX_INVALID, -1, "a histogram is one of real numbers, not of %s%s", name,
+                     npyx_type_is_date(dtype->type) ? "; view = 'i8' takes the counts of its unit"
+                     : dtype->type == NPYX_STRUCT   ? "; choose one of its fields with field"
+                                                    : "");
 }
 
 void npyx_histogram_clear(npyx_histogram *histogram) {
@@ -36,53 +28,60 @@ void npyx_histogram_clear(npyx_histogram *histogram) {
     *histogram = (npyx_histogram){.host = histogram->host};
 }
 
-/* A pass over all items. Each block is given to take, with what work has made of it, if it was shared. */
+/* A pass over all items. */
 typedef struct histogram_pass {
     npyx_histogram *histogram;
     npyx_source *source;
     const npyx_view *view;
-    npyx_work work; /* run is NULL: not shared */
-    void (*take)(struct histogram_pass *histogram_pass, const uint8_t *items, int64_t nelem,
-                 const void *result, void *out);
 } histogram_pass;
 
-static npyx_status run_pass(histogram_pass *p, void *out, npyx_error *error) {
+/* What a pass makes of items. */
+typedef struct histogram_step {
+    void (*add)(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
+    /* The rest is for another thread, which adds a block to a result of its own; run is NULL: there is none.
+     */
+    npyx_work work;
+    void (*merge)(const npyx_placing *placing, const void *result, void *out);
+} histogram_step;
+
+static npyx_status run_pass(const histogram_pass *p, const histogram_step *step, void *out,
+                            npyx_error *error) {
     npyx_blocks *blocks = &p->histogram->blocks;
+    const npyx_placing *placing = &p->histogram->placing;
     npyx_reader_rest(&blocks->reader);
-    NPYX_TRY(npyx_blocks_begin(blocks, p->source, p->view, error));
-    if (p->work.run != NULL && !blocks->is_done)
-        npyx_reader_set_work(&blocks->reader, p->work);
+    npyx_blocks_begin(blocks, p->source, p->view);
+    if (step->work.run != NULL && !blocks->is_done)
+        npyx_reader_set_work(&blocks->reader, step->work);
     npyx_status status;
-    while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK)
-        p->take(p, blocks->items, blocks->nelem, blocks->reader.result, out);
+    while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK) {
+        if (step->merge != NULL && blocks->reader.result != NULL)
+            step->merge(placing, blocks->reader.result, out);
+        else
+            step->add(placing, blocks->items, blocks->nelem, out);
+    }
     npyx_blocks_clear(blocks);
     return status == NPYX_DONE ? NPYX_OK : status;
-}
-
-/* Limits. */
-
-static void merge_limits(npyx_limits *into, const npyx_limits *from) {
-    into->ranks[0] = from->ranks[0] < into->ranks[0] ? from->ranks[0] : into->ranks[0];
-    into->ranks[1] = from->ranks[1] > into->ranks[1] ? from->ranks[1] : into->ranks[1];
-    into->f64[0] = from->f64[0] < into->f64[0] ? from->f64[0] : into->f64[0];
-    into->f64[1] = from->f64[1] > into->f64[1] ? from->f64[1] : into->f64[1];
 }
 
 static int64_t nelem_of(const npyx_placing *placing, size_t nbytes) {
     return (int64_t)(nbytes / npyx_types[placing->type].itemsize);
 }
 
+/* Limits. */
+
 static void limit_block(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
     *(npyx_limits *)result = npyx_no_limits;
     npyx_limit_items(ctx, bytes, nelem_of(ctx, nbytes), result);
 }
 
-static void take_limits(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result,
-                        void *out) {
-    if (result != NULL)
-        merge_limits(out, result);
-    else
-        npyx_limit_items(&p->histogram->placing, items, nelem, out);
+static void merge_limits(const npyx_placing *placing, const void *result, void *out) {
+    const npyx_limits *from = result;
+    npyx_limits *into = out;
+    (void)placing;
+    into->ranks[0] = from->ranks[0] < into->ranks[0] ? from->ranks[0] : into->ranks[0];
+    into->ranks[1] = from->ranks[1] > into->ranks[1] ? from->ranks[1] : into->ranks[1];
+    into->f64[0] = from->f64[0] < into->f64[0] ? from->f64[0] : into->f64[0];
+    into->f64[1] = from->f64[1] > into->f64[1] ? from->f64[1] : into->f64[1];
 }
 
 /* Counts. */
@@ -93,20 +92,11 @@ static void count_block(const void *ctx, const uint8_t *bytes, size_t nbytes, vo
     npyx_place_items(placing, bytes, nelem_of(placing, nbytes), result);
 }
 
-static void take_counts(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result,
-                        void *out) {
+static void merge_counts(const npyx_placing *placing, const void *result, void *out) {
     const uint64_t *counts = result;
     uint64_t *sums = out;
-    if (result == NULL)
-        npyx_place_items(&p->histogram->placing, items, nelem, sums);
-    for (int64_t bin = 0; result != NULL && bin <= p->histogram->nbins; bin++)
+    for (int64_t bin = 0; bin <= placing->nbins; bin++)
         sums[bin] += counts[bin];
-}
-
-static void take_patterns(histogram_pass *p, const uint8_t *items, int64_t nelem, const void *result,
-                          void *out) {
-    (void)result;
-    npyx_tally_items(&p->histogram->placing, items, nelem, out);
 }
 
 /* The range that the items have. None at all: NumPy's for an empty array, 0 to 1. */
@@ -161,8 +151,8 @@ static void histogram_place_by_edges(npyx_histogram *histogram, const npyx_bins 
 }
 
 /* Says how items go into bins, looking for their limits when nothing else gives the range. */
-static npyx_status histogram_prepare(histogram_pass *p, const npyx_bins *bins, const npyx_histogram_tally *t,
-                                     npyx_error *error) {
+static npyx_status histogram_prepare(const histogram_pass *p, const npyx_bins *bins,
+                                     const npyx_histogram_tally *t, npyx_error *error) {
     npyx_histogram *histogram = p->histogram;
     npyx_placing *placing = &histogram->placing;
     npyx_limits limits = npyx_no_limits;
@@ -172,11 +162,10 @@ static npyx_status histogram_prepare(histogram_pass *p, const npyx_bins *bins, c
         return NPYX_OK;
     }
     if (!bins->has_range && t->npatterns > 0) {
-        npyx_limit_tally(t, placing->type, &limits);
+        npyx_place_tally(t, placing, &limits, NULL);
     } else if (!bins->has_range) {
-        p->work = (npyx_work){.run = limit_block, .ctx = placing, .result_nbytes = sizeof limits};
-        p->take = take_limits;
-        NPYX_TRY(run_pass(p, &limits, error));
+        histogram_step step = {npyx_limit_items, {limit_block, placing, sizeof limits}, merge_limits};
+        NPYX_TRY(run_pass(p, &step, &limits, error));
     }
     if (!bins->has_range)
         NPYX_TRY(range_of_limits(placing->type, &limits, ends, error));
@@ -184,7 +173,7 @@ static npyx_status histogram_prepare(histogram_pass *p, const npyx_bins *bins, c
                                      histogram->edges, error);
 }
 
-static npyx_status make_tally(histogram_pass *p, npyx_histogram_tally *t, npyx_error *error) {
+static npyx_status make_tally(const histogram_pass *p, npyx_histogram_tally *t, npyx_error *error) {
     size_t itemsize = npyx_types[p->histogram->placing.type].itemsize;
     if (itemsize > 2)
         return NPYX_OK;
@@ -192,28 +181,25 @@ static npyx_status make_tally(histogram_pass *p, npyx_histogram_tally *t, npyx_e
     t->counts = npyx_alloc_zeroed(p->histogram->host, t->npatterns * sizeof t->counts[0]);
     if (t->counts == NULL)
         return npyx_fail_nomem(error);
-    p->take = take_patterns;
-    return run_pass(p, t->counts, error);
+    return run_pass(p, &(histogram_step){.add = npyx_tally_items}, t->counts, error);
 }
 
-static npyx_status count(histogram_pass *p, const npyx_histogram_tally *t, npyx_error *error) {
+static npyx_status count(const histogram_pass *p, const npyx_histogram_tally *t, npyx_error *error) {
     npyx_histogram *histogram = p->histogram;
     if (t->npatterns > 0) {
-        npyx_place_tally(t, &histogram->placing, histogram->counts);
+        npyx_place_tally(t, &histogram->placing, &(npyx_limits){0}, histogram->counts);
         return NPYX_OK;
     }
-    p->work = (npyx_work){0};
+    histogram_step step = {.add = npyx_place_items, .merge = merge_counts};
     if (histogram->nbins <= MAX_SHARED_NBINS)
-        p->work = (npyx_work){.run = count_block,
-                              .ctx = &histogram->placing,
-                              .result_nbytes = (size_t)(histogram->nbins + 1) * sizeof(uint64_t)};
-    p->take = take_counts;
-    return run_pass(p, histogram->counts, error);
+        step.work =
+            (npyx_work){count_block, &histogram->placing, (size_t)(histogram->nbins + 1) * sizeof(uint64_t)};
+    return run_pass(p, &step, histogram->counts, error);
 }
 
-static npyx_status histogram_fill(histogram_pass *p, const npyx_bins *bins, npyx_histogram_tally *t,
+static npyx_status histogram_fill(const histogram_pass *p, const npyx_bins *bins, npyx_histogram_tally *t,
                                   npyx_error *error) {
-    NPYX_TRY(npyx_histogram_check(p->histogram->host, p->view->dtype, error));
+    NPYX_TRY(npyx_histogram_check(p->view->dtype, error));
     NPYX_TRY(allocate(p->histogram, bins->nbins, error));
     NPYX_TRY(make_tally(p, t, error));
     NPYX_TRY(histogram_prepare(p, bins, t, error));

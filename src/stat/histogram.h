@@ -8,9 +8,86 @@
 #ifndef NPYX_HISTOGRAM_H
 #define NPYX_HISTOGRAM_H
 
-#include "histogram_place.h"
 #include "item/filter.h"
 #include "walk/blocks.h"
+
+/* ---- where numpy.histogram puts a value, and the inner loops over items ---- */
+
+/* The precisions of NumPy's arithmetic, narrow to wide. */
+typedef enum npyx_precision { NPYX_PRECISION_F2, NPYX_PRECISION_F4, NPYX_PRECISION_F8 } npyx_precision;
+
+/* A double rounded once to a precision. */
+double npyx_precision_round(npyx_precision precision, double value);
+
+/* An end of a range, as NumPy's scalars have it. */
+typedef struct npyx_range_end {
+    bool is_integer;
+    uint64_t bits; /* of an integer: two's complement, or a uint64 */
+    double real;   /* of an integer too, rounded */
+} npyx_range_end;
+
+/* An integer of 64 bits as a signed one in the order of its type, and back: that of a u8 has its first bit
+ * flipped. */
+static inline uint64_t npyx_rank_flip(npyx_type type) {
+    return type == NPYX_U8 ? (uint64_t)1 << 63 : 0;
+}
+
+/* The least and the greatest of items, NaN left out: ranks of i8 and u8, f64 of all other types. None was
+ * seen when the first of a pair is greater than the second. */
+typedef struct npyx_limits {
+    int64_t ranks[2];
+    double f64[2];
+} npyx_limits;
+
+extern const npyx_limits npyx_no_limits;
+
+/* How items go into bins. Constant while items are placed. */
+typedef struct npyx_placing {
+    npyx_type type;
+    bool is_big_endian;
+    int64_t nbins;
+    const double *edges;          /* nbins + 1, borrowed */
+    const int64_t *integer_edges; /* the same for i8 items, when edges were given as integers; borrowed */
+    /* Of bins of one width, else false. Values from lo to hi, both included, are counted. */
+    bool is_uniform;
+    double lo, hi;
+    uint64_t integer_lo, integer_hi; /* of i8 and u8 items the same, exact and as bits */
+    /* ((value - first) in one precision * norm in another) is the bin, or next to it */
+    double first, norm;
+    npyx_precision difference, product;
+    bool is_computable; /* else values are placed by the edges alone */
+    bool is_regular;    /* the fast loops may be used: no index can lie outside */
+} npyx_placing;
+
+/* Makes a placing for nbins bins of one width from lo to hi, and their edges, of which there is room for
+ * nbins + 1. is_given: the range was given, and not found. type and is_big_endian are set before.
+ * NPYX_INVALID when hi - lo is no finite number. */
+npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, npyx_range_end hi,
+                                      bool is_given, int64_t nbins, double *edges, npyx_error *error);
+
+/* The bin of a value that is exact in a double; nbins when it is in none. */
+int64_t npyx_place(const npyx_placing *placing, double value);
+
+/* Counts nelem items, one after the other at any alignment, into nbins + 1 counts (uint64_t), the last for
+ * those that are in no bin. */
+void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
+
+/* Widens limits (npyx_limits) to items. Of the placing only type and is_big_endian are looked at. */
+void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
+
+/* Items of at most 16 bits: how many there are of each pattern, from which limits and counts follow. */
+typedef struct npyx_histogram_tally {
+    size_t npatterns;
+    uint64_t *counts; /* by pattern in the host's byte order */
+} npyx_histogram_tally;
+
+/* Counts items by pattern; widens limits to them and, unless counts is NULL, counts them by bin as
+ * npyx_place_items does. */
+void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
+void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, npyx_limits *limits,
+                      uint64_t *counts);
+
+/* ---- bins and counts ---- */
 
 enum { NPYX_MAX_NBINS = 1000000 };
 
@@ -49,7 +126,7 @@ typedef struct npyx_histogram {
 } npyx_histogram;
 
 /* NPYX_INVALID, naming the dtype, unless its items are real numbers. */
-npyx_status npyx_histogram_check(npyx_host *host, const npyx_dtype *dtype, npyx_error *error);
+npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error);
 
 /* Counts the items of a view, reading them once, or twice when they are wider than 16 bits and bins have
  * neither range nor edges. The histogram is one of zeros and a host, or one made before. source and bins are

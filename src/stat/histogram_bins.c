@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "text/number_text.h"
+#include "text/span.h"
 
 npyx_status npyx_bins_set_count(npyx_bins *bins, int64_t nbins, npyx_error *error) {
     if (nbins < 1)
@@ -15,29 +16,6 @@ npyx_status npyx_bins_set_count(npyx_bins *bins, int64_t nbins, npyx_error *erro
                          NPYX_MAX_NBINS);
     bins->nbins = nbins;
     return NPYX_OK;
-}
-
-/* Less than, equal to or greater than 0, exactly. */
-static int compare_mixed(int64_t integer, double real) {
-    if (real >= 0x1p63)
-        return -1;
-    if (real < -0x1p63)
-        return 1;
-    int64_t truncated = (int64_t)real;
-    if (integer != truncated)
-        return integer < truncated ? -1 : 1;
-    double rest = real - (double)truncated;
-    return (rest < 0) - (rest > 0);
-}
-
-static int compare(npyx_operand a, npyx_operand b) {
-    if (a.is_real && b.is_real)
-        return (a.real > b.real) - (a.real < b.real);
-    if (a.is_real)
-        return -compare_mixed(b.integer, a.real);
-    if (b.is_real)
-        return compare_mixed(a.integer, b.real);
-    return (a.integer > b.integer) - (a.integer < b.integer);
 }
 
 static const char *operand_text(npyx_operand operand, char text[NPYX_NUMBER_TEXT_NBYTES + 1]) {
@@ -54,7 +32,7 @@ npyx_status npyx_bins_set_range(npyx_bins *bins, npyx_operand lo, npyx_operand h
                          "bins gives the edges already; leave range_lo and range_hi out");
     if ((lo.is_real && !isfinite(lo.real)) || (hi.is_real && !isfinite(hi.real)))
         return npyx_fail(error, NPYX_INVALID, -1, "range_lo and range_hi are to be finite");
-    if (compare(lo, hi) > 0)
+    if (npyx_operand_compare(lo, hi) > 0)
         return npyx_fail(error, NPYX_INVALID, -1, "range_lo (%s) is greater than range_hi (%s)",
                          operand_text(lo, texts[0]), operand_text(hi, texts[1]));
     bins->has_range = true;
@@ -91,34 +69,15 @@ static bool bins_take(bins_parser *p, const char *text) {
     return true;
 }
 
-static bool take_edge(bins_parser *p, double *edge, int64_t *integer, bool *is_integer) {
-    *integer = 0;
-    *is_integer = false;
-    if (bins_take(p, "Infinity")) {
-        *edge = (double)INFINITY;
+static bool take_edge(bins_parser *p, npyx_number *number) {
+    bool is_negative = bins_take(p, "-Infinity");
+    if (is_negative || bins_take(p, "Infinity")) {
+        *number = (npyx_number){.form = NPYX_NUMBER_F64, .f64 = (double)(is_negative ? -INFINITY : INFINITY)};
         return true;
     }
-    if (bins_take(p, "-Infinity")) {
-        *edge = -(double)INFINITY;
-        return true;
-    }
-    npyx_number number;
-    size_t nbytes = npyx_number_read(p->text + p->off, p->nbytes - p->off, &number);
-    if (nbytes == 0)
-        return false;
-    *edge = npyx_number_to_f64(&number);
-    *is_integer = number.form == NPYX_NUMBER_I64;
-    *integer = number.i64;
+    size_t nbytes = npyx_number_read(p->text + p->off, p->nbytes - p->off, number);
     p->off += nbytes;
-    return true;
-}
-
-/* Every edge but the last has a comma behind it. */
-static int64_t most_edges(const bins_parser *p) {
-    int64_t nedges = 1;
-    for (size_t off = 0; off < p->nbytes; off++)
-        nedges += p->text[off] == ',';
-    return nedges;
+    return nbytes > 0;
 }
 
 static npyx_status fail_syntax(const bins_parser *p) {
@@ -135,12 +94,14 @@ static npyx_status take_edges(bins_parser *p, npyx_bins *bins, int64_t *nedges, 
         return NPYX_OK;
     do {
         int64_t i = (*nedges)++;
-        bool is_integer = false;
+        npyx_number number = {0};
         bins_skip_blanks(p);
         size_t off = p->off;
-        if (!take_edge(p, &bins->edges[i], &bins->integer_edges[i], &is_integer))
+        if (!take_edge(p, &number))
             return fail_syntax(p);
-        *is_exact = *is_exact && is_integer;
+        bins->edges[i] = npyx_number_to_f64(&number);
+        bins->integer_edges[i] = number.i64;
+        *is_exact = *is_exact && number.form == NPYX_NUMBER_I64;
         bool is_less = i > 0 && (*is_exact ? bins->integer_edges[i] < bins->integer_edges[i - 1]
                                            : bins->edges[i] < bins->edges[i - 1]);
         if (is_less)
@@ -153,24 +114,17 @@ static npyx_status take_edges(bins_parser *p, npyx_bins *bins, int64_t *nedges, 
     return bins_take(p, "]") ? NPYX_OK : fail_syntax(p);
 }
 
-static npyx_status refuse_estimators(const char *text, npyx_error *error) {
-    static const char *const names[] = {"auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) == 0)
-            return npyx_fail(
-                error, NPYX_INVALID, -1,
-                "bins = '%s' is one of NumPy's estimators, which are not computed; give a number "
-                "of bins or their edges",
-                names[i]);
-    }
-    return NPYX_OK;
-}
-
 npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, npyx_error *error) {
     bins_parser p = {.text = text, .nbytes = nbytes, .error = error};
-    int64_t nedges = most_edges(&p);
+    int64_t nedges = 1; /* every one but the last has a comma behind it */
     bool is_exact = false;
-    NPYX_TRY(refuse_estimators(text, error));
+    if (npyx_span_is_among((npyx_span){text, nbytes}, "auto doane fd rice scott sqrt stone sturges"))
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "bins = '%s' is one of NumPy's estimators, which are not computed; give a number "
+                         "of bins or their edges",
+                         text);
+    for (size_t off = 0; off < nbytes; off++)
+        nedges += text[off] == ',';
     bins_skip_blanks(&p);
     if (!bins_take(&p, "["))
         return fail_syntax(&p);

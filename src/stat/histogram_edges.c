@@ -4,7 +4,7 @@
  * Both follow numpy.lib.histograms and numpy.linspace of NumPy 1.24 step by step, with its promotion of
  * scalars by their value: a range of (0, 1) leaves float32 items float32, one of (0, 1e39) does not.
  */
-#include "histogram_place.h"
+#include "histogram.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -38,11 +38,11 @@ static npyx_precision precision_of_real(double value) {
 /* Of the float that NumPy promotes small floats to beside integers from lo to hi: the smallest integer type
  * that holds both decides. */
 static npyx_precision precision_of_integers(int64_t lo, int64_t hi) {
-    if (lo >= 0)
-        return hi <= UINT8_MAX ? NPYX_PRECISION_F2 : hi <= UINT16_MAX ? NPYX_PRECISION_F4 : NPYX_PRECISION_F8;
-    if (lo >= INT8_MIN && hi <= INT8_MAX)
-        return NPYX_PRECISION_F2;
-    return lo >= INT16_MIN && hi <= INT16_MAX ? NPYX_PRECISION_F4 : NPYX_PRECISION_F8;
+    int64_t most = lo < 0 && ~lo > hi ? ~lo : hi;
+    bool is_signed = lo < 0;
+    return most <= UINT8_MAX >> is_signed    ? NPYX_PRECISION_F2
+           : most <= UINT16_MAX >> is_signed ? NPYX_PRECISION_F4
+                                             : NPYX_PRECISION_F8;
 }
 
 static npyx_precision precision_of_end(npyx_range_end end) {
@@ -95,8 +95,9 @@ static uint64_t bits_of_rank(npyx_type type, uint64_t rank) {
     return rank ^ npyx_rank_flip(NPYX_U8) ^ npyx_rank_flip(type);
 }
 
-/* Whether an item, given as its bits, is below the end of a range; or_equal: or is that end. */
-static bool is_below(npyx_type type, uint64_t bits, npyx_range_end end, bool or_equal) {
+/* Whether an item, given as its rank, is below the end of a range; or_equal: or is that end. */
+static bool is_below(npyx_type type, uint64_t rank, npyx_range_end end, bool or_equal) {
+    uint64_t bits = bits_of_rank(type, rank);
     if (!end.is_integer) {
         double value = type == NPYX_I8 ? (double)(int64_t)bits : (double)bits;
         return or_equal ? value <= end.real : value < end.real;
@@ -107,34 +108,24 @@ static bool is_below(npyx_type type, uint64_t bits, npyx_range_end end, bool or_
     return !is_negative && (bits < end.bits || (or_equal && bits == end.bits));
 }
 
-/* How many of the type's 2^64 items are below; UINT64_MAX stands for all of them, too. */
-static uint64_t count_below(npyx_type type, npyx_range_end end, bool or_equal) {
-    uint64_t low = 0, high = UINT64_MAX;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (is_below(type, bits_of_rank(type, middle), end, or_equal))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+/* The rank of the last item that is below, where the first one is. */
+static uint64_t last_below(npyx_type type, npyx_range_end end, bool or_equal) {
+    uint64_t rank = 0;
+    for (uint64_t bit = (uint64_t)1 << 63; bit != 0; bit >>= 1)
+        rank |= is_below(type, rank | bit, end, or_equal) ? bit : 0;
+    return rank;
 }
 
 /* Exact bounds for items that a double does not hold. */
 static void bound_integers(npyx_placing *placing, npyx_range_end lo, npyx_range_end hi, bool is_given) {
     npyx_type type = placing->type;
     uint64_t first = 0, last = UINT64_MAX;
-    if (is_given) {
-        first = count_below(type, lo, false);
-        uint64_t nbelow = count_below(type, hi, true);
-        bool is_last = nbelow == UINT64_MAX && is_below(type, bits_of_rank(type, UINT64_MAX), hi, true);
-        last = is_last ? UINT64_MAX : nbelow - 1;
-        bool is_none = (!is_last && nbelow == 0) ||
-                       (first == UINT64_MAX && is_below(type, bits_of_rank(type, first), lo, false));
-        if (is_none) {
-            first = 1;
-            last = 0;
-        }
+    if (is_given && (is_below(type, UINT64_MAX, lo, false) || !is_below(type, 0, hi, true))) {
+        first = 1; /* all are outside */
+        last = 0;
+    } else if (is_given) {
+        first = is_below(type, 0, lo, false) ? last_below(type, lo, false) + 1 : 0;
+        last = last_below(type, hi, true);
     }
     placing->integer_lo = bits_of_rank(type, first);
     placing->integer_hi = bits_of_rank(type, last);

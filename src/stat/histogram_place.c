@@ -1,10 +1,10 @@
 /* The inner loops over items: a chunk is loaded, its bins are found, its bins are counted. */
-#include "histogram_place.h"
+#include "histogram.h"
 
 #include <math.h>
 
 #include "base/bytes.h"
-#include "item/convert_block.h"
+#include "item/convert.h"
 
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
@@ -23,45 +23,26 @@ typedef union chunk {
 const npyx_limits npyx_no_limits = {.ranks = {INT64_MAX, INT64_MIN},
                                     .f64 = {(double)INFINITY, -(double)INFINITY}};
 
-/* A loop of its own for each byte order, so that compilers vectorise the native one. */
-#define LOAD(is_big_endian, item_nbytes, load, target, expression)                                           \
-    if (is_big_endian) {                                                                                     \
-        for (size_t i = 0; i < nelem; i++, items += (item_nbytes))                                           \
-            (target)[i] = (expression)(load(items, true));                                                   \
-    } else {                                                                                                 \
-        for (size_t i = 0; i < nelem; i++, items += (item_nbytes))                                           \
-            (target)[i] = (expression)(load(items, false));                                                  \
-    }
-
-/* Any type, at the speed of its conversion. */
-static void load_by_blocks(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
+/* Items of 4 or 8 bytes as they are, in the host's byte order. */
+static void load_words(const npyx_placing *placing, const uint8_t *items, size_t nelem, void *out) {
     size_t itemsize = npyx_types[placing->type].itemsize;
-    npyx_block_load *load = npyx_block_loader(placing->type, NPYX_FORM_F64);
-    npyx_block_room room;
-    for (size_t first = 0; first < nelem; first += NPYX_BLOCK_NELEM) {
-        size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
-        npyx_block block;
-        load(npyx_block_stage(&room, placing->type, placing->is_big_endian, items + first * itemsize,
-                              itemsize, count),
-             &block);
-        memcpy(out + first, block.f64, count * sizeof out[0]);
+    if (placing->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN) {
+        memcpy(out, items, nelem * itemsize);
+        return;
     }
+    for (size_t i = 0; itemsize == 4 && i < nelem; i++)
+        npyx_store_u32((uint8_t *)out + 4 * i, npyx_load_u32(items + 4 * i, true), false);
+    for (size_t i = 0; itemsize == 8 && i < nelem; i++)
+        npyx_store_u64((uint8_t *)out + 8 * i, npyx_load_u64(items + 8 * i, true), false);
 }
 
 /* Items as doubles. */
 static void place_load_reals(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
-    bool is_big_endian = placing->is_big_endian;
-    switch (placing->type) {
-    case NPYX_F8: LOAD(is_big_endian, 8, npyx_load_f64, out, double) break;
-    case NPYX_F4: LOAD(is_big_endian, 4, npyx_load_f32, out, double) break;
-    case NPYX_I4: LOAD(is_big_endian, 4, npyx_load_u32, out, int32_t) break;
-    case NPYX_U4: LOAD(is_big_endian, 4, npyx_load_u32, out, double) break;
-    default: load_by_blocks(placing, items, nelem, out);
-    }
-}
-
-static void load_i64(const npyx_placing *placing, const uint8_t *items, size_t nelem, int64_t *out) {
-    LOAD(placing->is_big_endian, 8, npyx_load_u64, out, int64_t)
+    if (placing->type == NPYX_F8)
+        load_words(placing, items, nelem, out);
+    else
+        npyx_block_reals(placing->type, placing->is_big_endian, items, npyx_types[placing->type].itemsize,
+                         nelem, out);
 }
 
 /* Items of 8 bytes as doubles, and as NaN where they are out of bounds that a double may not hold. */
@@ -69,7 +50,7 @@ static void load_bounded(const npyx_placing *placing, const uint8_t *items, size
     int64_t integers[CHUNK_NELEM];
     const int64_t lo = (int64_t)placing->integer_lo, hi = (int64_t)placing->integer_hi;
     const uint64_t unsigned_lo = placing->integer_lo, unsigned_hi = placing->integer_hi;
-    load_i64(placing, items, nelem, integers);
+    load_words(placing, items, nelem, integers);
     if (placing->type == NPYX_I8) {
         for (size_t i = 0; i < nelem; i++)
             out[i] = integers[i] >= lo && integers[i] <= hi ? (double)integers[i] : (double)NAN;
@@ -112,19 +93,15 @@ static void load_bounded(const npyx_placing *placing, const uint8_t *items, size
 PLACE_REGULAR(place_f64, double)
 PLACE_REGULAR(place_f32, float)
 
-/* The last of nbins edges that is not above the value, without a branch; the first when all are above. */
-#define FIND_BIN(edges, nbins, value, bin)                                                                   \
-    (bin) = 0;                                                                                               \
-    for (int32_t nleft = (nbins); nleft > 1; nleft -= nleft / 2)                                             \
-        (bin) += (edges)[(bin) + nleft / 2] <= (value) ? nleft / 2 : 0;
-
+/* The bin begins at the last edge that is not above the value, which is found without a branch. */
 #define PLACE_BY_EDGES(name, number, edges_member)                                                           \
     static void name(const npyx_placing *placing, const number *values, size_t nelem, int32_t *bins) {       \
         const number *edges = placing->edges_member;                                                         \
         const int32_t nbins = (int32_t)placing->nbins;                                                       \
         for (size_t i = 0; i < nelem; i++) {                                                                 \
-            int32_t bin;                                                                                     \
-            FIND_BIN(edges, nbins, values[i], bin)                                                           \
+            int32_t bin = 0;                                                                                 \
+            for (int32_t nleft = nbins; nleft > 1; nleft -= nleft / 2)                                       \
+                bin += edges[bin + nleft / 2] <= values[i] ? nleft / 2 : 0;                                  \
             bins[i] = values[i] >= edges[0] && values[i] <= edges[nbins] ? bin : nbins;                      \
         }                                                                                                    \
     }
@@ -139,12 +116,12 @@ static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_
     if (nelem < CHUNK_NELEM) /* the fast loops look at all of it */
         memset(&values, 0, sizeof values);
     if (!placing->is_uniform && placing->integer_edges != NULL) {
-        load_i64(placing, items, nelem, values.i64);
+        load_words(placing, items, nelem, values.i64);
         place_by_integer_edges(placing, values.i64, nelem, bins);
         return;
     }
     if (placing->is_regular && placing->product == NPYX_PRECISION_F4) {
-        LOAD(placing->is_big_endian, 4, npyx_load_f32, values.f32, float)
+        load_words(placing, items, nelem, values.f32);
         place_f32(placing, values.f32, nelem, bins);
         return;
     }
@@ -162,7 +139,8 @@ static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_
     }
 }
 
-void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts) {
+void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out) {
+    uint64_t *counts = out;
     size_t itemsize = npyx_types[placing->type].itemsize;
     int32_t bins[CHUNK_NELEM];
     while (nelem > 0) {
@@ -177,26 +155,26 @@ void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t
 
 /* Several running limits at once, because one comparison waits for the one before. A NaN compares as false
  * and so stays out. */
-enum { NLANES = 8 };
+enum { LIMIT_NLANES = 8 };
 
 #define LIMIT(name, number, greatest, least)                                                                 \
     static void name(const number *values, size_t nelem, number limits[2]) {                                 \
-        number low[NLANES], high[NLANES];                                                                    \
-        for (size_t k = 0; k < NLANES; k++) {                                                                \
+        number low[LIMIT_NLANES], high[LIMIT_NLANES];                                                        \
+        for (size_t k = 0; k < LIMIT_NLANES; k++) {                                                          \
             low[k] = (greatest);                                                                             \
             high[k] = (least);                                                                               \
         }                                                                                                    \
-        for (size_t i = 0; i + NLANES <= nelem; i += NLANES) {                                               \
-            for (size_t k = 0; k < NLANES; k++) {                                                            \
+        for (size_t i = 0; i + LIMIT_NLANES <= nelem; i += LIMIT_NLANES) {                                   \
+            for (size_t k = 0; k < LIMIT_NLANES; k++) {                                                      \
                 low[k] = values[i + k] < low[k] ? values[i + k] : low[k];                                    \
                 high[k] = values[i + k] > high[k] ? values[i + k] : high[k];                                 \
             }                                                                                                \
         }                                                                                                    \
-        for (size_t i = nelem - nelem % NLANES; i < nelem; i++) {                                            \
+        for (size_t i = nelem - nelem % LIMIT_NLANES; i < nelem; i++) {                                      \
             low[0] = values[i] < low[0] ? values[i] : low[0];                                                \
             high[0] = values[i] > high[0] ? values[i] : high[0];                                             \
         }                                                                                                    \
-        for (size_t k = 0; k < NLANES; k++) {                                                                \
+        for (size_t k = 0; k < LIMIT_NLANES; k++) {                                                          \
             limits[0] = low[k] < limits[0] ? low[k] : limits[0];                                             \
             limits[1] = high[k] > limits[1] ? high[k] : limits[1];                                           \
         }                                                                                                    \
@@ -205,14 +183,15 @@ enum { NLANES = 8 };
 LIMIT(limit_f64, double, (double)INFINITY, -(double)INFINITY)
 LIMIT(limit_i64, int64_t, INT64_MAX, INT64_MIN)
 
-void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, npyx_limits *limits) {
+void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out) {
+    npyx_limits *limits = out;
     const int64_t flip = (int64_t)npyx_rank_flip(placing->type);
     bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
     chunk values;
     for (; nelem > 0; nelem -= CHUNK_NELEM, items += CHUNK_NELEM * npyx_types[placing->type].itemsize) {
         size_t count = nelem < CHUNK_NELEM ? (size_t)nelem : CHUNK_NELEM;
         if (is_wide) {
-            load_i64(placing, items, count, values.i64);
+            load_words(placing, items, count, values.i64);
             for (size_t i = 0; flip != 0 && i < count; i++)
                 values.i64[i] ^= flip;
             limit_i64(values.i64, count, limits->ranks);
@@ -225,7 +204,8 @@ void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t
 
 /* ---- items of at most 16 bits, by their patterns ---- */
 
-void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, uint64_t *counts) {
+void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out) {
+    uint64_t *counts = out;
     if (npyx_types[placing->type].itemsize == 1) {
         for (int64_t i = 0; i < nelem; i++)
             counts[items[i]]++;
@@ -237,41 +217,29 @@ void npyx_tally_items(const npyx_placing *placing, const uint8_t *items, int64_t
 
 /* The values of a block of patterns from first on. */
 static void pattern_values(npyx_type type, size_t first, double values[NPYX_BLOCK_NELEM]) {
-    uint8_t items[NPYX_BLOCK_NELEM * 2];
-    npyx_block block;
-    npyx_form form = npyx_block_form(type);
+    uint8_t bytes[NPYX_BLOCK_NELEM];
+    uint16_t words[NPYX_BLOCK_NELEM];
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
-        uint16_t pattern = (uint16_t)(first + i);
-        if (npyx_types[type].itemsize == 1)
-            items[i] = (uint8_t)pattern;
-        else
-            memcpy(items + 2 * i, &pattern, 2);
+        bytes[i] = (uint8_t)(first + i);
+        words[i] = (uint16_t)(first + i);
     }
-    npyx_block_loader(type, form)(items, &block);
-    for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++)
-        values[i] = form == NPYX_FORM_I64 ? (double)block.i64[i] : block.f64[i];
+    size_t itemsize = npyx_types[type].itemsize;
+    npyx_block_reals(type, NPYX_HOST_IS_BIG_ENDIAN, itemsize == 1 ? bytes : (uint8_t *)words, itemsize,
+                     NPYX_BLOCK_NELEM, values);
 }
 
-void npyx_limit_tally(const npyx_histogram_tally *tally, npyx_type type, npyx_limits *limits) {
-    for (size_t first = 0; first < tally->npatterns; first += NPYX_BLOCK_NELEM) {
-        double values[NPYX_BLOCK_NELEM];
-        pattern_values(type, first, values);
-        for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
-            if (tally->counts[first + i] == 0)
-                continue;
-            limits->f64[0] = values[i] < limits->f64[0] ? values[i] : limits->f64[0];
-            limits->f64[1] = values[i] > limits->f64[1] ? values[i] : limits->f64[1];
-        }
-    }
-}
-
-void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, uint64_t *counts) {
+void npyx_place_tally(const npyx_histogram_tally *tally, const npyx_placing *placing, npyx_limits *limits,
+                      uint64_t *counts) {
     for (size_t first = 0; first < tally->npatterns; first += NPYX_BLOCK_NELEM) {
         double values[NPYX_BLOCK_NELEM];
         pattern_values(placing->type, first, values);
         for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
-            if (tally->counts[first + i] != 0)
+            if (tally->counts[first + i] == 0)
+                continue;
+            if (counts != NULL)
                 counts[npyx_place(placing, values[i])] += tally->counts[first + i];
+            limits->f64[0] = values[i] < limits->f64[0] ? values[i] : limits->f64[0];
+            limits->f64[1] = values[i] > limits->f64[1] ? values[i] : limits->f64[1];
         }
     }
 }

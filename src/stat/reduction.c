@@ -17,12 +17,9 @@ enum {
 /* ---- fields ---- */
 
 static npyx_status add_leaf(npyx_reduction *r, const char *name, const npyx_view *view, npyx_error *error) {
-    npyx_leaf *leaf = &r->leaves[r->nleaves++];
-    size_t nbytes = strlen(name);
-    leaf->name = npyx_arena_copy(&r->arena, name, nbytes);
-    leaf->view = *view;
-    leaf->nelem = npyx_view_nelem(view);
-    return leaf->name == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    char *copy = npyx_arena_copy(&r->arena, name, strlen(name));
+    r->leaves[r->nleaves++] = (npyx_leaf){.name = copy, .view = *view, .nelem = npyx_view_nelem(view)};
+    return copy == NULL ? npyx_fail_nomem(error) : NPYX_OK;
 }
 
 static int count_leaves(const npyx_dtype *dtype) {
@@ -35,27 +32,30 @@ static int count_leaves(const npyx_dtype *dtype) {
 }
 
 /* Finds the leaves below the view's dtype. path holds the name so far. Recurses once a level of nesting; the
- * view is as it was in the end. */
+ * view is as it was in the end. (It is large, and a copy for every level would lie on the stack.) */
 static npyx_status find_leaves(npyx_reduction *r, npyx_view *view, npyx_buffer *path, npyx_error *error) {
-    const npyx_view_level level = npyx_view_level_of(view);
-    if (level.dtype->type != NPYX_STRUCT) {
+    const npyx_dtype *dtype = view->dtype;
+    const int ndim = view->ndim, file_ndim = view->file_ndim;
+    const int64_t off = view->off;
+    if (dtype->type != NPYX_STRUCT) {
         npyx_buffer_append_char(path, '\0');
         NPYX_TRY(npyx_buffer_check(path, error));
         return add_leaf(r, path->bytes, view, error);
     }
     size_t kept_nbytes = path->nbytes;
-    for (int i = 0; i < level.dtype->nfields; i++) {
-        const npyx_field *field = &level.dtype->fields[i];
-        if (field->is_padding)
-            continue;
+    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
+         i = npyx_dtype_next_field(dtype, i + 1)) {
+        const npyx_field *field = &dtype->fields[i];
         NPYX_TRY(npyx_view_enter_field(view, field, error));
         path->nbytes = kept_nbytes;
         if (kept_nbytes > 0)
             npyx_buffer_append_char(path, '.');
         npyx_buffer_append(path, field->name, field->name_nbytes);
-        npyx_status status = find_leaves(r, view, path, error);
-        npyx_view_return_to(view, &level);
-        NPYX_TRY(status);
+        NPYX_TRY(find_leaves(r, view, path, error));
+        view->dtype = dtype;
+        view->ndim = ndim; /* axes are added behind those that there are */
+        view->file_ndim = file_ndim;
+        view->off = off;
     }
     path->nbytes = kept_nbytes;
     return NPYX_OK;
@@ -83,12 +83,15 @@ static int64_t ncoordinates_behind(const npyx_reduction *r, int axis) {
     return n;
 }
 
+/* How many coordinates a group has at most. */
+static int64_t most_coordinates(const npyx_reduction *r) {
+    return r->nleaves > GROUP_NSTATS ? 1 : GROUP_NSTATS / r->nleaves;
+}
+
 /* Narrows *group to the next coordinates: all of the axes kept behind one, a range along that one, and a
  * single index along those before. */
 static void next_group(npyx_reduction *r, npyx_view *group) {
-    int64_t most = GROUP_NSTATS / r->nleaves;
-    int64_t rest = r->first_coordinate;
-    most = most < 1 ? 1 : most;
+    int64_t most = most_coordinates(r), rest = r->first_coordinate;
     *group = r->view;
     r->group_ncoordinates = 1;
     for (int axis = 0; axis < r->view.ndim; axis++) {
@@ -148,13 +151,6 @@ static int64_t coordinate_of_run(const distribution *d, int64_t run) {
     return coordinate;
 }
 
-/* What is done with a leaf's items, gathered. */
-typedef void consume(void *ctx, uint8_t *items, int64_t nelem);
-
-static void add_to_stats(void *ctx, uint8_t *items, int64_t nelem) {
-    npyx_stats_add(ctx, items, nelem);
-}
-
 /* Where item k of a leaf lies in its item. */
 static int64_t leaf_off(const npyx_leaf *leaf, int64_t k) {
     int64_t off = leaf->view.off;
@@ -165,23 +161,36 @@ static int64_t leaf_off(const npyx_leaf *leaf, int64_t k) {
     return off;
 }
 
-/* Gathers one leaf of nelem items that lie stride_nbytes apart. */
+/* Adds a leaf's items, which lie side by side, to statistics or, where these are NULL, to a checksum: equal
+ * items have equal bytes in little-endian order. */
+static void take_leaf(const npyx_dtype *dtype, uint8_t *items, int64_t nelem, npyx_stats *stats,
+                      uint32_t *crc32) {
+    if (stats != NULL) {
+        npyx_stats_add(stats, items, nelem);
+        return;
+    }
+    npyx_element_swap(dtype, items, nelem);
+    *crc32 = npyx_crc32(*crc32, items, (size_t)(nelem * dtype->itemsize));
+}
+
+/* Gathers one leaf of nelem items that lie stride_nbytes apart, for either. */
 static void gather(npyx_reduction *r, const npyx_leaf *leaf, const uint8_t *items, int64_t nelem,
-                   int64_t stride_nbytes, consume *consume, void *ctx) {
-    int64_t itemsize = leaf->view.dtype->itemsize, ngathered = 0;
+                   int64_t stride_nbytes, npyx_stats *stats, uint32_t *crc32) {
+    const npyx_dtype *dtype = leaf->view.dtype;
+    int64_t itemsize = dtype->itemsize, ngathered = 0;
     uint8_t *out = (uint8_t *)r->gathered.bytes;
     for (int64_t i = 0; i < nelem && itemsize > 0; i++, items += stride_nbytes) {
         for (int64_t k = 0; k < leaf->nelem; k++) {
             memcpy(out + ngathered * itemsize, items + leaf_off(leaf, k), (size_t)itemsize);
             if (++ngathered < r->gathered_nelem)
                 continue;
-            consume(ctx, out, ngathered);
+            take_leaf(dtype, out, ngathered, stats, crc32);
             ngathered = 0;
         }
     }
     if (itemsize == 0) /* as many as are claimed, which is no work */
         ngathered = leaf->nelem > 0 && nelem > INT64_MAX / leaf->nelem ? INT64_MAX : nelem * leaf->nelem;
-    consume(ctx, out, ngathered);
+    take_leaf(dtype, out, ngathered, stats, crc32);
 }
 
 /* Adds nelem items to every leaf of a coordinate. */
@@ -193,7 +202,7 @@ static void add_items(npyx_reduction *r, int64_t coordinate, const uint8_t *item
         return;
     }
     for (int leaf = 0; leaf < r->nleaves; leaf++)
-        gather(r, &r->leaves[leaf], items, nelem, stride_nbytes, add_to_stats, &stats[leaf]);
+        gather(r, &r->leaves[leaf], items, nelem, stride_nbytes, &stats[leaf], NULL);
 }
 
 /* Adds part of a run, from item `from` to before `to`, of nruns runs that begin at the same coordinate. */
@@ -230,28 +239,14 @@ static void distribute(const distribution *d, int64_t position, const uint8_t *i
 
 /* ---- checksums ---- */
 
-typedef struct checksum {
-    const npyx_dtype *dtype;
-    uint32_t *crc32;
-} checksum;
-
-/* Equal items have equal bytes in little-endian order. */
-static void extend_crc32(void *ctx, uint8_t *items, int64_t nelem) {
-    const checksum *sum = ctx;
-    npyx_element_swap(sum->dtype, items, nelem);
-    *sum->crc32 = npyx_crc32(*sum->crc32, items, (size_t)(nelem * sum->dtype->itemsize));
-}
-
 static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t nelem) {
     const npyx_dtype *dtype = r->view.dtype;
     if (dtype->type != NPYX_STRUCT && !npyx_element_needs_swap(dtype)) {
         r->crc32[0] = npyx_crc32(r->crc32[0], items, (size_t)(nelem * dtype->itemsize));
         return;
     }
-    for (int i = 0; i < r->nleaves; i++) {
-        checksum sum = {r->leaves[i].view.dtype, &r->crc32[i]};
-        gather(r, &r->leaves[i], items, nelem, dtype->itemsize, extend_crc32, &sum);
-    }
+    for (int i = 0; i < r->nleaves; i++)
+        gather(r, &r->leaves[i], items, nelem, dtype->itemsize, NULL, &r->crc32[i]);
 }
 
 /* ---- passes ---- */
@@ -267,15 +262,14 @@ static npyx_status reduction_pass(npyx_reduction *r, const npyx_view *group, npy
     npyx_blocks *blocks = &r->blocks;
     distribution d;
     plan_distribution(r, group, &d);
-    npyx_status status = npyx_blocks_begin(blocks, r->source, group, error);
+    npyx_blocks_begin(blocks, r->source, group);
     const npyx_dtype *dtype = r->view.dtype;
     bool is_one = r->ncoordinates == 1 && dtype->type != NPYX_STRUCT;
-    if (status == NPYX_OK && is_one && r->stats[0].form != NPYX_STATS_ORDER && dtype->itemsize > 0)
+    if (is_one && r->stats[0].form != NPYX_STATS_ORDER && dtype->itemsize > 0)
         npyx_reader_set_work(&blocks->reader, (npyx_work){run_work, dtype, sizeof(npyx_stats)});
-    for (int64_t position = 0; status == NPYX_OK; position += blocks->nelem) {
-        status = npyx_blocks_next(blocks, error);
-        if (status != NPYX_OK)
-            break;
+    npyx_status status;
+    for (int64_t position = 0; (status = npyx_blocks_next(blocks, error)) == NPYX_OK;
+         position += blocks->nelem) {
         if (is_one && blocks->reader.result != NULL)
             npyx_stats_merge(r->stats, blocks->reader.result);
         else if (is_one)
@@ -304,25 +298,21 @@ static npyx_status reduction_check(const npyx_reduction *r, npyx_error *error) {
 
 /* Room for one group's statistics, and for what is gathered. */
 static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
-    int64_t most = GROUP_NSTATS / r->nleaves;
-    most = most < 1 ? 1 : most > r->ncoordinates ? r->ncoordinates : most;
+    int64_t most = most_coordinates(r) > r->ncoordinates ? r->ncoordinates : most_coordinates(r);
     size_t nstats = (size_t)most * (size_t)r->nleaves;
     int64_t largest_nbytes = 1;
     bool has_items = npyx_view_nelem(&r->view) > 0; /* without any an item's size is a mere claim */
     for (int i = 0; i < r->nleaves; i++) {
         int64_t itemsize = has_items ? r->leaves[i].view.dtype->itemsize : 0;
         largest_nbytes = itemsize > largest_nbytes ? itemsize : largest_nbytes;
-        r->leaves[i].extremes = NULL;
         if (has_items && npyx_stats_form_of(r->leaves[i].view.dtype) == NPYX_STATS_ORDER) {
             r->leaves[i].extremes = npyx_arena_alloc(&r->arena, 2 * (size_t)itemsize + 1);
             if (r->leaves[i].extremes == NULL)
                 return npyx_fail_nomem(error);
         }
     }
-    r->gathered_nelem = GATHERED_NBYTES / largest_nbytes;
-    r->gathered_nelem = r->gathered_nelem > GATHERED_NELEM ? GATHERED_NELEM
-                        : r->gathered_nelem < 1            ? 1
-                                                           : r->gathered_nelem;
+    int64_t nelem = GATHERED_NBYTES / largest_nbytes;
+    r->gathered_nelem = nelem > GATHERED_NELEM ? GATHERED_NELEM : nelem < 1 ? 1 : nelem;
     r->stats = npyx_alloc_zeroed(r->host, nstats * sizeof r->stats[0]);
     r->crc32 = npyx_arena_alloc(&r->arena, (size_t)r->nleaves * sizeof r->crc32[0]);
     npyx_buffer_reserve(&r->gathered, (size_t)(r->gathered_nelem * largest_nbytes));

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "item/convert_block.h"
+#include "item/convert.h"
 #include "stats_add.h"
 
 npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype) {
     npyx_type type = dtype->type;
-    if (type == NPYX_I8 || type == NPYX_U8 || type == NPYX_DATETIME || type == NPYX_TIMEDELTA)
+    if (type == NPYX_I8 || type == NPYX_U8 || npyx_type_is_date(type))
         return NPYX_STATS_WIDE;
     if (type == NPYX_BYTES || type == NPYX_TEXT)
         return NPYX_STATS_ORDER;
@@ -22,14 +22,9 @@ npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype) {
 void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extremes) {
     *stats = (npyx_stats){.dtype = dtype,
                           .form = npyx_stats_form_of(dtype),
-                          .kernels = npyx_stats_kernels_here(),
-                          .argmin = -1,
-                          .argmax = -1,
-                          .least = INFINITY,
-                          .greatest = -INFINITY,
-                          .least_key = UINT64_MAX,
-                          .min_item = extremes,
-                          .max_item = extremes == NULL ? NULL : extremes + dtype->itemsize};
+                          .extremes = {{.position = -1, .own_item = extremes}, {.position = -1}}};
+    if (extremes != NULL)
+        stats->extremes[NPYX_GREATEST].own_item = extremes + dtype->itemsize;
 }
 
 /* ---- reals, and integers that doubles hold ---- */
@@ -37,21 +32,7 @@ void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extrem
 /* A chunk as doubles, filled up with NaN; returns how many doubles. */
 static int64_t load_chunk(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem,
                           double reals[NPYX_STATS_NELEM]) {
-    bool is_i32 = npyx_block_loader(dtype->type, NPYX_FORM_I32) != NULL;
-    bool is_i64 = !is_i32 && dtype->type == NPYX_U4;
-    npyx_form form = is_i32 ? NPYX_FORM_I32 : is_i64 ? NPYX_FORM_I64 : NPYX_FORM_F64;
-    npyx_block_load *load = npyx_block_loader(dtype->type, form);
-    size_t itemsize = (size_t)dtype->itemsize;
-    for (int64_t done = 0; done < nelem; done += NPYX_BLOCK_NELEM) {
-        int64_t count = nelem - done < NPYX_BLOCK_NELEM ? nelem - done : NPYX_BLOCK_NELEM;
-        npyx_block_room room;
-        npyx_block block;
-        load(npyx_block_stage(&room, dtype->type, dtype->is_big_endian, items + (size_t)done * itemsize,
-                              itemsize, (size_t)count),
-             &block);
-        for (int i = 0; i < NPYX_BLOCK_NELEM; i++)
-            reals[done + i] = is_i32 ? (double)block.i32[i] : is_i64 ? (double)block.i64[i] : block.f64[i];
-    }
+    npyx_block_reals(dtype->type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)nelem, reals);
     int64_t nreals = (nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;
     for (int64_t i = nelem; i < nreals; i++)
         reals[i] = NAN;
@@ -74,16 +55,15 @@ static int64_t stats_place_of(const uint8_t *reals, double value) {
 
 static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, const uint8_t *reals,
                           const uint8_t *items) {
-    int64_t itemsize = stats->dtype->itemsize;
-    if (stats->argmin < 0 || sums->least < stats->least) {
-        int64_t i = stats_place_of(reals, sums->least);
-        stats->least = sums->least;
-        npyx_stats_set_min(stats, items + i * itemsize, stats->nseen + i);
-    }
-    if (stats->argmax < 0 || sums->greatest > stats->greatest) {
-        int64_t i = stats_place_of(reals, sums->greatest);
-        stats->greatest = sums->greatest;
-        npyx_stats_set_max(stats, items + i * itemsize, stats->nseen + i);
+    for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
+        npyx_extreme *extreme = &stats->extremes[k];
+        double value = k == NPYX_LEAST ? sums->least : sums->greatest;
+        bool is_beyond = k == NPYX_LEAST ? value < extreme->real : value > extreme->real;
+        if (extreme->position >= 0 && !is_beyond)
+            continue;
+        int64_t i = stats_place_of(reals, value);
+        extreme->real = value;
+        npyx_stats_set_extreme(stats, k, items + i * stats->dtype->itemsize, stats->nseen + i);
     }
 }
 
@@ -105,7 +85,7 @@ static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, const ui
     double n = (double)sums->nfinite;
     double mean = chunk_mean(sums, reals, nreals);
     npyx_chunk_deviations deviations;
-    stats->kernels->deviations(reals, nreals, mean, &deviations);
+    npyx_stats_kernels_of(npyx_has_avx2())->deviations(reals, nreals, mean, &deviations);
     if (!isfinite(deviations.sum)) /* near the greatest double */
         deviations.sum = 0;
     double m2 = deviations.sum_of_squares - deviations.sum * (deviations.sum / n);
@@ -144,7 +124,7 @@ static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
         reals = (const uint8_t *)loaded;
     }
     npyx_chunk_sums sums;
-    stats->kernels->sums(reals, nreals, &sums);
+    npyx_stats_kernels_of(npyx_has_avx2())->sums(reals, nreals, &sums);
     int64_t nnulls = sums.nnan - (nreals - nelem);
     if (nnulls < nelem)
         note_extremes(stats, &sums, reals, items);
@@ -188,17 +168,16 @@ void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
 
 static void merge_extremes(npyx_stats *stats, const npyx_stats *next) {
     bool is_wide = stats->form == NPYX_STATS_WIDE;
-    bool is_less = is_wide ? next->least_key < stats->least_key : next->least < stats->least;
-    bool is_greater = is_wide ? next->great_key > stats->great_key : next->greatest > stats->greatest;
-    if (next->argmin >= 0 && (stats->argmin < 0 || is_less)) {
-        stats->least = next->least;
-        stats->least_key = next->least_key;
-        npyx_stats_set_min(stats, npyx_stats_min(next), stats->nseen + next->argmin);
-    }
-    if (next->argmax >= 0 && (stats->argmax < 0 || is_greater)) {
-        stats->greatest = next->greatest;
-        stats->great_key = next->great_key;
-        npyx_stats_set_max(stats, npyx_stats_max(next), stats->nseen + next->argmax);
+    for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
+        npyx_extreme *to = &stats->extremes[k];
+        const npyx_extreme *from = &next->extremes[k];
+        bool is_less = is_wide ? from->key < to->key : from->real < to->real;
+        bool is_greater = is_wide ? from->key > to->key : from->real > to->real;
+        if (from->position < 0 || (to->position >= 0 && !(k == NPYX_LEAST ? is_less : is_greater)))
+            continue;
+        to->real = from->real;
+        to->key = from->key;
+        npyx_stats_set_extreme(stats, k, npyx_extreme_item(from), stats->nseen + from->position);
     }
 }
 

@@ -13,7 +13,6 @@
 
 #include "array/dtype.h"
 #include "base/wide_integer.h"
-#include "stats_kernels.h"
 
 typedef enum npyx_stats_form {
     NPYX_STATS_REAL,    /* floats, read as doubles */
@@ -24,7 +23,10 @@ typedef enum npyx_stats_form {
     NPYX_STATS_COUNT    /* what has no order: count */
 } npyx_stats_form;
 
-enum { NPYX_STATS_ITEM_NBYTES = 16 };
+enum {
+    NPYX_STATS_NELEM = 1024, /* of a chunk: what stays in the first-level cache between the passes */
+    NPYX_STATS_ITEM_NBYTES = 16
+};
 
 /* A sum with what its roundings have lost. One that has passed the range of doubles on its way is kept as a
  * small part of itself, from which it may come back. */
@@ -33,20 +35,28 @@ typedef struct npyx_sum {
     bool is_scaled;
 } npyx_sum;
 
+/* The least or the greatest item. */
+enum { NPYX_LEAST, NPYX_GREATEST };
+typedef struct npyx_extreme {
+    int64_t position;  /* how many items came before it; -1: there is none */
+    uint8_t *own_item; /* the item as it lies in the file; NULL: in here */
+    uint8_t small_item[NPYX_STATS_ITEM_NBYTES];
+    double real;  /* of REAL and INTEGER */
+    uint64_t key; /* of WIDE: order-preserving */
+} npyx_extreme;
+
+static inline const uint8_t *npyx_extreme_item(const npyx_extreme *extreme) {
+    return extreme->own_item != NULL ? extreme->own_item : extreme->small_item;
+}
+
 /* Copied freely, but for the memory of extremes. */
 typedef struct npyx_stats {
     const npyx_dtype *dtype; /* borrowed */
     npyx_stats_form form;
-    const npyx_stats_kernels *kernels;
     int64_t nseen; /* items, null ones too */
     int64_t count, nulls, zeros;
     int64_t npositive_infs, nnegative_infs;
-    /* The items themselves, as they lie in the file, and how many came before them; -1: there is none. */
-    int64_t argmin, argmax;
-    uint8_t *min_item, *max_item; /* NULL: in here */
-    uint8_t small_items[2][NPYX_STATS_ITEM_NBYTES];
-    double least, greatest;        /* REAL and INTEGER */
-    uint64_t least_key, great_key; /* WIDE: order-preserving */
+    npyx_extreme extremes[2];
     /* of the items that are finite */
     npyx_sum sum, imaginary_sum;
     npyx_wide wide_sum;    /* INTEGER and WIDE */
@@ -82,12 +92,5 @@ double npyx_stats_imaginary_mean(const npyx_stats *stats);
 int64_t npyx_stats_nearest_mean(const npyx_stats *stats);
 /* The sum of squared deviations from the mean; NaN when nothing was counted, or with infinities. */
 double npyx_stats_m2(const npyx_stats *stats);
-
-static inline const uint8_t *npyx_stats_min(const npyx_stats *stats) {
-    return stats->min_item != NULL ? stats->min_item : stats->small_items[0];
-}
-static inline const uint8_t *npyx_stats_max(const npyx_stats *stats) {
-    return stats->max_item != NULL ? stats->max_item : stats->small_items[1];
-}
 
 #endif

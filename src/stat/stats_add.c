@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "item/element.h"
+
 /* Below 1 / 2^100 of the greatest double 2^100 numbers may be added up. */
 static const double SCALE = 0x1p-100;
 
@@ -70,16 +73,128 @@ void npyx_stats_merge_moments(npyx_stats *stats, double n, const npyx_moments *n
     stats->m2 += next->m2 + delta * delta * (n * (next->n / total));
 }
 
-static void set_extreme(uint8_t *own, uint8_t *given, const uint8_t *item, int64_t itemsize) {
-    memcpy(given != NULL ? given : own, item, (size_t)itemsize);
+void npyx_stats_set_extreme(npyx_stats *stats, int k, const uint8_t *item, int64_t position) {
+    npyx_extreme *extreme = &stats->extremes[k];
+    extreme->position = position;
+    memcpy(extreme->own_item != NULL ? extreme->own_item : extreme->small_item, item,
+           (size_t)stats->dtype->itemsize);
 }
 
-void npyx_stats_set_min(npyx_stats *stats, const uint8_t *item, int64_t position) {
-    stats->argmin = position;
-    set_extreme(stats->small_items[0], stats->min_item, item, stats->dtype->itemsize);
+/* ---- integers of 64 bits ---- */
+
+/* What is added to an item, modulo 2^64, for a number whose order as an unsigned one is the items'. */
+static uint64_t key_offset(const npyx_dtype *dtype) {
+    return dtype->type == NPYX_U8 ? 0 : (uint64_t)1 << 63;
 }
 
-void npyx_stats_set_max(npyx_stats *stats, const uint8_t *item, int64_t position) {
-    stats->argmax = position;
-    set_extreme(stats->small_items[1], stats->max_item, item, stats->dtype->itemsize);
+/* The sum of keys as the sum of the items. */
+static npyx_wide wide_of_keys(npyx_wide keys, int64_t n, const npyx_dtype *dtype) {
+    if (key_offset(dtype) == 0)
+        return keys;
+    npyx_wide offsets = {(uint64_t)n << 63, (uint64_t)n >> 1};
+    return npyx_wide_subtract(keys, offsets);
+}
+
+/* Adds the moments of n keys, of which least is the least: deviations from it are exact. */
+static void add_wide_moments(npyx_stats *stats, const uint64_t *keys, int64_t n, uint64_t least,
+                             npyx_wide total) {
+    npyx_wide leasts = npyx_wide_multiply(least, (uint64_t)n);
+    double mean = npyx_wide_to_f64(npyx_wide_subtract(total, leasts)) / (double)n;
+    npyx_sum sum_of_squares = {0};
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double d = (double)(keys[i] - least) - mean;
+        sum += d;
+        npyx_sum_add(&sum_of_squares, d * d);
+    }
+    double squares = npyx_sum_value(sum_of_squares);
+    double m2 = squares - sum * (sum / (double)n);
+    npyx_moments chunk = {.n = (double)n, .mean = mean, .mean_low = sum / (double)n, .m2 = m2 > 0 ? m2 : 0};
+    npyx_wide base = wide_of_keys(npyx_wide_of_u64(least), 1, stats->dtype);
+    if (stats->count == 0)
+        stats->base = base;
+    double base_difference = npyx_wide_to_f64(npyx_wide_subtract(base, stats->base));
+    npyx_stats_merge_moments(stats, (double)stats->count, &chunk, base_difference);
+    if (fabs(stats->mean) < 0x1p62) { /* what is left of the mean is small, and so exact */
+        double whole = floor(stats->mean);
+        stats->base = npyx_wide_add(stats->base, npyx_wide_of_i64((int64_t)whole));
+        stats->mean -= whole;
+    }
+}
+
+void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+    const npyx_dtype *dtype = stats->dtype;
+    const uint64_t offset = key_offset(dtype);
+    bool is_date = npyx_type_is_date(dtype->type);
+    npyx_extreme *low = &stats->extremes[NPYX_LEAST], *high = &stats->extremes[NPYX_GREATEST];
+    uint64_t keys[NPYX_STATS_NELEM], least = UINT64_MAX;
+    npyx_wide total = {0};
+    int64_t n = 0;
+    for (int64_t i = 0; i < nelem; i++) {
+        uint64_t key = npyx_load_u64(items + i * 8, dtype->is_big_endian) + offset;
+        if (is_date && key == 0) /* NaT */
+            continue;
+        if (low->position < 0 || key < low->key) {
+            low->key = key;
+            npyx_stats_set_extreme(stats, NPYX_LEAST, items + i * 8, stats->nseen + i);
+        }
+        if (high->position < 0 || key > high->key) {
+            high->key = key;
+            npyx_stats_set_extreme(stats, NPYX_GREATEST, items + i * 8, stats->nseen + i);
+        }
+        least = key < least ? key : least;
+        total = npyx_wide_add(total, npyx_wide_of_u64(key));
+        stats->zeros += key == offset;
+        keys[n++] = key;
+    }
+    if (n > 0)
+        add_wide_moments(stats, keys, n, least, total);
+    stats->wide_sum = npyx_wide_add(stats->wide_sum, wide_of_keys(total, n, dtype));
+    stats->count += n;
+    stats->nulls += nelem - n;
+}
+
+/* ---- what is no real number ---- */
+
+void npyx_stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+    for (int64_t i = 0; i < nelem; i++, items += stats->dtype->itemsize) {
+        double re = 0, im = 0;
+        npyx_element_complex_part(stats->dtype, items, false, &re);
+        npyx_element_complex_part(stats->dtype, items, true, &im);
+        if (isnan(re) || isnan(im)) {
+            stats->nulls++;
+            continue;
+        }
+        stats->count++;
+        stats->zeros += re == 0 && im == 0;
+        stats->npositive_infs += isinf(re) || isinf(im);
+        npyx_sum_add(&stats->sum, re);
+        npyx_sum_add(&stats->imaginary_sum, im);
+    }
+}
+
+/* Bytes, or code points: trailing NULs sort first either way. */
+static int compare_texts(const npyx_dtype *dtype, const uint8_t *a, const uint8_t *b) {
+    if (dtype->type == NPYX_BYTES)
+        return memcmp(a, b, (size_t)dtype->itemsize);
+    for (int64_t off = 0; off < dtype->itemsize; off += 4) {
+        uint32_t x = npyx_load_u32(a + off, dtype->is_big_endian);
+        uint32_t y = npyx_load_u32(b + off, dtype->is_big_endian);
+        if (x != y)
+            return x < y ? -1 : 1;
+    }
+    return 0;
+}
+
+void npyx_stats_add_texts(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+    for (int64_t i = 0; i < nelem; i++, items += stats->dtype->itemsize) {
+        for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
+            const npyx_extreme *extreme = &stats->extremes[k];
+            int sign = k == NPYX_LEAST ? 1 : -1;
+            if (extreme->position < 0 ||
+                sign * compare_texts(stats->dtype, items, npyx_extreme_item(extreme)) < 0)
+                npyx_stats_set_extreme(stats, k, items, stats->nseen + i);
+        }
+    }
+    stats->count += nelem;
 }

@@ -1,10 +1,10 @@
-#include "stats_kernels.h"
+#include "stats_add.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
 
@@ -16,22 +16,18 @@
  */
 enum { NVECTORS = 4, NROUNDS = 16 };
 
-#define SELECT_LESS(mask_vector, vector, x, y)                                                               \
-    ((vector)((((mask_vector)(x)) & (mask_vector)((x) < (y))) |                                              \
-              (((mask_vector)(y)) & ~(mask_vector)((x) < (y)))))
-#define SELECT_GREATER(mask_vector, vector, x, y)                                                            \
-    ((vector)((((mask_vector)(x)) & (mask_vector)((x) > (y))) |                                              \
-              (((mask_vector)(y)) & ~(mask_vector)((x) > (y)))))
-
 /* x where it is less, y otherwise, also when x is NaN: what MINPD does. */
-#if defined(__x86_64__)
-#define LEAST_16(m, v, x, y)    ((v)_mm_min_pd((__m128d)(x), (__m128d)(y)))
-#define GREATEST_16(m, v, x, y) ((v)_mm_max_pd((__m128d)(x), (__m128d)(y)))
-#define LEAST_32(m, v, x, y)    ((v)_mm256_min_pd((__m256d)(x), (__m256d)(y)))
-#define GREATEST_32(m, v, x, y) ((v)_mm256_max_pd((__m256d)(x), (__m256d)(y)))
+#if defined(__x86_64__) || defined(__i386__)
+#define LEAST_PORTABLE(m, v, x, y)    ((v)_mm_min_pd((__m128d)(x), (__m128d)(y)))
+#define GREATEST_PORTABLE(m, v, x, y) ((v)_mm_max_pd((__m128d)(x), (__m128d)(y)))
+#define LEAST_AVX2(m, v, x, y)        ((v)_mm256_min_pd((__m256d)(x), (__m256d)(y)))
+#define GREATEST_AVX2(m, v, x, y)     ((v)_mm256_max_pd((__m256d)(x), (__m256d)(y)))
 #else
-#define LEAST_16    SELECT_LESS
-#define GREATEST_16 SELECT_GREATER
+#define SELECT(m, v, mask, x, y)      ((v)(((m)(x) & (m)(mask)) | ((m)(y) & ~(m)(mask))))
+#define LEAST_PORTABLE(m, v, x, y)    SELECT(m, v, (x) < (y), x, y)
+#define GREATEST_PORTABLE(m, v, x, y) SELECT(m, v, (x) > (y), x, y)
+#define LEAST_AVX2                    LEAST_PORTABLE
+#define GREATEST_AVX2                 GREATEST_PORTABLE
 #endif
 
 /* Adds x to high + low without a rounding, but that of low. */
@@ -146,21 +142,9 @@ enum { NVECTORS = 4, NROUNDS = 16 };
     DEVIATIONS_KERNEL(suffix, target, vector_nbytes)                                                         \
     static const npyx_stats_kernels stats_kernels_##suffix = {sums_##suffix, deviations_##suffix};
 
-KERNELS(portable, , 16, LEAST_16, GREATEST_16)
+KERNELS(portable, , 16, LEAST_PORTABLE, GREATEST_PORTABLE)
+KERNELS(avx2, NPYX_WITH_AVX2_FMA, NPYX_AVX2_NBYTES, LEAST_AVX2, GREATEST_AVX2)
 
-const npyx_stats_kernels *npyx_stats_kernels_portable(void) {
-    return &stats_kernels_portable;
-}
-
-#if defined(__x86_64__)
-KERNELS(avx2, __attribute__((target("avx2,fma"))), 32, LEAST_32, GREATEST_32)
-
-const npyx_stats_kernels *npyx_stats_kernels_here(void) {
-    bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+const npyx_stats_kernels *npyx_stats_kernels_of(bool has_avx2) {
     return has_avx2 ? &stats_kernels_avx2 : &stats_kernels_portable;
 }
-#else
-const npyx_stats_kernels *npyx_stats_kernels_here(void) {
-    return &stats_kernels_portable;
-}
-#endif

@@ -7,11 +7,8 @@ enum { MAX_ROW_NBYTES = 1 << 18 };
 
 /* A contiguous view as one of one axis. */
 static void flatten(npyx_view *view) {
-    int64_t nelem = 1;
-    for (int axis = 0; axis < view->ndim; axis++)
-        nelem *= view->shape[axis];
+    view->shape[0] = npyx_view_nelem(view);
     view->ndim = 1;
-    view->shape[0] = nelem;
     view->strides[0] = view->dtype->itemsize;
 }
 
@@ -26,20 +23,15 @@ static npyx_view inner_view(const npyx_blocks *blocks) {
     return inner;
 }
 
-npyx_status npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view,
-                              npyx_error *error) {
-    (void)error;
+void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view) {
     blocks->view = *view;
     blocks->outer_ndim = 0;
     blocks->nelem = 0;
     blocks->next_row = 0;
-    blocks->is_done = false;
-    for (int axis = 0; axis < view->ndim; axis++) {
-        blocks->is_done = blocks->is_done || view->shape[axis] == 0;
-        blocks->outer[axis] = 0;
-    }
+    blocks->is_done = npyx_view_nelem(view) == 0;
+    memset(blocks->outer, 0, sizeof blocks->outer);
     if (blocks->is_done)
-        return NPYX_OK;
+        return;
     if (npyx_view_is_contiguous(&blocks->view))
         flatten(&blocks->view);
     int64_t row_nbytes = view->dtype->itemsize;
@@ -50,7 +42,6 @@ npyx_status npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const np
     npyx_view inner = inner_view(blocks);
     npyx_reader_clear(&blocks->reader);
     npyx_reader_init(&blocks->reader, source, &inner, INT64_MAX);
-    return NPYX_OK;
 }
 
 /* Steps the outer axes; false behind the last place. */
@@ -66,11 +57,8 @@ static bool step_outer(npyx_blocks *blocks) {
 void npyx_blocks_seek(npyx_blocks *blocks, int64_t position, int64_t *nskipped) {
     npyx_reader *reader = &blocks->reader;
     int64_t inner_nelem = reader->nrows * reader->row_nelem;
-    int64_t outer_nelem = 1;
-    for (int axis = 0; axis < blocks->outer_ndim; axis++)
-        outer_nelem *= blocks->view.shape[axis];
     *nskipped = 0;
-    blocks->is_done = blocks->is_done || position == outer_nelem * inner_nelem;
+    blocks->is_done = blocks->is_done || position == npyx_view_nelem(&blocks->view);
     if (blocks->is_done)
         return;
     int64_t outer = position / inner_nelem;

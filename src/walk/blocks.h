@@ -8,7 +8,7 @@
 #include "reader.h"
 
 typedef struct npyx_blocks {
-    /* the block at hand, byte order as in the file */
+    /* the block at hand, byte order as in the file; who has used some of it may take that away here */
     const uint8_t *items;
     int64_t nelem;
     /* private */
@@ -21,8 +21,7 @@ typedef struct npyx_blocks {
 } npyx_blocks;
 
 /* Begins anew; a struct of zeros is taken too. source and the view's dtype must outlive the walk. */
-npyx_status npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view,
-                              npyx_error *error);
+void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view);
 
 /* Goes on from item number position, from 0 to the view's number of items. *nskipped: how many items of the
  * next block come before it. */

@@ -74,8 +74,8 @@ static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t fi
         if (reader->buffer == NULL)
             return npyx_fail_nomem(error);
     }
-    size_t shift = ((size_t)file_off - (size_t)(uintptr_t)reader->buffer) & (READER_PAGE_NBYTES - 1);
-    *bytes = reader->buffer + shift;
+    *bytes =
+        reader->buffer + (((size_t)file_off - (size_t)(uintptr_t)reader->buffer) & (READER_PAGE_NBYTES - 1));
     return NPYX_OK;
 }
 
@@ -162,10 +162,8 @@ static int64_t box_span(const gatherer *g, const box *b, int64_t *low_off) {
     int64_t low = 0, high = g->reader->view.dtype->itemsize;
     for (int axis = 0; axis < g->ndim; axis++) {
         int64_t extent = (b->shape[axis] - 1) * g->strides[axis];
-        if (extent < 0)
-            low += extent;
-        else
-            high += extent;
+        low += extent < 0 ? extent : 0;
+        high += extent < 0 ? 0 : extent;
     }
     *low_off = low;
     return high - low;
@@ -180,14 +178,13 @@ static int widest_axis(const gatherer *g, const box *b) {
     return widest;
 }
 
-static npyx_status gather_window(const gatherer *g, const box *b, int64_t low_off, int64_t span,
-                                 npyx_error *error) {
-    npyx_reader *reader = g->reader;
+static npyx_status gather_window(const gatherer *g, const box *b) {
+    int64_t low_off, span = box_span(g, b, &low_off);
     const uint8_t *bytes = NULL;
-    uint8_t *scratch = reader->window;
-    if (span > READER_WINDOW_NBYTES) /* one item larger than the window goes straight to its place */
-        scratch = b->out;
-    NPYX_TRY(npyx_source_window(reader->source, b->off + low_off, (size_t)span, scratch, &bytes, error));
+    /* one item larger than the window goes straight to its place */
+    uint8_t *scratch = span > READER_WINDOW_NBYTES ? b->out : g->reader->window;
+    NPYX_TRY(
+        npyx_source_window(g->reader->source, b->off + low_off, (size_t)span, scratch, &bytes, g->error));
     if (bytes != b->out)
         copy_box(g, b, bytes - low_off, g->strides);
     return NPYX_OK;
@@ -226,10 +223,9 @@ static npyx_status gather_runs(const gatherer *g, const box *b, int axis, int64_
 /* Reads a box in as few windows as its gaps allow, from low offsets to high ones. Recurses once an axis. */
 static npyx_status gather_box(const gatherer *g, const box *b) {
     int64_t low_off;
-    int64_t span = box_span(g, b, &low_off);
     int axis = widest_axis(g, b);
     if (axis < 0)
-        return gather_window(g, b, low_off, span, g->error);
+        return gather_window(g, b);
     box part = *b;
     part.shape[axis] = 1;
     int64_t stride = llabs(g->strides[axis]);
@@ -237,10 +233,8 @@ static npyx_status gather_box(const gatherer *g, const box *b) {
     int64_t nparts = 1;
     if (stride - inner_span <= GAP_NBYTES && inner_span < READER_WINDOW_NBYTES)
         nparts = stride == 0 ? b->shape[axis] : (READER_WINDOW_NBYTES - inner_span) / stride + 1;
-    if (nparts >= b->shape[axis]) {
-        box_span(g, b, &low_off);
-        return gather_window(g, b, low_off, span, g->error);
-    }
+    if (nparts >= b->shape[axis])
+        return gather_window(g, b);
     bool has_room = inner_span <= READER_WINDOW_NBYTES / BATCH_NRUNS - CACHE_LINE_NBYTES;
     if (nparts == 1 && g->strides[axis] > 0 && has_room && is_run(g, &part))
         return gather_runs(g, b, axis, inner_span);
@@ -286,8 +280,10 @@ static npyx_status fill_rows(npyx_reader *reader, int64_t row, int64_t nrows, np
     reader->first_row = row;
     reader->nrows_read = 0;
     reader->result = NULL;
-    NPYX_TRY(reader->is_contiguous ? fill_contiguous(reader, row, nrows, error)
-                                   : fill_panel(reader, row, nrows, error));
+    reader->rows = (const uint8_t *)"";
+    if (reader->row_nbytes > 0) /* else there are no bytes to read */
+        NPYX_TRY(reader->is_contiguous ? fill_contiguous(reader, row, nrows, error)
+                                       : fill_panel(reader, row, nrows, error));
     reader->nrows_read = nrows;
     return NPYX_OK;
 }
@@ -329,13 +325,8 @@ static npyx_status fill_ahead(npyx_reader *reader, npyx_error *error) {
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error) {
     NPYX_TRY(npyx_poll(reader->source->host, error));
     int64_t nrows = reader->nrows - row < max_nrows ? reader->nrows - row : max_nrows;
-    if (reader->row_nbytes == 0) { /* no bytes to read, however many rows are claimed */
-        reader->rows = (const uint8_t *)"";
-        reader->result = NULL;
-        reader->first_row = row;
-        reader->nrows_read = nrows;
-        return NPYX_OK;
-    }
+    if (reader->row_nbytes == 0) /* however many rows are claimed */
+        return fill_rows(reader, row, nrows, error);
     if (reader->row_nbytes > reader->max_row_nbytes)
         return npyx_fail(error, NPYX_TOOBIG, -1,
                          "one row has %" PRId64 " bytes, more than SQLite's limit of %" PRId64 " for a value",
@@ -343,15 +334,13 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
     if (is_ahead(reader, row, row + nrows))
         return fill_ahead(reader, error);
     int64_t block_nrows = reader->block_nbytes / reader->row_nbytes;
-    if (block_nrows < 1)
-        block_nrows = 1;
+    block_nrows = block_nrows < 1 ? 1 : block_nrows;
     if (block_nrows <= nrows) { /* a whole block was wanted: the next one may be larger */
         nrows = block_nrows;
         int64_t max_nbytes = reader->is_contiguous ? READER_MAX_BLOCK_NBYTES : MAX_PANEL_NBYTES;
-        int64_t growth = reader->is_contiguous ? 2 : 4;
+        int64_t grown_nbytes = reader->block_nbytes * (reader->is_contiguous ? 2 : 4);
         if (reader->block_nbytes < max_nbytes)
-            reader->block_nbytes =
-                reader->block_nbytes * growth < max_nbytes ? reader->block_nbytes * growth : max_nbytes;
+            reader->block_nbytes = grown_nbytes < max_nbytes ? grown_nbytes : max_nbytes;
     }
     return fill_rows(reader, row, nrows, error);
 }

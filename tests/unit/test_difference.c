@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "stat/difference_kernels.h"
+#include "stat/difference_tally.h"
 #include "npyx.h"
 #include "unit_host.h"
 
@@ -91,16 +91,15 @@ static void test_kernels(void **state) {
             b_wide[1][i] = b_i32[i] = (next_random() >> 63) != 0 ? a_i32[i] : INT32_MIN;
         }
         for (int portable = 0; portable < 2; portable++) {
-            npyx_difference_kernel *(*kernel_of)(npyx_difference_lane) =
-                portable ? npyx_difference_kernel_portable : npyx_difference_kernel_of;
+            bool has_avx2 = portable == 0 && npyx_has_avx2();
             npyx_difference_part part, want = plain_part(a, b);
-            kernel_of(NPYX_DIFFERENCE_F64)((const uint8_t *)a, (const uint8_t *)b, NELEM, &part);
+            npyx_difference_kernel_of(NPYX_DIFFERENCE_F64, has_avx2)((const uint8_t *)a, (const uint8_t *)b, NELEM, &part);
             assert_part(&part, &want);
             want = plain_part(a_wide[0], b_wide[0]);
-            kernel_of(NPYX_DIFFERENCE_F32)((const uint8_t *)a_f32, (const uint8_t *)b_f32, NELEM, &part);
+            npyx_difference_kernel_of(NPYX_DIFFERENCE_F32, has_avx2)((const uint8_t *)a_f32, (const uint8_t *)b_f32, NELEM, &part);
             assert_part(&part, &want);
             want = plain_part(a_wide[1], b_wide[1]);
-            kernel_of(NPYX_DIFFERENCE_I32)((const uint8_t *)a_i32, (const uint8_t *)b_i32, NELEM, &part);
+            npyx_difference_kernel_of(NPYX_DIFFERENCE_I32, has_avx2)((const uint8_t *)a_i32, (const uint8_t *)b_i32, NELEM, &part);
             assert_part(&part, &want);
         }
     }

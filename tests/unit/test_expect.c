@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "array/expect.h"
+#include "array/view.h"
 #include "unit_host.h"
 
 static unit_host unit;

@@ -13,7 +13,6 @@
 
 #include "base/bytes.h"
 #include "item/filter.h"
-#include "item/filter_kernels.h"
 #include "npyx.h"
 #include "unit_host.h"
 
@@ -191,7 +190,7 @@ static void check_filter(const subject *subject, npyx_comparison comparison, npy
         before[w] = fills ? UINT64_MAX : next_random() & next_random();
     memcpy(after, before, sizeof after);
     npyx_filter filter;
-    npyx_filter_init(&filter, &subject->dtype, subject->component, comparison, operand);
+    npyx_filter_init(&filter, &subject->dtype, subject->component, comparison, &operand, 1);
     npyx_filter_apply(&filter, subject->items, subject->nelem, after);
     for (int64_t i = 0; i < (int64_t)sizeof before * 8; i++) {
         bool was = (before[i / 64] >> (i % 64) & 1) != 0;
@@ -268,14 +267,15 @@ static void portable_kernels(void **state) {
         uint64_t one[MAX_NELEM / 64], other[MAX_NELEM / 64];
         subject.dtype = subject.part = dtype_of(cases[which].type, NPYX_HOST_IS_BIG_ENDIAN);
         fill(&subject);
-        npyx_filter_init(&filter, &subject.dtype, NPYX_WHOLE, (npyx_comparison)below(8),
-                         random_operand(&subject, &scratch));
+        npyx_comparison comparison = (npyx_comparison)below(8);
+        npyx_operand operand = random_operand(&subject, &scratch);
+        npyx_filter_init(&filter, &subject.dtype, NPYX_WHOLE, comparison, &operand, 1);
         if (filter.passes_all || filter.passes_none)
             continue;
         memset(one, 0xff, sizeof one);
         memset(other, 0xff, sizeof other);
-        npyx_filter_kernel_portable(cases[which].lane)(&filter, subject.items, subject.nelem / 64, one);
-        npyx_filter_kernel_of(cases[which].lane)(&filter, subject.items, subject.nelem / 64, other);
+        npyx_filter_kernel_of(cases[which].lane, false)(&filter, subject.items, subject.nelem / 64, one);
+        npyx_filter_kernel_of(cases[which].lane, npyx_has_avx2())(&filter, subject.items, subject.nelem / 64, other);
         assert_memory_equal(one, other, sizeof one);
     }
     npyx_buffer_clear(&scratch);
@@ -299,7 +299,7 @@ static void sets_of_operands(void **state) {
         size_t noperands = below(5);
         for (size_t k = 0; k < noperands; k++)
             operands[k] = random_operand(&subject, &scratch);
-        npyx_filter_init_any(&filter, &subject.dtype, NPYX_WHOLE, operands, noperands);
+        npyx_filter_init(&filter, &subject.dtype, NPYX_WHOLE, NPYX_EQUAL, operands, noperands);
         npyx_filter_apply(&filter, subject.items, subject.nelem, bitmap);
         for (int64_t i = 0; i < subject.nelem; i++) {
             npyx_value value = value_of(&subject, i, &scratch);
@@ -312,7 +312,7 @@ static void sets_of_operands(void **state) {
                 assert_true((bitmap[i / 64] >> (i % 64) & 1) == 0);
         }
         if (noperands == 1) {
-            npyx_filter_init(&filter, &subject.dtype, NPYX_WHOLE, NPYX_EQUAL, operands[0]);
+            npyx_filter_init(&filter, &subject.dtype, NPYX_WHOLE, NPYX_EQUAL, operands, 1);
             npyx_filter_apply(&filter, subject.items, subject.nelem, single);
             assert_memory_equal(single, bitmap, sizeof bitmap);
         }
@@ -326,7 +326,7 @@ static uint64_t passing(npyx_type type, const void *items, int nelem, npyx_compa
     npyx_dtype dtype = dtype_of(type, NPYX_HOST_IS_BIG_ENDIAN);
     npyx_filter filter;
     uint64_t word = ((uint64_t)1 << nelem) - 1;
-    npyx_filter_init(&filter, &dtype, NPYX_WHOLE, comparison, operand);
+    npyx_filter_init(&filter, &dtype, NPYX_WHOLE, comparison, &operand, 1);
     npyx_filter_apply(&filter, items, nelem, &word);
     return word;
 }
@@ -434,14 +434,15 @@ static void other_types_pass(void **state) {
     npyx_filter filter;
     npyx_dtype dtype = dtype_of(NPYX_DATETIME, false);
     dtype.unit = NPYX_UNIT_ns;
-    npyx_filter_init(&filter, &dtype, NPYX_WHOLE, NPYX_EQUAL, integer_operand(1));
+    const npyx_operand one = integer_operand(1);
+    npyx_filter_init(&filter, &dtype, NPYX_WHOLE, NPYX_EQUAL, &one, 1);
     assert_true(filter.passes_all);
     static const npyx_type types[] = {NPYX_BYTES, NPYX_TEXT, NPYX_VOID, NPYX_STRUCT, NPYX_OBJECT, NPYX_C16};
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
         dtype = dtype_of(types[k], false);
-        npyx_filter_init(&filter, &dtype, NPYX_WHOLE, NPYX_EQUAL, integer_operand(1));
+        npyx_filter_init(&filter, &dtype, NPYX_WHOLE, NPYX_EQUAL, &one, 1);
         assert_true(filter.passes_all);
-        npyx_filter_init_any(&filter, &dtype, NPYX_WHOLE, NULL, 0);
+        npyx_filter_init(&filter, &dtype, NPYX_WHOLE, NPYX_EQUAL, NULL, 0);
         assert_true(filter.passes_all);
         uint8_t item[32] = {0};
         npyx_filter_init_equal(&filter, &dtype, item);
