@@ -146,8 +146,7 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
     if (known->window == NULL || room_nbytes > MEMO_WINDOW_NBYTES) {
         npyx_free(payload->host, known->window);
         known->window = npyx_alloc(payload->host, room_nbytes);
-        if (known->window == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(known->window, error));
     }
     NPYX_TRY(npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error));
     if (*bytes == known->window) {

@@ -1,7 +1,5 @@
 #include "connection.h"
 
-#include <string.h>
-
 int64_t npyext_cache_tick(npyext_connection *connection) {
     return ++connection->cache.clock;
 }
@@ -81,8 +79,7 @@ npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path
     }
     cache_trim(connection);
     npyext_cached_file *opened = npyx_alloc_zeroed(host, sizeof *opened + path_nbytes);
-    if (opened == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(opened, error));
     npyx_status status = npyext_open_archive(host, path, &opened->archive, &opened->info, error);
     if (status != NPYX_OK) {
         npyx_free(host, opened);

@@ -1,6 +1,5 @@
 #include "connection.h"
 
-#include <string.h>
 #include <time.h>
 
 /* Interrupts are noticed within a tenth of a second; asking this often costs half a percent. */

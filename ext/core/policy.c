@@ -1,7 +1,6 @@
 #include "policy.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool is_one(const char *name) {
     const char *value = getenv(name);

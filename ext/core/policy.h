@@ -5,8 +5,6 @@
 #ifndef NPYEXT_POLICY_H
 #define NPYEXT_POLICY_H
 
-#include <stdbool.h>
-
 #include "npyx.h"
 
 /* Bits, so that a set of them tells where something is registered. */

@@ -1,6 +1,5 @@
 #include "values.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 /* ---- arguments ---- */
@@ -16,8 +15,7 @@ npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value
     if (read.bytes == NULL || (read.kind == NPYX_VALUE_BLOB && sqlite3_value_frombind(value)))
         return NPYX_OK;
     argument->owned = sqlite3_malloc64(read.nbytes + 1);
-    if (argument->owned == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(argument->owned, error));
     memcpy(argument->owned, read.bytes, read.nbytes);
     argument->owned[read.nbytes] = '\0';
     argument->bytes = argument->owned;

@@ -4,7 +4,6 @@
 SQLITE_EXTENSION_INIT1
 
 #include <pthread.h>
-#include <string.h>
 
 #include "function/functions.h"
 #include "second_library.h"

@@ -1,7 +1,5 @@
 #include "functions.h"
 
-#include <inttypes.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "core/version.h"

@@ -1,6 +1,5 @@
 /* npy_compare(a, b): two files or arrays, array by array. */
 #include <math.h>
-#include <string.h>
 
 #include "functions.h"
 #include "scan/array_side.h"

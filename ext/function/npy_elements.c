@@ -1,6 +1,5 @@
 /* npy_elements(source, member, slice): one row per element of an array, with its place in the file's array.
  */
-#include <string.h>
 
 #include "functions.h"
 #include "scan/item_cursor.h"

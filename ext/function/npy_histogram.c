@@ -1,5 +1,4 @@
 /* npy_histogram(source, member, slice, bins, range_lo, range_hi): one row per bin of an array's histogram. */
-#include <string.h>
 
 #include "functions.h"
 #include "scan/cursor.h"

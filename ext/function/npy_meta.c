@@ -1,6 +1,4 @@
 /* npy_meta(source): one row per array of every file, from headers alone. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "functions.h"
 #include "scan/survey.h"

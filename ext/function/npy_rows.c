@@ -1,5 +1,4 @@
 /* npy_rows(source, member, slice): one row per entry along the first axis of an array. */
-#include <string.h>
 
 #include "functions.h"
 #include "scan/item_cursor.h"

@@ -1,7 +1,6 @@
 /* npy_stats(source, member, slice, axis): counts, extremes and moments of arrays, one row an array, a field
  * or a coordinate of the axes that are left. */
 #include <math.h>
-#include <string.h>
 
 #include "functions.h"
 #include "scan/cursor.h"

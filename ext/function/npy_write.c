@@ -1,5 +1,4 @@
 /* npy_write(path, array): publishes an array or an archive as a file. */
-#include <string.h>
 
 #include "functions.h"
 #include "scan/cursor.h"

@@ -1,6 +1,5 @@
 /* npz_members(source): one row per zip entry, from the central directory unless a column needs more. */
 #include <stdio.h>
-#include <string.h>
 
 #include "functions.h"
 #include "scan/survey.h"

@@ -18,8 +18,7 @@ static npyx_status side_append(npyext_array_side *side, int64_t index, const npy
     int64_t number = side->nentries;
     npyext_listed *entries =
         npyx_grow(side->names.bytes.host, side->entries, number, &side->capacity_nentries, sizeof *entries);
-    if (entries == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(entries, error));
     side->entries = entries;
     NPYX_TRY(npyx_name_set_add(&side->names, entry->name, entry->name_nbytes, error));
     int64_t before = npyx_name_set_before(&side->names, number);

@@ -1,7 +1,5 @@
 #include "cursor.h"
 
-#include <string.h>
-
 /* ---- the methods that table functions share ---- */
 
 static const npyext_function *function_of(const npyext_cursor *cursor) {

@@ -1,7 +1,6 @@
 #include "plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "source/member.h"
 

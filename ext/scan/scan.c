@@ -1,7 +1,5 @@
 #include "scan.h"
 
-#include <string.h>
-
 #include "source/member.h"
 
 /* A source longer than this is a list that no message needs to repeat. */
@@ -87,8 +85,7 @@ static npyx_status copy_list(npyext_prune *prune, sqlite3_value *list, npyx_erro
         if (type == SQLITE_NULL)
             continue;
         const char *name = (const char *)sqlite3_value_text(value);
-        if (name == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(name, error));
         if (type != SQLITE_TEXT)
             return NPYX_OK;
         NPYX_TRY(npyx_name_set_add(&prune->list, name, (size_t)sqlite3_value_bytes(value), error));

@@ -1,7 +1,5 @@
 #include "selection.h"
 
-#include <inttypes.h>
-
 void npyext_selection_init(npyext_selection *selection, npyx_host *host) {
     memset(selection, 0, sizeof *selection);
     npyx_array_init(&selection->array, host);

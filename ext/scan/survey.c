@@ -1,8 +1,5 @@
 #include "survey.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 static const npyext_survey_methods *methods_of(const npyext_cursor *cursor) {
     return ((const npyext_vtab *)cursor->base.pVtab)->function->methods;
 }

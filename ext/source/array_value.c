@@ -1,7 +1,5 @@
 #include "array_value.h"
 
-#include <inttypes.h>
-
 enum { IN_PLACE_NBYTES = 1 << 20 };
 
 /* A number that is the same throughout a run of a statement, and another one in the next: files are held
@@ -32,8 +30,7 @@ static npyx_status fail_type(const npyext_caller *caller, sqlite3_value *argumen
         return npyx_fail(error, NPYX_INVALID, -1,
                          "a number is no array; a .npy BLOB is one, or a handle that npy_file made");
     const char *text = (const char *)sqlite3_value_text(argument);
-    if (text == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(text, error));
     char quoted[300];
     sqlite3_snprintf(sizeof quoted, quoted, "%!.60Q", text);
     if (text[0] == '[')

@@ -1,7 +1,5 @@
 #include "member.h"
 
-#include <string.h>
-
 #include "pattern.h"
 
 npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error) {

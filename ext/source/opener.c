@@ -1,7 +1,5 @@
 #include "opener.h"
 
-#include <string.h>
-
 void npyext_files_clear(npyext_files *files) {
     npyext_paths_clear(&files->paths);
     files->content = NULL;
@@ -44,8 +42,7 @@ static npyx_status add_list_entry(npyext_files *files, sqlite3_stmt *statement, 
     enum { SHOWN_NBYTES = 60 };
     const char *value = (const char *)sqlite3_column_text(statement, 0);
     size_t nbytes = (size_t)sqlite3_column_bytes(statement, 0);
-    if (value == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(value, error));
     if (sqlite3_column_int(statement, 1))
         return add_path_or_pattern(files, value, nbytes, error);
     return npyx_fail(

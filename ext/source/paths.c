@@ -1,8 +1,5 @@
 #include "pattern.h"
 
-#include <stdint.h>
-#include <string.h>
-
 npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error) {
     npyx_host *host = paths->arena.host;
     size_t max_npaths = paths->max_npaths == 0 ? NPYEXT_MAX_NPATHS : paths->max_npaths;
@@ -57,8 +54,7 @@ npyx_status npyext_paths_sort(npyext_paths *paths, size_t first, size_t shared_n
     const char **unsorted = paths->paths + first;
     npyx_host *host = paths->arena.host;
     sort_item *items = npyx_alloc(host, npaths * sizeof *items);
-    if (items == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(items, error));
     for (size_t i = 0; i < npaths; i++)
         items[i] = make_sort_item(unsorted[i], shared_nbytes);
     npyx_status status =

@@ -1,9 +1,6 @@
 #include "pattern.h"
 #include "text/span.h"
 
-#include <stdint.h>
-#include <string.h>
-
 enum {
     PATTERNS_MAX = 1000000,
     BRACES_MAX = 1000000, /* and commas in them */
@@ -207,8 +204,7 @@ npyx_status npyext_braces_first(npyext_braces *braces, const char *pattern, npyx
     size_t nitems_max;
     NPYX_TRY(check_braces(braces, &nitems_max, error));
     braces->items = npyx_alloc(out->host, nitems_max * sizeof *braces->items);
-    if (braces->items == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(braces->items, error));
     npyx_status status = compile_braces(braces, error);
     if (status == NPYX_OK)
         write_pattern(braces, 0, 0, out);

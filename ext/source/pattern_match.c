@@ -1,6 +1,3 @@
-#include <stdint.h>
-#include <string.h>
-
 #include "pattern.h"
 
 bool npyext_pattern_is_pattern(const char *text) {

@@ -1,7 +1,5 @@
 /* CREATE VIRTUAL TABLE t USING npy(path, ...): an array, or the arrays of a file side by side, as a typed
  * table. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "npy_table.h"
 #include "scan/plan.h"

@@ -2,7 +2,6 @@
  * The arguments of CREATE VIRTUAL TABLE ... USING npy(...), which SQLite hands on as they were typed: a path,
  * and `key = value`. Quotes are taken off here; a list in one of them has quotes of its own.
  */
-#include <string.h>
 
 #include "npy_table.h"
 
@@ -20,7 +19,7 @@ npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narr
     npyx_arena *arena = &declaration->arena;
     declaration->arrays = npyx_arena_alloc(arena, (size_t)narrays * sizeof declaration->arrays[0]);
     declaration->columns = npyx_arena_alloc(arena, (size_t)ncolumns * sizeof declaration->columns[0]);
-    return declaration->arrays == NULL || declaration->columns == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    return declaration->arrays == NULL || npyx_check_memory(declaration->columns, error);
 }
 
 void npyext_declaration_clear(npyext_declaration *declaration) {
@@ -58,8 +57,7 @@ static npyx_status argument_read_value(npyx_arena *arena, const char *raw, const
                                        npyx_error *error) {
     raw += strspn(raw, blanks);
     char *copy = npyx_arena_copy(arena, raw, strlen(raw));
-    if (copy == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(copy, error));
     *value = copy;
     *is_bare = *raw != '\'' && *raw != '"';
     if (*is_bare) {
@@ -80,14 +78,12 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
         capacity_nitems += *c == ',';
     *nitems = 0;
     *items = npyx_arena_alloc(arena, capacity_nitems * sizeof(*items)[0]);
-    if (*items == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(*items, error));
     for (bool is_last = false; !is_last; text++) {
         text += strspn(text, blanks);
         bool is_quoted = *text == '"';
         char *item = npyx_arena_copy(arena, text, is_quoted ? strlen(text) : strcspn(text, ","));
-        if (item == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(item, error));
         size_t nbytes = is_quoted ? read_quoted(text, item) : strlen(item);
         const char *behind = text + nbytes + strspn(text + nbytes, blanks);
         if (is_quoted && (nbytes == 0 || (*behind != ',' && *behind != '\0')))

@@ -3,8 +3,6 @@
  * .... Where two would be the same for SQLite, which does not tell upper from lower case, the later one gets
  * _1, _2, ... behind it.
  */
-#include <inttypes.h>
-#include <string.h>
 
 #include "npy_table.h"
 #include "scan/selection.h"
@@ -62,7 +60,7 @@ static npyx_status name_column(npyext_layout *layout, npyx_name_set *taken, int 
     NPYX_TRY(npyx_buffer_check(folded, error));
     NPYX_TRY(npyx_name_set_add(taken, folded->bytes, folded->nbytes, error));
     layout->columns[i].name = npyx_arena_copy(&layout->arena, text->bytes, text->nbytes);
-    return layout->columns[i].name == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    return npyx_check_memory(layout->columns[i].name, error);
 }
 
 /* ---- columns ---- */
@@ -186,8 +184,7 @@ npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_decla
         return npyx_fail(error, NPYX_INVALID, -1, "columns gives %d name%s for %" PRId64 " column%s", ngiven,
                          ngiven == 1 ? "" : "s", ncolumns, ncolumns == 1 ? "" : "s");
     layout->columns = npyx_arena_alloc(&layout->arena, (size_t)ncolumns * sizeof layout->columns[0]);
-    if (layout->columns == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(layout->columns, error));
     memset(layout->columns, 0, (size_t)ncolumns * sizeof layout->columns[0]);
     layout->ncolumns = (int)ncolumns;
     set_columns(layout, form);

@@ -1,5 +1,4 @@
 /* The rows of a typed table. */
-#include <string.h>
 
 #include "npy_table.h"
 #include "scan/plan.h"
@@ -100,8 +99,7 @@ static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
                                 &cursor->file, error));
     cursor->streams =
         npyx_alloc_zeroed(&connection->host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
-    if (cursor->streams == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(cursor->streams, error));
     const npyx_view *view = &cursor->layout.arrays[0].view;
     cursor->first = view->first[0];
     cursor->number_step = view->step[0];

@@ -4,9 +4,7 @@
  * once more and holds arrays and columns against what the table declares.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "npy_table.h"
 
@@ -156,8 +154,7 @@ static npyx_status make_view(npyext_layout_array *made, const npyext_declaration
 npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
                                    const int64_t *shape, npyx_error *error) {
     npyext_layout_array *made = layout_append_array(layout);
-    if (made == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(made, error));
     made->view.dtype = dtype;
     made->view.ndim = ndim;
     memcpy(made->view.shape, shape, sizeof shape[0] * (size_t)ndim);
@@ -235,7 +232,7 @@ static npyx_status record_array(const npyext_layout_array *from, npyext_declarat
     const char *name = npyx_arena_copy(&declaration->arena, from->entry.name, from->entry.name_nbytes);
     const char *form = npyx_arena_copy(&declaration->arena, text->bytes, text->nbytes);
     declaration->arrays[declaration->narrays++] = (npyext_declared_array){.name = name, .form = form};
-    return name == NULL || form == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    return name == NULL || npyx_check_memory(form, error);
 }
 
 npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration *declaration,

@@ -9,7 +9,6 @@
  *
  * Whoever made the database wrote these: each row is checked as it is read, and nothing of it becomes SQL.
  */
-#include <string.h>
 
 #include "npy_table.h"
 
@@ -134,15 +133,14 @@ static npyx_status shadow_read_text(shadow_reader *r, int column, const char **t
         return fail_damaged(r, "holds what is no text");
     const char *bytes = (const char *)sqlite3_column_text(r->statement, column);
     size_t nbytes = (size_t)sqlite3_column_bytes(r->statement, column);
-    if (bytes == NULL)
-        return npyx_fail_nomem(r->error);
+    NPYX_TRY(npyx_check_memory(bytes, r->error));
     if (strlen(bytes) != nbytes)
         return fail_damaged(r, "holds a text that has a NUL in it");
     r->nbytes += nbytes;
     if (r->nbytes > MAX_NBYTES)
         return fail_damaged(r, "makes it longer than any that is written");
     *text = npyx_arena_copy(&r->declaration->arena, bytes, nbytes);
-    return *text == NULL ? npyx_fail_nomem(r->error) : NPYX_OK;
+    return npyx_check_memory(*text, r->error);
 }
 
 static int find_text(const char *const *texts, int ntexts, const char *text) {

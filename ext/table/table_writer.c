@@ -1,8 +1,5 @@
 #include "table_writer.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 /* ---- what is to be written ---- */
 
 /* A file that is not there yet can be told by its name alone. */
@@ -117,7 +114,7 @@ static npyx_status take_array(npyext_table_writer *writer, npyx_archive *archive
     writer->shape[0] = -1;
     if (writer->dtype == NULL)
         writer->dtype = npyx_dtype_copy(&writer->arena, array->dtype);
-    return writer->dtype == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    return npyx_check_memory(writer->dtype, error);
 }
 
 /* What mode 'a' finds at the path. *is_there is false when that is nothing. */
@@ -222,8 +219,7 @@ npyx_status npyext_table_writer_new(npyext_connection *connection, const char *t
                                     npyx_error *error) {
     npyext_table_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
     *writer = NULL;
-    if (made == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(made, error));
     made->connection = connection;
     made->table = table;
     made->arena.host = &connection->host;

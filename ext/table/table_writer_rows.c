@@ -1,7 +1,5 @@
 /* The rows of a table that writes. */
 #include <float.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "table_writer.h"
 #include "value/array_stream.h"

@@ -9,8 +9,6 @@
  * A return cuts it off at a mark. The header, which says how many rows there are, is written over last, by
  * the target's commit; until then a reader sees none of the new ones.
  */
-#include <inttypes.h>
-#include <string.h>
 
 #include "table_writer.h"
 
@@ -68,8 +66,7 @@ static npyx_status transaction_mark(npyext_table_writer *writer, int savepoint, 
     writer->unmarked = savepoint;
     npyext_writer_mark *marks = npyx_grow(&writer->connection->host, writer->marks, writer->nmarks,
                                           &writer->capacity_nmarks, sizeof *marks);
-    if (marks == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(marks, error));
     writer->marks = marks;
     npyext_writer_mark *mark = &marks[writer->nmarks++];
     *mark = (npyext_writer_mark){.savepoint = savepoint, .nrows = writer->nrows};
@@ -287,8 +284,7 @@ static npyx_status open_target(npyext_table_writer *writer, const npyext_publish
 
 static npyx_status transaction_begin(npyext_table_writer *writer, npyx_error *error) {
     npyext_published *record = record_of(writer);
-    if (record == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(record, error));
     if (writer->lost.status != NPYX_OK) {
         npyx_status lost = writer->lost.status;
         npyx_error_set(error, lost, -1, "what the last COMMIT wrote is lost: %s", writer->lost.message);

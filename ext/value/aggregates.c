@@ -1,7 +1,5 @@
 #include "aggregates.h"
 
-#include <inttypes.h>
-
 #include "scan/plan.h"
 
 /* Makes an error the result. What is too long for SQLite has another way, which the message names. */

@@ -44,8 +44,7 @@ static npyx_status read_method(sqlite3_value *value, npyx_zip_method *method, np
     if (sqlite3_value_type(value) == SQLITE_NULL)
         return npyx_fail(error, NPYX_INVALID, -1, "the method is NULL");
     const char *text = (const char *)sqlite3_value_text(value);
-    if (text == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(text, error));
     size_t nbytes = (size_t)sqlite3_value_bytes(value);
     return nbytes == 0 ? NPYX_OK : npyx_zip_method_parse(text, nbytes, method, error);
 }

@@ -1,8 +1,5 @@
 #include "array_builder.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/bytes.h"
 
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,

@@ -1,5 +1,4 @@
 /* Functions that make another array of one: npy_astype, npy_reshape, npy_order and npy_transpose. */
-#include <inttypes.h>
 
 #include "scalars.h"
 

@@ -1,5 +1,4 @@
 /* Functions that make an array of what is none: of JSON, of raw items, of a member of an archive. */
-#include <inttypes.h>
 
 #include "scalars.h"
 #include "source/member.h"

@@ -82,5 +82,5 @@ npyx_status npyext_member_name(sqlite3_value *value, const char **name, size_t *
                                                : "a REAL");
     *name = (const char *)sqlite3_value_text(value);
     *nbytes = (size_t)sqlite3_value_bytes(value);
-    return *name == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    return npyx_check_memory(*name, error);
 }

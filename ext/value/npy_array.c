@@ -1,6 +1,4 @@
 /* npy_array(value [, dtype [, shape]]): an array of scalars. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "aggregates.h"
 #include "array_builder.h"
@@ -72,8 +70,7 @@ static npyx_status array_begin(npyext_group *group, npyext_connection *connectio
     if (argc < 3 || sqlite3_value_type(argv[2]) == SQLITE_NULL)
         return NPYX_OK;
     const char *text = (const char *)sqlite3_value_text(argv[2]);
-    if (text == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(text, error));
     npyx_buffer_append(&state->shape, text, (size_t)sqlite3_value_bytes(argv[2]));
     return npyx_buffer_check(&state->shape, error);
 }

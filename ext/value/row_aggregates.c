@@ -1,7 +1,5 @@
 /* npy_stack and npy_records: a row of the group is a row of the array, of one value or of one for each field.
  */
-#include <inttypes.h>
-#include <string.h>
 
 #include "aggregates.h"
 #include "row_value.h"

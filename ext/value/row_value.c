@@ -1,8 +1,5 @@
 #include "row_value.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 /* Raw items lie in little-endian order, whatever the order of the dtype that they are stored as. */
 static npyx_status copy_raw(const npyx_dtype *dtype, int64_t nelem, const npyx_value *raw, uint8_t *out,
                             npyx_error *error) {
@@ -194,8 +191,7 @@ static npyx_status row_append_array(npyext_rows *rows, npyext_array_builder *bui
         builder->dtype = npyx_dtype_copy(&builder->arena, dtype);
     else if (!builder->is_dtype_given && !npyx_dtype_is_same(builder->dtype, dtype))
         return row_fail_dtype(builder->dtype, dtype, error);
-    if (builder->dtype == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(builder->dtype, error));
     NPYX_TRY(take_shape(rows, array->array->ndim, array->array->shape, error));
     npyx_view_of_array(array->array, &view);
     return row_append_items(builder, array, &view, error);

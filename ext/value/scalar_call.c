@@ -74,7 +74,7 @@ npyx_status npyext_call_text(npyext_call *call, sqlite3_value *argument, const c
                                   type == SQLITE_BLOB ? "a BLOB" : "a number");
     *text = (const char *)sqlite3_value_text(argument);
     *nbytes = (size_t)sqlite3_value_bytes(argument);
-    return *text == NULL ? npyx_fail_nomem(&call->error) : NPYX_OK;
+    return npyx_check_memory(*text, &call->error);
 }
 
 npyx_status npyext_call_blob(npyext_call *call, sqlite3_value *argument, const char *expected,

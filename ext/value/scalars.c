@@ -1,7 +1,6 @@
 /* Functions that say what an array is, and those that take something out of it. */
 #include "scalars.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "scan/selection.h"
@@ -162,8 +161,7 @@ static npyx_status scalars_slice(npyext_call *c, int argc, sqlite3_value **argv)
     if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
         return npyext_call_refuse(c, "the slice is to be a text, as '10:20'");
     const char *text = (const char *)sqlite3_value_text(argv[1]);
-    if (text == NULL)
-        return npyx_fail_nomem(&c->error);
+    NPYX_TRY(npyx_check_memory(text, &c->error));
     NPYX_TRY(npyx_slice_apply(text, (size_t)sqlite3_value_bytes(argv[1]), &c->view, &c->error));
     return npyext_array_value_append_npy(&c->value, &c->view, &c->out, &c->error);
 }

@@ -1,7 +1,5 @@
 #include "array.h"
 
-#include <inttypes.h>
-
 #include "base/bytes.h"
 #include "base/utf8.h"
 

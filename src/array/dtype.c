@@ -1,8 +1,5 @@
 #include "dtype.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/utf8.h"
 

@@ -1,6 +1,4 @@
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/utf8.h"
@@ -123,8 +121,7 @@ static npyx_status add_level(const context *c, int ndim, npyx_field *shaped) {
     if (ndim == 0) /* (type, ()) is the type itself */
         return NPYX_OK;
     uint8_t *levels = npyx_arena_alloc(c->arena, (size_t)shaped->nlevels + 1);
-    if (levels == NULL)
-        return npyx_fail_nomem(c->error);
+    NPYX_TRY(npyx_check_memory(levels, c->error));
     levels[0] = (uint8_t)ndim;
     if (shaped->nlevels > 0)
         memcpy(levels + 1, shaped->level_ndims, (size_t)shaped->nlevels);
@@ -148,8 +145,7 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_f
     if (ndim > 64)
         return fail_literal(c, shape, "the shape of a field has more than 64 dimensions");
     int64_t *dims = npyx_arena_alloc(c->arena, sizeof *dims * (size_t)(ndim == 0 ? 1 : ndim));
-    if (dims == NULL)
-        return npyx_fail_nomem(c->error);
+    NPYX_TRY(npyx_check_memory(dims, c->error));
     int at = 0;
     int64_t nelem_without_zeros = 1;
     for (int axis = 0; axis < shaped->ndim; axis++)
@@ -182,7 +178,7 @@ static npyx_status parse_title(const context *c, const npyx_literal *title, npyx
         field->title = npyx_arena_copy(c->arena, digits, (size_t)ndigits);
         field->title_nbytes = (size_t)ndigits;
         field->is_title_number = true;
-        return field->title == NULL ? npyx_fail_nomem(c->error) : NPYX_OK;
+        return npyx_check_memory(field->title, c->error);
     }
     if (title->kind != NPYX_LITERAL_TEXT)
         return fail_literal(c, title, "the title of a field is neither a string nor an int");
@@ -231,8 +227,7 @@ static int compare_labels(const void *a, const void *b, const void *ctx) {
  * choice of names makes it slow. */
 static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
     npyx_span *labels = npyx_alloc(c->arena->host, (size_t)dtype->nfields * 2 * sizeof *labels);
-    if (labels == NULL)
-        return npyx_fail_nomem(c->error);
+    NPYX_TRY(npyx_check_memory(labels, c->error));
     size_t nlabels = 0;
     for (int i = 0; i < dtype->nfields; i++) {
         const npyx_field *field = &dtype->fields[i];
@@ -257,8 +252,7 @@ static npyx_status check_names(const context *c, const npyx_dtype *dtype, const 
 static npyx_status parse_struct(const context *c, const npyx_literal *literal, npyx_dtype *dtype) {
     *dtype = (npyx_dtype){.type = NPYX_STRUCT, .nfields = (int)literal->nitems};
     npyx_field *fields = npyx_arena_alloc(c->arena, sizeof *fields * (size_t)(dtype->nfields + 1));
-    if (fields == NULL)
-        return npyx_fail_nomem(c->error);
+    NPYX_TRY(npyx_check_memory(fields, c->error));
     dtype->fields = fields;
     npyx_field *field = fields;
     for (const npyx_literal *item = literal->first; item != NULL; item = item->next, field++) {
@@ -281,8 +275,7 @@ static npyx_status parse_format(const context *c, const npyx_literal *literal, n
         return add_shape(c, literal->first->next, shaped);
     }
     npyx_dtype *dtype = npyx_arena_alloc(c->arena, sizeof *dtype);
-    if (dtype == NULL)
-        return npyx_fail_nomem(c->error);
+    NPYX_TRY(npyx_check_memory(dtype, c->error));
     shaped->dtype = dtype;
     if (literal->kind == NPYX_LITERAL_LIST)
         return parse_struct(c, literal, dtype);
@@ -312,8 +305,7 @@ npyx_status npyx_dtype_from_spelling(npyx_arena *arena, const char *text, size_t
         status = npyx_literal_parse(arena, text, nbytes, false, literal, error);
     } else {
         npyx_literal *bare = npyx_arena_alloc(arena, sizeof *bare);
-        if (bare == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(bare, error));
         *bare = (npyx_literal){.kind = NPYX_LITERAL_TEXT, .text = text, .text_nbytes = nbytes};
         *literal = bare;
     }

@@ -9,9 +9,6 @@
  */
 #include "view.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "text/span.h"

@@ -1,8 +1,5 @@
 #include "view.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/names.h"
 #include "base/utf8.h"
 #include "text/literal.h"

@@ -1,14 +1,14 @@
 /*
- * Kernels for vectors are made twice of one macro, of GNU C's vectors that every processor has (16 bytes) and of
- * those of AVX2. Which of them run is a question to the processor, whose answer the C library keeps.
+ * Kernels for vectors are made twice of one macro, of GNU C's vectors that every processor has (16 bytes) and
+ * of those of AVX2. Which of them run is a question to the processor, whose answer the C library keeps.
  */
 #ifndef NPYX_SIMD_H
 #define NPYX_SIMD_H
 
 #include <stdbool.h>
 
-/* Behind NPYX_WITH_AVX2 stands a function that may use it, and with _FMA multiply and add in one rounding. Where
- * there is no AVX2 these are kernels as all others, which nothing calls. */
+/* Behind NPYX_WITH_AVX2 stands a function that may use it, and with _FMA multiply and add in one rounding.
+ * Where there is no AVX2 these are kernels as all others, which nothing calls. */
 #if defined(__x86_64__) || defined(__i386__)
 #define NPYX_WITH_AVX2     __attribute__((target("avx2")))
 #define NPYX_WITH_AVX2_FMA __attribute__((target("avx2,fma")))

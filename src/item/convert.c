@@ -9,10 +9,8 @@
  */
 #include "convert.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "element.h"

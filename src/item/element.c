@@ -1,8 +1,6 @@
 #include "element.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/utf8.h"

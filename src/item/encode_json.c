@@ -8,8 +8,6 @@
  *
  * Nothing is built in between; the depth is that of the text, which the reader bounds.
  */
-#include <inttypes.h>
-#include <string.h>
 
 #include "base/utf8.h"
 #include "encode.h"
@@ -136,8 +134,7 @@ static npyx_status encode_object(npyx_json_reader *r, const npyx_dtype *dtype, u
     npyx_host *host = r->scratch.host;
     bool is_many = (size_t)dtype->nfields > sizeof few / sizeof few[0];
     bool *is_set = is_many ? npyx_alloc_zeroed(host, (size_t)dtype->nfields * sizeof few[0]) : few;
-    if (is_set == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(is_set, error));
     npyx_status status = encode_members(r, dtype, item, is_set, error);
     if (is_many)
         npyx_free(host, is_set);

@@ -1,7 +1,5 @@
 /* What JSON text holds, and the dtype that follows from it. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "array/array.h"
 #include "base/bytes.h"
@@ -177,8 +175,7 @@ npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const
     if (why != NULL)
         return npyx_fail(error, NPYX_INVALID, -1, "%s", why);
     npyx_dtype *made = npyx_arena_alloc(arena, sizeof *made);
-    if (made == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(made, error));
     bool is_real = form->has_real || form->has_null; /* nulls stand among numbers alone */
     npyx_type type = form->has_text      ? NPYX_TEXT
                      : is_real           ? NPYX_F8

@@ -1,9 +1,7 @@
 #include "encode.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/utf8.h"

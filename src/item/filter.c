@@ -11,7 +11,6 @@
 #include "filter.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "text/narrow_float.h"
@@ -30,9 +29,9 @@ static domain domain_of(const npyx_dtype *dtype, npyx_component component) {
 }
 
 /*
- * Bounds. Whatever the type, the items that satisfy a comparison are those between two numbers, or those that are
- * not. The numbers are int64_t, or doubles as their places: 0 is that of 0.0 and -0.0, the next ones on both sides
- * are those of the least doubles, and the last ones those of the infinities.
+ * Bounds. Whatever the type, the items that satisfy a comparison are those between two numbers, or those that
+ * are not. The numbers are int64_t, or doubles as their places: 0 is that of 0.0 and -0.0, the next ones on
+ * both sides are those of the least doubles, and the last ones those of the infinities.
  */
 
 /* Both ends included; empty when low > high. */
@@ -51,7 +50,8 @@ static double real_at_place(int64_t place) {
 }
 
 static bounds every_of(domain seen_as) {
-    return seen_as == DOMAIN_INTEGER ? (bounds){INT64_MIN, INT64_MAX} : (bounds){-INFINITE_PLACE, INFINITE_PLACE};
+    return seen_as == DOMAIN_INTEGER ? (bounds){INT64_MIN, INT64_MAX}
+                                     : (bounds){-INFINITE_PLACE, INFINITE_PLACE};
 }
 
 static int compare_mixed(int64_t integer, double real) {

@@ -1,7 +1,6 @@
 #include "filter.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "convert.h"

@@ -1,7 +1,6 @@
 #include "difference.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "difference_tally.h"
@@ -204,8 +203,7 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
     if (sides[0].view->dtype->itemsize == 0) /* items without bytes are equal, however many they are */
         return NPYX_OK;
     difference_walk *w = npyx_alloc_zeroed(host, sizeof *w);
-    if (w == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(w, error));
     w->comparability = npyx_difference_check(sides[0].view->dtype, sides[1].view->dtype);
     w->first_at = -1;
     w->stops_early = stops_early;

@@ -1,7 +1,6 @@
 #include "difference_tally.h"
 
 #include <math.h>
-#include <string.h>
 
 /* C has no `?:` for vectors, so values are chosen by masks. */
 #define CHOOSE(mask, x, y) ((reals)(((mask) & (hits)(x)) | (~(mask) & (hits)(y))))

@@ -1,7 +1,5 @@
 #include "difference_tally.h"
 
-#include <string.h>
-
 /* Items side by side for npyx_chunk_load: no number is larger than this. */
 enum { MAX_NUMBER_NBYTES = 32 };
 

@@ -1,7 +1,6 @@
 #include "difference_tally.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "item/convert.h"

@@ -1,7 +1,6 @@
 #include "histogram.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "array/view.h"
 
@@ -179,8 +178,7 @@ static npyx_status make_tally(const histogram_pass *p, npyx_histogram_tally *t, 
         return NPYX_OK;
     t->npatterns = (size_t)1 << 8 * itemsize;
     t->counts = npyx_alloc_zeroed(p->histogram->host, t->npatterns * sizeof t->counts[0]);
-    if (t->counts == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(t->counts, error));
     return run_pass(p, &(histogram_step){.add = npyx_tally_items}, t->counts, error);
 }
 

@@ -1,9 +1,7 @@
 /* Bins as they are asked for. */
 #include "histogram.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "text/number_text.h"
 #include "text/span.h"

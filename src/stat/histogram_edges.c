@@ -6,7 +6,6 @@
  */
 #include "histogram.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "text/narrow_float.h"

@@ -1,7 +1,5 @@
 #include "reduction.h"
 
-#include <string.h>
-
 #include "array/view.h"
 #include "base/crc32.h"
 #include "item/element.h"
@@ -19,7 +17,7 @@ enum {
 static npyx_status add_leaf(npyx_reduction *r, const char *name, const npyx_view *view, npyx_error *error) {
     char *copy = npyx_arena_copy(&r->arena, name, strlen(name));
     r->leaves[r->nleaves++] = (npyx_leaf){.name = copy, .view = *view, .nelem = npyx_view_nelem(view)};
-    return copy == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+    return npyx_check_memory(copy, error);
 }
 
 static int count_leaves(const npyx_dtype *dtype) {
@@ -64,8 +62,7 @@ static npyx_status find_leaves(npyx_reduction *r, npyx_view *view, npyx_buffer *
 static npyx_status list_leaves(npyx_reduction *r, npyx_error *error) {
     int nleaves = count_leaves(r->view.dtype);
     r->leaves = npyx_arena_alloc(&r->arena, (size_t)nleaves * sizeof r->leaves[0]);
-    if (r->leaves == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(r->leaves, error));
     npyx_view item = {.dtype = r->view.dtype};
     npyx_buffer path = {.host = r->host};
     npyx_status status = find_leaves(r, &item, &path, error);
@@ -307,8 +304,7 @@ static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
         largest_nbytes = itemsize > largest_nbytes ? itemsize : largest_nbytes;
         if (has_items && npyx_stats_form_of(r->leaves[i].view.dtype) == NPYX_STATS_ORDER) {
             r->leaves[i].extremes = npyx_arena_alloc(&r->arena, 2 * (size_t)itemsize + 1);
-            if (r->leaves[i].extremes == NULL)
-                return npyx_fail_nomem(error);
+            NPYX_TRY(npyx_check_memory(r->leaves[i].extremes, error));
         }
     }
     int64_t nelem = GATHERED_NBYTES / largest_nbytes;

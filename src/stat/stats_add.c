@@ -1,7 +1,6 @@
 #include "stats_add.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "item/element.h"

@@ -1,8 +1,6 @@
 #include "reader.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     READER_FIRST_BLOCK_NBYTES = 1 << 14,
@@ -71,8 +69,7 @@ static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t fi
         npyx_free(reader->source->host, reader->buffer);
         reader->buffer = npyx_alloc(reader->source->host, wanted_nbytes);
         reader->buffer_nbytes = reader->buffer == NULL ? 0 : wanted_nbytes;
-        if (reader->buffer == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(reader->buffer, error));
     }
     *bytes =
         reader->buffer + (((size_t)file_off - (size_t)(uintptr_t)reader->buffer) & (READER_PAGE_NBYTES - 1));
@@ -253,8 +250,7 @@ static npyx_status gather_box(const gatherer *g, const box *b) {
 static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
     if (reader->window == NULL) {
         reader->window = npyx_alloc(reader->source->host, READER_WINDOW_NBYTES);
-        if (reader->window == NULL)
-            return npyx_fail_nomem(error);
+        NPYX_TRY(npyx_check_memory(reader->window, error));
     }
     uint8_t *out = NULL;
     NPYX_TRY(aligned_buffer(reader, (size_t)(nrows * reader->row_nbytes), 0, &out, error));
