@@ -1,8 +1,5 @@
 #include "array.h"
 
-#include "base/bytes.h"
-#include "base/utf8.h"
-
 void npyx_array_init(npyx_array *array, npyx_host *host) {
     memset(array, 0, offsetof(npyx_array, shape)); /* shape is large, and most arrays have few dimensions */
     array->arena.host = host;

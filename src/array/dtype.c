@@ -1,8 +1,5 @@
 #include "dtype.h"
 
-#include "base/bytes.h"
-#include "base/utf8.h"
-
 const npyx_type_info npyx_types[NPYX_NTYPES] = {
     /* name, kind, itemsize, swap_nbytes, is_sized_name, descr_code, spellings */
     [NPYX_BOOL] = {"bool", 'b', 1, 1, false, NULL, "? bool_ bool8"},

@@ -7,7 +7,6 @@
 #ifndef NPYX_DTYPE_H
 #define NPYX_DTYPE_H
 
-#include "base/bytes.h"
 #include "base/host.h"
 #include "text/datetime.h"
 #include "text/literal.h"

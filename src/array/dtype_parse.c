@@ -1,7 +1,5 @@
 #include <stdio.h>
 
-#include "base/bytes.h"
-#include "base/utf8.h"
 #include "dtype.h"
 #include "text/span.h"
 

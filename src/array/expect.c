@@ -9,7 +9,6 @@
  */
 #include "view.h"
 
-#include "base/utf8.h"
 #include "text/span.h"
 
 /* The longest piece of a text or of a dtype that a message repeats. */

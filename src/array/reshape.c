@@ -1,8 +1,5 @@
 #include "view.h"
 
-#include "base/bytes.h"
-#include "base/utf8.h"
-
 npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *text, size_t nbytes,
                                 int64_t *integers, int *n, npyx_error *error) {
     npyx_arena arena = {.host = host};

@@ -9,8 +9,6 @@
  */
 #include "view.h"
 
-#include "base/bytes.h"
-#include "base/utf8.h"
 #include "text/span.h"
 
 /* The longest piece of the text that a message repeats. */

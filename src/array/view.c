@@ -1,8 +1,6 @@
 #include "view.h"
 
 #include "base/names.h"
-#include "base/utf8.h"
-#include "text/literal.h"
 
 void npyx_view_set_axis(npyx_view *view, int axis, int64_t length, int64_t stride, int file_axis) {
     view->shape[axis] = length;

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "utf8.h" /* NPYX_SHOWN, for what a message repeats */
+
 typedef enum npyx_status {
     NPYX_OK = 0,
     NPYX_DONE,        /* past the last entry; an answer, not a fault: no error is filled in */

@@ -9,10 +9,8 @@
  */
 #include "convert.h"
 
-#include <math.h>
 #include <stdio.h>
 
-#include "base/bytes.h"
 #include "element.h"
 #include "text/number_text.h"
 

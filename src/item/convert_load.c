@@ -1,10 +1,5 @@
 #include "convert.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
-#include "text/narrow_float.h"
-
 npyx_form npyx_block_form(npyx_type type) {
     switch (type) {
     case NPYX_U8: return NPYX_FORM_U64;

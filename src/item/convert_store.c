@@ -1,10 +1,5 @@
 #include "convert.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
-#include "text/narrow_float.h"
-
 /* Each loop runs to the end, whatever it meets, and tells only whether all was well. */
 #define STORER(name, source_type, source, target_type, expression, misfit)                                   \
     static bool name(const npyx_block *restrict block, uint8_t *restrict out) {                              \

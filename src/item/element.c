@@ -1,10 +1,5 @@
 #include "element.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
-#include "base/utf8.h"
-#include "text/narrow_float.h"
 #include "text/number_text.h"
 
 static void set_real(npyx_value *value, double real) {

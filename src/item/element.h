@@ -8,7 +8,6 @@
 #define NPYX_ELEMENT_H
 
 #include "array/dtype.h"
-#include "base/host.h"
 
 typedef enum npyx_value_kind {
     NPYX_VALUE_NULL,

@@ -1,8 +1,5 @@
-#include <math.h>
 
-#include "base/bytes.h"
 #include "element.h"
-#include "text/narrow_float.h"
 #include "text/number_text.h"
 
 static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,

@@ -9,7 +9,6 @@
  * Nothing is built in between; the depth is that of the text, which the reader bounds.
  */
 
-#include "base/utf8.h"
 #include "encode.h"
 #include "text/json_text.h"
 

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "array/array.h"
-#include "base/bytes.h"
 #include "encode.h"
 #include "text/json_text.h"
 

@@ -1,12 +1,8 @@
 #include "encode.h"
 
-#include <math.h>
 #include <stdio.h>
 
-#include "base/bytes.h"
-#include "base/utf8.h"
 #include "convert.h"
-#include "text/narrow_float.h"
 
 npyx_status npyx_encode_refuse(const npyx_dtype *dtype, const char *what, const char *why,
                                npyx_error *error) {

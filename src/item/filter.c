@@ -10,11 +10,6 @@
  */
 #include "filter.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
-#include "text/narrow_float.h"
-
 /* Items that are compared as integers, or as doubles. */
 typedef enum domain { DOMAIN_NONE, DOMAIN_INTEGER, DOMAIN_REAL } domain;
 

@@ -1,8 +1,5 @@
 #include "filter.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
 #include "convert.h"
 
 /*

@@ -1,10 +1,6 @@
 #include "difference.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
 #include "difference_tally.h"
-#include "text/narrow_float.h"
 
 typedef struct difference_walk {
     npyx_blocks sides[2]; /* of the blocks at hand what is not yet compared */

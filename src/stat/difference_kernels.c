@@ -1,7 +1,5 @@
 #include "difference_tally.h"
 
-#include <math.h>
-
 /* C has no `?:` for vectors, so values are chosen by masks. */
 #define CHOOSE(mask, x, y) ((reals)(((mask) & (hits)(x)) | (~(mask) & (hits)(y))))
 #define GREATER(x, y)      CHOOSE((hits)((x) > (y)), x, y)

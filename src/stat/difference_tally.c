@@ -1,10 +1,6 @@
 #include "difference_tally.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
 #include "item/convert.h"
-#include "text/narrow_float.h"
 
 /* Squares of differences between these are added as they are: neither they nor sums of 2^62 of them leave a
  * double's range. */

@@ -1,9 +1,5 @@
 #include "histogram.h"
 
-#include <math.h>
-
-#include "array/view.h"
-
 /* Counts of a block that another thread makes are added to all counts: worth it while they are few. */
 enum { MAX_SHARED_NBINS = 2048 };
 

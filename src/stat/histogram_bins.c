@@ -1,8 +1,6 @@
 /* Bins as they are asked for. */
 #include "histogram.h"
 
-#include <math.h>
-
 #include "text/number_text.h"
 #include "text/span.h"
 

@@ -6,9 +6,6 @@
  */
 #include "histogram.h"
 
-#include <math.h>
-
-#include "text/narrow_float.h"
 #include "text/number_text.h"
 
 #ifdef __clang__

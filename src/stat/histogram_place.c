@@ -1,9 +1,6 @@
 /* The inner loops over items: a chunk is loaded, its bins are found, its bins are counted. */
 #include "histogram.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
 #include "item/convert.h"
 
 #ifdef __clang__

@@ -1,6 +1,5 @@
 #include "reduction.h"
 
-#include "array/view.h"
 #include "base/crc32.h"
 #include "item/element.h"
 

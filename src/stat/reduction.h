@@ -8,7 +8,6 @@
 #ifndef NPYX_REDUCTION_H
 #define NPYX_REDUCTION_H
 
-#include "array/view.h"
 #include "stats.h"
 #include "walk/blocks.h"
 

@@ -1,8 +1,5 @@
 #include "stats.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
 #include "item/convert.h"
 #include "stats_add.h"
 

@@ -1,8 +1,5 @@
 #include "stats_add.h"
 
-#include <math.h>
-
-#include "base/bytes.h"
 #include "item/element.h"
 
 /* Below 1 / 2^100 of the greatest double 2^100 numbers may be added up. */

@@ -1,7 +1,5 @@
 #include "stats_add.h"
 
-#include <float.h>
-#include <math.h>
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
