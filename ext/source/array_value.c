@@ -231,7 +231,7 @@ npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_
     npyx_header_npy_append(view->dtype, view->ndim, view->shape, is_fortran, out);
     npyx_view stored = *view;
     if (is_fortran) /* the order of the items in the file is C order of the axes reversed */
-        npyx_view_reverse(&stored);
+        npyx_view_permute(&stored, NULL);
     return npyext_array_value_append_items(value, &stored, false, out, error);
 }
 

@@ -8,7 +8,7 @@ static void append_ordered_header(npyext_call *c, const npyx_dtype *dtype, bool 
                                   npyx_view *stored) {
     *stored = c->view;
     if (is_fortran)
-        npyx_view_reverse(stored);
+        npyx_view_permute(stored, NULL);
     npyx_header_npy_append(dtype, c->view.ndim, c->view.shape, is_fortran, &c->out);
 }
 
@@ -98,10 +98,8 @@ static npyx_status change_axes(npyext_call *c, int argc, sqlite3_value **argv) {
     if (argc > 1) {
         NPYX_TRY(npyext_call_integers(c, argv[1], "axes", given, &n));
         NPYX_TRY(check_axes(c, given, n, axes));
-        npyx_view_permute(&c->view, axes);
-    } else {
-        npyx_view_reverse(&c->view);
     }
+    npyx_view_permute(&c->view, argc > 1 ? axes : NULL);
     return npyext_array_value_append_npy(&c->value, &c->view, &c->out, &c->error);
 }
 

@@ -19,7 +19,7 @@ static npyx_status stream_items(npyext_array_value *value, bool in_c_order, take
         return NPYX_OK;
     npyx_view_of_array(value->array, &view);
     if (!in_c_order && is_fortran(value->array))
-        npyx_view_reverse(&view);
+        npyx_view_permute(&view, NULL);
     NPYX_TRY(npyext_array_value_source(value, &source, error));
     npyext_connection_begin(value->connection);
     npyx_status status = NPYX_OK;

@@ -108,8 +108,7 @@ static bool is_same_field(const npyx_field *a, const npyx_field *b) {
 bool npyx_dtype_is_same(const npyx_dtype *a, const npyx_dtype *b) {
     if (a->type != b->type || a->itemsize != b->itemsize || a->nfields != b->nfields)
         return false;
-    bool is_date = npyx_type_is_date(a->type);
-    if (is_date && (a->unit != b->unit || a->multiple != b->multiple))
+    if (npyx_type_is_date(a->type) && (a->unit != b->unit || a->multiple != b->multiple))
         return false;
     for (int k = 0; k < a->nfields; k++) {
         if (!is_same_field(&a->fields[k], &b->fields[k]))
@@ -242,13 +241,12 @@ static bool copy_field(npyx_arena *arena, npyx_field *field) {
 
 const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype) {
     npyx_dtype *copy = npyx_arena_alloc(arena, sizeof *copy);
-    size_t fields_nbytes = sizeof *dtype->fields * (size_t)dtype->nfields;
-    npyx_field *fields = fields_nbytes == 0 ? NULL : npyx_arena_alloc(arena, fields_nbytes);
-    if (copy == NULL || (fields == NULL && fields_nbytes > 0))
+    npyx_field *fields = npyx_arena_alloc(arena, sizeof *fields * (size_t)(dtype->nfields + 1));
+    if (copy == NULL || fields == NULL)
         return NULL;
     *copy = *dtype;
     copy->fields = fields;
-    for (int i = 0; fields != NULL && i < dtype->nfields; i++) {
+    for (int i = 0; i < dtype->nfields; i++) {
         fields[i] = dtype->fields[i];
         if (!copy_field(arena, &fields[i]))
             return NULL;

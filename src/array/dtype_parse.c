@@ -6,13 +6,7 @@
 typedef struct context {
     npyx_arena *arena;
     npyx_error *error;
-    size_t off; /* where the text in hand begins, for errors */
 } context;
-
-static npyx_status fail_spelling(const context *c, const char *text, size_t nbytes, const char *why) {
-    return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)c->off, "`%.*s` is not a dtype (%s)",
-                     NPYX_SHOWN(text, nbytes, 60), why);
-}
 
 /* Digits only, leading zeros allowed; false when there are none, others, or the number passes 2^31 - 1. */
 static bool parse_size(const char *text, size_t nbytes, int64_t *size) {
@@ -65,14 +59,12 @@ static bool find_named(const char *text, size_t nbytes, npyx_dtype *dtype) {
     return false;
 }
 
-static npyx_status dtype_from_code(const context *c, const char *whole, size_t whole_nbytes,
-                                   npyx_dtype *dtype) {
-    const char *text = whole, *why = NULL;
-    size_t nbytes = whole_nbytes;
+static npyx_status dtype_from_code(const context *c, const npyx_literal *code, npyx_dtype *dtype) {
+    const char *text = code->text, *why = NULL;
+    size_t nbytes = code->text_nbytes;
+    bool has_nul = memchr(text, '\0', nbytes) != NULL;
     *dtype = (npyx_dtype){.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .multiple = 1};
-    if (memchr(text, '\0', nbytes) != NULL)
-        return fail_spelling(c, text, nbytes, "it holds a NUL byte");
-    if (nbytes > 0 && strchr("<>=|", text[0]) != NULL) {
+    if (nbytes > 0 && !has_nul && strchr("<>=|", text[0]) != NULL) {
         /* = and | mean the host's own order, as no order at all does */
         dtype->is_big_endian = text[0] == '>' || (text[0] != '<' && NPYX_HOST_IS_BIG_ENDIAN);
         text++;
@@ -83,8 +75,10 @@ static npyx_status dtype_from_code(const context *c, const char *whole, size_t w
     nbytes -= unit_nbytes;
     int64_t size = 0;
     bool is_sized = nbytes > 1 && npyx_is_digit(text[1]);
-    if (unit != NULL && (unit_nbytes < 2 || unit[unit_nbytes - 1] != ']' ||
-                         !npyx_unit_parse(unit + 1, unit_nbytes - 2, &dtype->unit, &dtype->multiple)))
+    if (has_nul)
+        why = "it holds a NUL byte";
+    else if (unit != NULL && (unit_nbytes < 2 || unit[unit_nbytes - 1] != ']' ||
+                              !npyx_unit_parse(unit + 1, unit_nbytes - 2, &dtype->unit, &dtype->multiple)))
         why = "what stands in brackets is no unit of time";
     else if (nbytes == 0)
         why = "it names no type";
@@ -95,12 +89,13 @@ static npyx_status dtype_from_code(const context *c, const char *whole, size_t w
     else if (unit != NULL && !npyx_type_is_date(dtype->type))
         why = "only datetime64 and timedelta64 have a unit";
     if (why != NULL)
-        return fail_spelling(c, whole, whole_nbytes, why);
+        return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)code->off, "`%.*s` is not a dtype (%s)",
+                         NPYX_SHOWN(code->text, code->text_nbytes, 60), why);
     const npyx_type_info *info = &npyx_types[dtype->type];
     if (info->itemsize != 0)
         dtype->itemsize = info->itemsize;
     /* bfloat16 is what the V2 of a file are taken for, on any host: no order means little-endian */
-    if (info->swap_nbytes == 1 || (dtype->type == NPYX_BFLOAT16 && text == whole))
+    if (info->swap_nbytes == 1 || (dtype->type == NPYX_BFLOAT16 && text == code->text))
         dtype->is_big_endian = false;
     dtype->has_objects = dtype->type == NPYX_OBJECT;
     return NPYX_OK;
@@ -279,9 +274,7 @@ static npyx_status parse_format(const context *c, const npyx_literal *literal, n
         return parse_struct(c, literal, dtype);
     if (literal->kind != NPYX_LITERAL_TEXT)
         return fail_literal(c, literal, "a dtype is neither a string nor a list of fields");
-    context at_text = *c;
-    at_text.off = literal->off;
-    return dtype_from_code(&at_text, literal->text, literal->text_nbytes, dtype);
+    return dtype_from_code(c, literal, dtype);
 }
 
 npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *literal, const npyx_dtype **dtype,

@@ -14,11 +14,9 @@
 /* The longest piece of a text or of a dtype that a message repeats. */
 enum { EXPECT_SHOWN_NBYTES = 150 };
 
-typedef enum relation { ANY, EXPECT_EQUAL, AT_LEAST, AT_MOST, MORE, LESS } relation;
-
+/* The lengths that are expected, from low to before end. */
 typedef struct dimension {
-    relation relation;
-    uint64_t number; /* one beyond int64_t is greater than every dimension */
+    uint64_t low, end;
 } dimension;
 
 /* The text, read. */
@@ -108,8 +106,13 @@ static size_t dtype_nbytes(npyx_span s) {
 static npyx_status parse_dimension(expectation *e, npyx_span s) {
     static const struct {
         const char *sign;
-        relation relation;
-    } signs[] = {{">=", AT_LEAST}, {"<=", AT_MOST}, {">", MORE}, {"<", LESS}, {"", EXPECT_EQUAL}};
+        bool has_low, has_end;
+        uint64_t low_is_more, end_is_more; /* than the number */
+    } signs[] = {{">=", true, false, 0, 0},
+                 {"<=", false, true, 0, 1},
+                 {">", true, false, 1, 0},
+                 {"<", false, true, 0, 0},
+                 {"", true, true, 0, 1}};
     if (npyx_span_is(s, "...")) {
         if (e->rest >= 0)
             return expect_fail_at(e, s, "stands twice in a shape");
@@ -119,16 +122,21 @@ static npyx_status parse_dimension(expectation *e, npyx_span s) {
     if (e->ndim == NPYX_MAX_NDIM)
         return expect_fail_at(e, s, "is one dimension more than the 64 that an array has at most");
     dimension *made = &e->dims[e->ndim++];
-    *made = (dimension){.relation = ANY};
+    *made = (dimension){0, UINT64_MAX};
     if (npyx_span_is(s, "*"))
         return NPYX_OK;
     size_t i = 0;
     while (!npyx_span_begins(s, signs[i].sign))
         i++; /* the last is empty and always there */
-    made->relation = signs[i].relation;
-    npyx_span number = npyx_span_trim(npyx_span_behind(s, strlen(signs[i].sign)));
-    size_t ndigits = npyx_span_digits(number, &made->number);
-    if (ndigits == 0 || ndigits < number.nbytes)
+    uint64_t number;
+    npyx_span digits = npyx_span_trim(npyx_span_behind(s, strlen(signs[i].sign)));
+    size_t ndigits = npyx_span_digits(digits, &number);
+    number = number > INT64_MAX ? (uint64_t)INT64_MAX + 1 : number; /* greater than every dimension */
+    if (signs[i].has_low)
+        made->low = number + signs[i].low_is_more;
+    if (signs[i].has_end)
+        made->end = number + signs[i].end_is_more;
+    if (ndigits == 0 || ndigits < digits.nbytes)
         return expect_fail_at(e, s,
                               "is no dimension (a number, *, >=, <=, > or < with a number, and ... are)");
     return NPYX_OK;
@@ -211,17 +219,6 @@ static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const
     return true;
 }
 
-static bool matches_dimension(const dimension *wanted, uint64_t found) {
-    switch (wanted->relation) {
-    case EXPECT_EQUAL: return found == wanted->number;
-    case AT_LEAST: return found >= wanted->number;
-    case AT_MOST: return found <= wanted->number;
-    case MORE: return found > wanted->number;
-    case LESS: return found < wanted->number;
-    default: return true;
-    }
-}
-
 static bool matches_shape(const expectation *e, int ndim, const int64_t *shape) {
     if (!e->has_shape)
         return true;
@@ -229,7 +226,7 @@ static bool matches_shape(const expectation *e, int ndim, const int64_t *shape) 
         return false;
     for (int i = 0; i < e->ndim; i++) {
         int axis = e->rest >= 0 && i >= e->rest ? ndim - e->ndim + i : i;
-        if (!matches_dimension(&e->dims[i], (uint64_t)shape[axis]))
+        if ((uint64_t)shape[axis] < e->dims[i].low || (uint64_t)shape[axis] >= e->dims[i].end)
             return false;
     }
     return true;

@@ -74,13 +74,7 @@ npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_err
 void npyx_view_permute(npyx_view *view, const int *axes) {
     const npyx_view before = *view;
     for (int axis = 0; axis < before.ndim; axis++)
-        npyx_view_copy_axis(view, axis, &before, axes[axis]);
-}
-
-void npyx_view_reverse(npyx_view *view) {
-    const npyx_view before = *view;
-    for (int axis = 0; axis < before.ndim; axis++)
-        npyx_view_copy_axis(view, axis, &before, before.ndim - 1 - axis);
+        npyx_view_copy_axis(view, axis, &before, axes != NULL ? axes[axis] : before.ndim - 1 - axis);
 }
 
 /* The axes of a view that have a length. */

@@ -1,6 +1,6 @@
 /*
- * The text is read twice: first to see that all of it is sound and how many axes it names, which `...` needs
- * to know, and then subscript by subscript while the new view is built beside the old one.
+ * All of the text is read first, to see that it is sound and how many axes it names, which `...` needs to
+ * know; then the new view is built beside the old one, subscript by subscript.
  *
  *     1:9:2, ..., None, -1     of (10, 20, 30, 40) makes (4, 20, 30, 1)
  *     axis 0  1, 2  new  3
@@ -31,12 +31,18 @@ typedef struct subscript {
     int64_t parts[3]; /* the same; as Python clamps them: never beyond INT64_MAX either way */
 } subscript;
 
+/* A slice that is no error has fewer: an ellipsis, as many axes as there can be, and as many new ones. */
+enum { MOST_NSUBSCRIPTS = 2 * NPYX_MAX_NDIM + 1 };
+
 /* What the text makes of a view, axis by axis. */
 typedef struct builder {
     const npyx_view *from;
     npyx_view to;
     int axis; /* of from, the next to be used */
     bool overflows;
+    size_t nsubscripts;
+    size_t nnamed;         /* axes */
+    subscript *subscripts; /* room for MOST_NSUBSCRIPTS */
 } builder;
 
 /* `%s` of a message with the span between what stands before and behind it. */
@@ -134,37 +140,35 @@ static npyx_status next_subscript(slice_parser *p, subscript *made) {
         return slice_fail_at(p, item, "a bracket is not closed in ", "");
     if (item.nbytes == 0)
         return npyx_fail(p->error, NPYX_INVALID, rest.text - p->text, "an index is missing before a comma");
-    size_t used_nbytes = nbytes < rest.nbytes ? nbytes + 1 : nbytes;
-    p->rest = npyx_span_behind(rest, used_nbytes);
+    p->rest = npyx_span_behind(rest, nbytes < rest.nbytes ? nbytes + 1 : nbytes);
     return parse_subscript(p, item, made);
 }
 
-/* Reads all of the text (p is the caller's copy) and tells how many axes it names and how many it makes less
- * or, below 0, more. */
-static npyx_status survey(slice_parser p, const npyx_view *view, int *nnamed) {
-    size_t naxes = 0, nadded = 0, nremoved = 0;
+/* Reads all of the text, and counts the axes that it names, makes and removes. */
+static npyx_status read_subscripts(builder *b, slice_parser *p) {
+    size_t nadded = 0, nremoved = 0, ndim = (size_t)b->from->ndim;
     bool has_ellipsis = false;
     subscript read;
     npyx_status status;
-    while ((status = next_subscript(&p, &read)) == NPYX_OK) {
+    while ((status = next_subscript(p, &read)) == NPYX_OK) {
         if (read.kind == ELLIPSIS && has_ellipsis)
-            return slice_fail_at(&p, read.span, "a second ", ": there can be only one");
+            return slice_fail_at(p, read.span, "a second ", ": there can be only one");
         has_ellipsis = has_ellipsis || read.kind == ELLIPSIS;
-        naxes += read.kind == INTEGER || read.kind == RANGE;
+        b->nnamed += read.kind == INTEGER || read.kind == RANGE;
         nremoved += read.kind == INTEGER;
         nadded += read.kind == NEW_AXIS;
+        if (b->nsubscripts < MOST_NSUBSCRIPTS) /* else one of the errors below comes */
+            b->subscripts[b->nsubscripts++] = read;
     }
     if (status != NPYX_DONE)
         return status;
-    size_t ndim = (size_t)view->ndim;
-    if (naxes > ndim)
-        return npyx_fail(p.error, NPYX_INVALID, 0,
-                         "too many indices: the array has %d dimension%s, %zu %s given", view->ndim,
-                         view->ndim == 1 ? "" : "s", naxes, naxes == 1 ? "was" : "were");
+    if (b->nnamed > ndim)
+        return npyx_fail(p->error, NPYX_INVALID, 0,
+                         "too many indices: the array has %zu dimension%s, %zu %s given", ndim,
+                         ndim == 1 ? "" : "s", b->nnamed, b->nnamed == 1 ? "was" : "were");
     if (ndim - nremoved + nadded > NPYX_MAX_NDIM)
-        return npyx_fail(p.error, NPYX_INVALID, 0, "the slice makes %zu dimensions; %d is the most",
+        return npyx_fail(p->error, NPYX_INVALID, 0, "the slice makes %zu dimensions; %d is the most",
                          ndim - nremoved + nadded, NPYX_MAX_NDIM);
-    *nnamed = (int)naxes;
     return NPYX_OK;
 }
 
@@ -224,36 +228,26 @@ static void take_range(builder *b, const subscript *taken) {
     b->to.step[to] *= step;
 }
 
-/* Makes b->to of the text, which names nnamed axes. */
-static npyx_status build(builder *b, slice_parser p, int nnamed) {
-    subscript taken;
-    npyx_status status;
-    while ((status = next_subscript(&p, &taken)) == NPYX_OK) {
-        switch (taken.kind) {
-        case INTEGER: NPYX_TRY(take_integer(b, &p, &taken)); break;
-        case RANGE: take_range(b, &taken); break;
-        case ELLIPSIS: keep_axes(b, b->from->ndim - nnamed); break;
-        case NEW_AXIS: npyx_view_set_axis(&b->to, b->to.ndim++, 1, 0, -1); break;
-        }
-    }
-    if (status != NPYX_DONE)
-        return status;
-    keep_axes(b, b->from->ndim - b->axis);
-    if (npyx_view_nelem(&b->to) == 0) /* nothing is there: the offset only has to be a sound one */
-        b->to.off = b->from->off;
-    else if (b->overflows)
-        return npyx_fail(p.error, NPYX_INVALID, 0, "the slice begins beyond byte 2^63 - 1");
-    return NPYX_OK;
-}
-
 npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, npyx_error *error) {
     slice_parser p = {.text = text, .rest = npyx_span_trim((npyx_span){text, nbytes}), .error = error};
     p.rest = strip_brackets(strip_brackets(p.rest, '[', ']'), '(', ')');
-    int nnamed = 0;
-    NPYX_TRY(survey(p, view, &nnamed));
-    builder b = {.from = view, .to = *view};
+    subscript subscripts[MOST_NSUBSCRIPTS];
+    builder b = {.from = view, .to = *view, .subscripts = subscripts};
     b.to.ndim = 0;
-    NPYX_TRY(build(&b, p, nnamed));
+    NPYX_TRY(read_subscripts(&b, &p));
+    for (size_t i = 0; i < b.nsubscripts; i++) {
+        switch (subscripts[i].kind) {
+        case INTEGER: NPYX_TRY(take_integer(&b, &p, &subscripts[i])); break;
+        case RANGE: take_range(&b, &subscripts[i]); break;
+        case ELLIPSIS: keep_axes(&b, view->ndim - (int)b.nnamed); break;
+        case NEW_AXIS: npyx_view_set_axis(&b.to, b.to.ndim++, 1, 0, -1); break;
+        }
+    }
+    keep_axes(&b, view->ndim - b.axis);
+    if (npyx_view_nelem(&b.to) == 0) /* nothing is there: the offset only has to be a sound one */
+        b.to.off = view->off;
+    else if (b.overflows)
+        return npyx_fail(p.error, NPYX_INVALID, 0, "the slice begins beyond byte 2^63 - 1");
     *view = b.to;
     return NPYX_OK;
 }

@@ -113,8 +113,7 @@ typedef struct field_search {
     int nlookups; /* that are left: names and titles together can make very many ways of one text */
     int depth;
     const npyx_field *path[NPYX_LITERAL_DEPTH];
-    /* where no name fitted first */
-    bool is_lacking;
+    /* where no name fitted first: known when nothing is found */
     const npyx_dtype *lacking;
     const char *lacking_text;
     size_t lacking_nbytes;
@@ -123,10 +122,8 @@ typedef struct field_search {
 /* Finds the fields that a text names one within the other. A name may itself hold dots, so the longest that
  * there is comes first, and shorter ones when what follows it is not there. */
 static bool find_path(field_search *search, const npyx_dtype *dtype, const char *text, size_t nbytes) {
-    bool has_some = false;
-    if (search->depth == NPYX_LITERAL_DEPTH)
-        return false;
-    for (size_t name_nbytes = nbytes; name_nbytes > 0; name_nbytes--) {
+    bool has_some = false, is_too_deep = search->depth == NPYX_LITERAL_DEPTH;
+    for (size_t name_nbytes = nbytes; name_nbytes > 0 && !is_too_deep; name_nbytes--) {
         bool is_last = name_nbytes == nbytes;
         if (!is_last && text[name_nbytes] != '.')
             continue;
@@ -140,8 +137,7 @@ static bool find_path(field_search *search, const npyx_dtype *dtype, const char 
             return true;
         search->depth--;
     }
-    if (!has_some && !search->is_lacking) {
-        search->is_lacking = true;
+    if (!has_some && search->lacking == NULL) {
         search->lacking = dtype;
         search->lacking_text = text;
         search->lacking_nbytes = nbytes;
@@ -151,8 +147,7 @@ static bool find_path(field_search *search, const npyx_dtype *dtype, const char 
 
 npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nbytes, npyx_error *error) {
     enum { MOST_NLOOKUPS = 10000 };
-    field_search search = {
-        .nlookups = MOST_NLOOKUPS, .lacking = view->dtype, .lacking_text = text, .lacking_nbytes = nbytes};
+    field_search search = {.nlookups = MOST_NLOOKUPS};
     if (!find_path(&search, view->dtype, text, nbytes))
         return fail_field(search.lacking, search.lacking_text, search.lacking_nbytes, error);
     for (int i = 0; i < search.depth; i++)

@@ -110,11 +110,8 @@ npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *t
  * lengths, and unless the product is nelem: the message shows both. */
 npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_error *error);
 
-/* Makes axis axes[i] of the view its axis i; each stands in axes once. */
+/* Makes axis axes[i] of the view its axis i; each stands in axes once. NULL: the axes are reversed. */
 void npyx_view_permute(npyx_view *view, const int *axes);
-
-/* The view with its axes reversed. */
-void npyx_view_reverse(npyx_view *view);
 
 /* Gives the view another shape of as many items, read in C order, where that needs no item to move: the rule
  * of ndarray.reshape, by which the result keeps Fortran order. False, and nothing changed, where it does.

@@ -45,73 +45,41 @@ void npyx_bins_clear(npyx_bins *bins) {
     *bins = (npyx_bins){.host = bins->host};
 }
 
-/* A walk over the text of edges. */
-typedef struct bins_parser {
-    const char *text; /* with a NUL behind it */
-    size_t nbytes;
-    size_t off;
-    npyx_error *error;
-} bins_parser;
-
-static void bins_skip_blanks(bins_parser *p) {
-    p->off += strspn(p->text + p->off, " \t\r\n");
-}
-
-static bool bins_take(bins_parser *p, const char *text) {
-    size_t nbytes = strlen(text);
-    if (strncmp(p->text + p->off, text, nbytes) != 0)
-        return false;
-    p->off += nbytes;
-    return true;
-}
-
-static bool take_edge(bins_parser *p, npyx_number *number) {
-    bool is_negative = bins_take(p, "-Infinity");
-    if (is_negative || bins_take(p, "Infinity")) {
-        *number = (npyx_number){.form = NPYX_NUMBER_F64, .f64 = (double)(is_negative ? -INFINITY : INFINITY)};
-        return true;
-    }
-    size_t nbytes = npyx_number_read(p->text + p->off, p->nbytes - p->off, number);
-    p->off += nbytes;
-    return nbytes > 0;
-}
-
-static npyx_status fail_syntax(const bins_parser *p) {
-    return npyx_fail(p->error, NPYX_INVALID, (int64_t)p->off,
+static npyx_status fail_syntax(const char *text, npyx_span at, npyx_error *error) {
+    return npyx_fail(error, NPYX_INVALID, at.text - text,
                      "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
 }
 
-/* Takes what stands between the brackets; *is_exact: all were integers. */
-static npyx_status take_edges(bins_parser *p, npyx_bins *bins, int64_t *nedges, bool *is_exact) {
+/* Takes the edges that stand between the brackets of a text; *is_exact: all were integers. */
+static npyx_status take_edges(npyx_bins *bins, const char *text, npyx_span rest, int64_t *nedges,
+                              bool *is_exact, npyx_error *error) {
     *nedges = 0;
     *is_exact = true;
-    bins_skip_blanks(p);
-    if (bins_take(p, "]"))
-        return NPYX_OK;
-    do {
+    while (rest.text != NULL) {
         int64_t i = (*nedges)++;
-        npyx_number number = {0};
-        bins_skip_blanks(p);
-        size_t off = p->off;
-        if (!take_edge(p, &number))
-            return fail_syntax(p);
+        npyx_number number = {.form = NPYX_NUMBER_F64, .f64 = (double)INFINITY};
+        npyx_span edge = npyx_span_cut(&rest, ',');
+        if (npyx_span_is(edge, "-Infinity"))
+            number.f64 = -number.f64;
+        else if (!npyx_span_is(edge, "Infinity") &&
+                 (edge.nbytes == 0 || npyx_number_read(edge.text, edge.nbytes, &number) < edge.nbytes))
+            return fail_syntax(text, edge, error);
         bins->edges[i] = npyx_number_to_f64(&number);
         bins->integer_edges[i] = number.i64;
         *is_exact = *is_exact && number.form == NPYX_NUMBER_I64;
         bool is_less = i > 0 && (*is_exact ? bins->integer_edges[i] < bins->integer_edges[i - 1]
                                            : bins->edges[i] < bins->edges[i - 1]);
         if (is_less)
-            return npyx_fail(p->error, NPYX_INVALID, (int64_t)off,
+            return npyx_fail(error, NPYX_INVALID, edge.text - text,
                              "the edges in bins do not increase: number %" PRId64
-                             " (from 0, at byte %zu of the text) is less than the one before",
-                             i, off);
-        bins_skip_blanks(p);
-    } while (bins_take(p, ","));
-    return bins_take(p, "]") ? NPYX_OK : fail_syntax(p);
+                             " (from 0, at byte %td of the text) is less than the one before",
+                             i, edge.text - text);
+    }
+    return NPYX_OK;
 }
 
 npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, npyx_error *error) {
-    bins_parser p = {.text = text, .nbytes = nbytes, .error = error};
+    npyx_span whole = npyx_span_trim((npyx_span){text, nbytes});
     int64_t nedges = 1; /* every one but the last has a comma behind it */
     bool is_exact = false;
     if (npyx_span_is_among((npyx_span){text, nbytes}, "auto doane fd rice scott sqrt stone sturges"))
@@ -121,9 +89,9 @@ npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, np
                          text);
     for (size_t off = 0; off < nbytes; off++)
         nedges += text[off] == ',';
-    bins_skip_blanks(&p);
-    if (!bins_take(&p, "["))
-        return fail_syntax(&p);
+    if (whole.nbytes < 2 || whole.text[0] != '[' || whole.text[whole.nbytes - 1] != ']')
+        return fail_syntax(text, whole, error);
+    whole = npyx_span_trim((npyx_span){whole.text + 1, whole.nbytes - 2});
     if (nedges > NPYX_MAX_NBINS + 1)
         return npyx_fail(error, NPYX_INVALID, -1, "bins has %" PRId64 " edges; there can be at most %d bins",
                          nedges, NPYX_MAX_NBINS);
@@ -131,10 +99,9 @@ npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, np
     bins->integer_edges = npyx_alloc(bins->host, (size_t)nedges * sizeof bins->integer_edges[0]);
     if (bins->edges == NULL || bins->integer_edges == NULL)
         return npyx_fail_nomem(error);
-    NPYX_TRY(take_edges(&p, bins, &nedges, &is_exact));
-    bins_skip_blanks(&p);
-    if (p.off != nbytes)
-        return fail_syntax(&p);
+    if (whole.nbytes == 0) /* `[]` */
+        whole.text = NULL;
+    NPYX_TRY(take_edges(bins, text, whole, &nedges, &is_exact, error));
     if (nedges < 2)
         return npyx_fail(error, NPYX_INVALID, -1, "bins has %" PRId64 " %s; a bin needs two", nedges,
                          nedges == 1 ? "edge" : "edges");

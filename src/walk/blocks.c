@@ -3,13 +3,6 @@
 /* Rows are to be smaller than this, so that a block of them is about a block. */
 enum { MAX_ROW_NBYTES = 1 << 18 };
 
-/* A contiguous view as one of one axis. */
-static void flatten(npyx_view *view) {
-    view->shape[0] = npyx_view_nelem(view);
-    view->ndim = 1;
-    view->strides[0] = view->dtype->itemsize;
-}
-
 /* The view of the axes that the reader reads, at the outer axes' place. */
 static npyx_view inner_view(const npyx_blocks *blocks) {
     npyx_view inner = blocks->view;
@@ -30,8 +23,11 @@ void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view
     memset(blocks->outer, 0, sizeof blocks->outer);
     if (blocks->is_done)
         return;
-    if (npyx_view_is_contiguous(&blocks->view))
-        flatten(&blocks->view);
+    if (npyx_view_is_contiguous(view)) { /* as one axis */
+        blocks->view.shape[0] = npyx_view_nelem(view);
+        blocks->view.ndim = 1;
+        blocks->view.strides[0] = view->dtype->itemsize;
+    }
     int64_t row_nbytes = view->dtype->itemsize;
     int axis = blocks->view.ndim;
     while (axis > 1 && row_nbytes * blocks->view.shape[axis - 1] <= MAX_ROW_NBYTES)
