@@ -57,24 +57,12 @@ void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer) {
     append_unit(dtype, buffer);
 }
 
-void npyx_dtype_write_name(const npyx_dtype *dtype, char *name, size_t capacity_nbytes) {
-    npyx_buffer buffer = npyx_buffer_over(name, capacity_nbytes);
+npyx_dtype_text npyx_dtype_shown(const npyx_dtype *dtype) {
+    npyx_dtype_text text;
+    npyx_buffer buffer = npyx_buffer_over(text.name, sizeof text.name);
     npyx_dtype_append_name(dtype, &buffer);
     npyx_buffer_text(&buffer);
-}
-
-bool npyx_dtype_is_native(const npyx_dtype *dtype) {
-    return dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
-}
-
-char npyx_dtype_byteorder(const npyx_dtype *dtype) {
-    if (npyx_types[dtype->type].swap_nbytes == 1)
-        return '|';
-    return dtype->is_big_endian ? '>' : '<';
-}
-
-bool npyx_dtype_is_real(const npyx_dtype *dtype) {
-    return dtype->type <= NPYX_LAST_REAL;
+    return text;
 }
 
 int npyx_dtype_find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes,

@@ -160,22 +160,31 @@ const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype);
 /* Appends NumPy's dtype.name: `float64`, `str96`, `datetime64[ns]`, `void128`. */
 void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer);
 
-/* Writes the same to name, of capacity_nbytes, with a NUL behind it; cut where it does not fit. */
-void npyx_dtype_write_name(const npyx_dtype *dtype, char *name, size_t capacity_nbytes);
+/* The same for a message: with a NUL behind it; cut where it does not fit. */
+typedef struct npyx_dtype_text {
+    char name[64];
+} npyx_dtype_text;
+npyx_dtype_text npyx_dtype_shown(const npyx_dtype *dtype);
 
 /* Appends what numpy.lib.format.dtype_to_descr gives, a string without its quotes: `<f8`, `[('x', '<f4')]`.
  */
 void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer);
 
 /* Whether items lie in this host's byte order, or have none. */
-bool npyx_dtype_is_native(const npyx_dtype *dtype);
+static inline bool npyx_dtype_is_native(const npyx_dtype *dtype) {
+    return dtype->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN || npyx_types[dtype->type].swap_nbytes == 1;
+}
 
 /* '<' or '>' for types of several bytes with an order, '|' for all others. */
-char npyx_dtype_byteorder(const npyx_dtype *dtype);
+static inline char npyx_dtype_byteorder(const npyx_dtype *dtype) {
+    return npyx_types[dtype->type].swap_nbytes == 1 ? '|' : dtype->is_big_endian ? '>' : '<';
+}
 
 /* Whether items are numbers and not complex: bool, integers and floats of every width, bfloat16 and float8
  * too. */
-bool npyx_dtype_is_real(const npyx_dtype *dtype);
+static inline bool npyx_dtype_is_real(const npyx_dtype *dtype) {
+    return dtype->type <= NPYX_LAST_REAL;
+}
 
 /* Whether two are equal but for byte orders: names, titles, offsets and padding of fields are compared too.
  */

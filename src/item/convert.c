@@ -18,21 +18,14 @@ static bool is_complex(npyx_type type) {
     return npyx_type_part(type) != type;
 }
 
-/* Room for a name in a message. */
-enum { NAME_NBYTES = 64 };
-
 npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npyx_error *error) {
     if (npyx_dtype_is_same(from, to))
         return NPYX_OK;
-    char from_name[NAME_NBYTES], to_name[NAME_NBYTES];
-    npyx_dtype_write_name(from, from_name, NAME_NBYTES);
-    npyx_dtype_write_name(to, to_name, NAME_NBYTES);
-    if (from->type > NPYX_C32 || to->type > NPYX_C32)
-        return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s", from_name, to_name);
-    if (is_complex(from->type) && !is_complex(to->type))
-        return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s, which has no imaginary part",
-                         from_name, to_name);
-    return NPYX_OK;
+    bool are_numbers = from->type <= NPYX_C32 && to->type <= NPYX_C32;
+    if (are_numbers && (is_complex(to->type) || !is_complex(from->type)))
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s%s", npyx_dtype_shown(from).name,
+                     npyx_dtype_shown(to).name, are_numbers ? ", which has no imaginary part" : "");
 }
 
 /* The way of a block, chosen once. Complex items are two parts each. */
@@ -109,11 +102,10 @@ static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64
                        out.bytes))
             break;
     }
-    char value[NPYX_NUMBER_TEXT_NBYTES + 1], name[NAME_NBYTES];
+    char value[NPYX_NUMBER_TEXT_NBYTES + 1];
     write_value(line->from, parts, value);
-    npyx_dtype_write_name(to, name, NAME_NBYTES);
     return npyx_fail(error, NPYX_INVALID, -1, "item %" PRId64 " is %s, which %s cannot hold",
-                     first_item + (first + i) / line->parts_per_item, value, name);
+                     first_item + (first + i) / line->parts_per_item, value, npyx_dtype_shown(to).name);
 }
 
 /* Puts the first count parts of a result where they belong, in the byte order of its dtype. */

@@ -58,13 +58,8 @@ LOADER(load_f64_f8, double, f64, x)
 NPYX_NARROWS(NARROW_LOADER)
 
 /* Items of x87, which lie in more bytes than they have. */
-typedef struct x87_12 {
-    uint8_t bytes[12];
-} x87_12;
-typedef struct x87_16 {
-    uint8_t bytes[16];
-} x87_16;
-#define X87 npyx_x87_load(x.bytes, sizeof x, NPYX_HOST_IS_BIG_ENDIAN)
+typedef uint8_t x87_12[12], x87_16[16];
+#define X87 npyx_x87_load(x, sizeof x, NPYX_HOST_IS_BIG_ENDIAN)
 
 LOADER(load_x87_12, x87_12, x87, X87)
 LOADER(load_x87_16, x87_16, x87, X87)

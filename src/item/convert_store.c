@@ -91,11 +91,6 @@ X87_STORER(f16, 16)
     [NPYX_##type] = {[NPYX_FORM_I64] = store_i64_##code,                                                     \
                      [NPYX_FORM_U64] = store_u64_##code,                                                     \
                      [NPYX_FORM_F64] = store_f64_##code}
-#define FROM_ALL_AND_I32(type, code)                                                                         \
-    [NPYX_##type] = {[NPYX_FORM_I32] = store_i32_##code,                                                     \
-                     [NPYX_FORM_I64] = store_i64_##code,                                                     \
-                     [NPYX_FORM_U64] = store_u64_##code,                                                     \
-                     [NPYX_FORM_F64] = store_f64_##code}
 
 npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type) {
     static npyx_block_store *const storers[][NPYX_FORM_X87 + 1] = {
@@ -110,8 +105,10 @@ npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type) {
         FROM_ALL(U2, u2),
         FROM_ALL(U4, u4),
         FROM_ALL(U8, u8),
-        FROM_ALL_AND_I32(F4, f4),
-        FROM_ALL_AND_I32(F8, f8),
+        FROM_ALL(F4, f4),
+        FROM_ALL(F8, f8),
+        [NPYX_F4][NPYX_FORM_I32] = store_i32_f4,
+        [NPYX_F8][NPYX_FORM_I32] = store_i32_f8,
         [NPYX_F12] = {[NPYX_FORM_X87] = store_x87_f12},
         [NPYX_F16] = {[NPYX_FORM_X87] = store_x87_f16},
 #define NARROW_STORE(type, word, kind, nbits, fraction_nbits, bias)                                          \

@@ -44,14 +44,6 @@ static double load_real(npyx_type type, const uint8_t *item, bool is_big_endian)
     }
 }
 
-/* S drops trailing NULs, and U trailing NUL characters; V keeps all. */
-static size_t bytes_nbytes(const npyx_dtype *dtype, const uint8_t *item) {
-    size_t nbytes = (size_t)dtype->itemsize;
-    while (dtype->type == NPYX_BYTES && nbytes > 0 && item[nbytes - 1] == 0)
-        nbytes--;
-    return nbytes;
-}
-
 static npyx_status element_append_text(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
                                        npyx_error *error) {
     int64_t ncharacters = dtype->itemsize / 4;
@@ -108,8 +100,10 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
         NPYX_TRY(element_append_text(dtype, item, scratch, error));
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, scratch->nbytes);
         return npyx_buffer_check(scratch, error);
-    case 'S': {
-        size_t nbytes = bytes_nbytes(dtype, item);
+    case 'S': { /* drops trailing NULs, as U drops NUL characters; V keeps all */
+        size_t nbytes = (size_t)dtype->itemsize;
+        while (nbytes > 0 && item[nbytes - 1] == 0)
+            nbytes--;
         bool is_text = npyx_utf8_is_valid((const char *)item, nbytes);
         set_bytes(value, is_text ? NPYX_VALUE_TEXT : NPYX_VALUE_BLOB, item, nbytes);
         break;

@@ -6,10 +6,8 @@
 
 npyx_status npyx_encode_refuse(const npyx_dtype *dtype, const char *what, const char *why,
                                npyx_error *error) {
-    char name[64];
-    npyx_dtype_write_name(dtype, name, sizeof name);
-    return npyx_fail(error, NPYX_INVALID, -1, "%s does not fit %s%s%s", what, name, *why == '\0' ? "" : ": ",
-                     why);
+    return npyx_fail(error, NPYX_INVALID, -1, "%s does not fit %s%s%s", what, npyx_dtype_shown(dtype).name,
+                     *why == '\0' ? "" : ": ", why);
 }
 
 static npyx_status refuse_number(const npyx_dtype *dtype, const npyx_number *number, const char *why,

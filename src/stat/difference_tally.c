@@ -115,11 +115,9 @@ static bool is_infinite(const npyx_chunk *chunk, int64_t i) {
 bool npyx_chunk_differs(const npyx_chunk *a, const npyx_chunk *b, int64_t i) {
     if (is_nan(a, i) || is_nan(b, i))
         return is_nan(a, i) != is_nan(b, i);
-    bool is_equal = true;
-    for (int part = 0; part < 2; part++)
-        is_equal = is_equal && a->parts[part].hi[i] == b->parts[part].hi[i] &&
-                   a->parts[part].lo[i] == b->parts[part].lo[i];
-    return !is_equal;
+    const npyx_chunk_part *x = a->parts, *y = b->parts;
+    return x[0].hi[i] != y[0].hi[i] || x[0].lo[i] != y[0].lo[i] || x[1].hi[i] != y[1].hi[i] ||
+           x[1].lo[i] != y[1].lo[i];
 }
 
 static double modulus(double x, double y) {

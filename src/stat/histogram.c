@@ -6,9 +6,8 @@ enum { MAX_SHARED_NBINS = 2048 };
 npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error) {
     if (npyx_dtype_is_real(dtype))
         return NPYX_OK;
-    char name[64];
-    npyx_dtype_write_name(dtype, name, sizeof name);
-    return npyx_fail(error, NPYX_INVALID, -1, "a histogram is one of real numbers, not of %s%s", name,
+    return npyx_fail(error, NPYX_INVALID, -1, "a histogram is one of real numbers, not of %s%s",
+                     npyx_dtype_shown(dtype).name,
                      npyx_type_is_date(dtype->type) ? "; view = 'i8' takes the counts of its unit"
                      : dtype->type == NPYX_STRUCT   ? "; choose one of its fields with field"
                                                     : "");

@@ -23,14 +23,9 @@ const npyx_limits npyx_no_limits = {.ranks = {INT64_MAX, INT64_MIN},
 /* Items of 4 or 8 bytes as they are, in the host's byte order. */
 static void load_words(const npyx_placing *placing, const uint8_t *items, size_t nelem, void *out) {
     size_t itemsize = npyx_types[placing->type].itemsize;
-    if (placing->is_big_endian == NPYX_HOST_IS_BIG_ENDIAN) {
-        memcpy(out, items, nelem * itemsize);
-        return;
-    }
-    for (size_t i = 0; itemsize == 4 && i < nelem; i++)
-        npyx_store_u32((uint8_t *)out + 4 * i, npyx_load_u32(items + 4 * i, true), false);
-    for (size_t i = 0; itemsize == 8 && i < nelem; i++)
-        npyx_store_u64((uint8_t *)out + 8 * i, npyx_load_u64(items + 8 * i, true), false);
+    memcpy(out, items, nelem * itemsize);
+    if (placing->is_big_endian != NPYX_HOST_IS_BIG_ENDIAN)
+        npyx_swap_words(out, itemsize, nelem);
 }
 
 /* Items as doubles. */
@@ -45,17 +40,17 @@ static void place_load_reals(const npyx_placing *placing, const uint8_t *items, 
 /* Items of 8 bytes as doubles, and as NaN where they are out of bounds that a double may not hold. */
 static void load_bounded(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
     int64_t integers[CHUNK_NELEM];
-    const int64_t lo = (int64_t)placing->integer_lo, hi = (int64_t)placing->integer_hi;
-    const uint64_t unsigned_lo = placing->integer_lo, unsigned_hi = placing->integer_hi;
+    const uint64_t lo = placing->integer_lo, hi = placing->integer_hi;
+    const int64_t signed_lo = (int64_t)lo, signed_hi = (int64_t)hi;
+    bool is_signed = placing->type == NPYX_I8;
     load_words(placing, items, nelem, integers);
-    if (placing->type == NPYX_I8) {
-        for (size_t i = 0; i < nelem; i++)
-            out[i] = integers[i] >= lo && integers[i] <= hi ? (double)integers[i] : (double)NAN;
-    } else {
-        for (size_t i = 0; i < nelem; i++) {
-            uint64_t item = (uint64_t)integers[i];
-            out[i] = item >= unsigned_lo && item <= unsigned_hi ? (double)item : (double)NAN;
-        }
+    for (size_t i = 0; is_signed && i < nelem; i++) {
+        int64_t item = integers[i];
+        out[i] = item >= signed_lo && item <= signed_hi ? (double)item : (double)NAN;
+    }
+    for (size_t i = 0; !is_signed && i < nelem; i++) {
+        uint64_t item = (uint64_t)integers[i];
+        out[i] = item >= lo && item <= hi ? (double)item : (double)NAN;
     }
 }
 

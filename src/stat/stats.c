@@ -41,24 +41,16 @@ static double real_at(const uint8_t *reals, int64_t i) {
     return x;
 }
 
-/* The first place of a value that the chunk has. */
-static int64_t stats_place_of(const uint8_t *reals, double value) {
-    int64_t i = 0;
-    while (real_at(reals, i) != value)
-        i++;
-    return i;
-}
-
 static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, const uint8_t *reals,
                           const uint8_t *items) {
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
-        npyx_extreme *extreme = &stats->extremes[k];
         double value = k == NPYX_LEAST ? sums->least : sums->greatest;
-        bool is_beyond = k == NPYX_LEAST ? value < extreme->real : value > extreme->real;
-        if (extreme->position >= 0 && !is_beyond)
+        if (!npyx_stats_is_beyond(stats, k, 0, value))
             continue;
-        int64_t i = stats_place_of(reals, value);
-        extreme->real = value;
+        int64_t i = 0; /* the first place of a value that the chunk has */
+        while (real_at(reals, i) != value)
+            i++;
+        stats->extremes[k].real = value;
         npyx_stats_set_extreme(stats, k, items + i * stats->dtype->itemsize, stats->nseen + i);
     }
 }
@@ -87,7 +79,7 @@ static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, const ui
     double m2 = deviations.sum_of_squares - deviations.sum * (deviations.sum / n);
     npyx_moments chunk = {
         .n = n, .mean = mean, .mean_low = deviations.sum / n, .m2 = m2 > 0 || isnan(m2) ? m2 : 0};
-    npyx_stats_merge_moments(stats, (double)(stats->count - npyx_stats_infs(stats)), &chunk, 0);
+    npyx_stats_merge_moments(stats, &chunk, 0);
     if (stats->form == NPYX_STATS_INTEGER) { /* no more than 1024 numbers below 2^32: exact */
         stats->wide_sum = npyx_wide_add(stats->wide_sum, npyx_wide_of_i64((int64_t)sums->sum));
         return;
@@ -163,33 +155,23 @@ void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
 }
 
 static void merge_extremes(npyx_stats *stats, const npyx_stats *next) {
-    bool is_wide = stats->form == NPYX_STATS_WIDE;
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
-        npyx_extreme *to = &stats->extremes[k];
         const npyx_extreme *from = &next->extremes[k];
-        bool is_less = is_wide ? from->key < to->key : from->real < to->real;
-        bool is_greater = is_wide ? from->key > to->key : from->real > to->real;
-        if (from->position < 0 || (to->position >= 0 && !(k == NPYX_LEAST ? is_less : is_greater)))
+        if (from->position < 0 || !npyx_stats_is_beyond(stats, k, from->key, from->real))
             continue;
-        to->real = from->real;
-        to->key = from->key;
+        stats->extremes[k].real = from->real;
+        stats->extremes[k].key = from->key;
         npyx_stats_set_extreme(stats, k, npyx_extreme_item(from), stats->nseen + from->position);
     }
 }
 
 void npyx_stats_merge(npyx_stats *stats, const npyx_stats *next) {
-    double n = (double)(stats->count - npyx_stats_infs(stats));
-    npyx_moments added = {.n = (double)(next->count - npyx_stats_infs(next)),
-                          .mean = next->mean,
-                          .mean_low = next->mean_low,
-                          .m2 = next->m2};
     merge_extremes(stats, next);
-    if (added.n > 0) {
-        if (n == 0)
-            stats->base = next->base;
-        npyx_stats_merge_moments(stats, n, &added,
+    if (stats->moments.n == 0)
+        stats->base = next->base;
+    if (next->moments.n > 0)
+        npyx_stats_merge_moments(stats, &next->moments,
                                  npyx_wide_to_f64(npyx_wide_subtract(next->base, stats->base)));
-    }
     npyx_sum_merge(&stats->sum, next->sum);
     npyx_sum_merge(&stats->imaginary_sum, next->imaginary_sum);
     stats->wide_sum = npyx_wide_add(stats->wide_sum, next->wide_sum);
@@ -230,7 +212,7 @@ double npyx_stats_imaginary_mean(const npyx_stats *stats) {
 
 int64_t npyx_stats_nearest_mean(const npyx_stats *stats) {
     /* a double alone would not hold nanoseconds */
-    double rest = nearbyint(stats->mean + stats->mean_low), size = fabs(rest);
+    double rest = nearbyint(stats->moments.mean + stats->moments.mean_low), size = fabs(rest);
     npyx_wide whole =
         npyx_wide_of_u64(size < 0x1p64 ? (uint64_t)size : UINT64_MAX); /* two times lie that far apart */
     return (int64_t)(rest < 0 ? npyx_wide_subtract(stats->base, whole) : npyx_wide_add(stats->base, whole))
@@ -240,5 +222,5 @@ int64_t npyx_stats_nearest_mean(const npyx_stats *stats) {
 double npyx_stats_m2(const npyx_stats *stats) {
     if (stats->count == 0 || npyx_stats_infs(stats) > 0)
         return NAN;
-    return isnan(stats->m2) ? INFINITY : stats->m2; /* of finite numbers, squares too large */
+    return isnan(stats->moments.m2) ? INFINITY : stats->moments.m2; /* of finite numbers, squares too large */
 }

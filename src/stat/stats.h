@@ -49,6 +49,13 @@ static inline const uint8_t *npyx_extreme_item(const npyx_extreme *extreme) {
     return extreme->own_item != NULL ? extreme->own_item : extreme->small_item;
 }
 
+/* The moments of n items. */
+typedef struct npyx_moments {
+    double n;
+    double mean, mean_low; /* mean + mean_low */
+    double m2;             /* the squares of the deviations from the mean, added up */
+} npyx_moments;
+
 /* Copied freely, but for the memory of extremes. */
 typedef struct npyx_stats {
     const npyx_dtype *dtype; /* borrowed */
@@ -59,10 +66,9 @@ typedef struct npyx_stats {
     npyx_extreme extremes[2];
     /* of the items that are finite */
     npyx_sum sum, imaginary_sum;
-    npyx_wide wide_sum;    /* INTEGER and WIDE */
-    npyx_wide base;        /* WIDE: the mean is base + mean */
-    double mean, mean_low; /* mean + mean_low */
-    double m2;             /* the squares of the deviations from the mean, added up */
+    npyx_wide wide_sum; /* INTEGER and WIDE */
+    npyx_wide base;     /* WIDE: the mean is base + that of the moments */
+    npyx_moments moments;
 } npyx_stats;
 
 npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype);

@@ -53,20 +53,24 @@ double npyx_sum_quotient(npyx_sum sum, double n) {
     return scaled_up(sum, q);
 }
 
-void npyx_stats_merge_moments(npyx_stats *stats, double n, const npyx_moments *next, double base_difference) {
-    if (n == 0) {
-        stats->mean = next->mean;
-        stats->mean_low = next->mean_low;
-        stats->m2 = next->m2;
+void npyx_stats_merge_moments(npyx_stats *stats, const npyx_moments *next, double base_difference) {
+    const npyx_moments own = stats->moments;
+    if (own.n == 0) {
+        stats->moments = *next;
         return;
     }
-    double total = n + next->n;
-    double delta = base_difference + ((next->mean - stats->mean) + (next->mean_low - stats->mean_low));
-    double shift = stats->mean_low + delta * (next->n / total);
-    double mean = stats->mean + shift;
-    stats->mean_low = (stats->mean - mean) + shift;
-    stats->mean = mean;
-    stats->m2 += next->m2 + delta * delta * (n * (next->n / total));
+    double total = own.n + next->n;
+    double delta = base_difference + ((next->mean - own.mean) + (next->mean_low - own.mean_low));
+    double shift = own.mean_low + delta * (next->n / total);
+    double mean = own.mean + shift, m2 = next->m2 + delta * delta * (own.n * (next->n / total));
+    stats->moments = (npyx_moments){total, mean, (own.mean - mean) + shift, own.m2 + m2};
+}
+
+bool npyx_stats_is_beyond(const npyx_stats *stats, int k, uint64_t key, double real) {
+    const npyx_extreme *extreme = &stats->extremes[k];
+    bool is_less = key < extreme->key || real < extreme->real;
+    bool is_greater = key > extreme->key || real > extreme->real;
+    return extreme->position < 0 || (k == NPYX_LEAST ? is_less : is_greater);
 }
 
 void npyx_stats_set_extreme(npyx_stats *stats, int k, const uint8_t *item, int64_t position) {
@@ -109,12 +113,11 @@ static void add_wide_moments(npyx_stats *stats, const uint64_t *keys, int64_t n,
     npyx_wide base = wide_of_keys(npyx_wide_of_u64(least), 1, stats->dtype);
     if (stats->count == 0)
         stats->base = base;
-    double base_difference = npyx_wide_to_f64(npyx_wide_subtract(base, stats->base));
-    npyx_stats_merge_moments(stats, (double)stats->count, &chunk, base_difference);
-    if (fabs(stats->mean) < 0x1p62) { /* what is left of the mean is small, and so exact */
-        double whole = floor(stats->mean);
+    npyx_stats_merge_moments(stats, &chunk, npyx_wide_to_f64(npyx_wide_subtract(base, stats->base)));
+    if (fabs(stats->moments.mean) < 0x1p62) { /* what is left of the mean is small, and so exact */
+        double whole = floor(stats->moments.mean);
         stats->base = npyx_wide_add(stats->base, npyx_wide_of_i64((int64_t)whole));
-        stats->mean -= whole;
+        stats->moments.mean -= whole;
     }
 }
 
@@ -122,29 +125,32 @@ void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem)
     const npyx_dtype *dtype = stats->dtype;
     const uint64_t offset = key_offset(dtype);
     bool is_date = npyx_type_is_date(dtype->type);
-    npyx_extreme *low = &stats->extremes[NPYX_LEAST], *high = &stats->extremes[NPYX_GREATEST];
-    uint64_t keys[NPYX_STATS_NELEM], least = UINT64_MAX;
+    uint64_t keys[NPYX_STATS_NELEM], bounds[2] = {UINT64_MAX, 0};
+    int64_t places[2] = {0, 0}; /* of the least and the greatest key */
     npyx_wide total = {0};
     int64_t n = 0;
     for (int64_t i = 0; i < nelem; i++) {
         uint64_t key = npyx_load_u64(items + i * 8, dtype->is_big_endian) + offset;
         if (is_date && key == 0) /* NaT */
             continue;
-        if (low->position < 0 || key < low->key) {
-            low->key = key;
-            npyx_stats_set_extreme(stats, NPYX_LEAST, items + i * 8, stats->nseen + i);
+        for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
+            if (n == 0 || (k == NPYX_LEAST ? key < bounds[k] : key > bounds[k])) {
+                bounds[k] = key;
+                places[k] = i;
+            }
         }
-        if (high->position < 0 || key > high->key) {
-            high->key = key;
-            npyx_stats_set_extreme(stats, NPYX_GREATEST, items + i * 8, stats->nseen + i);
-        }
-        least = key < least ? key : least;
         total = npyx_wide_add(total, npyx_wide_of_u64(key));
         stats->zeros += key == offset;
         keys[n++] = key;
     }
+    for (int k = NPYX_LEAST; k <= NPYX_GREATEST && n > 0; k++) {
+        if (npyx_stats_is_beyond(stats, k, bounds[k], 0)) {
+            stats->extremes[k].key = bounds[k];
+            npyx_stats_set_extreme(stats, k, items + places[k] * 8, stats->nseen + places[k]);
+        }
+    }
     if (n > 0)
-        add_wide_moments(stats, keys, n, least, total);
+        add_wide_moments(stats, keys, n, bounds[NPYX_LEAST], total);
     stats->wide_sum = npyx_wide_add(stats->wide_sum, wide_of_keys(total, n, dtype));
     stats->count += n;
     stats->nulls += nelem - n;

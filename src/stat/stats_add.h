@@ -43,17 +43,14 @@ double npyx_sum_value(npyx_sum sum);
 /* sum / n, rounded about once; finite also where the sum is not. */
 double npyx_sum_quotient(npyx_sum sum, double n);
 
-/* The moments of n items; their mean is mean + mean_low. */
-typedef struct npyx_moments {
-    double n;
-    double mean, mean_low;
-    double m2;
-} npyx_moments;
-
-/* Adds moments to those of n items in stats; base_difference: from the base that stats has to theirs.
+/* Adds moments to those that stats has; base_difference: from the base that stats has to theirs.
  * Chan, Golub and LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances (1979).
  */
-void npyx_stats_merge_moments(npyx_stats *stats, double n, const npyx_moments *next, double base_difference);
+void npyx_stats_merge_moments(npyx_stats *stats, const npyx_moments *next, double base_difference);
+
+/* Whether the least or the greatest item is to give way to one of that key, or of that real: the other is 0
+ * in both. */
+bool npyx_stats_is_beyond(const npyx_stats *stats, int k, uint64_t key, double real);
 
 /* Makes an item the least or the greatest one, with the number of items before it. */
 void npyx_stats_set_extreme(npyx_stats *stats, int k, const uint8_t *item, int64_t position);

@@ -1,6 +1,5 @@
 #include "stats_add.h"
 
-
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
