@@ -207,11 +207,12 @@ static inline npyx_dtype npyx_dtype_part(const npyx_dtype *dtype) {
     return part;
 }
 
-/* The first field from number i on that is not padding; nfields when there is none. */
-static inline int npyx_dtype_next_field(const npyx_dtype *dtype, int i) {
+/* The next field behind one, or the first for NULL, that is not padding; NULL when there is none. */
+static inline const npyx_field *npyx_field_after(const npyx_dtype *dtype, const npyx_field *field) {
+    ptrdiff_t i = field == NULL ? 0 : field - dtype->fields + 1;
     while (i < dtype->nfields && dtype->fields[i].is_padding)
         i++;
-    return i;
+    return i < dtype->nfields ? &dtype->fields[i] : NULL;
 }
 
 /* The number of the field of that name, or with_titles of that title; -1 when there is none. Who asks for one

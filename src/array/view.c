@@ -79,8 +79,8 @@ static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t 
         return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s': the dtype is not structured",
                          NPYX_SHOWN(text, nbytes, 80));
     npyx_name_list list = {0};
-    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields; i = npyx_dtype_next_field(dtype, i + 1))
-        npyx_name_list_add(&list, dtype->fields[i].name, dtype->fields[i].name_nbytes);
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
+        npyx_name_list_add(&list, field->name, field->name_nbytes);
     return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s' (there are %s)",
                      NPYX_SHOWN(text, nbytes, 80), npyx_name_list_text(&list));
 }

@@ -126,9 +126,7 @@ static void append_hex(const uint8_t *bytes, size_t nbytes, npyx_buffer *out) {
 static npyx_status append_struct(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
                                  npyx_error *error) {
     char before = '{';
-    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
-         i = npyx_dtype_next_field(dtype, i + 1)) {
-        const npyx_field *field = &dtype->fields[i];
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;) {
         npyx_buffer_append_char(out, before);
         before = ',';
         npyx_buffer_append_json(out, field->name, field->name_nbytes);
@@ -220,12 +218,9 @@ static double least_list(int ndim, const int64_t *shape, double item_nbytes) {
 
 static double least_item(const npyx_dtype *dtype) {
     double nbytes = dtype->type == NPYX_STRUCT ? 2 : 1;
-    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
-         i = npyx_dtype_next_field(dtype, i + 1)) {
-        const npyx_field *field = &dtype->fields[i];
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
         nbytes +=
             (double)field->name_nbytes + least_list(field->ndim, field->shape, least_item(field->dtype));
-    }
     return nbytes;
 }
 

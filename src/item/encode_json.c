@@ -75,7 +75,7 @@ static npyx_status encode_field(npyx_json_reader *r, const npyx_field *field, ui
 
 static int64_t nfields_of(const npyx_dtype *dtype) {
     int64_t nfields = 0;
-    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields; i = npyx_dtype_next_field(dtype, i + 1))
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
         nfields++;
     return nfields;
 }
@@ -84,16 +84,16 @@ static int64_t nfields_of(const npyx_dtype *dtype) {
 static npyx_status encode_fields(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item,
                                  npyx_error *error) {
     const int64_t nfields = nfields_of(dtype);
-    int field = npyx_dtype_next_field(dtype, 0);
-    for (int64_t i = 0;; i++, field = npyx_dtype_next_field(dtype, field + 1)) {
+    const npyx_field *field = npyx_field_after(dtype, NULL);
+    for (int64_t i = 0;; i++, field = npyx_field_after(dtype, field)) {
         bool is_end = false;
         npyx_status status = next_of_list(r, i, nfields, &is_end, error);
         if (status != NPYX_OK)
             return npyx_error_place(error, status, "a structured item has %" PRId64 " field%s", nfields,
                                     nfields == 1 ? "" : "s");
-        if (is_end || field == dtype->nfields)
+        if (is_end || field == NULL)
             return NPYX_OK;
-        NPYX_TRY(encode_field(r, &dtype->fields[field], item, error));
+        NPYX_TRY(encode_field(r, field, item, error));
     }
 }
 
@@ -118,11 +118,9 @@ static npyx_status encode_members(npyx_json_reader *r, const npyx_dtype *dtype, 
         NPYX_TRY(npyx_json_next(r, error));
         NPYX_TRY(encode_field(r, &dtype->fields[i], item, error));
     }
-    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
-         i = npyx_dtype_next_field(dtype, i + 1)) {
-        if (!is_set[i])
-            return fail_name("no value is given for", dtype->fields[i].name, dtype->fields[i].name_nbytes,
-                             error);
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;) {
+        if (!is_set[field - dtype->fields])
+            return fail_name("no value is given for", field->name, field->name_nbytes, error);
     }
     return NPYX_OK;
 }
@@ -216,17 +214,15 @@ npyx_status npyx_encode_json(npyx_host *host, const char *text, size_t nbytes, c
 
 npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const npyx_value *value,
                               uint8_t *item, npyx_error *error) {
-    npyx_number number;
     bool is_json =
         value->kind == NPYX_VALUE_JSON || dtype->type == NPYX_STRUCT || npyx_dtype_kind(dtype) == 'c';
+    const npyx_number number = {.form = value->kind == NPYX_VALUE_INTEGER ? NPYX_NUMBER_I64 : NPYX_NUMBER_F64,
+                                .i64 = value->integer,
+                                .f64 = value->real};
     NPYX_TRY(check_no_objects(dtype, error));
     switch (value->kind) {
     case NPYX_VALUE_INTEGER:
-        number = (npyx_number){.form = NPYX_NUMBER_I64, .is_integer = true, .i64 = value->integer};
-        return npyx_encode_number(dtype, &number, item, error);
-    case NPYX_VALUE_REAL:
-        number = (npyx_number){.form = NPYX_NUMBER_F64, .f64 = value->real};
-        return npyx_encode_number(dtype, &number, item, error);
+    case NPYX_VALUE_REAL: return npyx_encode_number(dtype, &number, item, error);
     case NPYX_VALUE_BLOB: return npyx_encode_blob(dtype, value->bytes, value->nbytes, item, error);
     case NPYX_VALUE_TEXT:
     case NPYX_VALUE_JSON:

@@ -20,9 +20,8 @@ static int list_depth(const npyx_dtype *dtype, bool *ends_empty) {
     int depth = 0;
     *ends_empty = false;
     while (dtype->type == NPYX_STRUCT) {
-        int first = npyx_dtype_next_field(dtype, 0);
-        *ends_empty = first == dtype->nfields;
-        const npyx_field *field = *ends_empty ? NULL : &dtype->fields[first];
+        const npyx_field *field = npyx_field_after(dtype, NULL);
+        *ends_empty = field == NULL;
         depth++;
         for (int axis = 0; !*ends_empty && axis < field->ndim; axis++, depth++)
             *ends_empty = field->shape[axis] == 0;

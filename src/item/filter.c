@@ -44,11 +44,6 @@ static double real_at_place(int64_t place) {
     return place < 0 ? -magnitude : magnitude;
 }
 
-static bounds every_of(domain seen_as) {
-    return seen_as == DOMAIN_INTEGER ? (bounds){INT64_MIN, INT64_MAX}
-                                     : (bounds){-INFINITE_PLACE, INFINITE_PLACE};
-}
-
 static int compare_mixed(int64_t integer, double real) {
     if (real >= 0x1p63)
         return -1;
@@ -70,7 +65,8 @@ int npyx_operand_compare(npyx_operand a, npyx_operand b) {
 
 /* Of NOT_EQUAL the bounds that must not be. */
 static bounds bounds_of(domain seen_as, npyx_comparison comparison, npyx_operand operand) {
-    const bounds every = every_of(seen_as), none = {1, 0};
+    const bounds none = {1, 0}, every = seen_as == DOMAIN_INTEGER ? (bounds){INT64_MIN, INT64_MAX}
+                                                                  : (bounds){-INFINITE_PLACE, INFINITE_PLACE};
     bool is_upward = comparison == NPYX_GREATER || comparison == NPYX_GREATER_EQUAL;
     bool is_downward = comparison == NPYX_LESS || comparison == NPYX_LESS_EQUAL;
     npyx_operand nearest = operand;

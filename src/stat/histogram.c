@@ -127,8 +127,8 @@ static npyx_status allocate(npyx_histogram *histogram, int64_t nbins, npyx_error
     histogram->nbins = nbins;
     histogram->edges = npyx_alloc(histogram->host, (size_t)(nbins + 1) * sizeof histogram->edges[0]);
     histogram->counts = npyx_alloc_zeroed(histogram->host, (size_t)(nbins + 1) * sizeof histogram->counts[0]);
-    bool is_there = histogram->edges != NULL && histogram->counts != NULL;
-    return is_there ? NPYX_OK : npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(histogram->edges, error));
+    return npyx_check_memory(histogram->counts, error);
 }
 
 static void histogram_place_by_edges(npyx_histogram *histogram, const npyx_bins *bins) {

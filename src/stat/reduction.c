@@ -23,8 +23,8 @@ static int count_leaves(const npyx_dtype *dtype) {
     int nleaves = 0;
     if (dtype->type != NPYX_STRUCT)
         return 1;
-    for (int i = 0; i < dtype->nfields; i++)
-        nleaves += dtype->fields[i].is_padding ? 0 : count_leaves(dtype->fields[i].dtype);
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
+        nleaves += count_leaves(field->dtype);
     return nleaves;
 }
 
@@ -40,9 +40,7 @@ static npyx_status find_leaves(npyx_reduction *r, npyx_view *view, npyx_buffer *
         return add_leaf(r, path->bytes, view, error);
     }
     size_t kept_nbytes = path->nbytes;
-    for (int i = npyx_dtype_next_field(dtype, 0); i < dtype->nfields;
-         i = npyx_dtype_next_field(dtype, i + 1)) {
-        const npyx_field *field = &dtype->fields[i];
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;) {
         NPYX_TRY(npyx_view_enter_field(view, field, error));
         path->nbytes = kept_nbytes;
         if (kept_nbytes > 0)
@@ -119,7 +117,6 @@ typedef struct distribution {
     int64_t run_nelem;
     int64_t repeat_nruns; /* runs of kept axes that go to the same coordinates one after the other */
     int outer_ndim;       /* axes before those of the run */
-    const uint8_t *items;
 } distribution;
 
 static void plan_distribution(npyx_reduction *r, const npyx_view *group, distribution *d) {
@@ -335,14 +332,13 @@ npyx_status npyx_reduction_begin(npyx_reduction *r, npyx_source *source, const n
         if (r->is_kept[axis])
             r->ncoordinates *= view->shape[axis];
     }
-    npyx_status status = list_leaves(r, error);
-    if (status == NPYX_OK && r->nleaves > 0)
-        status = reduction_check(r, error);
-    if (status == NPYX_OK && r->nleaves > 0)
-        status = make_room(r, error);
+    NPYX_TRY(list_leaves(r, error));
+    NPYX_TRY(reduction_check(r, error));
+    if (r->nleaves > 0)
+        NPYX_TRY(make_room(r, error));
     if (!options->is_in_order && !r->wants_crc32 && axes == NULL && npyx_view_nelem(view) > 0)
         npyx_view_sort_axes(&r->view);
-    return status;
+    return NPYX_OK;
 }
 
 npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {

@@ -36,9 +36,7 @@ static int64_t load_chunk(const npyx_dtype *dtype, const uint8_t *items, int64_t
 }
 
 static double real_at(const uint8_t *reals, int64_t i) {
-    double x;
-    memcpy(&x, reals + (size_t)i * sizeof x, sizeof x);
-    return x;
+    return npyx_load_f64(reals + i * 8, NPYX_HOST_IS_BIG_ENDIAN);
 }
 
 static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, const uint8_t *reals,

@@ -58,15 +58,11 @@ enum { NVECTORS = 4, NROUNDS = 16 };
         (squares) += d * d;                                                                                  \
     } while (0)
 
-#define VECTORS(suffix, vector_nbytes)                                                                       \
-    typedef double reals_##suffix __attribute__((vector_size(vector_nbytes)));                               \
-    typedef int64_t mask_##suffix __attribute__((vector_size(vector_nbytes)))
-
 #define SUMS_KERNEL(suffix, target, vector_nbytes, least_of, greatest_of)                                    \
     target static void sums_##suffix(const uint8_t *reals, int64_t nelem, npyx_chunk_sums *sums) {           \
         enum { NLANES = (vector_nbytes) / 8, WIDTH = (vector_nbytes) };                                      \
-        typedef reals_##suffix R;                                                                            \
-        typedef mask_##suffix M;                                                                             \
+        typedef double R __attribute__((vector_size(vector_nbytes)));                                        \
+        typedef int64_t M __attribute__((vector_size(vector_nbytes)));                                       \
         R low0 = (R){0} + INFINITY, high0 = (R){0} - INFINITY, low1 = low0, high1 = high0;                   \
         R sum = {0}, lost = {0};                                                                             \
         M nnan = {0}, nfinite = {0}, nzero = {0};                                                            \
@@ -103,8 +99,8 @@ enum { NVECTORS = 4, NROUNDS = 16 };
     target static void deviations_##suffix(const uint8_t *reals, int64_t nelem, double mean,                 \
                                            npyx_chunk_deviations *deviations) {                              \
         enum { NLANES = (vector_nbytes) / 8, WIDTH = (vector_nbytes) };                                      \
-        typedef reals_##suffix R;                                                                            \
-        typedef mask_##suffix M;                                                                             \
+        typedef double R __attribute__((vector_size(vector_nbytes)));                                        \
+        typedef int64_t M __attribute__((vector_size(vector_nbytes)));                                       \
         R total0 = {0}, total1 = {0}, total2 = {0}, total3 = {0}, sum = {0}, lost = {0};                     \
         const M magnitude = (M){0} + INT64_MAX;                                                              \
         while (nelem > 0) {                                                                                  \
@@ -133,7 +129,6 @@ enum { NVECTORS = 4, NROUNDS = 16 };
     }
 
 #define KERNELS(suffix, target, vector_nbytes, least_of, greatest_of)                                        \
-    VECTORS(suffix, vector_nbytes);                                                                          \
     SUMS_KERNEL(suffix, target, vector_nbytes, least_of, greatest_of)                                        \
     DEVIATIONS_KERNEL(suffix, target, vector_nbytes)                                                         \
     static const npyx_stats_kernels stats_kernels_##suffix = {sums_##suffix, deviations_##suffix};
