@@ -57,18 +57,16 @@ static size_t literal_nbytes(npyx_span s) {
     char quote = '\0';
     for (size_t i = 0; i < s.nbytes; i++) {
         char c = s.text[i];
-        if (quote != '\0') {
-            if (c == '\\')
-                i++;
-            else if (c == quote)
-                quote = '\0';
-        } else if (is_quote(c)) {
+        if (quote != '\0' && c == '\\')
+            i++;
+        else if (quote != '\0')
+            quote = c == quote ? '\0' : quote;
+        else if (is_quote(c))
             quote = c;
-        } else if (c == '[' || c == '(') {
+        else if (c == '[' || c == '(')
             depth++;
-        } else if ((c == ']' || c == ')') && depth > 0) {
+        else if ((c == ']' || c == ')') && depth > 0)
             depth--;
-        }
         if (depth == 0 && quote == '\0')
             return i + 1;
     }
@@ -234,32 +232,23 @@ static bool matches_shape(const expectation *e, int ndim, const int64_t *shape) 
 
 static npyx_status fail_mismatch(const expectation *e, npyx_span wanted, const npyx_dtype *dtype, int ndim,
                                  const int64_t *shape) {
-    npyx_buffer found = {.host = e->arena->host};
+    char text[2 * EXPECT_SHOWN_NBYTES];
+    npyx_buffer found = {.host = e->arena->host}, lengths = npyx_buffer_over(text, sizeof text);
     /* a name says neither byte order nor fields: where those count, the code is shown */
     bool has_fields = dtype->type == NPYX_STRUCT || (e->dtype != NULL && e->dtype->type == NPYX_STRUCT);
     if (has_fields || (e->dtype != NULL && e->literal->kind == NPYX_LITERAL_TEXT && gives_order(e->literal)))
         npyx_dtype_append_descr(dtype, &found);
     else
         npyx_dtype_append_name(dtype, &found);
-    if (found.nbytes > EXPECT_SHOWN_NBYTES) {
-        found.nbytes = (size_t)npyx_shown_nbytes(found.bytes, found.nbytes, EXPECT_SHOWN_NBYTES);
-        npyx_buffer_append_text(&found, "...");
-    }
-    npyx_buffer_append_char(&found, '[');
-    for (int axis = 0; axis < ndim; axis++) {
-        npyx_buffer_append_text(&found, axis == 0 ? "" : ", ");
-        if (found.nbytes > (size_t)2 * EXPECT_SHOWN_NBYTES) {
-            npyx_buffer_append_text(&found, "...");
-            break;
-        }
-        npyx_buffer_printf(&found, "%" PRId64, shape[axis]);
-    }
-    npyx_buffer_append_char(&found, ']');
+    npyx_buffer_append_integers(&lengths, shape, ndim);
     npyx_status status = npyx_buffer_check(&found, e->error);
     if (status == NPYX_OK)
-        status = npyx_fail(e->error, NPYX_INVALID, -1, "expected %.*s%s, found %.*s",
+        status = npyx_fail(e->error, NPYX_INVALID, -1, "expected %.*s%s, found %.*s%s[%s%s]",
                            NPYX_SHOWN(wanted.text, wanted.nbytes, EXPECT_SHOWN_NBYTES),
-                           wanted.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "", (int)found.nbytes, found.bytes);
+                           wanted.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "",
+                           NPYX_SHOWN(found.bytes, found.nbytes, EXPECT_SHOWN_NBYTES),
+                           found.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "", npyx_buffer_text(&lengths),
+                           lengths.status == NPYX_OK ? "" : ", ...");
     npyx_buffer_clear(&found);
     return status;
 }

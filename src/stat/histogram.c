@@ -22,14 +22,7 @@ void npyx_histogram_clear(npyx_histogram *histogram) {
     *histogram = (npyx_histogram){.host = histogram->host};
 }
 
-/* A pass over all items. */
-typedef struct histogram_pass {
-    npyx_histogram *histogram;
-    npyx_source *source;
-    const npyx_view *view;
-} histogram_pass;
-
-/* What a pass makes of items. */
+/* What a pass over all items makes of them. */
 typedef struct histogram_step {
     void (*add)(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
     /* The rest is for another thread, which adds a block to a result of its own; run is NULL: there is none.
@@ -38,12 +31,12 @@ typedef struct histogram_step {
     void (*merge)(const npyx_placing *placing, const void *result, void *out);
 } histogram_step;
 
-static npyx_status run_pass(const histogram_pass *p, const histogram_step *step, void *out,
+static npyx_status run_pass(npyx_histogram *histogram, const histogram_step *step, void *out,
                             npyx_error *error) {
-    npyx_blocks *blocks = &p->histogram->blocks;
-    const npyx_placing *placing = &p->histogram->placing;
+    npyx_blocks *blocks = &histogram->blocks;
+    const npyx_placing *placing = &histogram->placing;
     npyx_reader_rest(&blocks->reader);
-    npyx_blocks_begin(blocks, p->source, p->view);
+    npyx_blocks_begin(blocks, histogram->source, &histogram->view);
     if (step->work.run != NULL && !blocks->is_done)
         npyx_reader_set_work(&blocks->reader, step->work);
     npyx_status status;
@@ -145,9 +138,8 @@ static void histogram_place_by_edges(npyx_histogram *histogram, const npyx_bins 
 }
 
 /* Says how items go into bins, looking for their limits when nothing else gives the range. */
-static npyx_status histogram_prepare(const histogram_pass *p, const npyx_bins *bins,
+static npyx_status histogram_prepare(npyx_histogram *histogram, const npyx_bins *bins,
                                      const npyx_histogram_tally *t, npyx_error *error) {
-    npyx_histogram *histogram = p->histogram;
     npyx_placing *placing = &histogram->placing;
     npyx_limits limits = npyx_no_limits;
     npyx_range_end ends[2] = {end_of(bins->lo), end_of(bins->hi)};
@@ -159,7 +151,7 @@ static npyx_status histogram_prepare(const histogram_pass *p, const npyx_bins *b
         npyx_place_tally(t, placing, &limits, NULL);
     } else if (!bins->has_range) {
         histogram_step step = {npyx_limit_items, {limit_block, placing, sizeof limits}, merge_limits};
-        NPYX_TRY(run_pass(p, &step, &limits, error));
+        NPYX_TRY(run_pass(histogram, &step, &limits, error));
     }
     if (!bins->has_range)
         NPYX_TRY(range_of_limits(placing->type, &limits, ends, error));
@@ -167,18 +159,17 @@ static npyx_status histogram_prepare(const histogram_pass *p, const npyx_bins *b
                                      histogram->edges, error);
 }
 
-static npyx_status make_tally(const histogram_pass *p, npyx_histogram_tally *t, npyx_error *error) {
-    size_t itemsize = npyx_types[p->histogram->placing.type].itemsize;
+static npyx_status make_tally(npyx_histogram *histogram, npyx_histogram_tally *t, npyx_error *error) {
+    size_t itemsize = npyx_types[histogram->placing.type].itemsize;
     if (itemsize > 2)
         return NPYX_OK;
     t->npatterns = (size_t)1 << 8 * itemsize;
-    t->counts = npyx_alloc_zeroed(p->histogram->host, t->npatterns * sizeof t->counts[0]);
+    t->counts = npyx_alloc_zeroed(histogram->host, t->npatterns * sizeof t->counts[0]);
     NPYX_TRY(npyx_check_memory(t->counts, error));
-    return run_pass(p, &(histogram_step){.add = npyx_tally_items}, t->counts, error);
+    return run_pass(histogram, &(histogram_step){.add = npyx_tally_items}, t->counts, error);
 }
 
-static npyx_status count(const histogram_pass *p, const npyx_histogram_tally *t, npyx_error *error) {
-    npyx_histogram *histogram = p->histogram;
+static npyx_status count(npyx_histogram *histogram, const npyx_histogram_tally *t, npyx_error *error) {
     if (t->npatterns > 0) {
         npyx_place_tally(t, &histogram->placing, &(npyx_limits){0}, histogram->counts);
         return NPYX_OK;
@@ -187,29 +178,29 @@ static npyx_status count(const histogram_pass *p, const npyx_histogram_tally *t,
     if (histogram->nbins <= MAX_SHARED_NBINS)
         step.work =
             (npyx_work){count_block, &histogram->placing, (size_t)(histogram->nbins + 1) * sizeof(uint64_t)};
-    return run_pass(p, &step, histogram->counts, error);
+    return run_pass(histogram, &step, histogram->counts, error);
 }
 
-static npyx_status histogram_fill(const histogram_pass *p, const npyx_bins *bins, npyx_histogram_tally *t,
+static npyx_status histogram_fill(npyx_histogram *histogram, const npyx_bins *bins, npyx_histogram_tally *t,
                                   npyx_error *error) {
-    NPYX_TRY(npyx_histogram_check(p->view->dtype, error));
-    NPYX_TRY(allocate(p->histogram, bins->nbins, error));
-    NPYX_TRY(make_tally(p, t, error));
-    NPYX_TRY(histogram_prepare(p, bins, t, error));
-    return count(p, t, error);
+    NPYX_TRY(npyx_histogram_check(histogram->view.dtype, error));
+    NPYX_TRY(allocate(histogram, bins->nbins, error));
+    NPYX_TRY(make_tally(histogram, t, error));
+    NPYX_TRY(histogram_prepare(histogram, bins, t, error));
+    return count(histogram, t, error);
 }
 
 npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins, npyx_source *source,
                                 const npyx_view *view, npyx_error *error) {
-    npyx_view sorted = *view; /* which comes first counts for nothing */
-    histogram_pass p = {.histogram = histogram, .source = source, .view = &sorted};
     npyx_histogram_tally t = {0};
-    if (npyx_view_nelem(view) > 0)
-        npyx_view_sort_axes(&sorted);
     npyx_histogram_clear(histogram);
+    histogram->source = source;
+    histogram->view = *view;
+    if (npyx_view_nelem(view) > 0) /* which comes first counts for nothing */
+        npyx_view_sort_axes(&histogram->view);
     histogram->placing =
         (npyx_placing){.type = view->dtype->type, .is_big_endian = view->dtype->is_big_endian};
-    npyx_status status = histogram_fill(&p, bins, &t, error);
+    npyx_status status = histogram_fill(histogram, bins, &t, error);
     npyx_free(histogram->host, t.counts);
     npyx_blocks_clear(&histogram->blocks);
     histogram->placing.integer_edges = NULL;

@@ -121,6 +121,8 @@ typedef struct npyx_histogram {
     double *edges;    /* nbins + 1, owned */
     uint64_t *counts; /* nbins, owned; one more counts what lies in no bin */
     /* private */
+    npyx_source *source; /* borrowed, while it is made */
+    npyx_view view;
     npyx_placing placing;
     npyx_blocks blocks;
 } npyx_histogram;
