@@ -1,7 +1,5 @@
 #include "difference.h"
 
-#include "difference_tally.h"
-
 typedef struct difference_walk {
     npyx_blocks sides[2]; /* of the blocks at hand what is not yet compared */
     npyx_comparability comparability;

@@ -1,4 +1,4 @@
-#include "difference_tally.h"
+#include "difference.h"
 
 /* C has no `?:` for vectors, so values are chosen by masks. */
 #define CHOOSE(mask, x, y) ((reals)(((mask) & (hits)(x)) | (~(mask) & (hits)(y))))

@@ -1,4 +1,4 @@
-#include "difference_tally.h"
+#include "difference.h"
 
 /* Items side by side for npyx_chunk_load: no number is larger than this. */
 enum { MAX_NUMBER_NBYTES = 32 };

@@ -1,4 +1,4 @@
-#include "difference_tally.h"
+#include "difference.h"
 
 #include "item/convert.h"
 

@@ -1,7 +1,6 @@
 #include "stats.h"
 
 #include "item/convert.h"
-#include "stats_add.h"
 
 npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype) {
     npyx_type type = dtype->type;

@@ -1,4 +1,4 @@
-#include "stats_add.h"
+#include "stats.h"
 
 #include "item/element.h"
 

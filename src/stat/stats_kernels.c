@@ -1,4 +1,4 @@
-#include "stats_add.h"
+#include "stats.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "stat/difference_tally.h"
+#include "stat/difference.h"
 #include "npyx.h"
 #include "unit_host.h"
 

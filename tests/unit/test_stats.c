@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "stat/stats_add.h"
+#include "stat/stats.h"
 
 static const double specials[] = {0.0, -0.0, 1.5, -2.25, 1e300, -1e300, 5e-324, NAN, INFINITY, -INFINITY};
 enum { NSPECIALS = sizeof specials / sizeof specials[0] };
