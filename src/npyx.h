@@ -38,7 +38,6 @@
 #include "text/literal.h"
 #include "text/narrow_float.h"
 #include "text/number_text.h"
-#include "walk/blocks.h"
 #include "walk/reader.h"
 
 #endif

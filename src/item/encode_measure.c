@@ -141,9 +141,9 @@ npyx_status npyx_json_measure(npyx_host *host, const char *text, size_t nbytes, 
     npyx_json_clear(&m.reader);
     form->nelem = 1; /* items are at most as many as the text has bytes */
     for (int axis = 0; axis < form->ndim; axis++) {
-        if (form->shape[axis] < 0) /* behind an empty axis, and never seen */
-            form->shape[axis] = 0;
-        form->nelem *= form->shape[axis];
+        int64_t *length = &form->shape[axis];
+        *length = *length < 0 ? 0 : *length; /* below 0 behind an empty axis: never seen */
+        form->nelem *= *length;
     }
     return status;
 }

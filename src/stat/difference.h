@@ -8,7 +8,7 @@
 #define NPYX_DIFFERENCE_H
 
 #include "base/simd.h"
-#include "walk/blocks.h"
+#include "walk/reader.h"
 
 typedef enum npyx_comparability {
     NPYX_INCOMPARABLE,  /* text and numbers, structures of other fields, dates of other units */

@@ -9,7 +9,7 @@
 #define NPYX_HISTOGRAM_H
 
 #include "item/filter.h"
-#include "walk/blocks.h"
+#include "walk/reader.h"
 
 /* ---- where numpy.histogram puts a value, and the inner loops over items ---- */
 

@@ -54,11 +54,9 @@ static npyx_precision precision_of_range(npyx_range_end lo, npyx_range_end hi) {
 
 /* Of the items' own type: integers of every width are placed as float64. */
 static npyx_precision precision_of_type(npyx_type type) {
-    switch (type) {
-    case NPYX_F2: return NPYX_PRECISION_F2;
-    case NPYX_F4: return NPYX_PRECISION_F4;
-    default: return npyx_type_is_of_ml_dtypes(type) ? NPYX_PRECISION_F4 : NPYX_PRECISION_F8;
-    }
+    return type == NPYX_F2                                      ? NPYX_PRECISION_F2
+           : type == NPYX_F4 || npyx_type_is_of_ml_dtypes(type) ? NPYX_PRECISION_F4
+                                                                : NPYX_PRECISION_F8;
 }
 
 /* numpy.linspace(lo, hi, nbins + 1), which computes in float64 and rounds in the end. */
@@ -142,11 +140,9 @@ static double edges_place_of(const npyx_placing *placing, double value) {
 }
 
 static bool has_fast_loop(const npyx_placing *placing) {
-    if (placing->product != placing->difference)
-        return false;
-    if (placing->type == NPYX_F4)
-        return placing->product != NPYX_PRECISION_F2;
-    return placing->product == NPYX_PRECISION_F8;
+    bool has_loop = placing->type == NPYX_F4 ? placing->product != NPYX_PRECISION_F2
+                                             : placing->product == NPYX_PRECISION_F8;
+    return has_loop && placing->product == placing->difference;
 }
 
 npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, npyx_range_end hi,
@@ -180,10 +176,6 @@ npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, 
     return NPYX_OK;
 }
 
-static bool is_within(const npyx_placing *placing, double value) {
-    return value >= placing->lo && value <= placing->hi;
-}
-
 /* The last of the bins that begin at or before the value; the first when none does. */
 static int64_t find_bin(const npyx_placing *placing, double value) {
     int64_t bin = 0;
@@ -195,7 +187,7 @@ static int64_t find_bin(const npyx_placing *placing, double value) {
 int64_t npyx_place(const npyx_placing *placing, double value) {
     int64_t nbins = placing->nbins;
     const double *edges = placing->edges;
-    if (!is_within(placing, value))
+    if (!(value >= placing->lo && value <= placing->hi))
         return nbins;
     double place = placing->is_uniform && placing->is_computable ? edges_place_of(placing, value) : -1;
     if (!(place > -1 && place < (double)(nbins + 1)))

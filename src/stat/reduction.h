@@ -9,7 +9,7 @@
 #define NPYX_REDUCTION_H
 
 #include "stats.h"
-#include "walk/blocks.h"
+#include "walk/reader.h"
 
 /* A field that is not structured itself. */
 typedef struct npyx_leaf {

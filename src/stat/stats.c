@@ -47,8 +47,7 @@ static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, const 
         int64_t i = 0; /* the first place of a value that the chunk has */
         while (real_at(reals, i) != value)
             i++;
-        stats->extremes[k].real = value;
-        npyx_stats_set_extreme(stats, k, items + i * stats->dtype->itemsize, stats->nseen + i);
+        npyx_stats_set_extreme(stats, k, 0, value, items + i * stats->dtype->itemsize, stats->nseen + i);
     }
 }
 
@@ -154,11 +153,9 @@ void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
 static void merge_extremes(npyx_stats *stats, const npyx_stats *next) {
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
         const npyx_extreme *from = &next->extremes[k];
-        if (from->position < 0 || !npyx_stats_is_beyond(stats, k, from->key, from->real))
-            continue;
-        stats->extremes[k].real = from->real;
-        stats->extremes[k].key = from->key;
-        npyx_stats_set_extreme(stats, k, npyx_extreme_item(from), stats->nseen + from->position);
+        if (from->position >= 0 && npyx_stats_is_beyond(stats, k, from->key, from->real))
+            npyx_stats_set_extreme(stats, k, from->key, from->real, npyx_extreme_item(from),
+                                   stats->nseen + from->position);
     }
 }
 

@@ -146,7 +146,8 @@ void npyx_stats_merge_moments(npyx_stats *stats, const npyx_moments *next, doubl
 bool npyx_stats_is_beyond(const npyx_stats *stats, int k, uint64_t key, double real);
 
 /* Makes an item the least or the greatest one, with the number of items before it. */
-void npyx_stats_set_extreme(npyx_stats *stats, int k, const uint8_t *item, int64_t position);
+void npyx_stats_set_extreme(npyx_stats *stats, int k, uint64_t key, double real, const uint8_t *item,
+                            int64_t position);
 
 /* Add at most NPYX_STATS_NELEM items of one form; nseen is the caller's. */
 void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem);

@@ -73,8 +73,11 @@ bool npyx_stats_is_beyond(const npyx_stats *stats, int k, uint64_t key, double r
     return extreme->position < 0 || (k == NPYX_LEAST ? is_less : is_greater);
 }
 
-void npyx_stats_set_extreme(npyx_stats *stats, int k, const uint8_t *item, int64_t position) {
+void npyx_stats_set_extreme(npyx_stats *stats, int k, uint64_t key, double real, const uint8_t *item,
+                            int64_t position) {
     npyx_extreme *extreme = &stats->extremes[k];
+    extreme->key = key;
+    extreme->real = real;
     extreme->position = position;
     memcpy(extreme->own_item != NULL ? extreme->own_item : extreme->small_item, item,
            (size_t)stats->dtype->itemsize);
@@ -144,10 +147,8 @@ void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem)
         keys[n++] = key;
     }
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST && n > 0; k++) {
-        if (npyx_stats_is_beyond(stats, k, bounds[k], 0)) {
-            stats->extremes[k].key = bounds[k];
-            npyx_stats_set_extreme(stats, k, items + places[k] * 8, stats->nseen + places[k]);
-        }
+        if (npyx_stats_is_beyond(stats, k, bounds[k], 0))
+            npyx_stats_set_extreme(stats, k, bounds[k], 0, items + places[k] * 8, stats->nseen + places[k]);
     }
     if (n > 0)
         add_wide_moments(stats, keys, n, bounds[NPYX_LEAST], total);
@@ -195,7 +196,7 @@ void npyx_stats_add_texts(npyx_stats *stats, const uint8_t *items, int64_t nelem
             int sign = k == NPYX_LEAST ? 1 : -1;
             if (extreme->position < 0 ||
                 sign * compare_texts(stats->dtype, items, npyx_extreme_item(extreme)) < 0)
-                npyx_stats_set_extreme(stats, k, items, stats->nseen + i);
+                npyx_stats_set_extreme(stats, k, 0, 0, items, stats->nseen + i);
         }
     }
     stats->count += nelem;

@@ -1,4 +1,4 @@
-#include "blocks.h"
+#include "reader.h"
 
 /* Rows are to be smaller than this, so that a block of them is about a block. */
 enum { MAX_ROW_NBYTES = 1 << 18 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "walk/blocks.h"
+#include "walk/reader.h"
 #include "array/view.h"
 #include "unit_host.h"
 
