@@ -53,12 +53,8 @@ static void choose_way(difference_walk *w) {
         w->trusts_bytes = has_same_orders(a, b);
         return;
     }
-    bool has_kernel = a->type == NPYX_I4 || a->type == NPYX_F4 || a->type == NPYX_F8;
-    if (is_same && has_kernel)
-        w->kernel = npyx_difference_kernel_of(a->type == NPYX_I4   ? NPYX_DIFFERENCE_I32
-                                              : a->type == NPYX_F4 ? NPYX_DIFFERENCE_F32
-                                                                   : NPYX_DIFFERENCE_F64,
-                                              npyx_has_avx2());
+    if (is_same)
+        w->kernel = npyx_difference_kernel_of(a->type, npyx_has_avx2());
     w->infinite_bits = infinite_bits_of(a->type);
     w->word_nbytes = w->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
     w->trusts_bytes = is_same && (a->type <= NPYX_U8 || w->infinite_bits != 0);
@@ -86,7 +82,7 @@ static bool tally_doubles(difference_walk *w, int64_t nelem) {
         return false;
     npyx_difference_part part;
     int64_t padded = (nelem + NPYX_DIFFERENCE_UNIT_NELEM - 1) & ~(int64_t)(NPYX_DIFFERENCE_UNIT_NELEM - 1);
-    npyx_difference_kernel *kernel = npyx_difference_kernel_of(NPYX_DIFFERENCE_F64, npyx_has_avx2());
+    npyx_difference_kernel *kernel = npyx_difference_kernel_of(NPYX_F8, npyx_has_avx2());
     kernel((const uint8_t *)a->parts[0].hi, (const uint8_t *)b->parts[0].hi, (size_t)padded, &part);
     part.nfinite -= padded - nelem; /* equal zeros */
     return npyx_tally_add_part(&w->tally, &part);

@@ -55,14 +55,6 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
 /* Kernels take a multiple of this many items. */
 enum { NPYX_DIFFERENCE_UNIT_NELEM = 16 };
 
-/* What items of the host's byte order are subtracted as; all are doubles then. */
-typedef enum npyx_difference_lane {
-    NPYX_DIFFERENCE_I32,
-    NPYX_DIFFERENCE_F32,
-    NPYX_DIFFERENCE_F64,
-    NPYX_DIFFERENCE_NLANES
-} npyx_difference_lane;
-
 /* Of the items that are finite on both sides: how many, and their differences as they come out in doubles. */
 typedef struct npyx_difference_part {
     int64_t ndiffering;
@@ -75,8 +67,9 @@ typedef struct npyx_difference_part {
 typedef void npyx_difference_kernel(const uint8_t *a, const uint8_t *b, size_t nelem,
                                     npyx_difference_part *part);
 
-/* has_avx2: what npyx_has_avx2 says, or false, as any machine has it. */
-npyx_difference_kernel *npyx_difference_kernel_of(npyx_difference_lane lane, bool has_avx2);
+/* Of items of the host's byte order, which are subtracted as doubles: there is one for i4, f4 and f8, else
+ * NULL. has_avx2: what npyx_has_avx2 says, or false, as any machine has it. */
+npyx_difference_kernel *npyx_difference_kernel_of(npyx_type type, bool has_avx2);
 
 /* Whether one of nbytes / word_nbytes words (of 1, 2, 4 or 8 bytes, the host's byte order) has all bits of
  * mask. nbytes is a multiple of NPYX_DIFFERENCE_WORDS_NBYTES. */

@@ -47,16 +47,14 @@
     KERNEL(run_i32_##suffix, target, int32_t, nlanes)                                                        \
     KERNEL(run_f32_##suffix, target, float, nlanes)                                                          \
     KERNEL(run_f64_##suffix, target, double, nlanes)                                                         \
-    static npyx_difference_kernel *const difference_kernels_##suffix[NPYX_DIFFERENCE_NLANES] = {             \
-        [NPYX_DIFFERENCE_I32] = run_i32_##suffix,                                                            \
-        [NPYX_DIFFERENCE_F32] = run_f32_##suffix,                                                            \
-        [NPYX_DIFFERENCE_F64] = run_f64_##suffix};
+    static npyx_difference_kernel *const difference_kernels_##suffix[] = {                                   \
+        [NPYX_I4] = run_i32_##suffix, [NPYX_F4] = run_f32_##suffix, [NPYX_F8] = run_f64_##suffix};
 
 KERNELS(portable, , 2)
 KERNELS(avx2, NPYX_WITH_AVX2, NPYX_AVX2_NBYTES / 8)
 
-npyx_difference_kernel *npyx_difference_kernel_of(npyx_difference_lane lane, bool has_avx2) {
-    return (has_avx2 ? difference_kernels_avx2 : difference_kernels_portable)[lane];
+npyx_difference_kernel *npyx_difference_kernel_of(npyx_type type, bool has_avx2) {
+    return type > NPYX_F8 ? NULL : (has_avx2 ? difference_kernels_avx2 : difference_kernels_portable)[type];
 }
 
 #define HAS_BITS(nbits)                                                                                      \

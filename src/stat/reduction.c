@@ -265,8 +265,6 @@ static npyx_status reduction_pass(npyx_reduction *r, const npyx_view *group, npy
          position += blocks->nelem) {
         if (is_one && blocks->reader.result != NULL)
             npyx_stats_merge(r->stats, blocks->reader.result);
-        else if (is_one)
-            npyx_stats_add(r->stats, blocks->items, blocks->nelem);
         else
             distribute(&d, position, blocks->items, blocks->nelem);
         if (r->wants_crc32)
