@@ -77,29 +77,22 @@ void npyx_view_permute(npyx_view *view, const int *axes) {
         npyx_view_copy_axis(view, axis, &before, axes != NULL ? axes[axis] : before.ndim - 1 - axis);
 }
 
-/* The axes of a view that have a length. */
-typedef struct axes {
-    int n;
-    int64_t lengths[NPYX_MAX_NDIM];
-    int64_t strides[NPYX_MAX_NDIM];
-} axes;
-
 /* Runs of old axes and of new ones that hold as many items are matched, and the old ones of a run must lie as
  * one axis would (NumPy's _attempt_nocopy_reshape). There are items, and as many in the new shape. */
-static bool find_strides(const axes *old, int ndim, const int64_t *shape, int64_t itemsize,
+static bool find_strides(const npyx_view *old, int ndim, const int64_t *shape, int64_t itemsize,
                          int64_t *strides) {
     int first_old = 0, first_new = 0;
-    while (first_new < ndim && first_old < old->n) {
+    while (first_new < ndim && first_old < old->ndim) {
         int end_old = first_old + 1, end_new = first_new + 1;
-        int64_t nold = old->lengths[first_old], nnew = shape[first_new];
+        int64_t nold = old->shape[first_old], nnew = shape[first_new];
         while (nold != nnew) {
             if (nnew < nold)
                 nnew *= shape[end_new++];
             else
-                nold *= old->lengths[end_old++];
+                nold *= old->shape[end_old++];
         }
         for (int axis = first_old; axis < end_old - 1; axis++) {
-            if (old->strides[axis] != old->lengths[axis + 1] * old->strides[axis + 1])
+            if (old->strides[axis] != old->shape[axis + 1] * old->strides[axis + 1])
                 return false;
         }
         strides[end_new - 1] = old->strides[end_old - 1];
@@ -115,13 +108,11 @@ static bool find_strides(const axes *old, int ndim, const int64_t *shape, int64_
 }
 
 bool npyx_view_reshape(npyx_view *view, int ndim, const int64_t *shape) {
-    axes old = {0};
+    npyx_view old = {0}; /* the axes that have a length */
     int64_t strides[NPYX_MAX_NDIM];
     for (int axis = 0; axis < view->ndim; axis++) {
-        if (view->shape[axis] != 1) {
-            old.lengths[old.n] = view->shape[axis];
-            old.strides[old.n++] = view->strides[axis];
-        }
+        if (view->shape[axis] != 1)
+            npyx_view_copy_axis(&old, old.ndim++, view, axis);
     }
     if (npyx_view_nelem(view) == 0)
         memset(strides, 0, sizeof strides);

@@ -1,12 +1,10 @@
 #include "convert.h"
 
 npyx_form npyx_block_form(npyx_type type) {
-    switch (type) {
-    case NPYX_U8: return NPYX_FORM_U64;
-    case NPYX_F12:
-    case NPYX_F16: return NPYX_FORM_X87;
-    default: return type < NPYX_U8 ? NPYX_FORM_I64 : NPYX_FORM_F64;
-    }
+    return type < NPYX_U8                         ? NPYX_FORM_I64
+           : type == NPYX_U8                      ? NPYX_FORM_U64
+           : type == NPYX_F12 || type == NPYX_F16 ? NPYX_FORM_X87
+                                                  : NPYX_FORM_F64;
 }
 
 const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_big_endian,

@@ -70,11 +70,6 @@ static bool is_plainly_equal(const difference_walk *w, const uint8_t *a, const u
            !npyx_difference_has_bits(a, nbytes, w->word_nbytes, w->infinite_bits);
 }
 
-static void load_chunks(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
-    npyx_chunk_load(&w->chunks[0], w->sides[0].view.dtype, a, nelem);
-    npyx_chunk_load(&w->chunks[1], w->sides[1].view.dtype, b, nelem);
-}
-
 /* Chunks whose items are a double each. */
 static bool tally_doubles(difference_walk *w, int64_t nelem) {
     const npyx_chunk *a = &w->chunks[0], *b = &w->chunks[1];
@@ -88,17 +83,17 @@ static bool tally_doubles(difference_walk *w, int64_t nelem) {
     return npyx_tally_add_part(&w->tally, &part);
 }
 
-static void subtract(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
+static void subtract(difference_walk *w, int64_t nelem) {
     npyx_difference_part part;
     int64_t ndiffering = w->tally.ndiffering;
     bool is_done = w->kernel != NULL && nelem % NPYX_DIFFERENCE_UNIT_NELEM == 0;
     if (is_done) {
-        w->kernel(a, b, (size_t)nelem, &part);
+        w->kernel(w->sides[0].items, w->sides[1].items, (size_t)nelem, &part);
         is_done = npyx_tally_add_part(&w->tally, &part);
     }
     bool finds_first = w->first_at < 0 && w->tally.ndiffering > ndiffering;
-    if (!is_done || finds_first)
-        load_chunks(w, a, b, nelem);
+    for (int k = 0; k < 2 && (!is_done || finds_first); k++)
+        npyx_chunk_load(&w->chunks[k], w->sides[k].view.dtype, w->sides[k].items, nelem);
     if (!is_done && !tally_doubles(w, nelem))
         npyx_tally_chunks(&w->tally, &w->chunks[0], &w->chunks[1], nelem);
     if (w->first_at >= 0 || w->tally.ndiffering == ndiffering)
@@ -109,10 +104,10 @@ static void subtract(difference_walk *w, const uint8_t *a, const uint8_t *b, int
     w->first_at = w->position + i;
 }
 
-static void mark(difference_walk *w, const uint8_t *a, const uint8_t *b, int64_t nelem) {
+static void mark(difference_walk *w, int64_t nelem) {
     bool differs[NPYX_DIFFERENCE_NELEM] = {false};
     const npyx_dtype *const dtypes[2] = {w->sides[0].view.dtype, w->sides[1].view.dtype};
-    const uint8_t *const items[2] = {a, b};
+    const uint8_t *const items[2] = {w->sides[0].items, w->sides[1].items};
     npyx_difference_mark(dtypes, items, dtypes[0]->itemsize, nelem, w->chunks, differs);
     for (int64_t i = 0; i < nelem; i++) {
         if (differs[i] && w->tally.ndiffering++ == 0)
@@ -129,9 +124,9 @@ static void compare_items(difference_walk *w) {
         if (is_plainly_equal(w, a->items, b->items, (size_t)(nelem * a->view.dtype->itemsize)))
             w->tally.nfinite += nelem;
         else if (w->comparability == NPYX_EQUALITY_ONLY)
-            mark(w, a->items, b->items, nelem);
+            mark(w, nelem);
         else
-            subtract(w, a->items, b->items, nelem);
+            subtract(w, nelem);
         for (int k = 0; k < 2; k++) {
             w->sides[k].items += nelem * w->sides[k].view.dtype->itemsize;
             w->sides[k].nelem -= nelem;

@@ -5,11 +5,10 @@
 #include "text/span.h"
 
 npyx_status npyx_bins_set_count(npyx_bins *bins, int64_t nbins, npyx_error *error) {
-    if (nbins < 1)
-        return npyx_fail(error, NPYX_INVALID, -1, "bins is %" PRId64 "; there is to be at least 1", nbins);
-    if (nbins > NPYX_MAX_NBINS)
-        return npyx_fail(error, NPYX_INVALID, -1, "bins is %" PRId64 "; there can be at most %d", nbins,
-                         NPYX_MAX_NBINS);
+    bool is_less = nbins < 1;
+    if (is_less || nbins > NPYX_MAX_NBINS)
+        return npyx_fail(error, NPYX_INVALID, -1, "bins is %" PRId64 "; there %s %d", nbins,
+                         is_less ? "is to be at least" : "can be at most", is_less ? 1 : NPYX_MAX_NBINS);
     bins->nbins = nbins;
     return NPYX_OK;
 }
