@@ -14,28 +14,25 @@
 /* The longest piece of the text that a message repeats. */
 enum { SLICE_SHOWN_NBYTES = 60 };
 
-typedef struct slice_parser {
-    const char *text; /* all of it; offsets in errors count from here */
-    npyx_span rest;   /* what is yet to be read */
-    npyx_error *error;
-} slice_parser;
-
 typedef enum subscript_kind { INTEGER, RANGE, ELLIPSIS, NEW_AXIS } subscript_kind;
 
 /* What stands between two commas. */
 typedef struct subscript {
-    subscript_kind kind;
     npyx_span span;
     int64_t integer;
-    bool given[3];    /* of start, stop and step */
-    int64_t parts[3]; /* the same; as Python clamps them: never beyond INT64_MAX either way */
+    int64_t parts[3]; /* start, stop and step as Python clamps them: never beyond INT64_MAX either way */
+    bool given[3];    /* of the same */
+    subscript_kind kind;
 } subscript;
 
 /* A slice that is no error has fewer: an ellipsis, as many axes as there can be, and as many new ones. */
 enum { MOST_NSUBSCRIPTS = 2 * NPYX_MAX_NDIM + 1 };
 
-/* What the text makes of a view, axis by axis. */
-typedef struct builder {
+/* A text, and what it makes of a view, axis by axis. */
+typedef struct slicer {
+    const char *text; /* all of it; offsets in errors count from here */
+    npyx_span rest;   /* what is yet to be read */
+    npyx_error *error;
     const npyx_view *from;
     npyx_view to;
     int axis; /* of from, the next to be used */
@@ -43,11 +40,10 @@ typedef struct builder {
     size_t nsubscripts;
     size_t nnamed;         /* axes */
     subscript *subscripts; /* room for MOST_NSUBSCRIPTS */
-} builder;
+} slicer;
 
 /* `%s` of a message with the span between what stands before and behind it. */
-static npyx_status slice_fail_at(const slice_parser *p, npyx_span at, const char *before,
-                                 const char *behind) {
+static npyx_status slice_fail_at(const slicer *p, npyx_span at, const char *before, const char *behind) {
     return npyx_fail(p->error, NPYX_INVALID, at.text - p->text, "%s`%.*s`%s", before,
                      NPYX_SHOWN(at.text, at.nbytes, SLICE_SHOWN_NBYTES), behind);
 }
@@ -79,7 +75,7 @@ static bool parse_integer(npyx_span s, int64_t *value) {
 }
 
 /* Cuts `start:stop:step` at its colons; a part may be missing or None. */
-static npyx_status parse_range(const slice_parser *p, subscript *made) {
+static npyx_status parse_range(const slicer *p, subscript *made) {
     npyx_span rest = made->span;
     *made = (subscript){.kind = RANGE, .span = rest, .parts = {0, 0, 1}};
     for (int part = 0; rest.text != NULL; part++) {
@@ -97,7 +93,7 @@ static npyx_status parse_range(const slice_parser *p, subscript *made) {
 }
 
 /* For what is no index: says so, and that it is not read when NumPy takes it or seems to. */
-static npyx_status fail_subscript(const slice_parser *p, npyx_span s) {
+static npyx_status fail_subscript(const slicer *p, npyx_span s) {
     size_t sign_nbytes = s.text[0] == '-' || s.text[0] == '+';
     bool is_number =
         s.nbytes > sign_nbytes && (npyx_is_digit(s.text[sign_nbytes]) || s.text[sign_nbytes] == '.');
@@ -107,7 +103,7 @@ static npyx_status fail_subscript(const slice_parser *p, npyx_span s) {
     return slice_fail_at(p, s, "", " is no index (integers, ranges, ... and None are)");
 }
 
-static npyx_status parse_subscript(const slice_parser *p, npyx_span s, subscript *made) {
+static npyx_status parse_subscript(const slicer *p, npyx_span s, subscript *made) {
     made->span = s;
     if (npyx_span_is_among(s, "None newaxis np.newaxis numpy.newaxis"))
         made->kind = NEW_AXIS;
@@ -123,7 +119,7 @@ static npyx_status parse_subscript(const slice_parser *p, npyx_span s, subscript
 }
 
 /* Reads up to a comma outside of brackets and over it; NPYX_DONE when nothing is left. */
-static npyx_status next_subscript(slice_parser *p, subscript *made) {
+static npyx_status next_subscript(slicer *p, subscript *made) {
     npyx_span rest = npyx_span_trim(p->rest);
     size_t nbytes = 0, depth = 0;
     if (rest.nbytes == 0)
@@ -145,8 +141,8 @@ static npyx_status next_subscript(slice_parser *p, subscript *made) {
 }
 
 /* Reads all of the text, and counts the axes that it names, makes and removes. */
-static npyx_status read_subscripts(builder *b, slice_parser *p) {
-    size_t nadded = 0, nremoved = 0, ndim = (size_t)b->from->ndim;
+static npyx_status read_subscripts(slicer *p) {
+    size_t nadded = 0, nremoved = 0, ndim = (size_t)p->from->ndim;
     bool has_ellipsis = false;
     subscript read;
     npyx_status status;
@@ -154,49 +150,49 @@ static npyx_status read_subscripts(builder *b, slice_parser *p) {
         if (read.kind == ELLIPSIS && has_ellipsis)
             return slice_fail_at(p, read.span, "a second ", ": there can be only one");
         has_ellipsis = has_ellipsis || read.kind == ELLIPSIS;
-        b->nnamed += read.kind == INTEGER || read.kind == RANGE;
+        p->nnamed += read.kind == INTEGER || read.kind == RANGE;
         nremoved += read.kind == INTEGER;
         nadded += read.kind == NEW_AXIS;
-        if (b->nsubscripts < MOST_NSUBSCRIPTS) /* else one of the errors below comes */
-            b->subscripts[b->nsubscripts++] = read;
+        if (p->nsubscripts < MOST_NSUBSCRIPTS) /* else one of the errors below comes */
+            p->subscripts[p->nsubscripts++] = read;
     }
     if (status != NPYX_DONE)
         return status;
-    if (b->nnamed > ndim)
+    if (p->nnamed > ndim)
         return npyx_fail(p->error, NPYX_INVALID, 0,
                          "too many indices: the array has %zu dimension%s, %zu %s given", ndim,
-                         ndim == 1 ? "" : "s", b->nnamed, b->nnamed == 1 ? "was" : "were");
+                         ndim == 1 ? "" : "s", p->nnamed, p->nnamed == 1 ? "was" : "were");
     if (ndim - nremoved + nadded > NPYX_MAX_NDIM)
         return npyx_fail(p->error, NPYX_INVALID, 0, "the slice makes %zu dimensions; %d is the most",
                          ndim - nremoved + nadded, NPYX_MAX_NDIM);
     return NPYX_OK;
 }
 
-static void move_off(builder *b, int64_t count) {
+static void move_off(slicer *p, int64_t count) {
     int64_t moved;
-    if (!npyx_multiply_i64(count, b->from->strides[b->axis], &moved) ||
-        !npyx_add_i64(b->to.off, moved, &b->to.off))
-        b->overflows = true;
+    if (!npyx_multiply_i64(count, p->from->strides[p->axis], &moved) ||
+        !npyx_add_i64(p->to.off, moved, &p->to.off))
+        p->overflows = true;
 }
 
-static void keep_axes(builder *b, int naxes) {
+static void keep_axes(slicer *p, int naxes) {
     for (; naxes > 0; naxes--)
-        npyx_view_copy_axis(&b->to, b->to.ndim++, b->from, b->axis++);
+        npyx_view_copy_axis(&p->to, p->to.ndim++, p->from, p->axis++);
 }
 
-static npyx_status take_integer(builder *b, const slice_parser *p, const subscript *taken) {
-    int64_t length = b->from->shape[b->axis];
+static npyx_status take_integer(slicer *p, const subscript *taken) {
+    int64_t length = p->from->shape[p->axis];
     int64_t at = taken->integer < 0 ? taken->integer + length : taken->integer;
     if (at < 0 || at >= length)
         return npyx_fail(p->error, NPYX_INVALID, taken->span.text - p->text,
                          "index %.*s is out of range for axis %d of length %" PRId64,
-                         NPYX_SHOWN(taken->span.text, taken->span.nbytes, SLICE_SHOWN_NBYTES), b->axis,
+                         NPYX_SHOWN(taken->span.text, taken->span.nbytes, SLICE_SHOWN_NBYTES), p->axis,
                          length);
-    move_off(b, at);
-    int file_axis = b->from->file_axis[b->axis];
+    move_off(p, at);
+    int file_axis = p->from->file_axis[p->axis];
     if (file_axis >= 0)
-        b->to.fixed[file_axis] = b->from->first[b->axis] + at * b->from->step[b->axis];
-    b->axis++;
+        p->to.fixed[file_axis] = p->from->first[p->axis] + at * p->from->step[p->axis];
+    p->axis++;
     return NPYX_OK;
 }
 
@@ -207,8 +203,8 @@ static int64_t clamp(int64_t at, int64_t length, int64_t step) {
     return at < 0 ? low : at >= length ? high : at;
 }
 
-static void take_range(builder *b, const subscript *taken) {
-    int64_t length = b->from->shape[b->axis];
+static void take_range(slicer *p, const subscript *taken) {
+    int64_t length = p->from->shape[p->axis];
     int64_t step = taken->parts[2];
     int64_t ends[2] = {step < 0 ? length - 1 : 0, step < 0 ? -1 : length};
     for (int k = 0; k < 2; k++)
@@ -219,35 +215,35 @@ static void take_range(builder *b, const subscript *taken) {
         start = 0;
     if (nitems < 2) /* goes nowhere; a step that is used is shorter than the axis, so no product overflows */
         step = 1;
-    move_off(b, start);
-    keep_axes(b, 1);
-    int to = b->to.ndim - 1;
-    b->to.shape[to] = nitems;
-    b->to.first[to] += start * b->to.step[to];
-    b->to.strides[to] *= step;
-    b->to.step[to] *= step;
+    move_off(p, start);
+    keep_axes(p, 1);
+    int to = p->to.ndim - 1;
+    p->to.shape[to] = nitems;
+    p->to.first[to] += start * p->to.step[to];
+    p->to.strides[to] *= step;
+    p->to.step[to] *= step;
 }
 
 npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, npyx_error *error) {
-    slice_parser p = {.text = text, .rest = npyx_span_trim((npyx_span){text, nbytes}), .error = error};
-    p.rest = strip_brackets(strip_brackets(p.rest, '[', ']'), '(', ')');
     subscript subscripts[MOST_NSUBSCRIPTS];
-    builder b = {.from = view, .to = *view, .subscripts = subscripts};
-    b.to.ndim = 0;
-    NPYX_TRY(read_subscripts(&b, &p));
-    for (size_t i = 0; i < b.nsubscripts; i++) {
+    npyx_span inside = strip_brackets(npyx_span_trim((npyx_span){text, nbytes}), '[', ']');
+    slicer p = {.text = text, .error = error, .from = view, .to = *view, .subscripts = subscripts};
+    p.rest = strip_brackets(inside, '(', ')');
+    p.to.ndim = 0;
+    NPYX_TRY(read_subscripts(&p));
+    for (size_t i = 0; i < p.nsubscripts; i++) {
         switch (subscripts[i].kind) {
-        case INTEGER: NPYX_TRY(take_integer(&b, &p, &subscripts[i])); break;
-        case RANGE: take_range(&b, &subscripts[i]); break;
-        case ELLIPSIS: keep_axes(&b, view->ndim - (int)b.nnamed); break;
-        case NEW_AXIS: npyx_view_set_axis(&b.to, b.to.ndim++, 1, 0, -1); break;
+        case INTEGER: NPYX_TRY(take_integer(&p, &subscripts[i])); break;
+        case RANGE: take_range(&p, &subscripts[i]); break;
+        case ELLIPSIS: keep_axes(&p, view->ndim - (int)p.nnamed); break;
+        case NEW_AXIS: npyx_view_set_axis(&p.to, p.to.ndim++, 1, 0, -1); break;
         }
     }
-    keep_axes(&b, view->ndim - b.axis);
-    if (npyx_view_nelem(&b.to) == 0) /* nothing is there: the offset only has to be a sound one */
-        b.to.off = view->off;
-    else if (b.overflows)
+    keep_axes(&p, view->ndim - p.axis);
+    if (npyx_view_nelem(&p.to) == 0) /* nothing is there: the offset only has to be a sound one */
+        p.to.off = view->off;
+    else if (p.overflows)
         return npyx_fail(p.error, NPYX_INVALID, 0, "the slice begins beyond byte 2^63 - 1");
-    *view = b.to;
+    *view = p.to;
     return NPYX_OK;
 }

@@ -160,13 +160,12 @@ static bool round_x87(npyx_block *block, bool to_odd) {
     return fits;
 }
 
-static bool recast_x87_f64(npyx_block *block) {
-    return round_x87(block, true);
-}
-
-static bool recast_x87_nearest(npyx_block *block) {
-    return round_x87(block, false);
-}
+#define X87_RECASTER(name, call)                                                                             \
+    static bool name(npyx_block *block) {                                                                    \
+        return call;                                                                                         \
+    }
+X87_RECASTER(recast_x87_f64, round_x87(block, true))
+X87_RECASTER(recast_x87_nearest, round_x87(block, false))
 
 /* Toward zero; false for what is none or needs more than 64 bits. */
 static bool truncate_x87(npyx_x87 x, uint64_t *magnitude) {
@@ -194,13 +193,8 @@ static bool truncate_block(npyx_block *block, uint64_t greatest, uint64_t least)
     return fits;
 }
 
-static bool recast_x87_i64(npyx_block *block) {
-    return truncate_block(block, INT64_MAX, (uint64_t)INT64_MAX + 1);
-}
-
-static bool recast_x87_u64(npyx_block *block) {
-    return truncate_block(block, UINT64_MAX, 0);
-}
+X87_RECASTER(recast_x87_i64, truncate_block(block, INT64_MAX, (uint64_t)INT64_MAX + 1))
+X87_RECASTER(recast_x87_u64, truncate_block(block, UINT64_MAX, 0))
 
 npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_type to, npyx_form *form) {
     static npyx_block_recast *const recasters[][NPYX_FORM_X87 + 1] = {

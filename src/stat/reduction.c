@@ -69,14 +69,6 @@ static npyx_status list_leaves(npyx_reduction *r, npyx_error *error) {
 
 /* ---- groups ---- */
 
-/* How many statistics there are for one coordinate beyond the kept axis `axis` and for all behind it. */
-static int64_t ncoordinates_behind(const npyx_reduction *r, int axis) {
-    int64_t n = 1;
-    for (int behind = axis + 1; behind < r->view.ndim; behind++)
-        n *= r->is_kept[behind] ? r->view.shape[behind] : 1;
-    return n;
-}
-
 /* How many coordinates a group has at most. */
 static int64_t most_coordinates(const npyx_reduction *r) {
     return r->nleaves > GROUP_NSTATS ? 1 : GROUP_NSTATS / r->nleaves;
@@ -86,12 +78,13 @@ static int64_t most_coordinates(const npyx_reduction *r) {
  * single index along those before. */
 static void next_group(npyx_reduction *r, npyx_view *group) {
     int64_t most = most_coordinates(r), rest = r->first_coordinate;
+    int64_t nbehind = r->ncoordinates; /* for one index along an axis: of those kept behind it */
     *group = r->view;
     r->group_ncoordinates = 1;
     for (int axis = 0; axis < r->view.ndim; axis++) {
         if (!r->is_kept[axis])
             continue;
-        int64_t nbehind = ncoordinates_behind(r, axis);
+        nbehind /= r->view.shape[axis];
         int64_t index = rest / nbehind;
         rest %= nbehind;
         bool is_range = nbehind <= most;
