@@ -74,12 +74,12 @@ static int64_t most_coordinates(const npyx_reduction *r) {
     return r->nleaves > GROUP_NSTATS ? 1 : GROUP_NSTATS / r->nleaves;
 }
 
-/* Narrows *group to the next coordinates: all of the axes kept behind one, a range along that one, and a
+/* Narrows the group to the next coordinates: all of the axes kept behind one, a range along that one, and a
  * single index along those before. */
-static void next_group(npyx_reduction *r, npyx_view *group) {
+static void next_group(npyx_reduction *r) {
     int64_t most = most_coordinates(r), rest = r->first_coordinate;
     int64_t nbehind = r->ncoordinates; /* for one index along an axis: of those kept behind it */
-    *group = r->view;
+    r->group = r->view;
     r->group_ncoordinates = 1;
     for (int axis = 0; axis < r->view.ndim; axis++) {
         if (!r->is_kept[axis])
@@ -91,8 +91,8 @@ static void next_group(npyx_reduction *r, npyx_view *group) {
         int64_t nindices = is_range ? most / nbehind : 1;
         if (nindices > r->view.shape[axis] - index)
             nindices = r->view.shape[axis] - index;
-        group->off += index * group->strides[axis];
-        group->shape[axis] = nindices;
+        r->group.off += index * r->group.strides[axis];
+        r->group.shape[axis] = nindices;
         r->group_ncoordinates = nindices * nbehind;
         if (is_range)
             return;
@@ -101,37 +101,26 @@ static void next_group(npyx_reduction *r, npyx_view *group) {
 
 /* ---- items to statistics ---- */
 
-/* Where the items of a block go. The axes at the end that are all kept, or all reduced, make runs: those of
- * reduced ones go to one coordinate, those of kept ones side by side. */
-typedef struct distribution {
-    npyx_reduction *reduction;
-    const npyx_view *group;
-    bool run_is_kept;
-    int64_t run_nelem;
-    int64_t repeat_nruns; /* runs of kept axes that go to the same coordinates one after the other */
-    int outer_ndim;       /* axes before those of the run */
-} distribution;
-
-static void plan_distribution(npyx_reduction *r, const npyx_view *group, distribution *d) {
-    int axis = group->ndim;
-    *d = (distribution){.reduction = r, .group = group, .run_nelem = 1, .repeat_nruns = 1};
-    d->run_is_kept = axis > 0 && r->is_kept[axis - 1];
-    while (axis > 0 && r->is_kept[axis - 1] == d->run_is_kept)
-        d->run_nelem *= group->shape[--axis];
-    d->outer_ndim = axis;
-    while (d->run_is_kept && axis > 0 && !r->is_kept[axis - 1])
-        d->repeat_nruns *= group->shape[--axis];
+static void plan_distribution(npyx_reduction *r) {
+    int axis = r->group.ndim;
+    r->run_nelem = r->repeat_nruns = 1;
+    r->run_is_kept = axis > 0 && r->is_kept[axis - 1];
+    while (axis > 0 && r->is_kept[axis - 1] == r->run_is_kept)
+        r->run_nelem *= r->group.shape[--axis];
+    r->outer_ndim = axis;
+    while (r->run_is_kept && axis > 0 && !r->is_kept[axis - 1])
+        r->repeat_nruns *= r->group.shape[--axis];
 }
 
 /* The coordinate in the group that a run begins at. */
-static int64_t coordinate_of_run(const distribution *d, int64_t run) {
-    int64_t coordinate = 0, factor = d->run_is_kept ? d->run_nelem : 1;
-    for (int axis = d->outer_ndim - 1; axis >= 0; axis--) {
-        int64_t index = run % d->group->shape[axis];
-        run /= d->group->shape[axis];
-        if (d->reduction->is_kept[axis]) {
+static int64_t coordinate_of_run(const npyx_reduction *r, int64_t run) {
+    int64_t coordinate = 0, factor = r->run_is_kept ? r->run_nelem : 1;
+    for (int axis = r->outer_ndim - 1; axis >= 0; axis--) {
+        int64_t index = run % r->group.shape[axis];
+        run /= r->group.shape[axis];
+        if (r->is_kept[axis]) {
             coordinate += index * factor;
-            factor *= d->group->shape[axis];
+            factor *= r->group.shape[axis];
         }
     }
     return coordinate;
@@ -192,31 +181,30 @@ static void add_items(npyx_reduction *r, int64_t coordinate, const uint8_t *item
 }
 
 /* Adds part of a run, from item `from` to before `to`, of nruns runs that begin at the same coordinate. */
-static void add_runs(const distribution *d, int64_t run, int64_t nruns, int64_t from, int64_t to,
+static void add_runs(npyx_reduction *r, int64_t run, int64_t nruns, int64_t from, int64_t to,
                      const uint8_t *items) {
-    npyx_reduction *r = d->reduction;
-    int64_t coordinate = coordinate_of_run(d, run);
+    int64_t coordinate = coordinate_of_run(r, run);
     int64_t itemsize = r->view.dtype->itemsize;
-    if (!d->run_is_kept) {
+    if (!r->run_is_kept) {
         add_items(r, coordinate, items, to - from, itemsize);
         return;
     }
     for (int64_t i = from; i < to; i++)
-        add_items(r, coordinate + i, items + (i - from) * itemsize, nruns, d->run_nelem * itemsize);
+        add_items(r, coordinate + i, items + (i - from) * itemsize, nruns, r->run_nelem * itemsize);
 }
 
 /* Distributes items, the first of which is number position in the group's C order. */
-static void distribute(const distribution *d, int64_t position, const uint8_t *items, int64_t nelem) {
-    int64_t itemsize = d->reduction->view.dtype->itemsize;
+static void distribute(npyx_reduction *r, int64_t position, const uint8_t *items, int64_t nelem) {
+    int64_t itemsize = r->view.dtype->itemsize;
     while (nelem > 0) {
-        int64_t run = position / d->run_nelem, from = position % d->run_nelem;
-        int64_t nruns = 1, to = d->run_nelem - from < nelem ? d->run_nelem : from + nelem;
-        if (from == 0 && d->run_is_kept && nelem >= d->run_nelem) { /* whole rows */
-            int64_t nleft = d->repeat_nruns - run % d->repeat_nruns;
-            nruns = nelem / d->run_nelem < nleft ? nelem / d->run_nelem : nleft;
+        int64_t run = position / r->run_nelem, from = position % r->run_nelem;
+        int64_t nruns = 1, to = r->run_nelem - from < nelem ? r->run_nelem : from + nelem;
+        if (from == 0 && r->run_is_kept && nelem >= r->run_nelem) { /* whole rows */
+            int64_t nleft = r->repeat_nruns - run % r->repeat_nruns;
+            nruns = nelem / r->run_nelem < nleft ? nelem / r->run_nelem : nleft;
         }
-        add_runs(d, run, nruns, from, to, items);
-        int64_t nadded = nruns > 1 ? nruns * d->run_nelem : to - from;
+        add_runs(r, run, nruns, from, to, items);
+        int64_t nadded = nruns > 1 ? nruns * r->run_nelem : to - from;
         position += nadded;
         items += nadded * itemsize;
         nelem -= nadded;
@@ -244,11 +232,10 @@ static void run_work(const void *ctx, const uint8_t *bytes, size_t nbytes, void 
     npyx_stats_add(stats, bytes, (int64_t)nbytes / dtype->itemsize);
 }
 
-static npyx_status reduction_pass(npyx_reduction *r, const npyx_view *group, npyx_error *error) {
+static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
     npyx_blocks *blocks = &r->blocks;
-    distribution d;
-    plan_distribution(r, group, &d);
-    npyx_blocks_begin(blocks, r->source, group);
+    plan_distribution(r);
+    npyx_blocks_begin(blocks, r->source, &r->group);
     const npyx_dtype *dtype = r->view.dtype;
     bool is_one = r->ncoordinates == 1 && dtype->type != NPYX_STRUCT;
     if (is_one && r->stats[0].form != NPYX_STATS_ORDER && dtype->itemsize > 0)
@@ -259,7 +246,7 @@ static npyx_status reduction_pass(npyx_reduction *r, const npyx_view *group, npy
         if (is_one && blocks->reader.result != NULL)
             npyx_stats_merge(r->stats, blocks->reader.result);
         else
-            distribute(&d, position, blocks->items, blocks->nelem);
+            distribute(r, position, blocks->items, blocks->nelem);
         if (r->wants_crc32)
             extend_checksums(r, blocks->items, blocks->nelem);
     }
@@ -336,15 +323,14 @@ npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
     r->first_coordinate += r->group_ncoordinates;
     if (r->first_coordinate >= r->ncoordinates || r->nleaves == 0)
         return NPYX_DONE;
-    npyx_view group;
-    next_group(r, &group);
+    next_group(r);
     for (int64_t i = 0; i < r->group_ncoordinates * r->nleaves; i++) {
         const npyx_leaf *leaf = &r->leaves[i % r->nleaves];
         npyx_stats_init(&r->stats[i], leaf->view.dtype, leaf->extremes);
     }
     for (int i = 0; i < r->nleaves; i++)
         r->crc32[i] = 0;
-    return r->skips_items ? NPYX_OK : reduction_pass(r, &group, error);
+    return r->skips_items ? NPYX_OK : reduction_pass(r, error);
 }
 
 void npyx_reduction_end(npyx_reduction *r) {

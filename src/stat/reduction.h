@@ -37,6 +37,13 @@ typedef struct npyx_reduction {
     npyx_stats *stats; /* [group_ncoordinates][nleaves] */
     uint32_t *crc32;   /* [nleaves], of the one coordinate */
     /* private */
+    npyx_view group;
+    /* Where the items of a block go. The axes at the end that are all kept, or all reduced, make runs: those
+     * of reduced ones go to one coordinate, those of kept ones side by side. */
+    bool run_is_kept;
+    int64_t run_nelem;
+    int64_t repeat_nruns; /* runs of kept axes that go to the same coordinates one after the other */
+    int outer_ndim;       /* axes before those of the run */
     npyx_blocks blocks;
     npyx_buffer gathered;
     int64_t gathered_nelem;
