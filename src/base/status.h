@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "utf8.h" /* NPYX_SHOWN, for what a message repeats */
+/* NPYX_SHOWN, for what a message repeats. */
+#include "utf8.h"
 
 typedef enum npyx_status {
     NPYX_OK = 0,
