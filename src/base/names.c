@@ -10,8 +10,6 @@
 
 #include <stdio.h>
 
-#include "utf8.h"
-
 typedef struct npyx_name_entry {
     size_t off;
     size_t nbytes;

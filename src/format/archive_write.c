@@ -1,7 +1,6 @@
 #include "archive_write.h"
 
 #include "base/bytes.h"
-#include "base/utf8.h"
 #include "text/span.h"
 
 npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_method *method,

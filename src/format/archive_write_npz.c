@@ -1,6 +1,5 @@
 #include "archive_write.h"
 #include "base/bytes.h"
-#include "base/utf8.h"
 #include "header_npy.h"
 #include "zip_directory.h"
 

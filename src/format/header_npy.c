@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/bytes.h"
-#include "base/utf8.h"
 #include "io/first_bytes.h"
 #include "text/span.h"
 

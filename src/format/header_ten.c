@@ -1,7 +1,6 @@
 #include "header_ten.h"
 
 #include "base/bytes.h"
-#include "base/utf8.h"
 #include "io/first_bytes.h"
 
 enum {

@@ -1,7 +1,6 @@
 #include "zip_directory.h"
 
 #include "base/bytes.h"
-#include "base/utf8.h"
 
 enum {
     COMMENT_MAX_NBYTES = 0xffff,

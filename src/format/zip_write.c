@@ -5,7 +5,6 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
-#include "base/utf8.h"
 #include "zip_directory.h"
 
 enum {

@@ -17,7 +17,6 @@
  */
 
 #include "base/bytes.h"
-#include "base/utf8.h"
 #include "base/wide_integer.h"
 #include "datetime.h"
 #include "number_text.h"

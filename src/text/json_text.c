@@ -1,6 +1,5 @@
 #include "json_text.h"
 
-#include "base/utf8.h"
 #include "span.h"
 
 /* What may come next. */

@@ -1,6 +1,5 @@
 #include "literal.h"
 
-#include "base/utf8.h"
 #include "span.h"
 
 typedef struct literal_parser {
