@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "siphash.h"
+#include "utf8.h"
 
 void *npyx_alloc(npyx_host *host, size_t nbytes) {
     return host->resize(host->ctx, NULL, nbytes == 0 ? 1 : nbytes);

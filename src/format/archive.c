@@ -1,6 +1,7 @@
 #include "archive.h"
 
 #include "base/names.h"
+#include "base/utf8.h"
 #include "header_npy.h"
 #include "header_ten.h"
 #include "io/first_bytes.h"

@@ -1,6 +1,7 @@
 #include "zip_directory.h"
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 enum {
     COMMENT_MAX_NBYTES = 0xffff,

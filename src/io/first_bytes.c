@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 
 /* ---- formats that begin with a constant ---- */
 
