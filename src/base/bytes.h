@@ -8,10 +8,8 @@
 #define NPYX_BYTES_H
 
 #include <float.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+
+#include "status.h"
 
 /* x87 keeps more digits than a double has, or not, as a compiler likes: comparisons and statistics would go
  * wrong. 1 is s390x's, which computes floats as doubles. */

@@ -5,9 +5,7 @@
 #ifndef NPYX_WIDE_INTEGER_H
 #define NPYX_WIDE_INTEGER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "status.h"
 
 /* Unsigned where its user says so. */
 typedef struct npyx_wide {

@@ -1,8 +1,6 @@
 #include "first_bytes.h"
 
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/utf8.h"

@@ -5,9 +5,7 @@
 #ifndef NPYX_FIRST_BYTES_H
 #define NPYX_FIRST_BYTES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/status.h"
 
 /* Whether bytes begin like a .npy (numpy/lib/format.py, MAGIC_PREFIX), like a chunk of a .ten (webdataset,
  * tenbin.py) or like a zip archive (APPNOTE 4.3.7, 4.3.14, 4.3.16: a member, or the end of an empty one). */

@@ -1,8 +1,5 @@
 #include "narrow_float.h"
 
-#include <math.h>
-#include <string.h>
-
 static inline float float_of_bits(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);

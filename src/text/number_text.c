@@ -1,8 +1,5 @@
 #include "number_text.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/wide_integer.h"
 

@@ -5,10 +5,7 @@
 #ifndef NPYX_SPAN_H
 #define NPYX_SPAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "base/status.h"
 
 typedef struct npyx_span {
     const char *text;
