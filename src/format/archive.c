@@ -119,8 +119,8 @@ bool npyx_archive_is_pytorch(npyx_archive *archive) {
     for (int64_t i = 0; i < NFIRST && archive->format == NPYX_FORMAT_NPZ; i++) {
         if (npyx_archive_entry(archive, i, &entry, NULL) != NPYX_OK)
             return false;
-        if (entry.zip.filename_nbytes > nbytes &&
-            memcmp(entry.zip.filename + entry.zip.filename_nbytes - nbytes, suffix, nbytes) == 0)
+        if (entry.zip->filename_nbytes > nbytes &&
+            memcmp(entry.zip->filename + entry.zip->filename_nbytes - nbytes, suffix, nbytes) == 0)
             return true;
     }
     return false;
@@ -164,8 +164,8 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
         npyx_entry entry;
         status = npyx_archive_entry(archive, i, &entry, error);
         if (status == NPYX_OK)
-            status = npyx_name_set_add(names, entry.is_zip ? entry.zip.filename : entry.name,
-                                       entry.is_zip ? entry.zip.filename_nbytes : entry.name_nbytes, error);
+            status = npyx_name_set_add(
+                names, entry.name, entry.zip != NULL ? entry.zip->filename_nbytes : entry.name_nbytes, error);
         if (status == NPYX_OK && (i & 255) == 255)
             status = npyx_poll(host, error);
     }
@@ -180,12 +180,11 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
 static npyx_status find_npy(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
                             npyx_error *error) {
     npyx_buffer filename = {.host = archive->source->host};
-    int64_t nsame;
     npyx_buffer_append(&filename, name, name_nbytes);
     npyx_buffer_append(&filename, ".npy", 4);
     npyx_status status = npyx_buffer_check(&filename, error);
     if (status == NPYX_OK)
-        *index = npyx_name_set_find(&archive->names, filename.bytes, filename.nbytes, &nsame);
+        *index = npyx_name_set_find(&archive->names, filename.bytes, filename.nbytes, NULL);
     npyx_buffer_clear(&filename);
     return status;
 }

@@ -4,7 +4,6 @@
 #include "base/bytes.h"
 #include "header_npy.h"
 #include "io/first_bytes.h"
-#include "zip_directory.h"
 
 /* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez gives every local header. */
 enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 100 };
@@ -42,22 +41,10 @@ static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entr
     npz_archive *archive = (npz_archive *)base;
     const npyx_zip_record *record = NULL;
     NPYX_TRY(npz_record(archive, index, &record, error));
-    npyx_zip_entry zip = {
-        .filename = record->filename,
-        .filename_nbytes = record->filename_nbytes,
-        .method = record->method,
-        .is_encrypted = (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION)) != 0,
-        .is_sized = record->status == NPYX_OK,
-        .crc32 = record->crc32,
-        .compressed_nbytes = record->compressed_nbytes,
-        .nbytes = record->nbytes,
-        .dos_time = record->dos_time,
-    };
     *entry = (npyx_entry){.name = record->filename,
                           .name_nbytes = npyx_zip_array_name_nbytes(record),
                           .header_off = record->header_off,
-                          .is_zip = true,
-                          .zip = zip};
+                          .zip = record};
     return NPYX_OK;
 }
 
@@ -126,7 +113,7 @@ static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payloa
 }
 
 static npyx_status check_readable(const npyx_zip_record *record, npyx_error *error) {
-    if (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION))
+    if (npyx_zip_is_encrypted(record))
         return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off, "is encrypted, which is not read");
     if (record->flags & NPYX_ZIP_PATCHED)
         return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off,
@@ -249,7 +236,8 @@ static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *a
 static void npz_close(npyx_archive *base) {
     npyx_host *host = base->source->host;
     npz_archive *archive = (npz_archive *)base;
-    for (int64_t i = 0; archive->checkpoints != NULL && i < archive->directory.nrecords; i++)
+    for (int64_t i = archive->directory.nrecords;
+         archive->checkpoints != NULL && i-- > 0;) /* the newest are found first */
         npyx_checkpoints_free(archive->checkpoints[i]);
     npyx_free(host, archive->checkpoints);
     npyx_inflater_free(host, archive->inflater);

@@ -2,7 +2,6 @@
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "header_npy.h"
-#include "zip_directory.h"
 
 static const char suffix[] = ".npy";
 

@@ -7,9 +7,7 @@ struct npyx_checkpoints {
     int count;
     int64_t capacity;
     npyx_checkpoint *items;
-    /* the neighbours among the host's tables */
-    npyx_checkpoints *older;
-    npyx_checkpoints *newer;
+    npyx_checkpoints *older; /* of the host's tables */
 };
 
 npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
@@ -24,8 +22,6 @@ npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
         table->span_nbytes = NPYX_CHECKPOINT_MIN_SPAN_NBYTES;
     table->next_off = table->span_nbytes;
     table->older = host->checkpoints;
-    if (table->older != NULL)
-        table->older->newer = table;
     host->checkpoints = table;
     return table;
 }
@@ -33,12 +29,10 @@ npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
 void npyx_checkpoints_free(npyx_checkpoints *table) {
     if (table == NULL)
         return;
-    if (table->older != NULL)
-        table->older->newer = table->newer;
-    if (table->newer != NULL)
-        table->newer->older = table->older;
-    else
-        table->host->checkpoints = table->older;
+    npyx_checkpoints **link = &table->host->checkpoints;
+    while (*link != table)
+        link = &(*link)->older;
+    *link = table->older;
     for (int i = 0; i < table->count; i++)
         npyx_free(table->host, table->items[i].window);
     table->host->ncheckpoints -= table->count;

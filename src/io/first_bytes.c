@@ -1,6 +1,7 @@
 #include "first_bytes.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/utf8.h"
@@ -168,16 +169,9 @@ static bool first_bytes_is_blank(uint8_t byte) {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-/* Whether text, in which small letters stand for large ones too, is at off. */
+/* Whether text, in letters of either size, is at off, which is no further than nbytes. */
 static bool has_word(const uint8_t *head, size_t nbytes, size_t off, const char *word) {
-    for (size_t i = 0; word[i] != '\0'; i++) {
-        if (off + i >= nbytes)
-            return false;
-        uint8_t byte = head[off + i];
-        if ((byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte) != (uint8_t)word[i])
-            return false;
-    }
-    return true;
+    return nbytes - off >= strlen(word) && strncasecmp((const char *)head + off, word, strlen(word)) == 0;
 }
 
 /* UTF-8 without control characters; the last character may be cut. Of a few bytes that says nothing. */

@@ -30,10 +30,7 @@ static double rest_of_u64(uint64_t x, double hi) {
 
 /* 2^exponent for the exponents of doubles that are not subnormal. */
 static double power_of_two(int exponent) {
-    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
-    double power;
-    memcpy(&power, &bits, sizeof power);
-    return power;
+    return npyx_f64_of_bits((uint64_t)(exponent + 1023) << 52);
 }
 
 /* 0 where a double cannot say it: there the number is what a double makes of it. */

@@ -15,6 +15,7 @@
  * down to that part: in attoseconds more than 64 bits hold. Years and months, which are not all as long, are
  * counted by themselves.
  */
+#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/utf8.h"
@@ -219,9 +220,8 @@ static bool take_all(datetime_parser *p) {
 
 static bool instant_exists(const npyx_instant *instant) {
     static const uint8_t ndays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int64_t year = instant->year;
     uint32_t month = instant->month;
-    bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    bool is_leap = instant->year % 4 == 0 && (instant->year % 100 != 0 || instant->year % 400 == 0);
     for (int part = 0; part < INSTANT_NPARTS; part++) {
         if (instant->parts[part] >= instant_radix(part))
             return false;
@@ -293,14 +293,10 @@ static outcome datetime_count_of(const npyx_instant *instant, npyx_unit unit, in
     return instant_ticks_fit(ticks, value) && *value != NPYX_NAT ? FITS : TOO_FAR;
 }
 
-static bool is_nat(const char *text, size_t nbytes) {
-    return nbytes == 3 && (text[0] | 0x20) == 'n' && (text[1] | 0x20) == 'a' && (text[2] | 0x20) == 't';
-}
-
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
                                 int64_t *value, npyx_error *error) {
     datetime_parser p = {.rest = {text, nbytes}, .instant = {.month = 1, .day = 1}};
-    if (is_nat(text, nbytes)) {
+    if (nbytes == 3 && strncasecmp(text, "NaT", 3) == 0) {
         *value = NPYX_NAT;
         return NPYX_OK;
     }

@@ -21,10 +21,10 @@ typedef struct decimal {
 } decimal;
 
 static size_t ndigits_at(const char *text, const char *end) {
-    const char *at = text;
-    while (at < end && *at >= '0' && *at <= '9')
-        at++;
-    return (size_t)(at - text);
+    size_t n = 0;
+    while (text + n < end && npyx_is_digit(text[n]))
+        n++;
+    return n;
 }
 
 /* A power of ten this large is beyond all that digits can make up for: texts are shorter. */
@@ -47,7 +47,7 @@ static const char *fraction_read(const char *at, const char *end, decimal *d, in
         d->has_point_or_exponent = true;
         at++;
         bool is_negative = at < end && *at == '-';
-        at += at < end && (*at == '-' || *at == '+');
+        at += is_negative || (at < end && *at == '+');
         uint64_t power;
         size_t ndigits = npyx_span_digits((npyx_span){at, (size_t)(end - at)}, &power);
         if (ndigits == 0)
@@ -141,21 +141,17 @@ size_t npyx_number_read(const char *text, size_t nbytes, npyx_number *number) {
     size_t number_nbytes = decimal_read(text, nbytes, &d);
     if (number_nbytes == 0)
         return 0;
-    *number = (npyx_number){.form = NPYX_NUMBER_F64, .is_integer = !d.has_point_or_exponent};
-    if (number->is_integer && digits_to_u64(&d, &magnitude)) {
-        if (magnitude <= (uint64_t)INT64_MAX + d.is_negative) {
-            number->form = NPYX_NUMBER_I64;
-            number->i64 = d.is_negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
-            return number_nbytes;
-        }
-        if (!d.is_negative) {
-            number->form = NPYX_NUMBER_U64;
-            number->u64 = magnitude;
-            return number_nbytes;
-        }
+    bool is_integer = !d.has_point_or_exponent, fits = is_integer && digits_to_u64(&d, &magnitude);
+    if (fits && magnitude <= (uint64_t)INT64_MAX + d.is_negative) {
+        int64_t value = (int64_t)(d.is_negative ? 0 - magnitude : magnitude);
+        *number = (npyx_number){.form = NPYX_NUMBER_I64, .is_integer = true, .i64 = value};
+    } else if (fits && !d.is_negative) {
+        *number = (npyx_number){.form = NPYX_NUMBER_U64, .is_integer = true, .u64 = magnitude};
+    } else {
+        double value = decimal_to_f64(&d);
+        *number = (npyx_number){
+            .form = NPYX_NUMBER_F64, .is_integer = is_integer, .f64 = d.is_negative ? -value : value};
     }
-    double value = decimal_to_f64(&d);
-    number->f64 = d.is_negative ? -value : value;
     return number_nbytes;
 }
 
@@ -175,8 +171,6 @@ size_t npyx_number_text(const npyx_number *number, char *out) {
     if (isfinite(number->f64))
         return npyx_text_f64(number->f64, out);
     const char *word = isnan(number->f64) ? "NaN" : number->f64 > 0 ? "inf" : "-inf";
-    size_t nbytes = 0;
-    for (; word[nbytes] != '\0'; nbytes++)
-        out[nbytes] = word[nbytes];
-    return nbytes;
+    memcpy(out, word, strlen(word));
+    return strlen(word);
 }
