@@ -201,20 +201,21 @@ void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, i
 
 void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes) {
     npyx_buffer_append_char(buffer, '"');
-    for (size_t i = 0; i < nbytes;) {
+    for (size_t i = 0, length; i < nbytes; i += length) {
         unsigned char c = (unsigned char)text[i];
-        size_t character_nbytes = c < 0x80 ? 1 : npyx_utf8_character(text + i, nbytes - i);
-        if (c == '"' || c == '\\')
+        length = 1;
+        if (c == '"' || c == '\\') {
             npyx_buffer_append(buffer, (char[2]){'\\', (char)c}, 2);
-        else if (c < 0x20)
+        } else if (c < 0x20) {
             npyx_buffer_printf(buffer, "\\u%04x", c);
-        else if (c < 0x80)
+        } else if (c < 0x80) {
             npyx_buffer_append_char(buffer, (char)c);
-        else if (character_nbytes > 0)
-            npyx_buffer_append(buffer, text + i, character_nbytes);
-        else
+        } else if ((length = npyx_utf8_character(text + i, nbytes - i)) > 0) {
+            npyx_buffer_append(buffer, text + i, length);
+        } else {
             npyx_buffer_append(buffer, NPYX_UTF8_REPLACEMENT, 3);
-        i += character_nbytes > 0 ? character_nbytes : 1;
+            length = 1;
+        }
     }
     npyx_buffer_append_char(buffer, '"');
 }

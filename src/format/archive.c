@@ -18,9 +18,7 @@ static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *
     if (what != NULL)
         return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz or .ten file", what);
     npyx_first_bytes_text(head, nbytes, shown);
-    return npyx_fail(error, NPYX_CORRUPT, 0,
-                     "is not a .npy, .npz or .ten file (none begins with the byte%s%s)",
-                     nbytes == 1 ? "" : "s", shown);
+    return npyx_fail(error, NPYX_CORRUPT, 0, "is not a .npy, .npz or .ten file (none begins with %s)", shown);
 }
 
 /* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "io/first_bytes.h"
+#include "text/span.h"
 
 enum {
     CHUNK_NBYTES = 16,        /* magic and count */
@@ -61,12 +62,8 @@ static int64_t chunk_end(int64_t off, int64_t payload_nbytes) {
 /* `f4` and the like; the reference misspells uint32 and cannot write `u4`, but it is read. */
 static npyx_status parse_code(const uint8_t *code, int64_t off, bool is_big_endian, npyx_array *array,
                               npyx_error *error) {
-    static const char known[] = "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 ";
-    char needle[4] = {(char)code[0], (char)code[1], ' ', '\0'};
-    bool is_known = code[0] > ' ' && code[1] > ' ' && strstr(known, needle) != NULL;
-    for (int i = 2; i < 8; i++)
-        is_known = is_known && code[i] == 0;
-    if (!is_known) {
+    bool is_padded = npyx_load_u64(code, false) >> 16 == 0;
+    if (!is_padded || !npyx_span_is_among((npyx_span){(const char *)code, 2}, NPYX_TEN_CODES)) {
         char shown[9] = {0};
         for (int i = 0; i < 8 && code[i] != 0; i++)
             shown[i] = code[i] > ' ' && code[i] < 0x7f ? (char)code[i] : '?';

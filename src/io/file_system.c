@@ -37,8 +37,10 @@ int npyx_entry_stat(int folder, const char *name, struct stat *found) {
     return fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW);
 }
 
-bool npyx_has_descriptor_paths(void) {
-    return access("/proc/self/fd", X_OK) == 0;
+void npyx_descriptor_close(int *descriptor) {
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
 }
 
 npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what) {

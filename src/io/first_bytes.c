@@ -1,9 +1,9 @@
 #include "first_bytes.h"
 
-#include <stdio.h>
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/host.h"
 #include "base/utf8.h"
 
 /* ---- formats that begin with a constant ---- */
@@ -218,7 +218,9 @@ const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
 }
 
 void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]) {
-    text[0] = '\0';
+    npyx_buffer buffer = npyx_buffer_over(text, NPYX_FIRST_BYTES_NBYTES);
+    npyx_buffer_append_text(&buffer, nbytes == 1 ? "the byte" : "the bytes");
     for (size_t i = 0; i < nbytes && i < 4; i++)
-        snprintf(text + 3 * i, NPYX_FIRST_BYTES_NBYTES - 3 * i, " %02X", head[i]);
+        npyx_buffer_printf(&buffer, " %02X", head[i]);
+    npyx_buffer_text(&buffer);
 }

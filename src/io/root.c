@@ -243,9 +243,7 @@ int npyx_root_stat(const npyx_root *root, const char *path, struct stat *found) 
 
 bool npyx_root_has(const npyx_root *root, const char *path) {
     int descriptor = npyx_root_open_below(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (descriptor >= 0)
-        close(descriptor);
-    return descriptor >= 0;
+    return descriptor >= 0 && close(descriptor) == 0;
 }
 
 ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *target, size_t capacity_nbytes) {

@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "file_system.h"
 #include "target_file.h"
 
 enum { COPIED_NBYTES = 1 << 20 };
@@ -39,9 +38,10 @@ static npyx_status take_permissions(const npyx_target_file *file, const struct s
     return NPYX_OK;
 }
 
-static npyx_status target_make_file(npyx_target_file *file, bool uses_names, npyx_error *error) {
+static npyx_status target_make_file(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     npyx_status status =
-        uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, &file->descriptor, error);
+        target->uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, &file->descriptor, error);
     if (status == NPYX_DONE)
         status = npyx_target_make_named(file->folder, file->name, &file->descriptor, file->beside, error);
     if (status != NPYX_OK)
@@ -96,10 +96,8 @@ static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, bo
         status = npyx_fail_errno(error, errno, "cannot be locked");
     else if (*is_held || !npyx_target_leads_to(file->folder, file->name, *descriptor))
         status = NPYX_DONE;
-    if (status != NPYX_OK) {
-        close(*descriptor);
-        *descriptor = -1;
-    }
+    if (status != NPYX_OK)
+        npyx_descriptor_close(descriptor);
     return status;
 }
 
@@ -126,24 +124,24 @@ static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error
 
 /* ---- the kinds ---- */
 
-static npyx_status open_new(npyx_target *target, bool uses_names, npyx_error *error) {
+static npyx_status open_new(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     struct stat found;
     int seen;
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &seen, &found, error));
     target->has_info = seen >= 0;
     if (!target->has_info)
-        return target_make_file(file, uses_names, error);
+        return target_make_file(target, error);
     target->info = npyx_file_info_of_stat(&found);
     npyx_status status = npyx_target_check_replaceable(seen, error);
     close(seen);
     NPYX_TRY(status);
-    NPYX_TRY(target_make_file(file, uses_names, error));
+    NPYX_TRY(target_make_file(target, error));
     return take_permissions(file, &found, error);
 }
 
 /* COPY and EXTEND: opens and locks the file that is added to, and learns what it is. */
-static npyx_status open_added_to(npyx_target *target, bool uses_names, npyx_error *error) {
+static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     bool is_extended = file->kind == NPYX_TARGET_EXTEND;
     int *descriptor = is_extended ? &file->descriptor : &file->replaced;
@@ -153,17 +151,15 @@ static npyx_status open_added_to(npyx_target *target, bool uses_names, npyx_erro
     target->has_info = true;
     target->info = npyx_file_info_of_stat(&found);
     file->original_nbytes = is_extended ? found.st_size : 0;
-    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(file, uses_names, error));
+    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, error));
     return is_extended ? NPYX_OK : take_permissions(file, &found, error);
 }
 
-static npyx_status target_open_file(npyx_target *target, const char *path, bool uses_names,
-                                    npyx_error *error) {
+static npyx_status target_open_file(npyx_target *target, const char *path, npyx_error *error) {
     npyx_target_file *file = target->file;
     NPYX_TRY(target_open_folder(file, path, error));
     npyx_target_sweep(file->folder, file->name);
-    NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, uses_names, error)
-                                           : open_added_to(target, uses_names, error));
+    NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, error) : open_added_to(target, error));
     NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error));
     return file->kind == NPYX_TARGET_COPY ? copy_replaced(target, error) : NPYX_OK;
 }
@@ -175,25 +171,21 @@ bool npyx_target_is_ours(const npyx_target_file *file) {
 }
 
 /* The lock is one with that of every copy of the descriptor, in a child process too. */
-static void unlock_and_close(const npyx_target_file *file, int descriptor) {
-    if (descriptor < 0)
-        return;
-    if (npyx_target_is_ours(file))
-        flock(descriptor, LOCK_UN);
-    close(descriptor);
+static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
+    if (*descriptor >= 0 && npyx_target_is_ours(file))
+        flock(*descriptor, LOCK_UN);
+    npyx_descriptor_close(descriptor);
 }
 
 static void close_target(npyx_target *target) {
     npyx_target_file *file = target->file;
     npyx_sink_close(target->sink);
-    unlock_and_close(file, file->descriptor);
-    unlock_and_close(file, file->replaced);
+    unlock_and_close(file, &file->descriptor);
+    unlock_and_close(file, &file->replaced);
     if (npyx_target_is_ours(file)) /* last: who waits for it finds the files unlocked */
         npyx_target_lock_release(&file->lock, file->folder, file->name);
-    else if (file->lock >= 0)
-        close(file->lock);
-    if (file->folder >= 0)
-        close(file->folder);
+    npyx_descriptor_close(&file->lock);
+    npyx_descriptor_close(&file->folder);
     npyx_host *host = file->host;
     npyx_free(host, file->seal);
     npyx_free(host, file->path);
@@ -225,8 +217,8 @@ void npyx_target_abandon(npyx_target *target) {
     close_target(target);
 }
 
-npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
-                                bool uses_names, npyx_error *error) {
+npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
+                             npyx_error *error) {
     target->file = npyx_alloc(host, sizeof *target->file);
     NPYX_TRY(npyx_check_memory(target->file, error));
     *target->file = (npyx_target_file){.host = host,
@@ -236,15 +228,10 @@ npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_targe
                                        .lock = -1,
                                        .descriptor = -1,
                                        .replaced = -1};
-    npyx_status status = target_open_file(target, path, uses_names, error);
+    npyx_status status = target_open_file(target, path, error);
     if (status != NPYX_OK)
         npyx_target_abandon(target);
     return status;
-}
-
-npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
-                             npyx_error *error) {
-    return npyx_target_open_as(target, host, kind, path, false, error);
 }
 
 bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {

@@ -12,7 +12,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "file_system.h"
 #include "first_bytes.h"
 
 /* ---- paths ---- */
@@ -94,10 +93,8 @@ npyx_status npyx_target_look(int folder, const char *name, int access, int *desc
     npyx_status status = npyx_descriptor_stat(*descriptor, found, error);
     if (status == NPYX_OK)
         status = npyx_file_check_regular(found, error);
-    if (status != NPYX_OK) {
-        close(*descriptor);
-        *descriptor = -1;
-    }
+    if (status != NPYX_OK)
+        npyx_descriptor_close(descriptor);
     return status;
 }
 
@@ -112,8 +109,7 @@ static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error
         return npyx_fail(error, NPYX_INVALID, -1, "is %s, which is not replaced; remove it first", what);
     npyx_first_bytes_text(head, nbytes, shown);
     return npyx_fail(error, NPYX_INVALID, -1,
-                     "is no array file (begins with the byte%s%s), and is not replaced; remove it first",
-                     nbytes == 1 ? "" : "s", shown);
+                     "is no array file (begins with %s), and is not replaced; remove it first", shown);
 }
 
 npyx_status npyx_target_check_replaceable(int descriptor, npyx_error *error) {
@@ -136,8 +132,7 @@ static npyx_status fail_make(npyx_error *error, int errno_value) {
 }
 
 npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *error) {
-    /* it gets its name through /proc */
-    if (!npyx_has_descriptor_paths())
+    if (access("/proc/self/fd", X_OK) != 0) /* through which it gets its name */
         return NPYX_DONE;
     *descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (*descriptor < 0)
@@ -157,8 +152,7 @@ static npyx_status target_file_make_file(int folder, const char *beside, int *de
     bool is_taken = flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!is_taken && npyx_target_leads_to(folder, beside, *descriptor))
         return NPYX_OK;
-    close(*descriptor);
-    *descriptor = -1;
+    npyx_descriptor_close(descriptor);
     return NPYX_DONE;
 }
 

@@ -15,9 +15,7 @@
 #ifndef NPYX_TARGET_FILE_H
 #define NPYX_TARGET_FILE_H
 
-#include <sys/stat.h>
-#include <sys/types.h>
-
+#include "file_system.h"
 #include "target.h"
 
 enum {
@@ -133,9 +131,5 @@ void npyx_target_sweep_files(int folder, const char *name);
 
 /* Removes the file of that name unless somebody holds its flock. For the lock's holder. */
 void npyx_target_sweep_name(int folder, const char *beside);
-
-/* npyx_target_open; uses_names does without nameless files, as on a file system that has none. */
-npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
-                                bool uses_names, npyx_error *error);
 
 #endif

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,6 +134,5 @@ void npyx_target_lock_release(int *lock, int folder, const char *name) {
     if (npyx_target_leads_to(folder, beside, *lock))
         unlinkat(folder, beside, 0);
     flock(*lock, LOCK_UN); /* it is one with that of every copy, in a child process too */
-    close(*lock);
-    *lock = -1;
+    npyx_descriptor_close(lock);
 }

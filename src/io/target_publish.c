@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "file_system.h"
 #include "target_file.h"
 
 enum { SEAL_MAX_NBYTES = 1 << 16 };
@@ -123,8 +122,7 @@ static npyx_status fail_replaced(npyx_error *error) {
 /* Looks at what a new file takes the place of, which may not be what was there when it was begun. */
 static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
     struct stat found;
-    if (file->replaced >= 0)
-        close(file->replaced);
+    npyx_descriptor_close(&file->replaced);
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
     return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, error) : NPYX_OK;
 }
@@ -178,8 +176,7 @@ static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
         file->replaced = seen;
         return NPYX_OK;
     }
-    if (seen >= 0)
-        close(seen);
+    npyx_descriptor_close(&seen);
     npyx_target_swap(file->folder, file->name, file->beside, NULL);
     return status;
 }

@@ -278,19 +278,19 @@ static bool ticks_of(const npyx_instant *instant, npyx_unit unit, npyx_wide *tic
     return true;
 }
 
-typedef enum outcome { FITS, BROKEN, TOO_FAR } outcome;
-
-static outcome datetime_count_of(const npyx_instant *instant, npyx_unit unit, int32_t multiple,
-                                 int64_t *value) {
+/* NULL, or what there is instead of a count that fits. */
+static const char *datetime_count_of(const npyx_instant *instant, npyx_unit unit, int32_t multiple,
+                                     int64_t *value) {
+    static const char broken[] = "no whole number of them", too_far[] = "too far from 1970";
     npyx_wide ticks;
     if (!instant_is_whole(instant, unit))
-        return BROKEN;
+        return broken;
     if (!ticks_of(instant, unit, &ticks))
-        return TOO_FAR;
+        return too_far;
     if ((unit == NPYX_UNIT_W && npyx_wide_divide(&ticks, 7) != 0) ||
         npyx_wide_divide(&ticks, (uint32_t)multiple) != 0)
-        return BROKEN;
-    return instant_ticks_fit(ticks, value) && *value != NPYX_NAT ? FITS : TOO_FAR;
+        return broken;
+    return instant_ticks_fit(ticks, value) && *value != NPYX_NAT ? NULL : too_far;
 }
 
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
@@ -311,11 +311,11 @@ npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit,
         return npyx_fail(error, NPYX_INVALID, -1,
                          "'%.*s' does not fit datetime64 without a unit, which counts nothing in particular",
                          NPYX_SHOWN(text, nbytes, 60));
-    outcome outcome = datetime_count_of(&p.instant, unit, multiple, value);
-    if (outcome == FITS)
+    const char *instead = datetime_count_of(&p.instant, unit, multiple, value);
+    if (instead == NULL)
         return NPYX_OK;
     char count[NPYX_NUMBER_TEXT_NBYTES];
     return npyx_fail(error, NPYX_INVALID, -1, "'%.*s' does not fit datetime64[%s%s]: it is %s",
                      NPYX_SHOWN(text, nbytes, 60), multiple_text(multiple, count), npyx_unit_name(unit),
-                     outcome == BROKEN ? "no whole number of them" : "too far from 1970");
+                     instead);
 }

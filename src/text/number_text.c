@@ -267,8 +267,10 @@ static inline size_t sign_write(bool negative, char *out) {
 /* A number's sign and the two parts that an IEEE format of wide_nbits of significand has for its magnitude;
  * the last bit of its subnormal numbers stands for 2^least_exponent. It is written as one of a format that
  * may be narrower. */
-static inline size_t float_write(bool is_negative, uint64_t significand, int biased_exponent, int wide_nbits,
-                                 int least_exponent, int precision_nbits, int min_exponent, char *out) {
+static inline __attribute__((always_inline)) size_t float_write(bool is_negative, uint64_t significand,
+                                                                int biased_exponent, int wide_nbits,
+                                                                int least_exponent, int precision_nbits,
+                                                                int min_exponent, char *out) {
     size_t sign_nbytes = sign_write(is_negative, out);
     out += sign_nbytes;
     if (biased_exponent != 0)
