@@ -1,10 +1,10 @@
 #include "archive.h"
 
-#include "base/names.h"
 #include "base/utf8.h"
 #include "header_npy.h"
 #include "header_ten.h"
 #include "io/first_bytes.h"
+#include "text/span.h"
 
 /* A script or a program, which may unpack the zip behind it: of the files that are known, only in these is
  * such a zip what counts. Windows' programs are not known here, like anything else that may stand before a
@@ -111,14 +111,13 @@ npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx
  */
 bool npyx_archive_is_pytorch(npyx_archive *archive) {
     enum { NFIRST = 4 };
-    static const char suffix[] = "/data.pkl";
-    size_t nbytes = sizeof suffix - 1;
+    static const char pickle[] = "/data.pkl";
     npyx_entry entry;
     for (int64_t i = 0; i < NFIRST && archive->format == NPYX_FORMAT_NPZ; i++) {
         if (npyx_archive_entry(archive, i, &entry, NULL) != NPYX_OK)
             return false;
-        if (entry.zip->filename_nbytes > nbytes &&
-            memcmp(entry.zip->filename + entry.zip->filename_nbytes - nbytes, suffix, nbytes) == 0)
+        npyx_span filename = {entry.zip->filename, entry.zip->filename_nbytes};
+        if (filename.nbytes > strlen(pickle) && npyx_span_ends(filename, pickle))
             return true;
     }
     return false;

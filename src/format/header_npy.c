@@ -166,14 +166,12 @@ npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_
         return source->nbytes < 12 ? npyx_source_blame_writer(source, status, error) : status;
     if (header_nbytes <= head_nbytes)
         return npyx_header_npy_parse(head, header_nbytes, array, error);
-    if ((int64_t)header_nbytes > source->nbytes) { /* checked before anything of that size is allocated */
-        status = npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, source->nbytes,
-                              "the header is truncated (its length says %zu bytes, there are %" PRId64
-                              " from byte %zu)",
-                              header_nbytes - prefix_nbytes(head[6]),
-                              source->nbytes - (int64_t)prefix_nbytes(head[6]), prefix_nbytes(head[6]));
-        return npyx_source_blame_writer(source, status, error);
-    }
+    if ((int64_t)header_nbytes > source->nbytes) /* checked before anything of that size is allocated */
+        return npyx_fail_short(source, error, source->nbytes,
+                               "the header is truncated (its length says %zu bytes, there are %" PRId64
+                               " from byte %zu)",
+                               header_nbytes - prefix_nbytes(head[6]),
+                               source->nbytes - (int64_t)prefix_nbytes(head[6]), prefix_nbytes(head[6]));
     uint8_t *bytes = npyx_alloc(source->host, header_nbytes);
     NPYX_TRY(npyx_check_memory(bytes, error));
     status = npyx_source_read_exactly(source, 0, bytes, header_nbytes, error);

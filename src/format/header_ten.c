@@ -20,19 +20,15 @@ bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes) {
            big <= PLAUSIBLE_NBYTES;
 }
 
-/* The failure of something that is not all there. */
-#define fail_short(source, error, off, ...)                                                                  \
-    npyx_source_blame_writer(                                                                                \
-        (source), npyx_fail_as((error), NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (off), __VA_ARGS__), (error))
-
 /* Checks magic and count of the chunk at off, of which at least CHUNK_NBYTES are in bytes. */
 static npyx_status check_chunk(const npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
                                bool is_big_endian, const char *what, int64_t *payload_nbytes,
                                npyx_error *error) {
     if (nbytes < CHUNK_NBYTES)
-        return fail_short(source, error, off,
-                          "the %s chunk is truncated (the file ends %zu bytes into it, at byte %" PRId64 ")",
-                          what, nbytes, off + (int64_t)nbytes);
+        return npyx_fail_short(source, error, off,
+                               "the %s chunk is truncated (the file ends %zu bytes into it, at byte %" PRId64
+                               ")",
+                               what, nbytes, off + (int64_t)nbytes);
     if (!npyx_begins_ten(bytes, nbytes))
         return npyx_fail(error, NPYX_CORRUPT, off, "no ~TenBin~ where the %s chunk begins (byte %" PRId64 ")",
                          what, off);
@@ -42,10 +38,10 @@ static npyx_status check_chunk(const npyx_source *source, int64_t off, const uin
         return npyx_fail(error, NPYX_CORRUPT, off + 8,
                          "the %s chunk has a negative byte count (byte %" PRId64 ")", what, off + 8);
     if (count > left_nbytes)
-        return fail_short(source, error, off + 8,
-                          "data is truncated (the %s chunk says %" PRIu64 " bytes, there are %" PRIu64
-                          " from byte %" PRId64 ")",
-                          what, count, left_nbytes, off + CHUNK_NBYTES);
+        return npyx_fail_short(source, error, off + 8,
+                               "data is truncated (the %s chunk says %" PRIu64 " bytes, there are %" PRIu64
+                               " from byte %" PRId64 ")",
+                               what, count, left_nbytes, off + CHUNK_NBYTES);
     *payload_nbytes = (int64_t)count;
     return NPYX_OK;
 }
@@ -150,10 +146,10 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
 
     int64_t data_chunk_off = chunk_end(off, header_nbytes);
     if (data_chunk_off >= source->nbytes)
-        return fail_short(source, error, off,
-                          "the header at byte %" PRId64 " has no data behind it (file ends at byte %" PRId64
-                          ")",
-                          off, source->nbytes);
+        return npyx_fail_short(source, error, off,
+                               "the header at byte %" PRId64
+                               " has no data behind it (file ends at byte %" PRId64 ")",
+                               off, source->nbytes);
     const uint8_t *data_chunk = bytes;
     size_t data_chunk_nbytes = CHUNK_NBYTES;
     if (data_chunk_off - off <= (int64_t)nbytes - CHUNK_NBYTES)

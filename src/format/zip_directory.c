@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "text/span.h"
 
 enum {
     COMMENT_MAX_NBYTES = 0xffff,
@@ -356,12 +357,10 @@ static npyx_status directory_read_directory(directory_window *w, bool is_prefixe
                                             npyx_zip_directory *directory, npyx_error *error) {
     end found = {0};
     npyx_status status = read_end_record(w, !is_prefixed, &found, error);
-    if (status == NPYX_DONE && !is_prefixed) {
-        status = npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, w->source->nbytes,
-                              "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
-                              w->source->nbytes);
-        return npyx_source_blame_writer(w->source, status, error);
-    }
+    if (status == NPYX_DONE && !is_prefixed)
+        return npyx_fail_short(w->source, error, w->source->nbytes,
+                               "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
+                               w->source->nbytes);
     if (status == NPYX_OK)
         status = read_end64(w, &found, error);
     if (status == NPYX_OK)
@@ -392,7 +391,6 @@ void npyx_zip_directory_clear(npyx_zip_directory *directory) {
 }
 
 size_t npyx_zip_array_name_nbytes(const npyx_zip_record *record) {
-    size_t nbytes = record->filename_nbytes;
-    bool is_npy = nbytes >= 4 && memcmp(record->filename + nbytes - 4, ".npy", 4) == 0;
-    return is_npy ? nbytes - 4 : nbytes;
+    const npyx_span filename = {record->filename, record->filename_nbytes};
+    return filename.nbytes - (npyx_span_ends(filename, ".npy") ? 4 : 0);
 }

@@ -173,8 +173,7 @@ static npyx_status parse_quoted(literal_parser *p, bool is_raw, bool is_bytes, c
     bool is_triple = literal_peek(p, 1) == quote && literal_peek(p, 2) == quote;
     const char *closing = (char[4]){(char)quote, is_triple ? (char)quote : '\0', (char)quote};
     p->off += strlen(closing);
-    while (!npyx_span_begins(literal_rest(p), closing)) {
-        int c = literal_peek(p, 0);
+    for (int c; (c = literal_peek(p, 0)) != quote || !npyx_span_begins(literal_rest(p), closing);) {
         if (c == -1 || (!is_triple && (c == '\n' || c == '\r')))
             return literal_fail(p, "a string does not end");
         p->off++;

@@ -51,6 +51,11 @@ static inline bool npyx_span_begins(npyx_span s, const char *word) {
     return s.nbytes >= nbytes && memcmp(s.text, word, nbytes) == 0;
 }
 
+static inline bool npyx_span_ends(npyx_span s, const char *word) {
+    size_t nbytes = strlen(word);
+    return s.nbytes >= nbytes && memcmp(s.text + (s.nbytes - nbytes), word, nbytes) == 0;
+}
+
 static inline bool npyx_span_is(npyx_span s, const char *word) {
     return s.nbytes == strlen(word) && npyx_span_begins(s, word);
 }
