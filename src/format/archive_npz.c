@@ -81,8 +81,7 @@ static npyx_status check_local_header(const npyx_zip_record *record, const uint8
                          "no zip local header at byte %" PRId64 ", where the directory says it is", off);
     size_t name_nbytes = npyx_load_u16(local + 26, false);
     bool is_utf8 = (npyx_load_u16(local + 6, false) & NPYX_ZIP_UTF8) != 0;
-    bool is_whole = name_nbytes <= nbytes - LOCAL_HEADER_NBYTES;
-    if (!is_whole ||
+    if (name_nbytes > nbytes - LOCAL_HEADER_NBYTES ||
         !npyx_zip_name_is(record, (const char *)local + LOCAL_HEADER_NBYTES, name_nbytes, is_utf8))
         return npyx_fail(
             error, NPYX_CORRUPT, off,

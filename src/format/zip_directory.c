@@ -103,16 +103,15 @@ static npyx_status read_end_record(directory_window *w, bool with_tail, end *fou
 /* Finds the zip64 end record that a locator leads to: where it says or, when something stands before the zip,
  * right before the locator. */
 static npyx_status find_end64(directory_window *w, int64_t locator_off, uint64_t said_off, int64_t *off,
-                              npyx_error *error) {
-    const uint8_t *bytes = NULL;
+                              const uint8_t **bytes, npyx_error *error) {
     int64_t last_off = locator_off - NPYX_ZIP_END64_NBYTES;
     if (last_off < 0 || said_off > (uint64_t)last_off)
         return fail_directory(error, locator_off, "its zip64 locator at byte %" PRId64 " leads nowhere)",
                               locator_off);
     for (int i = 0; i < 2; i++) {
         *off = i == 0 ? (int64_t)said_off : last_off;
-        npyx_status status = window_at(w, *off, NPYX_ZIP_END64_NBYTES, locator_off, &bytes, error);
-        if (status != NPYX_OK || memcmp(bytes, "PK\6\6", 4) == 0)
+        npyx_status status = window_at(w, *off, NPYX_ZIP_END64_NBYTES, locator_off, bytes, error);
+        if (status != NPYX_OK || memcmp(*bytes, "PK\6\6", 4) == 0)
             return status;
     }
     return fail_directory(error, locator_off,
@@ -132,8 +131,7 @@ static npyx_status read_end64(directory_window *w, end *found, npyx_error *error
     uint64_t said_off = npyx_load_u64(bytes + 8, false);
     if (npyx_load_u32(bytes + 4, false) != 0 || npyx_load_u32(bytes + 16, false) > 1)
         return npyx_fail(error, NPYX_UNSUPPORTED, locator_off, "is one of several parts of a split zip");
-    NPYX_TRY(find_end64(w, locator_off, said_off, &off, error));
-    NPYX_TRY(window_at(w, off, NPYX_ZIP_END64_NBYTES, locator_off, &bytes, error));
+    NPYX_TRY(find_end64(w, locator_off, said_off, &off, &bytes, error));
     found->off = off;
     found->directory_nbytes = npyx_load_u64(bytes + 40, false);
     found->directory_off = npyx_load_u64(bytes + 48, false);
@@ -262,8 +260,7 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
 static npyx_status read_record(directory_window *w, npyx_zip_directory *directory, int64_t off,
                                int64_t end_off, int64_t *next_off, npyx_error *error) {
     const uint8_t *bytes = NULL;
-    int64_t left_nbytes = end_off - off;
-    if (left_nbytes < NPYX_ZIP_RECORD_NBYTES)
+    if (end_off - off < NPYX_ZIP_RECORD_NBYTES)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
     NPYX_TRY(window_at(w, off, NPYX_ZIP_RECORD_NBYTES, end_off, &bytes, error));
     if (memcmp(bytes, "PK\1\2", 4) != 0)

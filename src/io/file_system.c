@@ -13,12 +13,9 @@ int npyx_path_stat(const npyx_host *host, const char *path, struct stat *found) 
 }
 
 bool npyx_errno_is_absence(int errno_value) {
-    static const int absences[] = {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, EXDEV, EINVAL};
-    for (size_t i = 0; i < sizeof absences / sizeof absences[0]; i++) {
-        if (absences[i] == errno_value)
-            return true;
-    }
-    return false;
+    const int e = errno_value;
+    return e == ENOENT || e == ENOTDIR || e == EACCES || e == EPERM || e == ELOOP || e == ENAMETOOLONG ||
+           e == EXDEV || e == EINVAL;
 }
 
 npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error) {

@@ -45,7 +45,9 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "PK\5\6", "a zip archive"),                  /* APPNOTE 4.3.16: an empty one */
     MAGIC(0, "\x89PNG\r\n\x1a\n", "a PNG picture"),       /* RFC 2083, 3.1 */
     MAGIC(0, "\xff\xd8\xff", "a JPEG picture"),           /* ITU-T T.81, B.1.1.3: SOI and a marker */
-    MAGIC(0, "GIF87a", "a GIF picture"),                  /* GIF89a Specification, 17 */
+    MAGIC(0, "RIFF????WAVE", "a WAVE sound"), /* RIFF (Microsoft and IBM, 1991): a chunk of a form */
+    MAGIC(0, "RIFF????WEBP", "a WebP picture"),
+    MAGIC(0, "GIF87a", "a GIF picture"), /* GIF89a Specification, 17 */
     MAGIC(0, "GIF89a", "a GIF picture"),
     MAGIC(0, "II*\0", "a TIFF picture"), /* TIFF 6.0, section 2: Image File Header */
     MAGIC(0, "MM\0*", "a TIFF picture"),
@@ -62,8 +64,12 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "#!", "a script"),                                              /* execve(2) */
 };
 
+/* A `?` stands for any byte. */
 static bool has(const uint8_t *head, size_t nbytes, size_t off, const char *bytes, size_t wanted_nbytes) {
-    return nbytes >= off + wanted_nbytes && memcmp(head + off, bytes, wanted_nbytes) == 0;
+    size_t i = 0;
+    while (i < wanted_nbytes && off + i < nbytes && (bytes[i] == '?' || head[off + i] == (uint8_t)bytes[i]))
+        i++;
+    return i == wanted_nbytes;
 }
 
 bool npyx_begins_npy(const void *bytes, size_t nbytes) {
@@ -154,15 +160,6 @@ static bool is_pyc(const uint8_t *head, size_t nbytes) {
     return number == 62211 || (is_python3 && (number < 3390 || npyx_load_u32(head + 4, false) < 4));
 }
 
-/* RIFF (Microsoft and IBM, 1991): a chunk of a form. */
-static const char *riff_form(const uint8_t *head, size_t nbytes) {
-    if (!has(head, nbytes, 0, "RIFF", 4))
-        return NULL;
-    return has(head, nbytes, 8, "WAVE", 4)   ? "a WAVE sound"
-           : has(head, nbytes, 8, "WEBP", 4) ? "a WebP picture"
-                                             : NULL;
-}
-
 /* ---- texts ---- */
 
 static bool first_bytes_is_blank(uint8_t byte) {
@@ -203,14 +200,13 @@ static const char *kind_of_text(const uint8_t *head, size_t nbytes) {
 }
 
 const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
-    const char *what = NULL;
     if (nbytes > NPYX_LOOKALIKE_NBYTES)
         nbytes = NPYX_LOOKALIKE_NBYTES;
     if (is_tar(head, nbytes)) /* first: a tar begins with a name, which may be anything */
         return "a tar archive";
-    if ((what = find_magic(head, nbytes)) != NULL || (what = riff_form(head, nbytes)) != NULL)
-        return what;
-    return is_pickle(head, nbytes)        ? "a Python pickle"
+    const char *what = find_magic(head, nbytes);
+    return what != NULL                   ? what
+           : is_pickle(head, nbytes)      ? "a Python pickle"
            : is_safetensors(head, nbytes) ? "a safetensors file"
            : is_bzip2(head, nbytes)       ? "bzip2-compressed data"
            : is_pyc(head, nbytes)         ? "a compiled Python file (.pyc)"

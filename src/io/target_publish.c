@@ -141,9 +141,9 @@ static npyx_status claim_path(npyx_target *target, npyx_error *error) {
         return fail_replaced(error);
     if (file->kind == NPYX_TARGET_COPY)
         NPYX_TRY(npyx_target_check_copied(target, error));
-    bool is_named = is_extended || file->beside[0] != '\0';
-    return is_named ? NPYX_OK
-                    : npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    if (is_extended || file->beside[0] != '\0')
+        return NPYX_OK;
+    return npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
 }
 
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {

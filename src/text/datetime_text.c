@@ -114,8 +114,7 @@ static char *instant_write(char *out, const npyx_instant *instant, npyx_unit uni
     if (unit > NPYX_UNIT_s)
         *out++ = '.';
     for (int part = INSTANT_FIRST_THOUSANDTH; part <= instant_last_part(unit); part++) {
-        char hundreds = (char)('0' + instant->parts[part] / 100);
-        out = two_digits_write(out, hundreds, instant->parts[part] % 100);
+        out = two_digits_write(out, (char)('0' + instant->parts[part] / 100), instant->parts[part] % 100);
     }
     return out;
 }

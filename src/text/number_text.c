@@ -296,18 +296,14 @@ size_t npyx_text_f64(double value, char *out) {
                        -1074, 53, -1022, out);
 }
 
-static inline size_t narrow_write(float value, int precision_nbits, int min_exponent, char *out) {
+size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
     uint32_t bits = npyx_f32_bits(value);
     return float_write(bits >> 31 != 0, bits & 0x7fffff, (int)(bits >> 23 & 0xff), 24, -149, precision_nbits,
                        min_exponent, out);
 }
 
 size_t npyx_text_f32(float value, char *out) {
-    return narrow_write(value, 24, -126, out);
-}
-
-size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
-    return narrow_write(value, precision_nbits, min_exponent, out);
+    return npyx_text_narrow(value, 24, -126, out);
 }
 
 /* Writes value < 10^8 without leading zeros, and eight bytes in all. */
@@ -326,14 +322,7 @@ static inline size_t eight_digits_write(uint32_t value, char *out) {
 size_t npyx_text_u64(uint64_t value, char *out) {
     if (value < 100000000)
         return leading_digits_write((uint32_t)value, out);
-    uint64_t high = value / 100000000;
-    size_t nbytes;
-    if (high < 100000000) {
-        nbytes = leading_digits_write((uint32_t)high, out);
-    } else {
-        nbytes = leading_digits_write((uint32_t)(high / 100000000), out);
-        nbytes += eight_digits_write((uint32_t)(high % 100000000), out + nbytes);
-    }
+    size_t nbytes = npyx_text_u64(value / 100000000, out);
     return nbytes + eight_digits_write((uint32_t)(value % 100000000), out + nbytes);
 }
 
