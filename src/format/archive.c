@@ -199,13 +199,11 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
     int64_t nsame;
     *index = npyx_name_set_find(&archive->names, name, name_nbytes, &nsame);
     if (*index < 0 && archive->format == NPYX_FORMAT_NPZ)
-        status = find_npy(archive, name, name_nbytes, index, error);
+        NPYX_TRY(find_npy(archive, name, name_nbytes, index, error));
     else if (archive->format != NPYX_FORMAT_NPZ && nsame > 1)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
                          nsame, NPYX_SHOWN(name, name_nbytes, 100));
-    if (status != NPYX_DONE && status != NPYX_OK)
-        return status;
     return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);
 }
 

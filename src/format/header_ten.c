@@ -66,8 +66,7 @@ static npyx_status parse_code(const uint8_t *code, int64_t off, bool is_big_endi
         return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, off,
                             "unknown dtype code `%s` at byte %" PRId64, shown, off);
     }
-    char order = code[1] == '1' ? '|' : is_big_endian ? '>' : '<';
-    char descr[3] = {order, (char)code[0], (char)code[1]};
+    char descr[3] = {code[1] == '1' ? '|' : is_big_endian ? '>' : '<', (char)code[0], (char)code[1]};
     array->descr_nbytes = sizeof descr;
     array->descr = npyx_arena_copy(&array->arena, descr, sizeof descr);
     NPYX_TRY(npyx_check_memory(array->descr, error));

@@ -13,15 +13,13 @@ struct npyx_checkpoints {
 npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
     if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
         return NULL;
-    npyx_checkpoints *table = npyx_alloc_zeroed(host, sizeof *table);
+    npyx_checkpoints *table = npyx_alloc(host, sizeof *table);
     if (table == NULL)
         return NULL;
-    table->host = host;
-    table->span_nbytes = nbytes / NPYX_CHECKPOINTS_PER_TABLE;
-    if (table->span_nbytes < NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
-        table->span_nbytes = NPYX_CHECKPOINT_MIN_SPAN_NBYTES;
-    table->next_off = table->span_nbytes;
-    table->older = host->checkpoints;
+    int64_t even_nbytes = nbytes / NPYX_CHECKPOINTS_PER_TABLE, least_nbytes = NPYX_CHECKPOINT_MIN_SPAN_NBYTES;
+    int64_t span_nbytes = even_nbytes > least_nbytes ? even_nbytes : least_nbytes;
+    *table = (npyx_checkpoints){
+        .host = host, .span_nbytes = span_nbytes, .next_off = span_nbytes, .older = host->checkpoints};
     host->checkpoints = table;
     return table;
 }

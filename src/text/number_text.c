@@ -296,14 +296,18 @@ size_t npyx_text_f64(double value, char *out) {
                        -1074, 53, -1022, out);
 }
 
-size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
+static inline size_t narrow_write(float value, int precision_nbits, int min_exponent, char *out) {
     uint32_t bits = npyx_f32_bits(value);
     return float_write(bits >> 31 != 0, bits & 0x7fffff, (int)(bits >> 23 & 0xff), 24, -149, precision_nbits,
                        min_exponent, out);
 }
 
 size_t npyx_text_f32(float value, char *out) {
-    return npyx_text_narrow(value, 24, -126, out);
+    return narrow_write(value, 24, -126, out);
+}
+
+size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char *out) {
+    return narrow_write(value, precision_nbits, min_exponent, out);
 }
 
 /* Writes value < 10^8 without leading zeros, and eight bytes in all. */
