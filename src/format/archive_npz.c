@@ -16,8 +16,7 @@ enum {
 typedef struct npz_archive {
     npyx_archive base;
     npyx_zip_directory directory;
-    npyx_status directory_status; /* what is wrong behind the last record that could be read */
-    npyx_error directory_error;
+    npyx_error directory_error;     /* what is wrong behind the last record that could be read */
     npyx_checkpoints **checkpoints; /* by entry, made when first wanted; NULL for those that have none */
     npyx_inflater *inflater;        /* that no source uses; NULL: none was made yet, or one uses it */
     int64_t front_off; /* of the part of the file in front: often the header of an array lies there too */
@@ -30,11 +29,9 @@ static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zi
         *record = &archive->directory.records[index];
         return NPYX_OK;
     }
-    if (archive->directory_status == NPYX_OK)
+    if (archive->directory_error.status == NPYX_OK)
         return NPYX_DONE;
-    if (error != NULL)
-        *error = archive->directory_error;
-    return archive->directory_status;
+    return npyx_fail_again(error, &archive->directory_error);
 }
 
 static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
@@ -256,12 +253,12 @@ npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_ar
     npz->directory.names.host = npz->front.host = source->host;
     npyx_status status = npyx_zip_directory_read(source, is_prefixed, &npz->directory, &npz->directory_error);
     if (status == NPYX_OK || (status == NPYX_CORRUPT && npz->directory.nrecords > 0)) {
-        npz->directory_status = status; /* the entries before the fault can still be read */
+        npz->directory_error.status = status; /* the entries before the fault can still be read */
         *archive = &npz->base;
         return NPYX_OK;
     }
-    if (error != NULL && status != NPYX_DONE)
-        *error = npz->directory_error;
+    if (status != NPYX_DONE)
+        npyx_fail_again(error, &npz->directory_error);
     npyx_zip_directory_clear(&npz->directory);
     npyx_free(source->host, npz);
     return status;

@@ -103,9 +103,7 @@ static npyx_status zip_check(npyx_zip_write *writer, int code, const char *what,
             npyx_error_set(&writer->error, NPYX_IO, writer->off, "minizip cannot %s (its error %d)", what,
                            code);
     }
-    if (writer->error.status != NPYX_OK && error != NULL)
-        *error = writer->error;
-    return writer->error.status;
+    return npyx_fail_again(error, &writer->error);
 }
 
 /* Opens the sink's zip, or makes one. */

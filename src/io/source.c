@@ -72,10 +72,8 @@ npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status stat
     npyx_error changed;
     if (error == NULL)
         return status;
-    if (npyx_source_check(source, &changed) != NPYX_OK) {
-        *error = changed;
-        return changed.status;
-    }
+    if (npyx_source_check(source, &changed) != NPYX_OK)
+        return npyx_fail_again(error, &changed);
     source = outermost(source);
     if (source->ops->is_fresh != NULL && source->ops->is_fresh(source)) {
         size_t nbytes = strlen(error->message);
