@@ -25,8 +25,8 @@ static void meta_format(sqlite3_context *context, npyext_cursor *cursor) {
 
 static void meta_compression(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_entry *entry = &cursor->scan.entry;
-    if (cursor->scan.has_entry && entry->is_zip)
-        sqlite3_result_text(context, npyx_zip_method_name(entry->zip.method), -1, SQLITE_STATIC);
+    if (cursor->scan.has_entry && entry->zip != NULL)
+        sqlite3_result_text(context, npyx_zip_method_name(entry->zip->method), -1, SQLITE_STATIC);
 }
 
 /* ---- of the array; NULL when its header was not sound ---- */
@@ -64,10 +64,9 @@ static void meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_array *array = &cursor->selection.array;
     npyext_scan *scan = &cursor->scan;
     npyx_archive *archive = scan->opened.archive;
-    bool is_plain = !scan->entry.is_zip || scan->entry.zip.method == 0;
     int64_t payload_off = 0;
     npyx_error error;
-    if (!array->is_known || !is_plain)
+    if (!array->is_known || (scan->entry.zip != NULL && scan->entry.zip->method != 0))
         return;
     if (archive->format != NPYX_FORMAT_TEN && /* whose offsets count from the start of the file */
         npyx_archive_locate(archive, scan->index, &payload_off, &error) != NPYX_OK)

@@ -28,35 +28,36 @@ static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
 static const npyext_survey_methods members_methods = {.visit = members_visit, .only_format = NPYX_FORMAT_NPZ};
 
 /* What the directory says of the entry at hand; NULL where there is none. */
-static const npyx_zip_entry *members_zip(const npyext_cursor *cursor) {
-    return cursor->scan.has_entry && cursor->scan.entry.is_zip ? &cursor->scan.entry.zip : NULL;
+static const npyx_zip_record *members_zip(const npyext_cursor *cursor) {
+    return cursor->scan.has_entry ? cursor->scan.entry.zip : NULL;
 }
 
 #define MEMBERS_INTEGER(name, is_known, number)                                                              \
-    NPYEXT_NUMBER_COLUMN(static, name, const npyx_zip_entry *zip = members_zip(cursor),                      \
+    NPYEXT_NUMBER_COLUMN(static, name, const npyx_zip_record *zip = members_zip(cursor),                     \
                          zip != NULL && (is_known), sqlite3_result_int64, number)
-MEMBERS_INTEGER(members_compressed_size, zip->is_sized, zip->compressed_nbytes)
-MEMBERS_INTEGER(members_uncompressed_size, zip->is_sized, zip->nbytes)
+MEMBERS_INTEGER(members_compressed_size, zip->status == NPYX_OK, zip->compressed_nbytes)
+MEMBERS_INTEGER(members_uncompressed_size, zip->status == NPYX_OK, zip->nbytes)
 MEMBERS_INTEGER(members_crc32, true, zip->crc32)
-MEMBERS_INTEGER(members_encrypted, true, zip->is_encrypted)
+MEMBERS_INTEGER(members_encrypted, true, npyx_zip_is_encrypted(zip))
 MEMBERS_INTEGER(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0,
                 ((npyext_survey *)cursor)->payload_off)
 /* NULL where nobody can tell: encrypted, another method than these. */
 MEMBERS_INTEGER(members_is_array,
-                !zip->is_encrypted && (zip->method == 0 || zip->method == 8) && !cursor->scan.has_error,
+                !npyx_zip_is_encrypted(zip) && (zip->method == 0 || zip->method == 8) &&
+                    !cursor->scan.has_error,
                 ((npyext_survey *)cursor)->is_array)
-NPYEXT_NUMBER_COLUMN(static, members_ratio, const npyx_zip_entry *zip = members_zip(cursor),
+NPYEXT_NUMBER_COLUMN(static, members_ratio, const npyx_zip_record *zip = members_zip(cursor),
                      zip != NULL && zip->nbytes > 0, sqlite3_result_double,
                      (double)zip->compressed_nbytes / (double)zip->nbytes)
 
 static void members_filename(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_zip_entry *zip = members_zip(cursor);
+    const npyx_zip_record *zip = members_zip(cursor);
     if (zip != NULL)
         npyext_result_text(context, zip->filename, zip->filename_nbytes);
 }
 
 static void members_method(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_zip_entry *zip = members_zip(cursor);
+    const npyx_zip_record *zip = members_zip(cursor);
     char number[24];
     if (zip == NULL)
         return;
@@ -69,7 +70,7 @@ static void members_method(sqlite3_context *context, npyext_cursor *cursor) {
 }
 
 static void members_modified(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_zip_entry *zip = members_zip(cursor);
+    const npyx_zip_record *zip = members_zip(cursor);
     char text[NPYX_DOS_TIME_NBYTES];
     if (zip != NULL && npyx_dos_time_text(zip->dos_time, text))
         npyext_result_text(context, text, strlen(text));

@@ -266,10 +266,8 @@ static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error
 }
 
 static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
-    if (table->is_damaged) {
-        *error = table->damage;
-        return error->status;
-    }
+    if (table->is_damaged)
+        return npyx_fail_again(error, &table->damage);
     return npyx_fail(error, NPYX_INVALID, -1,
                      "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as in "
                      "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')",

@@ -8,10 +8,8 @@
 #define NPYX_BYTES_H
 
 #include <float.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+
+#include "status.h"
 
 /* x87 keeps more digits than a double has, or not, as a compiler likes: comparisons and statistics would go
  * wrong. 1 is s390x's, which computes floats as doubles. */
@@ -41,31 +39,27 @@ NPYX_LOAD_AND_STORE(32)
 NPYX_LOAD_AND_STORE(64)
 #undef NPYX_LOAD_AND_STORE
 
-static inline float npyx_load_f32(const void *bytes, bool big_endian) {
-    uint32_t word = npyx_load_u32(bytes, big_endian);
-    float value;
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
-static inline double npyx_load_f64(const void *bytes, bool big_endian) {
-    uint64_t word = npyx_load_u64(bytes, big_endian);
-    double value;
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
-static inline void npyx_store_f32(void *bytes, float value, bool big_endian) {
-    uint32_t word;
-    memcpy(&word, &value, sizeof word);
-    npyx_store_u32(bytes, word, big_endian);
-}
-
-static inline void npyx_store_f64(void *bytes, double value, bool big_endian) {
-    uint64_t word;
-    memcpy(&word, &value, sizeof word);
-    npyx_store_u64(bytes, word, big_endian);
-}
+/* npyx_f32_bits, npyx_f32_of_bits, npyx_load_f32, npyx_store_f32, and the same of 64 bits. */
+#define NPYX_FLOAT_AS_BITS(nbits, type)                                                                      \
+    static inline uint##nbits##_t npyx_f##nbits##_bits(type value) {                                         \
+        uint##nbits##_t bits;                                                                                \
+        memcpy(&bits, &value, sizeof bits);                                                                  \
+        return bits;                                                                                         \
+    }                                                                                                        \
+    static inline type npyx_f##nbits##_of_bits(uint##nbits##_t bits) {                                       \
+        type value;                                                                                          \
+        memcpy(&value, &bits, sizeof value);                                                                 \
+        return value;                                                                                        \
+    }                                                                                                        \
+    static inline type npyx_load_f##nbits(const void *bytes, bool big_endian) {                              \
+        return npyx_f##nbits##_of_bits(npyx_load_u##nbits(bytes, big_endian));                               \
+    }                                                                                                        \
+    static inline void npyx_store_f##nbits(void *bytes, type value, bool big_endian) {                       \
+        npyx_store_u##nbits(bytes, npyx_f##nbits##_bits(value), big_endian);                                 \
+    }
+NPYX_FLOAT_AS_BITS(32, float)
+NPYX_FLOAT_AS_BITS(64, double)
+#undef NPYX_FLOAT_AS_BITS
 
 /* Turns n words that lie one behind the other from one byte order into the other. Words of 2, 4 and 8 bytes,
  * which most are, with instructions for it. */

@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "siphash.h"
 #include "utf8.h"
 
 void *npyx_alloc(npyx_host *host, size_t nbytes) {
@@ -75,9 +74,8 @@ static npyx_status sort_runs(sorting *s, uint8_t *items, uint8_t *room, size_t n
             NPYX_TRY(sort_merge(s, from + off, run < nleft ? run : nleft, 2 * run < nleft ? 2 * run : nleft,
                                 to + off, error));
         }
-        uint8_t *sorted = to;
         to = from;
-        from = sorted;
+        from = from == items ? room : items;
     }
     if (from != items)
         memcpy(items, from, n * s->item_nbytes);
@@ -86,7 +84,7 @@ static npyx_status sort_runs(sorting *s, uint8_t *items, uint8_t *room, size_t n
 
 npyx_status npyx_sort(npyx_host *host, void *items, size_t n, size_t item_nbytes, npyx_compare *compare,
                       const void *ctx, npyx_error *error) {
-    sorting s = {.host = host, .item_nbytes = item_nbytes, .compare = compare, .ctx = ctx};
+    sorting s = {host, item_nbytes, compare, ctx, 0};
     if (n < 2)
         return NPYX_OK;
     uint8_t *room = npyx_alloc(host, n * item_nbytes);
@@ -97,7 +95,6 @@ npyx_status npyx_sort(npyx_host *host, void *items, size_t n, size_t item_nbytes
 }
 
 uint64_t npyx_hash_name(npyx_host *host, const char *name, size_t nbytes) {
-    _Static_assert((int)NPYX_HASH_KEY_NBYTES == (int)NPYX_SIPHASH_KEY_NBYTES, "the host's key is SipHash's");
     host->counters.names_hashed++;
     return npyx_siphash(host->hash_key, name, nbytes);
 }
@@ -201,28 +198,22 @@ void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, i
 }
 
 void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes) {
-    static const char hex[] = "0123456789abcdef";
     npyx_buffer_append_char(buffer, '"');
-    for (size_t i = 0; i < nbytes;) {
+    for (size_t i = 0, length; i < nbytes; i += length) {
         unsigned char c = (unsigned char)text[i];
+        length = 1;
         if (c == '"' || c == '\\') {
-            char escape[2] = {'\\', (char)c};
-            npyx_buffer_append(buffer, escape, sizeof escape);
+            npyx_buffer_append(buffer, (char[2]){'\\', (char)c}, 2);
         } else if (c < 0x20) {
-            char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-            npyx_buffer_append(buffer, escape, sizeof escape);
+            npyx_buffer_printf(buffer, "\\u%04x", c);
         } else if (c < 0x80) {
             npyx_buffer_append_char(buffer, (char)c);
+        } else if ((length = npyx_utf8_character(text + i, nbytes - i)) > 0) {
+            npyx_buffer_append(buffer, text + i, length);
         } else {
-            size_t character_nbytes = npyx_utf8_character(text + i, nbytes - i);
-            if (character_nbytes == 0) {
-                npyx_buffer_append(buffer, NPYX_UTF8_REPLACEMENT, 3);
-            } else {
-                npyx_buffer_append(buffer, text + i, character_nbytes);
-                i += character_nbytes - 1;
-            }
+            npyx_buffer_append(buffer, NPYX_UTF8_REPLACEMENT, 3);
+            length = 1;
         }
-        i++;
     }
     npyx_buffer_append_char(buffer, '"');
 }
@@ -234,17 +225,12 @@ void npyx_buffer_reset(npyx_buffer *buffer) {
 
 void npyx_buffer_clear(npyx_buffer *buffer) {
     npyx_free(buffer->host, buffer->bytes);
-    buffer->bytes = NULL;
-    buffer->nbytes = buffer->capacity_nbytes = 0;
-    buffer->status = NPYX_OK;
+    *buffer = (npyx_buffer){.host = buffer->host, .limit_nbytes = buffer->limit_nbytes};
 }
 
 npyx_status npyx_buffer_check(const npyx_buffer *buffer, npyx_error *error) {
-    switch (buffer->status) {
-    case NPYX_OK: return NPYX_OK;
-    case NPYX_TOOBIG:
+    if (buffer->status == NPYX_TOOBIG)
         return npyx_fail(error, NPYX_TOOBIG, -1, "the value is longer than SQLite's limit of %zu bytes",
                          buffer->limit_nbytes);
-    default: return npyx_fail_nomem(error);
-    }
+    return buffer->status == NPYX_OK ? NPYX_OK : npyx_fail_nomem(error);
 }

@@ -7,7 +7,7 @@
 #ifndef NPYX_HOST_H
 #define NPYX_HOST_H
 
-#include "status.h"
+#include "siphash.h"
 
 /* Running totals, for tests and users who ask what a query cost. */
 typedef struct npyx_counters {
@@ -19,8 +19,6 @@ typedef struct npyx_counters {
     int64_t files_skipped; /* by on_error = 'skip' */
     int64_t names_hashed;  /* names put into hash tables, or looked up in one */
 } npyx_counters;
-
-enum { NPYX_HASH_KEY_NBYTES = 16 };
 
 typedef struct npyx_host {
     void *ctx; /* handed to both calls */
@@ -36,7 +34,7 @@ typedef struct npyx_host {
     int ncheckpoints;
     const struct npyx_root *root; /* what all paths lie below (root.h); NULL: they lead anywhere */
     /* Of every hash table of names: random, so that nobody can make names that fall together. */
-    uint8_t hash_key[NPYX_HASH_KEY_NBYTES];
+    uint8_t hash_key[NPYX_SIPHASH_KEY_NBYTES];
     bool maps_files;      /* files are mapped into memory instead of being read */
     bool uses_one_thread; /* no thread is started */
 } npyx_host;

@@ -37,11 +37,11 @@ static int64_t *name_set_slot_of(const npyx_name_set *set, uint64_t hash, const 
 }
 
 int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nbytes, int64_t *nsame) {
-    *nsame = 0;
-    if (set->nslots == 0)
-        return -1;
-    int64_t i = *name_set_slot_of(set, npyx_hash_name(set->bytes.host, name, nbytes), name, nbytes);
-    *nsame = i < 0 ? 0 : set->entries[i].nsame;
+    int64_t i = -1;
+    if (set->nslots > 0)
+        i = *name_set_slot_of(set, npyx_hash_name(set->bytes.host, name, nbytes), name, nbytes);
+    if (nsame != NULL)
+        *nsame = i < 0 ? 0 : set->entries[i].nsame;
     return i;
 }
 
@@ -59,16 +59,14 @@ static void name_set_place(npyx_name_set *set, int64_t i) {
 }
 
 static void place_all(npyx_name_set *set) {
-    for (size_t slot = 0; slot < set->nslots; slot++)
-        set->slots[slot] = -1;
+    memset(set->slots, -1, set->nslots * sizeof set->slots[0]); /* each becomes -1 */
     for (int64_t i = 0; i < set->count; i++)
         name_set_place(set, i);
 }
 
 /* At least half of the slots stay free. */
 static bool name_set_grow(npyx_name_set *set) {
-    size_t wanted = ((size_t)set->count + 1) * 2;
-    if (wanted <= set->nslots)
+    if (((size_t)set->count + 1) * 2 <= set->nslots)
         return true;
     size_t nslots = set->nslots == 0 ? FIRST_NSLOTS : set->nslots * 2;
     if (nslots > SIZE_MAX / sizeof set->slots[0])
@@ -128,9 +126,8 @@ void npyx_name_list_add(npyx_name_list *list, const char *name, size_t nbytes) {
         list->nmore++;
         return;
     }
-    int written = snprintf(list->text + list->nbytes, NPYX_NAME_LIST_NBYTES - list->nbytes, "%s'%.*s'",
-                           list->nbytes == 0 ? "" : ", ", shown_nbytes, name);
-    list->nbytes += written > 0 ? (size_t)written : 0;
+    list->nbytes += (size_t)snprintf(list->text + list->nbytes, NPYX_NAME_LIST_NBYTES - list->nbytes,
+                                     "%s'%.*s'", list->nbytes == 0 ? "" : ", ", shown_nbytes, name);
 }
 
 const char *npyx_name_list_text(npyx_name_list *list) {

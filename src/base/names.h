@@ -18,12 +18,11 @@ typedef struct npyx_name_set {
 } npyx_name_set;
 
 /* The number of the name that was added last of all that are equal to this one, -1 when there is none.
- * *nsame: how many there are. */
+ * *nsame, which may be NULL: how many there are. */
 int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nbytes, int64_t *nsame);
 
 static inline bool npyx_name_set_has(const npyx_name_set *set, const char *name, size_t nbytes) {
-    int64_t nsame;
-    return npyx_name_set_find(set, name, nbytes, &nsame) >= 0;
+    return npyx_name_set_find(set, name, nbytes, NULL) >= 0;
 }
 
 /* The number of the entry of the same name that was added before number i; -1 when there is none. */

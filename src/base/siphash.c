@@ -31,44 +31,37 @@ static inline void absorb(siphash_state *s, uint64_t word) {
     s->v0 ^= word;
 }
 
-/* `somepseudorandomlygeneratedbytes` */
-static siphash_state siphash_begin(const uint8_t *key) {
-    uint64_t k0 = npyx_load_u64(key, false), k1 = npyx_load_u64(key + 8, false);
-    return (siphash_state){k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du, k0 ^ 0x6c7967656e657261u,
-                           k1 ^ 0x7465646279746573u};
-}
-
-/* The last word is what is left of the bytes, with the low byte of their number on top. */
-static void absorb_all(siphash_state *s, const uint8_t *bytes, size_t nbytes) {
-    uint64_t last = (uint64_t)nbytes << 56;
-    for (; nbytes >= 8; nbytes -= 8, bytes += 8)
-        absorb(s, npyx_load_u64(bytes, false));
-    for (size_t i = 0; i < nbytes; i++)
-        last |= (uint64_t)bytes[i] << (8 * i);
-    absorb(s, last);
-}
-
-static inline uint64_t siphash_fold(const siphash_state *s) {
+static inline uint64_t siphash_fold(siphash_state *s) {
+    run_rounds(s, 4);
     return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
+/* Begins with `somepseudorandomlygeneratedbytes`. The last word is what is left of the bytes, with the low
+ * byte of their number on top. The marks tell one kind of hash from the other. */
+static siphash_state siphash_absorb(const uint8_t *key, const uint8_t *bytes, size_t nbytes,
+                                    uint8_t first_mark, uint8_t last_mark) {
+    uint64_t k0 = npyx_load_u64(key, false), k1 = npyx_load_u64(key + 8, false);
+    uint64_t last = (uint64_t)nbytes << 56;
+    siphash_state s = {k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du ^ first_mark,
+                       k0 ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
+    for (; nbytes >= 8; nbytes -= 8, bytes += 8)
+        absorb(&s, npyx_load_u64(bytes, false));
+    for (size_t i = 0; i < nbytes; i++)
+        last |= (uint64_t)bytes[i] << (8 * i);
+    absorb(&s, last);
+    s.v2 ^= last_mark;
+    return s;
+}
+
 uint64_t npyx_siphash(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *bytes, size_t nbytes) {
-    siphash_state s = siphash_begin(key);
-    absorb_all(&s, bytes, nbytes);
-    s.v2 ^= 0xff;
-    run_rounds(&s, 4);
+    siphash_state s = siphash_absorb(key, bytes, nbytes, 0, 0xff);
     return siphash_fold(&s);
 }
 
 void npyx_siphash_128(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *bytes, size_t nbytes,
                       uint8_t hash[NPYX_SIPHASH_NBYTES]) {
-    siphash_state s = siphash_begin(key);
-    s.v1 ^= 0xee;
-    absorb_all(&s, bytes, nbytes);
-    s.v2 ^= 0xee;
-    run_rounds(&s, 4);
+    siphash_state s = siphash_absorb(key, bytes, nbytes, 0xee, 0xee);
     npyx_store_u64(hash, siphash_fold(&s), false);
     s.v1 ^= 0xdd;
-    run_rounds(&s, 4);
     npyx_store_u64(hash + 8, siphash_fold(&s), false);
 }

@@ -5,8 +5,7 @@
 #ifndef NPYX_SIPHASH_H
 #define NPYX_SIPHASH_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "status.h"
 
 enum { NPYX_SIPHASH_KEY_NBYTES = 16, NPYX_SIPHASH_NBYTES = 16 };
 

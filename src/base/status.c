@@ -24,6 +24,7 @@ void npyx_error_set_kind(npyx_error *error, npyx_error_kind kind) {
 
 const char *npyx_error_kind_name(const npyx_error *error) {
     static const char *const names[] = {
+        [NPYX_KIND_OF_STATUS] = "limit", /* of the statuses that are not below: of memory, size or time */
         [NPYX_KIND_MISSING] = "missing",
         [NPYX_KIND_UNREADABLE] = "unreadable",
         [NPYX_KIND_EMPTY] = "empty",
@@ -38,11 +39,9 @@ const char *npyx_error_kind_name(const npyx_error *error) {
         [NPYX_KIND_LIMIT] = "limit",
     };
     static const npyx_error_kind of_status[] = {
-        [NPYX_OK] = NPYX_KIND_LIMIT,          [NPYX_DONE] = NPYX_KIND_LIMIT,
-        [NPYX_NOMEM] = NPYX_KIND_LIMIT,       [NPYX_INTERRUPTED] = NPYX_KIND_LIMIT,
-        [NPYX_IO] = NPYX_KIND_UNREADABLE,     [NPYX_TOOBIG] = NPYX_KIND_LIMIT,
-        [NPYX_CORRUPT] = NPYX_KIND_FORMAT,    [NPYX_UNSUPPORTED] = NPYX_KIND_UNSUPPORTED,
-        [NPYX_NOT_FOUND] = NPYX_KIND_MISSING, [NPYX_INVALID] = NPYX_KIND_VALUE,
+        [NPYX_IO] = NPYX_KIND_UNREADABLE,           [NPYX_CORRUPT] = NPYX_KIND_FORMAT,
+        [NPYX_UNSUPPORTED] = NPYX_KIND_UNSUPPORTED, [NPYX_NOT_FOUND] = NPYX_KIND_MISSING,
+        [NPYX_INVALID] = NPYX_KIND_VALUE,
     };
     return names[error->kind == NPYX_KIND_OF_STATUS ? of_status[error->status] : error->kind];
 }

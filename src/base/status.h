@@ -71,6 +71,13 @@ void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const ch
     (npyx_error_set((error), (status), (off), __VA_ARGS__), npyx_error_set_kind((error), (kind)), (status))
 void npyx_error_set_kind(npyx_error *error, npyx_error_kind kind);
 
+/* The same for an error that was kept, or NPYX_OK when that is its status. */
+static inline npyx_status npyx_fail_again(npyx_error *error, const npyx_error *kept) {
+    if (error != NULL && kept->status != NPYX_OK)
+        *error = *kept;
+    return kept->status;
+}
+
 /* Returns a failure, or NPYX_DONE, of a call to this function's own caller. For functions that own nothing
  * which they would have to release first. */
 #define NPYX_TRY(call)                                                                                       \

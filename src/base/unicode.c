@@ -12,8 +12,6 @@
  */
 #include "utf8.h"
 
-#include <stddef.h>
-
 /* From the general categories of Unicode 18.0: Cc, Cf, Cs, Co, Cn, Zl, Zp and Zs do not print, but for the
  * space. Laid out by hand: columns would take twice the room. */
 /* clang-format off */

@@ -5,9 +5,7 @@
 #ifndef NPYX_UTF8_H
 #define NPYX_UTF8_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "status.h"
 
 /* U+FFFD, which stands for what cannot be shown. */
 #define NPYX_UTF8_REPLACEMENT "\xef\xbf\xbd"

@@ -1,10 +1,10 @@
 #include "archive.h"
 
-#include "base/names.h"
 #include "base/utf8.h"
 #include "header_npy.h"
 #include "header_ten.h"
 #include "io/first_bytes.h"
+#include "text/span.h"
 
 /* A script or a program, which may unpack the zip behind it: of the files that are known, only in these is
  * such a zip what counts. Windows' programs are not known here, like anything else that may stand before a
@@ -18,9 +18,7 @@ static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *
     if (what != NULL)
         return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz or .ten file", what);
     npyx_first_bytes_text(head, nbytes, shown);
-    return npyx_fail(error, NPYX_CORRUPT, 0,
-                     "is not a .npy, .npz or .ten file (none begins with the byte%s%s)",
-                     nbytes == 1 ? "" : "s", shown);
+    return npyx_fail(error, NPYX_CORRUPT, 0, "is not a .npy, .npz or .ten file (none begins with %s)", shown);
 }
 
 /* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */
@@ -113,14 +111,13 @@ npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx
  */
 bool npyx_archive_is_pytorch(npyx_archive *archive) {
     enum { NFIRST = 4 };
-    static const char suffix[] = "/data.pkl";
-    size_t nbytes = sizeof suffix - 1;
+    static const char pickle[] = "/data.pkl";
     npyx_entry entry;
     for (int64_t i = 0; i < NFIRST && archive->format == NPYX_FORMAT_NPZ; i++) {
         if (npyx_archive_entry(archive, i, &entry, NULL) != NPYX_OK)
             return false;
-        if (entry.zip.filename_nbytes > nbytes &&
-            memcmp(entry.zip.filename + entry.zip.filename_nbytes - nbytes, suffix, nbytes) == 0)
+        npyx_span filename = {entry.zip->filename, entry.zip->filename_nbytes};
+        if (filename.nbytes > strlen(pickle) && npyx_span_ends(filename, pickle))
             return true;
     }
     return false;
@@ -164,8 +161,8 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
         npyx_entry entry;
         status = npyx_archive_entry(archive, i, &entry, error);
         if (status == NPYX_OK)
-            status = npyx_name_set_add(names, entry.is_zip ? entry.zip.filename : entry.name,
-                                       entry.is_zip ? entry.zip.filename_nbytes : entry.name_nbytes, error);
+            status = npyx_name_set_add(
+                names, entry.name, entry.zip != NULL ? entry.zip->filename_nbytes : entry.name_nbytes, error);
         if (status == NPYX_OK && (i & 255) == 255)
             status = npyx_poll(host, error);
     }
@@ -180,12 +177,11 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
 static npyx_status find_npy(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
                             npyx_error *error) {
     npyx_buffer filename = {.host = archive->source->host};
-    int64_t nsame;
     npyx_buffer_append(&filename, name, name_nbytes);
     npyx_buffer_append(&filename, ".npy", 4);
     npyx_status status = npyx_buffer_check(&filename, error);
     if (status == NPYX_OK)
-        *index = npyx_name_set_find(&archive->names, filename.bytes, filename.nbytes, &nsame);
+        *index = npyx_name_set_find(&archive->names, filename.bytes, filename.nbytes, NULL);
     npyx_buffer_clear(&filename);
     return status;
 }
@@ -203,13 +199,11 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
     int64_t nsame;
     *index = npyx_name_set_find(&archive->names, name, name_nbytes, &nsame);
     if (*index < 0 && archive->format == NPYX_FORMAT_NPZ)
-        status = find_npy(archive, name, name_nbytes, index, error);
+        NPYX_TRY(find_npy(archive, name, name_nbytes, index, error));
     else if (archive->format != NPYX_FORMAT_NPZ && nsame > 1)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
                          nsame, NPYX_SHOWN(name, name_nbytes, 100));
-    if (status != NPYX_DONE && status != NPYX_OK)
-        return status;
     return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);
 }
 

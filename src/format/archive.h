@@ -10,30 +10,16 @@
 
 #include "array/array.h"
 #include "base/names.h"
-#include "io/source.h"
+#include "zip_directory.h"
 
 typedef enum npyx_format { NPYX_FORMAT_NPY, NPYX_FORMAT_NPZ, NPYX_FORMAT_TEN } npyx_format;
-
-/* What zip says of an entry (APPNOTE 4.3.12); zip64 sizes resolved. */
-typedef struct npyx_zip_entry {
-    const char *filename; /* as stored, UTF-8 */
-    size_t filename_nbytes;
-    int method; /* 0 stored, 8 deflate; others are listed but not read */
-    bool is_encrypted;
-    bool is_sized; /* the directory gives both sizes; otherwise they are 0 here */
-    uint32_t crc32;
-    int64_t compressed_nbytes;
-    int64_t nbytes;
-    uint32_t dos_time; /* MS-DOS date and time */
-} npyx_zip_entry;
 
 /* One entry. The texts live as long as the archive (.npz) or until the next entry is asked for (.ten). */
 typedef struct npyx_entry {
     const char *name; /* of the array: .npz without `.npy`, .ten its info, '' for a .npy; UTF-8 */
     size_t name_nbytes;
     int64_t header_off; /* .npz local header, .ten header chunk, the first byte of an array of a .npy */
-    bool is_zip;
-    npyx_zip_entry zip; /* when is_zip */
+    const npyx_zip_record *zip; /* what an .npz says of it; NULL: it is of no .npz */
 } npyx_entry;
 
 typedef struct npyx_archive npyx_archive;

@@ -4,7 +4,6 @@
 #include "base/bytes.h"
 #include "header_npy.h"
 #include "io/first_bytes.h"
-#include "zip_directory.h"
 
 /* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez gives every local header. */
 enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 100 };
@@ -17,8 +16,7 @@ enum {
 typedef struct npz_archive {
     npyx_archive base;
     npyx_zip_directory directory;
-    npyx_status directory_status; /* what is wrong behind the last record that could be read */
-    npyx_error directory_error;
+    npyx_error directory_error;     /* what is wrong behind the last record that could be read */
     npyx_checkpoints **checkpoints; /* by entry, made when first wanted; NULL for those that have none */
     npyx_inflater *inflater;        /* that no source uses; NULL: none was made yet, or one uses it */
     int64_t front_off; /* of the part of the file in front: often the header of an array lies there too */
@@ -31,33 +29,19 @@ static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zi
         *record = &archive->directory.records[index];
         return NPYX_OK;
     }
-    if (archive->directory_status == NPYX_OK)
+    if (archive->directory_error.status == NPYX_OK)
         return NPYX_DONE;
-    if (error != NULL)
-        *error = archive->directory_error;
-    return archive->directory_status;
+    return npyx_fail_again(error, &archive->directory_error);
 }
 
 static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
     npz_archive *archive = (npz_archive *)base;
     const npyx_zip_record *record = NULL;
     NPYX_TRY(npz_record(archive, index, &record, error));
-    npyx_zip_entry zip = {
-        .filename = record->filename,
-        .filename_nbytes = record->filename_nbytes,
-        .method = record->method,
-        .is_encrypted = (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION)) != 0,
-        .is_sized = record->status == NPYX_OK,
-        .crc32 = record->crc32,
-        .compressed_nbytes = record->compressed_nbytes,
-        .nbytes = record->nbytes,
-        .dos_time = record->dos_time,
-    };
     *entry = (npyx_entry){.name = record->filename,
                           .name_nbytes = npyx_zip_array_name_nbytes(record),
                           .header_off = record->header_off,
-                          .is_zip = true,
-                          .zip = zip};
+                          .zip = record};
     return NPYX_OK;
 }
 
@@ -94,8 +78,7 @@ static npyx_status check_local_header(const npyx_zip_record *record, const uint8
                          "no zip local header at byte %" PRId64 ", where the directory says it is", off);
     size_t name_nbytes = npyx_load_u16(local + 26, false);
     bool is_utf8 = (npyx_load_u16(local + 6, false) & NPYX_ZIP_UTF8) != 0;
-    bool is_whole = name_nbytes <= nbytes - LOCAL_HEADER_NBYTES;
-    if (!is_whole ||
+    if (name_nbytes > nbytes - LOCAL_HEADER_NBYTES ||
         !npyx_zip_name_is(record, (const char *)local + LOCAL_HEADER_NBYTES, name_nbytes, is_utf8))
         return npyx_fail(
             error, NPYX_CORRUPT, off,
@@ -126,7 +109,7 @@ static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payloa
 }
 
 static npyx_status check_readable(const npyx_zip_record *record, npyx_error *error) {
-    if (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION))
+    if (npyx_zip_is_encrypted(record))
         return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off, "is encrypted, which is not read");
     if (record->flags & NPYX_ZIP_PATCHED)
         return npyx_fail(error, NPYX_UNSUPPORTED, record->header_off,
@@ -249,7 +232,8 @@ static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *a
 static void npz_close(npyx_archive *base) {
     npyx_host *host = base->source->host;
     npz_archive *archive = (npz_archive *)base;
-    for (int64_t i = 0; archive->checkpoints != NULL && i < archive->directory.nrecords; i++)
+    for (int64_t i = archive->directory.nrecords;
+         archive->checkpoints != NULL && i-- > 0;) /* the newest are found first */
         npyx_checkpoints_free(archive->checkpoints[i]);
     npyx_free(host, archive->checkpoints);
     npyx_inflater_free(host, archive->inflater);
@@ -269,12 +253,12 @@ npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_ar
     npz->directory.names.host = npz->front.host = source->host;
     npyx_status status = npyx_zip_directory_read(source, is_prefixed, &npz->directory, &npz->directory_error);
     if (status == NPYX_OK || (status == NPYX_CORRUPT && npz->directory.nrecords > 0)) {
-        npz->directory_status = status; /* the entries before the fault can still be read */
+        npz->directory_error.status = status; /* the entries before the fault can still be read */
         *archive = &npz->base;
         return NPYX_OK;
     }
-    if (error != NULL && status != NPYX_DONE)
-        *error = npz->directory_error;
+    if (status != NPYX_DONE)
+        npyx_fail_again(error, &npz->directory_error);
     npyx_zip_directory_clear(&npz->directory);
     npyx_free(source->host, npz);
     return status;

@@ -16,12 +16,11 @@
 typedef struct series_archive {
     npyx_archive base;
     bool is_big_endian;
-    int64_t index;      /* of the array at hand; -1: none yet */
-    npyx_ten_array at;  /* where it lies */
-    npyx_array array;   /* its description; may be handed on, then not is_known */
-    npyx_status status; /* what ails it, so that it has an entry all the same */
-    npyx_error error;
-    int64_t *marks; /* where array i * MARKS_SPAN begins */
+    int64_t index;     /* of the array at hand; -1: none yet */
+    npyx_ten_array at; /* where it lies */
+    npyx_array array;  /* its description; may be handed on, then not is_known */
+    npyx_error error;  /* what ails it, so that it has an entry all the same */
+    int64_t *marks;    /* where array i * MARKS_SPAN begins */
     int64_t nmarks;
     int64_t capacity_nmarks;
     int64_t head_off; /* of a .npy: where the bytes in head are from */
@@ -88,13 +87,10 @@ static npyx_status series_go_on(series_archive *series, npyx_error *error) {
         return status;
     bool is_its_own = (status == NPYX_CORRUPT && (is_npy || series->array.is_known)) ||
                       (status == NPYX_UNSUPPORTED && is_npy);
-    series->status = status;
+    series->error.status = status;
     series->index++;
-    if (status != NPYX_OK && !is_its_own) {
-        if (error != NULL)
-            *error = series->error;
-        return status;
-    }
+    if (status != NPYX_OK && !is_its_own)
+        return npyx_fail_again(error, &series->error);
     NPYX_TRY(series_note(series, off, error));
     return series->index % MARKS_SPAN == MARKS_SPAN - 1 ? npyx_poll(source->host, error) : NPYX_OK;
 }
@@ -136,9 +132,7 @@ static npyx_status series_describe(npyx_archive *base, int64_t index, npyx_array
     npyx_array_clear(array);
     *array = series->array; /* its arena goes along */
     npyx_array_init(&series->array, base->source->host);
-    if (series->status != NPYX_OK && error != NULL)
-        *error = series->error;
-    return series->status;
+    return npyx_fail_again(error, &series->error);
 }
 
 static npyx_status series_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {

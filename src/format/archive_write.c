@@ -139,8 +139,7 @@ npyx_status npyx_archive_writer_return(npyx_archive_writer *writer, const npyx_a
 }
 
 void npyx_archive_mark_clear(npyx_archive_mark *mark) {
-    if (mark->directory.host != NULL)
-        npyx_buffer_clear(&mark->directory);
+    npyx_buffer_clear(&mark->directory);
 }
 
 void npyx_archive_writer_close(npyx_archive_writer *writer) {

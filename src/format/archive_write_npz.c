@@ -1,7 +1,6 @@
 #include "archive_write.h"
 #include "base/bytes.h"
 #include "header_npy.h"
-#include "zip_directory.h"
 
 static const char suffix[] = ".npy";
 

@@ -2,6 +2,7 @@
 #include "base/bytes.h"
 #include "header_ten.h"
 #include "item/element.h"
+#include "text/span.h"
 
 enum {
     INFO_NBYTES = 8,
@@ -10,29 +11,16 @@ enum {
     SWAPPED_NBYTES = 1 << 16
 };
 
-/* The code of a dtype; NULL when there is none. */
-static const char *code_of(const npyx_dtype *dtype) {
-    static const char codes[][3] = {[NPYX_F2] = "f2", [NPYX_F4] = "f4", [NPYX_F8] = "f8", [NPYX_I1] = "i1",
-                                    [NPYX_I2] = "i2", [NPYX_I4] = "i4", [NPYX_I8] = "i8", [NPYX_U1] = "u1",
-                                    [NPYX_U2] = "u2", [NPYX_U4] = "u4", [NPYX_U8] = "u8"};
-    bool is_known = (size_t)dtype->type < sizeof codes / sizeof codes[0] && codes[dtype->type][0] != '\0';
-    return is_known ? codes[dtype->type] : NULL;
-}
-
-static npyx_status ten_write_fail_dtype(const npyx_archive_writer *writer, const npyx_dtype *dtype,
-                                        npyx_error *error) {
-    npyx_buffer name = {.host = writer->sink->host};
-    npyx_dtype_append_name(dtype, &name);
-    npyx_status status = npyx_buffer_check(&name, error);
-    if (status == NPYX_OK)
-        status =
-            npyx_fail(error, NPYX_INVALID, -1, "a .ten holds f2, f4, f8, i1 to i8 and u1 to u8 (found %.*s)",
-                      NPYX_SHOWN(name.bytes, name.nbytes, 60));
-    npyx_buffer_clear(&name);
-    return status;
+/* Writes the code of a dtype; false when there is none. */
+static bool code_write(const npyx_dtype *dtype, char code[2]) {
+    code[0] = npyx_types[dtype->type].kind;
+    code[1] = (char)('0' + (dtype->itemsize < 10 ? dtype->itemsize : 0));
+    return npyx_span_is_among((npyx_span){code, 2}, NPYX_TEN_CODES);
 }
 
 static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
+    char code[2], shown[60];
+    (void)writer;
     bool has_nul = member->name_nbytes > 0 && memchr(member->name, '\0', member->name_nbytes) != NULL;
     if (member->name_nbytes > INFO_NBYTES)
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has %zu bytes (a .ten holds %d)",
@@ -41,8 +29,10 @@ static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *mem
     if (has_nul || npyx_count_high(member->name, member->name_nbytes) > 0)
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not ASCII, as a .ten wants it",
                          NPYX_SHOWN(member->name, member->name_nbytes, 100));
-    if (code_of(member->dtype) == NULL)
-        return ten_write_fail_dtype(writer, member->dtype, error);
+    npyx_dtype_write_name(member->dtype, shown, sizeof shown);
+    if (!code_write(member->dtype, code))
+        return npyx_fail(error, NPYX_INVALID, -1, "a .ten holds f2, f4, f8, i1 to i8 and u1 to u8 (found %s)",
+                         shown);
     if (member->ndim > MAX_NDIM)
         return npyx_fail(error, NPYX_INVALID, -1, "the array has %d dimensions (a .ten holds at most %d)",
                          member->ndim, MAX_NDIM);
@@ -68,7 +58,7 @@ static npyx_status ten_begin(npyx_archive_writer *writer, const npyx_member *mem
     uint8_t words[8 * (3 + MAX_NDIM)] = {0};
     size_t nbytes = 8 * (3 + (size_t)member->ndim);
     (void)method;
-    memcpy(words, code_of(member->dtype), 2);
+    code_write(member->dtype, (char *)words);
     memcpy(words + 8, member->name_nbytes == 0 ? "" : member->name, member->name_nbytes);
     npyx_store_u64(words + 16, (uint64_t)member->ndim, false);
     for (int axis = 0; axis < member->ndim; axis++)

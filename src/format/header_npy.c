@@ -1,9 +1,8 @@
 #include "header_npy.h"
 
-#include <stdio.h>
-
 #include "base/bytes.h"
 #include "io/first_bytes.h"
+#include "text/number_text.h"
 #include "text/span.h"
 
 /* ---- reading ---- */
@@ -42,17 +41,14 @@ npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t 
 /* The header's text as UTF-8: versions 1 and 2 are latin1, version 3 UTF-8. */
 static npyx_status decode_text(const uint8_t *bytes, size_t nbytes, bool is_utf8, npyx_array *array,
                                const char **text, size_t *text_nbytes, npyx_error *error) {
-    size_t nhigh = npyx_count_high((const char *)bytes, nbytes);
     *text = (const char *)bytes;
     *text_nbytes = nbytes;
-    if (nhigh == 0)
+    size_t nhigh = npyx_count_high(*text, nbytes);
+    if (nhigh == 0 || (is_utf8 && npyx_utf8_is_valid(*text, nbytes)))
         return NPYX_OK;
-    if (is_utf8) {
-        if (npyx_utf8_is_valid(*text, nbytes))
-            return NPYX_OK;
+    if (is_utf8)
         return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, -1,
                             "the header of version 3.0 is not valid UTF-8");
-    }
     char *out = npyx_arena_alloc(&array->arena, nbytes + nhigh);
     NPYX_TRY(npyx_check_memory(out, error));
     *text = out;
@@ -169,14 +165,12 @@ npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_
         return source->nbytes < 12 ? npyx_source_blame_writer(source, status, error) : status;
     if (header_nbytes <= head_nbytes)
         return npyx_header_npy_parse(head, header_nbytes, array, error);
-    if ((int64_t)header_nbytes > source->nbytes) { /* checked before anything of that size is allocated */
-        status = npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, source->nbytes,
-                              "the header is truncated (its length says %zu bytes, there are %" PRId64
-                              " from byte %zu)",
-                              header_nbytes - prefix_nbytes(head[6]),
-                              source->nbytes - (int64_t)prefix_nbytes(head[6]), prefix_nbytes(head[6]));
-        return npyx_source_blame_writer(source, status, error);
-    }
+    if ((int64_t)header_nbytes > source->nbytes) /* checked before anything of that size is allocated */
+        return npyx_fail_short(source, error, source->nbytes,
+                               "the header is truncated (its length says %zu bytes, there are %" PRId64
+                               " from byte %zu)",
+                               header_nbytes - prefix_nbytes(head[6]),
+                               source->nbytes - (int64_t)prefix_nbytes(head[6]), prefix_nbytes(head[6]));
     uint8_t *bytes = npyx_alloc(source->host, header_nbytes);
     NPYX_TRY(npyx_check_memory(bytes, error));
     status = npyx_source_read_exactly(source, 0, bytes, header_nbytes, error);
@@ -218,11 +212,9 @@ static void append_dict(const npyx_dtype *dtype, int ndim, const int64_t *shape,
 static void append_growth_room(int ndim, const int64_t *shape, bool fortran_order, npyx_buffer *text) {
     /* room for the dimension along which an array may grow, so that its header can be written over */
     enum { GROWTH_NDIGITS = 21 };
-    char digits[24];
-    if (ndim == 0)
-        return;
-    int ndigits = snprintf(digits, sizeof digits, "%" PRId64, shape[fortran_order ? ndim - 1 : 0]);
-    append_spaces(text, (size_t)(GROWTH_NDIGITS - ndigits));
+    char digits[NPYX_NUMBER_TEXT_NBYTES];
+    if (ndim > 0)
+        append_spaces(text, GROWTH_NDIGITS - npyx_text_i64(shape[fortran_order ? ndim - 1 : 0], digits));
 }
 
 /* Turns UTF-8 into latin1 in place; false, and nothing changed, when it has other characters. */
@@ -283,12 +275,12 @@ npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, con
                                           npyx_error *error) {
     npyx_buffer text = {.host = out->host};
     append_dict(dtype, ndim, shape, false, &text);
-    bool is_spelled = text.status == NPYX_OK && (version_major == 3 || make_latin1(&text));
+    bool is_spelled = version_major == 3 || make_latin1(&text);
     size_t used_nbytes = prefix_nbytes(version_major) + text.nbytes + 1;
-    if (text.status == NPYX_OK && is_spelled && used_nbytes <= header_nbytes)
-        append_padded(&text, version_major, header_nbytes, out);
     npyx_status status = npyx_buffer_check(&text, error);
-    if (status == NPYX_OK && (!is_spelled || used_nbytes > header_nbytes))
+    if (status == NPYX_OK && is_spelled && used_nbytes <= header_nbytes)
+        append_padded(&text, version_major, header_nbytes, out);
+    else if (status == NPYX_OK)
         status = npyx_fail(error, NPYX_INVALID, 0,
                            "the header has no room for more rows (it has %zu bytes, and would need %zu); "
                            "write a new file instead",

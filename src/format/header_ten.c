@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "io/first_bytes.h"
+#include "text/span.h"
 
 enum {
     CHUNK_NBYTES = 16,        /* magic and count */
@@ -18,19 +19,15 @@ bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes) {
            big <= PLAUSIBLE_NBYTES;
 }
 
-/* The failure of something that is not all there. */
-#define fail_short(source, error, off, ...)                                                                  \
-    npyx_source_blame_writer(                                                                                \
-        (source), npyx_fail_as((error), NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (off), __VA_ARGS__), (error))
-
 /* Checks magic and count of the chunk at off, of which at least CHUNK_NBYTES are in bytes. */
 static npyx_status check_chunk(const npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
                                bool is_big_endian, const char *what, int64_t *payload_nbytes,
                                npyx_error *error) {
     if (nbytes < CHUNK_NBYTES)
-        return fail_short(source, error, off,
-                          "the %s chunk is truncated (the file ends %zu bytes into it, at byte %" PRId64 ")",
-                          what, nbytes, off + (int64_t)nbytes);
+        return npyx_fail_short(source, error, off,
+                               "the %s chunk is truncated (the file ends %zu bytes into it, at byte %" PRId64
+                               ")",
+                               what, nbytes, off + (int64_t)nbytes);
     if (!npyx_begins_ten(bytes, nbytes))
         return npyx_fail(error, NPYX_CORRUPT, off, "no ~TenBin~ where the %s chunk begins (byte %" PRId64 ")",
                          what, off);
@@ -40,10 +37,10 @@ static npyx_status check_chunk(const npyx_source *source, int64_t off, const uin
         return npyx_fail(error, NPYX_CORRUPT, off + 8,
                          "the %s chunk has a negative byte count (byte %" PRId64 ")", what, off + 8);
     if (count > left_nbytes)
-        return fail_short(source, error, off + 8,
-                          "data is truncated (the %s chunk says %" PRIu64 " bytes, there are %" PRIu64
-                          " from byte %" PRId64 ")",
-                          what, count, left_nbytes, off + CHUNK_NBYTES);
+        return npyx_fail_short(source, error, off + 8,
+                               "data is truncated (the %s chunk says %" PRIu64 " bytes, there are %" PRIu64
+                               " from byte %" PRId64 ")",
+                               what, count, left_nbytes, off + CHUNK_NBYTES);
     *payload_nbytes = (int64_t)count;
     return NPYX_OK;
 }
@@ -60,20 +57,15 @@ static int64_t chunk_end(int64_t off, int64_t payload_nbytes) {
 /* `f4` and the like; the reference misspells uint32 and cannot write `u4`, but it is read. */
 static npyx_status parse_code(const uint8_t *code, int64_t off, bool is_big_endian, npyx_array *array,
                               npyx_error *error) {
-    static const char known[] = "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 ";
-    char needle[4] = {(char)code[0], (char)code[1], ' ', '\0'};
-    bool is_known = code[0] > ' ' && code[1] > ' ' && strstr(known, needle) != NULL;
-    for (int i = 2; i < 8; i++)
-        is_known = is_known && code[i] == 0;
-    if (!is_known) {
+    bool is_padded = npyx_load_u64(code, false) >> 16 == 0;
+    if (!is_padded || !npyx_span_is_among((npyx_span){(const char *)code, 2}, NPYX_TEN_CODES)) {
         char shown[9] = {0};
         for (int i = 0; i < 8 && code[i] != 0; i++)
             shown[i] = code[i] > ' ' && code[i] < 0x7f ? (char)code[i] : '?';
         return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, off,
                             "unknown dtype code `%s` at byte %" PRId64, shown, off);
     }
-    char order = code[1] == '1' ? '|' : is_big_endian ? '>' : '<';
-    char descr[3] = {order, (char)code[0], (char)code[1]};
+    char descr[3] = {code[1] == '1' ? '|' : is_big_endian ? '>' : '<', (char)code[0], (char)code[1]};
     array->descr_nbytes = sizeof descr;
     array->descr = npyx_arena_copy(&array->arena, descr, sizeof descr);
     NPYX_TRY(npyx_check_memory(array->descr, error));
@@ -152,10 +144,10 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
 
     int64_t data_chunk_off = chunk_end(off, header_nbytes);
     if (data_chunk_off >= source->nbytes)
-        return fail_short(source, error, off,
-                          "the header at byte %" PRId64 " has no data behind it (file ends at byte %" PRId64
-                          ")",
-                          off, source->nbytes);
+        return npyx_fail_short(source, error, off,
+                               "the header at byte %" PRId64
+                               " has no data behind it (file ends at byte %" PRId64 ")",
+                               off, source->nbytes);
     const uint8_t *data_chunk = bytes;
     size_t data_chunk_nbytes = CHUNK_NBYTES;
     if (data_chunk_off - off <= (int64_t)nbytes - CHUNK_NBYTES)

@@ -17,6 +17,9 @@ typedef struct npyx_ten_array {
     size_t info_nbytes;
 } npyx_ten_array;
 
+/* The codes of the dtypes that the format has. */
+#define NPYX_TEN_CODES "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8"
+
 /* Whether the file whose first bytes these are was written by a big-endian host: the format says nothing, so
  * by the one byte order that makes the first count plausible. */
 bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes);

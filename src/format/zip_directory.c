@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "text/span.h"
 
 enum {
     COMMENT_MAX_NBYTES = 0xffff,
@@ -102,16 +103,15 @@ static npyx_status read_end_record(directory_window *w, bool with_tail, end *fou
 /* Finds the zip64 end record that a locator leads to: where it says or, when something stands before the zip,
  * right before the locator. */
 static npyx_status find_end64(directory_window *w, int64_t locator_off, uint64_t said_off, int64_t *off,
-                              npyx_error *error) {
-    const uint8_t *bytes = NULL;
+                              const uint8_t **bytes, npyx_error *error) {
     int64_t last_off = locator_off - NPYX_ZIP_END64_NBYTES;
     if (last_off < 0 || said_off > (uint64_t)last_off)
         return fail_directory(error, locator_off, "its zip64 locator at byte %" PRId64 " leads nowhere)",
                               locator_off);
     for (int i = 0; i < 2; i++) {
         *off = i == 0 ? (int64_t)said_off : last_off;
-        npyx_status status = window_at(w, *off, NPYX_ZIP_END64_NBYTES, locator_off, &bytes, error);
-        if (status != NPYX_OK || memcmp(bytes, "PK\6\6", 4) == 0)
+        npyx_status status = window_at(w, *off, NPYX_ZIP_END64_NBYTES, locator_off, bytes, error);
+        if (status != NPYX_OK || memcmp(*bytes, "PK\6\6", 4) == 0)
             return status;
     }
     return fail_directory(error, locator_off,
@@ -131,8 +131,7 @@ static npyx_status read_end64(directory_window *w, end *found, npyx_error *error
     uint64_t said_off = npyx_load_u64(bytes + 8, false);
     if (npyx_load_u32(bytes + 4, false) != 0 || npyx_load_u32(bytes + 16, false) > 1)
         return npyx_fail(error, NPYX_UNSUPPORTED, locator_off, "is one of several parts of a split zip");
-    NPYX_TRY(find_end64(w, locator_off, said_off, &off, error));
-    NPYX_TRY(window_at(w, off, NPYX_ZIP_END64_NBYTES, locator_off, &bytes, error));
+    NPYX_TRY(find_end64(w, locator_off, said_off, &off, &bytes, error));
     found->off = off;
     found->directory_nbytes = npyx_load_u64(bytes + 40, false);
     found->directory_off = npyx_load_u64(bytes + 48, false);
@@ -261,8 +260,7 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
 static npyx_status read_record(directory_window *w, npyx_zip_directory *directory, int64_t off,
                                int64_t end_off, int64_t *next_off, npyx_error *error) {
     const uint8_t *bytes = NULL;
-    int64_t left_nbytes = end_off - off;
-    if (left_nbytes < NPYX_ZIP_RECORD_NBYTES)
+    if (end_off - off < NPYX_ZIP_RECORD_NBYTES)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
     NPYX_TRY(window_at(w, off, NPYX_ZIP_RECORD_NBYTES, end_off, &bytes, error));
     if (memcmp(bytes, "PK\1\2", 4) != 0)
@@ -356,12 +354,10 @@ static npyx_status directory_read_directory(directory_window *w, bool is_prefixe
                                             npyx_zip_directory *directory, npyx_error *error) {
     end found = {0};
     npyx_status status = read_end_record(w, !is_prefixed, &found, error);
-    if (status == NPYX_DONE && !is_prefixed) {
-        status = npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, w->source->nbytes,
-                              "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
-                              w->source->nbytes);
-        return npyx_source_blame_writer(w->source, status, error);
-    }
+    if (status == NPYX_DONE && !is_prefixed)
+        return npyx_fail_short(w->source, error, w->source->nbytes,
+                               "the zip is truncated (no end record; the file ends at byte %" PRId64 ")",
+                               w->source->nbytes);
     if (status == NPYX_OK)
         status = read_end64(w, &found, error);
     if (status == NPYX_OK)
@@ -392,7 +388,6 @@ void npyx_zip_directory_clear(npyx_zip_directory *directory) {
 }
 
 size_t npyx_zip_array_name_nbytes(const npyx_zip_record *record) {
-    size_t nbytes = record->filename_nbytes;
-    bool is_npy = nbytes >= 4 && memcmp(record->filename + nbytes - 4, ".npy", 4) == 0;
-    return is_npy ? nbytes - 4 : nbytes;
+    const npyx_span filename = {record->filename, record->filename_nbytes};
+    return filename.nbytes - (npyx_span_ends(filename, ".npy") ? 4 : 0);
 }

@@ -8,7 +8,6 @@
 #ifndef NPYX_ZIP_DIRECTORY_H
 #define NPYX_ZIP_DIRECTORY_H
 
-#include "base/host.h"
 #include "io/source.h"
 
 enum { NPYX_ZIP_STORED = 0, NPYX_ZIP_DEFLATE = 8 };
@@ -33,21 +32,26 @@ enum {
     NPYX_ZIP_UTF8 = 0x800
 };
 
+/* What zip says of an entry (APPNOTE 4.3.12); zip64 sizes resolved. */
 typedef struct npyx_zip_record {
     const char *filename; /* UTF-8: as flagged, or converted from code page 437 */
     size_t filename_nbytes;
     uint32_t whole_name_nbytes;  /* with what stands behind a NUL */
     uint16_t stored_name_nbytes; /* the bytes that the name takes in the zip */
-    uint16_t method;
+    uint16_t method;             /* 0 stored, 8 deflate; others are listed but not read */
     uint16_t flags;
     uint32_t crc32;
-    uint32_t dos_time;
+    uint32_t dos_time;  /* MS-DOS date and time */
     npyx_status status; /* NPYX_CORRUPT when the record contradicts itself: sizes are 0 then */
     int64_t compressed_nbytes;
     int64_t nbytes;
     int64_t header_off; /* of the local header, from the start of the source; INT64_MAX: beyond 2^62 */
     int64_t end_off;    /* where the next entry begins, or the directory: this one's data end before it */
 } npyx_zip_record;
+
+static inline bool npyx_zip_is_encrypted(const npyx_zip_record *record) {
+    return (record->flags & (NPYX_ZIP_ENCRYPTED | NPYX_ZIP_STRONG_ENCRYPTION)) != 0;
+}
 
 typedef struct npyx_zip_directory {
     npyx_arena names;

@@ -19,15 +19,13 @@ enum { ZIP_PIECE_NBYTES = 1 << 18 };
 /* ---- the sink as minizip's file ---- */
 
 static voidpf stream_open(voidpf opaque, const void *name, int mode) {
-    (void)name;
-    (void)mode;
+    (void)name, (void)mode;
     return opaque;
 }
 
 /* The answer to both whether closing failed and whether anything did before. */
 static int stream_is_well(voidpf opaque, voidpf file) {
-    (void)opaque;
-    (void)file;
+    (void)opaque, (void)file;
     return 0;
 }
 
@@ -104,9 +102,7 @@ static npyx_status zip_check(npyx_zip_write *writer, int code, const char *what,
             npyx_error_set(&writer->error, NPYX_IO, writer->off, "minizip cannot %s (its error %d)", what,
                            code);
     }
-    if (writer->error.status != NPYX_OK && error != NULL)
-        *error = writer->error;
-    return writer->error.status;
+    return npyx_fail_again(error, &writer->error);
 }
 
 /* Opens the sink's zip, or makes one. */
@@ -173,10 +169,9 @@ npyx_status npyx_zip_write_end(npyx_zip_write *writer, npyx_error *error) {
 }
 
 npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
-    bool is_whole = writer->zip == NULL && writer->sink->nbytes > 0;
-    if (is_whole)
+    bool is_empty = writer->zip == NULL; /* if it is not whole already */
+    if (is_empty && writer->sink->nbytes > 0)
         return NPYX_OK;
-    bool is_empty = writer->zip == NULL;
     NPYX_TRY(is_empty ? open_zip(writer, error) : NPYX_OK);
     int64_t directory_off = writer->sink->nbytes;
     int code = zipClose(writer->zip, NULL);

@@ -7,25 +7,19 @@ struct npyx_checkpoints {
     int count;
     int64_t capacity;
     npyx_checkpoint *items;
-    /* the neighbours among the host's tables */
-    npyx_checkpoints *older;
-    npyx_checkpoints *newer;
+    npyx_checkpoints *older; /* of the host's tables */
 };
 
 npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
     if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
         return NULL;
-    npyx_checkpoints *table = npyx_alloc_zeroed(host, sizeof *table);
+    npyx_checkpoints *table = npyx_alloc(host, sizeof *table);
     if (table == NULL)
         return NULL;
-    table->host = host;
-    table->span_nbytes = nbytes / NPYX_CHECKPOINTS_PER_TABLE;
-    if (table->span_nbytes < NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
-        table->span_nbytes = NPYX_CHECKPOINT_MIN_SPAN_NBYTES;
-    table->next_off = table->span_nbytes;
-    table->older = host->checkpoints;
-    if (table->older != NULL)
-        table->older->newer = table;
+    int64_t even_nbytes = nbytes / NPYX_CHECKPOINTS_PER_TABLE, least_nbytes = NPYX_CHECKPOINT_MIN_SPAN_NBYTES;
+    int64_t span_nbytes = even_nbytes > least_nbytes ? even_nbytes : least_nbytes;
+    *table = (npyx_checkpoints){
+        .host = host, .span_nbytes = span_nbytes, .next_off = span_nbytes, .older = host->checkpoints};
     host->checkpoints = table;
     return table;
 }
@@ -33,12 +27,10 @@ npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
 void npyx_checkpoints_free(npyx_checkpoints *table) {
     if (table == NULL)
         return;
-    if (table->older != NULL)
-        table->older->newer = table->newer;
-    if (table->newer != NULL)
-        table->newer->older = table->older;
-    else
-        table->host->checkpoints = table->older;
+    npyx_checkpoints **link = &table->host->checkpoints;
+    while (*link != table)
+        link = &(*link)->older;
+    *link = table->older;
     for (int i = 0; i < table->count; i++)
         npyx_free(table->host, table->items[i].window);
     table->host->ncheckpoints -= table->count;

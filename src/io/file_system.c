@@ -13,12 +13,9 @@ int npyx_path_stat(const npyx_host *host, const char *path, struct stat *found) 
 }
 
 bool npyx_errno_is_absence(int errno_value) {
-    static const int absences[] = {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, EXDEV, EINVAL};
-    for (size_t i = 0; i < sizeof absences / sizeof absences[0]; i++) {
-        if (absences[i] == errno_value)
-            return true;
-    }
-    return false;
+    const int e = errno_value;
+    return e == ENOENT || e == ENOTDIR || e == EACCES || e == EPERM || e == ELOOP || e == ENAMETOOLONG ||
+           e == EXDEV || e == EINVAL;
 }
 
 npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error) {
@@ -37,8 +34,10 @@ int npyx_entry_stat(int folder, const char *name, struct stat *found) {
     return fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW);
 }
 
-bool npyx_has_descriptor_paths(void) {
-    return access("/proc/self/fd", X_OK) == 0;
+void npyx_descriptor_close(int *descriptor) {
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
 }
 
 npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what) {

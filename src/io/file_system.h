@@ -44,8 +44,8 @@ npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, v
 /* fstat(2). */
 npyx_status npyx_descriptor_stat(int descriptor, struct stat *found, npyx_error *error);
 
-/* Whether a descriptor can be given a name through /proc. */
-bool npyx_has_descriptor_paths(void);
+/* close(2) of what is open; *descriptor is -1 for what is not, and then. */
+void npyx_descriptor_close(int *descriptor);
 
 /* NPYX_UNSUPPORTED for anything but a regular file, saying what it is. */
 npyx_status npyx_file_check_regular(const struct stat *found, npyx_error *error);

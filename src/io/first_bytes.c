@@ -1,10 +1,9 @@
 #include "first_bytes.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
+#include <strings.h>
 
 #include "base/bytes.h"
+#include "base/host.h"
 #include "base/utf8.h"
 
 /* ---- formats that begin with a constant ---- */
@@ -46,7 +45,9 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "PK\5\6", "a zip archive"),                  /* APPNOTE 4.3.16: an empty one */
     MAGIC(0, "\x89PNG\r\n\x1a\n", "a PNG picture"),       /* RFC 2083, 3.1 */
     MAGIC(0, "\xff\xd8\xff", "a JPEG picture"),           /* ITU-T T.81, B.1.1.3: SOI and a marker */
-    MAGIC(0, "GIF87a", "a GIF picture"),                  /* GIF89a Specification, 17 */
+    MAGIC(0, "RIFF????WAVE", "a WAVE sound"), /* RIFF (Microsoft and IBM, 1991): a chunk of a form */
+    MAGIC(0, "RIFF????WEBP", "a WebP picture"),
+    MAGIC(0, "GIF87a", "a GIF picture"), /* GIF89a Specification, 17 */
     MAGIC(0, "GIF89a", "a GIF picture"),
     MAGIC(0, "II*\0", "a TIFF picture"), /* TIFF 6.0, section 2: Image File Header */
     MAGIC(0, "MM\0*", "a TIFF picture"),
@@ -63,8 +64,12 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "#!", "a script"),                                              /* execve(2) */
 };
 
+/* A `?` stands for any byte. */
 static bool has(const uint8_t *head, size_t nbytes, size_t off, const char *bytes, size_t wanted_nbytes) {
-    return nbytes >= off + wanted_nbytes && memcmp(head + off, bytes, wanted_nbytes) == 0;
+    size_t i = 0;
+    while (i < wanted_nbytes && off + i < nbytes && (bytes[i] == '?' || head[off + i] == (uint8_t)bytes[i]))
+        i++;
+    return i == wanted_nbytes;
 }
 
 bool npyx_begins_npy(const void *bytes, size_t nbytes) {
@@ -155,31 +160,15 @@ static bool is_pyc(const uint8_t *head, size_t nbytes) {
     return number == 62211 || (is_python3 && (number < 3390 || npyx_load_u32(head + 4, false) < 4));
 }
 
-/* RIFF (Microsoft and IBM, 1991): a chunk of a form. */
-static const char *riff_form(const uint8_t *head, size_t nbytes) {
-    if (!has(head, nbytes, 0, "RIFF", 4))
-        return NULL;
-    return has(head, nbytes, 8, "WAVE", 4)   ? "a WAVE sound"
-           : has(head, nbytes, 8, "WEBP", 4) ? "a WebP picture"
-                                             : NULL;
-}
-
 /* ---- texts ---- */
 
 static bool first_bytes_is_blank(uint8_t byte) {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-/* Whether text, in which small letters stand for large ones too, is at off. */
+/* Whether text, in letters of either size, is at off, which is no further than nbytes. */
 static bool has_word(const uint8_t *head, size_t nbytes, size_t off, const char *word) {
-    for (size_t i = 0; word[i] != '\0'; i++) {
-        if (off + i >= nbytes)
-            return false;
-        uint8_t byte = head[off + i];
-        if ((byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte) != (uint8_t)word[i])
-            return false;
-    }
-    return true;
+    return nbytes - off >= strlen(word) && strncasecmp((const char *)head + off, word, strlen(word)) == 0;
 }
 
 /* UTF-8 without control characters; the last character may be cut. Of a few bytes that says nothing. */
@@ -211,14 +200,13 @@ static const char *kind_of_text(const uint8_t *head, size_t nbytes) {
 }
 
 const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
-    const char *what = NULL;
     if (nbytes > NPYX_LOOKALIKE_NBYTES)
         nbytes = NPYX_LOOKALIKE_NBYTES;
     if (is_tar(head, nbytes)) /* first: a tar begins with a name, which may be anything */
         return "a tar archive";
-    if ((what = find_magic(head, nbytes)) != NULL || (what = riff_form(head, nbytes)) != NULL)
-        return what;
-    return is_pickle(head, nbytes)        ? "a Python pickle"
+    const char *what = find_magic(head, nbytes);
+    return what != NULL                   ? what
+           : is_pickle(head, nbytes)      ? "a Python pickle"
            : is_safetensors(head, nbytes) ? "a safetensors file"
            : is_bzip2(head, nbytes)       ? "bzip2-compressed data"
            : is_pyc(head, nbytes)         ? "a compiled Python file (.pyc)"
@@ -226,7 +214,9 @@ const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
 }
 
 void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]) {
-    text[0] = '\0';
+    npyx_buffer buffer = npyx_buffer_over(text, NPYX_FIRST_BYTES_NBYTES);
+    npyx_buffer_append_text(&buffer, nbytes == 1 ? "the byte" : "the bytes");
     for (size_t i = 0; i < nbytes && i < 4; i++)
-        snprintf(text + 3 * i, NPYX_FIRST_BYTES_NBYTES - 3 * i, " %02X", head[i]);
+        npyx_buffer_printf(&buffer, " %02X", head[i]);
+    npyx_buffer_text(&buffer);
 }

@@ -5,9 +5,7 @@
 #ifndef NPYX_FIRST_BYTES_H
 #define NPYX_FIRST_BYTES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/status.h"
 
 /* Whether bytes begin like a .npy (numpy/lib/format.py, MAGIC_PREFIX), like a chunk of a .ten (webdataset,
  * tenbin.py) or like a zip archive (APPNOTE 4.3.7, 4.3.14, 4.3.16: a member, or the end of an empty one). */
@@ -23,8 +21,8 @@ enum { NPYX_LOOKALIKE_NBYTES = 512 };
  * known here, but for a zip, which an .npz is. */
 const char *npyx_lookalike(const uint8_t *head, size_t nbytes);
 
-/* ` 93 4E 55 4D`: the first bytes of what is not known, four at most, for a message. */
-enum { NPYX_FIRST_BYTES_NBYTES = 16 };
+/* `the bytes 93 4E 55 4D`: the first of what is not known, four at most, for a message. */
+enum { NPYX_FIRST_BYTES_NBYTES = 24 };
 void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]);
 
 #endif

@@ -109,9 +109,7 @@ static int root_replace(root_walk *w, size_t off, size_t end, const char *bytes,
 }
 
 static int go_back(root_walk *w, part p) {
-    if (!w->has_previous)
-        return root_fail(EXDEV);
-    return root_replace(w, w->previous_off, p.off + p.nbytes, "", 0);
+    return w->has_previous ? root_replace(w, w->previous_off, p.off + p.nbytes, "", 0) : root_fail(EXDEV);
 }
 
 /* link is the one that the part names. */
@@ -236,23 +234,18 @@ int npyx_root_open_below(const npyx_root *root, const char *path, int flags) {
 
 int npyx_root_stat(const npyx_root *root, const char *path, struct stat *found) {
     int descriptor = npyx_root_open_below(root, path, O_PATH | O_CLOEXEC);
-    if (descriptor < 0)
-        return -1;
-    return root_close(descriptor, fstat(descriptor, found));
+    return descriptor < 0 ? -1 : root_close(descriptor, fstat(descriptor, found));
 }
 
 bool npyx_root_has(const npyx_root *root, const char *path) {
     int descriptor = npyx_root_open_below(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (descriptor >= 0)
-        close(descriptor);
-    return descriptor >= 0;
+    return descriptor >= 0 && close(descriptor) == 0;
 }
 
 ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *target, size_t capacity_nbytes) {
     int descriptor = npyx_root_open_below(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (descriptor < 0)
-        return -1;
-    return root_close(descriptor, (int)readlinkat(descriptor, "", target, capacity_nbytes));
+    return descriptor < 0 ? -1
+                          : root_close(descriptor, (int)readlinkat(descriptor, "", target, capacity_nbytes));
 }
 
 /* ---- opening the root itself ---- */

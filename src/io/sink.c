@@ -33,10 +33,8 @@ static npyx_status write_at(const npyx_sink *sink, int64_t off, const uint8_t *b
 /* Appends to the file itself; nothing is collected. */
 static npyx_status extend(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error) {
     npyx_status status = write_at(sink, sink->file_nbytes, bytes, nbytes, error);
-    if (status == NPYX_OK)
-        sink->file_nbytes += (int64_t)nbytes;
-    else
-        sink->is_longer = true;
+    sink->file_nbytes += status == NPYX_OK ? (int64_t)nbytes : 0;
+    sink->is_longer = sink->is_longer || status != NPYX_OK;
     return status;
 }
 
@@ -164,13 +162,8 @@ npyx_status npyx_sink_open_memory(npyx_buffer *buffer, npyx_sink **sink, npyx_er
 
 npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
                                 npyx_error *error) {
-    npyx_buffer collected = {.host = host};
-    npyx_sink *made =
-        npyx_buffer_reserve(&collected, COLLECTED_NBYTES) ? npyx_alloc(host, sizeof *made) : NULL;
-    if (made == NULL) {
-        npyx_buffer_clear(&collected);
-        return npyx_fail_nomem(error);
-    }
+    npyx_sink *made = npyx_alloc(host, sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, error));
     *made = (npyx_sink){.host = host,
                         .nbytes = nbytes,
                         .buffer = &made->collected,
@@ -178,7 +171,11 @@ npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes,
                         .is_longer = true,
                         .file_nbytes = nbytes,
                         .first_nbytes = nbytes,
-                        .collected = collected};
+                        .collected.host = host};
+    if (!npyx_buffer_reserve(&made->collected, COLLECTED_NBYTES)) {
+        npyx_sink_close(made);
+        return npyx_fail_nomem(error);
+    }
     *sink = made;
     return NPYX_OK;
 }

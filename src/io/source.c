@@ -72,10 +72,8 @@ npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status stat
     npyx_error changed;
     if (error == NULL)
         return status;
-    if (npyx_source_check(source, &changed) != NPYX_OK) {
-        *error = changed;
-        return changed.status;
-    }
+    if (npyx_source_check(source, &changed) != NPYX_OK)
+        return npyx_fail_again(error, &changed);
     source = outermost(source);
     if (source->ops->is_fresh != NULL && source->ops->is_fresh(source)) {
         size_t nbytes = strlen(error->message);
@@ -121,8 +119,7 @@ static npyx_status source_memory_read(npyx_source *source, int64_t off, void *by
 
 static npyx_status memory_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
                                  npyx_error *error) {
-    (void)nbytes;
-    (void)error;
+    (void)nbytes, (void)error;
     *bytes = ((memory_source *)source)->bytes + off;
     return NPYX_OK;
 }
@@ -149,12 +146,11 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
     const uint8_t *bytes = NULL;
     if (nlookups != NPYX_HELD_FROM_NLOOKUPS || original->nbytes == 0 || original->nbytes > max_nbytes)
         return NPYX_OK;
-    npyx_status status = NPYX_OK;
-    if (original->ops->borrow != NULL)
-        status = original->ops->borrow(original, 0, (size_t)original->nbytes, &bytes, error);
+    size_t nbytes = (size_t)original->nbytes;
+    npyx_status status =
+        original->ops->borrow == NULL ? NPYX_OK : original->ops->borrow(original, 0, nbytes, &bytes, error);
     if (status != NPYX_OK || bytes != NULL)
         return status;
-    size_t nbytes = (size_t)original->nbytes;
     void *copy = npyx_alloc(original->host, nbytes);
     NPYX_TRY(npyx_check_memory(copy, error));
     status = npyx_source_read_exactly(original, 0, copy, nbytes, error);

@@ -73,6 +73,11 @@ npyx_status npyx_source_drain(npyx_source *source, npyx_error *error);
  * error's status. */
 npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status status, npyx_error *error);
 
+/* The failure of something of the file's structure that is not all there. */
+#define npyx_fail_short(source, error, off, ...)                                                             \
+    npyx_source_blame_writer(                                                                                \
+        (source), npyx_fail_as((error), NPYX_KIND_TRUNCATED, NPYX_CORRUPT, (off), __VA_ARGS__), (error))
+
 /* NPYX_IO when the bytes are no more those of the opening. */
 npyx_status npyx_source_check(const npyx_source *source, npyx_error *error);
 

@@ -80,11 +80,10 @@ static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
         return NPYX_OK;
     NPYX_TRY(inflate_provide(source, &source->inflater->input, INPUT_NBYTES, error));
     /* Small at first, and never much more than was needed so far: often only a header or a row is wanted. */
-    int64_t wanted_nbytes = source->input_nbytes / 2;
-    if (wanted_nbytes < FIRST_INPUT_NBYTES)
-        wanted_nbytes = FIRST_INPUT_NBYTES;
-    if (wanted_nbytes > INPUT_NBYTES)
-        wanted_nbytes = INPUT_NBYTES;
+    int64_t half_nbytes = source->input_nbytes / 2;
+    int64_t wanted_nbytes = half_nbytes < FIRST_INPUT_NBYTES ? FIRST_INPUT_NBYTES
+                            : half_nbytes > INPUT_NBYTES     ? INPUT_NBYTES
+                                                             : half_nbytes;
     size_t nbytes = (size_t)(left_nbytes < wanted_nbytes ? left_nbytes : wanted_nbytes);
     const uint8_t *bytes = NULL;
     NPYX_TRY(npyx_source_window(source->compressed, source->input_off, nbytes, source->inflater->input,

@@ -2,19 +2,128 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <limits.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "file_system.h"
+#include "first_bytes.h"
 #include "target_file.h"
 
 enum { COPIED_NBYTES = 1 << 20 };
 
+/* ---- paths ---- */
+
+/* What the kernel follows, too. */
+enum { TARGET_FILE_MAX_LINKS = 40 };
+
+/* How many bytes of a path belong to its folder, the last slash included. */
+static size_t folder_nbytes(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+/* Follows the link that the path is, if it is one. */
+static npyx_status target_file_follow(npyx_buffer *path, bool *is_link, npyx_error *error) {
+    static const char what[] = "cannot be opened for writing";
+    const npyx_host *host = path->host;
+    char target[PATH_MAX];
+    ssize_t n = npyx_path_read_link(host, path->bytes, target, sizeof target);
+    *is_link = n >= 0;
+    if (n < 0 && (errno == EINVAL || errno == ENOENT || errno == ENOTDIR)) /* no link, or nothing there */
+        return NPYX_OK;
+    if (n < 0 || n == sizeof target)
+        return npyx_path_fail(host, error, n < 0 ? errno : ENAMETOOLONG, what);
+    bool is_absolute = n > 0 && target[0] == '/';
+    if (is_absolute && host->root != NULL) /* even one that leads back below the root, as for who reads */
+        return npyx_path_fail(host, error, EXDEV, what);
+    path->nbytes = is_absolute ? 0 : folder_nbytes(path->bytes);
+    npyx_buffer_append(path, target, (size_t)n);
+    npyx_buffer_append_char(path, '\0');
+    return npyx_buffer_check(path, error);
+}
+
+static npyx_status split(npyx_host *host, const char *path, char **folder, const char **name,
+                         npyx_error *error) {
+    size_t nbytes = folder_nbytes(path);
+    const char *last = path + nbytes;
+    if (last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         path[0] == '\0' ? "is no path" : "is a directory, not a file");
+    *folder = npyx_alloc(host, nbytes + 2 + strlen(last) + 1);
+    NPYX_TRY(npyx_check_memory(*folder, error));
+    memcpy(*folder, path, nbytes);
+    memcpy(*folder + nbytes, ".", 2);
+    *name = memcpy(*folder + nbytes + 2, last, strlen(last) + 1);
+    return NPYX_OK;
+}
+
+/* Follows symbolic links, the last one's missing target included, to the folder and the name in it, which is
+ * behind the folder's NUL. *folder is the host's memory. NPYX_INVALID for a path that can only be a folder's.
+ */
+static npyx_status target_resolve(npyx_host *host, const char *path, char **folder, const char **name,
+                                  npyx_error *error) {
+    npyx_buffer followed = {.host = host};
+    npyx_buffer_append(&followed, path, strlen(path) + 1);
+    npyx_status status = npyx_buffer_check(&followed, error);
+    bool is_link = true;
+    for (int nlinks = 0; status == NPYX_OK && is_link; nlinks++) {
+        status = nlinks > TARGET_FILE_MAX_LINKS
+                     ? npyx_fail_errno(error, ELOOP, "cannot be opened for writing")
+                     : target_file_follow(&followed, &is_link, error);
+    }
+    if (status == NPYX_OK)
+        status = split(host, followed.bytes, folder, name, error);
+    npyx_buffer_clear(&followed);
+    return status;
+}
+
+/* ---- what stands at the path ---- */
+
+npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, struct stat *found,
+                             npyx_error *error) {
+    const char *what = access == O_RDONLY ? "cannot be examined" : "cannot be opened for writing";
+    *descriptor = -1;
+    /* what is no file is not opened: a FIFO would wait, and a tape go back */
+    if (fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be examined");
+    NPYX_TRY(npyx_file_check_regular(found, error));
+    *descriptor = openat(folder, name, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (*descriptor < 0)
+        return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, what);
+    npyx_status status = npyx_descriptor_stat(*descriptor, found, error);
+    if (status == NPYX_OK)
+        status = npyx_file_check_regular(found, error);
+    if (status != NPYX_OK)
+        npyx_descriptor_close(descriptor);
+    return status;
+}
+
+static bool is_array_file(const uint8_t *head, size_t nbytes) {
+    return npyx_begins_zip(head, nbytes) || npyx_begins_npy(head, nbytes) || npyx_begins_ten(head, nbytes);
+}
+
+static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error *error) {
+    const char *what = npyx_lookalike(head, nbytes);
+    char shown[NPYX_FIRST_BYTES_NBYTES];
+    if (what != NULL)
+        return npyx_fail(error, NPYX_INVALID, -1, "is %s, which is not replaced; remove it first", what);
+    npyx_first_bytes_text(head, nbytes, shown);
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "is no array file (begins with %s), and is not replaced; remove it first", shown);
+}
+
+npyx_status npyx_target_check_replaceable(int descriptor, npyx_error *error) {
+    uint8_t head[NPYX_LOOKALIKE_NBYTES];
+    size_t nbytes = 0;
+    NPYX_TRY(
+        npyx_descriptor_read(NULL, descriptor, 0, head, sizeof head, &nbytes, "cannot be examined", error));
+    return nbytes == 0 || is_array_file(head, nbytes) ? NPYX_OK : fail_replacing(head, nbytes, error);
+}
+
 /* ---- opening ---- */
 
 static npyx_status target_open_folder(npyx_target_file *file, const char *path, npyx_error *error) {
-    NPYX_TRY(npyx_target_resolve(file->host, path, &file->path, &file->name, error));
+    NPYX_TRY(target_resolve(file->host, path, &file->path, &file->name, error));
     file->folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->folder < 0 && (errno == ENOENT || errno == ENOTDIR))
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "its folder does not exist");
@@ -39,9 +148,10 @@ static npyx_status take_permissions(const npyx_target_file *file, const struct s
     return NPYX_OK;
 }
 
-static npyx_status target_make_file(npyx_target_file *file, bool uses_names, npyx_error *error) {
+static npyx_status target_make_file(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     npyx_status status =
-        uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, &file->descriptor, error);
+        target->uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, &file->descriptor, error);
     if (status == NPYX_DONE)
         status = npyx_target_make_named(file->folder, file->name, &file->descriptor, file->beside, error);
     if (status != NPYX_OK)
@@ -96,10 +206,8 @@ static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, bo
         status = npyx_fail_errno(error, errno, "cannot be locked");
     else if (*is_held || !npyx_target_leads_to(file->folder, file->name, *descriptor))
         status = NPYX_DONE;
-    if (status != NPYX_OK) {
-        close(*descriptor);
-        *descriptor = -1;
-    }
+    if (status != NPYX_OK)
+        npyx_descriptor_close(descriptor);
     return status;
 }
 
@@ -126,24 +234,24 @@ static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error
 
 /* ---- the kinds ---- */
 
-static npyx_status open_new(npyx_target *target, bool uses_names, npyx_error *error) {
+static npyx_status open_new(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     struct stat found;
     int seen;
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &seen, &found, error));
     target->has_info = seen >= 0;
     if (!target->has_info)
-        return target_make_file(file, uses_names, error);
+        return target_make_file(target, error);
     target->info = npyx_file_info_of_stat(&found);
     npyx_status status = npyx_target_check_replaceable(seen, error);
     close(seen);
     NPYX_TRY(status);
-    NPYX_TRY(target_make_file(file, uses_names, error));
+    NPYX_TRY(target_make_file(target, error));
     return take_permissions(file, &found, error);
 }
 
 /* COPY and EXTEND: opens and locks the file that is added to, and learns what it is. */
-static npyx_status open_added_to(npyx_target *target, bool uses_names, npyx_error *error) {
+static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     bool is_extended = file->kind == NPYX_TARGET_EXTEND;
     int *descriptor = is_extended ? &file->descriptor : &file->replaced;
@@ -153,17 +261,15 @@ static npyx_status open_added_to(npyx_target *target, bool uses_names, npyx_erro
     target->has_info = true;
     target->info = npyx_file_info_of_stat(&found);
     file->original_nbytes = is_extended ? found.st_size : 0;
-    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(file, uses_names, error));
+    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, error));
     return is_extended ? NPYX_OK : take_permissions(file, &found, error);
 }
 
-static npyx_status target_open_file(npyx_target *target, const char *path, bool uses_names,
-                                    npyx_error *error) {
+static npyx_status target_open_file(npyx_target *target, const char *path, npyx_error *error) {
     npyx_target_file *file = target->file;
     NPYX_TRY(target_open_folder(file, path, error));
     npyx_target_sweep(file->folder, file->name);
-    NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, uses_names, error)
-                                           : open_added_to(target, uses_names, error));
+    NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, error) : open_added_to(target, error));
     NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error));
     return file->kind == NPYX_TARGET_COPY ? copy_replaced(target, error) : NPYX_OK;
 }
@@ -175,25 +281,21 @@ bool npyx_target_is_ours(const npyx_target_file *file) {
 }
 
 /* The lock is one with that of every copy of the descriptor, in a child process too. */
-static void unlock_and_close(const npyx_target_file *file, int descriptor) {
-    if (descriptor < 0)
-        return;
-    if (npyx_target_is_ours(file))
-        flock(descriptor, LOCK_UN);
-    close(descriptor);
+static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
+    if (*descriptor >= 0 && npyx_target_is_ours(file))
+        flock(*descriptor, LOCK_UN);
+    npyx_descriptor_close(descriptor);
 }
 
 static void close_target(npyx_target *target) {
     npyx_target_file *file = target->file;
     npyx_sink_close(target->sink);
-    unlock_and_close(file, file->descriptor);
-    unlock_and_close(file, file->replaced);
+    unlock_and_close(file, &file->descriptor);
+    unlock_and_close(file, &file->replaced);
     if (npyx_target_is_ours(file)) /* last: who waits for it finds the files unlocked */
         npyx_target_lock_release(&file->lock, file->folder, file->name);
-    else if (file->lock >= 0)
-        close(file->lock);
-    if (file->folder >= 0)
-        close(file->folder);
+    npyx_descriptor_close(&file->lock);
+    npyx_descriptor_close(&file->folder);
     npyx_host *host = file->host;
     npyx_free(host, file->seal);
     npyx_free(host, file->path);
@@ -225,8 +327,8 @@ void npyx_target_abandon(npyx_target *target) {
     close_target(target);
 }
 
-npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
-                                bool uses_names, npyx_error *error) {
+npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
+                             npyx_error *error) {
     target->file = npyx_alloc(host, sizeof *target->file);
     NPYX_TRY(npyx_check_memory(target->file, error));
     *target->file = (npyx_target_file){.host = host,
@@ -236,15 +338,10 @@ npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_targe
                                        .lock = -1,
                                        .descriptor = -1,
                                        .replaced = -1};
-    npyx_status status = target_open_file(target, path, uses_names, error);
+    npyx_status status = target_open_file(target, path, error);
     if (status != NPYX_OK)
         npyx_target_abandon(target);
     return status;
-}
-
-npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
-                             npyx_error *error) {
-    return npyx_target_open_as(target, host, kind, path, false, error);
 }
 
 bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {

@@ -1,6 +1,7 @@
 /*
- * For target.c, target_publish.c and their tests: what a target is made of and in which state, where its file
- * is written, what it takes the place of, and how; who may change what is at a path, and the names beside it.
+ * For target.c, target_publish.c, target_lock.c and their tests: what a target is made of and in which state,
+ * where its file is written, what it takes the place of, and how; who may change what is at a path, and the
+ * names beside it.
  *
  *     out.npy                          the path
  *     .out.npy.0123456789ab.npyext     name 0: the lock. Whoever holds its flock publishes
@@ -15,9 +16,7 @@
 #ifndef NPYX_TARGET_FILE_H
 #define NPYX_TARGET_FILE_H
 
-#include <sys/stat.h>
-#include <sys/types.h>
-
+#include "file_system.h"
 #include "target.h"
 
 enum {
@@ -68,12 +67,6 @@ npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *erro
 /* False in a child of the process that opened it. */
 bool npyx_target_is_ours(const npyx_target_file *file);
 
-/* Follows symbolic links, the last one's missing target included, to the folder and the name in it, which is
- * behind the folder's NUL. *folder is the host's memory. NPYX_INVALID for a path that can only be a folder's.
- */
-npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder, const char **name,
-                                npyx_error *error);
-
 /* Looks at what stands at the path: *descriptor is that of a regular file, open as access (O_RDONLY, O_RDWR)
  * says, with what fstat says of it; -1 when nothing is there. NPYX_UNSUPPORTED for anything but a regular
  * file. */
@@ -84,28 +77,15 @@ npyx_status npyx_target_look(int folder, const char *name, int access, int *desc
  * is not to be replaced. */
 npyx_status npyx_target_check_replaceable(int descriptor, npyx_error *error);
 
+/* The failure of making one. */
+npyx_status npyx_target_fail_make(npyx_error *error, int errno_value);
+
 /* Makes a file without a name in the folder. NPYX_DONE: there are none here. */
 npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *error);
 
 /* Makes a file with a free name, locked. */
 npyx_status npyx_target_make_named(int folder, const char *name, int *descriptor,
                                    char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error);
-
-/* Gives a file without a name, locked, a free one. For the lock's holder. */
-npyx_status npyx_target_link(int folder, const char *name, int descriptor,
-                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error);
-
-/* Lets name lead to the file called beside, and beside to what was at name; beside changes where the file
- * system cannot exchange names, and is '\0' where it has no hard links either: what was at name is gone then.
- * For the lock's holder. NPYX_NOT_FOUND: one of them leads to nothing. */
-npyx_status npyx_target_swap(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
-                             npyx_error *error);
-
-/* Gives the file called beside a name that leads to nothing. NPYX_DONE when it leads to something. */
-npyx_status npyx_target_move_in(int folder, const char *name, const char *beside, npyx_error *error);
-
-/* The way back: gives the file at name a free name, or none where there are no hard links. */
-void npyx_target_move_out(int folder, const char *name, int descriptor, char beside[NPYX_TARGET_NAME_NBYTES]);
 
 /* ---- the lock ---- */
 
@@ -133,9 +113,5 @@ void npyx_target_sweep_files(int folder, const char *name);
 
 /* Removes the file of that name unless somebody holds its flock. For the lock's holder. */
 void npyx_target_sweep_name(int folder, const char *beside);
-
-/* npyx_target_open; uses_names does without nameless files, as on a file system that has none. */
-npyx_status npyx_target_open_as(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
-                                bool uses_names, npyx_error *error);
 
 #endif

@@ -1,10 +1,14 @@
+/* O_TMPFILE */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
 #include "target_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,6 +56,55 @@ void npyx_target_sweep(int folder, const char *name) {
         npyx_target_sweep_files(folder, name);
 }
 
+/* ---- files beside it ---- */
+
+npyx_status npyx_target_fail_make(npyx_error *error, int errno_value) {
+    if (errno_value == EEXIST)
+        return npyx_fail(error, NPYX_IO, -1,
+                         "cannot be written (%d others write to it at this moment, or left names like "
+                         ".NAME.0123456789ab.npyext that cannot be removed)",
+                         NPYX_TARGET_NNAMES);
+    return npyx_fail_errno(error, errno_value, "cannot be written in its folder");
+}
+
+npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *error) {
+    if (access("/proc/self/fd", X_OK) != 0) /* through which it gets its name */
+        return NPYX_DONE;
+    *descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (*descriptor < 0)
+        return errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL
+                   ? NPYX_DONE
+                   : npyx_target_fail_make(error, errno);
+    /* nobody else knows it; where there are no locks, nobody sweeps either */
+    (void)!flock(*descriptor, LOCK_EX | LOCK_NB);
+    return NPYX_OK;
+}
+
+/* Makes a file of that name. NPYX_DONE: there is one, or it was swept away before it was locked. */
+static npyx_status target_lock_make_file(int folder, const char *beside, int *descriptor, npyx_error *error) {
+    *descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (*descriptor < 0)
+        return errno == EEXIST ? NPYX_DONE : npyx_target_fail_make(error, errno);
+    bool is_taken = flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!is_taken && npyx_target_leads_to(folder, beside, *descriptor))
+        return NPYX_OK;
+    npyx_descriptor_close(descriptor);
+    return NPYX_DONE;
+}
+
+npyx_status npyx_target_make_named(int folder, const char *name, int *descriptor,
+                                   char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
+    npyx_target_name(name, 1, beside);
+    npyx_status status = target_lock_make_file(folder, beside, descriptor, error);
+    if (status == NPYX_DONE) /* of a writer who lives, or did */
+        npyx_target_sweep_files(folder, name);
+    for (int i = 1; status == NPYX_DONE && i <= NPYX_TARGET_NNAMES; i++) {
+        npyx_target_name(name, i, beside);
+        status = target_lock_make_file(folder, beside, descriptor, error);
+    }
+    return status == NPYX_DONE ? npyx_target_fail_make(error, EEXIST) : status;
+}
+
 /* ---- the lock ---- */
 
 /* Opens the lock's file, or makes it. Where locks are kept by a server (NFS) an exclusive one needs a file
@@ -67,10 +120,9 @@ static int lock_open_file(int folder, const char *beside, bool *is_new) {
 }
 
 static npyx_status lock_fail_open(npyx_error *error, int errno_value) {
-    if (errno_value == EACCES || errno_value == EPERM || errno_value == EROFS)
-        npyx_error_set(error, NPYX_IO, -1, "cannot be written in its folder (%s)", strerror(errno_value));
-    else
+    if (errno_value != EACCES && errno_value != EPERM && errno_value != EROFS)
         return npyx_fail_errno(error, errno_value, "cannot be locked in its folder");
+    npyx_target_fail_make(error, errno_value);
     return NPYX_DONE;
 }
 
@@ -135,6 +187,5 @@ void npyx_target_lock_release(int *lock, int folder, const char *name) {
     if (npyx_target_leads_to(folder, beside, *lock))
         unlinkat(folder, beside, 0);
     flock(*lock, LOCK_UN); /* it is one with that of every copy, in a child process too */
-    close(*lock);
-    *lock = -1;
+    npyx_descriptor_close(lock);
 }

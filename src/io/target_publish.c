@@ -2,14 +2,126 @@
  * What makes a target's bytes those of its path, and takes them back. The states and who leads from one to
  * the other are in target_file.h; target.c opens and closes.
  */
+/* renameat2(2) */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
-#include "file_system.h"
 #include "target_file.h"
 
 enum { SEAL_MAX_NBYTES = 1 << 16 };
+
+/* ---- names that change places ---- */
+
+/* Gives the file at a path, or the one that a link of /proc leads to, a free name: 0, or errno. Names that a
+ * crash has left are swept, but not the one that is in use. */
+static int link_free(int from, const char *path, int flags, int folder, const char *name, const char *in_use,
+                     char beside[NPYX_TARGET_NAME_NBYTES]) {
+    int errno_value = EEXIST;
+    for (int i = 1; i <= NPYX_TARGET_NNAMES && errno_value == EEXIST; i++) {
+        npyx_target_name(name, i, beside);
+        errno_value = linkat(from, path, folder, beside, flags) == 0 ? 0 : errno;
+        if (errno_value == EEXIST && strcmp(beside, in_use) != 0) {
+            npyx_target_sweep_name(folder, beside);
+            errno_value = linkat(from, path, folder, beside, flags) == 0 ? 0 : errno;
+        }
+    }
+    if (errno_value != 0)
+        beside[0] = '\0';
+    return errno_value;
+}
+
+/* Gives a file without a name, locked, a free one. For the lock's holder. */
+static npyx_status target_link(int folder, const char *name, int descriptor,
+                               char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
+    char itself[40];
+    snprintf(itself, sizeof itself, "/proc/self/fd/%d", descriptor);
+    int errno_value = link_free(AT_FDCWD, itself, AT_SYMLINK_FOLLOW, folder, name, "", beside);
+    return errno_value == 0 ? NPYX_OK : npyx_target_fail_make(error, errno_value);
+}
+
+static npyx_status fail_rename(npyx_error *error, int errno_value) {
+    return npyx_fail_errno(error, errno_value, "cannot take its place"); /* NPYX_NOT_FOUND for ENOENT */
+}
+
+/* renameat2(2) for two names of a folder. ENOSYS or EINVAL: it is not known here. */
+static int rename_as(int folder, const char *one, const char *other, bool exchanges) {
+#ifdef RENAME_EXCHANGE
+    int result = renameat2(folder, one, folder, other, exchanges ? RENAME_EXCHANGE : RENAME_NOREPLACE);
+    return result == 0 ? 0 : errno;
+#else
+    (void)folder, (void)one, (void)other, (void)exchanges;
+    return ENOSYS;
+#endif
+}
+
+static bool is_unknown(int errno_value) {
+    return errno_value == ENOSYS || errno_value == EINVAL;
+}
+
+/* What says that a file system has no hard links, or not of this file. */
+static bool is_no_link(int errno_value) {
+    return errno_value == EPERM || errno_value == EOPNOTSUPP || errno_value == ENOSYS ||
+           errno_value == EMLINK;
+}
+
+/* As an exchange, in two steps: what is at name gets a second name before the first one goes to another. */
+static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
+                                npyx_error *error) {
+    char kept[NPYX_TARGET_NAME_NBYTES];
+    int errno_value = link_free(folder, name, 0, folder, name, beside, kept);
+    if (errno_value != 0 && !is_no_link(errno_value))
+        return fail_rename(error, errno_value);
+    if (renameat(folder, beside, folder, name) == 0) {
+        memcpy(beside, kept, sizeof kept);
+        return NPYX_OK;
+    }
+    npyx_status status = fail_rename(error, errno);
+    if (kept[0] != '\0')
+        unlinkat(folder, kept, 0);
+    return status;
+}
+
+/* Lets name lead to the file called beside, and beside to what was at name; beside changes where the file
+ * system cannot exchange names, and is '\0' where it has no hard links either: what was at name is gone then.
+ * For the lock's holder. NPYX_NOT_FOUND: one of them leads to nothing. */
+static npyx_status target_swap(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
+                               npyx_error *error) {
+    int errno_value = rename_as(folder, beside, name, true);
+    if (is_unknown(errno_value))
+        return swap_by_link(folder, name, beside, error);
+    return errno_value == 0 ? NPYX_OK : fail_rename(error, errno_value);
+}
+
+/* Gives the file called beside a name that leads to nothing. NPYX_DONE when it leads to something. */
+static npyx_status target_move_in(int folder, const char *name, const char *beside, npyx_error *error) {
+    int errno_value = rename_as(folder, beside, name, false);
+    if (is_unknown(errno_value)) {
+        errno_value = linkat(folder, beside, folder, name, 0) == 0 ? 0 : errno;
+        if (errno_value == 0)
+            unlinkat(folder, beside, 0);
+        else if (is_no_link(errno_value))
+            errno_value = renameat(folder, beside, folder, name) == 0 ? 0 : errno;
+    }
+    if (errno_value == EEXIST)
+        return NPYX_DONE;
+    return errno_value == 0 ? NPYX_OK : fail_rename(error, errno_value);
+}
+
+/* The way back: gives the file at name a free name, or none where there are no hard links. */
+static void target_move_out(int folder, const char *name, int descriptor,
+                            char beside[NPYX_TARGET_NAME_NBYTES]) {
+    link_free(folder, name, 0, folder, name, "", beside);
+    if (npyx_target_leads_to(folder, name, descriptor))
+        unlinkat(folder, name, 0);
+}
+
+/* ---- what is on disk, and the way back ---- */
 
 static npyx_status sync_descriptor(int descriptor, int ignored_errno, const char *what, npyx_error *error) {
     int result;
@@ -62,9 +174,9 @@ static void withdraw_file(npyx_target_file *file) {
     if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
         return;
     if (npyx_target_leads_to(file->folder, file->beside, file->replaced))
-        npyx_target_swap(file->folder, file->name, file->beside, NULL);
+        target_swap(file->folder, file->name, file->beside, NULL);
     else if (file->replaced < 0)
-        npyx_target_move_out(file->folder, file->name, file->descriptor, file->beside);
+        target_move_out(file->folder, file->name, file->descriptor, file->beside);
     (void)sync_folder(file, NULL);
 }
 
@@ -123,8 +235,7 @@ static npyx_status fail_replaced(npyx_error *error) {
 /* Looks at what a new file takes the place of, which may not be what was there when it was begun. */
 static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
     struct stat found;
-    if (file->replaced >= 0)
-        close(file->replaced);
+    npyx_descriptor_close(&file->replaced);
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
     return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, error) : NPYX_OK;
 }
@@ -143,9 +254,9 @@ static npyx_status claim_path(npyx_target *target, npyx_error *error) {
         return fail_replaced(error);
     if (file->kind == NPYX_TARGET_COPY)
         NPYX_TRY(npyx_target_check_copied(target, error));
-    bool is_named = is_extended || file->beside[0] != '\0';
-    return is_named ? NPYX_OK
-                    : npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    if (is_extended || file->beside[0] != '\0')
+        return NPYX_OK;
+    return target_link(file->folder, file->name, file->descriptor, file->beside, error);
 }
 
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
@@ -178,9 +289,8 @@ static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
         file->replaced = seen;
         return NPYX_OK;
     }
-    if (seen >= 0)
-        close(seen);
-    npyx_target_swap(file->folder, file->name, file->beside, NULL);
+    npyx_descriptor_close(&seen);
+    target_swap(file->folder, file->name, file->beside, NULL);
     return status;
 }
 
@@ -191,12 +301,12 @@ static npyx_status try_to_take_path(npyx_target_file *file, npyx_error *error) {
                          file->beside);
     npyx_status status;
     if (file->replaced < 0) {
-        status = npyx_target_move_in(file->folder, file->name, file->beside, error);
+        status = target_move_in(file->folder, file->name, file->beside, error);
         if (status == NPYX_OK)
             file->beside[0] = '\0';
         return status;
     }
-    status = npyx_target_swap(file->folder, file->name, file->beside, error);
+    status = target_swap(file->folder, file->name, file->beside, error);
     if (status == NPYX_NOT_FOUND)
         return file->kind == NPYX_TARGET_COPY ? fail_replaced(error) : NPYX_DONE;
     bool is_looked_at =

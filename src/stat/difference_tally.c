@@ -26,7 +26,7 @@ static double rest_of_u64(uint64_t x, double hi) {
 
 /* 2^exponent for the exponents of doubles that are not subnormal. */
 static double power_of_two(int exponent) {
-    return npyx_load_f64(&(uint64_t){(uint64_t)(exponent + 1023) << 52}, NPYX_HOST_IS_BIG_ENDIAN);
+    return npyx_f64_of_bits((uint64_t)(exponent + 1023) << 52);
 }
 
 /* 0 where a double cannot say it: there the number is what a double makes of it. */

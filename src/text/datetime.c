@@ -10,14 +10,12 @@ const char *npyx_unit_name(npyx_unit unit) {
     return UNIT_NAMES[unit];
 }
 
-static bool unit_find(const char *name, size_t nbytes, npyx_unit *unit) {
-    const npyx_span span = {name, nbytes};
+static bool unit_find(npyx_span name, npyx_unit *unit) {
     *unit = NPYX_UNIT_us;
-    if (npyx_span_is_among(span, "\xce\xbcs \xc2\xb5s")) /* with either letter mu of Unicode */
+    if (npyx_span_is_among(name, "\xce\xbcs \xc2\xb5s")) /* with either letter mu of Unicode */
         return true;
-    for (unsigned i = NPYX_UNIT_GENERIC; i <= NPYX_UNIT_as; i++) {
-        *unit = (npyx_unit)i;
-        if (npyx_span_is(span, UNIT_NAMES[i]))
+    for (*unit = NPYX_UNIT_GENERIC; *unit <= NPYX_UNIT_as; ++*unit) {
+        if (npyx_span_is(name, UNIT_NAMES[*unit]))
             return true;
     }
     return false;
@@ -78,10 +76,11 @@ bool npyx_unit_parse(const char *text, size_t nbytes, npyx_unit *unit, int32_t *
     if (npyx_is_digit(npyx_span_peek(rest, 0)) && !count_read(&rest, multiple))
         return false;
     const char *slash = rest.nbytes == 0 ? NULL : memchr(rest.text, '/', rest.nbytes);
-    if (!unit_find(rest.text, slash == NULL ? rest.nbytes : (size_t)(slash - rest.text), unit))
+    size_t name_nbytes = slash == NULL ? rest.nbytes : (size_t)(slash - rest.text);
+    if (!unit_find((npyx_span){rest.text, name_nbytes}, unit))
         return false;
     if (slash == NULL)
         return true;
-    rest = npyx_span_behind(rest, (size_t)(slash - rest.text) + 1);
+    rest = npyx_span_behind(rest, name_nbytes + 1);
     return count_read(&rest, &divisor) && rest.nbytes == 0 && unit_divide(unit, multiple, divisor);
 }

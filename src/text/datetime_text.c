@@ -15,6 +15,7 @@
  * down to that part: in attoseconds more than 64 bits hold. Years and months, which are not all as long, are
  * counted by themselves.
  */
+#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/wide_integer.h"
@@ -112,8 +113,7 @@ static char *instant_write(char *out, const npyx_instant *instant, npyx_unit uni
     if (unit > NPYX_UNIT_s)
         *out++ = '.';
     for (int part = INSTANT_FIRST_THOUSANDTH; part <= instant_last_part(unit); part++) {
-        char hundreds = (char)('0' + instant->parts[part] / 100);
-        out = two_digits_write(out, hundreds, instant->parts[part] % 100);
+        out = two_digits_write(out, (char)('0' + instant->parts[part] / 100), instant->parts[part] % 100);
     }
     return out;
 }
@@ -218,9 +218,8 @@ static bool take_all(datetime_parser *p) {
 
 static bool instant_exists(const npyx_instant *instant) {
     static const uint8_t ndays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int64_t year = instant->year;
     uint32_t month = instant->month;
-    bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    bool is_leap = instant->year % 4 == 0 && (instant->year % 100 != 0 || instant->year % 400 == 0);
     for (int part = 0; part < INSTANT_NPARTS; part++) {
         if (instant->parts[part] >= instant_radix(part))
             return false;
@@ -277,29 +276,25 @@ static bool ticks_of(const npyx_instant *instant, npyx_unit unit, npyx_wide *tic
     return true;
 }
 
-typedef enum outcome { FITS, BROKEN, TOO_FAR } outcome;
-
-static outcome datetime_count_of(const npyx_instant *instant, npyx_unit unit, int32_t multiple,
-                                 int64_t *value) {
+/* NULL, or what there is instead of a count that fits. */
+static const char *datetime_count_of(const npyx_instant *instant, npyx_unit unit, int32_t multiple,
+                                     int64_t *value) {
+    static const char broken[] = "no whole number of them", too_far[] = "too far from 1970";
     npyx_wide ticks;
     if (!instant_is_whole(instant, unit))
-        return BROKEN;
+        return broken;
     if (!ticks_of(instant, unit, &ticks))
-        return TOO_FAR;
+        return too_far;
     if ((unit == NPYX_UNIT_W && npyx_wide_divide(&ticks, 7) != 0) ||
         npyx_wide_divide(&ticks, (uint32_t)multiple) != 0)
-        return BROKEN;
-    return instant_ticks_fit(ticks, value) && *value != NPYX_NAT ? FITS : TOO_FAR;
-}
-
-static bool is_nat(const char *text, size_t nbytes) {
-    return nbytes == 3 && (text[0] | 0x20) == 'n' && (text[1] | 0x20) == 'a' && (text[2] | 0x20) == 't';
+        return broken;
+    return instant_ticks_fit(ticks, value) && *value != NPYX_NAT ? NULL : too_far;
 }
 
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
                                 int64_t *value, npyx_error *error) {
     datetime_parser p = {.rest = {text, nbytes}, .instant = {.month = 1, .day = 1}};
-    if (is_nat(text, nbytes)) {
+    if (nbytes == 3 && strncasecmp(text, "NaT", 3) == 0) {
         *value = NPYX_NAT;
         return NPYX_OK;
     }
@@ -314,11 +309,11 @@ npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit,
         return npyx_fail(error, NPYX_INVALID, -1,
                          "'%.*s' does not fit datetime64 without a unit, which counts nothing in particular",
                          NPYX_SHOWN(text, nbytes, 60));
-    outcome outcome = datetime_count_of(&p.instant, unit, multiple, value);
-    if (outcome == FITS)
+    const char *instead = datetime_count_of(&p.instant, unit, multiple, value);
+    if (instead == NULL)
         return NPYX_OK;
     char count[NPYX_NUMBER_TEXT_NBYTES];
     return npyx_fail(error, NPYX_INVALID, -1, "'%.*s' does not fit datetime64[%s%s]: it is %s",
                      NPYX_SHOWN(text, nbytes, 60), multiple_text(multiple, count), npyx_unit_name(unit),
-                     outcome == BROKEN ? "no whole number of them" : "too far from 1970");
+                     instead);
 }

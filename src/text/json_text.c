@@ -75,31 +75,19 @@ static npyx_status read_escape(npyx_json_reader *r, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Bytes from off on that stand for themselves. */
-static size_t plain_nbytes(const npyx_json_reader *r) {
-    size_t off = r->off;
-    while (off < r->nbytes && (unsigned char)r->text[off] >= 0x20 && r->text[off] != '"' &&
-           r->text[off] != '\\')
-        off++;
-    return off - r->off;
-}
-
-static npyx_status check_utf8(npyx_json_reader *r, size_t nbytes, npyx_error *error) {
-    const char *text = r->text + r->off;
-    if (npyx_utf8_is_valid(text, nbytes))
-        return NPYX_OK;
-    size_t off = 0;
-    for (size_t length; (length = npyx_utf8_character(text + off, nbytes - off)) > 0;)
-        off += length;
-    return json_fail(r, r->off + off, "a string is not UTF-8", error);
-}
-
-/* What stands for itself from here on; returns its length. */
+/* What stands for itself from here on. */
 static npyx_status read_plain(npyx_json_reader *r, size_t *nbytes, npyx_error *error) {
-    *nbytes = plain_nbytes(r);
-    NPYX_TRY(check_utf8(r, *nbytes, error));
-    r->off += *nbytes;
-    return NPYX_OK;
+    size_t off = r->off, end = off;
+    while (end < r->nbytes && (unsigned char)r->text[end] >= 0x20 && r->text[end] != '"' &&
+           r->text[end] != '\\')
+        end++;
+    *nbytes = end - off;
+    r->off = end;
+    if (npyx_utf8_is_valid(r->text + off, *nbytes))
+        return NPYX_OK;
+    for (size_t length; (length = npyx_utf8_character(r->text + off, end - off)) > 0;)
+        off += length;
+    return json_fail(r, off, "a string is not UTF-8", error);
 }
 
 /* From the opening quote on. A string without escapes is left where it lies. */
@@ -132,28 +120,18 @@ static npyx_status read_string(npyx_json_reader *r, npyx_error *error) {
 }
 
 static bool is_in_object(const npyx_json_reader *r) {
-    return r->depth > 0 && (r->is_object[r->depth / 8] >> (r->depth % 8) & 1) != 0;
+    return r->is_object[r->depth]; /* outside of all there is no object */
 }
 
 static npyx_status json_enter(npyx_json_reader *r, bool is_object, npyx_error *error) {
     if (r->depth == NPYX_JSON_DEPTH)
         return npyx_fail(error, NPYX_INVALID, (int64_t)r->off, "the JSON is nested more than %d deep",
                          NPYX_JSON_DEPTH);
-    r->depth++;
-    uint8_t bit = (uint8_t)(1u << (r->depth % 8));
-    r->is_object[r->depth / 8] =
-        (uint8_t)(is_object ? r->is_object[r->depth / 8] | bit : r->is_object[r->depth / 8] & ~bit);
+    r->is_object[++r->depth] = is_object;
     r->token = is_object ? NPYX_JSON_OBJECT : NPYX_JSON_LIST;
     r->place = BEFORE_FIRST;
     r->off++;
     return NPYX_OK;
-}
-
-/* Whether one of the words stands here that Python's json.dumps writes for what JSON has no number for. */
-static bool is_at_no_number(const npyx_json_reader *r) {
-    npyx_span rest = json_rest(r);
-    return npyx_span_begins(rest, "NaN") || npyx_span_begins(rest, "Infinity") ||
-           npyx_span_begins(rest, "-Infinity");
 }
 
 static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
@@ -174,11 +152,13 @@ static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
             return NPYX_OK;
         }
     }
+    /* the words that Python's json.dumps writes for what JSON has no number for */
+    npyx_span number = npyx_span_behind(json_rest(r), c == '-');
+    bool is_no_number = npyx_span_begins(number, "Infinity") || npyx_span_begins(json_rest(r), "NaN");
     return json_fail(
         r, r->off,
-        is_at_no_number(r)
-            ? "a value is expected; JSON has no NaN and no Infinity: write null, and 9e999 or -9e999"
-            : "a value is expected",
+        is_no_number ? "a value is expected; JSON has no NaN and no Infinity: write null, and 9e999 or -9e999"
+                     : "a value is expected",
         error);
 }
 

@@ -39,8 +39,8 @@ typedef struct npyx_json_reader {
     size_t off;
     uint32_t ntokens; /* read so far, modulo 2^32 */
     int depth;
-    int place; /* what may come next */
-    uint8_t is_object[NPYX_JSON_DEPTH / 8 + 1];
+    int place;                           /* what may come next */
+    bool is_object[NPYX_JSON_DEPTH + 1]; /* by depth, else a list */
     npyx_buffer scratch;
 } npyx_json_reader;
 

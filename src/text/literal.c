@@ -42,10 +42,8 @@ static void literal_skip_blanks(literal_parser *p) {
         int c = literal_peek(p, 0);
         if (c == ' ' || c == '\t' || c == '\f' || (is_at_line_end(p) && p->depth > 0)) {
             p->off++;
-        } else if (npyx_span_begins(literal_rest(p), "\\\n")) {
-            p->off += 2;
-        } else if (npyx_span_begins(literal_rest(p), "\\\r\n")) {
-            p->off += 3;
+        } else if (npyx_span_begins(literal_rest(p), "\\\n") || npyx_span_begins(literal_rest(p), "\\\r\n")) {
+            p->off += literal_peek(p, 1) == '\n' ? 2 : 3;
         } else if (c == '#') {
             while (literal_peek(p, 0) != -1 && literal_peek(p, 0) != '\n')
                 p->off++;
@@ -65,13 +63,9 @@ static npyx_status new_literal(literal_parser *p, npyx_literal_kind kind, npyx_l
 
 static npyx_status literal_parse_number(literal_parser *p, npyx_literal **literal) {
     NPYX_TRY(new_literal(p, NPYX_LITERAL_INT, literal));
-    int base = 10;
-    if (literal_peek(p, 0) == '0') {
-        int letter = literal_peek(p, 1) | 0x20;
-        base = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
-    }
-    if (base != 10)
-        p->off += 2;
+    int letter = literal_peek(p, 0) == '0' ? literal_peek(p, 1) | 0x20 : 0;
+    int base = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
+    p->off += base == 10 ? 0 : 2;
     size_t first_off = p->off;
     uint64_t value = 0;
     bool is_too_big = false;
@@ -89,8 +83,7 @@ static npyx_status literal_parse_number(literal_parser *p, npyx_literal **litera
         is_too_big = is_too_big || value > ((uint64_t)INT64_MAX - (uint64_t)digit) / (uint64_t)base;
         value = value * (uint64_t)base + (uint64_t)digit;
     }
-    size_t ndigits = p->off - first_off;
-    if (ndigits == 0)
+    if (p->off == first_off)
         return literal_fail(p, "a number has no digits");
     if (base == 10 && p->text[first_off] == '0' && (value != 0 || is_too_big))
         return literal_fail(p, "a decimal number begins with 0");
@@ -141,10 +134,8 @@ static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
     if (c == -1)
         return literal_fail(p, "a string does not end");
     p->off++;
-    if (c == '\n')
-        return NPYX_OK;
-    if (c == '\r') {
-        p->off += literal_peek(p, 0) == '\n';
+    if (c == '\n' || c == '\r') {
+        p->off += c == '\r' && literal_peek(p, 0) == '\n';
         return NPYX_OK;
     }
     if (found != NULL) {
@@ -153,8 +144,8 @@ static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
     }
     if (c >= '0' && c <= '7') {
         code_point = c - '0';
-        for (int i = 0; i < 2 && literal_peek(p, 0) >= '0' && literal_peek(p, 0) <= '7'; i++)
-            code_point = code_point * 8 + (literal_peek(p, 0) - '0'), p->off++;
+        for (int i = 0; i < 2 && npyx_hex_digit(literal_peek(p, 0)) < 8; i++)
+            code_point = code_point * 8 + npyx_hex_digit(p->text[p->off++]);
     } else if (c == 'x' || (!is_bytes && (c == 'u' || c == 'U'))) {
         size_t ndigits = c == 'x' ? 2 : c == 'u' ? 4 : 8;
         code_point = npyx_span_hex(literal_rest(p), 0, ndigits);
@@ -179,15 +170,11 @@ static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
 static npyx_status parse_quoted(literal_parser *p, bool is_raw, bool is_bytes, char **out) {
     int quote = literal_peek(p, 0);
     bool is_triple = literal_peek(p, 1) == quote && literal_peek(p, 2) == quote;
-    p->off += is_triple ? 3 : 1;
-    for (;;) {
-        int c = literal_peek(p, 0);
+    const char *closing = (char[4]){(char)quote, is_triple ? (char)quote : '\0', (char)quote};
+    p->off += strlen(closing);
+    for (int c; (c = literal_peek(p, 0)) != quote || !npyx_span_begins(literal_rest(p), closing);) {
         if (c == -1 || (!is_triple && (c == '\n' || c == '\r')))
             return literal_fail(p, "a string does not end");
-        if (c == quote && (!is_triple || (literal_peek(p, 1) == quote && literal_peek(p, 2) == quote))) {
-            p->off += is_triple ? 3 : 1;
-            return NPYX_OK;
-        }
         p->off++;
         if (c == '\\' && !is_raw) {
             NPYX_TRY(parse_escape(p, is_bytes, out));
@@ -197,6 +184,8 @@ static npyx_status parse_quoted(literal_parser *p, bool is_raw, bool is_bytes, c
         if (c == '\\' && literal_peek(p, 0) != -1) /* raw: the backslash stays and shields a quote */
             *(*out)++ = p->text[p->off++];
     }
+    p->off += strlen(closing);
+    return NPYX_OK;
 }
 
 /* The length of the prefix (`r`, `b`, `u`, `rb`, ...) before a quote at the current offset, or -1 when no
@@ -220,7 +209,6 @@ static int string_prefix(const literal_parser *p, bool *is_raw, bool *is_bytes) 
 
 static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
     bool is_raw, is_bytes, first_is_bytes;
-    int prefix_nbytes;
     string_prefix(p, &is_raw, &first_is_bytes);
     NPYX_TRY(new_literal(p, first_is_bytes ? NPYX_LITERAL_BYTES : NPYX_LITERAL_TEXT, literal));
     if (p->room == NULL)
@@ -228,7 +216,8 @@ static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
     NPYX_TRY(npyx_check_memory(p->room, p->error));
     char *out = p->room;
     size_t end_off = p->off;
-    while ((prefix_nbytes = string_prefix(p, &is_raw, &is_bytes)) >= 0) { /* adjacent strings are one */
+    for (int prefix_nbytes;
+         (prefix_nbytes = string_prefix(p, &is_raw, &is_bytes)) >= 0;) { /* adjacent strings are one */
         if (is_bytes != first_is_bytes)
             return literal_fail(p, "bytes and text stand side by side");
         p->off += (size_t)prefix_nbytes;
@@ -246,8 +235,7 @@ static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
 static npyx_status parse_items(literal_parser *p, npyx_literal *parent, char closing, bool is_dict,
                                bool *any_comma) {
     npyx_literal **tail = &parent->first;
-    bool had_comma = false;
-    *any_comma = false;
+    bool had_comma = *any_comma = false;
     for (;;) {
         literal_skip_blanks(p);
         if (literal_peek(p, 0) == closing) {
@@ -282,17 +270,16 @@ static npyx_status parse_bracketed(literal_parser *p, npyx_literal **literal) {
                              : opening == '[' ? NPYX_LITERAL_LIST
                                               : NPYX_LITERAL_DICT;
     NPYX_TRY(new_literal(p, kind, literal));
-    npyx_literal *made = *literal;
     if (p->depth == NPYX_LITERAL_DEPTH)
         return npyx_fail(p->error, NPYX_CORRUPT, (int64_t)p->off, "brackets are nested more than %d deep",
                          NPYX_LITERAL_DEPTH);
     p->off++;
     p->depth++;
     bool any_comma;
-    NPYX_TRY(parse_items(p, made, closings[kind], kind == NPYX_LITERAL_DICT, &any_comma));
+    NPYX_TRY(parse_items(p, *literal, closings[kind], kind == NPYX_LITERAL_DICT, &any_comma));
     p->depth--;
-    if (kind == NPYX_LITERAL_TUPLE && made->nitems == 1 && !any_comma)
-        *literal = made->first; /* parentheses around one value are no tuple */
+    if (kind == NPYX_LITERAL_TUPLE && (*literal)->nitems == 1 && !any_comma)
+        *literal = (*literal)->first; /* parentheses around one value are no tuple */
     return NPYX_OK;
 }
 

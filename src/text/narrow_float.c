@@ -1,26 +1,5 @@
 #include "narrow_float.h"
 
-#include <math.h>
-#include <string.h>
-
-static inline float float_of_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline double double_of_bits(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline uint64_t bits_of_double(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 /* Inlined into a function of each format, whose numbers the compiler then knows: there are too many of them
  * for it to do so unasked. */
 #define NARROW_INLINE static inline __attribute__((always_inline))
@@ -32,21 +11,21 @@ NARROW_INLINE float narrow_to_f32(npyx_narrow format, uint32_t bits) {
     uint32_t magnitude = bits & ~sign_bit;
     uint32_t exponent = npyx_narrow_exponent(&format);
     if (format.nbits - format.fraction_nbits == 9) /* the upper half of a float32 */
-        return float_of_bits(bits << 16);
+        return npyx_f32_of_bits(bits << 16);
     if (format.kind == NPYX_NARROW_IEEE && magnitude >= exponent) /* infinity and NaN keep the exponent */
-        return float_of_bits(sign | 0x7f800000 | (magnitude & ~exponent) << (23 - format.fraction_nbits));
+        return npyx_f32_of_bits(sign | 0x7f800000 | (magnitude & ~exponent) << (23 - format.fraction_nbits));
     if ((format.kind == NPYX_NARROW_FN && magnitude == 0x7f) ||
         (format.kind == NPYX_NARROW_FNUZ && bits == 0x80) || (format.kind == NPYX_NARROW_FNU && bits == 0xff))
-        return float_of_bits(sign | 0x7fc00000);
+        return npyx_f32_of_bits(sign | 0x7fc00000);
     if (magnitude >> format.fraction_nbits != 0)
-        return float_of_bits(
+        return npyx_f32_of_bits(
             sign | ((magnitude << (23 - format.fraction_nbits)) + ((uint32_t)(127 - format.bias) << 23)));
     if (format.kind == NPYX_NARROW_FNU)
         return 0x1p-127f;
     /* Subnormal. From an integer and not from a float32 subnormal, which a host that flushes those to zero
      * would lose. */
     float value = (float)(int32_t)magnitude *
-                  float_of_bits((uint32_t)(128 - format.bias - format.fraction_nbits) << 23);
+                  npyx_f32_of_bits((uint32_t)(128 - format.bias - format.fraction_nbits) << 23);
     return sign != 0 ? -value : value;
 }
 
@@ -64,22 +43,22 @@ double npyx_x87_to_f64(npyx_x87 value) {
     int biased_exponent = value.sign_exponent & 0x7fff;
     const uint64_t infinity = (uint64_t)0x7ff << 52;
     if (biased_exponent == 0) /* below 2^-16381 */
-        return double_of_bits(sign);
+        return npyx_f64_of_bits(sign);
     if (significand >> 63 == 0)
         return (double)NAN;
     if (biased_exponent == 0x7fff)
-        return significand << 1 == 0 ? double_of_bits(sign | infinity) : (double)NAN;
+        return significand << 1 == 0 ? npyx_f64_of_bits(sign | infinity) : (double)NAN;
 
     int exponent = biased_exponent - 16383 + 1023; /* as a double would bias it */
     if (exponent >= 0x7ff)
-        return double_of_bits(sign | infinity);
+        return npyx_f64_of_bits(sign | infinity);
     /* 53 of 64 bits are kept; fewer of a subnormal, and of less than half the smallest one none. */
     unsigned cut_nbits = exponent > 0 ? 11 : 12 - (unsigned)exponent;
     if (cut_nbits > 64)
-        return double_of_bits(sign);
+        return npyx_f64_of_bits(sign);
     /* The integer bit adds one to the exponent, and a carry out of it one more: up to infinity. */
     uint64_t exponent_bits = exponent > 0 ? (uint64_t)(exponent - 1) << 52 : 0;
-    return double_of_bits(sign | (exponent_bits + round_significand(significand, cut_nbits)));
+    return npyx_f64_of_bits(sign | (exponent_bits + round_significand(significand, cut_nbits)));
 }
 
 /* The magnitude of a finite double in a format of fraction_nbits whose smallest normal value is
@@ -99,7 +78,7 @@ NARROW_INLINE uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, i
 /* infinity is what too large values become, nan what NaN does: magnitudes both. */
 NARROW_INLINE uint32_t narrow_magnitude(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
                                         uint32_t nan) {
-    uint64_t magnitude = bits_of_double(value) & (UINT64_MAX >> 1);
+    uint64_t magnitude = npyx_f64_bits(value) & (UINT64_MAX >> 1);
     const uint64_t wide_infinity = (uint64_t)0x7ff << 52;
     if (magnitude > wide_infinity)
         return nan;
@@ -111,7 +90,7 @@ NARROW_INLINE uint32_t narrow_magnitude(double value, int fraction_nbits, int mi
 
 /* The exponent of the nearest power of two, biased by 127; the greater of two that are as near. */
 static uint16_t power_of_two_from_f64(double value) {
-    uint64_t bits = bits_of_double(value);
+    uint64_t bits = npyx_f64_bits(value);
     int exponent = (int)(bits >> 52) - 1023 + (int)(bits >> 51 & 1);
     if (!(value > 0) || exponent > 127)
         return 0xff;
@@ -129,7 +108,7 @@ NARROW_INLINE uint16_t narrow_from_f64(npyx_narrow format, double value) {
     uint32_t magnitude = narrow_magnitude(value, format.fraction_nbits, 1 - format.bias, infinity, nan);
     if (format.kind == NPYX_NARROW_FNUZ && (magnitude == 0 || magnitude == infinity))
         return (uint16_t)magnitude;
-    return (uint16_t)((uint32_t)(bits_of_double(value) >> 63) << (format.nbits - 1) | magnitude);
+    return (uint16_t)((uint32_t)(npyx_f64_bits(value) >> 63) << (format.nbits - 1) | magnitude);
 }
 
 #define NARROW_FUNCTIONS(type, word, kind, nbits, fraction_nbits, bias)                                      \
@@ -149,7 +128,7 @@ const npyx_narrow npyx_narrows[NPYX_NNARROWS] = {NPYX_NARROWS(NARROW_ROW)};
 
 npyx_x87 npyx_x87_from_f64(double value) {
     const uint64_t integer_bit = (uint64_t)1 << 63;
-    uint64_t bits = bits_of_double(value);
+    uint64_t bits = npyx_f64_bits(value);
     int sign = (int)(bits >> 48 & 0x8000), biased_exponent = (int)(bits >> 52 & 0x7ff);
     uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
     if (biased_exponent == 0x7ff) {

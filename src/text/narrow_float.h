@@ -12,8 +12,6 @@
 #define NPYX_NARROW_FLOAT_H
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/bytes.h"
 

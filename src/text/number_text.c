@@ -1,8 +1,5 @@
 #include "number_text.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/wide_integer.h"
 
@@ -248,9 +245,8 @@ static inline size_t decimal_write(npyx_decimal decimal, char *out) {
     }
     unsigned before = (unsigned)point;
     digits_write_with_point(&digits, before, out);
-    if (digits.count > before)
-        return digits.count + 1;
-    return before + 2; /* the zero behind the point is one of the 17 digits */
+    return digits.count > before ? digits.count + 1
+                                 : before + 2; /* a zero behind the point is one of the 17 digits */
 }
 
 /* significand * 2^exponent, not zero. */
@@ -268,47 +264,42 @@ static inline size_t sign_write(bool negative, char *out) {
     return negative;
 }
 
-size_t npyx_text_f64(double value, char *out) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    size_t sign_nbytes = sign_write(bits >> 63 != 0, out);
+/* A number's sign and the two parts that an IEEE format of wide_nbits of significand has for its magnitude;
+ * the last bit of its subnormal numbers stands for 2^least_exponent. It is written as one of a format that
+ * may be narrower. */
+static inline __attribute__((always_inline)) size_t float_write(bool is_negative, uint64_t significand,
+                                                                int biased_exponent, int wide_nbits,
+                                                                int least_exponent, int precision_nbits,
+                                                                int min_exponent, char *out) {
+    size_t sign_nbytes = sign_write(is_negative, out);
     out += sign_nbytes;
-    uint64_t significand = bits & (((uint64_t)1 << 52) - 1);
-    int biased_exponent = (int)((bits >> 52) & 0x7ff);
-    if (biased_exponent != 0) {
-        bool below_is_closer = significand == 0 && biased_exponent > 1;
-        significand |= (uint64_t)1 << 52;
-        return sign_nbytes + magnitude_write(significand, biased_exponent - 1075, below_is_closer, out);
+    if (biased_exponent != 0)
+        significand |= (uint64_t)1 << (wide_nbits - 1);
+    else if (significand == 0)
+        return sign_nbytes + literal_write("0.0", 3, out);
+    int exponent = least_exponent + (biased_exponent == 0 ? 0 : biased_exponent - 1);
+    if (precision_nbits < wide_nbits) { /* all between the last bits of the two is zero */
+        int first_bit_exponent = exponent + 63 - __builtin_clzll(significand);
+        int last_bit_exponent =
+            (first_bit_exponent < min_exponent ? min_exponent : first_bit_exponent) - (precision_nbits - 1);
+        significand >>= last_bit_exponent - exponent;
+        exponent = last_bit_exponent;
     }
-    if (significand != 0)
-        return sign_nbytes + magnitude_write(significand, -1074, false, out);
-    return sign_nbytes + literal_write("0.0", 3, out);
+    bool below_is_closer = exponent + (precision_nbits - 1) > min_exponent &&
+                           significand == (uint64_t)1 << (precision_nbits - 1);
+    return sign_nbytes + magnitude_write(significand, exponent, below_is_closer, out);
+}
+
+size_t npyx_text_f64(double value, char *out) {
+    uint64_t bits = npyx_f64_bits(value);
+    return float_write(bits >> 63 != 0, bits & (((uint64_t)1 << 52) - 1), (int)(bits >> 52 & 0x7ff), 53,
+                       -1074, 53, -1022, out);
 }
 
 static inline size_t narrow_write(float value, int precision_nbits, int min_exponent, char *out) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    size_t sign_nbytes = sign_write(bits >> 31 != 0, out);
-    out += sign_nbytes;
-    uint32_t significand = bits & 0x7fffff;
-    int biased_exponent = (int)((bits >> 23) & 0xff);
-    if (biased_exponent != 0) {
-        significand |= 0x800000;
-    } else if (significand == 0) {
-        return sign_nbytes + literal_write("0.0", 3, out);
-    } else {
-        biased_exponent = 1;
-    }
-    /* From float32's last bit to the format's own: all between is zero. */
-    int exponent = biased_exponent - 150;
-    int first_bit_exponent = exponent + 31 - __builtin_clz(significand);
-    if (first_bit_exponent < min_exponent)
-        first_bit_exponent = min_exponent;
-    int last_bit_exponent = first_bit_exponent - (precision_nbits - 1);
-    significand >>= last_bit_exponent - exponent;
-    bool below_is_closer = first_bit_exponent > min_exponent && significand == (uint32_t)1
-                                                                                   << (precision_nbits - 1);
-    return sign_nbytes + magnitude_write(significand, last_bit_exponent, below_is_closer, out);
+    uint32_t bits = npyx_f32_bits(value);
+    return float_write(bits >> 31 != 0, bits & 0x7fffff, (int)(bits >> 23 & 0xff), 24, -149, precision_nbits,
+                       min_exponent, out);
 }
 
 size_t npyx_text_f32(float value, char *out) {
@@ -335,14 +326,7 @@ static inline size_t eight_digits_write(uint32_t value, char *out) {
 size_t npyx_text_u64(uint64_t value, char *out) {
     if (value < 100000000)
         return leading_digits_write((uint32_t)value, out);
-    uint64_t high = value / 100000000;
-    size_t nbytes;
-    if (high < 100000000) {
-        nbytes = leading_digits_write((uint32_t)high, out);
-    } else {
-        nbytes = leading_digits_write((uint32_t)(high / 100000000), out);
-        nbytes += eight_digits_write((uint32_t)(high % 100000000), out + nbytes);
-    }
+    size_t nbytes = npyx_text_u64(value / 100000000, out);
     return nbytes + eight_digits_write((uint32_t)(value % 100000000), out + nbytes);
 }
 

@@ -8,9 +8,7 @@
 #ifndef NPYX_NUMBER_TEXT_H
 #define NPYX_NUMBER_TEXT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/status.h"
 
 /* Room that any number needs; nothing below writes more, and nothing writes a NUL. */
 enum { NPYX_NUMBER_TEXT_NBYTES = 32 };

@@ -13,7 +13,7 @@ enum { MAX_NDIGITS = 768 };
 /* A decimal number taken apart. */
 typedef struct decimal {
     bool is_negative;
-    bool has_point_or_exponent;
+    bool is_integer;    /* it has neither point nor exponent */
     const char *digits; /* from the first that is not 0 on; a point may be among them */
     const char *end;    /* behind the last digit */
     int64_t ndigits;    /* between the two */
@@ -21,10 +21,10 @@ typedef struct decimal {
 } decimal;
 
 static size_t ndigits_at(const char *text, const char *end) {
-    const char *at = text;
-    while (at < end && *at >= '0' && *at <= '9')
-        at++;
-    return (size_t)(at - text);
+    size_t n = 0;
+    while (text + n < end && npyx_is_digit(text[n]))
+        n++;
+    return n;
 }
 
 /* A power of ten this large is beyond all that digits can make up for: texts are shorter. */
@@ -32,11 +32,9 @@ static size_t ndigits_at(const char *text, const char *end) {
 
 /* Reads what stands from the point on, when there is one, and the exponent. Returns NULL for what is neither.
  */
-static const char *fraction_read(const char *at, const char *end, decimal *d, int64_t *exponent) {
-    *exponent = 0;
+static const char *fraction_read(const char *at, const char *end, decimal *d) {
     if (at < end && *at == '.') {
         size_t nfraction = ndigits_at(at + 1, end);
-        d->has_point_or_exponent = true;
         if (nfraction == 0)
             return NULL;
         at += 1 + nfraction;
@@ -44,16 +42,15 @@ static const char *fraction_read(const char *at, const char *end, decimal *d, in
         d->ndigits += (int64_t)nfraction;
     }
     if (at < end && (*at == 'e' || *at == 'E')) {
-        d->has_point_or_exponent = true;
         at++;
         bool is_negative = at < end && *at == '-';
-        at += at < end && (*at == '-' || *at == '+');
+        at += is_negative || (at < end && *at == '+');
         uint64_t power;
         size_t ndigits = npyx_span_digits((npyx_span){at, (size_t)(end - at)}, &power);
         if (ndigits == 0)
             return NULL;
-        *exponent = power < NUMBER_ENDLESS ? (int64_t)power : NUMBER_ENDLESS;
-        *exponent = is_negative ? -*exponent : *exponent;
+        int64_t exponent = power < NUMBER_ENDLESS ? (int64_t)power : NUMBER_ENDLESS;
+        d->point += is_negative ? -exponent : exponent;
         at += ndigits;
     }
     return at;
@@ -69,12 +66,12 @@ static size_t decimal_read(const char *text, size_t nbytes, decimal *d) {
         return 0;
     d->digits = at;
     d->end = at += nwhole;
-    d->ndigits = (int64_t)nwhole;
-    int64_t exponent;
-    at = fraction_read(at, end, d, &exponent);
+    d->ndigits = d->point = (int64_t)nwhole;
+    const char *whole_end = at;
+    at = fraction_read(at, end, d);
     if (at == NULL)
         return 0;
-    d->point = (int64_t)nwhole + exponent;
+    d->is_integer = at == whole_end;
     while (d->digits < d->end && (*d->digits == '0' || *d->digits == '.')) {
         d->ndigits -= *d->digits != '.';
         d->point -= *d->digits != '.';
@@ -141,21 +138,17 @@ size_t npyx_number_read(const char *text, size_t nbytes, npyx_number *number) {
     size_t number_nbytes = decimal_read(text, nbytes, &d);
     if (number_nbytes == 0)
         return 0;
-    *number = (npyx_number){.form = NPYX_NUMBER_F64, .is_integer = !d.has_point_or_exponent};
-    if (number->is_integer && digits_to_u64(&d, &magnitude)) {
-        if (magnitude <= (uint64_t)INT64_MAX + d.is_negative) {
-            number->form = NPYX_NUMBER_I64;
-            number->i64 = d.is_negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
-            return number_nbytes;
-        }
-        if (!d.is_negative) {
-            number->form = NPYX_NUMBER_U64;
-            number->u64 = magnitude;
-            return number_nbytes;
-        }
+    bool fits = d.is_integer && digits_to_u64(&d, &magnitude);
+    if (fits && magnitude <= (uint64_t)INT64_MAX + d.is_negative) {
+        int64_t value = (int64_t)(d.is_negative ? 0 - magnitude : magnitude);
+        *number = (npyx_number){.form = NPYX_NUMBER_I64, .is_integer = true, .i64 = value};
+    } else if (fits && !d.is_negative) {
+        *number = (npyx_number){.form = NPYX_NUMBER_U64, .is_integer = true, .u64 = magnitude};
+    } else {
+        double value = decimal_to_f64(&d);
+        *number = (npyx_number){
+            .form = NPYX_NUMBER_F64, .is_integer = d.is_integer, .f64 = d.is_negative ? -value : value};
     }
-    double value = decimal_to_f64(&d);
-    number->f64 = d.is_negative ? -value : value;
     return number_nbytes;
 }
 

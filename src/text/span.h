@@ -5,10 +5,7 @@
 #ifndef NPYX_SPAN_H
 #define NPYX_SPAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "base/status.h"
 
 typedef struct npyx_span {
     const char *text;
@@ -52,6 +49,11 @@ static inline int npyx_span_peek(npyx_span s, size_t i) {
 static inline bool npyx_span_begins(npyx_span s, const char *word) {
     size_t nbytes = strlen(word);
     return s.nbytes >= nbytes && memcmp(s.text, word, nbytes) == 0;
+}
+
+static inline bool npyx_span_ends(npyx_span s, const char *word) {
+    size_t nbytes = strlen(word);
+    return s.nbytes >= nbytes && memcmp(s.text + (s.nbytes - nbytes), word, nbytes) == 0;
 }
 
 static inline bool npyx_span_is(npyx_span s, const char *word) {

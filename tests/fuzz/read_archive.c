@@ -80,10 +80,10 @@ static void read_entry(fuzz_host *fuzz, npyx_archive *archive, int64_t index, co
     bool is_array = false;
     int64_t off = -1, found = -1;
     fuzz_require(entry->name != NULL && npyx_utf8_is_valid(entry->name, entry->name_nbytes));
-    fuzz_require(entry->header_off >= 0 && entry->is_zip == (archive->format == NPYX_FORMAT_NPZ));
-    if (entry->is_zip)
-        fuzz_require(entry->zip.nbytes >= 0 && entry->zip.compressed_nbytes >= 0 &&
-                     entry->name_nbytes <= entry->zip.filename_nbytes);
+    fuzz_require(entry->header_off >= 0 && (entry->zip != NULL) == (archive->format == NPYX_FORMAT_NPZ));
+    if (entry->zip != NULL)
+        fuzz_require(entry->zip->nbytes >= 0 && entry->zip->compressed_nbytes >= 0 &&
+                     entry->name_nbytes <= entry->zip->filename_nbytes);
     char *name = fuzz_copy(entry->name, entry->name_nbytes);
     size_t name_nbytes = entry->name_nbytes;
     npyx_array_init(&array, &fuzz->host);

@@ -97,7 +97,8 @@ static void append(npyx_target *target, const char *text) {
 
 static void open_target(npyx_target *target, npyx_target_kind kind, const char *path, bool uses_names) {
     *target = (npyx_target){0};
-    assert_int_equal(npyx_target_open_as(target, &unit.host, kind, path, uses_names, &error), NPYX_OK);
+    target->uses_names = uses_names;
+    assert_int_equal(npyx_target_open(target, &unit.host, kind, path, &error), NPYX_OK);
 }
 
 static void commit(npyx_target *target) {
@@ -369,9 +370,8 @@ static void test_names_are_made_and_linked_until_all_are_taken(void **state) {
     npyx_target targets[NPYX_TARGET_NNAMES], last;
     for (int i = 0; i < NPYX_TARGET_NNAMES; i++)
         open_target(&targets[i], NPYX_TARGET_NEW, "out.npy", true);
-    last = (npyx_target){0};
-    assert_int_equal(npyx_target_open_as(&last, &unit.host, NPYX_TARGET_NEW, "out.npy", true, &error),
-                     NPYX_IO);
+    last = (npyx_target){.uses_names = true};
+    assert_int_equal(npyx_target_open(&last, &unit.host, NPYX_TARGET_NEW, "out.npy", &error), NPYX_IO);
     assert_non_null(strstr(error.message, "32 others write to it"));
     open_target(&last, NPYX_TARGET_NEW, "out.npy", false);
     assert_int_equal(npyx_target_prepare(&last, &error), NPYX_IO);
@@ -392,8 +392,8 @@ static void test_what_a_crash_leaves_is_swept(void **state) {
         int status = 0;
         pid_t child = fork();
         if (child == 0) {
-            npyx_target target = {0};
-            npyx_target_open_as(&target, &unit.host, NPYX_TARGET_NEW, "out.npy", uses_names, &error);
+            npyx_target target = {.uses_names = uses_names};
+            npyx_target_open(&target, &unit.host, NPYX_TARGET_NEW, "out.npy", &error);
             npyx_target_prepare(&target, &error);
             _exit(7);
         }

@@ -52,8 +52,8 @@ static int count_names(void) {
 }
 
 static npyx_target open_target(npyx_target_kind kind, bool uses_names) {
-    npyx_target target = {0};
-    assert_int_equal(npyx_target_open_as(&target, &unit.host, kind, path, uses_names, &error), NPYX_OK);
+    npyx_target target = {.uses_names = uses_names};
+    assert_int_equal(npyx_target_open(&target, &unit.host, kind, path, &error), NPYX_OK);
     return target;
 }
 
