@@ -76,6 +76,8 @@ void npyext_result_blob(sqlite3_context *context, const void *bytes, size_t nbyt
 
 /* Appends integers as a JSON array. */
 void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n);
+/* The same as a result. */
+void npyext_result_integers(sqlite3_context *context, npyx_buffer *scratch, const int64_t *integers, int n);
 
 /* What npyx_element_value made. */
 void npyext_result_value(sqlite3_context *context, const npyx_value *value);

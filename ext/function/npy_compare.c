@@ -255,21 +255,20 @@ static void compare_name(sqlite3_context *context, npyext_cursor *cursor) {
                            shown->name_nbytes);
 }
 
-static void compare_status(sqlite3_context *context, npyext_cursor *cursor) {
-    if (!cursor->scan.has_error)
-        sqlite3_result_text(context, compared_names[((compare_cursor *)cursor)->result], -1, SQLITE_STATIC);
-}
+NPYEXT_KNOWN_RESULT(static, compare_status, const compare_cursor *compare = (compare_cursor *)cursor,
+                    !cursor->scan.has_error, sqlite3_result_text, compared_names[compare->result], -1,
+                    SQLITE_STATIC)
 
 /* Numbers of the items; SQLite makes NULL of a NaN. */
-#define COMPARE_NUMBER(name, result, is_known, number)                                                       \
-    NPYEXT_NUMBER_COLUMN(static, name, const compare_cursor *compare = (compare_cursor *)cursor;             \
-                         const npyx_difference *found = &compare->difference,                                \
-                         compare->has_items && (is_known), result, number)
-COMPARE_NUMBER(compare_max_abs, sqlite3_result_double, true, found->max_abs)
-COMPARE_NUMBER(compare_max_rel, sqlite3_result_double, true, found->max_rel)
-COMPARE_NUMBER(compare_rms, sqlite3_result_double, true, found->rms)
-COMPARE_NUMBER(compare_differing, sqlite3_result_int64, true, found->ndiffering)
-COMPARE_NUMBER(compare_first_at, sqlite3_result_int64, found->first_at >= 0, found->first_at)
+#define COMPARE_NUMBER(name, is_known, result, number)                                                       \
+    NPYEXT_KNOWN_RESULT(static, name, const compare_cursor *compare = (compare_cursor *)cursor;              \
+                        const npyx_difference *found = &compare->difference,                                 \
+                        compare->has_items && (is_known), result, number)
+COMPARE_NUMBER(compare_max_abs, true, sqlite3_result_double, found->max_abs)
+COMPARE_NUMBER(compare_max_rel, true, sqlite3_result_double, found->max_rel)
+COMPARE_NUMBER(compare_rms, true, sqlite3_result_double, found->rms)
+COMPARE_NUMBER(compare_differing, true, sqlite3_result_int64, found->ndiffering)
+COMPARE_NUMBER(compare_first_at, found->first_at >= 0, sqlite3_result_int64, found->first_at)
 
 static const npyext_column compare_columns[] = {
     NPYEXT_NAME(false, compare_name),
@@ -290,7 +289,6 @@ static const npyext_column compare_columns[] = {
 const npyext_function npyext_npy_compare = {
     .name = "npy_compare",
     NPYEXT_COLUMNS(compare_columns),
-    .key = "array_key",
     .takes_two = true,
     .has_error_column = true,
     .estimated_nrows = 100,

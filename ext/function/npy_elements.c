@@ -177,9 +177,8 @@ static const npyext_item_methods elements_methods = {
     .columns = {ELEMENTS_VALUE, ELEMENTS_REAL, ELEMENTS_IMAG},
     .reader_off = offsetof(elements_cursor, blocks.reader)};
 
-static void elements_result_idx(sqlite3_context *context, npyext_cursor *cursor) {
-    sqlite3_result_int64(context, idx_of((elements_cursor *)cursor));
-}
+NPYEXT_KNOWN_RESULT(static, elements_result_idx, const elements_cursor *at = (elements_cursor *)cursor, true,
+                    sqlite3_result_int64, idx_of(at))
 
 static void elements_result_value(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_items_result(context, (npyext_item_cursor *)cursor, 0, NULL);
@@ -251,7 +250,7 @@ static const npyext_column elements_columns[] = {
 const npyext_function npyext_npy_elements = {
     .name = "npy_elements",
     NPYEXT_COLUMNS(elements_columns),
-    .key = "array_key, idx",
+    .key = ", idx",
     .takes_member = true,
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ITEM,

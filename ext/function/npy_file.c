@@ -64,8 +64,6 @@ static const npyext_column file_columns[] = {
 const npyext_function npyext_npy_file = {
     .name = "npy_file",
     NPYEXT_COLUMNS(file_columns),
-    .key = "array_key",
     .takes_member = true,
-    .estimated_nrows = 100,
     NPYEXT_SURVEY(file_methods),
 };

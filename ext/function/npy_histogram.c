@@ -135,18 +135,14 @@ static void histogram_draw(sqlite3_context *context, uint64_t count, uint64_t gr
     npyext_result_text(context, bar, nbytes);
 }
 
-#define HISTOGRAM_NUMBER(name, result, number)                                                               \
-    NPYEXT_NUMBER_COLUMN(static, name, const histogram_cursor *at = (histogram_cursor *)cursor, true,        \
-                         result, number)
-HISTOGRAM_NUMBER(histogram_result_bin, sqlite3_result_int64, at->bin)
-HISTOGRAM_NUMBER(histogram_result_lo, sqlite3_result_double, at->histogram.edges[at->bin])
-HISTOGRAM_NUMBER(histogram_result_hi, sqlite3_result_double, at->histogram.edges[at->bin + 1])
-HISTOGRAM_NUMBER(histogram_result_count, sqlite3_result_int64, (int64_t)at->histogram.counts[at->bin])
-
-static void histogram_result_bar(sqlite3_context *context, npyext_cursor *cursor) {
-    const histogram_cursor *at = (histogram_cursor *)cursor;
-    histogram_draw(context, at->histogram.counts[at->bin], at->greatest);
-}
+#define HISTOGRAM_RESULT(name, ...)                                                                          \
+    NPYEXT_KNOWN_RESULT(static, name, const histogram_cursor *at = (histogram_cursor *)cursor, true,         \
+                        __VA_ARGS__)
+HISTOGRAM_RESULT(histogram_result_bin, sqlite3_result_int64, at->bin)
+HISTOGRAM_RESULT(histogram_result_lo, sqlite3_result_double, at->histogram.edges[at->bin])
+HISTOGRAM_RESULT(histogram_result_hi, sqlite3_result_double, at->histogram.edges[at->bin + 1])
+HISTOGRAM_RESULT(histogram_result_count, sqlite3_result_int64, (int64_t)at->histogram.counts[at->bin])
+HISTOGRAM_RESULT(histogram_result_bar, histogram_draw, at->histogram.counts[at->bin], at->greatest)
 
 static const npyext_column histogram_columns[] = {
     NPYEXT_OUTPUT("bin INTEGER", NPYEXT_NEEDS_HEADER, histogram_result_bin),
@@ -169,7 +165,7 @@ static const npyext_column histogram_columns[] = {
 const npyext_function npyext_npy_histogram = {
     .name = "npy_histogram",
     NPYEXT_COLUMNS(histogram_columns),
-    .key = "array_key, bin",
+    .key = ", bin",
     .takes_member = true,
     .row = NPYEXT_ROW_OF_ARRAY,
     .estimated_nrows = DEFAULT_NBINS,

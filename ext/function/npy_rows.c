@@ -165,7 +165,7 @@ static const npyext_column rows_columns[] = {
 const npyext_function npyext_npy_rows = {
     .name = "npy_rows",
     NPYEXT_COLUMNS(rows_columns),
-    .key = "array_key, row",
+    .key = ", row",
     .takes_member = true,
     .takes_window = true,
     .row = NPYEXT_ROW_OF_ENTRY,

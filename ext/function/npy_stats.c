@@ -154,35 +154,30 @@ static bool has_numbers(const npyx_stats *stats) {
     return stats->form != NPYX_STATS_ORDER && stats->form != NPYX_STATS_COUNT;
 }
 
-#define STATS_INTEGER(name, is_known, number)                                                                \
-    NPYEXT_NUMBER_COLUMN(static, name, const npyx_stats *stats = stats_at_hand(cursor),                      \
-                         stats != NULL && (is_known), sqlite3_result_int64, number)
-STATS_INTEGER(stats_count, true, stats->count)
-STATS_INTEGER(stats_nulls, true, stats->nulls)
-STATS_INTEGER(stats_infs, has_numbers(stats), npyx_stats_infs(stats))
-STATS_INTEGER(stats_zeros, has_numbers(stats), stats->zeros)
+#define STATS_RESULT(name, is_known, ...)                                                                    \
+    NPYEXT_KNOWN_RESULT(static, name, const npyx_stats *stats = stats_at_hand(cursor),                       \
+                        stats != NULL && (is_known), __VA_ARGS__)
+STATS_RESULT(stats_count, true, sqlite3_result_int64, stats->count)
+STATS_RESULT(stats_nulls, true, sqlite3_result_int64, stats->nulls)
+STATS_RESULT(stats_infs, has_numbers(stats), sqlite3_result_int64, npyx_stats_infs(stats))
+STATS_RESULT(stats_zeros, has_numbers(stats), sqlite3_result_int64, stats->zeros)
 
-static int64_t place_of_item(const npyext_cursor *cursor, int64_t position) {
+static void result_place(sqlite3_context *context, const npyext_cursor *cursor, int64_t position) {
     const stats_cursor *stats = (const stats_cursor *)cursor;
-    return npyx_reduction_place(&stats->reduction, stats->leaf, position);
+    sqlite3_result_int64(context, npyx_reduction_place(&stats->reduction, stats->leaf, position));
 }
-STATS_INTEGER(stats_argmin, stats->extremes[NPYX_LEAST].position >= 0,
-              place_of_item(cursor, stats->extremes[NPYX_LEAST].position))
-STATS_INTEGER(stats_argmax, stats->extremes[NPYX_GREATEST].position >= 0,
-              place_of_item(cursor, stats->extremes[NPYX_GREATEST].position))
+STATS_RESULT(stats_argmin, stats->extremes[NPYX_LEAST].position >= 0, result_place, cursor,
+             stats->extremes[NPYX_LEAST].position)
+STATS_RESULT(stats_argmax, stats->extremes[NPYX_GREATEST].position >= 0, result_place, cursor,
+             stats->extremes[NPYX_GREATEST].position)
 
-static void stats_crc32(sqlite3_context *context, npyext_cursor *cursor) {
-    const stats_cursor *stats = (stats_cursor *)cursor;
-    if (!cursor->scan.has_error && stats->reduction.wants_crc32)
-        sqlite3_result_int64(context, stats->reduction.crc32[stats->leaf]);
-}
-
-static void stats_field_name(sqlite3_context *context, npyext_cursor *cursor) {
-    const stats_cursor *stats = (stats_cursor *)cursor;
-    const npyx_reduction *reduction = &stats->reduction;
-    if (!cursor->scan.has_error && reduction->view.dtype->type == NPYX_STRUCT)
-        sqlite3_result_text(context, reduction->leaves[stats->leaf].name, -1, SQLITE_TRANSIENT);
-}
+#define STATS_OF_LEAF(name, is_known, ...)                                                                   \
+    NPYEXT_KNOWN_RESULT(static, name, const stats_cursor *stats = (stats_cursor *)cursor;                    \
+                        const npyx_reduction *reduction = &stats->reduction,                                 \
+                        !cursor->scan.has_error && (is_known), __VA_ARGS__)
+STATS_OF_LEAF(stats_crc32, reduction->wants_crc32, sqlite3_result_int64, reduction->crc32[stats->leaf])
+STATS_OF_LEAF(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
+              reduction->leaves[stats->leaf].name, -1, SQLITE_TRANSIENT)
 
 static void stats_at(sqlite3_context *context, npyext_cursor *cursor) {
     stats_cursor *stats = (stats_cursor *)cursor;
@@ -195,9 +190,7 @@ static void stats_at(sqlite3_context *context, npyext_cursor *cursor) {
         sqlite3_result_int64(context, indices[0]);
         return;
     }
-    npyx_buffer_reset(&stats->base.scratch);
-    npyext_append_json_integers(&stats->base.scratch, indices, reduction->nkept);
-    npyext_result_json_buffer(context, &stats->base.scratch);
+    npyext_result_integers(context, &cursor->scratch, indices, reduction->nkept);
 }
 
 static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
@@ -252,8 +245,8 @@ static double second_moment(const npyext_cursor *cursor, int64_t *count) {
 }
 
 #define STATS_MOMENT(name, moment)                                                                           \
-    NPYEXT_NUMBER_COLUMN(static, name, int64_t count;                                                        \
-                         double m2 = second_moment(cursor, &count), true, sqlite3_result_double, moment)
+    NPYEXT_KNOWN_RESULT(static, name, int64_t count;                                                         \
+                        double m2 = second_moment(cursor, &count), true, sqlite3_result_double, moment)
 STATS_MOMENT(stats_m2, m2)
 STATS_MOMENT(stats_var, m2 / (double)count)
 STATS_MOMENT(stats_std, sqrt(m2 / (double)count))
@@ -296,7 +289,6 @@ static const npyext_column stats_columns[] = {
 const npyext_function npyext_npy_stats = {
     .name = "npy_stats",
     NPYEXT_COLUMNS(stats_columns),
-    .key = "array_key",
     .takes_member = true,
     .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,

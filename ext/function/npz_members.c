@@ -32,28 +32,22 @@ static const npyx_zip_entry *members_zip(const npyext_cursor *cursor) {
     return cursor->scan.has_entry && cursor->scan.entry.is_zip ? &cursor->scan.entry.zip : NULL;
 }
 
-#define MEMBERS_INTEGER(name, is_known, number)                                                              \
-    NPYEXT_NUMBER_COLUMN(static, name, const npyx_zip_entry *zip = members_zip(cursor),                      \
-                         zip != NULL && (is_known), sqlite3_result_int64, number)
-MEMBERS_INTEGER(members_compressed_size, zip->is_sized, zip->compressed_nbytes)
-MEMBERS_INTEGER(members_uncompressed_size, zip->is_sized, zip->nbytes)
-MEMBERS_INTEGER(members_crc32, true, zip->crc32)
-MEMBERS_INTEGER(members_encrypted, true, zip->is_encrypted)
-MEMBERS_INTEGER(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0,
-                ((npyext_survey *)cursor)->payload_off)
+#define MEMBERS_RESULT(name, is_known, ...)                                                                  \
+    NPYEXT_KNOWN_RESULT(static, name, const npyx_zip_entry *zip = members_zip(cursor),                       \
+                        zip != NULL && (is_known), __VA_ARGS__)
+MEMBERS_RESULT(members_filename, true, npyext_result_text, zip->filename, zip->filename_nbytes)
+MEMBERS_RESULT(members_compressed_size, zip->is_sized, sqlite3_result_int64, zip->compressed_nbytes)
+MEMBERS_RESULT(members_uncompressed_size, zip->is_sized, sqlite3_result_int64, zip->nbytes)
+MEMBERS_RESULT(members_ratio, zip->nbytes > 0, sqlite3_result_double,
+               (double)zip->compressed_nbytes / (double)zip->nbytes)
+MEMBERS_RESULT(members_crc32, true, sqlite3_result_int64, zip->crc32)
+MEMBERS_RESULT(members_encrypted, true, sqlite3_result_int64, zip->is_encrypted)
+MEMBERS_RESULT(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0, sqlite3_result_int64,
+               ((npyext_survey *)cursor)->payload_off)
 /* NULL where nobody can tell: encrypted, another method than these. */
-MEMBERS_INTEGER(members_is_array,
-                !zip->is_encrypted && (zip->method == 0 || zip->method == 8) && !cursor->scan.has_error,
-                ((npyext_survey *)cursor)->is_array)
-NPYEXT_NUMBER_COLUMN(static, members_ratio, const npyx_zip_entry *zip = members_zip(cursor),
-                     zip != NULL && zip->nbytes > 0, sqlite3_result_double,
-                     (double)zip->compressed_nbytes / (double)zip->nbytes)
-
-static void members_filename(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_zip_entry *zip = members_zip(cursor);
-    if (zip != NULL)
-        npyext_result_text(context, zip->filename, zip->filename_nbytes);
-}
+MEMBERS_RESULT(members_is_array,
+               !zip->is_encrypted && (zip->method == 0 || zip->method == 8) && !cursor->scan.has_error,
+               sqlite3_result_int64, ((npyext_survey *)cursor)->is_array)
 
 static void members_method(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_zip_entry *zip = members_zip(cursor);
@@ -126,8 +120,6 @@ static const npyext_column members_columns[] = {
 const npyext_function npyext_npz_members = {
     .name = "npz_members",
     NPYEXT_COLUMNS(members_columns),
-    .key = "array_key",
     .has_error_column = true,
-    .estimated_nrows = 100,
     NPYEXT_SURVEY(members_methods),
 };

@@ -133,29 +133,17 @@ npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error) {
 
 /* ---- columns of the file, of the entry, of the fault at hand ---- */
 
-void npyext_result_path(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.path != NULL)
-        npyext_result_text(context, cursor->scan.path, strlen(cursor->scan.path));
-}
-
-void npyext_result_name(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyext_scan *scan = &cursor->scan;
-    npyext_result_text(context, scan->entry.name, scan->has_entry ? scan->entry.name_nbytes : 0);
-}
-
-void npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.has_error)
-        npyext_result_fault(context, npyext_cursor_place(cursor), &cursor->scan.error);
-}
-
-void npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.has_error)
-        sqlite3_result_text(context, npyx_error_kind_name(&cursor->scan.error), -1, SQLITE_STATIC);
-}
-
-void npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor) {
-    sqlite3_result_int64(context, npyext_scan_array_key(&cursor->scan));
-}
+NPYEXT_KNOWN_RESULT(extern, npyext_result_path, const char *path = cursor->scan.path, path != NULL,
+                    npyext_result_text, path, strlen(path))
+NPYEXT_KNOWN_RESULT(extern, npyext_result_name, const npyext_scan *scan = &cursor->scan, true,
+                    npyext_result_text, scan->entry.name, scan->has_entry ? scan->entry.name_nbytes : 0)
+NPYEXT_KNOWN_RESULT(extern, npyext_result_error_text, const npyext_scan *scan = &cursor->scan,
+                    scan->has_error, npyext_result_fault, npyext_cursor_place(cursor), &scan->error)
+NPYEXT_KNOWN_RESULT(extern, npyext_result_error_kind, const npyext_scan *scan = &cursor->scan,
+                    scan->has_error, sqlite3_result_text, npyx_error_kind_name(&scan->error), -1,
+                    SQLITE_STATIC)
+NPYEXT_KNOWN_RESULT(extern, npyext_result_array_key, npyext_scan *scan = &cursor->scan, true,
+                    sqlite3_result_int64, npyext_scan_array_key(scan))
 
 /* ---- the pieces of a path, as Python's pathlib names them; NULL for a BLOB, which has none ---- */
 

@@ -28,7 +28,8 @@ static int plan_declare(sqlite3 *db, const npyext_function *function) {
     for (int i = 0; i < function->ncolumns; i++)
         sqlite3_str_appendf(text, "%s%s%s", i == 0 ? "" : ", ", function->columns[i].declaration,
                             function->columns[i].is_hidden ? " HIDDEN" : "");
-    sqlite3_str_appendf(text, ", PRIMARY KEY(%s)) WITHOUT ROWID", function->key);
+    sqlite3_str_appendf(text, ", PRIMARY KEY(array_key%s)) WITHOUT ROWID",
+                        function->key == NULL ? "" : function->key);
     return npyext_declare_columns(db, text);
 }
 

@@ -98,13 +98,13 @@ typedef struct npyext_column {
     npyext_result result; /* NULL for arguments, and for what the function's own xColumn answers */
 } npyext_column;
 
-/* Defines the result of a column that is a number of what is at hand (a declaration), where it is known.
+/* Defines the result of a column that one call says of what is at hand (a declaration), where it is known.
  * linkage is static or extern. */
-#define NPYEXT_NUMBER_COLUMN(linkage, name, at_hand, is_known, result_of, number)                            \
+#define NPYEXT_KNOWN_RESULT(linkage, name, at_hand, is_known, result_of, ...)                                \
     linkage void name(sqlite3_context *context, npyext_cursor *cursor) {                                     \
         at_hand;                                                                                             \
         if (is_known)                                                                                        \
-            result_of(context, (number));                                                                    \
+            result_of(context, __VA_ARGS__);                                                                 \
     }
 
 /* Column literals. Arguments are declared BLOB, which is no affinity: of HIDDEN alone SQLite makes NUMERIC.
@@ -146,7 +146,7 @@ typedef struct npyext_function {
     const char *name;
     const npyext_column *columns; /* NPYEXT_COLUMNS sets them and their number */
     int ncolumns;
-    const char *key;       /* the PRIMARY KEY's columns */
+    const char *key;       /* what the PRIMARY KEY has behind array_key; NULL: nothing */
     bool takes_member;     /* the argument chooses one array of many */
     bool takes_two;        /* NPYEXT_OTHER_SOURCE has to be given, too */
     bool writes;           /* there is no source; NPYEXT_TARGET and NPYEXT_ARRAY have to be given */
