@@ -86,33 +86,27 @@ static npyx_status histogram_step(npyext_cursor *base, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
     if (cursor->is_made && ++cursor->bin < cursor->bins.nbins)
         return NPYX_OK;
-    npyx_status status = NPYX_DONE; /* the only array stays open for the same call once more */
-    if (!cursor->is_made || !npyext_scan_is_single(&base->scan)) {
-        cursor->is_made = false;
-        status = npyext_cursor_next_array(base, error);
-    }
-    base->is_eof = status == NPYX_DONE;
-    NPYX_TRY(status);
+    cursor->is_made = false;
+    NPYX_TRY(npyext_cursor_next_array(base, error));
     cursor->bin = 0;
-    status = histogram_make(cursor, error);
+    npyx_status status = histogram_make(cursor, error);
     cursor->is_made = status == NPYX_OK;
     if (status != NPYX_OK)
-        npyext_selection_close(&cursor->base.selection);
+        npyext_selection_close(&base->selection);
     return status;
 }
 
 static npyx_status histogram_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
-    bool is_lookup = false;
-    npyx_status status = npyext_cursor_begin(base, request, &is_lookup, error);
-    if (status == NPYX_OK && !is_lookup)
+    npyx_status status = npyext_cursor_begin(base, request, error);
+    if (status == NPYX_OK && !base->selection.is_open)
         status = read_bins(&cursor->bins, &base->scan, error);
     if (status != NPYX_OK) {
         npyx_error reason = *error;
         npyext_scan_clear(&base->scan); /* arguments at fault are looked at again */
         *error = reason;
     }
-    cursor->is_made = is_lookup;
+    cursor->is_made = base->selection.is_open;
     cursor->bin = -1;
     return status;
 }

@@ -20,13 +20,10 @@ typedef struct stats_cursor {
     int64_t nrows; /* given of the array at hand */
 } stats_cursor;
 
-static void end_reduction(stats_cursor *stats) {
+static void end_reduction(npyext_cursor *cursor) {
+    stats_cursor *stats = (stats_cursor *)cursor;
     npyx_reduction_end(&stats->reduction);
     stats->is_reducing = false;
-}
-
-static void stats_close(npyext_cursor *cursor) {
-    end_reduction((stats_cursor *)cursor);
 }
 
 static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
@@ -73,14 +70,13 @@ static bool find_item(const npyx_stats *stats, int column, item_statistic *found
 /* Fails when SQL has no value for an item that the query asks for: a date outside of the calendar, a text
  * with a code point that there is not. xColumn would find it too late for on_error. */
 static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
-    static const int checked[] = {STATS_MIN, STATS_MAX, STATS_MEAN};
     const npyx_stats *row = stats_of_row(stats);
     if (npyx_dtype_is_real(row->dtype))
         return NPYX_OK;
-    for (size_t i = 0; i < sizeof checked / sizeof checked[0]; i++) {
+    for (int column = STATS_MIN; column <= STATS_MEAN; column++) {
         item_statistic item;
         npyx_value value;
-        if (npyext_plan_uses(&stats->base.scan.plan, checked[i]) && find_item(row, checked[i], &item))
+        if (npyext_plan_uses(&stats->base.scan.plan, column) && find_item(row, column, &item))
             NPYX_TRY(npyx_element_value(&item.dtype, item.bytes, &stats->base.scratch, &value, error));
     }
     return NPYX_OK;
@@ -100,36 +96,28 @@ static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
     return check_items(stats, error);
 }
 
-/* Goes on to the next array that can be opened. */
-static npyx_status next_array(stats_cursor *stats, npyx_error *error) {
-    npyext_cursor *base = &stats->base;
-    npyx_status status = NPYX_DONE; /* the only array stays open for the next lookup */
-    if (!stats->base.selection.is_open || !npyext_scan_is_single(&base->scan))
-        status = npyext_cursor_next_array(base, error);
-    base->is_eof = status == NPYX_DONE;
-    return status == NPYX_OK ? begin_reduction(stats, error) : status;
-}
-
+/* A step to a row, or to an array, whose first row is the next step's. */
 static npyx_status stats_step(npyext_cursor *cursor, npyx_error *error) {
     stats_cursor *stats = (stats_cursor *)cursor;
-    bool is_row = stats->is_reducing;
-    npyx_status status = is_row ? next_row(stats, error) : next_array(stats, error);
-    if (status == NPYX_OK && !is_row)
-        return NPYX_DONE; /* its first row is the next step's */
+    npyx_status status =
+        stats->is_reducing ? next_row(stats, error) : npyext_cursor_next_array(cursor, error);
+    if (status == NPYX_OK && !stats->is_reducing) {
+        status = begin_reduction(stats, error);
+        if (status == NPYX_OK)
+            return NPYX_DONE;
+    }
     if (status != NPYX_OK)
-        end_reduction(stats);
+        end_reduction(cursor);
     if (status != NPYX_OK && status != NPYX_DONE)
-        npyext_selection_close(&stats->base.selection);
+        npyext_selection_close(&cursor->selection);
     stats->nrows += status != NPYX_DONE; /* array_key tells a fault's row from the one before it */
     return status;
 }
 
 static npyx_status stats_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    stats_cursor *stats = (stats_cursor *)cursor;
-    bool is_lookup = false;
-    end_reduction(stats);
-    NPYX_TRY(npyext_cursor_begin(cursor, request, &is_lookup, error));
-    return is_lookup ? begin_reduction(stats, error) : NPYX_OK;
+    end_reduction(cursor);
+    NPYX_TRY(npyext_cursor_begin(cursor, request, error));
+    return cursor->selection.is_open ? begin_reduction((stats_cursor *)cursor, error) : NPYX_OK;
 }
 
 static void result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
@@ -294,7 +282,7 @@ const npyext_function npyext_npy_stats = {
     .has_error_column = true,
     .estimated_nrows = 1,
     .cursor_nbytes = sizeof(stats_cursor),
-    .close = stats_close,
+    .close = end_reduction,
     .begin = stats_begin,
     .step = stats_step,
     .module = NPYEXT_CURSOR_MODULE,

@@ -45,21 +45,25 @@ int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sen
     npyext_cursor *cursor = (npyext_cursor *)base;
     npyext_scan *scan = &cursor->scan;
     const npyext_request request = {(npyext_vtab *)base->pVtab, sentence, argv};
-    cursor->is_eof = true;
+    cursor->is_eof = false;
     if (function_of(cursor)->begin(cursor, &request, &scan->error) != NPYX_OK)
         return npyext_cursor_report(cursor, &scan->error);
-    cursor->is_eof = scan->has_null;
-    return npyext_cursor_next(base);
+    cursor->is_eof |= scan->has_null;
+    return function_of(cursor)->module.xNext(base);
 }
 
 int npyext_cursor_next(sqlite3_vtab_cursor *base) {
     npyext_cursor *cursor = (npyext_cursor *)base;
+    npyext_connection_begin(cursor->scan.connection);
+    return npyext_cursor_go_on(cursor);
+}
+
+int npyext_cursor_go_on(npyext_cursor *cursor) {
     npyext_scan *scan = &cursor->scan;
     scan->has_error = false;
-    npyext_connection_begin(scan->connection);
     while (!cursor->is_eof) {
         npyx_status status = scan->function->step(cursor, &scan->error);
-        if (status == NPYX_OK)
+        if (status == NPYX_OK || cursor->is_eof)
             return SQLITE_OK;
         npyext_fate fate = status == NPYX_DONE ? NPYEXT_IS_LEFT_OUT : npyext_scan_fate(scan, &scan->error);
         scan->has_error = fate == NPYEXT_BECOMES_ROW;
@@ -92,12 +96,10 @@ int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
 
 /* ---- one array after the other ---- */
 
-npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, bool *is_lookup,
-                                npyx_error *error) {
+npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     npyext_scan *scan = &cursor->scan;
     bool is_same = npyext_scan_is_same(scan, request);
-    *is_lookup = is_same && cursor->selection.is_open && npyext_scan_is_single(scan);
-    if (*is_lookup)
+    if (is_same && cursor->selection.is_open && npyext_scan_is_single(scan))
         return NPYX_OK;
     npyext_selection_close(&cursor->selection);
     if (!is_same)
@@ -120,15 +122,21 @@ static npyx_status cursor_step(npyext_cursor *cursor, npyx_error *error) {
 }
 
 npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    cursor->is_eof = cursor->selection.is_open && npyext_scan_is_single(&cursor->scan);
+    if (cursor->is_eof)
+        return NPYX_DONE;
     npyext_selection_close(&cursor->selection);
     if (!cursor->scan.has_entry) /* the whole file is at fault, not one array of it */
         npyext_scan_close_file(&cursor->scan);
-    while (!cursor->selection.is_open) {
+    while (!cursor->selection.is_open && status == NPYX_OK) {
         npyext_selection_close(&cursor->selection);
-        NPYX_TRY(cursor_step(cursor, error));
-        NPYX_TRY(npyx_poll(&cursor->scan.connection->host, error));
+        status = cursor_step(cursor, error);
+        if (status == NPYX_OK)
+            status = npyx_poll(&cursor->scan.connection->host, error);
     }
-    return NPYX_OK;
+    cursor->is_eof = status == NPYX_DONE;
+    return status;
 }
 
 /* ---- columns of the file, of the entry, of the fault at hand ---- */

@@ -54,9 +54,18 @@ struct npyext_item_cursor {
     npyx_buffer converted; /* the block as astype wants it */
 };
 
-/* Such a cursor's open, by the function's npyext_item_methods, and close. */
+/* Such a cursor's open, by the function's npyext_item_methods, close, begin and step. */
 void npyext_items_open(npyext_cursor *cursor, npyx_host *host);
 void npyext_items_close(npyext_cursor *cursor);
+npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
+npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error);
+
+/* Of a function whose rows are the items. */
+#define NPYEXT_ITEMS(cursor, methods_of, column)                                                             \
+    .takes_member = true, .takes_window = true, .estimated_nrows = 1000000, .cursor_nbytes = sizeof(cursor), \
+    .methods = &(methods_of), .open = npyext_items_open, .close = npyext_items_close,                        \
+    .begin = npyext_items_begin, .step = npyext_items_step,                                                  \
+    .module = NPYEXT_MODULE(npyext_items_filter, npyext_items_next, column)
 
 /* Takes dtype and filter for the items to come; next_block has the filter judge them, or the reader's work
  * does. */
