@@ -1,24 +1,6 @@
 #include "plan.h"
 
-#include <stdlib.h>
-
 #include "source/member.h"
-
-npyext_registration *npyext_registration_new(npyext_connection *connection, const void *definition,
-                                             int flags) {
-    npyext_registration *registration = sqlite3_malloc(sizeof *registration);
-    if (registration == NULL)
-        return NULL;
-    *registration = (npyext_registration){.connection = connection, .definition = definition, .flags = flags};
-    connection->nreferences++;
-    return registration;
-}
-
-void npyext_registration_free(void *registration) {
-    npyext_registration *freed = registration;
-    npyext_connection_release(freed->connection);
-    sqlite3_free(freed);
-}
 
 /* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to array.
  */

@@ -182,17 +182,12 @@ struct npyext_request {
     sqlite3_value **argv;
 };
 
-/* What SQLite is given with a module or a function, and gives back with each call; freed with
- * npyext_registration_free. */
+/* What SQLite is given with a module or a function, and gives back with each call. */
 typedef struct npyext_registration {
     npyext_connection *connection;
     const void *definition; /* an npyext_function, npyext_scalar or npyext_aggregate */
     int flags;              /* for npyext_declare_risk */
 } npyext_registration;
-
-npyext_registration *npyext_registration_new(npyext_connection *connection, const void *definition,
-                                             int flags);
-void npyext_registration_free(void *registration);
 
 /* xConnect, xBestIndex and xDisconnect of every table function. */
 int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const *argv, sqlite3_vtab **vtab,
