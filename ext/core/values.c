@@ -226,3 +226,7 @@ void npyext_result_items(sqlite3_context *context, npyext_place place, const npy
     else
         npyext_result_error(context, place, &error);
 }
+
+npyx_type npyext_plain_type(const npyx_dtype *dtype) {
+    return npyx_dtype_is_native(dtype) ? dtype->type : NPYX_NTYPES;
+}

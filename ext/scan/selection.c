@@ -1,4 +1,4 @@
-#include "selection.h"
+#include "cursor.h"
 
 void npyext_selection_init(npyext_selection *selection, npyx_host *host) {
     memset(selection, 0, sizeof *selection);
@@ -71,10 +71,6 @@ npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan
     NPYX_TRY(npyx_archive_open_payload(archive, scan->index, &selection->payload, error));
     selection->is_open = true;
     return NPYX_OK;
-}
-
-npyx_type npyext_plain_type(const npyx_dtype *dtype) {
-    return npyx_dtype_is_native(dtype) ? dtype->type : NPYX_NTYPES;
 }
 
 /* Marks an axis of the view, which may be counted from the end. */

@@ -1,4 +1,4 @@
-#include "value_filter.h"
+#include "item_cursor.h"
 
 void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host) {
     filter->nterms = filter->nfilters = 0;
