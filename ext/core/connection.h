@@ -72,11 +72,6 @@ typedef struct npyext_cached_file {
     char path[];
 } npyext_cached_file;
 
-typedef struct npyext_cache {
-    npyext_cached_file *newest;
-    int64_t clock; /* counts the cursors that were opened */
-} npyext_cache;
-
 /* A number for a new cursor: files validated before it are validated again. */
 int64_t npyext_cache_tick(npyext_connection *connection);
 
@@ -126,11 +121,6 @@ typedef struct npyext_known_array {
     size_t window_nbytes;
 } npyext_known_array;
 
-typedef struct npyext_array_memo {
-    npyext_known_array known[NPYEXT_MEMO_NARRAYS];
-    int64_t clock; /* counts lookups */
-} npyext_array_memo;
-
 /* The array that a .npy header of header_nbytes (as measured) describes. It stays until the next call for the
  * same connection, as do those below. */
 npyx_status npyext_memo_of_header(npyext_connection *connection, const void *header, size_t header_nbytes,
@@ -168,8 +158,9 @@ struct npyext_connection {
     sqlite3 *db;
     npyx_host host; /* its ctx is this struct */
     npyext_policy policy;
-    npyext_cache cache;
-    npyext_array_memo arrays;
+    npyext_cached_file *newest_file;
+    npyext_known_array known[NPYEXT_MEMO_NARRAYS];
+    int64_t clock;                /* counts cursors that were opened, and lookups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
     npyext_published *published;  /* by its tables that write */
     int nreferences;

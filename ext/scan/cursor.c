@@ -1,5 +1,7 @@
 #include "cursor.h"
 
+#include "text/span.h"
+
 /* ---- the methods that table functions share ---- */
 
 static const npyext_function *function_of(const npyext_cursor *cursor) {
@@ -155,16 +157,15 @@ NPYEXT_KNOWN_RESULT(extern, npyext_result_array_key, npyext_scan *scan = &cursor
 
 /* ---- the pieces of a path, as Python's pathlib names them; NULL for a BLOB, which has none ---- */
 
-/* The part that path begins with, which a slash or the end is behind; dots for the folder at hand are none.
- */
-static size_t next_part(const char **path) {
-    for (;;) {
-        *path += strspn(*path, "/");
-        size_t nbytes = strcspn(*path, "/");
-        if (nbytes != 1 || **path != '.')
-            return nbytes;
-        (*path)++;
-    }
+/* The next part of a path, which is cut behind it; dots for the folder at hand are none. */
+static npyx_span next_part(const char **path) {
+    npyx_span part;
+    do {
+        part.text = *path + strspn(*path, "/");
+        part.nbytes = strcspn(part.text, "/");
+        *path = part.text + part.nbytes;
+    } while (part.nbytes == 1 && *part.text == '.');
+    return part;
 }
 
 /* The root of an absolute path is a part of its own. */
@@ -174,10 +175,10 @@ void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor) {
         return;
     npyx_buffer text = {.host = &cursor->scan.connection->host};
     npyx_buffer_append_text(&text, *path == '/' ? "[\"/\"" : "[");
-    for (size_t nbytes; (nbytes = next_part(&path)) > 0; path += nbytes) {
+    for (npyx_span part = next_part(&path); part.nbytes > 0; part = next_part(&path)) {
         if (text.nbytes > 1)
             npyx_buffer_append_char(&text, ',');
-        npyx_buffer_append_json(&text, path, nbytes);
+        npyx_buffer_append_json(&text, part.text, part.nbytes);
     }
     npyx_buffer_append_char(&text, ']');
     npyext_result_json_buffer(context, &text);
@@ -198,15 +199,13 @@ void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* The name of the folder that holds the file; '' where the path names none. */
 void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor) {
-    const char *path = cursor->scan.path, *part = "", *last = "";
-    size_t part_nbytes = 0, last_nbytes = 0, nbytes;
+    const char *path = cursor->scan.path;
     if (path == NULL)
         return;
-    for (; (nbytes = next_part(&path)) > 0; path += nbytes) {
-        part = last;
-        part_nbytes = last_nbytes;
-        last = path;
-        last_nbytes = nbytes;
+    npyx_span folder = {"", 0}, last = folder;
+    for (npyx_span part = next_part(&path); part.nbytes > 0; part = next_part(&path)) {
+        folder = last;
+        last = part;
     }
-    npyext_result_text(context, part, part_nbytes);
+    npyext_result_text(context, folder.text, folder.nbytes);
 }

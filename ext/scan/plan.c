@@ -48,12 +48,16 @@ typedef struct planning {
     const npyext_function *function;
     sqlite3_index_info *info;
     npyext_plan plan;
-    bool is_given[NPYEXT_NROLES];
+    int constraint_of[NPYEXT_NROLES]; /* that gives each argument; -1: none does */
     npyext_prospect prospect;
     double array_nrows; /* of one array */
     double nrows;       /* that will be read */
     double nrows_out;
 } planning;
+
+static bool is_given(const planning *p, npyext_role role) {
+    return p->constraint_of[role] >= 0;
+}
 
 /* Before, SQLite hands <> and IS NOT NULL of a LEFT JOIN's ON down to the left table without its guard,
  * though they decide there which rows have a match and not which rows there are. The other operators have
@@ -133,7 +137,8 @@ static npyext_column_kind constraint_kind(const planning *p, int i) {
 }
 
 /* Looks into the file when the source, and the member if there is one, are literals. */
-static void look_ahead(planning *p, npyext_connection *connection, const int *constraint_of) {
+static void look_ahead(planning *p, npyext_connection *connection) {
+    const int *constraint_of = p->constraint_of;
     sqlite3_value *source = NULL, *member = NULL;
     bool has_member = constraint_of[NPYEXT_MEMBER] >= 0;
     /* before 3.38 there is no sqlite3_vtab_rhs_value */
@@ -152,27 +157,25 @@ static void look_ahead(planning *p, npyext_connection *connection, const int *co
 /* Takes the constraint that gives each argument. SQLITE_CONSTRAINT when one is there but this join order
  * cannot supply it yet. */
 static int take_arguments(planning *p, npyext_connection *connection) {
-    int constraint_of[NPYEXT_NROLES];
     p->array_nrows = (double)p->function->estimated_nrows;
     for (int role = 0; role < NPYEXT_NROLES; role++)
-        constraint_of[role] = -1;
+        p->constraint_of[role] = -1;
     for (int i = 0; i < p->info->nConstraint; i++) {
         if (constraint_kind(p, i) != NPYEXT_IS_ARGUMENT)
             continue;
         if (!p->info->aConstraint[i].usable)
             return SQLITE_CONSTRAINT;
         npyext_role role = p->function->columns[p->info->aConstraint[i].iColumn].role;
-        if (constraint_of[role] < 0)
-            constraint_of[role] = i;
+        if (!is_given(p, role))
+            p->constraint_of[role] = i;
     }
-    look_ahead(p, connection, constraint_of);
+    look_ahead(p, connection);
     p->nrows = p->nrows_out = p->array_nrows;
-    if (p->function->takes_member && constraint_of[NPYEXT_MEMBER] < 0 && !p->prospect.is_one_array)
+    if (p->function->takes_member && !is_given(p, NPYEXT_MEMBER) && !p->prospect.is_one_array)
         p->nrows = p->nrows_out = p->nrows * 10; /* all arrays of an archive */
     for (int role = 0; role < NPYEXT_NROLES; role++) {
-        p->is_given[role] = constraint_of[role] >= 0;
-        if (p->is_given[role])
-            plan_take(p, constraint_of[role], SQLITE_INDEX_CONSTRAINT_EQ);
+        if (is_given(p, role))
+            plan_take(p, p->constraint_of[role], SQLITE_INDEX_CONSTRAINT_EQ);
     }
     return SQLITE_OK;
 }
@@ -200,8 +203,8 @@ static void take_filters(planning *p) {
 /* Whether the arguments are given that a function cannot do without. */
 static bool has_sources(const planning *p) {
     if (p->function->writes)
-        return p->is_given[NPYEXT_TARGET] && p->is_given[NPYEXT_ARRAY];
-    return p->is_given[NPYEXT_SOURCE] && (p->is_given[NPYEXT_OTHER_SOURCE] || !p->function->takes_two);
+        return is_given(p, NPYEXT_TARGET) && is_given(p, NPYEXT_ARRAY);
+    return is_given(p, NPYEXT_SOURCE) && (is_given(p, NPYEXT_OTHER_SOURCE) || !p->function->takes_two);
 }
 
 /* `by source, member; row>=?, row<?; reading items` */
@@ -296,7 +299,7 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
         if (!npyext_plan_uses(&p.plan, column))
             continue;
         p.plan.needs |= declared->needs;
-        if (declared->kind == NPYEXT_IS_ARGUMENT && !p.is_given[declared->role]) {
+        if (declared->kind == NPYEXT_IS_ARGUMENT && !is_given(&p, declared->role)) {
             penalty = 1e50;
             p.plan.names_source |= declared->role <= NPYEXT_OTHER_SOURCE;
         }

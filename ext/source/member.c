@@ -106,14 +106,8 @@ static npyext_prospect describe(npyx_archive *archive, npyx_host *host, int64_t 
     npyx_array array;
     bool is_array = false;
     npyx_array_init(&array, host);
-    npyx_status status = npyx_archive_describe(archive, index, &array, &is_array, &error);
-    if (status == NPYX_OK && is_array) {
-        npyx_view view;
-        npyx_view_of_array(&array, &view);
-        prospect.is_one_array = true;
-        prospect.nrows = npyx_view_nrows(&view);
-        prospect.nelem = npyx_view_nelem(&view);
-    }
+    if (npyx_archive_describe(archive, index, &array, &is_array, &error) == NPYX_OK && is_array)
+        prospect = (npyext_prospect){true, array.ndim == 0 ? 1 : array.shape[0], array.nelem};
     npyx_array_clear(&array);
     return prospect;
 }
