@@ -96,7 +96,6 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
     elements->is_whole = npyx_view_is_whole(&elements->view);
     elements->block_nskipped = 0;
     npyext_items_begin_array(items, true);
-    items->step_nbytes = npyext_selection_dtype(selection)->itemsize;
     npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view);
     skip(elements);
     if (items->is_filtered && selection->astype == NULL)
@@ -112,6 +111,7 @@ static npyx_status elements_read_block(elements_cursor *elements, npyx_error *er
     NPYX_TRY(npyx_blocks_next(blocks, error));
     items->position = items->filtered_from = items->block_end;
     items->block_end += blocks->nelem;
+    items->step_nbytes = npyext_selection_dtype(&items->base.selection)->itemsize;
     NPYX_TRY(npyext_items_convert(items, blocks->items, blocks->nelem, items->position, &items->item, error));
     if (items->is_filtered)
         NPYX_TRY(npyext_value_filter_block(&items->filter, items->item, blocks->nelem, blocks->reader.result,
@@ -130,8 +130,6 @@ static npyx_status elements_next_block(npyext_item_cursor *items, npyx_error *er
     } else if (items->block_end == nelem) {
         return NPYX_DONE;
     } else {
-        items->item = (const uint8_t *)""; /* never looked at */
-        items->step_nbytes = 0;
         items->block_end = nelem;
     }
     items->plain_end = items->is_filtered || items->is_checked ? 0 : items->block_end;

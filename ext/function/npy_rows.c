@@ -67,8 +67,6 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
     if (items->position > rows->last)
         return NPYX_DONE;
     if (!(items->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
-        items->item = (const uint8_t *)""; /* never looked at */
-        items->step_nbytes = 0;
         items->block_end = items->plain_end = rows->last + 1;
         return NPYX_OK;
     }

@@ -1,6 +1,4 @@
 /* npz_members(source): one row per zip entry, from the central directory unless a column needs more. */
-#include <stdio.h>
-
 #include "functions.h"
 #include "scan/survey.h"
 
@@ -56,7 +54,7 @@ static void members_method(sqlite3_context *context, npyext_cursor *cursor) {
         return;
     const char *name = npyx_zip_method_name(zip->method);
     if (name == NULL) {
-        snprintf(number, sizeof number, "method %d", zip->method);
+        sqlite3_snprintf(sizeof number, number, "method %d", zip->method);
         name = number;
     }
     npyext_result_text(context, name, strlen(name));

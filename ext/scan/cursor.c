@@ -17,7 +17,7 @@ int npyext_cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     made->base.pVtab = vtab;
     made->is_eof = true;
     made->scratch.host = host;
-    npyext_selection_init(&made->selection, host);
+    npyx_array_init(&made->selection.array, host);
     if (function->open != NULL)
         function->open(made, host);
     *cursor = &made->base;

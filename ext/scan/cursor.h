@@ -19,8 +19,6 @@ typedef struct npyext_selection {
     const npyx_dtype *astype; /* what items are converted to; NULL: they stay as they are */
 } npyext_selection;
 
-void npyext_selection_init(npyext_selection *selection, npyx_host *host);
-
 /* Opens the array at which the scan is. NPYX_DONE: the entry is no array, and was not asked for by name. */
 npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan *scan, npyx_error *error);
 void npyext_selection_close(npyext_selection *selection);
@@ -29,13 +27,6 @@ void npyext_selection_close(npyext_selection *selection);
 static inline const npyx_dtype *npyext_selection_dtype(const npyext_selection *selection) {
     return selection->astype != NULL ? selection->astype : selection->view.dtype;
 }
-
-/* The axis argument: which axes of an array are meant, as an integer or a text that is a list of them. Sets
- * axes[axis] for those of the view's axes that the argument names, which may count them from the end, and
- * clears the others. *is_given false: there is no argument. NPYX_INVALID for what names no axis of the view,
- * or one twice. */
-npyx_status npyext_axis_argument_read(const npyext_argument *argument, const npyx_view *view, npyx_host *host,
-                                      bool axes[NPYX_MAX_NDIM], bool *is_given, npyx_error *error);
 
 /* What every table function's cursor begins with. */
 struct npyext_cursor {

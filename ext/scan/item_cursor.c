@@ -117,8 +117,8 @@ npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *requ
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_reader_rest(items->reader);
     items->is_begun = items->is_checked = false;
-    items->item = (const uint8_t *)"";
-    items->position = -1; /* xNext follows */
+    items->item = (const uint8_t *)""; /* without items it stays so, and is never looked at */
+    items->position = -1;              /* xNext follows */
     items->step_nbytes = items->block_end = items->plain_end = 0;
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
     items->nlookups = cursor->selection.is_open ? items->nlookups + 1 : 0;

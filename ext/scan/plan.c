@@ -92,12 +92,6 @@ const npyext_operator *npyext_operator_of(int op) {
     return &other;
 }
 
-static bool takes(npyext_column_kind kind, int op) {
-    bool is_guarded = (op != SQLITE_INDEX_CONSTRAINT_NE && op != SQLITE_INDEX_CONSTRAINT_ISNOTNULL) ||
-                      sqlite3_libversion_number() >= FIRST_WITH_GUARDED_NE;
-    return is_guarded && (npyext_operator_of(op)->kinds >> kind & 1) != 0;
-}
-
 /* How many of the rows a term leaves: guesses, but in the right order. */
 static void estimate(planning *p, npyext_column_kind kind, int op) {
     static const struct {
@@ -133,7 +127,9 @@ static npyext_column_kind constraint_kind(const planning *p, int i) {
     int op = p->info->aConstraint[i].op, column = p->info->aConstraint[i].iColumn;
     bool is_column = column >= 0 && column < p->function->ncolumns;
     npyext_column_kind kind = is_column ? p->function->columns[column].kind : NPYEXT_PLAIN;
-    return takes(kind, op) ? kind : NPYEXT_PLAIN;
+    bool is_guarded = (op != SQLITE_INDEX_CONSTRAINT_NE && op != SQLITE_INDEX_CONSTRAINT_ISNOTNULL) ||
+                      sqlite3_libversion_number() >= FIRST_WITH_GUARDED_NE;
+    return is_guarded && (npyext_operator_of(op)->kinds >> kind & 1) != 0 ? kind : NPYEXT_PLAIN;
 }
 
 /* Looks into the file when the source, and the member if there is one, are literals. */
@@ -248,17 +244,17 @@ static int axis_of(const npyext_function *function, int column) {
     return axis;
 }
 
-/* Whether the rows of one array can be given in the order that is asked for, and then which that is: by its
- * index, or by coordinates from the first axis on, which is the same order. What is constant in an array
- * changes nothing, and nothing does that comes behind an index. */
-static bool find_order(const planning *p, npyext_order *order) {
+/* The order that is asked for, where the rows of one array can be given in it: by its index, or by
+ * coordinates from the first axis on, which is the same order. What is constant in an array changes nothing,
+ * and nothing does that comes behind an index. */
+static npyext_order find_order(const planning *p) {
+    npyext_order order = NPYEXT_OWN_ORDER;
     int naxes = 0;
-    *order = NPYEXT_OWN_ORDER;
-    for (int i = 0; i < p->info->nOrderBy; i++) {
+    for (int i = 0; i < p->info->nOrderBy && p->prospect.is_one_array; i++) {
         int column = p->info->aOrderBy[i].iColumn;
         npyext_order asked = p->info->aOrderBy[i].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING;
         if (column < 0)
-            return false;
+            return NPYEXT_OWN_ORDER;
         npyext_column_kind kind = p->function->columns[column].kind;
         bool is_constant = kind == NPYEXT_IS_ARGUMENT || kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME ||
                            column == p->function->ncolumns - 1;
@@ -266,23 +262,13 @@ static bool find_order(const planning *p, npyext_order *order) {
             continue;
         bool is_next = kind == NPYEXT_IS_INDEX ||
                        (kind == NPYEXT_IS_COORDINATE && axis_of(p->function, column) == naxes++);
-        if (!is_next || (*order != NPYEXT_OWN_ORDER && *order != asked))
-            return false;
-        *order = asked;
+        if (!is_next || (order != NPYEXT_OWN_ORDER && order != asked))
+            return NPYEXT_OWN_ORDER;
+        order = asked;
         if (kind == NPYEXT_IS_INDEX)
-            return true;
+            break;
     }
-    return *order != NPYEXT_OWN_ORDER;
-}
-
-/* Takes the order off SQLite's hands, and LIMIT and OFFSET. */
-static void take_order(planning *p) {
-    npyext_order order;
-    bool is_taken = p->info->nOrderBy > 0 && p->prospect.is_one_array && find_order(p, &order);
-    p->info->orderByConsumed = is_taken;
-    p->plan.order = is_taken ? order : NPYEXT_OWN_ORDER;
-    if (p->function->takes_window)
-        npyext_take_window(p->info, &p->plan);
+    return order;
 }
 
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
@@ -292,7 +278,10 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     if (code != SQLITE_OK)
         return code;
     take_filters(&p);
-    take_order(&p);
+    p.plan.order = find_order(&p);
+    info->orderByConsumed = p.plan.order != NPYEXT_OWN_ORDER;
+    if (function->takes_window)
+        npyext_take_window(info, &p.plan);
     double penalty = 1;
     for (int column = 0; column < function->ncolumns; column++) {
         const npyext_column *declared = &function->columns[column];
