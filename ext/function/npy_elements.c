@@ -178,9 +178,8 @@ static const npyext_item_methods elements_methods = {
 NPYEXT_KNOWN_RESULT(static, elements_result_idx, const elements_cursor *at = (elements_cursor *)cursor, true,
                     sqlite3_result_int64, idx_of(at))
 
-static void elements_result_value(sqlite3_context *context, npyext_cursor *cursor) {
-    npyext_items_result(context, (npyext_item_cursor *)cursor, 0, NULL);
-}
+NPYEXT_KNOWN_RESULT(static, elements_result_value, , true, npyext_items_result, (npyext_item_cursor *)cursor,
+                    0, NULL)
 
 /* As ndarray.real and .imag: a number that is not complex is its own real part, and 0 its imaginary one. */
 static void elements_result_part(sqlite3_context *context, npyext_cursor *cursor, bool is_imag) {
@@ -195,13 +194,8 @@ static void elements_result_part(sqlite3_context *context, npyext_cursor *cursor
         sqlite3_result_int(context, 0);
 }
 
-static void elements_result_real(sqlite3_context *context, npyext_cursor *cursor) {
-    elements_result_part(context, cursor, false);
-}
-
-static void elements_result_imag(sqlite3_context *context, npyext_cursor *cursor) {
-    elements_result_part(context, cursor, true);
-}
+NPYEXT_KNOWN_RESULT(static, elements_result_real, , true, elements_result_part, cursor, false)
+NPYEXT_KNOWN_RESULT(static, elements_result_imag, , true, elements_result_part, cursor, true)
 
 static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     elements_cursor *elements = (elements_cursor *)cursor;

@@ -27,7 +27,11 @@ static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_connection *connection = scan->connection;
     npyx_buffer *out = &cursor->scratch;
     npyx_error error;
-    npyx_status status = NPYX_OK;
+    npyx_status status;
+    if (scan->opened.cached == NULL && npyx_archive_is_one_npy(scan->opened.archive)) {
+        npyext_result_argument(context, &scan->arguments[NPYEXT_SOURCE]);
+        return;
+    }
     npyx_buffer_reset(out);
     out->limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
     if (scan->opened.cached != NULL) {
@@ -38,9 +42,6 @@ static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
             .stamp = npyext_handle_stamp(&connection->handle_key, &scan->opened.cached->info)};
         npyext_handle_append(&connection->handle_key, &handle, out);
         status = npyx_buffer_check(out, &error);
-    } else if (npyx_archive_is_one_npy(scan->opened.archive)) {
-        npyext_result_argument(context, &scan->arguments[NPYEXT_SOURCE]);
-        return;
     } else {
         status = npyext_member_append_npy(scan->opened.archive, scan->index, out, &error);
     }

@@ -25,14 +25,6 @@ static void histogram_close(npyext_cursor *cursor) {
     npyx_bins_clear(&closed->bins);
 }
 
-static npyx_status read_count(npyx_bins *bins, const npyext_argument *argument, npyx_error *error) {
-    int64_t nbins;
-    if (npyext_argument_is_whole(argument, &nbins))
-        return npyx_bins_set_count(bins, nbins, error);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
-}
-
 static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments, npyx_error *error) {
     static const char *const names[2] = {"range_lo", "range_hi"};
     const npyext_argument *given = &arguments[NPYEXT_RANGE_LO];
@@ -55,6 +47,7 @@ static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments,
 /* Takes bins and range out of the scan's arguments; they do not matter when one of these is NULL. */
 static npyx_status read_bins(npyx_bins *bins, const npyext_scan *scan, npyx_error *error) {
     const npyext_argument *argument = &scan->arguments[NPYEXT_BINS];
+    int64_t nbins;
     npyx_bins_clear(bins);
     if (scan->has_null)
         return NPYX_OK;
@@ -62,8 +55,11 @@ static npyx_status read_bins(npyx_bins *bins, const npyext_scan *scan, npyx_erro
         bins->nbins = DEFAULT_NBINS;
     else if (argument->type == SQLITE_TEXT)
         NPYX_TRY(npyx_bins_parse(bins, argument->bytes, argument->nbytes, error));
+    else if (npyext_argument_is_whole(argument, &nbins))
+        NPYX_TRY(npyx_bins_set_count(bins, nbins, error));
     else
-        NPYX_TRY(read_count(bins, argument, error));
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
     return read_range(bins, scan->arguments, error);
 }
 

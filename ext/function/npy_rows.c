@@ -107,11 +107,9 @@ static const npyext_item_methods rows_methods = {.read_terms = rows_read_terms,
                                                  .reader_off = offsetof(rows_cursor, reader)};
 
 /* The row's number: along the axis that is the first one left, in the file's array. */
-static void rows_result_row(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    const npyx_view *view = &items->base.selection.view;
-    sqlite3_result_int64(context, view->ndim == 0 ? 0 : view->first[0] + items->position * view->step[0]);
-}
+NPYEXT_KNOWN_RESULT(static, rows_result_row, const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+                    const npyx_view *view = &items->base.selection.view, true, sqlite3_result_int64,
+                    view->ndim == 0 ? 0 : view->first[0] + items->position * view->step[0])
 
 static void rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;

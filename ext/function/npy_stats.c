@@ -236,13 +236,8 @@ static void result_found(sqlite3_context *context, npyext_cursor *cursor, int co
         result_item(context, cursor, &item.dtype, item.bytes);
 }
 
-static void stats_min(sqlite3_context *context, npyext_cursor *cursor) {
-    result_found(context, cursor, STATS_MIN);
-}
-
-static void stats_max(sqlite3_context *context, npyext_cursor *cursor) {
-    result_found(context, cursor, STATS_MAX);
-}
+NPYEXT_KNOWN_RESULT(static, stats_min, , true, result_found, cursor, STATS_MIN)
+NPYEXT_KNOWN_RESULT(static, stats_max, , true, result_found, cursor, STATS_MAX)
 
 static void stats_mean(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_stats *stats = stats_at_hand(cursor);

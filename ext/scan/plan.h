@@ -98,8 +98,8 @@ typedef struct npyext_column {
     npyext_result result; /* NULL for arguments, and for what the function's own xColumn answers */
 } npyext_column;
 
-/* Defines the result of a column that one call says of what is at hand (a declaration), where it is known.
- * linkage is static or extern. */
+/* Defines the result of a column that one call says of what is at hand (declarations, if any), where it is
+ * known. linkage is static or extern. */
 #define NPYEXT_KNOWN_RESULT(linkage, name, at_hand, is_known, result_of, ...)                                \
     linkage void name(sqlite3_context *context, npyext_cursor *cursor) {                                     \
         at_hand;                                                                                             \

@@ -265,9 +265,8 @@ bool npyext_scan_is_single(const npyext_scan *scan) {
 }
 
 int npyext_scan_confirm(const npyext_scan *scan) {
-    bool is_sound =
-        scan->plan.order == NPYEXT_OWN_ORDER || scan->opened.archive == NULL || npyext_scan_is_single(scan);
-    return is_sound ? SQLITE_OK : SQLITE_SCHEMA;
+    bool has_order = scan->plan.order != NPYEXT_OWN_ORDER && scan->opened.archive != NULL;
+    return has_order && !npyext_scan_is_single(scan) ? SQLITE_SCHEMA : SQLITE_OK;
 }
 
 npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {

@@ -8,23 +8,17 @@ void npyext_selection_close(npyext_selection *selection) {
     npyx_array_clear(&selection->array);
 }
 
-static npyx_status selection_apply_slice(npyext_selection *selection, const npyext_argument *slice,
-                                         npyx_error *error) {
-    if (slice->type == SQLITE_TEXT)
-        return npyx_slice_apply(slice->bytes, slice->nbytes, &selection->view, error);
-    char text[NPYX_NUMBER_TEXT_NBYTES];
-    return npyx_slice_apply(text, npyx_text_i64(slice->integer, text), &selection->view, error);
-}
-
 static npyx_status apply_argument(npyext_selection *selection, const npyext_scan *scan, npyext_role role,
                                   const char *name, npyx_error *error) {
     const npyext_argument *argument = &scan->arguments[role];
     npyx_view *view = &selection->view;
     const npyx_dtype *dtype = NULL;
+    bool is_text = argument->type == SQLITE_TEXT;
+    char number[NPYX_NUMBER_TEXT_NBYTES];
     if (!npyext_argument_is_given(argument))
         return NPYX_OK;
     /* an index alone is a slice of one integer, and need not be quoted */
-    if (argument->type != SQLITE_TEXT && (role != NPYEXT_SLICE || argument->type != SQLITE_INTEGER))
+    if (!is_text && (role != NPYEXT_SLICE || argument->type != SQLITE_INTEGER))
         return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a text", name);
     if (role == NPYEXT_VIEW || role == NPYEXT_ASTYPE)
         NPYX_TRY(
@@ -35,7 +29,9 @@ static npyx_status apply_argument(npyext_selection *selection, const npyext_scan
     case NPYEXT_EXPECT:
         return npyx_expect_check(&scan->connection->host, argument->bytes, argument->nbytes, view->dtype,
                                  view->ndim, view->shape, error);
-    case NPYEXT_SLICE: return selection_apply_slice(selection, argument, error);
+    case NPYEXT_SLICE:
+        return is_text ? npyx_slice_apply(argument->bytes, argument->nbytes, view, error)
+                       : npyx_slice_apply(number, npyx_text_i64(argument->integer, number), view, error);
     default: selection->astype = dtype; return npyx_convert_check(view->dtype, dtype, error);
     }
 }
