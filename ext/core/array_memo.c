@@ -73,13 +73,12 @@ static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_err
 /* Opens what a handle says, of a file whose name is in known. */
 static npyx_status open_array(npyext_connection *connection, npyext_known_array *known,
                               const npyext_handle *handle, npyx_error *error) {
-    bool is_array = false;
     NPYX_TRY(npyext_cache_acquire(connection, known->path, known->tick, &known->file, error));
     NPYX_TRY(npyext_handle_check(&connection->handle_key, handle->stamp, &known->file->info, error));
     npyx_archive *archive = known->file->archive;
     NPYX_TRY(find_entry(known, handle->index, error));
-    NPYX_TRY(npyx_archive_describe(archive, handle->index, &known->array, &is_array, error));
-    if (!is_array)
+    NPYX_TRY(npyx_archive_describe(archive, handle->index, &known->array, error));
+    if (!known->array.is_array)
         return npyx_archive_fail_no_array(archive, error);
     return npyx_archive_open_payload(archive, handle->index, &known->payload, error);
 }

@@ -98,12 +98,11 @@ static listed_entry *side_find(array_side *side, const char *name, size_t nbytes
 
 /* Makes an entry the one at hand and reads its header. NPYX_DONE: it is no array, and nothing is at hand. */
 static npyx_status side_describe(array_side *side, const listed_entry *listed, npyx_error *error) {
-    bool is_array = false;
     npyx_array_clear(&side->array);
     side->listed = listed;
     side->entry = (npyx_entry){.name = listed_name(side, listed), .name_nbytes = listed->name_nbytes};
-    NPYX_TRY(npyx_archive_describe(side->archive, listed->index, &side->array, &is_array, error));
-    if (is_array)
+    NPYX_TRY(npyx_archive_describe(side->archive, listed->index, &side->array, error));
+    if (side->array.is_array)
         return NPYX_OK;
     side->listed = NULL;
     return NPYX_DONE;

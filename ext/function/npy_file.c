@@ -11,7 +11,7 @@ static npyx_status file_visit(npyext_survey *survey, npyx_error *error) {
         return NPYX_OK;
     npyx_status status = npyext_survey_describe(survey, error);
     bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
-    if (survey->is_array && !is_host_fault)
+    if (survey->base.selection.array.is_array && !is_host_fault)
         return NPYX_OK;
     if (status == NPYX_OK && npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
         return npyx_archive_fail_no_array(scan->opened.archive, error);

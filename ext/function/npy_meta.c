@@ -6,7 +6,7 @@
 /* Whether an entry is an array at all only its first bytes tell, so they are read whatever is asked. */
 static npyx_status meta_visit(npyext_survey *survey, npyx_error *error) {
     npyx_status status = npyext_survey_describe(survey, error);
-    return status == NPYX_OK && !survey->is_array ? NPYX_DONE : status;
+    return status == NPYX_OK && !survey->base.selection.array.is_array ? NPYX_DONE : status;
 }
 
 static const npyext_survey_methods meta_methods = {

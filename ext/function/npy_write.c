@@ -23,12 +23,11 @@ static npyx_status check_contents(npyext_connection *connection, const npyext_ar
         npyext_open_blob(&connection->host, array->bytes, array->nbytes, may_be_empty, &archive, error);
     for (int64_t i = 0; status == NPYX_OK; i++) {
         npyx_array described;
-        bool is_array = false;
         status = npyx_archive_entry(archive, i, &entry, error);
         if (status != NPYX_OK)
             break;
         npyx_array_init(&described, &connection->host);
-        status = npyx_archive_describe(archive, i, &described, &is_array, error);
+        status = npyx_archive_describe(archive, i, &described, error);
         npyx_array_clear(&described);
         if (status == NPYX_UNSUPPORTED) /* in order, but not for us to read */
             status = NPYX_OK;

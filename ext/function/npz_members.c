@@ -7,7 +7,6 @@ static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->base.scan;
     npyx_archive *archive = scan->opened.archive;
     npyx_status status = NPYX_OK;
-    survey->is_array = false;
     survey->payload_off = -1;
     if (scan->plan.needs & NPYEXT_NEEDS_HEADER)
         status = npyext_survey_describe(survey, error);
@@ -45,7 +44,7 @@ MEMBERS_RESULT(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0,
 /* NULL where nobody can tell: encrypted, another method than these. */
 MEMBERS_RESULT(members_is_array,
                !zip->is_encrypted && (zip->method == 0 || zip->method == 8) && !cursor->scan.has_error,
-               sqlite3_result_int64, ((npyext_survey *)cursor)->is_array)
+               sqlite3_result_int64, cursor->selection.array.is_array)
 
 static void members_method(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_zip_entry *zip = members_zip(cursor);

@@ -38,9 +38,8 @@ static npyx_status apply_argument(npyext_selection *selection, const npyext_scan
 
 npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan *scan, npyx_error *error) {
     npyx_archive *archive = scan->opened.archive;
-    bool is_array = false;
-    NPYX_TRY(npyx_archive_describe(archive, scan->index, &selection->array, &is_array, error));
-    if (!is_array) {
+    NPYX_TRY(npyx_archive_describe(archive, scan->index, &selection->array, error));
+    if (!selection->array.is_array) {
         bool is_said = scan->index > 0 || !npyx_archive_is_pytorch(archive); /* once a file is enough */
         if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) && is_said)
             return NPYX_DONE;

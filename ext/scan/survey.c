@@ -53,8 +53,7 @@ npyx_status npyext_survey_step(npyext_cursor *cursor, npyx_error *error) {
 
 npyx_status npyext_survey_describe(npyext_survey *survey, npyx_error *error) {
     const npyext_scan *scan = &survey->base.scan;
-    return npyx_archive_describe(scan->opened.archive, scan->index, &survey->base.selection.array,
-                                 &survey->is_array, error);
+    return npyx_archive_describe(scan->opened.archive, scan->index, &survey->base.selection.array, error);
 }
 
 #define SURVEY_OF_ARRAY(name, ...) NPYEXT_SURVEY_RESULT(extern, name, array->is_known, __VA_ARGS__)

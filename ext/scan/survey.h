@@ -20,7 +20,6 @@ typedef struct npyext_survey_methods {
 struct npyext_survey {
     npyext_cursor base;
     int64_t nrows_of_file;
-    bool is_array;       /* what npyx_archive_describe found */
     int64_t payload_off; /* for visitors that locate entries; -1: not known */
 };
 
