@@ -66,15 +66,14 @@ int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_co
     return npyext_code(status);
 }
 
-void npyext_connection_release(void *connection) {
-    npyext_connection *released = connection;
-    if (--released->nreferences > 0)
+void npyext_connection_release(npyext_connection *connection) {
+    if (--connection->nreferences > 0)
         return;
-    npyext_memo_clear(released, false);
-    npyext_cache_clear(released);
-    npyext_published_clear(released);
-    npyext_policy_clear(&released->policy, &released->host);
-    sqlite3_free(released);
+    npyext_memo_clear(connection, false);
+    npyext_cache_clear(connection);
+    npyext_published_clear(connection);
+    npyext_policy_clear(&connection->policy, &connection->host);
+    sqlite3_free(connection);
 }
 
 void npyext_connection_begin(npyext_connection *connection) {

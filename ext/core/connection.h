@@ -171,8 +171,7 @@ struct npyext_connection {
  * Returns an SQLite code. */
 int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_connection **connection,
                           char **message);
-/* Shaped as a destructor of sqlite3_create_module_v2 and sqlite3_create_function_v2. */
-void npyext_connection_release(void *connection);
+void npyext_connection_release(npyext_connection *connection);
 
 /* To be called where SQLite's virtual machine hands control over for what may take long: it has itself just
  * looked for interrupts, so the codec's polls need not for the next 10 ms. */

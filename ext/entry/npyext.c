@@ -205,20 +205,13 @@ static int entry_enter(sqlite3 *db, char **message, const sqlite3_api_routines *
 
 #endif
 
-#define ENTRY_POINT __attribute__((visibility("default"))) int
+#define ENTRY_POINT(name, entry_point)                                                                       \
+    __attribute__((visibility("default"))) int name(sqlite3 *db, char **message,                             \
+                                                    const sqlite3_api_routines *api);                        \
+    int name(sqlite3 *db, char **message, const sqlite3_api_routines *api) {                                 \
+        return entry_enter(db, message, api, entry_point);                                                   \
+    }
 
-ENTRY_POINT sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
-ENTRY_POINT sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
-ENTRY_POINT sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
-
-int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    return entry_enter(db, message, api, NPYEXT_ENTRY_ALL);
-}
-
-int sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    return entry_enter(db, message, api, NPYEXT_ENTRY_READONLY);
-}
-
-int sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    return entry_enter(db, message, api, NPYEXT_ENTRY_BLOB);
-}
+ENTRY_POINT(sqlite3_npyext_init, NPYEXT_ENTRY_ALL)
+ENTRY_POINT(sqlite3_npyext_readonly_init, NPYEXT_ENTRY_READONLY)
+ENTRY_POINT(sqlite3_npyext_blob_init, NPYEXT_ENTRY_BLOB)

@@ -1,7 +1,7 @@
 /* npy_file(source, member): a handle for each array, for the functions that may not open files. */
 #include "functions.h"
 #include "scan/survey.h"
-#include "source/member.h"
+#include "source/array_value.h"
 
 /* Of a zip only an entry's first bytes tell whether it is an array. A header that is not sound is for those
  * to find out who use the handle. */

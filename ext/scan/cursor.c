@@ -2,6 +2,66 @@
 
 #include "text/span.h"
 
+/* ---- what is chosen of an array ---- */
+
+void npyext_selection_close(npyext_selection *selection) {
+    npyx_source_close(selection->payload);
+    selection->payload = NULL;
+    selection->astype = NULL;
+    selection->is_open = false;
+    npyx_array_clear(&selection->array);
+}
+
+static npyx_status apply_argument(npyext_selection *selection, const npyext_scan *scan, npyext_role role,
+                                  const char *name, npyx_error *error) {
+    const npyext_argument *argument = &scan->arguments[role];
+    npyx_view *view = &selection->view;
+    const npyx_dtype *dtype = NULL;
+    bool is_text = argument->type == SQLITE_TEXT;
+    char number[NPYX_NUMBER_TEXT_NBYTES];
+    if (!npyext_argument_is_given(argument))
+        return NPYX_OK;
+    /* an index alone is a slice of one integer, and need not be quoted */
+    if (!is_text && (role != NPYEXT_SLICE || argument->type != SQLITE_INTEGER))
+        return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a text", name);
+    if (role == NPYEXT_VIEW || role == NPYEXT_ASTYPE)
+        NPYX_TRY(
+            npyx_dtype_from_text(&selection->array.arena, argument->bytes, argument->nbytes, &dtype, error));
+    switch (role) {
+    case NPYEXT_FIELD: return npyx_view_select_field(view, argument->bytes, argument->nbytes, error);
+    case NPYEXT_VIEW: return npyx_view_reinterpret(view, dtype, error);
+    case NPYEXT_EXPECT:
+        return npyx_expect_check(&scan->connection->host, argument->bytes, argument->nbytes, view->dtype,
+                                 view->ndim, view->shape, error);
+    case NPYEXT_SLICE:
+        return is_text ? npyx_slice_apply(argument->bytes, argument->nbytes, view, error)
+                       : npyx_slice_apply(number, npyx_text_i64(argument->integer, number), view, error);
+    default: selection->astype = dtype; return npyx_convert_check(view->dtype, dtype, error);
+    }
+}
+
+/* Opens the array at which the scan is. NPYX_DONE: the entry is no array, and was not asked for by name. */
+static npyx_status selection_open(npyext_selection *selection, const npyext_scan *scan, npyx_error *error) {
+    npyx_archive *archive = scan->opened.archive;
+    NPYX_TRY(npyx_archive_describe(archive, scan->index, &selection->array, error));
+    if (!selection->array.is_array) {
+        bool is_said = scan->index > 0 || !npyx_archive_is_pytorch(archive); /* once a file is enough */
+        if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) && is_said)
+            return NPYX_DONE;
+        return npyx_archive_fail_no_array(archive, error);
+    }
+    npyx_view_of_array(&selection->array, &selection->view);
+    NPYX_TRY(npyx_array_check_values(&selection->array, error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_FIELD, "field", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_VIEW, "view", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_EXPECT, "expect", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_SLICE, "slice", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_ASTYPE, "astype", error));
+    NPYX_TRY(npyx_archive_open_payload(archive, scan->index, &selection->payload, error));
+    selection->is_open = true;
+    return NPYX_OK;
+}
+
 /* ---- the methods that table functions share ---- */
 
 static const npyext_function *function_of(const npyext_cursor *cursor) {
@@ -119,7 +179,7 @@ static npyx_status cursor_step(npyext_cursor *cursor, npyx_error *error) {
     if (status == NPYX_DONE)
         return npyext_scan_next_file(scan, error);
     if (status == NPYX_OK)
-        status = npyext_selection_open(&cursor->selection, scan, error);
+        status = selection_open(&cursor->selection, scan, error);
     return status == NPYX_DONE ? NPYX_OK : status; /* what is no array has no items */
 }
 

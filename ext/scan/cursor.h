@@ -19,8 +19,6 @@ typedef struct npyext_selection {
     const npyx_dtype *astype; /* what items are converted to; NULL: they stay as they are */
 } npyext_selection;
 
-/* Opens the array at which the scan is. NPYX_DONE: the entry is no array, and was not asked for by name. */
-npyx_status npyext_selection_open(npyext_selection *selection, const npyext_scan *scan, npyx_error *error);
 void npyext_selection_close(npyext_selection *selection);
 
 /* The dtype of the items as they come out. */

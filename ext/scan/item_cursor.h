@@ -56,7 +56,7 @@ typedef struct npyext_value_columns {
     int value, real, imag;
 } npyext_value_columns;
 
-/* A filter of zeros for a host; and its memory given back. */
+/* Gives a filter of zeros its host; and its memory back. */
 void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host);
 void npyext_value_filter_clear(npyext_value_filter *filter);
 

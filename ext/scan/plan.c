@@ -1,6 +1,6 @@
 #include "plan.h"
 
-#include "source/member.h"
+#include "source/array_value.h"
 
 /* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to array.
  */
@@ -67,6 +67,7 @@ enum { FIRST_WITH_GUARDED_NE = 3051000 };
 enum {
     BY_INDEX = 1 << NPYEXT_IS_INDEX,
     BY_VALUE = 1 << NPYEXT_IS_VALUE,
+    BY_EXACT = BY_INDEX | 1 << NPYEXT_IS_COORDINATE | 1 << NPYEXT_IS_ARGUMENT,
     BY_ORDER = BY_INDEX | BY_VALUE | 1 << NPYEXT_IS_COORDINATE,
     BY_ALL = BY_ORDER | 1 << NPYEXT_IS_ARGUMENT | 1 << NPYEXT_IS_PATH | 1 << NPYEXT_IS_NAME
 };
@@ -111,12 +112,10 @@ static void estimate(planning *p, npyext_column_kind kind, int op) {
 static void plan_take(planning *p, int constraint, int op) {
     int column = p->info->aConstraint[constraint].iColumn;
     const npyext_column *declared = &p->function->columns[column];
-    bool is_exact = declared->kind == NPYEXT_IS_ARGUMENT || declared->kind == NPYEXT_IS_INDEX ||
-                    declared->kind == NPYEXT_IS_COORDINATE;
     p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column, .op = (unsigned char)op};
     p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
     /* else SQLite fetches the column and compares it for every row */
-    p->info->aConstraintUsage[constraint].omit = is_exact;
+    p->info->aConstraintUsage[constraint].omit = BY_EXACT >> declared->kind & 1;
     p->plan.needs |= declared->needs;
     estimate(p, declared->kind, op);
 }

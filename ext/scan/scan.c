@@ -1,6 +1,6 @@
 #include "scan.h"
 
-#include "source/member.h"
+#include "source/array_value.h"
 
 /* A source longer than this is a list that no message needs to repeat. */
 enum { SHOWN_SOURCE_NBYTES = 300 };

@@ -1,4 +1,4 @@
-#include "member.h"
+#include "array_value.h"
 
 #include "pattern.h"
 
