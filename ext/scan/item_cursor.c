@@ -71,41 +71,39 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
     return items->methods->begin(items, is_again, error);
 }
 
-/* Whether there is an item that is wanted in what is left of the block at hand: then it is the one at hand.
- */
+/* Whether an item that is wanted is left in the block at hand, which is not at its end: then it is the one at
+ * hand. */
 static bool items_find(npyext_item_cursor *items) {
-    for (;;) {
-        if (items->is_filtered && items->position < items->block_end)
+    do {
+        if (items->is_filtered)
             items_go_to_candidate(items);
-        if (items->position >= items->block_end)
+        if (items->position == items->block_end)
             return false;
         if (!items->is_checked || items->methods->is_wanted(items))
             return true;
         items->item += items->step_nbytes;
-        items->position++;
-    }
+    } while (++items->position < items->block_end);
+    return false;
 }
 
 /* Goes on to the next item that is wanted: in the block at hand, in later ones, in the next arrays. */
 npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    while (!items_find(items)) {
-        npyx_status status = items_step(items, error);
-        if (status == NPYX_OK)
-            continue;
-        items->block_end = items->position;
-        npyx_reader_rest(items->reader);
-        if (status != NPYX_DONE)
-            npyext_selection_close(&cursor->selection);
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && (items->position >= items->block_end || !items_find(items)))
+        status = items_step(items, error);
+    if (status == NPYX_OK || status == NPYX_DONE)
         return status;
-    }
-    return NPYX_OK;
+    items->block_end = items->position;
+    npyx_reader_rest(items->reader);
+    npyext_selection_close(&cursor->selection);
+    return status;
 }
 
 int npyext_items_next(sqlite3_vtab_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     items->item += items->step_nbytes;
-    if (++items->position < items->plain_end)
+    if (++items->position < items->plain_end || (items->position < items->block_end && items_find(items)))
         return SQLITE_OK;
     items->is_underway = false;
     return npyext_cursor_go_on(&items->base);
