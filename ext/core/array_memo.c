@@ -16,13 +16,13 @@ static void memo_forget(npyext_connection *connection, npyext_known_array *known
     *known = (npyext_known_array){.key = known->key, .path = known->path};
 }
 
-static npyext_known_array *memo_find(npyext_array_memo *memo, const void *key, size_t key_nbytes) {
-    memo->clock++;
+static npyext_known_array *memo_find(npyext_connection *connection, const void *key, size_t key_nbytes) {
+    connection->clock++;
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
-        npyext_known_array *known = &memo->known[i];
+        npyext_known_array *known = &connection->known[i];
         if (known->is_sound && known->key.nbytes == key_nbytes &&
             memcmp(known->key.bytes, key, key_nbytes) == 0) {
-            known->used_at = memo->clock;
+            known->used_at = connection->clock;
             return known;
         }
     }
@@ -31,24 +31,23 @@ static npyext_known_array *memo_find(npyext_array_memo *memo, const void *key, s
 
 /* The place of the one not used for longest, for a new one. */
 static npyext_known_array *memo_replace(npyext_connection *connection, const void *key, size_t key_nbytes) {
-    npyext_array_memo *memo = &connection->arrays;
-    npyext_known_array *oldest = &memo->known[0];
+    npyext_known_array *oldest = &connection->known[0];
     for (int i = 1; i < NPYEXT_MEMO_NARRAYS; i++) {
-        if (memo->known[i].used_at < oldest->used_at)
-            oldest = &memo->known[i];
+        if (connection->known[i].used_at < oldest->used_at)
+            oldest = &connection->known[i];
     }
     memo_forget(connection, oldest);
     oldest->array.arena.host = oldest->arena.host = oldest->key.host = &connection->host;
     npyx_buffer_reset(&oldest->key);
     npyx_buffer_append(&oldest->key, key, key_nbytes);
     oldest->path = NULL;
-    oldest->used_at = memo->clock;
+    oldest->used_at = connection->clock;
     return oldest;
 }
 
 npyx_status npyext_memo_of_header(npyext_connection *connection, const void *header, size_t header_nbytes,
                                   npyext_known_array **known, npyx_error *error) {
-    *known = memo_find(&connection->arrays, header, header_nbytes);
+    *known = memo_find(connection, header, header_nbytes);
     if (*known != NULL)
         return NPYX_OK;
     npyext_known_array *made = memo_replace(connection, header, header_nbytes);
@@ -68,19 +67,18 @@ static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_err
     NPYX_TRY(status);
     known->entry.name = npyx_arena_copy(&known->arena, known->entry.name, known->entry.name_nbytes);
     known->has_entry = known->entry.name != NULL;
-    return known->has_entry ? NPYX_OK : npyx_fail_nomem(error);
+    return npyx_check_memory(known->entry.name, error);
 }
 
 /* Opens what a handle says, of a file whose name is in known. */
 static npyx_status open_array(npyext_connection *connection, npyext_known_array *known,
                               const npyext_handle *handle, npyx_error *error) {
-    bool is_array = false;
     NPYX_TRY(npyext_cache_acquire(connection, known->path, known->tick, &known->file, error));
     NPYX_TRY(npyext_handle_check(&connection->handle_key, handle->stamp, &known->file->info, error));
     npyx_archive *archive = known->file->archive;
     NPYX_TRY(find_entry(known, handle->index, error));
-    NPYX_TRY(npyx_archive_describe(archive, handle->index, &known->array, &is_array, error));
-    if (!is_array)
+    NPYX_TRY(npyx_archive_describe(archive, handle->index, &known->array, error));
+    if (!known->array.is_array)
         return npyx_archive_fail_no_array(archive, error);
     return npyx_archive_open_payload(archive, handle->index, &known->payload, error);
 }
@@ -104,7 +102,7 @@ static npyx_status validate(npyext_connection *connection, npyext_known_array *k
 npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *bytes, size_t nbytes,
                                   int64_t tick, npyext_known_array **known, npyx_error *error) {
     npyext_handle handle;
-    npyext_known_array *found = *known = memo_find(&connection->arrays, bytes, nbytes);
+    npyext_known_array *found = *known = memo_find(connection, bytes, nbytes);
     if (found != NULL) {
         npyx_status status = found->tick == tick ? NPYX_OK : validate(connection, found, tick, error);
         if (status != NPYX_DONE)
@@ -158,7 +156,7 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
 
 void npyext_memo_clear(npyext_connection *connection, bool only_large) {
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
-        npyext_known_array *known = &connection->arrays.known[i];
+        npyext_known_array *known = &connection->known[i];
         bool is_large = known->path == NULL && known->key.nbytes > KEPT_HEADER_NBYTES;
         if (known->key.host == NULL || (only_large && !is_large))
             continue;

@@ -1,7 +1,7 @@
 #include "connection.h"
 
 int64_t npyext_cache_tick(npyext_connection *connection) {
-    return ++connection->cache.clock;
+    return ++connection->clock;
 }
 
 bool npyext_path_may_be_empty(const char *path) {
@@ -26,7 +26,7 @@ npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive 
 /* Closes what nobody uses: stale files, and the oldest beyond the limit. */
 static void cache_trim(npyext_connection *connection) {
     int nidle = 0;
-    npyext_cached_file **link = &connection->cache.newest;
+    npyext_cached_file **link = &connection->newest_file;
     while (*link != NULL) {
         npyext_cached_file *file = *link;
         if (file->nusers == 0 && (file->is_stale || ++nidle > NPYEXT_CACHE_NFILES)) {
@@ -43,8 +43,7 @@ static void cache_trim(npyext_connection *connection) {
  * now. */
 static npyext_cached_file *cache_find(npyext_connection *connection, const char *path, uint64_t path_hash,
                                       int64_t tick) {
-    npyext_cache *cache = &connection->cache;
-    npyext_cached_file **link = &cache->newest;
+    npyext_cached_file **link = &connection->newest_file;
     while (*link != NULL &&
            ((*link)->is_stale || (*link)->path_hash != path_hash || strcmp((*link)->path, path) != 0))
         link = &(*link)->older;
@@ -55,19 +54,18 @@ static npyext_cached_file *cache_find(npyext_connection *connection, const char 
         npyx_file_info now;
         file->is_stale = !npyx_file_info_of_path(&connection->host, path, &now) ||
                          !npyx_file_info_is_untouched(&now, &file->info);
-        file->validated_at = cache->clock;
+        file->validated_at = connection->clock;
     }
     if (file->is_stale)
         return NULL;
     *link = file->older;
-    file->older = cache->newest;
-    cache->newest = file;
+    file->older = connection->newest_file;
+    connection->newest_file = file;
     return file;
 }
 
 npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, int64_t tick,
                                  npyext_cached_file **file, npyx_error *error) {
-    npyext_cache *cache = &connection->cache;
     npyx_host *host = &connection->host;
     size_t path_nbytes = strlen(path) + 1;
     uint64_t path_hash = npyx_siphash(host->hash_key, path, path_nbytes);
@@ -88,9 +86,9 @@ npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path
     memcpy(opened->path, path, path_nbytes);
     opened->path_hash = path_hash;
     opened->nusers = 1;
-    opened->validated_at = cache->clock;
-    opened->older = cache->newest;
-    cache->newest = opened;
+    opened->validated_at = connection->clock;
+    opened->older = connection->newest_file;
+    connection->newest_file = opened;
     *file = opened;
     return NPYX_OK;
 }
@@ -103,7 +101,7 @@ void npyext_cache_release(npyext_connection *connection, npyext_cached_file *fil
 }
 
 void npyext_cache_clear(npyext_connection *connection) {
-    for (npyext_cached_file *file = connection->cache.newest; file != NULL; file = file->older)
+    for (npyext_cached_file *file = connection->newest_file; file != NULL; file = file->older)
         file->is_stale = true;
     cache_trim(connection);
 }

@@ -7,11 +7,7 @@ static const int64_t PROBE_INTERVAL_NS = 10 * 1000 * 1000;
 
 static void *resize(void *ctx, void *block, size_t nbytes) {
     (void)ctx;
-    if (nbytes == 0) {
-        sqlite3_free(block);
-        return NULL;
-    }
-    return sqlite3_realloc64(block, nbytes);
+    return sqlite3_realloc64(block, nbytes); /* which frees for 0 bytes, as the host's contract has it */
 }
 
 static int64_t now_ns(void) {
@@ -70,15 +66,14 @@ int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_co
     return npyext_code(status);
 }
 
-void npyext_connection_release(void *connection) {
-    npyext_connection *released = connection;
-    if (--released->nreferences > 0)
+void npyext_connection_release(npyext_connection *connection) {
+    if (--connection->nreferences > 0)
         return;
-    npyext_memo_clear(released, false);
-    npyext_cache_clear(released);
-    npyext_published_clear(released);
-    npyext_policy_clear(&released->policy, &released->host);
-    sqlite3_free(released);
+    npyext_memo_clear(connection, false);
+    npyext_cache_clear(connection);
+    npyext_published_clear(connection);
+    npyext_policy_clear(&connection->policy, &connection->host);
+    sqlite3_free(connection);
 }
 
 void npyext_connection_begin(npyext_connection *connection) {

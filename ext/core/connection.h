@@ -5,12 +5,141 @@
 #ifndef NPYEXT_CONNECTION_H
 #define NPYEXT_CONNECTION_H
 
-#include "array_memo.h"
-#include "cache.h"
-#include "handle.h"
 #include "npyx.h"
 #include "policy.h"
 #include "values.h"
+
+typedef struct npyext_connection npyext_connection;
+
+/* ---- handles ----
+ * BLOBs of some 50 bytes that stand for an array of a file, for functions that may not open files by
+ * name.
+ *
+ * Only npy_file makes them. A handle carries a MAC under a secret of its connection, so that no database, nor
+ * anyone else who hands BLOBs to a query, can make one that names a file; what is in it is not secret. It is
+ * plain bytes: it goes through CTEs, sorting and temporary tables as any value does.
+ */
+
+/* A connection's secret. */
+typedef struct npyext_handle_key {
+    uint8_t bytes[NPYX_SIPHASH_KEY_NBYTES];
+} npyext_handle_key;
+
+/* What a handle says. */
+typedef struct npyext_handle {
+    const char *path; /* borrowed from the handle; no NUL behind */
+    size_t path_nbytes;
+    int64_t index; /* of the entry */
+    uint64_t stamp;
+} npyext_handle;
+
+/* What tells a file's contents from other ones at the same path. */
+uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info *info);
+
+/* Whether the file is still the one of that stamp. */
+npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, const npyx_file_info *info,
+                                npyx_error *error);
+
+/* Appends the handle's bytes. Look at out->status behind it. */
+void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out);
+
+/* Whether bytes begin as a handle's; no .npy, .npz or .ten file does. */
+bool npyext_handle_is_like(const void *bytes, size_t nbytes);
+
+/* Reads a handle that was made with this key; false for any other bytes. */
+bool npyext_handle_read(const npyext_handle_key *key, const void *bytes, size_t nbytes,
+                        npyext_handle *handle);
+
+/* ---- open files ----
+ * Kept for the next xFilter call and the next query that wants them.
+ *
+ * A join that looks rows up one by one must not open, stat or parse its file for each. A file found here is
+ * held against the file system once a cursor: another size, time of change or inode makes it another file.
+ * Archives are shared between cursors; what a cursor reads from one it opens for itself.
+ */
+
+/* Files kept open that nobody uses; those in use are not limited. */
+enum { NPYEXT_CACHE_NFILES = 16 };
+
+typedef struct npyext_cached_file {
+    struct npyext_cached_file *older;
+    npyx_archive *archive;
+    npyx_file_info info;
+    int nusers;
+    bool is_stale; /* replaced on disk: closed when its last user lets go */
+    int64_t validated_at;
+    uint64_t path_hash;
+    char path[];
+} npyext_cached_file;
+
+/* A number for a new cursor: files validated before it are validated again. */
+int64_t npyext_cache_tick(npyext_connection *connection);
+
+/* The file at path, open, and one user more. */
+npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, int64_t tick,
+                                 npyext_cached_file **file, npyx_error *error);
+/* One user less. Takes NULL. */
+void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file);
+/* Closes all; nobody uses any. */
+void npyext_cache_clear(npyext_connection *connection);
+
+/* The format is told by the first bytes; but an empty .ten, which has none, is a file of no arrays. */
+bool npyext_path_may_be_empty(const char *path);
+
+/* Opens a BLOB as an archive; its bytes outlive that. */
+npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, bool may_be_empty,
+                             npyx_archive **archive, npyx_error *error);
+
+/* Opens a path as an archive, without keeping it. */
+npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive **archive,
+                                npyx_file_info *info, npyx_error *error);
+
+/* ---- arrays described a moment ago ----
+ * What a scalar function is called with in one row it is called with, mostly, in the next: the same handle,
+ * or a BLOB that begins with the same header. Neither is parsed, opened or validated twice then.
+ */
+
+/* A statement seldom looks at more arrays in turn. */
+enum { NPYEXT_MEMO_NARRAYS = 8 };
+
+typedef struct npyext_known_array {
+    npyx_buffer key; /* the header or the handle that describes it */
+    bool is_sound;
+    int64_t used_at;
+    npyx_array array;
+    /* of a handle's array */
+    const char *path; /* NULL: it is a header's */
+    npyx_entry entry; /* its name is in the arena below: a description that fails takes the array's with it */
+    bool has_entry;
+    npyx_arena arena;
+    npyext_cached_file *file;
+    npyx_source *payload;
+    int64_t tick;     /* when the file was held against the file system */
+    int64_t nlookups; /* reads that the window did not answer */
+    uint8_t *window;
+    int64_t window_off;
+    size_t window_nbytes;
+} npyext_known_array;
+
+/* The array that a .npy header of header_nbytes (as measured) describes. It stays until the next call for the
+ * same connection, as do those below. */
+npyx_status npyext_memo_of_header(npyext_connection *connection, const void *header, size_t header_nbytes,
+                                  npyext_known_array **known, npyx_error *error);
+
+/* The array that a handle stands for, open. A file validated at this tick (see npyext_cache_tick) is not
+ * validated again. On failure *known says where the fault lies (path, entry); it is NULL when the bytes are
+ * no handle of this key. */
+npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *bytes, size_t nbytes,
+                                  int64_t tick, npyext_known_array **known, npyx_error *error);
+
+/* nbytes at off of a handle's array, alive until the next call. */
+npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
+                              npyx_error *error);
+
+/* Forgets all, or only what takes much memory to remember. To be called before the cache is cleared. */
+void npyext_memo_clear(npyext_connection *connection, bool only_large);
+
+/* ---- the connection ---- */
 
 /* What the tables of a connection that write have published, by their names.
  *
@@ -29,8 +158,9 @@ struct npyext_connection {
     sqlite3 *db;
     npyx_host host; /* its ctx is this struct */
     npyext_policy policy;
-    npyext_cache cache;
-    npyext_array_memo arrays;
+    npyext_cached_file *newest_file;
+    npyext_known_array known[NPYEXT_MEMO_NARRAYS];
+    int64_t clock;                /* counts cursors that were opened, and lookups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
     npyext_published *published;  /* by its tables that write */
     int nreferences;
@@ -41,8 +171,7 @@ struct npyext_connection {
  * Returns an SQLite code. */
 int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_connection **connection,
                           char **message);
-/* Shaped as a destructor of sqlite3_create_module_v2 and sqlite3_create_function_v2. */
-void npyext_connection_release(void *connection);
+void npyext_connection_release(npyext_connection *connection);
 
 /* To be called where SQLite's virtual machine hands control over for what may take long: it has itself just
  * looked for interrupts, so the codec's polls need not for the next 10 ms. */

@@ -1,4 +1,4 @@
-#include "handle.h"
+#include "connection.h"
 
 /*
  *   0  8  magic

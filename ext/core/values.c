@@ -189,6 +189,12 @@ void npyext_result_json_buffer(sqlite3_context *context, const npyx_buffer *text
         npyext_result_error(context, (npyext_place){0}, &error);
 }
 
+void npyext_result_integers(sqlite3_context *context, npyx_buffer *scratch, const int64_t *integers, int n) {
+    npyx_buffer_reset(scratch);
+    npyext_append_json_integers(scratch, integers, n);
+    npyext_result_json_buffer(context, scratch);
+}
+
 void npyext_result_value(sqlite3_context *context, const npyx_value *value) {
     switch (value->kind) {
     case NPYX_VALUE_INTEGER: sqlite3_result_int64(context, value->integer); break;
@@ -219,4 +225,8 @@ void npyext_result_items(sqlite3_context *context, npyext_place place, const npy
         npyext_result_value(context, &value);
     else
         npyext_result_error(context, place, &error);
+}
+
+npyx_type npyext_plain_type(const npyx_dtype *dtype) {
+    return npyx_dtype_is_native(dtype) ? dtype->type : NPYX_NTYPES;
 }

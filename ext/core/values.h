@@ -76,11 +76,37 @@ void npyext_result_blob(sqlite3_context *context, const void *bytes, size_t nbyt
 
 /* Appends integers as a JSON array. */
 void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n);
+/* The same as a result. */
+void npyext_result_integers(sqlite3_context *context, npyx_buffer *scratch, const int64_t *integers, int n);
 
 /* What npyx_element_value made. */
 void npyext_result_value(sqlite3_context *context, const npyx_value *value);
 /* Items of a shape: one as a value, several as JSON. Or the error, at place. */
 void npyext_result_items(sqlite3_context *context, npyext_place place, const npyx_dtype *dtype, int ndim,
                          const int64_t *shape, const uint8_t *items, npyx_buffer *scratch);
+
+/* The type to decode an item by without looking at its dtype again; NPYX_NTYPES when only the codec can. */
+npyx_type npyext_plain_type(const npyx_dtype *dtype);
+
+/* An item of a plain type as xColumn's result; false for types that are not decoded here. */
+static inline bool npyext_result_plain(sqlite3_context *context, npyx_type type, const uint8_t *item) {
+    const bool big = NPYX_HOST_IS_BIG_ENDIAN;
+    if (type == NPYX_F8) { /* before the jump through a table; SQLite turns a NaN into NULL itself */
+        sqlite3_result_double(context, npyx_load_f64(item, big));
+        return true;
+    }
+    switch (type) {
+    case NPYX_F4: sqlite3_result_double(context, (double)npyx_load_f32(item, big)); return true;
+    case NPYX_BOOL: sqlite3_result_int(context, *item != 0); return true;
+    case NPYX_I1: sqlite3_result_int(context, (int8_t)*item); return true;
+    case NPYX_I2: sqlite3_result_int(context, (int16_t)npyx_load_u16(item, big)); return true;
+    case NPYX_I4: sqlite3_result_int(context, (int32_t)npyx_load_u32(item, big)); return true;
+    case NPYX_I8: sqlite3_result_int64(context, (int64_t)npyx_load_u64(item, big)); return true;
+    case NPYX_U1: sqlite3_result_int(context, *item); return true;
+    case NPYX_U2: sqlite3_result_int(context, npyx_load_u16(item, big)); return true;
+    case NPYX_U4: sqlite3_result_int64(context, npyx_load_u32(item, big)); return true;
+    default: return false;
+    }
+}
 
 #endif

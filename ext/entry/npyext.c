@@ -40,19 +40,20 @@ typedef struct registered {
     const npyext_function *table_function;
     const sqlite3_module *module;
     /* scalars and aggregates */
-    int argc;
+    int argc, max_argc;     /* -1: any number */
     const void *definition; /* NULL: the function needs none */
     void (*function)(sqlite3_context *, int, sqlite3_value **);
     void (*step)(sqlite3_context *, int, sqlite3_value **);
     void (*final)(sqlite3_context *);
 } registered;
 
-#define TABLE(name_of, table)   .name = (name_of), .table_function = &(table)
-#define OWN(name_of, call)      .name = (name_of), .function = (call)
-#define DEFINED(name_of, n, of) .name = (name_of), .argc = (n), .definition = &(of)
-#define SCALAR(name_of, n, of)  DEFINED(name_of, n, of), .function = npyext_scalar_call
-#define AGGREGATE(name_of, n, of, step_of)                                                                   \
-    DEFINED(name_of, n, of), .step = (step_of), .final = npyext_aggregate_final
+#define TABLE(name_of, table) .name = (name_of), .table_function = &(table)
+#define OWN(name_of, call)    .name = (name_of), .function = (call)
+#define DEFINED(name_of, least, most, of)                                                                    \
+    .name = (name_of), .argc = (least), .max_argc = (most), .definition = &(of)
+#define SCALAR(name_of, least, most, of) DEFINED(name_of, least, most, of), .function = npyext_scalar_call
+#define AGGREGATE(name_of, least, most, of, step_of)                                                         \
+    DEFINED(name_of, least, most, of), .step = (step_of), .final = npyext_aggregate_final
 #define IN(which, with) .entry_points = (which), .flags = (with)
 
 /* clang-format off */
@@ -71,54 +72,54 @@ static const registered registrations[] = {
     {OWN("npyext_version", npyext_version_function),                                IN(EVERYWHERE, PURE)},
     {OWN("npyext_debug", npyext_debug_function),                                    IN(EVERYWHERE, OF_PROCESS)},
     {OWN("npyext_counters", npyext_counters_function),                              IN(EVERYWHERE, OF_PROCESS)},
-    {SCALAR("npy_shape", 1, npyext_npy_shape),                                      IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_dtype", 1, npyext_npy_dtype),                                      IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_ndim", 1, npyext_npy_ndim),                                        IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_size", 1, npyext_npy_size),                                        IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_valid", 1, npyext_npy_valid),                                      IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_get", -1, npyext_npy_get),                                         IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_get_or", -1, npyext_npy_get_or),                                   IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_slice", 2, npyext_npy_slice),                                      IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_json", 1, npyext_npy_json),                                        IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_data", 1, npyext_npy_data),                                        IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_from_json", 1, npyext_npy_from_json),                              IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_from_json", 2, npyext_npy_from_json),                              IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_from_data", 3, npyext_npy_from_data),                              IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_member", 2, npyext_npy_member),                                    IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_astype", 2, npyext_npy_astype),                                    IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_reshape", 2, npyext_npy_reshape),                                  IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_order", 2, npyext_npy_order),                                      IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_transpose", 1, npyext_npy_transpose),                              IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_transpose", 2, npyext_npy_transpose),                              IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npy_array", 1, npyext_npy_array, npyext_npy_array_step),            IN(EVERYWHERE, PURE_OF_JSON)},
-    {AGGREGATE("npy_array", 2, npyext_npy_array, npyext_npy_array_step),            IN(EVERYWHERE, PURE_OF_JSON)},
-    {AGGREGATE("npy_array", 3, npyext_npy_array, npyext_npy_array_step),            IN(EVERYWHERE, PURE_OF_JSON)},
-    {AGGREGATE("npy_stack", 1, npyext_npy_stack, npyext_aggregate_step),            IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npy_stack", 2, npyext_npy_stack, npyext_aggregate_step),            IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npy_records", -1, npyext_npy_records, npyext_aggregate_step),       IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npz_archive", 2, npyext_npz_archive, npyext_aggregate_step),        IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npz_archive", 3, npyext_npz_archive, npyext_aggregate_step),        IN(EVERYWHERE, PURE)},
-    {AGGREGATE("ten_archive", 1, npyext_ten_archive, npyext_aggregate_step),        IN(EVERYWHERE, PURE)},
-    {AGGREGATE("ten_archive", 2, npyext_ten_archive, npyext_aggregate_step),        IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_shape", 1, 1, npyext_npy_shape),                                   IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_dtype", 1, 1, npyext_npy_dtype),                                   IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_ndim", 1, 1, npyext_npy_ndim),                                     IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_size", 1, 1, npyext_npy_size),                                     IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_valid", 1, 1, npyext_npy_valid),                                   IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_get", -1, -1, npyext_npy_get),                                     IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_get_or", -1, -1, npyext_npy_get_or),                               IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_slice", 2, 2, npyext_npy_slice),                                   IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_json", 1, 1, npyext_npy_json),                                     IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_data", 1, 1, npyext_npy_data),                                     IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_json", 1, 2, npyext_npy_from_json),                           IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_from_data", 3, 3, npyext_npy_from_data),                           IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_member", 2, 2, npyext_npy_member),                                 IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_astype", 2, 2, npyext_npy_astype),                                 IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_reshape", 2, 2, npyext_npy_reshape),                               IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_order", 2, 2, npyext_npy_order),                                   IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_transpose", 1, 2, npyext_npy_transpose),                           IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_array", 1, 3, npyext_npy_array, npyext_npy_array_step),         IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE("npy_stack", 1, 2, npyext_npy_stack, npyext_aggregate_step),         IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_records", -1, -1, npyext_npy_records, npyext_aggregate_step),   IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npz_archive", 2, 3, npyext_npz_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
+    {AGGREGATE("ten_archive", 1, 2, npyext_ten_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
 };
 /* clang-format on */
 
-/* Each registration holds a reference to the connection, given back by its destructor, which a failure runs
- * too. */
-static int entry_add(sqlite3 *db, const registered *row, npyext_connection *connection) {
+/* The destructor of a registration, each of which holds a reference to the connection; a failure runs it too.
+ */
+static void entry_free(void *registration) {
+    npyext_registration *freed = registration;
+    npyext_connection_release(freed->connection);
+    sqlite3_free(freed);
+}
+
+static int entry_add(sqlite3 *db, const registered *row, int argc, npyext_connection *connection) {
     const npyext_function *table = row->table_function;
-    npyext_registration *registration =
-        npyext_registration_new(connection, table == NULL ? row->definition : table, row->flags);
-    if (registration == NULL)
+    npyext_registration *made = sqlite3_malloc(sizeof *made);
+    if (made == NULL)
         return SQLITE_NOMEM;
+    *made = (npyext_registration){connection, table == NULL ? row->definition : table, row->flags};
+    connection->nreferences++;
     if (table != NULL || row->module != NULL)
-        return sqlite3_create_module_v2(db, row->name, table == NULL ? row->module : &table->module,
-                                        registration, npyext_registration_free);
+        return sqlite3_create_module_v2(db, row->name, table == NULL ? row->module : &table->module, made,
+                                        entry_free);
     int flags = row->flags;
     if (connection->policy.entry_point == NPYEXT_ENTRY_BLOB) /* nothing there tells of a file */
         flags = (flags & ~SQLITE_DIRECTONLY) | SQLITE_INNOCUOUS;
-    return sqlite3_create_function_v2(db, row->name, row->argc, SQLITE_UTF8 | flags, registration,
-                                      row->function, row->step, row->final, npyext_registration_free);
+    return sqlite3_create_function_v2(db, row->name, argc, SQLITE_UTF8 | flags, made, row->function,
+                                      row->step, row->final, entry_free);
 }
 
 /* SQLITE_DONE when nothing is loaded yet. A second load would replace functions that its own SELECT
@@ -164,9 +165,11 @@ static int entry_load(sqlite3 *db, char **message, npyext_entry_point entry_poin
     code = npyext_connection_new(db, entry_point, &connection, message);
     if (code != SQLITE_OK)
         return code;
-    for (size_t i = 0; i < sizeof registrations / sizeof registrations[0] && code == SQLITE_OK; i++) {
-        if (registrations[i].entry_points & (int)entry_point)
-            code = entry_add(db, &registrations[i], connection);
+    for (size_t i = 0; i < sizeof registrations / sizeof registrations[0]; i++) {
+        const registered *row = &registrations[i];
+        bool is_here = (row->entry_points & (int)entry_point) != 0;
+        for (int argc = row->argc; argc <= row->max_argc && is_here && code == SQLITE_OK; argc++)
+            code = entry_add(db, row, argc, connection);
     }
     npyext_connection_release(connection);
     return code;
@@ -202,20 +205,13 @@ static int entry_enter(sqlite3 *db, char **message, const sqlite3_api_routines *
 
 #endif
 
-#define ENTRY_POINT __attribute__((visibility("default"))) int
+#define ENTRY_POINT(name, entry_point)                                                                       \
+    __attribute__((visibility("default"))) int name(sqlite3 *db, char **message,                             \
+                                                    const sqlite3_api_routines *api);                        \
+    int name(sqlite3 *db, char **message, const sqlite3_api_routines *api) {                                 \
+        return entry_enter(db, message, api, entry_point);                                                   \
+    }
 
-ENTRY_POINT sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
-ENTRY_POINT sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
-ENTRY_POINT sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
-
-int sqlite3_npyext_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    return entry_enter(db, message, api, NPYEXT_ENTRY_ALL);
-}
-
-int sqlite3_npyext_readonly_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    return entry_enter(db, message, api, NPYEXT_ENTRY_READONLY);
-}
-
-int sqlite3_npyext_blob_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-    return entry_enter(db, message, api, NPYEXT_ENTRY_BLOB);
-}
+ENTRY_POINT(sqlite3_npyext_init, NPYEXT_ENTRY_ALL)
+ENTRY_POINT(sqlite3_npyext_readonly_init, NPYEXT_ENTRY_READONLY)
+ENTRY_POINT(sqlite3_npyext_blob_init, NPYEXT_ENTRY_BLOB)

@@ -24,10 +24,6 @@ typedef struct fact {
     bool is_word;
 } fact;
 
-static fact word(const char *key, bool is_true) {
-    return (fact){key, is_true ? "true" : "false", true};
-}
-
 void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     (void)argc;
     (void)argv;
@@ -41,9 +37,9 @@ void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **a
                           {"compiler", COMPILER, false},
                           {"entry_point", npyext_entry_name(policy->entry_point), false},
                           {"root", root, !policy->is_confined},
-                          word("views_allowed", policy->allows_views),
-                          word("maps_files", connection->host.maps_files),
-                          word("uses_one_thread", connection->host.uses_one_thread)};
+                          {"views_allowed", policy->allows_views ? "true" : "false", true},
+                          {"maps_files", connection->host.maps_files ? "true" : "false", true},
+                          {"uses_one_thread", connection->host.uses_one_thread ? "true" : "false", true}};
     npyx_buffer out = {.host = &connection->host};
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         npyx_buffer_printf(&out, "%c\"%s\":", i == 0 ? '{' : ',', facts[i].key);

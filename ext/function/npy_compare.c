@@ -2,37 +2,150 @@
 #include <math.h>
 
 #include "functions.h"
-#include "scan/array_side.h"
 #include "scan/cursor.h"
 
 /* With columns that need no more than to know whether and where items differ, reading stops there. */
 enum { NEEDS_FIRST = NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_ITEMS, NEEDS_EVERY = NEEDS_FIRST | NPYEXT_NEEDS_CRC };
 
-typedef enum compared {
-    COMPARE_EQUAL,
-    DIFFERS,
-    OTHER_SHAPE,
-    OTHER_DTYPE,
-    ONLY_A,
-    ONLY_B,
-    NCOMPARED
-} compared;
+/* ---- one of two files: its entries by their names, each to be taken once, and the array at hand ----
+ *
+ * Of an .npz the last of equal names counts, as in NumPy; of a .ten equal names are taken in their order. */
 
-static const char *const compared_names[NCOMPARED] = {"equal", "differs", "shape",
-                                                      "dtype", "only_a",  "only_b"};
+typedef struct listed_entry {
+    int64_t index; /* of the entry */
+    size_t name_off, name_nbytes;
+    bool is_taken;
+    /* private: numbers of entries of the same name */
+    int64_t next_same; /* of all but the last */
+    int64_t current;   /* of the last: where those begin that may not be taken */
+} listed_entry;
+
+typedef struct array_side {
+    npyx_archive *archive; /* borrowed; NULL: nothing is open */
+    const char *path;      /* as messages show it; borrowed */
+    npyx_name_set names;   /* of the entries, by the same numbers */
+    listed_entry *entries; /* in the order of the file */
+    int64_t nentries, capacity_nentries;
+    const listed_entry *listed; /* the entry at hand; NULL: none */
+    npyx_array array;           /* its description */
+    npyx_entry entry;           /* its name */
+} array_side;
+
+static const char *listed_name(const array_side *side, const listed_entry *listed) {
+    return listed->name_nbytes == 0 ? "" : side->names.bytes.bytes + listed->name_off;
+}
+
+static void side_init(array_side *side, npyx_host *host) {
+    *side = (array_side){.names.bytes.host = host};
+    npyx_array_init(&side->array, host);
+}
+
+/* Forgets the file; what it was read from may then be closed. */
+static void side_clear(array_side *side) {
+    npyx_host *host = side->names.bytes.host;
+    npyx_array_clear(&side->array);
+    npyx_name_set_clear(&side->names);
+    npyx_free(host, side->entries);
+    side_init(side, host);
+}
+
+static npyx_status side_append(array_side *side, int64_t index, const npyx_entry *entry, npyx_error *error) {
+    int64_t number = side->nentries;
+    listed_entry *entries =
+        npyx_grow(side->names.bytes.host, side->entries, number, &side->capacity_nentries, sizeof *entries);
+    NPYX_TRY(npyx_check_memory(entries, error));
+    side->entries = entries;
+    NPYX_TRY(npyx_name_set_add(&side->names, entry->name, entry->name_nbytes, error));
+    int64_t before = npyx_name_set_before(&side->names, number);
+    entries[side->nentries++] = (listed_entry){.index = index,
+                                               .name_off = side->names.bytes.nbytes - entry->name_nbytes,
+                                               .name_nbytes = entry->name_nbytes,
+                                               .current = before < 0 ? number : entries[before].current};
+    if (before >= 0) {
+        entries[before].next_same = number;
+        entries[before].is_taken = side->archive->format == NPYX_FORMAT_NPZ;
+    }
+    return NPYX_OK;
+}
+
+/* Reads the names, all or, with only_index not negative, that of one entry. Polls the host. */
+static npyx_status side_list(array_side *side, int64_t only_index, npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    for (int64_t index = only_index < 0 ? 0 : only_index; status == NPYX_OK; index++) {
+        npyx_entry entry;
+        status = npyx_archive_entry(side->archive, index, &entry, error);
+        if (status == NPYX_OK)
+            status = side_append(side, index, &entry, error);
+        if (only_index >= 0)
+            break;
+        if (status == NPYX_OK && (index & 255) == 255)
+            status = npyx_poll(side->names.bytes.host, error);
+    }
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* The first entry of a name that is not taken, or NULL. */
+static listed_entry *side_find(array_side *side, const char *name, size_t nbytes) {
+    int64_t nsame, last = npyx_name_set_find(&side->names, name, nbytes, &nsame);
+    if (last < 0)
+        return NULL;
+    int64_t *current = &side->entries[last].current; /* kept: a file may hold a million of one name */
+    while (side->entries[*current].is_taken && *current != last)
+        *current = side->entries[*current].next_same;
+    listed_entry *entry = &side->entries[*current];
+    return entry->is_taken ? NULL : entry;
+}
+
+/* Makes an entry the one at hand and reads its header. NPYX_DONE: it is no array, and nothing is at hand. */
+static npyx_status side_describe(array_side *side, const listed_entry *listed, npyx_error *error) {
+    npyx_array_clear(&side->array);
+    side->listed = listed;
+    side->entry = (npyx_entry){.name = listed_name(side, listed), .name_nbytes = listed->name_nbytes};
+    NPYX_TRY(npyx_archive_describe(side->archive, listed->index, &side->array, error));
+    if (side->array.is_array)
+        return NPYX_OK;
+    side->listed = NULL;
+    return NPYX_DONE;
+}
+
+/* Whether the file holds exactly one array, then the entry *only; NULL otherwise. What cannot be read is
+ * taken for one: its error comes when it is described. Fails with NPYX_NOMEM and NPYX_INTERRUPTED alone. */
+static npyx_status side_find_only(array_side *side, listed_entry **only, npyx_error *error) {
+    *only = NULL;
+    for (int64_t i = 0; i < side->nentries; i++) {
+        listed_entry *listed = &side->entries[i];
+        if (listed->is_taken)
+            continue;
+        npyx_status status = side_describe(side, listed, error);
+        if (status == NPYX_DONE) {
+            NPYX_TRY(npyx_poll(side->names.bytes.host, error));
+            continue;
+        }
+        side->listed = NULL;
+        if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
+            return status;
+        bool is_second = *only != NULL;
+        *only = is_second ? NULL : listed;
+        if (is_second)
+            break;
+    }
+    return NPYX_OK;
+}
+
+/* ---- the cursor ---- */
 
 typedef struct compare_cursor {
     npyext_cursor base; /* its scan has the arguments, and a's file */
     npyext_files other_files;
     npyext_opened other_opened;
-    npyext_array_side sides[2];
-    bool is_open;         /* both files, or what is at fault with them was told */
-    npyext_listed *alone; /* b's, when either file holds one array: they are compared whatever their names */
-    int64_t next[2];      /* numbers in the listings: a's first, then what is left of b's */
+    array_side sides[2];
+    bool is_open;        /* both files, or what is at fault with them was told */
+    listed_entry *alone; /* b's, when either file holds one array: they are compared whatever their names */
+    int64_t next[2];     /* numbers in the listings: a's first, then what is left of b's */
     /* the row at hand */
-    int faulty; /* the side that the error is of; -1: the call */
-    compared result;
-    bool has_items; /* difference is known */
+    int faulty;         /* the side that the error is of; -1: the call */
+    const char *result; /* as the column status has it */
+    bool has_items;     /* difference is known */
     npyx_difference difference;
 } compare_cursor;
 
@@ -40,14 +153,14 @@ static void compare_open(npyext_cursor *cursor, npyx_host *host) {
     compare_cursor *compare = (compare_cursor *)cursor;
     compare->other_files.paths.arena.host = host;
     for (int k = 0; k < 2; k++)
-        npyext_array_side_init(&compare->sides[k], host);
+        side_init(&compare->sides[k], host);
 }
 
 /* Closes both files. */
 static void compare_close(npyext_cursor *cursor) {
     compare_cursor *compare = (compare_cursor *)cursor;
     for (int k = 0; k < 2; k++) {
-        npyext_array_side_clear(&compare->sides[k]);
+        side_clear(&compare->sides[k]);
         compare->next[k] = 0;
     }
     npyext_opened_close(((npyext_vtab *)cursor->base.pVtab)->connection, &compare->other_opened);
@@ -59,8 +172,10 @@ static void compare_close(npyext_cursor *cursor) {
 
 static npyext_place compare_place(const npyext_cursor *cursor) {
     const compare_cursor *compare = (const compare_cursor *)cursor;
-    return compare->faulty < 0 ? npyext_scan_place(&cursor->scan)
-                               : npyext_array_side_place(&compare->sides[compare->faulty]);
+    if (compare->faulty < 0)
+        return npyext_scan_place(&cursor->scan);
+    const array_side *side = &compare->sides[compare->faulty];
+    return (npyext_place){.path = side->path, .entry = side->listed == NULL ? NULL : &side->entry};
 }
 
 /* ---- both files ---- */
@@ -88,10 +203,10 @@ static npyx_status resolve(compare_cursor *compare, npyx_error *error) {
 }
 
 static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
-    npyext_listed *only[2] = {NULL, NULL};
+    listed_entry *only[2] = {NULL, NULL};
     for (int k = 0; k < 2 && (k == 0 || only[0] != NULL); k++) {
         compare->faulty = k;
-        NPYX_TRY(npyext_array_side_find_only(&compare->sides[k], &only[k], error));
+        NPYX_TRY(side_find_only(&compare->sides[k], &only[k], error));
     }
     compare->alone = only[1];
     return NPYX_OK;
@@ -99,7 +214,7 @@ static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
 
 static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
     npyext_scan *scan = &compare->base.scan;
-    npyext_array_side *a = &compare->sides[0], *b = &compare->sides[1];
+    array_side *a = &compare->sides[0], *b = &compare->sides[1];
     const npyext_files *files[2] = {&scan->files, &compare->other_files};
     compare->faulty = 0;
     npyx_status status = npyext_scan_next_file(scan, error);
@@ -113,8 +228,7 @@ static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
     b->archive = compare->other_opened.archive;
     for (int k = 0; k < 2; k++) {
         compare->faulty = k;
-        NPYX_TRY(npyext_array_side_list(&compare->sides[k], files[k]->is_handle ? files[k]->handle_index : -1,
-                                        error));
+        NPYX_TRY(side_list(&compare->sides[k], files[k]->is_handle ? files[k]->handle_index : -1, error));
     }
     return pair_alone(compare, error);
 }
@@ -130,7 +244,7 @@ static npyx_status find_difference(compare_cursor *compare, npyx_error *error) {
     npyx_difference_side sides[2] = {{NULL, &views[0]}, {NULL, &views[1]}};
     npyx_status status = NPYX_OK;
     for (int k = 0; k < 2 && status == NPYX_OK; k++) {
-        npyext_array_side *side = &compare->sides[k];
+        array_side *side = &compare->sides[k];
         compare->faulty = k;
         npyx_view_of_array(&side->array, &views[k]);
         status = npyx_archive_open_payload(side->archive, side->listed->index, &sides[k].source, error);
@@ -147,10 +261,10 @@ static npyx_status find_difference(compare_cursor *compare, npyx_error *error) {
 /* Compares the arrays at hand. */
 static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
     const npyx_array *a = &compare->sides[0].array, *b = &compare->sides[1].array;
-    compare->result = OTHER_SHAPE;
+    compare->result = "shape";
     if (!compare_has_same_shape(a, b))
         return NPYX_OK;
-    compare->result = OTHER_DTYPE;
+    compare->result = "dtype";
     if (npyx_difference_check(a->dtype, b->dtype) == NPYX_INCOMPARABLE)
         return NPYX_OK;
     for (int k = 0; k < 2; k++) {
@@ -161,43 +275,42 @@ static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
         return NPYX_OK;
     NPYX_TRY(find_difference(compare, error));
     if (npyx_dtype_is_same(a->dtype, b->dtype))
-        compare->result = compare->difference.ndiffering == 0 ? COMPARE_EQUAL : DIFFERS;
+        compare->result = compare->difference.ndiffering == 0 ? "equal" : "differs";
     return NPYX_OK;
 }
 
 /* Whether `name = ?` leaves the row out. */
-static bool is_pruned(const compare_cursor *compare, int side, const npyext_listed *listed) {
-    const char *name = npyext_listed_name(&compare->sides[side], listed);
+static bool is_pruned(const compare_cursor *compare, int side, const listed_entry *listed) {
+    const char *name = listed_name(&compare->sides[side], listed);
     return compare->alone == NULL &&
            npyext_prune_leaves_out(&compare->base.scan.name_prune, name, listed->name_nbytes);
 }
 
 /* What b has for an entry of a; NULL: nothing. */
-static npyext_listed *partner_of(compare_cursor *compare, const npyext_listed *listed) {
+static listed_entry *partner_of(compare_cursor *compare, const listed_entry *listed) {
     if (compare->alone != NULL)
         return compare->alone->is_taken ? NULL : compare->alone;
-    return npyext_array_side_find(&compare->sides[1], npyext_listed_name(&compare->sides[0], listed),
-                                  listed->name_nbytes);
+    return side_find(&compare->sides[1], listed_name(&compare->sides[0], listed), listed->name_nbytes);
 }
 
 /* An entry of a, and its partner. NPYX_DONE: it is no array. */
-static npyx_status visit_a(compare_cursor *compare, npyext_listed *listed, npyx_error *error) {
-    npyext_listed *partner = partner_of(compare, listed);
+static npyx_status visit_a(compare_cursor *compare, listed_entry *listed, npyx_error *error) {
+    listed_entry *partner = partner_of(compare, listed);
     if (is_pruned(compare, 0, listed)) {
         if (partner != NULL)
             partner->is_taken = true;
         return NPYX_DONE;
     }
     compare->faulty = 0;
-    npyx_status status = npyext_array_side_describe(&compare->sides[0], listed, error);
+    npyx_status status = side_describe(&compare->sides[0], listed, error);
     if (partner != NULL)
         partner->is_taken = status != NPYX_DONE;
     NPYX_TRY(status);
-    compare->result = ONLY_A;
+    compare->result = "only_a";
     if (partner == NULL)
         return NPYX_OK;
     compare->faulty = 1;
-    status = npyext_array_side_describe(&compare->sides[1], partner, error);
+    status = side_describe(&compare->sides[1], partner, error);
     if (status == NPYX_DONE)
         return NPYX_OK;
     return status == NPYX_OK ? compare_arrays(compare, error) : status;
@@ -206,10 +319,10 @@ static npyx_status visit_a(compare_cursor *compare, npyext_listed *listed, npyx_
 /* The next entry that may be a row; NPYX_DONE: it is none. */
 static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
     for (int k = 0; k < 2; k++) {
-        npyext_array_side *side = &compare->sides[k];
+        array_side *side = &compare->sides[k];
         if (compare->next[k] == side->nentries)
             continue;
-        npyext_listed *listed = &side->entries[compare->next[k]++];
+        listed_entry *listed = &side->entries[compare->next[k]++];
         if (listed->is_taken)
             return NPYX_DONE;
         if (k == 0)
@@ -217,8 +330,8 @@ static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
         if (is_pruned(compare, 1, listed))
             return NPYX_DONE;
         compare->faulty = 1;
-        compare->result = ONLY_B;
-        return npyext_array_side_describe(side, listed, error);
+        compare->result = "only_b";
+        return side_describe(side, listed, error);
     }
     compare->base.is_eof = true;
     return NPYX_DONE;
@@ -248,28 +361,25 @@ static npyx_status compare_begin(npyext_cursor *cursor, const npyext_request *re
 /* a's name, or b's when a is a .npy, which has none. */
 static void compare_name(sqlite3_context *context, npyext_cursor *cursor) {
     const compare_cursor *compare = (compare_cursor *)cursor;
-    const npyext_listed *a = compare->sides[0].listed, *b = compare->sides[1].listed;
-    const npyext_listed *shown = a != NULL && (a->name_nbytes > 0 || b == NULL) ? a : b;
+    const listed_entry *a = compare->sides[0].listed, *b = compare->sides[1].listed;
+    const listed_entry *shown = a != NULL && (a->name_nbytes > 0 || b == NULL) ? a : b;
     if (shown != NULL)
-        npyext_result_text(context, npyext_listed_name(&compare->sides[shown == b], shown),
-                           shown->name_nbytes);
+        npyext_result_text(context, listed_name(&compare->sides[shown == b], shown), shown->name_nbytes);
 }
 
-static void compare_status(sqlite3_context *context, npyext_cursor *cursor) {
-    if (!cursor->scan.has_error)
-        sqlite3_result_text(context, compared_names[((compare_cursor *)cursor)->result], -1, SQLITE_STATIC);
-}
+NPYEXT_KNOWN_RESULT(static, compare_status, const compare_cursor *compare = (compare_cursor *)cursor,
+                    !cursor->scan.has_error, sqlite3_result_text, compare->result, -1, SQLITE_STATIC)
 
 /* Numbers of the items; SQLite makes NULL of a NaN. */
-#define COMPARE_NUMBER(name, result, is_known, number)                                                       \
-    NPYEXT_NUMBER_COLUMN(static, name, const compare_cursor *compare = (compare_cursor *)cursor;             \
-                         const npyx_difference *found = &compare->difference,                                \
-                         compare->has_items && (is_known), result, number)
-COMPARE_NUMBER(compare_max_abs, sqlite3_result_double, true, found->max_abs)
-COMPARE_NUMBER(compare_max_rel, sqlite3_result_double, true, found->max_rel)
-COMPARE_NUMBER(compare_rms, sqlite3_result_double, true, found->rms)
-COMPARE_NUMBER(compare_differing, sqlite3_result_int64, true, found->ndiffering)
-COMPARE_NUMBER(compare_first_at, sqlite3_result_int64, found->first_at >= 0, found->first_at)
+#define COMPARE_NUMBER(name, is_known, result, number)                                                       \
+    NPYEXT_KNOWN_RESULT(static, name, const compare_cursor *compare = (compare_cursor *)cursor;              \
+                        const npyx_difference *found = &compare->difference,                                 \
+                        compare->has_items && (is_known), result, number)
+COMPARE_NUMBER(compare_max_abs, true, sqlite3_result_double, found->max_abs)
+COMPARE_NUMBER(compare_max_rel, true, sqlite3_result_double, found->max_rel)
+COMPARE_NUMBER(compare_rms, true, sqlite3_result_double, found->rms)
+COMPARE_NUMBER(compare_differing, true, sqlite3_result_int64, found->ndiffering)
+COMPARE_NUMBER(compare_first_at, found->first_at >= 0, sqlite3_result_int64, found->first_at)
 
 static const npyext_column compare_columns[] = {
     NPYEXT_NAME(false, compare_name),
@@ -290,7 +400,6 @@ static const npyext_column compare_columns[] = {
 const npyext_function npyext_npy_compare = {
     .name = "npy_compare",
     NPYEXT_COLUMNS(compare_columns),
-    .key = "array_key",
     .takes_two = true,
     .has_error_column = true,
     .estimated_nrows = 100,

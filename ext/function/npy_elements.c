@@ -96,7 +96,6 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
     elements->is_whole = npyx_view_is_whole(&elements->view);
     elements->block_nskipped = 0;
     npyext_items_begin_array(items, true);
-    items->step_nbytes = npyext_selection_dtype(selection)->itemsize;
     npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view);
     skip(elements);
     if (items->is_filtered && selection->astype == NULL)
@@ -112,6 +111,7 @@ static npyx_status elements_read_block(elements_cursor *elements, npyx_error *er
     NPYX_TRY(npyx_blocks_next(blocks, error));
     items->position = items->filtered_from = items->block_end;
     items->block_end += blocks->nelem;
+    items->step_nbytes = npyext_selection_dtype(&items->base.selection)->itemsize;
     NPYX_TRY(npyext_items_convert(items, blocks->items, blocks->nelem, items->position, &items->item, error));
     if (items->is_filtered)
         NPYX_TRY(npyext_value_filter_block(&items->filter, items->item, blocks->nelem, blocks->reader.result,
@@ -130,8 +130,6 @@ static npyx_status elements_next_block(npyext_item_cursor *items, npyx_error *er
     } else if (items->block_end == nelem) {
         return NPYX_DONE;
     } else {
-        items->item = (const uint8_t *)""; /* never looked at */
-        items->step_nbytes = 0;
         items->block_end = nelem;
     }
     items->plain_end = items->is_filtered || items->is_checked ? 0 : items->block_end;
@@ -177,13 +175,11 @@ static const npyext_item_methods elements_methods = {
     .columns = {ELEMENTS_VALUE, ELEMENTS_REAL, ELEMENTS_IMAG},
     .reader_off = offsetof(elements_cursor, blocks.reader)};
 
-static void elements_result_idx(sqlite3_context *context, npyext_cursor *cursor) {
-    sqlite3_result_int64(context, idx_of((elements_cursor *)cursor));
-}
+NPYEXT_KNOWN_RESULT(static, elements_result_idx, const elements_cursor *at = (elements_cursor *)cursor, true,
+                    sqlite3_result_int64, idx_of(at))
 
-static void elements_result_value(sqlite3_context *context, npyext_cursor *cursor) {
-    npyext_items_result(context, (npyext_item_cursor *)cursor, 0, NULL);
-}
+NPYEXT_KNOWN_RESULT(static, elements_result_value, , true, npyext_items_result, (npyext_item_cursor *)cursor,
+                    0, NULL)
 
 /* As ndarray.real and .imag: a number that is not complex is its own real part, and 0 its imaginary one. */
 static void elements_result_part(sqlite3_context *context, npyext_cursor *cursor, bool is_imag) {
@@ -198,13 +194,8 @@ static void elements_result_part(sqlite3_context *context, npyext_cursor *cursor
         sqlite3_result_int(context, 0);
 }
 
-static void elements_result_real(sqlite3_context *context, npyext_cursor *cursor) {
-    elements_result_part(context, cursor, false);
-}
-
-static void elements_result_imag(sqlite3_context *context, npyext_cursor *cursor) {
-    elements_result_part(context, cursor, true);
-}
+NPYEXT_KNOWN_RESULT(static, elements_result_real, , true, elements_result_part, cursor, false)
+NPYEXT_KNOWN_RESULT(static, elements_result_imag, , true, elements_result_part, cursor, true)
 
 static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     elements_cursor *elements = (elements_cursor *)cursor;
@@ -251,14 +242,7 @@ static const npyext_column elements_columns[] = {
 const npyext_function npyext_npy_elements = {
     .name = "npy_elements",
     NPYEXT_COLUMNS(elements_columns),
-    .key = "array_key, idx",
-    .takes_member = true,
-    .takes_window = true,
+    .key = ", idx",
     .row = NPYEXT_ROW_OF_ITEM,
-    .estimated_nrows = 1000000,
-    .cursor_nbytes = sizeof(elements_cursor),
-    .methods = &elements_methods,
-    .open = npyext_items_open,
-    .close = npyext_items_close,
-    .module = NPYEXT_MODULE(npyext_items_filter, npyext_items_next, elements_column),
+    NPYEXT_ITEMS(elements_cursor, elements_methods, elements_column),
 };

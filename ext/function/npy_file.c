@@ -1,7 +1,7 @@
 /* npy_file(source, member): a handle for each array, for the functions that may not open files. */
 #include "functions.h"
 #include "scan/survey.h"
-#include "source/member.h"
+#include "source/array_value.h"
 
 /* Of a zip only an entry's first bytes tell whether it is an array. A header that is not sound is for those
  * to find out who use the handle. */
@@ -11,7 +11,7 @@ static npyx_status file_visit(npyext_survey *survey, npyx_error *error) {
         return NPYX_OK;
     npyx_status status = npyext_survey_describe(survey, error);
     bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
-    if (survey->is_array && !is_host_fault)
+    if (survey->base.selection.array.is_array && !is_host_fault)
         return NPYX_OK;
     if (status == NPYX_OK && npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
         return npyx_archive_fail_no_array(scan->opened.archive, error);
@@ -27,7 +27,11 @@ static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_connection *connection = scan->connection;
     npyx_buffer *out = &cursor->scratch;
     npyx_error error;
-    npyx_status status = NPYX_OK;
+    npyx_status status;
+    if (scan->opened.cached == NULL && npyx_archive_is_one_npy(scan->opened.archive)) {
+        npyext_result_argument(context, &scan->arguments[NPYEXT_SOURCE]);
+        return;
+    }
     npyx_buffer_reset(out);
     out->limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
     if (scan->opened.cached != NULL) {
@@ -38,9 +42,6 @@ static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
             .stamp = npyext_handle_stamp(&connection->handle_key, &scan->opened.cached->info)};
         npyext_handle_append(&connection->handle_key, &handle, out);
         status = npyx_buffer_check(out, &error);
-    } else if (npyx_archive_is_one_npy(scan->opened.archive)) {
-        npyext_result_argument(context, &scan->arguments[NPYEXT_SOURCE]);
-        return;
     } else {
         status = npyext_member_append_npy(scan->opened.archive, scan->index, out, &error);
     }
@@ -64,8 +65,6 @@ static const npyext_column file_columns[] = {
 const npyext_function npyext_npy_file = {
     .name = "npy_file",
     NPYEXT_COLUMNS(file_columns),
-    .key = "array_key",
     .takes_member = true,
-    .estimated_nrows = 100,
     NPYEXT_SURVEY(file_methods),
 };

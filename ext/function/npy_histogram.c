@@ -25,14 +25,6 @@ static void histogram_close(npyext_cursor *cursor) {
     npyx_bins_clear(&closed->bins);
 }
 
-static npyx_status read_count(npyx_bins *bins, const npyext_argument *argument, npyx_error *error) {
-    int64_t nbins;
-    if (npyext_argument_is_whole(argument, &nbins))
-        return npyx_bins_set_count(bins, nbins, error);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
-}
-
 static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments, npyx_error *error) {
     static const char *const names[2] = {"range_lo", "range_hi"};
     const npyext_argument *given = &arguments[NPYEXT_RANGE_LO];
@@ -55,6 +47,7 @@ static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments,
 /* Takes bins and range out of the scan's arguments; they do not matter when one of these is NULL. */
 static npyx_status read_bins(npyx_bins *bins, const npyext_scan *scan, npyx_error *error) {
     const npyext_argument *argument = &scan->arguments[NPYEXT_BINS];
+    int64_t nbins;
     npyx_bins_clear(bins);
     if (scan->has_null)
         return NPYX_OK;
@@ -62,8 +55,11 @@ static npyx_status read_bins(npyx_bins *bins, const npyext_scan *scan, npyx_erro
         bins->nbins = DEFAULT_NBINS;
     else if (argument->type == SQLITE_TEXT)
         NPYX_TRY(npyx_bins_parse(bins, argument->bytes, argument->nbytes, error));
+    else if (npyext_argument_is_whole(argument, &nbins))
+        NPYX_TRY(npyx_bins_set_count(bins, nbins, error));
     else
-        NPYX_TRY(read_count(bins, argument, error));
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
     return read_range(bins, scan->arguments, error);
 }
 
@@ -86,33 +82,27 @@ static npyx_status histogram_next_bin(npyext_cursor *base, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
     if (cursor->is_made && ++cursor->bin < cursor->bins.nbins)
         return NPYX_OK;
-    npyx_status status = NPYX_DONE; /* the only array stays open for the same call once more */
-    if (!cursor->is_made || !npyext_scan_is_single(&base->scan)) {
-        cursor->is_made = false;
-        status = npyext_cursor_next_array(base, error);
-    }
-    base->is_eof = status == NPYX_DONE;
-    NPYX_TRY(status);
+    cursor->is_made = false;
+    NPYX_TRY(npyext_cursor_next_array(base, error));
     cursor->bin = 0;
-    status = histogram_make(cursor, error);
+    npyx_status status = histogram_make(cursor, error);
     cursor->is_made = status == NPYX_OK;
     if (status != NPYX_OK)
-        npyext_selection_close(&cursor->base.selection);
+        npyext_selection_close(&base->selection);
     return status;
 }
 
 static npyx_status histogram_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
-    bool is_lookup = false;
-    npyx_status status = npyext_cursor_begin(base, request, &is_lookup, error);
-    if (status == NPYX_OK && !is_lookup)
+    npyx_status status = npyext_cursor_begin(base, request, error);
+    if (status == NPYX_OK && !base->selection.is_open)
         status = read_bins(&cursor->bins, &base->scan, error);
     if (status != NPYX_OK) {
         npyx_error reason = *error;
         npyext_scan_clear(&base->scan); /* arguments at fault are looked at again */
         *error = reason;
     }
-    cursor->is_made = is_lookup;
+    cursor->is_made = base->selection.is_open;
     cursor->bin = -1;
     return status;
 }
@@ -135,18 +125,14 @@ static void histogram_draw(sqlite3_context *context, uint64_t count, uint64_t gr
     npyext_result_text(context, bar, nbytes);
 }
 
-#define HISTOGRAM_NUMBER(name, result, number)                                                               \
-    NPYEXT_NUMBER_COLUMN(static, name, const histogram_cursor *at = (histogram_cursor *)cursor, true,        \
-                         result, number)
-HISTOGRAM_NUMBER(histogram_result_bin, sqlite3_result_int64, at->bin)
-HISTOGRAM_NUMBER(histogram_result_lo, sqlite3_result_double, at->histogram.edges[at->bin])
-HISTOGRAM_NUMBER(histogram_result_hi, sqlite3_result_double, at->histogram.edges[at->bin + 1])
-HISTOGRAM_NUMBER(histogram_result_count, sqlite3_result_int64, (int64_t)at->histogram.counts[at->bin])
-
-static void histogram_result_bar(sqlite3_context *context, npyext_cursor *cursor) {
-    const histogram_cursor *at = (histogram_cursor *)cursor;
-    histogram_draw(context, at->histogram.counts[at->bin], at->greatest);
-}
+#define HISTOGRAM_RESULT(name, ...)                                                                          \
+    NPYEXT_KNOWN_RESULT(static, name, const histogram_cursor *at = (histogram_cursor *)cursor, true,         \
+                        __VA_ARGS__)
+HISTOGRAM_RESULT(histogram_result_bin, sqlite3_result_int64, at->bin)
+HISTOGRAM_RESULT(histogram_result_lo, sqlite3_result_double, at->histogram.edges[at->bin])
+HISTOGRAM_RESULT(histogram_result_hi, sqlite3_result_double, at->histogram.edges[at->bin + 1])
+HISTOGRAM_RESULT(histogram_result_count, sqlite3_result_int64, (int64_t)at->histogram.counts[at->bin])
+HISTOGRAM_RESULT(histogram_result_bar, histogram_draw, at->histogram.counts[at->bin], at->greatest)
 
 static const npyext_column histogram_columns[] = {
     NPYEXT_OUTPUT("bin INTEGER", NPYEXT_NEEDS_HEADER, histogram_result_bin),
@@ -169,7 +155,7 @@ static const npyext_column histogram_columns[] = {
 const npyext_function npyext_npy_histogram = {
     .name = "npy_histogram",
     NPYEXT_COLUMNS(histogram_columns),
-    .key = "array_key, bin",
+    .key = ", bin",
     .takes_member = true,
     .row = NPYEXT_ROW_OF_ARRAY,
     .estimated_nrows = DEFAULT_NBINS,

@@ -6,7 +6,7 @@
 /* Whether an entry is an array at all only its first bytes tell, so they are read whatever is asked. */
 static npyx_status meta_visit(npyext_survey *survey, npyx_error *error) {
     npyx_status status = npyext_survey_describe(survey, error);
-    return status == NPYX_OK && !survey->is_array ? NPYX_DONE : status;
+    return status == NPYX_OK && !survey->base.selection.array.is_array ? NPYX_DONE : status;
 }
 
 static const npyext_survey_methods meta_methods = {
@@ -14,42 +14,27 @@ static const npyext_survey_methods meta_methods = {
 
 /* ---- of the file and the entry ---- */
 
-NPYEXT_SURVEY_INTEGER(static, meta_file_size, scan->opened.is_known, scan->opened.info.nbytes)
-NPYEXT_SURVEY_INTEGER(static, meta_mtime, scan->opened.is_file, scan->opened.info.mtime_seconds)
-
-static void meta_format(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.opened.archive != NULL)
-        sqlite3_result_text(context, npyx_format_name(cursor->scan.opened.archive->format), -1,
-                            SQLITE_STATIC);
-}
-
-static void meta_compression(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_entry *entry = &cursor->scan.entry;
-    if (cursor->scan.has_entry && entry->zip != NULL)
-        sqlite3_result_text(context, npyx_zip_method_name(entry->zip->method), -1, SQLITE_STATIC);
-}
+#define META_INTEGER(name, is_known, number)                                                                 \
+    NPYEXT_SURVEY_RESULT(static, name, is_known, sqlite3_result_int64, number)
+#define META_WORD(name, is_known, word)                                                                      \
+    NPYEXT_SURVEY_RESULT(static, name, is_known, sqlite3_result_text, word, -1, SQLITE_STATIC)
+META_INTEGER(meta_file_size, scan->opened.is_known, scan->opened.info.nbytes)
+META_INTEGER(meta_mtime, scan->opened.is_file, scan->opened.info.mtime_seconds)
+META_WORD(meta_format, scan->opened.archive != NULL, npyx_format_name(scan->opened.archive->format))
+META_WORD(meta_compression, scan->has_entry && scan->entry.zip != NULL,
+          npyx_zip_method_name(scan->entry.zip->method))
 
 /* ---- of the array; NULL when its header was not sound ---- */
 
-NPYEXT_SURVEY_INTEGER(static, meta_itemsize, array->is_known, array->dtype->itemsize)
-NPYEXT_SURVEY_INTEGER(static, meta_has_objects, array->is_known, array->dtype->has_objects)
+META_INTEGER(meta_itemsize, array->is_known, array->dtype->itemsize)
+META_INTEGER(meta_has_objects, array->is_known, array->dtype->has_objects)
 
-/* kind and byteorder are a character. */
-static void meta_character(sqlite3_context *context, npyext_cursor *cursor,
-                           char of(const npyx_dtype *dtype)) {
-    const npyx_array *array = &cursor->selection.array;
-    char character = array->is_known ? of(array->dtype) : '\0';
-    if (array->is_known)
-        npyext_result_text(context, &character, 1);
+static void meta_character(sqlite3_context *context, char character) {
+    npyext_result_text(context, &character, 1);
 }
-
-static void meta_kind(sqlite3_context *context, npyext_cursor *cursor) {
-    meta_character(context, cursor, npyx_dtype_kind);
-}
-
-static void meta_byteorder(sqlite3_context *context, npyext_cursor *cursor) {
-    meta_character(context, cursor, npyx_dtype_byteorder);
-}
+NPYEXT_SURVEY_RESULT(static, meta_kind, array->is_known, meta_character, npyx_dtype_kind(array->dtype))
+NPYEXT_SURVEY_RESULT(static, meta_byteorder, array->is_known, meta_character,
+                     npyx_dtype_byteorder(array->dtype))
 
 /* Of the .npy format; a .ten has none. */
 static void meta_version(sqlite3_context *context, npyext_cursor *cursor) {
@@ -119,9 +104,7 @@ static void meta_strides(sqlite3_context *context, npyext_cursor *cursor) {
     if (!array->is_known)
         return;
     npyx_view_strides(array, strides);
-    npyx_buffer_reset(&cursor->scratch);
-    npyext_append_json_integers(&cursor->scratch, strides, array->ndim);
-    npyext_result_json_buffer(context, &cursor->scratch);
+    npyext_result_integers(context, &cursor->scratch, strides, array->ndim);
 }
 
 static const npyext_column meta_columns[] = {
@@ -158,8 +141,6 @@ static const npyext_column meta_columns[] = {
 const npyext_function npyext_npy_meta = {
     .name = "npy_meta",
     NPYEXT_COLUMNS(meta_columns),
-    .key = "array_key",
     .has_error_column = true,
-    .estimated_nrows = 100,
     NPYEXT_SURVEY(meta_methods),
 };

@@ -67,8 +67,6 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
     if (items->position > rows->last)
         return NPYX_DONE;
     if (!(items->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS)) {
-        items->item = (const uint8_t *)""; /* never looked at */
-        items->step_nbytes = 0;
         items->block_end = items->plain_end = rows->last + 1;
         return NPYX_OK;
     }
@@ -109,11 +107,9 @@ static const npyext_item_methods rows_methods = {.read_terms = rows_read_terms,
                                                  .reader_off = offsetof(rows_cursor, reader)};
 
 /* The row's number: along the axis that is the first one left, in the file's array. */
-static void rows_result_row(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    const npyx_view *view = &items->base.selection.view;
-    sqlite3_result_int64(context, view->ndim == 0 ? 0 : view->first[0] + items->position * view->step[0]);
-}
+NPYEXT_KNOWN_RESULT(static, rows_result_row, const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+                    const npyx_view *view = &items->base.selection.view, true, sqlite3_result_int64,
+                    view->ndim == 0 ? 0 : view->first[0] + items->position * view->step[0])
 
 static void rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
@@ -165,14 +161,7 @@ static const npyext_column rows_columns[] = {
 const npyext_function npyext_npy_rows = {
     .name = "npy_rows",
     NPYEXT_COLUMNS(rows_columns),
-    .key = "array_key, row",
-    .takes_member = true,
-    .takes_window = true,
+    .key = ", row",
     .row = NPYEXT_ROW_OF_ENTRY,
-    .estimated_nrows = 1000000,
-    .cursor_nbytes = sizeof(rows_cursor),
-    .methods = &rows_methods,
-    .open = npyext_items_open,
-    .close = npyext_items_close,
-    .module = NPYEXT_MODULE(npyext_items_filter, npyext_items_next, rows_column),
+    NPYEXT_ITEMS(rows_cursor, rows_methods, rows_column),
 };

@@ -20,21 +20,66 @@ typedef struct stats_cursor {
     int64_t nrows; /* given of the array at hand */
 } stats_cursor;
 
-static void end_reduction(stats_cursor *stats) {
+static void end_reduction(npyext_cursor *cursor) {
+    stats_cursor *stats = (stats_cursor *)cursor;
     npyx_reduction_end(&stats->reduction);
     stats->is_reducing = false;
 }
 
-static void stats_close(npyext_cursor *cursor) {
-    end_reduction((stats_cursor *)cursor);
+/* Marks an axis of the view, which may be counted from the end. */
+static npyx_status name_axis(int64_t axis, const npyx_view *view, bool *axes, npyx_error *error) {
+    int64_t from_start = axis < 0 ? axis + view->ndim : axis;
+    if (from_start < 0 || from_start >= view->ndim)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "axis %" PRId64 " is out of range for an array of %d dimensions", axis, view->ndim);
+    if (axes[from_start])
+        return npyx_fail(error, NPYX_INVALID, -1, "axis %" PRId64 " is named twice", axis);
+    axes[from_start] = true;
+    return NPYX_OK;
+}
+
+static npyx_status name_listed_axes(const npyx_literal *list, const npyx_view *view, bool *axes,
+                                    npyx_error *error) {
+    bool is_list = list->kind == NPYX_LITERAL_LIST || list->kind == NPYX_LITERAL_TUPLE;
+    npyx_status status = NPYX_OK;
+    for (const npyx_literal *item = is_list ? list->first : list; item != NULL && status == NPYX_OK;
+         item = is_list ? item->next : NULL) {
+        if (item->kind != NPYX_LITERAL_INT)
+            return npyx_fail(error, NPYX_INVALID, -1,
+                             "axis is an integer or a list of integers, as in '[0, 2]'");
+        status = name_axis(item->integer, view, axes, error);
+    }
+    return status;
+}
+
+/* The axis argument, which is given: which axes of an array are meant, as an integer or a text that is a list
+ * of them. Sets axes[axis] for those of the view's axes that the argument names, which may count them from
+ * the end. NPYX_INVALID for what names no axis of the view, or one twice. */
+static npyx_status read_axes(const npyext_argument *argument, const npyx_view *view, npyx_host *host,
+                             bool axes[NPYX_MAX_NDIM], npyx_error *error) {
+    if (argument->type == SQLITE_INTEGER)
+        return name_axis(argument->integer, view, axes, error);
+    npyx_arena arena = {.host = host};
+    const npyx_literal *list = NULL;
+    npyx_status status = NPYX_CORRUPT;
+    if (argument->type == SQLITE_TEXT)
+        status = npyx_literal_parse(&arena, argument->bytes, argument->nbytes, false, &list, error);
+    if (status == NPYX_OK)
+        status = name_listed_axes(list, view, axes, error);
+    else if (status != NPYX_NOMEM)
+        status =
+            npyx_fail(error, NPYX_INVALID, -1, "axis is an integer or a list of integers, as in '[0, 2]'");
+    npyx_arena_clear(&arena);
+    return status;
 }
 
 static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
     const npyext_selection *selection = &stats->base.selection;
     int needs = stats->base.scan.plan.needs;
-    bool axes[NPYX_MAX_NDIM], has_axes = false;
-    NPYX_TRY(npyext_axis_argument_read(&stats->base.scan.arguments[NPYEXT_AXIS], &selection->view,
-                                       &stats->base.scan.connection->host, axes, &has_axes, error));
+    const npyext_argument *axis = &stats->base.scan.arguments[NPYEXT_AXIS];
+    bool axes[NPYX_MAX_NDIM] = {false}, has_axes = npyext_argument_is_given(axis);
+    if (has_axes)
+        NPYX_TRY(read_axes(axis, &selection->view, &stats->base.scan.connection->host, axes, error));
     npyx_reduction_options options = {.axes = has_axes ? axes : NULL,
                                       .is_in_order = (needs & NPYEXT_NEEDS_PLACE) != 0,
                                       .wants_crc32 = (needs & NPYEXT_NEEDS_CRC) != 0,
@@ -73,14 +118,13 @@ static bool find_item(const npyx_stats *stats, int column, item_statistic *found
 /* Fails when SQL has no value for an item that the query asks for: a date outside of the calendar, a text
  * with a code point that there is not. xColumn would find it too late for on_error. */
 static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
-    static const int checked[] = {STATS_MIN, STATS_MAX, STATS_MEAN};
     const npyx_stats *row = stats_of_row(stats);
     if (npyx_dtype_is_real(row->dtype))
         return NPYX_OK;
-    for (size_t i = 0; i < sizeof checked / sizeof checked[0]; i++) {
+    for (int column = STATS_MIN; column <= STATS_MEAN; column++) {
         item_statistic item;
         npyx_value value;
-        if (npyext_plan_uses(&stats->base.scan.plan, checked[i]) && find_item(row, checked[i], &item))
+        if (npyext_plan_uses(&stats->base.scan.plan, column) && find_item(row, column, &item))
             NPYX_TRY(npyx_element_value(&item.dtype, item.bytes, &stats->base.scratch, &value, error));
     }
     return NPYX_OK;
@@ -100,36 +144,28 @@ static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
     return check_items(stats, error);
 }
 
-/* Goes on to the next array that can be opened. */
-static npyx_status next_array(stats_cursor *stats, npyx_error *error) {
-    npyext_cursor *base = &stats->base;
-    npyx_status status = NPYX_DONE; /* the only array stays open for the next lookup */
-    if (!stats->base.selection.is_open || !npyext_scan_is_single(&base->scan))
-        status = npyext_cursor_next_array(base, error);
-    base->is_eof = status == NPYX_DONE;
-    return status == NPYX_OK ? begin_reduction(stats, error) : status;
-}
-
+/* A step to a row, or to an array, whose first row is the next step's. */
 static npyx_status stats_step(npyext_cursor *cursor, npyx_error *error) {
     stats_cursor *stats = (stats_cursor *)cursor;
-    bool is_row = stats->is_reducing;
-    npyx_status status = is_row ? next_row(stats, error) : next_array(stats, error);
-    if (status == NPYX_OK && !is_row)
-        return NPYX_DONE; /* its first row is the next step's */
+    npyx_status status =
+        stats->is_reducing ? next_row(stats, error) : npyext_cursor_next_array(cursor, error);
+    if (status == NPYX_OK && !stats->is_reducing) {
+        status = begin_reduction(stats, error);
+        if (status == NPYX_OK)
+            return NPYX_DONE;
+    }
     if (status != NPYX_OK)
-        end_reduction(stats);
+        end_reduction(cursor);
     if (status != NPYX_OK && status != NPYX_DONE)
-        npyext_selection_close(&stats->base.selection);
+        npyext_selection_close(&cursor->selection);
     stats->nrows += status != NPYX_DONE; /* array_key tells a fault's row from the one before it */
     return status;
 }
 
 static npyx_status stats_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    stats_cursor *stats = (stats_cursor *)cursor;
-    bool is_lookup = false;
-    end_reduction(stats);
-    NPYX_TRY(npyext_cursor_begin(cursor, request, &is_lookup, error));
-    return is_lookup ? begin_reduction(stats, error) : NPYX_OK;
+    end_reduction(cursor);
+    NPYX_TRY(npyext_cursor_begin(cursor, request, error));
+    return cursor->selection.is_open ? begin_reduction((stats_cursor *)cursor, error) : NPYX_OK;
 }
 
 static void result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
@@ -154,35 +190,30 @@ static bool has_numbers(const npyx_stats *stats) {
     return stats->form != NPYX_STATS_ORDER && stats->form != NPYX_STATS_COUNT;
 }
 
-#define STATS_INTEGER(name, is_known, number)                                                                \
-    NPYEXT_NUMBER_COLUMN(static, name, const npyx_stats *stats = stats_at_hand(cursor),                      \
-                         stats != NULL && (is_known), sqlite3_result_int64, number)
-STATS_INTEGER(stats_count, true, stats->count)
-STATS_INTEGER(stats_nulls, true, stats->nulls)
-STATS_INTEGER(stats_infs, has_numbers(stats), npyx_stats_infs(stats))
-STATS_INTEGER(stats_zeros, has_numbers(stats), stats->zeros)
+#define STATS_RESULT(name, is_known, ...)                                                                    \
+    NPYEXT_KNOWN_RESULT(static, name, const npyx_stats *stats = stats_at_hand(cursor),                       \
+                        stats != NULL && (is_known), __VA_ARGS__)
+STATS_RESULT(stats_count, true, sqlite3_result_int64, stats->count)
+STATS_RESULT(stats_nulls, true, sqlite3_result_int64, stats->nulls)
+STATS_RESULT(stats_infs, has_numbers(stats), sqlite3_result_int64, npyx_stats_infs(stats))
+STATS_RESULT(stats_zeros, has_numbers(stats), sqlite3_result_int64, stats->zeros)
 
-static int64_t place_of_item(const npyext_cursor *cursor, int64_t position) {
+static void result_place(sqlite3_context *context, const npyext_cursor *cursor, int64_t position) {
     const stats_cursor *stats = (const stats_cursor *)cursor;
-    return npyx_reduction_place(&stats->reduction, stats->leaf, position);
+    sqlite3_result_int64(context, npyx_reduction_place(&stats->reduction, stats->leaf, position));
 }
-STATS_INTEGER(stats_argmin, stats->extremes[NPYX_LEAST].position >= 0,
-              place_of_item(cursor, stats->extremes[NPYX_LEAST].position))
-STATS_INTEGER(stats_argmax, stats->extremes[NPYX_GREATEST].position >= 0,
-              place_of_item(cursor, stats->extremes[NPYX_GREATEST].position))
+STATS_RESULT(stats_argmin, stats->extremes[NPYX_LEAST].position >= 0, result_place, cursor,
+             stats->extremes[NPYX_LEAST].position)
+STATS_RESULT(stats_argmax, stats->extremes[NPYX_GREATEST].position >= 0, result_place, cursor,
+             stats->extremes[NPYX_GREATEST].position)
 
-static void stats_crc32(sqlite3_context *context, npyext_cursor *cursor) {
-    const stats_cursor *stats = (stats_cursor *)cursor;
-    if (!cursor->scan.has_error && stats->reduction.wants_crc32)
-        sqlite3_result_int64(context, stats->reduction.crc32[stats->leaf]);
-}
-
-static void stats_field_name(sqlite3_context *context, npyext_cursor *cursor) {
-    const stats_cursor *stats = (stats_cursor *)cursor;
-    const npyx_reduction *reduction = &stats->reduction;
-    if (!cursor->scan.has_error && reduction->view.dtype->type == NPYX_STRUCT)
-        sqlite3_result_text(context, reduction->leaves[stats->leaf].name, -1, SQLITE_TRANSIENT);
-}
+#define STATS_OF_LEAF(name, is_known, ...)                                                                   \
+    NPYEXT_KNOWN_RESULT(static, name, const stats_cursor *stats = (stats_cursor *)cursor;                    \
+                        const npyx_reduction *reduction = &stats->reduction,                                 \
+                        !cursor->scan.has_error && (is_known), __VA_ARGS__)
+STATS_OF_LEAF(stats_crc32, reduction->wants_crc32, sqlite3_result_int64, reduction->crc32[stats->leaf])
+STATS_OF_LEAF(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
+              reduction->leaves[stats->leaf].name, -1, SQLITE_TRANSIENT)
 
 static void stats_at(sqlite3_context *context, npyext_cursor *cursor) {
     stats_cursor *stats = (stats_cursor *)cursor;
@@ -195,9 +226,7 @@ static void stats_at(sqlite3_context *context, npyext_cursor *cursor) {
         sqlite3_result_int64(context, indices[0]);
         return;
     }
-    npyx_buffer_reset(&stats->base.scratch);
-    npyext_append_json_integers(&stats->base.scratch, indices, reduction->nkept);
-    npyext_result_json_buffer(context, &stats->base.scratch);
+    npyext_result_integers(context, &cursor->scratch, indices, reduction->nkept);
 }
 
 static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
@@ -207,13 +236,8 @@ static void result_found(sqlite3_context *context, npyext_cursor *cursor, int co
         result_item(context, cursor, &item.dtype, item.bytes);
 }
 
-static void stats_min(sqlite3_context *context, npyext_cursor *cursor) {
-    result_found(context, cursor, STATS_MIN);
-}
-
-static void stats_max(sqlite3_context *context, npyext_cursor *cursor) {
-    result_found(context, cursor, STATS_MAX);
-}
+NPYEXT_KNOWN_RESULT(static, stats_min, , true, result_found, cursor, STATS_MIN)
+NPYEXT_KNOWN_RESULT(static, stats_max, , true, result_found, cursor, STATS_MAX)
 
 static void stats_mean(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_stats *stats = stats_at_hand(cursor);
@@ -252,8 +276,8 @@ static double second_moment(const npyext_cursor *cursor, int64_t *count) {
 }
 
 #define STATS_MOMENT(name, moment)                                                                           \
-    NPYEXT_NUMBER_COLUMN(static, name, int64_t count;                                                        \
-                         double m2 = second_moment(cursor, &count), true, sqlite3_result_double, moment)
+    NPYEXT_KNOWN_RESULT(static, name, int64_t count;                                                         \
+                        double m2 = second_moment(cursor, &count), true, sqlite3_result_double, moment)
 STATS_MOMENT(stats_m2, m2)
 STATS_MOMENT(stats_var, m2 / (double)count)
 STATS_MOMENT(stats_std, sqrt(m2 / (double)count))
@@ -296,13 +320,12 @@ static const npyext_column stats_columns[] = {
 const npyext_function npyext_npy_stats = {
     .name = "npy_stats",
     NPYEXT_COLUMNS(stats_columns),
-    .key = "array_key",
     .takes_member = true,
     .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,
     .estimated_nrows = 1,
     .cursor_nbytes = sizeof(stats_cursor),
-    .close = stats_close,
+    .close = end_reduction,
     .begin = stats_begin,
     .step = stats_step,
     .module = NPYEXT_CURSOR_MODULE,

@@ -23,12 +23,11 @@ static npyx_status check_contents(npyext_connection *connection, const npyext_ar
         npyext_open_blob(&connection->host, array->bytes, array->nbytes, may_be_empty, &archive, error);
     for (int64_t i = 0; status == NPYX_OK; i++) {
         npyx_array described;
-        bool is_array = false;
         status = npyx_archive_entry(archive, i, &entry, error);
         if (status != NPYX_OK)
             break;
         npyx_array_init(&described, &connection->host);
-        status = npyx_archive_describe(archive, i, &described, &is_array, error);
+        status = npyx_archive_describe(archive, i, &described, error);
         npyx_array_clear(&described);
         if (status == NPYX_UNSUPPORTED) /* in order, but not for us to read */
             status = NPYX_OK;
@@ -88,14 +87,6 @@ static npyx_status check_arguments(const npyext_argument *target, const npyext_a
     return NPYX_OK;
 }
 
-/* The argv of the array. */
-static sqlite3_value *write_argv_of_array(const npyext_scan *scan, sqlite3_value **argv) {
-    int i = 0;
-    while (scan->function->columns[scan->plan.terms[i].column].role != NPYEXT_ARRAY)
-        i++;
-    return argv[i];
-}
-
 /* What a handle names. */
 static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npyx_error *error) {
     static const npyext_caller caller = {"npy_write", "npy_write('out.npy', array)"};
@@ -124,7 +115,7 @@ static npyx_status write_begin(npyext_cursor *base, const npyext_request *reques
     NPYX_TRY(check_arguments(&scan->arguments[NPYEXT_TARGET], array, error));
     cursor->place.path = scan->path = scan->arguments[NPYEXT_TARGET].bytes;
     if (npyext_handle_is_like(array->bytes, array->nbytes))
-        return write_handle(cursor, write_argv_of_array(scan, request->argv), error);
+        return write_handle(cursor, request->argv[1], error); /* behind the target, as the roles are */
     cursor->place.path = "BLOB";
     NPYX_TRY(check_contents(scan->connection, array, npyext_path_may_be_empty(scan->path), error));
     cursor->place.path = scan->path;
@@ -143,8 +134,8 @@ static npyext_place write_place(const npyext_cursor *cursor) {
     return ((const write_cursor *)cursor)->place;
 }
 
-NPYEXT_NUMBER_COLUMN(static, write_nbytes, const write_cursor *at = (write_cursor *)cursor, true,
-                     sqlite3_result_int64, at->nbytes)
+NPYEXT_KNOWN_RESULT(static, write_nbytes, const write_cursor *at = (write_cursor *)cursor, true,
+                    sqlite3_result_int64, at->nbytes)
 
 /* `path` is no NPYEXT_PATH: what it is compared with does not tell whether a file is to be written. */
 static const npyext_column write_columns[] = {
@@ -159,7 +150,6 @@ static const npyext_column write_columns[] = {
 const npyext_function npyext_npy_write = {
     .name = "npy_write",
     NPYEXT_COLUMNS(write_columns),
-    .key = "array_key",
     .writes = true,
     .estimated_nrows = 1,
     .cursor_nbytes = sizeof(write_cursor),

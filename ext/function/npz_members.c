@@ -1,6 +1,4 @@
 /* npz_members(source): one row per zip entry, from the central directory unless a column needs more. */
-#include <stdio.h>
-
 #include "functions.h"
 #include "scan/survey.h"
 
@@ -9,7 +7,6 @@ static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->base.scan;
     npyx_archive *archive = scan->opened.archive;
     npyx_status status = NPYX_OK;
-    survey->is_array = false;
     survey->payload_off = -1;
     if (scan->plan.needs & NPYEXT_NEEDS_HEADER)
         status = npyext_survey_describe(survey, error);
@@ -32,29 +29,23 @@ static const npyx_zip_record *members_zip(const npyext_cursor *cursor) {
     return cursor->scan.has_entry ? cursor->scan.entry.zip : NULL;
 }
 
-#define MEMBERS_INTEGER(name, is_known, number)                                                              \
-    NPYEXT_NUMBER_COLUMN(static, name, const npyx_zip_record *zip = members_zip(cursor),                     \
-                         zip != NULL && (is_known), sqlite3_result_int64, number)
-MEMBERS_INTEGER(members_compressed_size, zip->status == NPYX_OK, zip->compressed_nbytes)
-MEMBERS_INTEGER(members_uncompressed_size, zip->status == NPYX_OK, zip->nbytes)
-MEMBERS_INTEGER(members_crc32, true, zip->crc32)
-MEMBERS_INTEGER(members_encrypted, true, npyx_zip_is_encrypted(zip))
-MEMBERS_INTEGER(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0,
-                ((npyext_survey *)cursor)->payload_off)
+#define MEMBERS_RESULT(name, is_known, ...)                                                                  \
+    NPYEXT_KNOWN_RESULT(static, name, const npyx_zip_record *zip = members_zip(cursor),                      \
+                        zip != NULL && (is_known), __VA_ARGS__)
+MEMBERS_RESULT(members_filename, true, npyext_result_text, zip->filename, zip->filename_nbytes)
+MEMBERS_RESULT(members_compressed_size, zip->status == NPYX_OK, sqlite3_result_int64, zip->compressed_nbytes)
+MEMBERS_RESULT(members_uncompressed_size, zip->status == NPYX_OK, sqlite3_result_int64, zip->nbytes)
+MEMBERS_RESULT(members_ratio, zip->nbytes > 0, sqlite3_result_double,
+               (double)zip->compressed_nbytes / (double)zip->nbytes)
+MEMBERS_RESULT(members_crc32, true, sqlite3_result_int64, zip->crc32)
+MEMBERS_RESULT(members_encrypted, true, sqlite3_result_int64, npyx_zip_is_encrypted(zip))
+MEMBERS_RESULT(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0, sqlite3_result_int64,
+               ((npyext_survey *)cursor)->payload_off)
 /* NULL where nobody can tell: encrypted, another method than these. */
-MEMBERS_INTEGER(members_is_array,
-                !npyx_zip_is_encrypted(zip) && (zip->method == 0 || zip->method == 8) &&
-                    !cursor->scan.has_error,
-                ((npyext_survey *)cursor)->is_array)
-NPYEXT_NUMBER_COLUMN(static, members_ratio, const npyx_zip_record *zip = members_zip(cursor),
-                     zip != NULL && zip->nbytes > 0, sqlite3_result_double,
-                     (double)zip->compressed_nbytes / (double)zip->nbytes)
-
-static void members_filename(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_zip_record *zip = members_zip(cursor);
-    if (zip != NULL)
-        npyext_result_text(context, zip->filename, zip->filename_nbytes);
-}
+MEMBERS_RESULT(members_is_array,
+               !npyx_zip_is_encrypted(zip) && (zip->method == 0 || zip->method == 8) &&
+                   !cursor->scan.has_error,
+               sqlite3_result_int64, cursor->selection.array.is_array)
 
 static void members_method(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_zip_record *zip = members_zip(cursor);
@@ -63,7 +54,7 @@ static void members_method(sqlite3_context *context, npyext_cursor *cursor) {
         return;
     const char *name = npyx_zip_method_name(zip->method);
     if (name == NULL) {
-        snprintf(number, sizeof number, "method %d", zip->method);
+        sqlite3_snprintf(sizeof number, number, "method %d", zip->method);
         name = number;
     }
     npyext_result_text(context, name, strlen(name));
@@ -127,8 +118,6 @@ static const npyext_column members_columns[] = {
 const npyext_function npyext_npz_members = {
     .name = "npz_members",
     NPYEXT_COLUMNS(members_columns),
-    .key = "array_key",
     .has_error_column = true,
-    .estimated_nrows = 100,
     NPYEXT_SURVEY(members_methods),
 };

@@ -5,8 +5,9 @@
 static const npyext_survey_methods tens_methods = {.visit = npyext_survey_describe,
                                                    .only_format = NPYX_FORMAT_TEN};
 
-NPYEXT_SURVEY_INTEGER(static, tens_header_offset, array->is_known, scan->entry.header_off)
-NPYEXT_SURVEY_INTEGER(static, tens_data_offset, array->is_known, array->data_off)
+NPYEXT_SURVEY_RESULT(static, tens_header_offset, array->is_known, sqlite3_result_int64,
+                     scan->entry.header_off)
+NPYEXT_SURVEY_RESULT(static, tens_data_offset, array->is_known, sqlite3_result_int64, array->data_off)
 
 static const npyext_column tens_columns[] = {
     NPYEXT_PATH(false),
@@ -30,8 +31,6 @@ static const npyext_column tens_columns[] = {
 const npyext_function npyext_ten_arrays = {
     .name = "ten_arrays",
     NPYEXT_COLUMNS(tens_columns),
-    .key = "array_key",
     .has_error_column = true,
-    .estimated_nrows = 100,
     NPYEXT_SURVEY(tens_methods),
 };

@@ -1,5 +1,67 @@
 #include "cursor.h"
 
+#include "text/span.h"
+
+/* ---- what is chosen of an array ---- */
+
+void npyext_selection_close(npyext_selection *selection) {
+    npyx_source_close(selection->payload);
+    selection->payload = NULL;
+    selection->astype = NULL;
+    selection->is_open = false;
+    npyx_array_clear(&selection->array);
+}
+
+static npyx_status apply_argument(npyext_selection *selection, const npyext_scan *scan, npyext_role role,
+                                  const char *name, npyx_error *error) {
+    const npyext_argument *argument = &scan->arguments[role];
+    npyx_view *view = &selection->view;
+    const npyx_dtype *dtype = NULL;
+    bool is_text = argument->type == SQLITE_TEXT;
+    char number[NPYX_NUMBER_TEXT_NBYTES];
+    if (!npyext_argument_is_given(argument))
+        return NPYX_OK;
+    /* an index alone is a slice of one integer, and need not be quoted */
+    if (!is_text && (role != NPYEXT_SLICE || argument->type != SQLITE_INTEGER))
+        return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a text", name);
+    if (role == NPYEXT_VIEW || role == NPYEXT_ASTYPE)
+        NPYX_TRY(
+            npyx_dtype_from_text(&selection->array.arena, argument->bytes, argument->nbytes, &dtype, error));
+    switch (role) {
+    case NPYEXT_FIELD: return npyx_view_select_field(view, argument->bytes, argument->nbytes, error);
+    case NPYEXT_VIEW: return npyx_view_reinterpret(view, dtype, error);
+    case NPYEXT_EXPECT:
+        return npyx_expect_check(&scan->connection->host, argument->bytes, argument->nbytes, view->dtype,
+                                 view->ndim, view->shape, error);
+    case NPYEXT_SLICE:
+        return is_text ? npyx_slice_apply(argument->bytes, argument->nbytes, view, error)
+                       : npyx_slice_apply(number, npyx_text_i64(argument->integer, number), view, error);
+    default: selection->astype = dtype; return npyx_convert_check(view->dtype, dtype, error);
+    }
+}
+
+/* Opens the array at which the scan is. NPYX_DONE: the entry is no array, and was not asked for by name. */
+static npyx_status selection_open(npyext_selection *selection, const npyext_scan *scan, npyx_error *error) {
+    npyx_archive *archive = scan->opened.archive;
+    NPYX_TRY(npyx_archive_describe(archive, scan->index, &selection->array, error));
+    if (!selection->array.is_array) {
+        bool is_said = scan->index > 0 || !npyx_archive_is_pytorch(archive); /* once a file is enough */
+        if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) && is_said)
+            return NPYX_DONE;
+        return npyx_archive_fail_no_array(archive, error);
+    }
+    npyx_view_of_array(&selection->array, &selection->view);
+    NPYX_TRY(npyx_array_check_values(&selection->array, error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_FIELD, "field", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_VIEW, "view", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_EXPECT, "expect", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_SLICE, "slice", error));
+    NPYX_TRY(apply_argument(selection, scan, NPYEXT_ASTYPE, "astype", error));
+    NPYX_TRY(npyx_archive_open_payload(archive, scan->index, &selection->payload, error));
+    selection->is_open = true;
+    return NPYX_OK;
+}
+
 /* ---- the methods that table functions share ---- */
 
 static const npyext_function *function_of(const npyext_cursor *cursor) {
@@ -15,7 +77,7 @@ int npyext_cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     made->base.pVtab = vtab;
     made->is_eof = true;
     made->scratch.host = host;
-    npyext_selection_init(&made->selection, host);
+    npyx_array_init(&made->selection.array, host);
     if (function->open != NULL)
         function->open(made, host);
     *cursor = &made->base;
@@ -45,21 +107,25 @@ int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sen
     npyext_cursor *cursor = (npyext_cursor *)base;
     npyext_scan *scan = &cursor->scan;
     const npyext_request request = {(npyext_vtab *)base->pVtab, sentence, argv};
-    cursor->is_eof = true;
+    cursor->is_eof = false;
     if (function_of(cursor)->begin(cursor, &request, &scan->error) != NPYX_OK)
         return npyext_cursor_report(cursor, &scan->error);
-    cursor->is_eof = scan->has_null;
-    return npyext_cursor_next(base);
+    cursor->is_eof |= scan->has_null;
+    return function_of(cursor)->module.xNext(base);
 }
 
 int npyext_cursor_next(sqlite3_vtab_cursor *base) {
     npyext_cursor *cursor = (npyext_cursor *)base;
+    npyext_connection_begin(cursor->scan.connection);
+    return npyext_cursor_go_on(cursor);
+}
+
+int npyext_cursor_go_on(npyext_cursor *cursor) {
     npyext_scan *scan = &cursor->scan;
     scan->has_error = false;
-    npyext_connection_begin(scan->connection);
     while (!cursor->is_eof) {
         npyx_status status = scan->function->step(cursor, &scan->error);
-        if (status == NPYX_OK)
+        if (status == NPYX_OK || cursor->is_eof)
             return SQLITE_OK;
         npyext_fate fate = status == NPYX_DONE ? NPYEXT_IS_LEFT_OUT : npyext_scan_fate(scan, &scan->error);
         scan->has_error = fate == NPYEXT_BECOMES_ROW;
@@ -92,12 +158,10 @@ int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
 
 /* ---- one array after the other ---- */
 
-npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, bool *is_lookup,
-                                npyx_error *error) {
+npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     npyext_scan *scan = &cursor->scan;
     bool is_same = npyext_scan_is_same(scan, request);
-    *is_lookup = is_same && cursor->selection.is_open && npyext_scan_is_single(scan);
-    if (*is_lookup)
+    if (is_same && cursor->selection.is_open && npyext_scan_is_single(scan))
         return NPYX_OK;
     npyext_selection_close(&cursor->selection);
     if (!is_same)
@@ -115,60 +179,53 @@ static npyx_status cursor_step(npyext_cursor *cursor, npyx_error *error) {
     if (status == NPYX_DONE)
         return npyext_scan_next_file(scan, error);
     if (status == NPYX_OK)
-        status = npyext_selection_open(&cursor->selection, scan, error);
+        status = selection_open(&cursor->selection, scan, error);
     return status == NPYX_DONE ? NPYX_OK : status; /* what is no array has no items */
 }
 
 npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    cursor->is_eof = cursor->selection.is_open && npyext_scan_is_single(&cursor->scan);
+    if (cursor->is_eof)
+        return NPYX_DONE;
     npyext_selection_close(&cursor->selection);
     if (!cursor->scan.has_entry) /* the whole file is at fault, not one array of it */
         npyext_scan_close_file(&cursor->scan);
-    while (!cursor->selection.is_open) {
+    while (!cursor->selection.is_open && status == NPYX_OK) {
         npyext_selection_close(&cursor->selection);
-        NPYX_TRY(cursor_step(cursor, error));
-        NPYX_TRY(npyx_poll(&cursor->scan.connection->host, error));
+        status = cursor_step(cursor, error);
+        if (status == NPYX_OK)
+            status = npyx_poll(&cursor->scan.connection->host, error);
     }
-    return NPYX_OK;
+    cursor->is_eof = status == NPYX_DONE;
+    return status;
 }
 
 /* ---- columns of the file, of the entry, of the fault at hand ---- */
 
-void npyext_result_path(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.path != NULL)
-        npyext_result_text(context, cursor->scan.path, strlen(cursor->scan.path));
-}
-
-void npyext_result_name(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyext_scan *scan = &cursor->scan;
-    npyext_result_text(context, scan->entry.name, scan->has_entry ? scan->entry.name_nbytes : 0);
-}
-
-void npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.has_error)
-        npyext_result_fault(context, npyext_cursor_place(cursor), &cursor->scan.error);
-}
-
-void npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.has_error)
-        sqlite3_result_text(context, npyx_error_kind_name(&cursor->scan.error), -1, SQLITE_STATIC);
-}
-
-void npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor) {
-    sqlite3_result_int64(context, npyext_scan_array_key(&cursor->scan));
-}
+NPYEXT_KNOWN_RESULT(extern, npyext_result_path, const char *path = cursor->scan.path, path != NULL,
+                    npyext_result_text, path, strlen(path))
+NPYEXT_KNOWN_RESULT(extern, npyext_result_name, const npyext_scan *scan = &cursor->scan, true,
+                    npyext_result_text, scan->entry.name, scan->has_entry ? scan->entry.name_nbytes : 0)
+NPYEXT_KNOWN_RESULT(extern, npyext_result_error_text, const npyext_scan *scan = &cursor->scan,
+                    scan->has_error, npyext_result_fault, npyext_cursor_place(cursor), &scan->error)
+NPYEXT_KNOWN_RESULT(extern, npyext_result_error_kind, const npyext_scan *scan = &cursor->scan,
+                    scan->has_error, sqlite3_result_text, npyx_error_kind_name(&scan->error), -1,
+                    SQLITE_STATIC)
+NPYEXT_KNOWN_RESULT(extern, npyext_result_array_key, npyext_scan *scan = &cursor->scan, true,
+                    sqlite3_result_int64, npyext_scan_array_key(scan))
 
 /* ---- the pieces of a path, as Python's pathlib names them; NULL for a BLOB, which has none ---- */
 
-/* The part that path begins with, which a slash or the end is behind; dots for the folder at hand are none.
- */
-static size_t next_part(const char **path) {
-    for (;;) {
-        *path += strspn(*path, "/");
-        size_t nbytes = strcspn(*path, "/");
-        if (nbytes != 1 || **path != '.')
-            return nbytes;
-        (*path)++;
-    }
+/* The next part of a path, which is cut behind it; dots for the folder at hand are none. */
+static npyx_span next_part(const char **path) {
+    npyx_span part;
+    do {
+        part.text = *path + strspn(*path, "/");
+        part.nbytes = strcspn(part.text, "/");
+        *path = part.text + part.nbytes;
+    } while (part.nbytes == 1 && *part.text == '.');
+    return part;
 }
 
 /* The root of an absolute path is a part of its own. */
@@ -178,10 +235,10 @@ void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor) {
         return;
     npyx_buffer text = {.host = &cursor->scan.connection->host};
     npyx_buffer_append_text(&text, *path == '/' ? "[\"/\"" : "[");
-    for (size_t nbytes; (nbytes = next_part(&path)) > 0; path += nbytes) {
+    for (npyx_span part = next_part(&path); part.nbytes > 0; part = next_part(&path)) {
         if (text.nbytes > 1)
             npyx_buffer_append_char(&text, ',');
-        npyx_buffer_append_json(&text, path, nbytes);
+        npyx_buffer_append_json(&text, part.text, part.nbytes);
     }
     npyx_buffer_append_char(&text, ']');
     npyext_result_json_buffer(context, &text);
@@ -202,15 +259,13 @@ void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* The name of the folder that holds the file; '' where the path names none. */
 void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor) {
-    const char *path = cursor->scan.path, *part = "", *last = "";
-    size_t part_nbytes = 0, last_nbytes = 0, nbytes;
+    const char *path = cursor->scan.path;
     if (path == NULL)
         return;
-    for (; (nbytes = next_part(&path)) > 0; path += nbytes) {
-        part = last;
-        part_nbytes = last_nbytes;
-        last = path;
-        last_nbytes = nbytes;
+    npyx_span folder = {"", 0}, last = folder;
+    for (npyx_span part = next_part(&path); part.nbytes > 0; part = next_part(&path)) {
+        folder = last;
+        last = part;
     }
-    npyext_result_text(context, part, part_nbytes);
+    npyext_result_text(context, folder.text, folder.nbytes);
 }

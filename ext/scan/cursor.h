@@ -5,7 +5,26 @@
 #ifndef NPYEXT_CURSOR_H
 #define NPYEXT_CURSOR_H
 
-#include "selection.h"
+#include "scan.h"
+
+/*
+ * What a scan's arguments choose of the array at hand: member, field, view, expect, slice and astype, in this
+ * order. Every function that reads items has one.
+ */
+typedef struct npyext_selection {
+    bool is_open;
+    npyx_array array;
+    npyx_source *payload;
+    npyx_view view;
+    const npyx_dtype *astype; /* what items are converted to; NULL: they stay as they are */
+} npyext_selection;
+
+void npyext_selection_close(npyext_selection *selection);
+
+/* The dtype of the items as they come out. */
+static inline const npyx_dtype *npyext_selection_dtype(const npyext_selection *selection) {
+    return selection->astype != NULL ? selection->astype : selection->view.dtype;
+}
 
 /* What every table function's cursor begins with. */
 struct npyext_cursor {
@@ -24,6 +43,8 @@ int npyext_cursor_eof(sqlite3_vtab_cursor *cursor);
 int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
                          sqlite3_value **argv);
 int npyext_cursor_next(sqlite3_vtab_cursor *base);
+/* The same for who tells the connection himself that work begins. */
+int npyext_cursor_go_on(npyext_cursor *cursor);
 int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
 
 /* Where the fault at hand lies. */
@@ -40,14 +61,14 @@ int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
     }
 #define NPYEXT_CURSOR_MODULE NPYEXT_MODULE(npyext_cursor_filter, npyext_cursor_next, npyext_cursor_column)
 
-/* Begins a scan for a request, or goes on with the one at hand when it asks for the same arrays. *is_lookup:
- * the array that is open is all that is asked for, as in a join that looks rows up; otherwise nothing is
- * open, and npyext_cursor_next_array goes to the first array. */
-npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, bool *is_lookup,
-                                npyx_error *error);
+/* Begins a scan for a request, or goes on with the one at hand when it asks for the same arrays. The
+ * selection is open when its array is all that is asked for, as in a join that looks rows up; otherwise
+ * nothing is, and npyext_cursor_next_array goes to the first array. */
+npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
 
 /* Goes on to the next array of the scan that can be opened; what is at fault, the array at hand or all of its
- * file, is left behind. NPYX_DONE behind the last one. A fault leaves the scan where it is. */
+ * file, is left behind. NPYX_DONE behind the last one (is_eof): the only one stays open, for the next lookup.
+ * A fault leaves the scan where it is. */
 npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error);
 
 /* Columns that are the same in several functions: of the file, of the entry, of the fault at hand. */

@@ -54,16 +54,15 @@ static void items_go_to_candidate(npyext_item_cursor *items) {
     items->position = found;
 }
 
-/* One step towards an item: a block, or the beginning of an array. NPYX_DONE behind the last array, and
- * behind the one that is all there is, which stays open for the next lookup. */
+/* One step towards an item: a block, or the beginning of an array. */
 static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
-    npyext_selection *selection = &items->base.selection;
-    bool is_again = selection->is_open && !items->is_begun;
-    if (selection->is_open && items->is_begun) {
+    bool is_open = items->base.selection.is_open;
+    if (is_open && items->is_begun) {
         npyx_status status = items->methods->next_block(items, error);
-        if (status != NPYX_DONE || npyext_scan_is_single(&items->base.scan))
+        if (status != NPYX_DONE)
             return status;
     }
+    bool is_again = is_open && !items->is_begun;
     if (!is_again) {
         npyx_reader_rest(items->reader);
         NPYX_TRY(npyext_cursor_next_array(&items->base, error));
@@ -72,75 +71,70 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
     return items->methods->begin(items, is_again, error);
 }
 
-/* Goes on to the next item that is wanted: in the block at hand, in later ones, in the next arrays. */
-static int items_go_on(npyext_item_cursor *items) {
-    npyx_error error;
-    for (;;) {
-        if (items->is_filtered && items->position < items->block_end)
+/* Whether an item that is wanted is left in the block at hand, which is not at its end: then it is the one at
+ * hand. */
+static bool items_find(npyext_item_cursor *items) {
+    do {
+        if (items->is_filtered)
             items_go_to_candidate(items);
-        if (items->position < items->block_end) {
-            if (!items->is_checked || items->methods->is_wanted(items))
-                return SQLITE_OK;
-            items->item += items->step_nbytes;
-            items->position++;
-            continue;
-        }
-        if (items->base.is_eof)
-            return SQLITE_OK;
-        npyx_status status = items_step(items, &error);
-        items->base.is_eof = status == NPYX_DONE;
-        if (status == NPYX_OK || status == NPYX_DONE)
-            continue;
-        items->block_end = items->position;
-        npyx_reader_rest(items->reader);
-        npyext_selection_close(&items->base.selection);
-        if (npyext_scan_fate(&items->base.scan, &error) != NPYEXT_IS_LEFT_OUT)
-            return npyext_cursor_report(&items->base, &error);
-    }
+        if (items->position == items->block_end)
+            return false;
+        if (!items->is_checked || items->methods->is_wanted(items))
+            return true;
+        items->item += items->step_nbytes;
+    } while (++items->position < items->block_end);
+    return false;
+}
+
+/* Goes on to the next item that is wanted: in the block at hand, in later ones, in the next arrays. */
+npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error) {
+    npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && (items->position >= items->block_end || !items_find(items)))
+        status = items_step(items, error);
+    if (status == NPYX_OK || status == NPYX_DONE)
+        return status;
+    items->block_end = items->position;
+    npyx_reader_rest(items->reader);
+    npyext_selection_close(&cursor->selection);
+    return status;
 }
 
 int npyext_items_next(sqlite3_vtab_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     items->item += items->step_nbytes;
-    if (++items->position < items->plain_end)
+    if (++items->position < items->plain_end || (items->position < items->block_end && items_find(items)))
         return SQLITE_OK;
     items->is_underway = false;
-    return items_go_on(items);
+    return npyext_cursor_go_on(&items->base);
 }
 
 /* Plan and arguments are read, and the scan stands before its first array, or at the one that is open when
  * the call asks for it once more (a lookup). */
-static npyx_status items_begin(npyext_item_cursor *items, const npyext_request *request, npyx_error *error) {
-    npyext_cursor *base = &items->base;
-    bool is_lookup = false;
+npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
+    npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_reader_rest(items->reader);
-    items->is_underway = items->is_begun = items->is_checked = false;
-    base->is_eof = true;
-    items->position = items->block_end = items->plain_end = 0;
-    NPYX_TRY(npyext_cursor_begin(base, request, &is_lookup, error));
-    base->is_eof = false;
-    items->nlookups = is_lookup ? items->nlookups + 1 : 0;
-    items->window = npyext_plan_window(&base->scan.plan, request->argv);
-    npyext_value_filter_read(&items->filter, &base->scan.plan, items->methods->columns, request->argv);
+    items->is_begun = items->is_checked = false;
+    items->item = (const uint8_t *)""; /* without items it stays so, and is never looked at */
+    items->position = -1;              /* xNext follows */
+    items->step_nbytes = items->block_end = items->plain_end = 0;
+    NPYX_TRY(npyext_cursor_begin(cursor, request, error));
+    items->nlookups = cursor->selection.is_open ? items->nlookups + 1 : 0;
+    items->window = npyext_plan_window(&cursor->scan.plan, request->argv);
+    npyext_value_filter_read(&items->filter, &cursor->scan.plan, items->methods->columns, request->argv);
     items->methods->read_terms(items, request->argv);
     return NPYX_OK;
 }
 
 int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                         sqlite3_value **argv) {
-    (void)idx_num;
-    (void)argc;
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    const npyext_request request = {(npyext_vtab *)cursor->pVtab, sentence, argv};
-    npyx_error error;
-    if (items_begin(items, &request, &error) != NPYX_OK)
-        return npyext_cursor_report(&items->base, &error);
-    int code = items_go_on(items);
+    int code = npyext_cursor_filter(cursor, idx_num, sentence, argc, argv);
     while (code == SQLITE_OK && !items->base.is_eof && items->window.nskipped > 0) {
         items->window.nskipped--; /* before the next array takes what is left of it */
         items->item += items->step_nbytes;
         items->position++;
-        code = items_go_on(items);
+        code = npyext_cursor_go_on(&items->base);
     }
     return code == SQLITE_OK ? npyext_scan_confirm(&items->base.scan) : code;
 }

@@ -1,24 +1,6 @@
 #include "plan.h"
 
-#include <stdlib.h>
-
-#include "source/member.h"
-
-npyext_registration *npyext_registration_new(npyext_connection *connection, const void *definition,
-                                             int flags) {
-    npyext_registration *registration = sqlite3_malloc(sizeof *registration);
-    if (registration == NULL)
-        return NULL;
-    *registration = (npyext_registration){.connection = connection, .definition = definition, .flags = flags};
-    connection->nreferences++;
-    return registration;
-}
-
-void npyext_registration_free(void *registration) {
-    npyext_registration *freed = registration;
-    npyext_connection_release(freed->connection);
-    sqlite3_free(freed);
-}
+#include "source/array_value.h"
 
 /* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to array.
  */
@@ -28,7 +10,8 @@ static int plan_declare(sqlite3 *db, const npyext_function *function) {
     for (int i = 0; i < function->ncolumns; i++)
         sqlite3_str_appendf(text, "%s%s%s", i == 0 ? "" : ", ", function->columns[i].declaration,
                             function->columns[i].is_hidden ? " HIDDEN" : "");
-    sqlite3_str_appendf(text, ", PRIMARY KEY(%s)) WITHOUT ROWID", function->key);
+    sqlite3_str_appendf(text, ", PRIMARY KEY(array_key%s)) WITHOUT ROWID",
+                        function->key == NULL ? "" : function->key);
     return npyext_declare_columns(db, text);
 }
 
@@ -65,12 +48,16 @@ typedef struct planning {
     const npyext_function *function;
     sqlite3_index_info *info;
     npyext_plan plan;
-    bool is_given[NPYEXT_NROLES];
+    int constraint_of[NPYEXT_NROLES]; /* that gives each argument; -1: none does */
     npyext_prospect prospect;
     double array_nrows; /* of one array */
     double nrows;       /* that will be read */
     double nrows_out;
 } planning;
+
+static bool is_given(const planning *p, npyext_role role) {
+    return p->constraint_of[role] >= 0;
+}
 
 /* Before, SQLite hands <> and IS NOT NULL of a LEFT JOIN's ON down to the left table without its guard,
  * though they decide there which rows have a match and not which rows there are. The other operators have
@@ -80,6 +67,7 @@ enum { FIRST_WITH_GUARDED_NE = 3051000 };
 enum {
     BY_INDEX = 1 << NPYEXT_IS_INDEX,
     BY_VALUE = 1 << NPYEXT_IS_VALUE,
+    BY_EXACT = BY_INDEX | 1 << NPYEXT_IS_COORDINATE | 1 << NPYEXT_IS_ARGUMENT,
     BY_ORDER = BY_INDEX | BY_VALUE | 1 << NPYEXT_IS_COORDINATE,
     BY_ALL = BY_ORDER | 1 << NPYEXT_IS_ARGUMENT | 1 << NPYEXT_IS_PATH | 1 << NPYEXT_IS_NAME
 };
@@ -105,12 +93,6 @@ const npyext_operator *npyext_operator_of(int op) {
     return &other;
 }
 
-static bool takes(npyext_column_kind kind, int op) {
-    bool is_guarded = (op != SQLITE_INDEX_CONSTRAINT_NE && op != SQLITE_INDEX_CONSTRAINT_ISNOTNULL) ||
-                      sqlite3_libversion_number() >= FIRST_WITH_GUARDED_NE;
-    return is_guarded && (npyext_operator_of(op)->kinds >> kind & 1) != 0;
-}
-
 /* How many of the rows a term leaves: guesses, but in the right order. */
 static void estimate(planning *p, npyext_column_kind kind, int op) {
     static const struct {
@@ -130,12 +112,10 @@ static void estimate(planning *p, npyext_column_kind kind, int op) {
 static void plan_take(planning *p, int constraint, int op) {
     int column = p->info->aConstraint[constraint].iColumn;
     const npyext_column *declared = &p->function->columns[column];
-    bool is_exact = declared->kind == NPYEXT_IS_ARGUMENT || declared->kind == NPYEXT_IS_INDEX ||
-                    declared->kind == NPYEXT_IS_COORDINATE;
     p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column, .op = (unsigned char)op};
     p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
     /* else SQLite fetches the column and compares it for every row */
-    p->info->aConstraintUsage[constraint].omit = is_exact;
+    p->info->aConstraintUsage[constraint].omit = BY_EXACT >> declared->kind & 1;
     p->plan.needs |= declared->needs;
     estimate(p, declared->kind, op);
 }
@@ -146,11 +126,14 @@ static npyext_column_kind constraint_kind(const planning *p, int i) {
     int op = p->info->aConstraint[i].op, column = p->info->aConstraint[i].iColumn;
     bool is_column = column >= 0 && column < p->function->ncolumns;
     npyext_column_kind kind = is_column ? p->function->columns[column].kind : NPYEXT_PLAIN;
-    return takes(kind, op) ? kind : NPYEXT_PLAIN;
+    bool is_guarded = (op != SQLITE_INDEX_CONSTRAINT_NE && op != SQLITE_INDEX_CONSTRAINT_ISNOTNULL) ||
+                      sqlite3_libversion_number() >= FIRST_WITH_GUARDED_NE;
+    return is_guarded && (npyext_operator_of(op)->kinds >> kind & 1) != 0 ? kind : NPYEXT_PLAIN;
 }
 
 /* Looks into the file when the source, and the member if there is one, are literals. */
-static void look_ahead(planning *p, npyext_connection *connection, const int *constraint_of) {
+static void look_ahead(planning *p, npyext_connection *connection) {
+    const int *constraint_of = p->constraint_of;
     sqlite3_value *source = NULL, *member = NULL;
     bool has_member = constraint_of[NPYEXT_MEMBER] >= 0;
     /* before 3.38 there is no sqlite3_vtab_rhs_value */
@@ -169,27 +152,25 @@ static void look_ahead(planning *p, npyext_connection *connection, const int *co
 /* Takes the constraint that gives each argument. SQLITE_CONSTRAINT when one is there but this join order
  * cannot supply it yet. */
 static int take_arguments(planning *p, npyext_connection *connection) {
-    int constraint_of[NPYEXT_NROLES];
     p->array_nrows = (double)p->function->estimated_nrows;
     for (int role = 0; role < NPYEXT_NROLES; role++)
-        constraint_of[role] = -1;
+        p->constraint_of[role] = -1;
     for (int i = 0; i < p->info->nConstraint; i++) {
         if (constraint_kind(p, i) != NPYEXT_IS_ARGUMENT)
             continue;
         if (!p->info->aConstraint[i].usable)
             return SQLITE_CONSTRAINT;
         npyext_role role = p->function->columns[p->info->aConstraint[i].iColumn].role;
-        if (constraint_of[role] < 0)
-            constraint_of[role] = i;
+        if (!is_given(p, role))
+            p->constraint_of[role] = i;
     }
-    look_ahead(p, connection, constraint_of);
+    look_ahead(p, connection);
     p->nrows = p->nrows_out = p->array_nrows;
-    if (p->function->takes_member && constraint_of[NPYEXT_MEMBER] < 0 && !p->prospect.is_one_array)
+    if (p->function->takes_member && !is_given(p, NPYEXT_MEMBER) && !p->prospect.is_one_array)
         p->nrows = p->nrows_out = p->nrows * 10; /* all arrays of an archive */
     for (int role = 0; role < NPYEXT_NROLES; role++) {
-        p->is_given[role] = constraint_of[role] >= 0;
-        if (p->is_given[role])
-            plan_take(p, constraint_of[role], SQLITE_INDEX_CONSTRAINT_EQ);
+        if (is_given(p, role))
+            plan_take(p, p->constraint_of[role], SQLITE_INDEX_CONSTRAINT_EQ);
     }
     return SQLITE_OK;
 }
@@ -217,8 +198,8 @@ static void take_filters(planning *p) {
 /* Whether the arguments are given that a function cannot do without. */
 static bool has_sources(const planning *p) {
     if (p->function->writes)
-        return p->is_given[NPYEXT_TARGET] && p->is_given[NPYEXT_ARRAY];
-    return p->is_given[NPYEXT_SOURCE] && (p->is_given[NPYEXT_OTHER_SOURCE] || !p->function->takes_two);
+        return is_given(p, NPYEXT_TARGET) && is_given(p, NPYEXT_ARRAY);
+    return is_given(p, NPYEXT_SOURCE) && (is_given(p, NPYEXT_OTHER_SOURCE) || !p->function->takes_two);
 }
 
 /* `by source, member; row>=?, row<?; reading items` */
@@ -262,17 +243,17 @@ static int axis_of(const npyext_function *function, int column) {
     return axis;
 }
 
-/* Whether the rows of one array can be given in the order that is asked for, and then which that is: by its
- * index, or by coordinates from the first axis on, which is the same order. What is constant in an array
- * changes nothing, and nothing does that comes behind an index. */
-static bool find_order(const planning *p, npyext_order *order) {
+/* The order that is asked for, where the rows of one array can be given in it: by its index, or by
+ * coordinates from the first axis on, which is the same order. What is constant in an array changes nothing,
+ * and nothing does that comes behind an index. */
+static npyext_order find_order(const planning *p) {
+    npyext_order order = NPYEXT_OWN_ORDER;
     int naxes = 0;
-    *order = NPYEXT_OWN_ORDER;
-    for (int i = 0; i < p->info->nOrderBy; i++) {
+    for (int i = 0; i < p->info->nOrderBy && p->prospect.is_one_array; i++) {
         int column = p->info->aOrderBy[i].iColumn;
         npyext_order asked = p->info->aOrderBy[i].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING;
         if (column < 0)
-            return false;
+            return NPYEXT_OWN_ORDER;
         npyext_column_kind kind = p->function->columns[column].kind;
         bool is_constant = kind == NPYEXT_IS_ARGUMENT || kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME ||
                            column == p->function->ncolumns - 1;
@@ -280,23 +261,13 @@ static bool find_order(const planning *p, npyext_order *order) {
             continue;
         bool is_next = kind == NPYEXT_IS_INDEX ||
                        (kind == NPYEXT_IS_COORDINATE && axis_of(p->function, column) == naxes++);
-        if (!is_next || (*order != NPYEXT_OWN_ORDER && *order != asked))
-            return false;
-        *order = asked;
+        if (!is_next || (order != NPYEXT_OWN_ORDER && order != asked))
+            return NPYEXT_OWN_ORDER;
+        order = asked;
         if (kind == NPYEXT_IS_INDEX)
-            return true;
+            break;
     }
-    return *order != NPYEXT_OWN_ORDER;
-}
-
-/* Takes the order off SQLite's hands, and LIMIT and OFFSET. */
-static void take_order(planning *p) {
-    npyext_order order;
-    bool is_taken = p->info->nOrderBy > 0 && p->prospect.is_one_array && find_order(p, &order);
-    p->info->orderByConsumed = is_taken;
-    p->plan.order = is_taken ? order : NPYEXT_OWN_ORDER;
-    if (p->function->takes_window)
-        npyext_take_window(p->info, &p->plan);
+    return order;
 }
 
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
@@ -306,14 +277,17 @@ int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     if (code != SQLITE_OK)
         return code;
     take_filters(&p);
-    take_order(&p);
+    p.plan.order = find_order(&p);
+    info->orderByConsumed = p.plan.order != NPYEXT_OWN_ORDER;
+    if (function->takes_window)
+        npyext_take_window(info, &p.plan);
     double penalty = 1;
     for (int column = 0; column < function->ncolumns; column++) {
         const npyext_column *declared = &function->columns[column];
         if (!npyext_plan_uses(&p.plan, column))
             continue;
         p.plan.needs |= declared->needs;
-        if (declared->kind == NPYEXT_IS_ARGUMENT && !p.is_given[declared->role]) {
+        if (declared->kind == NPYEXT_IS_ARGUMENT && !is_given(&p, declared->role)) {
             penalty = 1e50;
             p.plan.names_source |= declared->role <= NPYEXT_OTHER_SOURCE;
         }

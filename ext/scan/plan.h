@@ -98,13 +98,13 @@ typedef struct npyext_column {
     npyext_result result; /* NULL for arguments, and for what the function's own xColumn answers */
 } npyext_column;
 
-/* Defines the result of a column that is a number of what is at hand (a declaration), where it is known.
- * linkage is static or extern. */
-#define NPYEXT_NUMBER_COLUMN(linkage, name, at_hand, is_known, result_of, number)                            \
+/* Defines the result of a column that one call says of what is at hand (declarations, if any), where it is
+ * known. linkage is static or extern. */
+#define NPYEXT_KNOWN_RESULT(linkage, name, at_hand, is_known, result_of, ...)                                \
     linkage void name(sqlite3_context *context, npyext_cursor *cursor) {                                     \
         at_hand;                                                                                             \
         if (is_known)                                                                                        \
-            result_of(context, (number));                                                                    \
+            result_of(context, __VA_ARGS__);                                                                 \
     }
 
 /* Column literals. Arguments are declared BLOB, which is no affinity: of HIDDEN alone SQLite makes NUMERIC.
@@ -146,7 +146,7 @@ typedef struct npyext_function {
     const char *name;
     const npyext_column *columns; /* NPYEXT_COLUMNS sets them and their number */
     int ncolumns;
-    const char *key;       /* the PRIMARY KEY's columns */
+    const char *key;       /* what the PRIMARY KEY has behind array_key; NULL: nothing */
     bool takes_member;     /* the argument chooses one array of many */
     bool takes_two;        /* NPYEXT_OTHER_SOURCE has to be given, too */
     bool writes;           /* there is no source; NPYEXT_TARGET and NPYEXT_ARRAY have to be given */
@@ -182,17 +182,12 @@ struct npyext_request {
     sqlite3_value **argv;
 };
 
-/* What SQLite is given with a module or a function, and gives back with each call; freed with
- * npyext_registration_free. */
+/* What SQLite is given with a module or a function, and gives back with each call. */
 typedef struct npyext_registration {
     npyext_connection *connection;
     const void *definition; /* an npyext_function, npyext_scalar or npyext_aggregate */
     int flags;              /* for npyext_declare_risk */
 } npyext_registration;
-
-npyext_registration *npyext_registration_new(npyext_connection *connection, const void *definition,
-                                             int flags);
-void npyext_registration_free(void *registration);
 
 /* xConnect, xBestIndex and xDisconnect of every table function. */
 int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const *argv, sqlite3_vtab **vtab,

@@ -1,6 +1,6 @@
 #include "scan.h"
 
-#include "source/member.h"
+#include "source/array_value.h"
 
 /* A source longer than this is a list that no message needs to repeat. */
 enum { SHOWN_SOURCE_NBYTES = 300 };
@@ -39,10 +39,9 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
                              "and a bare name may mean a column of the function itself: "
                              "qualify it, as in m.path"
                            : "";
-    if (takes_two)
-        return npyx_fail(error, NPYX_INVALID, -1, "%s needs two sources, as in %s('a.npz', 'b.npz')%s", name,
-                         name, hint);
-    return npyx_fail(error, NPYX_INVALID, -1, "%s needs a source, as in %s('x.npy')%s", name, name, hint);
+    return npyx_fail(error, NPYX_INVALID, -1, "%s needs %s, as in %s(%s)%s", name,
+                     takes_two ? "two sources" : "a source", name, takes_two ? "'a.npz', 'b.npz'" : "'x.npy'",
+                     hint);
 }
 
 /* What a term gives a value to, or a list (*list); neither for terms that the function itself looks at. */
@@ -178,20 +177,16 @@ bool npyext_prune_leaves_out(const npyext_prune *prune, const char *name, size_t
 npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
     npyext_scan_close_file(scan);
     size_t nfiles = npyext_files_count(&scan->files);
-    for (;;) {
+    for (bool is_left_out = true; is_left_out; scan->next_file += is_left_out) {
         if (scan->next_file == nfiles)
             return NPYX_DONE;
         scan->path = npyext_files_path(&scan->files, scan->next_file);
-        bool is_blob = scan->path == NULL; /* its path is NULL, which equals nothing */
-        bool is_wanted = is_blob
-                             ? !scan->path_prune.is_active
-                             : !npyext_prune_leaves_out(&scan->path_prune, scan->path, strlen(scan->path));
-        if (is_wanted)
-            break;
-        scan->next_file++;
+        is_left_out = scan->path == NULL /* a BLOB's, which equals nothing */
+                          ? scan->path_prune.is_active
+                          : npyext_prune_leaves_out(&scan->path_prune, scan->path, strlen(scan->path));
     }
     scan->next_index = 0;
-    scan->has_file_hash = false;
+    scan->file_hash = 0;
     return npyext_files_open(scan->connection, &scan->files, scan->next_file++, scan->tick, &scan->opened,
                              error);
 }
@@ -270,9 +265,8 @@ bool npyext_scan_is_single(const npyext_scan *scan) {
 }
 
 int npyext_scan_confirm(const npyext_scan *scan) {
-    bool is_sound =
-        scan->plan.order == NPYEXT_OWN_ORDER || scan->opened.archive == NULL || npyext_scan_is_single(scan);
-    return is_sound ? SQLITE_OK : SQLITE_SCHEMA;
+    bool has_order = scan->plan.order != NPYEXT_OWN_ORDER && scan->opened.archive != NULL;
+    return has_order && !npyext_scan_is_single(scan) ? SQLITE_SCHEMA : SQLITE_OK;
 }
 
 npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {
@@ -316,10 +310,8 @@ static uint64_t hash_file(const npyext_scan *scan) {
 }
 
 int64_t npyext_scan_array_key(npyext_scan *scan) {
-    if (!scan->has_file_hash) {
+    if (scan->file_hash == 0)
         scan->file_hash = hash_file(scan);
-        scan->has_file_hash = true;
-    }
     uint64_t hash = (scan->file_hash ^ (uint64_t)scan->index) * 0x9e3779b97f4a7c15u;
     return (int64_t)(hash ^ (hash >> 32));
 }

@@ -39,9 +39,8 @@ typedef struct npyext_scan {
     bool has_entry;
     bool is_only_entry; /* of the name that is asked for */
     npyx_entry entry;
-    bool has_file_hash; /* file_hash is of the arguments and the path at hand */
-    uint64_t file_hash;
-    bool has_error; /* the row at hand is of a fault */
+    uint64_t file_hash; /* of the arguments and the path at hand; 0: not known yet */
+    bool has_error;     /* the row at hand is of a fault */
     npyx_error error;
     char ten_name[24]; /* of a .ten's entry, whose archive may be shared with another cursor and move on */
 } npyext_scan;

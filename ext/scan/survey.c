@@ -53,29 +53,19 @@ npyx_status npyext_survey_step(npyext_cursor *cursor, npyx_error *error) {
 
 npyx_status npyext_survey_describe(npyext_survey *survey, npyx_error *error) {
     const npyext_scan *scan = &survey->base.scan;
-    return npyx_archive_describe(scan->opened.archive, scan->index, &survey->base.selection.array,
-                                 &survey->is_array, error);
+    return npyx_archive_describe(scan->opened.archive, scan->index, &survey->base.selection.array, error);
 }
 
-void npyext_survey_name(sqlite3_context *context, npyext_cursor *cursor) {
-    if (cursor->scan.has_entry)
-        npyext_result_name(context, cursor);
-}
-
-NPYEXT_SURVEY_INTEGER(extern, npyext_survey_idx, scan->has_entry, scan->index)
-NPYEXT_SURVEY_INTEGER(extern, npyext_survey_ndim, array->is_known, array->ndim)
-NPYEXT_SURVEY_INTEGER(extern, npyext_survey_size, array->is_known, array->nelem)
-NPYEXT_SURVEY_INTEGER(extern, npyext_survey_nbytes, array->is_known, array->nbytes)
-NPYEXT_SURVEY_INTEGER(extern, npyext_survey_fortran_order, array->is_known, array->fortran_order)
-
-void npyext_survey_shape(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_array *array = &cursor->selection.array;
-    if (!array->is_known)
-        return;
-    npyx_buffer_reset(&cursor->scratch);
-    npyext_append_json_integers(&cursor->scratch, array->shape, array->ndim);
-    npyext_result_json_buffer(context, &cursor->scratch);
-}
+#define SURVEY_OF_ARRAY(name, ...) NPYEXT_SURVEY_RESULT(extern, name, array->is_known, __VA_ARGS__)
+SURVEY_OF_ARRAY(npyext_survey_ndim, sqlite3_result_int64, array->ndim)
+SURVEY_OF_ARRAY(npyext_survey_size, sqlite3_result_int64, array->nelem)
+SURVEY_OF_ARRAY(npyext_survey_nbytes, sqlite3_result_int64, array->nbytes)
+SURVEY_OF_ARRAY(npyext_survey_fortran_order, sqlite3_result_int64, array->fortran_order)
+SURVEY_OF_ARRAY(npyext_survey_descr, npyext_result_text, array->descr, array->descr_nbytes)
+SURVEY_OF_ARRAY(npyext_survey_shape, npyext_result_integers, &cursor->scratch, array->shape, array->ndim)
+NPYEXT_SURVEY_RESULT(extern, npyext_survey_idx, scan->has_entry, sqlite3_result_int64, scan->index)
+NPYEXT_SURVEY_RESULT(extern, npyext_survey_name, scan->has_entry, npyext_result_text, scan->entry.name,
+                     scan->entry.name_nbytes)
 
 void npyext_survey_dtype(sqlite3_context *context, npyext_cursor *cursor) {
     npyx_buffer *text = &cursor->scratch;
@@ -87,10 +77,4 @@ void npyext_survey_dtype(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_text(context, text->bytes, text->nbytes);
     else
         sqlite3_result_error_nomem(context);
-}
-
-void npyext_survey_descr(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_array *array = &cursor->selection.array;
-    if (array->is_known)
-        npyext_result_text(context, array->descr, array->descr_nbytes);
 }

@@ -20,7 +20,6 @@ typedef struct npyext_survey_methods {
 struct npyext_survey {
     npyext_cursor base;
     int64_t nrows_of_file;
-    bool is_array;       /* what npyx_archive_describe found */
     int64_t payload_off; /* for visitors that locate entries; -1: not known */
 };
 
@@ -29,17 +28,17 @@ npyx_status npyext_survey_begin(npyext_cursor *cursor, const npyext_request *req
 npyx_status npyext_survey_step(npyext_cursor *cursor, npyx_error *error);
 
 #define NPYEXT_SURVEY(methods_of)                                                                            \
-    .cursor_nbytes = sizeof(npyext_survey), .methods = &(methods_of), .begin = npyext_survey_begin,          \
-    .step = npyext_survey_step, .module = NPYEXT_CURSOR_MODULE
+    .estimated_nrows = 100, .cursor_nbytes = sizeof(npyext_survey), .methods = &(methods_of),                \
+    .begin = npyext_survey_begin, .step = npyext_survey_step, .module = NPYEXT_CURSOR_MODULE
 
 /* Describes the entry at hand in the selection's array, whose is_known tells whether that went well. */
 npyx_status npyext_survey_describe(npyext_survey *survey, npyx_error *error);
 
-/* A column that is a number of the survey and its scan; NULL where is_known is false. */
-#define NPYEXT_SURVEY_INTEGER(linkage, name, is_known, number)                                               \
-    NPYEXT_NUMBER_COLUMN(linkage, name, const npyext_scan *scan = &cursor->scan;                             \
-                         const npyx_array *array = &cursor->selection.array; (void)scan;                     \
-                         (void)array, is_known, sqlite3_result_int64, number)
+/* A column that is said of the survey and its scan; NULL where is_known is false. */
+#define NPYEXT_SURVEY_RESULT(linkage, name, is_known, ...)                                                   \
+    NPYEXT_KNOWN_RESULT(linkage, name, const npyext_scan *scan = &cursor->scan;                              \
+                        const npyx_array *array = &cursor->selection.array; (void)scan;                      \
+                        (void)array, is_known, __VA_ARGS__)
 
 /* Columns that are the same in several functions, NULL when there is nothing to say: of the entry, */
 void npyext_survey_name(sqlite3_context *context, npyext_cursor *cursor);

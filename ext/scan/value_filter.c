@@ -1,7 +1,6 @@
-#include "value_filter.h"
+#include "item_cursor.h"
 
 void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host) {
-    filter->nterms = filter->nfilters = 0;
     filter->operands = filter->texts = filter->items = filter->bitmap = (npyx_buffer){.host = host};
 }
 

@@ -121,10 +121,9 @@ npyx_status npyext_array_value_open(npyext_array_value *value, npyext_connection
 }
 
 void npyext_array_value_close(npyext_array_value *value) {
-    npyext_connection *connection = value->connection;
     npyx_source_close(value->memory);
     value->memory = NULL;
-    npyext_memo_clear(connection, true);
+    npyext_memo_clear(value->connection, true);
 }
 
 npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,

@@ -1,4 +1,4 @@
-#include "member.h"
+#include "array_value.h"
 
 #include "pattern.h"
 
@@ -70,10 +70,9 @@ npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_
                                      npyx_error *error) {
     npyx_array array;
     npyx_source *payload = NULL;
-    bool is_array = false;
     npyx_array_init(&array, out->host);
-    npyx_status status = npyx_archive_describe(archive, index, &array, &is_array, error);
-    if (status == NPYX_OK && !is_array)
+    npyx_status status = npyx_archive_describe(archive, index, &array, error);
+    if (status == NPYX_OK && !array.is_array)
         status = npyx_archive_fail_no_array(archive, error);
     if (status == NPYX_OK)
         status = npyx_archive_open_payload(archive, index, &payload, error);
@@ -104,16 +103,9 @@ static npyext_prospect describe(npyx_archive *archive, npyx_host *host, int64_t 
     npyext_prospect prospect = {0};
     npyx_error error;
     npyx_array array;
-    bool is_array = false;
     npyx_array_init(&array, host);
-    npyx_status status = npyx_archive_describe(archive, index, &array, &is_array, &error);
-    if (status == NPYX_OK && is_array) {
-        npyx_view view;
-        npyx_view_of_array(&array, &view);
-        prospect.is_one_array = true;
-        prospect.nrows = npyx_view_nrows(&view);
-        prospect.nelem = npyx_view_nelem(&view);
-    }
+    if (npyx_archive_describe(archive, index, &array, &error) == NPYX_OK && array.is_array)
+        prospect = (npyext_prospect){true, array.ndim == 0 ? 1 : array.shape[0], array.nelem};
     npyx_array_clear(&array);
     return prospect;
 }

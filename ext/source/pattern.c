@@ -121,8 +121,7 @@ static npyx_status fail_here(const pattern_walk *walk, int errno_value, const ch
 static npyx_status look_up_type(pattern_walk *walk, unsigned char *type, npyx_error *error) {
     struct stat status;
     npyx_buffer_append_char(&walk->path, '\0');
-    if (walk->path.status != NPYX_OK)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_buffer_check(&walk->path, error));
     walk->path.nbytes--;
     *type = DT_UNKNOWN;
     if (npyx_path_stat(host_of(walk), walk->path.bytes, &status) == 0)
@@ -136,8 +135,7 @@ static npyx_status look_up_type(pattern_walk *walk, unsigned char *type, npyx_er
 
 /* Adds walk.path, which names a file that matches. */
 static npyx_status add_match(pattern_walk *walk, npyx_error *error) {
-    if (walk->path.status != NPYX_OK)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_buffer_check(&walk->path, error));
     return npyext_paths_append(walk->paths, walk->path.bytes, walk->path.nbytes, error);
 }
 
@@ -147,7 +145,8 @@ static npyx_status push_folder(pattern_walk *walk, npyx_error *error) {
     npyx_buffer_append(&walk->waiting, walk->path.bytes, tail.path_nbytes);
     npyx_buffer_append(&walk->waiting, walk->below.parts, tail.nparts * sizeof walk->below.parts[0]);
     npyx_buffer_append(&walk->waiting, &tail, sizeof tail);
-    return walk->path.status == NPYX_OK && walk->waiting.status == NPYX_OK ? NPYX_OK : npyx_fail_nomem(error);
+    NPYX_TRY(npyx_buffer_check(&walk->path, error));
+    return npyx_buffer_check(&walk->waiting, error);
 }
 
 static void pop_waiting(pattern_walk *walk, void *bytes, size_t nbytes) {
@@ -197,8 +196,7 @@ static npyx_status pattern_open_folder(pattern_walk *walk, DIR **folder, npyx_er
     *folder = NULL;
     size_t nbytes = walk->path.nbytes;
     npyx_buffer_append(&walk->path, nbytes == 0 ? "." : "", nbytes == 0 ? 2 : 1);
-    if (walk->path.status != NPYX_OK)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_buffer_check(&walk->path, error));
     walk->path.nbytes = nbytes;
     int descriptor = npyx_path_open(host_of(walk), walk->path.bytes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor >= 0) {

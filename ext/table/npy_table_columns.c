@@ -5,7 +5,6 @@
  */
 
 #include "npy_table.h"
-#include "scan/selection.h"
 #include "text/span.h"
 
 static npyext_table_type scalar_type(const npyx_dtype *dtype) {

@@ -2,7 +2,6 @@
 
 #include "npy_table.h"
 #include "scan/plan.h"
-#include "scan/selection.h"
 #include "table_writer.h"
 
 enum {

@@ -42,7 +42,6 @@ static npyext_layout_array *layout_append_array(npyext_layout *layout) {
 static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64_t index, bool is_asked_for,
                              npyx_error *error) {
     npyx_entry entry;
-    bool is_array = false;
     NPYX_TRY(is_asked_for ? npyx_archive_entry_asked_for(archive, index, &entry, error)
                           : npyx_archive_entry(archive, index, &entry, error));
     npyext_layout_array *added = layout_append_array(layout);
@@ -52,13 +51,13 @@ static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64
     added->index = index;
     added->entry = (npyx_entry){.name = name, .name_nbytes = entry.name_nbytes};
     layout->at = &added->entry;
-    NPYX_TRY(npyx_archive_describe(archive, index, &added->array, &is_array, error));
-    if (!is_array && is_asked_for)
+    NPYX_TRY(npyx_archive_describe(archive, index, &added->array, error));
+    if (!added->array.is_array && is_asked_for)
         return npyx_archive_fail_no_array(archive, error);
-    if (is_array)
+    if (added->array.is_array)
         NPYX_TRY(npyx_array_check_values(&added->array, error));
     layout->at = NULL;
-    if (!is_array) {
+    if (!added->array.is_array) {
         npyx_array_clear(&added->array);
         layout->narrays--;
     }

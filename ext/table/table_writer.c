@@ -103,8 +103,8 @@ static npyx_status check_growing(const npyx_array *array, npyx_error *error) {
 /* Takes dtype and shape from the array that mode 'a' adds to. */
 static npyx_status take_array(npyext_table_writer *writer, npyx_archive *archive, npyx_array *array,
                               const npyext_declaration *declaration, npyx_error *error) {
-    bool is_array = false, is_other = false;
-    NPYX_TRY(npyx_archive_describe(archive, 0, array, &is_array, error));
+    bool is_other = false;
+    NPYX_TRY(npyx_archive_describe(archive, 0, array, error));
     NPYX_TRY(read_given(writer, array, declaration, &is_other, error));
     if (is_other)
         return fail_other(array, error);

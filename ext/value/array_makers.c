@@ -1,7 +1,6 @@
 /* Functions that make an array of what is none: of JSON, of raw items, of a member of an archive. */
 
 #include "scalars.h"
-#include "source/member.h"
 
 /* Appends header and room for the items of a new array in C order; *items is where they belong. */
 static npyx_status append_header(npyext_call *c, const npyx_dtype *dtype, int ndim, const int64_t *shape,

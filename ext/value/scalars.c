@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "scan/selection.h"
-
 /* ---- what an array is ---- */
 
 static npyx_status scalars_shape(npyext_call *c, int argc, sqlite3_value **argv) {

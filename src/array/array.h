@@ -12,6 +12,7 @@ enum { NPYX_MAX_NDIM = 64 };
 
 typedef struct npyx_array {
     npyx_arena arena; /* holds dtype and descr */
+    bool is_array;    /* an entry of an archive begins as an array, whether or not its header is sound */
     bool is_known;    /* the header was sound, whatever became of the data behind it: all below is set */
     const npyx_dtype *dtype;
     const char *descr; /* the header's own spelling; a string without its quotes */

@@ -92,9 +92,9 @@ npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, n
                      "there is no array number %" PRId64 " (there are %" PRId64 ", from 0)", index, count);
 }
 
-npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
+npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array,
                                   npyx_error *error) {
-    return archive->ops->describe(archive, index, array, is_array, error);
+    return archive->ops->describe(archive, index, array, error);
 }
 
 npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,

@@ -26,8 +26,7 @@ typedef struct npyx_archive npyx_archive;
 
 typedef struct npyx_archive_ops {
     npyx_status (*entry)(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error);
-    npyx_status (*describe)(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
-                            npyx_error *error);
+    npyx_status (*describe)(npyx_archive *archive, int64_t index, npyx_array *array, npyx_error *error);
     npyx_status (*locate)(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error);
     npyx_status (*open)(npyx_archive *archive, int64_t index, npyx_source **payload, npyx_error *error);
     void (*close)(npyx_archive *archive);
@@ -69,11 +68,10 @@ npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, n
 npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
                               npyx_error *error);
 
-/* Reads the array's header into *array (initialised). *is_array is false for an entry that is no array, and
- * for one that cannot be read (its error says why). When only the data behind a sound header are missing, the
- * error says so and array->is_known is true. */
-npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, bool *is_array,
-                                  npyx_error *error);
+/* Reads the array's header into *array (initialised). Its is_array is false for an entry that is no array,
+ * and for one that cannot be read (its error says why). When only the data behind a sound header are missing,
+ * the error says so and array->is_known is true. */
+npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, npyx_error *error);
 
 /* The failure of an entry that was to be an array and is none; says what the file is, where that is known. */
 npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error);

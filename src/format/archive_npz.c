@@ -210,21 +210,21 @@ static npyx_status read_head(const npz_archive *archive, int64_t index, npyx_sou
     return NPYX_OK;
 }
 
-static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *array, bool *is_array,
-                                npyx_error *error) {
+static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
     npyx_source *payload = NULL;
-    *is_array = false;
+    bool is_array = false;
     npyx_status status = open_payload((npz_archive *)base, index, false, &payload, error);
     if (status == NPYX_OK)
         status = read_head((npz_archive *)base, index, payload, head, &head_nbytes, error);
     if (status == NPYX_OK && npyx_begins_npy(head, head_nbytes)) {
-        *is_array = true;
+        is_array = true;
         status = npyx_header_npy_read(payload, head, head_nbytes, array, error);
         if (status == NPYX_OK)
             status = npyx_array_check_nbytes(array, payload->nbytes, error);
     }
+    array->is_array = is_array; /* reading a header clears it */
     npyx_source_close(payload);
     return status;
 }

@@ -120,10 +120,9 @@ static npyx_status series_entry(npyx_archive *base, int64_t index, npyx_entry *e
     return NPYX_OK;
 }
 
-static npyx_status series_describe(npyx_archive *base, int64_t index, npyx_array *array, bool *is_array,
-                                   npyx_error *error) {
+static npyx_status series_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
     series_archive *series = (series_archive *)base;
-    *is_array = true;
+    array->is_array = true;
     if (index == series->index && !series->array.is_known) { /* its description was handed on */
         series->index--;
         series->at.next_off = series->at.header_off;
@@ -131,6 +130,7 @@ static npyx_status series_describe(npyx_archive *base, int64_t index, npyx_array
     NPYX_TRY(series_go_to(series, index, error));
     npyx_array_clear(array);
     *array = series->array; /* its arena goes along */
+    array->is_array = true;
     npyx_array_init(&series->array, base->source->host);
     return npyx_fail_again(error, &series->error);
 }

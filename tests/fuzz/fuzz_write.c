@@ -166,12 +166,11 @@ static void check_member(work *w, npyx_archive *archive, int index) {
     npyx_entry entry;
     npyx_array array;
     npyx_source *payload = NULL;
-    bool is_array = false;
     fuzz_require_ok(npyx_archive_entry(archive, index, &entry, &w->error), &w->error);
     fuzz_require(entry.name_nbytes == m->name_nbytes && memcmp(entry.name, m->name, m->name_nbytes) == 0);
     npyx_array_init(&array, &w->fuzz->host);
-    fuzz_require_ok(npyx_archive_describe(archive, index, &array, &is_array, &w->error), &w->error);
-    fuzz_require(is_array && array.ndim == m->ndim && array.nelem == m->nelem);
+    fuzz_require_ok(npyx_archive_describe(archive, index, &array, &w->error), &w->error);
+    fuzz_require(array.is_array && array.ndim == m->ndim && array.nelem == m->nelem);
     fuzz_require(m->ndim == 0 || memcmp(array.shape, m->shape, sizeof m->shape[0] * (size_t)m->ndim) == 0);
     fuzz_require(npyx_dtype_is_same(array.dtype, m->dtype));
     if (w->format == NPYX_FORMAT_TEN)

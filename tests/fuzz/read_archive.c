@@ -77,7 +77,6 @@ static void read_entry(fuzz_host *fuzz, npyx_archive *archive, int64_t index, co
     npyx_array array;
     npyx_source *payload = NULL;
     npyx_error error = {0};
-    bool is_array = false;
     int64_t off = -1, found = -1;
     fuzz_require(entry->name != NULL && npyx_utf8_is_valid(entry->name, entry->name_nbytes));
     fuzz_require(entry->header_off >= 0 && (entry->zip != NULL) == (archive->format == NPYX_FORMAT_NPZ));
@@ -87,16 +86,16 @@ static void read_entry(fuzz_host *fuzz, npyx_archive *archive, int64_t index, co
     char *name = fuzz_copy(entry->name, entry->name_nbytes);
     size_t name_nbytes = entry->name_nbytes;
     npyx_array_init(&array, &fuzz->host);
-    npyx_status status = npyx_archive_describe(archive, index, &array, &is_array, &error);
-    fuzz_require(status != NPYX_OK || array.is_known == is_array);
+    npyx_status status = npyx_archive_describe(archive, index, &array, &error);
+    fuzz_require(status != NPYX_OK || array.is_known == array.is_array);
     if (npyx_archive_locate(archive, index, &off, &error) == NPYX_OK)
         fuzz_require(off >= 0);
     if (npyx_archive_open_payload(archive, index, &payload, &error) == NPYX_OK) {
-        if (status == NPYX_OK && is_array && !array.dtype->has_objects) {
+        if (status == NPYX_OK && array.is_array && !array.dtype->has_objects) {
             fuzz_require(array.data_off >= 0 && array.nbytes <= payload->nbytes - array.data_off);
             read_items(payload, &array);
         }
-        if (status == NPYX_OK && is_array)
+        if (status == NPYX_OK && array.is_array)
             fuzz_require((npyx_array_check_values(&array, &error) == NPYX_OK) == !array.dtype->has_objects);
         read_payload(payload, (uint32_t)index * 2654435761u + 1);
         npyx_source_close(payload);

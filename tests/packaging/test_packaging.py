@@ -38,7 +38,6 @@ int main(int argc, char **argv) {
     npyx_source *source = NULL;
     npyx_archive *archive = NULL;
     npyx_array array;
-    bool is_array = false;
     char name[64];
     if (argc != 2 || npyx_source_open_file(&host, argv[1], &source, NULL, &error) != NPYX_OK ||
         npyx_archive_open(source, false, &archive, &error) != NPYX_OK)
@@ -46,7 +45,7 @@ int main(int argc, char **argv) {
     npyx_entry entry;
     for (int64_t i = 0; npyx_archive_entry(archive, i, &entry, &error) == NPYX_OK; i++) {
         npyx_array_init(&array, &host);
-        if (npyx_archive_describe(archive, i, &array, &is_array, &error) != NPYX_OK)
+        if (npyx_archive_describe(archive, i, &array, &error) != NPYX_OK)
             return printf("%s\n", error.message), 1;
         npyx_dtype_write_name(array.dtype, name, sizeof name);
         printf("%.*s %s %d %" PRId64 "\n", (int)entry.name_nbytes, entry.name, name, array.ndim, array.nelem);

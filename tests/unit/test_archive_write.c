@@ -88,13 +88,12 @@ static void assert_reads(work *w, const char *expected) {
     assert_int_equal(npyx_archive_open(source, true, &archive, &error), NPYX_OK);
     for (int64_t i = 0; npyx_archive_entry(archive, i, &entry, &error) == NPYX_OK; i++) {
         npyx_array array;
-        bool is_array = false;
         npyx_source *payload = NULL;
         size_t used = strlen(found);
         snprintf(found + used, sizeof found - used, "%s%.*s", used == 0 ? "" : " ", (int)entry.name_nbytes,
                  entry.name);
         npyx_array_init(&array, &unit.host);
-        assert_int_equal(npyx_archive_describe(archive, i, &array, &is_array, &error), NPYX_OK);
+        assert_int_equal(npyx_archive_describe(archive, i, &array, &error), NPYX_OK);
         assert_int_equal(npyx_archive_open_payload(archive, i, &payload, &error), NPYX_OK);
         uint8_t *items = malloc((size_t)array.nbytes + 1);
         assert_non_null(items);

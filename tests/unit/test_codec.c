@@ -29,13 +29,12 @@ static size_t make_npy(uint8_t *out, const char *header, const void *data, size_
 /* Opens bytes as an archive and describes its only array. */
 static npyx_status describe(const uint8_t *bytes, size_t nbytes, npyx_archive **archive, npyx_array *array) {
     npyx_source *source = NULL;
-    bool is_array = false;
     npyx_array_init(array, &unit.host);
     npyx_status status = npyx_source_open_memory(&unit.host, bytes, nbytes, &source, &error);
     if (status == NPYX_OK)
         status = npyx_archive_open(source, false, archive, &error);
     if (status == NPYX_OK)
-        status = npyx_archive_describe(*archive, 0, array, &is_array, &error);
+        status = npyx_archive_describe(*archive, 0, array, &error);
     return status;
 }
 
