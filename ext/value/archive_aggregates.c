@@ -1,6 +1,5 @@
 /* npz_archive and ten_archive: an archive of the arrays of a group. */
 #include "aggregates.h"
-#include "array_stream.h"
 
 typedef struct archive_group {
     npyext_group group;
@@ -38,15 +37,14 @@ static void archive_end_row(npyext_group *group) {
 }
 
 static npyx_status read_method(sqlite3_value *value, npyx_zip_method *method, npyx_error *error) {
+    npyx_value text;
     *method = (npyx_zip_method){.is_deflated = false};
     if (value == NULL)
         return NPYX_OK;
     if (sqlite3_value_type(value) == SQLITE_NULL)
         return npyx_fail(error, NPYX_INVALID, -1, "the method is NULL");
-    const char *text = (const char *)sqlite3_value_text(value);
-    NPYX_TRY(npyx_check_memory(text, error));
-    size_t nbytes = (size_t)sqlite3_value_bytes(value);
-    return nbytes == 0 ? NPYX_OK : npyx_zip_method_parse(text, nbytes, method, error);
+    NPYX_TRY(npyext_value_text(value, &text, error));
+    return text.nbytes == 0 ? NPYX_OK : npyx_zip_method_parse(text.bytes, text.nbytes, method, error);
 }
 
 static npyx_status archive_append(npyext_group *group, sqlite3_context *context, int argc,
@@ -54,20 +52,17 @@ static npyx_status archive_append(npyext_group *group, sqlite3_context *context,
     archive_group *a = (archive_group *)group;
     npyx_format format = group->aggregate->format;
     bool is_npz = format == NPYX_FORMAT_NPZ;
-    sqlite3_value *array = argv[is_npz], *name = is_npz ? argv[0] : argc > 1 ? argv[1] : NULL;
-    sqlite3_value *method_given = is_npz && argc > 2 ? argv[2] : NULL;
-    const char *text;
-    size_t nbytes;
+    npyx_value name;
     npyx_zip_method method;
-    npyx_status status =
-        npyext_array_value_open(&a->value, a->connection, context, &group->aggregate->caller, array, error);
+    npyx_status status = npyext_array_value_open(&a->value, a->connection, context, &group->aggregate->caller,
+                                                 argv[is_npz], error);
     group->place = a->value.place;
     if (status == NPYX_DONE)
         return npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
     NPYX_TRY(status);
-    NPYX_TRY(npyext_member_name(name, &text, &nbytes, error));
-    NPYX_TRY(read_method(method_given, &method, error));
-    return npyext_stream_member(&a->value, a->writer, format, text, nbytes, method, error);
+    NPYX_TRY(npyext_member_name(is_npz ? argv[0] : argc > 1 ? argv[1] : NULL, &name, error));
+    NPYX_TRY(read_method(is_npz && argc > 2 ? argv[2] : NULL, &method, error));
+    return npyext_stream_member(&a->value, a->writer, format, &name, method, error);
 }
 
 /* The buffer's memory is SQLite's own and goes over to it. */
@@ -83,24 +78,14 @@ static npyx_status archive_finish(npyext_group *group, sqlite3_context *context,
     return NPYX_OK;
 }
 
-const npyext_aggregate npyext_npz_archive = {.caller = {"npz_archive", "npz_archive(name, array)"},
-                                             .row_name = "row",
-                                             .format = NPYX_FORMAT_NPZ,
-                                             .state_nbytes = sizeof(archive_group),
-                                             .takes_none = true,
-                                             .begin = archive_begin,
-                                             .append = archive_append,
-                                             .end_row = archive_end_row,
-                                             .finish = archive_finish,
-                                             .clear = archive_clear};
-
-const npyext_aggregate npyext_ten_archive = {.caller = {"ten_archive", "ten_archive(array, name)"},
-                                             .row_name = "row",
-                                             .format = NPYX_FORMAT_TEN,
-                                             .state_nbytes = sizeof(archive_group),
-                                             .takes_none = true,
-                                             .begin = archive_begin,
-                                             .append = archive_append,
-                                             .end_row = archive_end_row,
-                                             .finish = archive_finish,
-                                             .clear = archive_clear};
+#define ARCHIVE_AGGREGATE(of_format, name, call)                                                             \
+    {                                                                                                        \
+        .caller = {(name), (call)}, .row_name = "row", .format = (of_format),                                \
+        .state_nbytes = sizeof(archive_group), .takes_none = true, .begin = archive_begin,                   \
+        .append = archive_append, .end_row = archive_end_row, .finish = archive_finish,                      \
+        .clear = archive_clear                                                                               \
+    }
+const npyext_aggregate npyext_npz_archive =
+    ARCHIVE_AGGREGATE(NPYX_FORMAT_NPZ, "npz_archive", "npz_archive(name, array)");
+const npyext_aggregate npyext_ten_archive =
+    ARCHIVE_AGGREGATE(NPYX_FORMAT_TEN, "ten_archive", "ten_archive(array, name)");

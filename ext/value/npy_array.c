@@ -46,22 +46,24 @@ static void settle(array_state *state) {
 static npyx_status name_dtype(npyext_array_builder *builder, sqlite3_value *argument, npyx_error *error) {
     int64_t integers[NPYX_MAX_NDIM];
     int n = 0;
+    npyx_value text;
     npyx_status status = npyext_array_builder_set_dtype(builder, argument, error);
     if (status != NPYX_INVALID || sqlite3_value_type(argument) != SQLITE_TEXT)
         return status;
-    const char *text = (const char *)sqlite3_value_text(argument);
-    size_t nbytes = (size_t)sqlite3_value_bytes(argument);
-    if (npyx_integers_parse(builder->out.host, "shape", text, nbytes, integers, &n, NULL) != NPYX_OK)
+    NPYX_TRY(npyext_value_text(argument, &text, error));
+    if (npyx_integers_parse(builder->out.host, "shape", text.bytes, text.nbytes, integers, &n, NULL) !=
+        NPYX_OK)
         return status;
     return npyx_fail(
         error, NPYX_INVALID, -1,
-        "%.60s is no dtype; a shape is the third argument, as in npy_array(value, NULL, '%.60s')", text,
-        text);
+        "%.60s is no dtype; a shape is the third argument, as in npy_array(value, NULL, '%.60s')", text.bytes,
+        text.bytes);
 }
 
 static npyx_status array_begin(npyext_group *group, npyext_connection *connection, int argc,
                                sqlite3_value **argv, npyx_error *error) {
     array_state *state = (array_state *)group;
+    npyx_value text;
     state->nulls.host = state->shape.host = &connection->host;
     NPYX_TRY(npyext_array_builder_begin(&state->builder, connection, error));
     if (argc > 1)
@@ -69,9 +71,8 @@ static npyx_status array_begin(npyext_group *group, npyext_connection *connectio
     settle(state);
     if (argc < 3 || sqlite3_value_type(argv[2]) == SQLITE_NULL)
         return NPYX_OK;
-    const char *text = (const char *)sqlite3_value_text(argv[2]);
-    NPYX_TRY(npyx_check_memory(text, error));
-    npyx_buffer_append(&state->shape, text, (size_t)sqlite3_value_bytes(argv[2]));
+    NPYX_TRY(npyext_value_text(argv[2], &text, error));
+    npyx_buffer_append(&state->shape, text.bytes, text.nbytes);
     return npyx_buffer_check(&state->shape, error);
 }
 

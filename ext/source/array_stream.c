@@ -1,17 +1,15 @@
-#include "array_stream.h"
+/* Arrays that are SQL values, streamed into files and archives. */
 
-/* What takes the items of an array, a block at a time. */
-typedef struct taker {
-    npyx_status (*take)(void *ctx, const uint8_t *items, int64_t nelem, int64_t itemsize, npyx_error *error);
-    void *ctx;
-} taker;
+#include "array_value.h"
 
 static bool is_fortran(const npyx_array *array) {
     return npyx_header_npy_is_fortran(array->ndim, array->shape, array->fortran_order);
 }
 
-/* Hands on all items: as they lie, in which case they are read one after the other, or in C order. */
-static npyx_status stream_items(npyext_array_value *value, bool in_c_order, taker to, npyx_error *error) {
+/* Appends all items to an archive or, where that is NULL, to a sink: as they lie, in which case they are read
+ * one after the other, or in C order. */
+static npyx_status stream_items(npyext_array_value *value, bool in_c_order, npyx_archive_writer *archive,
+                                npyx_sink *sink, npyx_error *error) {
     npyx_view view;
     npyx_blocks blocks = {0};
     npyx_source *source = NULL;
@@ -25,14 +23,11 @@ static npyx_status stream_items(npyext_array_value *value, bool in_c_order, take
     npyx_status status = NPYX_OK;
     npyx_blocks_begin(&blocks, source, &view);
     while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
-        status = to.take(to.ctx, blocks.items, blocks.nelem, view.dtype->itemsize, error);
+        status = archive != NULL ? npyx_archive_writer_append(archive, blocks.items, blocks.nelem, error)
+                                 : npyx_sink_append(sink, blocks.items,
+                                                    (size_t)(blocks.nelem * view.dtype->itemsize), error);
     npyx_blocks_clear(&blocks);
     return status == NPYX_DONE ? NPYX_OK : status;
-}
-
-static npyx_status take_into_sink(void *ctx, const uint8_t *items, int64_t nelem, int64_t itemsize,
-                                  npyx_error *error) {
-    return npyx_sink_append(ctx, items, (size_t)(nelem * itemsize), error);
 }
 
 npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error) {
@@ -44,43 +39,31 @@ npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_e
     if (status == NPYX_OK)
         status = npyx_sink_append(sink, header.bytes, header.nbytes, error);
     npyx_buffer_clear(&header);
-    return status == NPYX_OK ? stream_items(value, false, (taker){take_into_sink, sink}, error) : status;
-}
-
-static npyx_status take_into_archive(void *ctx, const uint8_t *items, int64_t nelem, int64_t itemsize,
-                                     npyx_error *error) {
-    (void)itemsize;
-    return npyx_archive_writer_append(ctx, items, nelem, error);
+    return status == NPYX_OK ? stream_items(value, false, NULL, sink, error) : status;
 }
 
 npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer *writer, npyx_format format,
-                                 const char *name, size_t name_nbytes, npyx_zip_method method,
-                                 npyx_error *error) {
+                                 const npyx_value *name, npyx_zip_method method, npyx_error *error) {
     const npyx_array *array = value->array;
     bool in_c_order = format == NPYX_FORMAT_TEN;
-    npyx_member member = {.name = name,
-                          .name_nbytes = name_nbytes,
+    npyx_member member = {.name = name->bytes,
+                          .name_nbytes = name->nbytes,
                           .dtype = array->dtype,
                           .ndim = array->ndim,
                           .shape = array->shape,
                           .fortran_order = !in_c_order && is_fortran(array)};
     NPYX_TRY(npyx_archive_writer_begin(writer, &member, method, error));
-    NPYX_TRY(stream_items(value, in_c_order, (taker){take_into_archive, writer}, error));
+    NPYX_TRY(stream_items(value, in_c_order, writer, NULL, error));
     return npyx_archive_writer_end(writer, error);
 }
 
-npyx_status npyext_member_name(sqlite3_value *value, const char **name, size_t *nbytes, npyx_error *error) {
-    *name = "";
-    *nbytes = 0;
-    if (value == NULL)
-        return NPYX_OK;
-    int type = sqlite3_value_type(value);
+npyx_status npyext_member_name(sqlite3_value *value, npyx_value *name, npyx_error *error) {
+    int type = value == NULL ? SQLITE_TEXT : sqlite3_value_type(value);
+    *name = (npyx_value){.bytes = ""};
     if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
         return npyx_fail(error, NPYX_INVALID, -1, "the name is %s, not a TEXT",
                          type == SQLITE_NULL   ? "NULL"
                          : type == SQLITE_BLOB ? "a BLOB"
                                                : "a REAL");
-    *name = (const char *)sqlite3_value_text(value);
-    *nbytes = (size_t)sqlite3_value_bytes(value);
-    return npyx_check_memory(*name, error);
+    return value == NULL ? NPYX_OK : npyext_value_text(value, name, error);
 }
