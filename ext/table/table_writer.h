@@ -13,7 +13,7 @@
 #define NPYEXT_TABLE_WRITER_H
 
 #include "npy_table.h"
-#include "value/row_value.h"
+#include "value/array_builder.h"
 
 /*
  * A transaction is in one of these states. What SQLite calls (xBegin, a row or a return to a savepoint,

@@ -1,4 +1,4 @@
-#include "row_value.h"
+#include "array_builder.h"
 
 /* Raw items lie in little-endian order, whatever the order of the dtype that they are stored as. */
 static npyx_status copy_raw(const npyx_dtype *dtype, int64_t nelem, const npyx_value *raw, uint8_t *out,
@@ -43,21 +43,14 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
  */
 
 /* Holds a row's shape against those before it; the first one decides. */
-static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape, npyx_error *error) {
+static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape, int64_t nelem,
+                              npyx_error *error) {
     size_t nbytes = (size_t)ndim * sizeof shape[0];
     if (!rows->has_shape) {
         rows->has_shape = true;
         rows->ndim = ndim;
-        rows->nelem = 1;
+        rows->nelem = nelem;
         memcpy(rows->shape, shape, nbytes);
-        bool is_empty = false;
-        for (int axis = 0; axis < ndim; axis++)
-            is_empty = is_empty || shape[axis] == 0;
-        for (int axis = 0; axis < ndim && !is_empty; axis++) {
-            if (!npyx_multiply_i64(rows->nelem, shape[axis], &rows->nelem))
-                return npyx_fail(error, NPYX_INVALID, -1, "a row has more items than an array holds");
-        }
-        rows->nelem = is_empty ? 0 : rows->nelem;
         return ndim < NPYX_MAX_NDIM
                    ? NPYX_OK
                    : npyx_fail(error, NPYX_INVALID, -1,
@@ -74,20 +67,12 @@ static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape,
                      npyx_buffer_text(&text), npyx_buffer_text(&wanted));
 }
 
-static npyx_status keep_row(const npyext_rows *rows, npyext_array_builder *builder) {
-    builder->out.nbytes += (size_t)(rows->nelem * builder->dtype->itemsize);
-    return NPYX_OK;
-}
-
 static npyx_status row_fail_dtype(const npyx_dtype *before, const npyx_dtype *found, npyx_error *error) {
-    char given[400], expected[400];
-    npyx_buffer text = npyx_buffer_over(given, sizeof given);
-    npyx_buffer wanted = npyx_buffer_over(expected, sizeof expected);
-    npyx_dtype_append_name(found, &text);
-    npyx_dtype_append_name(before, &wanted);
+    char given[81], expected[81];
+    npyx_dtype_write_name(found, given, sizeof given);
+    npyx_dtype_write_name(before, expected, sizeof expected);
     return npyx_fail(error, NPYX_INVALID, -1,
-                     "the row is %.80s, those before it are %.80s; name the dtype to convert to",
-                     npyx_buffer_text(&text), npyx_buffer_text(&wanted));
+                     "the row is %s, those before it are %s; name the dtype to convert to", given, expected);
 }
 
 static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *raw,
@@ -105,10 +90,11 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
                          "the BLOB's %zu bytes are no whole number of items of %" PRId64 " bytes",
                          raw->nbytes, dtype->itemsize);
     if (!rows->has_shape)
-        NPYX_TRY(take_shape(rows, 1, &nelem, error));
+        NPYX_TRY(take_shape(rows, 1, &nelem, nelem, error));
     NPYX_TRY(npyext_items_reserve(&builder->out, dtype, rows->nelem, &out, error));
     NPYX_TRY(copy_raw(dtype, rows->nelem, raw, out, error));
-    return keep_row(rows, builder);
+    builder->out.nbytes += raw->nbytes;
+    return NPYX_OK;
 }
 
 /* ---- JSON ---- */
@@ -128,8 +114,7 @@ static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dt
     if (before == NPYX_I8 && now == NPYX_F8) {
         int64_t item = 0;
         npyx_status status = npyext_array_builder_widen(builder, &item, error);
-        return status == NPYX_OK ? NPYX_OK
-                                 : npyx_error_place(error, status, "item %" PRId64 " before it", item);
+        return npyx_error_place(error, status, "item %" PRId64 " before it", item);
     }
     if (before == now || (before == NPYX_F8 && now == NPYX_I8))
         return NPYX_OK;
@@ -157,7 +142,7 @@ static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *buil
     uint8_t *out = NULL;
     if (!rows->has_shape || !builder->is_dtype_given) {
         NPYX_TRY(npyx_json_measure(builder->out.host, json->bytes, json->nbytes, row_dtype, &form, error));
-        NPYX_TRY(take_shape(rows, form.ndim, form.shape, error));
+        NPYX_TRY(take_shape(rows, form.ndim, form.shape, form.nelem, error));
     }
     if (!builder->is_dtype_given) {
         NPYX_TRY(npyx_json_dtype(&builder->arena, &form, &row_dtype, error));
@@ -165,7 +150,8 @@ static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *buil
     }
     NPYX_TRY(npyext_items_reserve(&builder->out, builder->dtype, rows->nelem, &out, error));
     NPYX_TRY(encode_row(rows, builder, json, row_dtype, out, error));
-    return keep_row(rows, builder);
+    builder->out.nbytes += (size_t)(rows->nelem * builder->dtype->itemsize);
+    return NPYX_OK;
 }
 
 /* ---- arrays ---- */
@@ -192,7 +178,7 @@ static npyx_status row_append_array(npyext_rows *rows, npyext_array_builder *bui
     else if (!builder->is_dtype_given && !npyx_dtype_is_same(builder->dtype, dtype))
         return row_fail_dtype(builder->dtype, dtype, error);
     NPYX_TRY(npyx_check_memory(builder->dtype, error));
-    NPYX_TRY(take_shape(rows, array->array->ndim, array->array->shape, error));
+    NPYX_TRY(take_shape(rows, array->array->ndim, array->array->shape, array->array->nelem, error));
     npyx_view_of_array(array->array, &view);
     return row_append_items(builder, array, &view, error);
 }
@@ -221,6 +207,5 @@ npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder,
             status = row_append_array(rows, builder, &array, error);
         npyext_array_value_close(&array);
     }
-    rows->nrows += status == NPYX_OK;
     return status;
 }
