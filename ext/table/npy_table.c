@@ -14,22 +14,17 @@ enum { ROWID = 0 };
 /* The header is not read to plan: a guess, small enough for lookups to be preferred to sorting. */
 static const double ESTIMATED_NROWS = 1000000;
 
-/* What rowids are sought by. */
-static bool is_sought(int op) {
-    return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS ||
-           op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
-           op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
-}
-
 /* Takes the comparisons of the rowid, which are exact; returns the rows that they are thought to leave. */
 static double take_terms(sqlite3_index_info *info, npyext_plan *plan, sqlite3_str *text) {
     double nrows = ESTIMATED_NROWS;
     for (int i = 0; i < info->nConstraint && plan->nterms < NPYEXT_MAX_TERMS; i++) {
         int op = info->aConstraint[i].op;
-        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought(op))
+        const npyext_operator *operator= npyext_operator_of(op);
+        bool is_sought = (operator->kinds>> NPYEXT_IS_INDEX & 1) != 0;
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought)
             continue;
         sqlite3_str_appendf(text, "%srowid%s", plan->nterms == 0 ? " by " : ", ",
-                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : npyext_operator_of(op)->text);
+                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : operator->text);
         plan->terms[plan->nterms++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
         info->aConstraintUsage[i].argvIndex = plan->nterms;
         info->aConstraintUsage[i].omit = 1;
@@ -65,17 +60,16 @@ static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
 static int disconnect(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_table_writer_free(table->writer);
-    npyext_declaration_clear(&table->declaration);
+    npyx_arena_clear(&table->declaration.arena);
     sqlite3_free(table);
     return SQLITE_OK;
 }
 
 /* A table that knows its own name and nothing else; NULL when memory is out. */
 static npyext_table *new_table(npyext_connection *connection, const char *const *argv) {
-    npyext_table *table = sqlite3_malloc(sizeof *table);
+    npyext_table *table = npyx_alloc_zeroed(&connection->host, sizeof *table);
     if (table == NULL)
         return NULL;
-    memset(table, 0, sizeof *table);
     table->connection = connection;
     table->declaration.arena.host = &connection->host;
     table->schema = npyx_arena_copy(&table->declaration.arena, argv[1], strlen(argv[1]));
@@ -87,7 +81,8 @@ static npyext_table *new_table(npyext_connection *connection, const char *const 
     return table;
 }
 
-void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type) {
+/* Appends the declaration of a column to a CREATE TABLE. */
+static void append_column(sqlite3_str *schema, const char *name, npyext_table_type type) {
     sqlite3_str_appendf(schema, "%s\"%w\" %s", sqlite3_str_length(schema) == 0 ? "CREATE TABLE x(" : ", ",
                         name, npyext_table_type_names[type]);
 }
@@ -97,9 +92,9 @@ static int table_declare(sqlite3 *db, const npyext_table *table) {
     const npyext_declaration *declaration = &table->declaration;
     sqlite3_str *text = sqlite3_str_new(db);
     for (int i = 0; i < declaration->ncolumns && !table->is_damaged; i++)
-        npyext_append_column(text, declaration->columns[i].name, declaration->columns[i].type);
+        append_column(text, declaration->columns[i].name, declaration->columns[i].type);
     if (table->is_damaged)
-        npyext_append_column(text, "value", NPYEXT_TABLE_ANY);
+        append_column(text, "value", NPYEXT_TABLE_ANY);
     sqlite3_str_appendall(text, ")");
     int code = npyext_declare_columns(db, text);
     if (code == SQLITE_OK)
@@ -130,10 +125,7 @@ static bool is_temporary(const npyext_table *table) {
 /* No database can carry a table that writes files: whoever opens it would run it. */
 static npyx_status make_writer(npyext_table *table, npyx_error *error) {
     bool adds = strcmp(table->declaration.arguments[NPYEXT_TABLE_MODE], "a") == 0;
-    npyx_status status =
-        npyext_policy_check_writing(&table->connection->policy, adds ? "mode='a'" : "mode='w+'", error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyext_policy_check_writing(&table->connection->policy, adds ? "mode='a'" : "mode='w+'", error));
     if (!is_temporary(table))
         return npyx_fail(
             error, NPYX_INVALID, -1,
@@ -147,8 +139,7 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
 /* Makes what xCreate was asked for, up to its columns. */
 static int table_make(npyext_table *table, int nraw, const char *const *raw, char **message) {
     npyx_error error;
-    npyext_layout layout;
-    npyext_layout_init(&layout, &table->connection->host);
+    npyext_layout layout = {.arena.host = &table->connection->host};
     npyext_connection_begin(table->connection);
     npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &error);
     if (status == NPYX_OK)
@@ -190,11 +181,9 @@ static int create(sqlite3 *db, void *client, int argc, const char *const *argv, 
  * table. SQLITE_ERROR: there is none, and the damage says why. */
 static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const char *const *raw) {
     if (is_temporary(table)) {
-        npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &table->damage);
-        if (status == NPYX_OK && npyext_table_is_writing(&table->declaration)) {
-            status = make_writer(table, &table->damage);
-            return npyext_code(status);
-        }
+        if (npyext_table_parse_arguments(&table->declaration, nraw, raw, &table->damage) == NPYX_OK &&
+            npyext_table_is_writing(&table->declaration))
+            return npyext_code(make_writer(table, &table->damage));
         memset(table->declaration.arguments, 0, sizeof table->declaration.arguments);
     }
     return npyext_shadow_read(db, table->schema, table->name, &table->declaration, &table->damage);
@@ -265,6 +254,32 @@ static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error
     return status == NPYX_OK ? SQLITE_OK : npyext_report(vtab, place, error);
 }
 
+/* A table that reads has no part in transactions. */
+static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepoint) {
+    npyx_error error;
+    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    return writer == NULL
+               ? SQLITE_OK
+               : table_report(vtab, npyext_table_writer_go_on(writer, event, savepoint, &error), &error);
+}
+
+/* The methods that tell of an event: of a transaction, and of a savepoint in it. */
+#define TABLE_METHOD(name, event)                                                                            \
+    static int name(sqlite3_vtab *vtab) {                                                                    \
+        return table_go_on(vtab, (event), 0);                                                                \
+    }
+#define TABLE_SAVEPOINT_METHOD(name, event)                                                                  \
+    static int name(sqlite3_vtab *vtab, int savepoint) {                                                     \
+        return table_go_on(vtab, (event), savepoint);                                                        \
+    }
+TABLE_METHOD(table_begin, NPYEXT_WRITER_BEGIN)
+TABLE_METHOD(table_sync, NPYEXT_WRITER_SYNC)
+TABLE_METHOD(table_commit, NPYEXT_WRITER_COMMIT)
+TABLE_METHOD(table_rollback, NPYEXT_WRITER_ROLLBACK)
+TABLE_SAVEPOINT_METHOD(table_savepoint, NPYEXT_WRITER_MARK)
+TABLE_SAVEPOINT_METHOD(table_release, NPYEXT_WRITER_RELEASE)
+TABLE_SAVEPOINT_METHOD(table_rollback_to, NPYEXT_WRITER_RETURN)
+
 static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
     if (table->is_damaged) {
         *error = table->damage;
@@ -290,7 +305,6 @@ static npyx_status check_rowid(const npyext_table_writer *writer, sqlite3_value 
 static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
     npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
     npyx_error error;
-    npyx_status status;
     int64_t row = 0;
     if (writer == NULL)
         return table_report(vtab, fail_readonly((npyext_table *)vtab, &error), &error);
@@ -299,55 +313,16 @@ static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqli
                             npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
                                       argc == 1 ? "deleted" : "changed"),
                             &error);
-    if (!npyext_table_writer_is_open(writer)) {
-        /* SQLite leaves xBegin out in the transaction that has made the table */
-        status = npyext_table_writer_go_on(writer, NPYEXT_WRITER_BEGIN, 0, &error);
-        if (status != NPYX_OK)
-            return table_report(vtab, status, &error);
-    }
-    status = check_rowid(writer, argv[1], &error);
+    /* SQLite leaves xBegin out in the transaction that has made the table */
+    int code = npyext_table_writer_is_open(writer) ? SQLITE_OK : table_begin(vtab);
+    if (code != SQLITE_OK)
+        return code;
+    npyx_status status = check_rowid(writer, argv[1], &error);
     if (status == NPYX_OK)
         status = npyext_table_writer_insert(writer, argv + 2, &row, &error);
     *rowid = row;
-    int code = table_report(vtab, status, &error);
+    code = table_report(vtab, status, &error);
     return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;
-}
-
-/* A table that reads has no part in transactions. */
-static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepoint) {
-    npyx_error error;
-    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
-    return writer == NULL
-               ? SQLITE_OK
-               : table_report(vtab, npyext_table_writer_go_on(writer, event, savepoint, &error), &error);
-}
-
-static int table_begin(sqlite3_vtab *vtab) {
-    return table_go_on(vtab, NPYEXT_WRITER_BEGIN, 0);
-}
-
-static int table_sync(sqlite3_vtab *vtab) {
-    return table_go_on(vtab, NPYEXT_WRITER_SYNC, 0);
-}
-
-static int table_commit(sqlite3_vtab *vtab) {
-    return table_go_on(vtab, NPYEXT_WRITER_COMMIT, 0);
-}
-
-static int table_rollback(sqlite3_vtab *vtab) {
-    return table_go_on(vtab, NPYEXT_WRITER_ROLLBACK, 0);
-}
-
-static int table_savepoint(sqlite3_vtab *vtab, int savepoint) {
-    return table_go_on(vtab, NPYEXT_WRITER_MARK, savepoint);
-}
-
-static int table_release(sqlite3_vtab *vtab, int savepoint) {
-    return table_go_on(vtab, NPYEXT_WRITER_RELEASE, savepoint);
-}
-
-static int table_rollback_to(sqlite3_vtab *vtab, int savepoint) {
-    return table_go_on(vtab, NPYEXT_WRITER_RETURN, savepoint);
 }
 
 static int is_shadow_name(const char *suffix) {

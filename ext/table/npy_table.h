@@ -67,7 +67,6 @@ typedef struct npyext_declaration {
 /* Room for narrays and ncolumns in a declaration that has none. */
 npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narrays, int ncolumns,
                                        npyx_error *error);
-void npyext_declaration_clear(npyext_declaration *declaration);
 
 /* Reads the arguments as SQLite hands them on: raw, quotes kept. NPYX_INVALID or NPYX_NOMEM. */
 npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, int nraw, const char *const *raw,
@@ -112,6 +111,7 @@ typedef struct npyext_layout_column {
     const int64_t *shape;
 } npyext_layout_column;
 
+/* Of zeros at first, but for the arena's host. */
 typedef struct npyext_layout {
     npyx_arena arena;
     bool is_side_by_side; /* a column an array */
@@ -123,7 +123,6 @@ typedef struct npyext_layout {
     const npyx_entry *at; /* the array at fault, or NULL */
 } npyext_layout;
 
-void npyext_layout_init(npyext_layout *layout, npyx_host *host);
 void npyext_layout_clear(npyext_layout *layout);
 
 /* Opens the file, to be released, chooses the arrays that the arguments name, reads their headers, and makes
@@ -158,9 +157,6 @@ typedef struct npyext_table {
     npyx_error damage;
     npyext_declaration declaration;
 } npyext_table;
-
-/* Appends the declaration of a column to a CREATE TABLE. */
-void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type);
 
 /* The cursor's methods. */
 int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);

@@ -22,11 +22,6 @@ npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narr
     return declaration->arrays == NULL || npyx_check_memory(declaration->columns, error);
 }
 
-void npyext_declaration_clear(npyext_declaration *declaration) {
-    npyx_arena_clear(&declaration->arena);
-    *declaration = (npyext_declaration){.arena.host = declaration->arena.host};
-}
-
 /* Writes what stands in the quotes that text begins with to out, a doubled quote for one. Returns the bytes
  * read, quotes included; 0 when the last one is missing. */
 static size_t read_quoted(const char *text, char *out) {
@@ -40,10 +35,6 @@ static size_t read_quoted(const char *text, char *out) {
         *out++ = *in++;
     }
     return 0;
-}
-
-static bool is_blank_text(const char *text) {
-    return text[strspn(text, blanks)] == '\0';
 }
 
 static void trim_end(char *text) {
@@ -65,7 +56,7 @@ static npyx_status argument_read_value(npyx_arena *arena, const char *raw, const
         return NPYX_OK;
     }
     size_t nbytes = read_quoted(raw, copy);
-    if (nbytes == 0 || !is_blank_text(raw + nbytes))
+    if (nbytes == 0 || raw[nbytes + strspn(raw + nbytes, blanks)] != '\0')
         return npyx_fail(error, NPYX_INVALID, -1, "%.*s is not one text in quotes",
                          NPYX_SHOWN(raw, strlen(raw), 80));
     return NPYX_OK;

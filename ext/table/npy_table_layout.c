@@ -3,16 +3,11 @@
  * then a view of each (view, slice), then columns of the views (npy_table_columns.c). A cursor does the same
  * once more and holds arrays and columns against what the table declares.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "npy_table.h"
+#include "text/span.h"
 
 enum { LIST_NBYTES = 300 }; /* of names in a message */
-
-void npyext_layout_init(npyext_layout *layout, npyx_host *host) {
-    *layout = (npyext_layout){.arena.host = host};
-}
 
 void npyext_layout_clear(npyext_layout *layout) {
     npyx_host *host = layout->arena.host;
@@ -20,7 +15,7 @@ void npyext_layout_clear(npyext_layout *layout) {
         npyx_array_clear(&layout->arrays[i].array);
     npyx_free(host, layout->arrays);
     npyx_arena_clear(&layout->arena);
-    npyext_layout_init(layout, host);
+    *layout = (npyext_layout){.arena.host = host};
 }
 
 /* ---- which arrays ---- */
@@ -67,10 +62,11 @@ static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64
 
 /* The index that a text stands for; false when it is no number. */
 static bool layout_read_index(const char *text, int64_t *index) {
-    char *end;
-    errno = 0;
-    *index = strtoll(text, &end, 10);
-    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
+    npyx_span digits = {text, strlen(text)};
+    uint64_t number = 0;
+    bool is_number = digits.nbytes > 0 && npyx_span_digits(digits, &number) == digits.nbytes;
+    *index = (int64_t)number;
+    return is_number && number <= INT64_MAX;
 }
 
 static npyx_status add_named(npyext_layout *layout, npyx_archive *archive, const char *name,

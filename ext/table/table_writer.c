@@ -223,7 +223,7 @@ npyx_status npyext_table_writer_new(npyext_connection *connection, const char *t
     made->connection = connection;
     made->table = table;
     made->arena.host = &connection->host;
-    npyext_layout_init(&made->layout, &connection->host);
+    made->layout.arena.host = &connection->host;
     npyx_status status = read_arguments(made, declaration, error);
     if (status == NPYX_OK)
         status = make_columns(made, declaration, error);
