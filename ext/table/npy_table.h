@@ -97,6 +97,7 @@ typedef struct npyext_layout_array {
     int64_t index;    /* in the archive */
     npyx_entry entry; /* with no more than its name, which lies in the layout's arena */
     npyx_array array;
+    const char *form; /* as npyext_declared_array has it; NULL: no file tells of the array */
     npyx_view view;
 } npyext_layout_array;
 
@@ -119,8 +120,8 @@ typedef struct npyext_layout {
     npyext_layout_array *arrays;
     int64_t narrays, capacity_narrays;
     npyext_layout_column *columns;
-    int ncolumns;
-    const npyx_entry *at; /* the array at fault, or NULL */
+    int ncolumns, max_ncolumns; /* SQLite's limit */
+    const npyx_entry *at;       /* the array at fault, or NULL */
 } npyext_layout;
 
 void npyext_layout_clear(npyext_layout *layout);
@@ -133,7 +134,7 @@ npyx_status npyext_layout_read(npyext_layout *layout, npyext_connection *connect
                                npyext_cached_file **file, npyx_error *error);
 /* Makes the columns of the views. */
 npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_declaration *declaration,
-                                       int max_ncolumns, npyx_error *error);
+                                       npyx_error *error);
 
 /* For what is to be written: one array of which no file tells. dtype and shape stay the caller's. */
 npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,

@@ -209,8 +209,8 @@ static npyx_status make_columns(npyext_table_writer *writer, npyext_declaration 
     layout->has_whole_rows =
         writer->ndim > 2 || (writer->ndim == 2 && declaration->arguments[NPYEXT_TABLE_COLUMNS] == NULL);
     NPYX_TRY(npyext_layout_set_view(layout, writer->dtype, writer->ndim, writer->shape, error));
-    NPYX_TRY(npyext_layout_make_columns(
-        layout, declaration, sqlite3_limit(writer->connection->db, SQLITE_LIMIT_COLUMN, -1), error));
+    layout->max_ncolumns = sqlite3_limit(writer->connection->db, SQLITE_LIMIT_COLUMN, -1);
+    NPYX_TRY(npyext_layout_make_columns(layout, declaration, error));
     return npyext_layout_record(layout, declaration, error);
 }
 
