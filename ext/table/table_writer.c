@@ -22,6 +22,11 @@ npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64
     return npyx_array_measure(array, error);
 }
 
+bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const npyx_array *array) {
+    return npyx_is_same(writer->shape + 1, sizeof writer->shape[0] * (size_t)(writer->ndim - 1),
+                        array->shape + 1, sizeof array->shape[0] * (size_t)(array->ndim - 1));
+}
+
 /* The bytes of a row, and whether they can be counted. */
 static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
     npyx_array row;
@@ -48,10 +53,6 @@ static npyx_status read_shape(npyext_table_writer *writer, const char *text, npy
     return NPYX_OK;
 }
 
-static npyx_status read_dtype(npyext_table_writer *writer, const char *text, npyx_error *error) {
-    return npyx_dtype_for_writing(&writer->arena, text, strlen(text), &writer->dtype, error);
-}
-
 /* What the arguments say of the array in the file; *is_other: something else. The dtype is taken from them
  * where the file's is a mere size. */
 static npyx_status read_given(npyext_table_writer *writer, const npyx_array *array,
@@ -60,7 +61,7 @@ static npyx_status read_given(npyext_table_writer *writer, const npyx_array *arr
     const char *shape = declaration->arguments[NPYEXT_TABLE_SHAPE];
     writer->dtype = NULL;
     if (dtype != NULL) {
-        NPYX_TRY(read_dtype(writer, dtype, error));
+        NPYX_TRY(npyx_dtype_for_writing(&writer->arena, dtype, strlen(dtype), &writer->dtype, error));
         bool is_spelled = npyx_dtype_is_spelled_by(writer->dtype, array->dtype);
         *is_other = !is_spelled && !npyx_dtype_is_same(writer->dtype, array->dtype);
         if (!is_spelled)
@@ -69,9 +70,7 @@ static npyx_status read_given(npyext_table_writer *writer, const npyx_array *arr
     if (shape == NULL)
         return NPYX_OK;
     NPYX_TRY(read_shape(writer, shape, error));
-    *is_other =
-        *is_other || writer->ndim != array->ndim || writer->shape[0] != -1 ||
-        memcmp(writer->shape + 1, array->shape + 1, sizeof array->shape[0] * (size_t)(array->ndim - 1)) != 0;
+    *is_other = *is_other || writer->shape[0] != -1 || !npyext_table_writer_has_rows_of(writer, array);
     return NPYX_OK;
 }
 
@@ -187,7 +186,7 @@ static npyx_status read_arguments(npyext_table_writer *writer, const npyext_decl
         return npyx_fail(error, NPYX_INVALID, -1, "%sa new .npy needs a dtype, as in dtype='float32'",
                          writer->adds ? "there is no such file to add to, and " : "");
     if (!is_there) {
-        NPYX_TRY(read_dtype(writer, dtype, error));
+        NPYX_TRY(npyx_dtype_for_writing(&writer->arena, dtype, strlen(dtype), &writer->dtype, error));
         NPYX_TRY(read_shape(writer, shape == NULL ? "-1" : shape, error));
     }
     return measure_row(writer, error);

@@ -107,6 +107,9 @@ void npyext_table_writer_free(npyext_table_writer *writer);
 npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
                                         npyx_error *error);
 
+/* Whether an array of at least one axis has rows of the shape that the table writes. */
+bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const npyx_array *array);
+
 static inline bool npyext_table_writer_is_open(const npyext_table_writer *writer) {
     return writer->state >= NPYEXT_WRITER_OPEN;
 }

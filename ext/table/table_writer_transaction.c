@@ -166,10 +166,8 @@ static npyx_status read_header(const npyext_table_writer *writer, npyx_array *ar
 static bool is_as_declared(const npyext_table_writer *writer, const npyx_array *array) {
     bool is_same = npyx_dtype_is_same(array->dtype, writer->dtype) &&
                    npyx_dtype_byteorder(array->dtype) == npyx_dtype_byteorder(writer->dtype);
-    return (is_same || npyx_dtype_is_spelled_by(writer->dtype, array->dtype)) &&
-           array->ndim == writer->ndim && (array->ndim == 1 || !array->fortran_order) &&
-           memcmp(array->shape + 1, writer->shape + 1, sizeof array->shape[0] * (size_t)(writer->ndim - 1)) ==
-               0;
+    return (is_same || npyx_dtype_is_spelled_by(writer->dtype, array->dtype)) && array->ndim > 0 &&
+           npyext_table_writer_has_rows_of(writer, array) && (array->ndim == 1 || !array->fortran_order);
 }
 
 /* Of several arrays that were saved one after the other rows would take the place of the next one. */
