@@ -61,9 +61,9 @@ npyx_status npyext_member_name(sqlite3_value *value, npyx_value *name, npyx_erro
     int type = value == NULL ? SQLITE_TEXT : sqlite3_value_type(value);
     *name = (npyx_value){.bytes = ""};
     if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name is %s, not a TEXT",
-                         type == SQLITE_NULL   ? "NULL"
-                         : type == SQLITE_BLOB ? "a BLOB"
-                                               : "a REAL");
+        return npyx_refuse(error, "the name is %s, not a TEXT",
+                           type == SQLITE_NULL   ? "NULL"
+                           : type == SQLITE_BLOB ? "a BLOB"
+                                                 : "a REAL");
     return value == NULL ? NPYX_OK : npyext_value_text(value, name, error);
 }

@@ -127,8 +127,8 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
     bool adds = strcmp(table->declaration.arguments[NPYEXT_TABLE_MODE], "a") == 0;
     NPYX_TRY(npyext_policy_check_writing(&table->connection->policy, adds ? "mode='a'" : "mode='w+'", error));
     if (!is_temporary(table))
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
+        return npyx_refuse(
+            error,
             "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING "
             "npy(...)",
             table->name);
@@ -285,10 +285,11 @@ static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
         *error = table->damage;
         return error->status;
     }
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as in "
-                     "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')",
-                     table->name);
+    return npyx_refuse(
+        error,
+        "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as in "
+        "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')",
+        table->name);
 }
 
 /* An explicit rowid can only be the one that comes next. */
@@ -296,9 +297,8 @@ static npyx_status check_rowid(const npyext_table_writer *writer, sqlite3_value 
     int64_t next = npyext_table_writer_next(writer);
     if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
-                     (int64_t)sqlite3_value_int64(value));
+    return npyx_refuse(error, "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
+                       (int64_t)sqlite3_value_int64(value));
 }
 
 /* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
@@ -309,10 +309,9 @@ static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqli
     if (writer == NULL)
         return table_report(vtab, fail_readonly((npyext_table *)vtab, &error), &error);
     if (argc == 1 || sqlite3_value_type(argv[0]) != SQLITE_NULL)
-        return table_report(vtab,
-                            npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
-                                      argc == 1 ? "deleted" : "changed"),
-                            &error);
+        return table_report(
+            vtab, npyx_refuse(&error, "rows can be added, not %s", argc == 1 ? "deleted" : "changed"),
+            &error);
     /* SQLite leaves xBegin out in the transaction that has made the table */
     int code = npyext_table_writer_is_open(writer) ? SQLITE_OK : table_begin(vtab);
     if (code != SQLITE_OK)

@@ -148,18 +148,18 @@ npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_decla
     const char *list = declaration->arguments[NPYEXT_TABLE_COLUMNS], **given = NULL;
     int ngiven = 0;
     if (ncolumns == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "a row has nothing in it to make a column of");
+        return npyx_refuse(error, "a row has nothing in it to make a column of");
     if (ncolumns > layout->max_ncolumns)
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
+        return npyx_refuse(
+            error,
             "makes %" PRId64 " columns, more than the %d that SQLite allows here; choose some%s, or "
             "read it with npy_rows",
             ncolumns, layout->max_ncolumns, form == COLUMN_ITEMS ? " with slice=':, 0:100'" : "");
     if (list != NULL)
         NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &given, &ngiven, error));
     if (list != NULL && ngiven != ncolumns)
-        return npyx_fail(error, NPYX_INVALID, -1, "columns gives %d name%s for %" PRId64 " column%s", ngiven,
-                         ngiven == 1 ? "" : "s", ncolumns, ncolumns == 1 ? "" : "s");
+        return npyx_refuse(error, "columns gives %d name%s for %" PRId64 " column%s", ngiven,
+                           ngiven == 1 ? "" : "s", ncolumns, ncolumns == 1 ? "" : "s");
     layout->columns = npyx_arena_alloc(&layout->arena, (size_t)ncolumns * sizeof layout->columns[0]);
     NPYX_TRY(npyx_check_memory(layout->columns, error));
     memset(layout->columns, 0, (size_t)ncolumns * sizeof layout->columns[0]);

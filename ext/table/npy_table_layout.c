@@ -102,9 +102,8 @@ static npyx_status add_listed(npyext_layout *layout, npyx_archive *archive, cons
     int nnames = 0;
     NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &names, &nnames, error));
     if (nnames > layout->max_ncolumns)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "members names %d arrays, more than the %d columns that SQLite allows here", nnames,
-                         layout->max_ncolumns);
+        return npyx_refuse(error, "members names %d arrays, more than the %d columns that SQLite allows here",
+                           nnames, layout->max_ncolumns);
     for (int i = 0; i < nnames; i++)
         NPYX_TRY(add_named(layout, archive, names[i], true, error));
     return NPYX_OK;
@@ -115,10 +114,10 @@ static npyx_status add_all(npyext_layout *layout, npyx_archive *archive, npyx_er
     for (int64_t index = 0; status == NPYX_OK && layout->narrays <= layout->max_ncolumns; index++)
         status = add_entry(layout, archive, index, false, error);
     if (status == NPYX_OK)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "has more arrays than the %d columns that SQLite allows here; pick some with "
-                         "members='...'",
-                         layout->max_ncolumns);
+        return npyx_refuse(error,
+                           "has more arrays than the %d columns that SQLite allows here; pick some with "
+                           "members='...'",
+                           layout->max_ncolumns);
     if (status == NPYX_DONE && layout->narrays == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "holds no arrays");
     return status == NPYX_DONE ? NPYX_OK : status;
@@ -201,18 +200,17 @@ static npyx_status check_rows(const npyext_layout *layout, npyx_error *error) {
         if (view->ndim == 0 || first->ndim == 0)
             continue;
         if (view->shape[0] != first->shape[0])
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "the first axes have different lengths: %s; pick arrays with members='...'",
-                             list_arrays(layout, true, list));
+            return npyx_refuse(error,
+                               "the first axes have different lengths: %s; pick arrays with members='...'",
+                               list_arrays(layout, true, list));
         bool has_same_rows = view->first[0] == first->first[0] && view->step[0] == first->step[0];
         are_same_rows = are_same_rows && (view->shape[0] == 0 || has_same_rows);
     }
     if (is_scalar)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "arrays without an axis have no rows: %s; pick the others with members='...'",
-                         list_arrays(layout, false, list));
-    return are_same_rows ? NPYX_OK
-                         : npyx_fail(error, NPYX_INVALID, -1, "the slice takes other rows of each array");
+        return npyx_refuse(error,
+                           "arrays without an axis have no rows: %s; pick the others with members='...'",
+                           list_arrays(layout, false, list));
+    return are_same_rows ? NPYX_OK : npyx_refuse(error, "the slice takes other rows of each array");
 }
 
 static npyx_status layout_make_views(npyext_layout *layout, const npyext_declaration *declaration,
@@ -261,20 +259,17 @@ static npyx_status layout_compare_arrays(npyext_layout *layout, const npyext_dec
         const npyext_declared_array *was = &declaration->arrays[i];
         layout->at = &layout->arrays[i].entry;
         if (strcmp(was->name, layout->at->name) != 0)
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "has changed since the table was made: '%.100s' was array %d then; %s",
-                             was->name, i, layout_advice);
+            return npyx_refuse(error, "has changed since the table was made: '%.100s' was array %d then; %s",
+                               was->name, i, layout_advice);
         if (strcmp(was->form, layout->arrays[i].form) != 0)
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "has changed since the table was made: it was %.100s and is %.100s; %s",
-                             was->form, layout->arrays[i].form, layout_advice);
+            return npyx_refuse(error, "has changed since the table was made: it was %.100s and is %.100s; %s",
+                               was->form, layout->arrays[i].form, layout_advice);
     }
     layout->at = NULL;
     return narrays == declaration->narrays
                ? NPYX_OK
-               : npyx_fail(error, NPYX_INVALID, -1,
-                           "has changed since the table was made: it had %d arrays and has %d; %s",
-                           declaration->narrays, narrays, layout_advice);
+               : npyx_refuse(error, "has changed since the table was made: it had %d arrays and has %d; %s",
+                             declaration->narrays, narrays, layout_advice);
 }
 
 static npyx_status layout_compare_columns(const npyext_layout *layout, const npyext_declaration *declaration,
@@ -284,9 +279,8 @@ static npyx_status layout_compare_columns(const npyext_layout *layout, const npy
         is_same = layout->columns[i].type == declaration->columns[i].type &&
                   strcmp(layout->columns[i].name, declaration->columns[i].name) == 0;
     return is_same ? NPYX_OK
-                   : npyx_fail(error, NPYX_INVALID, -1,
-                               "the columns that the table declares are not those of the file; %s",
-                               layout_advice);
+                   : npyx_refuse(error, "the columns that the table declares are not those of the file; %s",
+                                 layout_advice);
 }
 
 /* ---- all of it ---- */

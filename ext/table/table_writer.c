@@ -32,7 +32,7 @@ static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
     npyx_array row;
     npyx_status status = npyext_table_writer_measure(writer, 1, &row, error);
     if (status != NPYX_OK || row.nbytes > sqlite3_limit(writer->connection->db, SQLITE_LIMIT_LENGTH, -1))
-        return npyx_fail(error, NPYX_INVALID, -1, "a row has more bytes than SQLite's values may have");
+        return npyx_refuse(error, "a row has more bytes than SQLite's values may have");
     writer->row_nelem = row.nelem;
     writer->row_nbytes = row.nbytes;
     return NPYX_OK;
@@ -42,13 +42,12 @@ static npyx_status read_shape(npyext_table_writer *writer, const char *text, npy
     NPYX_TRY(npyx_integers_parse(&writer->connection->host, "shape", text, strlen(text), writer->shape,
                                  &writer->ndim, error));
     if (writer->ndim == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add");
+        return npyx_refuse(error, "an array without an axis has no rows to add");
     for (int axis = 0; axis < writer->ndim; axis++) {
         if (writer->shape[axis] < (axis == 0 ? -1 : 0))
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "a dimension of the shape is %" PRId64
-                             "; the first one, that of the rows, can be -1",
-                             writer->shape[axis]);
+            return npyx_refuse(
+                error, "a dimension of the shape is %" PRId64 "; the first one, that of the rows, can be -1",
+                writer->shape[axis]);
     }
     return NPYX_OK;
 }
@@ -79,19 +78,17 @@ static npyx_status fail_other(const npyx_array *array, npyx_error *error) {
     npyx_buffer text = npyx_buffer_over(shown, sizeof shown);
     npyx_dtype_append_name(array->dtype, &text);
     npyext_append_json_integers(&text, array->shape, array->ndim);
-    return npyx_fail(
-        error, NPYX_INVALID, -1,
-        "rows are added to what is there, which is %.100s (leave dtype and shape out, or name those)",
+    return npyx_refuse(
+        error, "rows are added to what is there, which is %.100s (leave dtype and shape out, or name those)",
         npyx_buffer_text(&text));
 }
 
 static npyx_status check_growing(const npyx_array *array, npyx_error *error) {
     if (array->ndim == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add to");
+        return npyx_refuse(error, "an array without an axis has no rows to add to");
     if (array->ndim > 1 && array->fortran_order)
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
-            "rows cannot be added to an array in Fortran order, whose last axis it is that grows");
+        return npyx_refuse(
+            error, "rows cannot be added to an array in Fortran order, whose last axis it is that grows");
     if (array->dtype->has_objects)
         return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
                             "dtype %.*s holds Python objects, which are a pickle and are never written",
@@ -155,14 +152,13 @@ static npyx_status writer_check_format(const npyext_table_writer *writer,
                                                    NPYEXT_TABLE_COLUMNS};
     for (size_t i = 0; i < sizeof of_npy / sizeof of_npy[0]; i++) {
         if (writer->format != NPYX_FORMAT_NPY && declaration->arguments[of_npy[i]] != NULL)
-            return npyx_fail(
-                error, NPYX_INVALID, -1,
-                "%s is of a .npy; an .npz or a .ten is made of whole arrays: INSERT name and array",
+            return npyx_refuse(
+                error, "%s is of a .npy; an .npz or a .ten is made of whole arrays: INSERT name and array",
                 npyext_table_argument_names[of_npy[i]]);
     }
     if (writer->format != NPYX_FORMAT_NPZ && declaration->arguments[NPYEXT_TABLE_METHOD] != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "method is of an .npz; a .%s is never compressed",
-                         npyx_format_name(writer->format));
+        return npyx_refuse(error, "method is of an .npz; a .%s is never compressed",
+                           npyx_format_name(writer->format));
     return NPYX_OK;
 }
 
@@ -183,8 +179,8 @@ static npyx_status read_arguments(npyext_table_writer *writer, const npyext_decl
     if (writer->format != NPYX_FORMAT_NPY)
         return NPYX_OK;
     if (!is_there && dtype == NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "%sa new .npy needs a dtype, as in dtype='float32'",
-                         writer->adds ? "there is no such file to add to, and " : "");
+        return npyx_refuse(error, "%sa new .npy needs a dtype, as in dtype='float32'",
+                           writer->adds ? "there is no such file to add to, and " : "");
     if (!is_there) {
         NPYX_TRY(npyx_dtype_for_writing(&writer->arena, dtype, strlen(dtype), &writer->dtype, error));
         NPYX_TRY(read_shape(writer, shape == NULL ? "-1" : shape, error));

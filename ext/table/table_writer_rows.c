@@ -67,7 +67,7 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
     NPYX_TRY(npyext_member_name(values[0], &name, error));
     npyx_status status = npyext_array_value_open(&array, writer->connection, NULL, &caller, values[1], error);
     if (status == NPYX_DONE)
-        status = npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
+        status = npyx_refuse(error, "the array is NULL");
     if (status == NPYX_OK)
         status = npyext_stream_member(&array, writer->archive, writer->format, &name, writer->method, error);
     npyext_array_value_close(&array);
@@ -84,10 +84,10 @@ npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_valu
     if (writer->archive != NULL)
         status = writer_append_array(writer, values, error);
     else if (writer->shape[0] >= 0 && *rowid >= writer->shape[0])
-        status = npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and this is one more",
-                           writer->shape[0]);
+        status =
+            npyx_refuse(error, "the shape says %" PRId64 " rows, and this is one more", writer->shape[0]);
     else if (*rowid == INT64_MAX)
-        status = npyx_fail(error, NPYX_INVALID, -1, "more rows than an array can have");
+        status = npyx_refuse(error, "more rows than an array can have");
     else if (writer->layout.has_whole_rows)
         status = append_whole_row(writer, values[0], error);
     else

@@ -190,8 +190,7 @@ static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, i
                                npyx_error *error) {
     NPYX_TRY(read_header(writer, array, error));
     if (!is_as_declared(writer, array))
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "has changed since the table was made; drop the table and create it anew");
+        return npyx_refuse(error, "has changed since the table was made; drop the table and create it anew");
     writer->nrows_before = array->shape[0];
     writer->header_nbytes = (size_t)array->data_off;
     writer->version_major = array->version_major;
@@ -253,8 +252,7 @@ static npyx_status check_published(const npyext_table_writer *writer, const npye
     npyx_file_info now;
     if (npyx_target_info(&writer->target, &now) && npyx_file_info_is_same(&now, &record->info))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "is no longer as this table has written it; drop the table and create it anew");
+    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
 }
 
 static npyx_status open_target(npyext_table_writer *writer, const npyext_published *record,
@@ -292,8 +290,8 @@ static npyx_status transaction_begin(npyext_table_writer *writer, npyx_error *er
     if (npyext_table_writer_is_open(writer))
         return NPYX_OK;
     if (record->owner != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "this transaction has written rows and then changed a schema; commit it first");
+        return npyx_refuse(error,
+                           "this transaction has written rows and then changed a schema; commit it first");
     writer->nrows = writer->nrows_before = 0;
     writer->has_taken_back = false;
     npyx_status status = open_target(writer, record, error);
@@ -316,9 +314,8 @@ static npyx_status supersede_others(npyext_table_writer *writer, npyx_error *err
         if (other == NULL || other == writer || !npyx_target_is_at_path_of(&other->target, &writer->target))
             continue;
         if (other->state == NPYEXT_WRITER_PREPARED && !writer->is_new)
-            return npyx_fail(
-                error, NPYX_INVALID, -1,
-                "is written by another table of this transaction, too; commit one of them first");
+            return npyx_refuse(
+                error, "is written by another table of this transaction, too; commit one of them first");
         npyx_target_yield(&other->target); /* it may hold the lock since a COMMIT that was put off */
         if (other->state == NPYEXT_WRITER_PREPARED)
             other->state = NPYEXT_WRITER_SUPERSEDED;
@@ -332,8 +329,8 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     npyx_array array;
     int64_t nrows = npyext_table_writer_next(writer);
     if (writer->shape[0] >= 0 && nrows != writer->shape[0])
-        return npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and there are %" PRId64,
-                         writer->shape[0], nrows);
+        return npyx_refuse(error, "the shape says %" PRId64 " rows, and there are %" PRId64, writer->shape[0],
+                           nrows);
     NPYX_TRY(npyext_table_writer_measure(writer, nrows, &array, error));
     npyx_status status =
         npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, writer->version_major,

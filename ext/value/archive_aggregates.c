@@ -39,7 +39,7 @@ static npyx_status read_method(sqlite3_value *value, npyx_zip_method *method, np
     if (value == NULL)
         return NPYX_OK;
     if (sqlite3_value_type(value) == SQLITE_NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "the method is NULL");
+        return npyx_refuse(error, "the method is NULL");
     NPYX_TRY(npyext_value_text(value, &text, error));
     return text.nbytes == 0 ? NPYX_OK : npyx_zip_method_parse(text.bytes, text.nbytes, method, error);
 }
@@ -55,7 +55,7 @@ static npyx_status archive_append(npyext_group *group, npyx_error *error) {
                                                  &group->aggregate->caller, argv[is_npz], error);
     group->place = a->value.place;
     if (status == NPYX_DONE)
-        return npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
+        return npyx_refuse(error, "the array is NULL");
     NPYX_TRY(status);
     NPYX_TRY(npyext_member_name(is_npz ? argv[0] : group->argc > 1 ? argv[1] : NULL, &name, error));
     NPYX_TRY(read_method(is_npz && group->argc > 2 ? argv[2] : NULL, &method, error));

@@ -45,18 +45,18 @@ static npyx_status count_items(npyext_call *c, size_t nbytes, const npyx_dtype *
         *nelem = (int64_t)nbytes / dtype->itemsize;
         if ((int64_t)nbytes % dtype->itemsize == 0)
             return NPYX_OK;
-        return npyx_fail(&c->error, NPYX_INVALID, -1,
-                         "the data have %zu bytes, which is no whole number of items of %" PRId64, nbytes,
-                         dtype->itemsize);
+        return npyx_refuse(&c->error,
+                           "the data have %zu bytes, which is no whole number of items of %" PRId64, nbytes,
+                           dtype->itemsize);
     }
     if (nbytes > 0)
-        return npyx_fail(&c->error, NPYX_INVALID, -1, "the data have %zu bytes, and items have none", nbytes);
+        return npyx_refuse(&c->error, "the data have %zu bytes, and items have none", nbytes);
     *nelem = 1;
     for (int axis = 0; axis < ndim; axis++) {
         if (shape[axis] < 0)
-            return npyx_fail(&c->error, NPYX_INVALID, -1,
-                             "items have no bytes, so that a length of %" PRId64 " cannot be worked out",
-                             shape[axis]);
+            return npyx_refuse(&c->error,
+                               "items have no bytes, so that a length of %" PRId64 " cannot be worked out",
+                               shape[axis]);
         if (!npyx_multiply_i64(*nelem, shape[axis], nelem))
             return NPYX_OK; /* npyx_shape_resolve says what is wrong */
     }

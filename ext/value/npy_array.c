@@ -47,10 +47,9 @@ static npyx_status name_dtype(npyext_array_builder *builder, sqlite3_value *argu
     if (npyx_integers_parse(builder->out.host, "shape", text.bytes, text.nbytes, integers, &n, NULL) !=
         NPYX_OK)
         return status;
-    return npyx_fail(
-        error, NPYX_INVALID, -1,
-        "%.60s is no dtype; a shape is the third argument, as in npy_array(value, NULL, '%.60s')", text.bytes,
-        text.bytes);
+    return npyx_refuse(
+        error, "%.60s is no dtype; a shape is the third argument, as in npy_array(value, NULL, '%.60s')",
+        text.bytes, text.bytes);
 }
 
 static npyx_status array_begin(npyext_group *group, npyx_error *error) {
@@ -75,8 +74,8 @@ static npyx_status fail_mixed(const array_state *state, const npyx_value *value,
     static const char *const names[] = {"NULL", "an INTEGER", "a REAL", "a TEXT", "a BLOB", "a TEXT"};
     npyx_type before = state->builder.dtype->type;
     const char *those = before == NPYX_TEXT ? "TEXTs" : before == NPYX_VOID ? "BLOBs" : "numbers";
-    return npyx_fail(error, NPYX_INVALID, -1, "%s among %s; name a dtype that both fit, or convert it",
-                     names[value->kind], those);
+    return npyx_refuse(error, "%s among %s; name a dtype that both fit, or convert it", names[value->kind],
+                       those);
 }
 
 /* Gives the NULLs that have come so far the value of a NaN. */
@@ -109,13 +108,12 @@ static npyx_status fail_null(const array_state *state, npyx_error *error) {
     int64_t number = 0;
     memcpy(&number, state->nulls.bytes, sizeof number);
     if (state->builder.dtype == NULL)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "every value is NULL; name a dtype that has one, as 'float64'");
+        return npyx_refuse(error, "every value is NULL; name a dtype that has one, as 'float64'");
     char name[41];
     npyx_dtype_write_name(state->builder.dtype, name, sizeof name);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "value %" PRId64 ": NULL does not fit %s; name a dtype that has one, as 'float64'",
-                     number, name);
+    return npyx_refuse(error,
+                       "value %" PRId64 ": NULL does not fit %s; name a dtype that has one, as 'float64'",
+                       number, name);
 }
 
 /* A first value decides on the dtype. Only numbers have a place for NULLs before it. */
@@ -192,9 +190,9 @@ static npyx_status array_append(npyext_group *group, npyx_error *error) {
     uint8_t *item = NULL;
     NPYX_TRY(npyext_value_read(argument, &value, error));
     if (!builder->is_dtype_given && value.kind == NPYX_VALUE_TEXT && sqlite3_value_subtype(argument) == 'J')
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "is JSON, as a row of several items is; npy_stack makes an array of such rows, and "
-                         "npy_array one of texts when the dtype is 'U'");
+        return npyx_refuse(
+            error, "is JSON, as a row of several items is; npy_stack makes an array of such rows, and "
+                   "npy_array one of texts when the dtype is 'U'");
     if (!builder->is_dtype_given) {
         bool has_no_nan = builder->dtype == NULL || builder->dtype->type == NPYX_I8;
         if (value.kind == NPYX_VALUE_NULL && has_no_nan)

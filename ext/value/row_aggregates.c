@@ -50,13 +50,12 @@ static npyx_status records_begin(npyext_group *group, npyx_error *error) {
     npyext_array_builder *builder = &((rows_group *)group)->builder;
     NPYX_TRY(npyext_array_builder_begin(builder, group->connection, error));
     if (group->argc < 1)
-        return npyx_fail(error, NPYX_INVALID, -1, "takes a dtype and a value for each of its fields");
+        return npyx_refuse(error, "takes a dtype and a value for each of its fields");
     NPYX_TRY(npyext_array_builder_set_dtype(builder, group->argv[0], error));
     const npyx_dtype *dtype = builder->dtype;
     if (dtype == NULL || dtype->type != NPYX_STRUCT)
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
-            "the first argument is a structured dtype, as in '[[\"x\", \"<f4\"], [\"y\", \"<i8\"]]'");
+        return npyx_refuse(
+            error, "the first argument is a structured dtype, as in '[[\"x\", \"<f4\"], [\"y\", \"<i8\"]]'");
     char shown[NPYX_MESSAGE_NBYTES];
     npyx_buffer names = npyx_buffer_over(shown, sizeof shown);
     int nfields = 0, nvalues = group->argc - 1;
@@ -64,10 +63,10 @@ static npyx_status records_begin(npyext_group *group, npyx_error *error) {
         if (!dtype->fields[i].is_padding)
             npyx_buffer_printf(&names, "%s%.200s", nfields++ == 0 ? "" : ", ", dtype->fields[i].name);
     }
-    return nfields == nvalues ? NPYX_OK
-                              : npyx_fail(error, NPYX_INVALID, -1, "%d value%s for %d field%s: %.*s", nvalues,
-                                          nvalues == 1 ? "" : "s", nfields, nfields == 1 ? "" : "s",
-                                          NPYX_SHOWN(shown, names.nbytes, 200));
+    return nfields == nvalues
+               ? NPYX_OK
+               : npyx_refuse(error, "%d value%s for %d field%s: %.*s", nvalues, nvalues == 1 ? "" : "s",
+                             nfields, nfields == 1 ? "" : "s", NPYX_SHOWN(shown, names.nbytes, 200));
 }
 
 static npyx_status records_append(npyext_group *group, npyx_error *error) {

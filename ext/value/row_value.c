@@ -5,9 +5,9 @@ static npyx_status copy_raw(const npyx_dtype *dtype, int64_t nelem, const npyx_v
                             npyx_error *error) {
     int64_t nbytes = nelem * dtype->itemsize;
     if ((int64_t)raw->nbytes != nbytes)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the BLOB has %zu bytes, and %" PRId64 " items of %" PRId64 " bytes are %" PRId64,
-                         raw->nbytes, nelem, dtype->itemsize, nbytes);
+        return npyx_refuse(error,
+                           "the BLOB has %zu bytes, and %" PRId64 " items of %" PRId64 " bytes are %" PRId64,
+                           raw->nbytes, nelem, dtype->itemsize, nbytes);
     if (nbytes > 0)
         memcpy(out, raw->bytes, (size_t)nbytes);
     npyx_element_swap(dtype, out, nelem);
@@ -27,9 +27,8 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
         return copy_raw(dtype, nelem, &read, out, error);
     if (read.kind == NPYX_VALUE_TEXT)
         return npyx_encode_json(host, read.bytes, read.nbytes, dtype, ndim, shape, out, error);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "%s is no row of items; a BLOB of raw items is one, a JSON array, or an array",
-                     read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
+    return npyx_refuse(error, "%s is no row of items; a BLOB of raw items is one, a JSON array, or an array",
+                       read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
 }
 
 /* ---- rows ----
@@ -53,8 +52,8 @@ static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape,
         memcpy(rows->shape, shape, nbytes);
         return ndim < NPYX_MAX_NDIM
                    ? NPYX_OK
-                   : npyx_fail(error, NPYX_INVALID, -1,
-                               "a row of %d dimensions makes an array of more than %d", ndim, NPYX_MAX_NDIM);
+                   : npyx_refuse(error, "a row of %d dimensions makes an array of more than %d", ndim,
+                                 NPYX_MAX_NDIM);
     }
     if (rows->ndim == ndim && memcmp(rows->shape, shape, nbytes) == 0)
         return NPYX_OK;
@@ -63,32 +62,30 @@ static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape,
     npyx_buffer wanted = npyx_buffer_over(expected, sizeof expected);
     npyext_append_json_integers(&text, shape, ndim);
     npyext_append_json_integers(&wanted, rows->shape, rows->ndim);
-    return npyx_fail(error, NPYX_INVALID, -1, "the row's shape is %.100s, and %.100s is expected",
-                     npyx_buffer_text(&text), npyx_buffer_text(&wanted));
+    return npyx_refuse(error, "the row's shape is %.100s, and %.100s is expected", npyx_buffer_text(&text),
+                       npyx_buffer_text(&wanted));
 }
 
 static npyx_status row_fail_dtype(const npyx_dtype *before, const npyx_dtype *found, npyx_error *error) {
     char given[81], expected[81];
     npyx_dtype_write_name(found, given, sizeof given);
     npyx_dtype_write_name(before, expected, sizeof expected);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "the row is %s, those before it are %s; name the dtype to convert to", given, expected);
+    return npyx_refuse(error, "the row is %s, those before it are %s; name the dtype to convert to", given,
+                       expected);
 }
 
 static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *raw,
                               npyx_error *error) {
     const npyx_dtype *dtype = builder->dtype;
     if (dtype == NULL)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "raw items need a dtype that says what they are, as in 'float32'");
+        return npyx_refuse(error, "raw items need a dtype that says what they are, as in 'float32'");
     if (dtype->itemsize == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "items without bytes cannot be counted in a BLOB");
+        return npyx_refuse(error, "items without bytes cannot be counted in a BLOB");
     int64_t nelem = (int64_t)raw->nbytes / dtype->itemsize;
     uint8_t *out = NULL;
     if (!rows->has_shape && (int64_t)raw->nbytes % dtype->itemsize != 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the BLOB's %zu bytes are no whole number of items of %" PRId64 " bytes",
-                         raw->nbytes, dtype->itemsize);
+        return npyx_refuse(error, "the BLOB's %zu bytes are no whole number of items of %" PRId64 " bytes",
+                           raw->nbytes, dtype->itemsize);
     if (!rows->has_shape)
         NPYX_TRY(take_shape(rows, 1, &nelem, nelem, error));
     NPYX_TRY(npyext_items_reserve(&builder->out, dtype, rows->nelem, &out, error));
@@ -104,8 +101,7 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
  * texts than JSON has by itself: the items are always written as the builder's. */
 static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dtype, npyx_error *error) {
     if (builder->dtype == NULL && row_dtype->type == NPYX_TEXT)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "texts need a dtype that says how long they get, as in 'U16'");
+        return npyx_refuse(error, "texts need a dtype that says how long they get, as in 'U16'");
     if (builder->dtype == NULL) {
         builder->dtype = row_dtype;
         return NPYX_OK;
@@ -195,9 +191,8 @@ npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder,
     if (read.kind == NPYX_VALUE_TEXT)
         status = row_append_json(rows, builder, &read, error);
     else if (read.kind != NPYX_VALUE_BLOB)
-        status = npyx_fail(error, NPYX_INVALID, -1,
-                           "%s is no row; a BLOB of raw items is one, a JSON array, or an array",
-                           read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
+        status = npyx_refuse(error, "%s is no row; a BLOB of raw items is one, a JSON array, or an array",
+                             read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
     else if (!is_array(&read))
         status = append_raw(rows, builder, &read, error);
     else {

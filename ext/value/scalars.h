@@ -74,7 +74,7 @@ npyx_status npyext_call_take_items(npyext_call *c);
 npyx_status npyext_call_fault(npyext_call *c, npyx_status status);
 /* Such a fault, an argument that makes no sense, as an expression: compilers see that it is not NPYX_OK. */
 #define npyext_call_refuse(c, ...)                                                                           \
-    ((void)npyext_call_fault((c), npyx_fail(&(c)->error, NPYX_INVALID, -1, __VA_ARGS__)), NPYX_INVALID)
+    ((void)npyext_call_fault((c), npyx_refuse(&(c)->error, __VA_ARGS__)), NPYX_INVALID)
 
 /* Makes out the result, whose memory goes over to SQLite. */
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives);
