@@ -17,8 +17,7 @@
 enum { BEGINNING = -1 };
 
 static npyext_published *record_of(const npyext_table_writer *writer) {
-    npyext_connection *connection = writer->connection;
-    return npyext_published_of(connection, writer->table);
+    return npyext_published_of(writer->connection, writer->table);
 }
 
 int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
@@ -135,8 +134,8 @@ static void record_cut(const npyext_table_writer *writer, npyext_published *reco
 }
 
 static void transaction_rollback(npyext_table_writer *writer) {
-    npyext_published *record = npyext_table_writer_is_open(writer) ? record_of(writer) : NULL;
     if (npyext_table_writer_is_open(writer)) {
+        npyext_published *record = record_of(writer);
         close_archive(writer);
         npyx_target_abandon(&writer->target);
         if (record != NULL)
@@ -259,34 +258,29 @@ static npyx_status open_target(npyext_table_writer *writer, const npyext_publish
                                npyx_error *error) {
     npyx_host *host = &writer->connection->host;
     bool is_npy = writer->format == NPYX_FORMAT_NPY;
-    npyx_target_kind kind = record->is_published || writer->adds
-                                ? (is_npy ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY)
-                                : NPYX_TARGET_NEW;
-    npyx_status status = npyx_target_open(&writer->target, host, kind, writer->path, error);
-    if (status == NPYX_NOT_FOUND && writer->adds && !record->is_published) {
-        kind = NPYX_TARGET_NEW; /* there is nothing to add to yet */
+    npyx_target_kind kind = is_npy ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
+    npyx_status status = NPYX_NOT_FOUND;
+    if (record->is_published || writer->adds)
         status = npyx_target_open(&writer->target, host, kind, writer->path, error);
-    }
-    NPYX_TRY(status);
+    writer->is_new = status == NPYX_NOT_FOUND && !record->is_published; /* there is nothing to add to yet */
+    NPYX_TRY(writer->is_new ? npyx_target_open(&writer->target, host, NPYX_TARGET_NEW, writer->path, error)
+                            : status);
     writer->state = NPYEXT_WRITER_OPEN;
-    writer->is_new = kind == NPYX_TARGET_NEW;
     if (record->is_published)
         NPYX_TRY(check_published(writer, record, error));
     if (!is_npy)
         return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
     NPYX_TRY(make_room_for_row(writer, error));
-    return kind == NPYX_TARGET_NEW ? reserve_header(writer, error) : go_to_end(writer, error);
+    return writer->is_new ? reserve_header(writer, error) : go_to_end(writer, error);
 }
 
 static npyx_status transaction_begin(npyext_table_writer *writer, npyx_error *error) {
     npyext_published *record = record_of(writer);
     NPYX_TRY(npyx_check_memory(record, error));
-    if (writer->lost.status != NPYX_OK) {
-        npyx_status lost = writer->lost.status;
-        npyx_error_set(error, lost, -1, "what the last COMMIT wrote is lost: %s", writer->lost.message);
-        writer->lost.status = NPYX_OK;
-        return lost;
-    }
+    npyx_status lost = writer->lost.status;
+    writer->lost.status = NPYX_OK;
+    if (lost != NPYX_OK)
+        return npyx_fail(error, lost, -1, "what the last COMMIT wrote is lost: %s", writer->lost.message);
     if (npyext_table_writer_is_open(writer))
         return NPYX_OK;
     if (record->owner != NULL)
@@ -353,8 +347,8 @@ static npyx_status look_for_others(sqlite3 *db, bool *does_one, npyx_error *erro
         *does_one = *does_one || schema == NULL ||
                     (strcmp(schema, "temp") != 0 && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE);
     }
-    int end_code = sqlite3_finalize(statement);
-    code = code == SQLITE_OK ? end_code : code;
+    if (code == SQLITE_OK)
+        code = sqlite3_finalize(statement);
     if (code == SQLITE_NOMEM)
         return npyx_fail_nomem(error);
     if (code == SQLITE_INTERRUPT)
