@@ -48,9 +48,9 @@ npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int6
 npyx_status npyext_array_value_append_items(npyext_array_value *value, const npyx_view *view,
                                             bool as_little_endian, npyx_buffer *out, npyx_error *error);
 
-/* The view as numpy.save writes it: header and items. */
-npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
-                                          npyx_error *error);
+/* The view as numpy.save writes it, header and items, in C or in Fortran order. */
+npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, bool is_fortran,
+                                          npyx_buffer *out, npyx_error *error);
 
 /* The items of a view converted to dtype, in C order; npyx_convert_items has the errors. */
 npyx_status npyext_array_value_append_converted(npyext_array_value *value, const npyx_view *view,

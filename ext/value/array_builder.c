@@ -1,15 +1,13 @@
 #include "array_builder.h"
 
-#include "base/bytes.h"
-
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
                                        npyx_error *error) {
     static const char room[NPYEXT_HEADER_NBYTES];
     builder->connection = connection;
-    npyx_host *host = &connection->host;
-    builder->out = (npyx_buffer){.host = host};
-    builder->out.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
-    builder->arena.host = host;
+    builder->out =
+        (npyx_buffer){.host = &connection->host,
+                      .limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1)};
+    builder->arena.host = &connection->host;
     npyx_buffer_append(&builder->out, room, sizeof room);
     return npyx_buffer_check(&builder->out, error);
 }

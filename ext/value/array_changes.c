@@ -2,24 +2,16 @@
 
 #include "scalars.h"
 
-/* Appends the header of the view in C or in Fortran order; *stored is then the view whose items, in C order,
- * follow it. */
-static void append_ordered_header(npyext_call *c, const npyx_dtype *dtype, bool is_fortran,
-                                  npyx_view *stored) {
-    *stored = c->view;
-    if (is_fortran)
-        npyx_view_reverse(stored);
-    npyx_header_npy_append(dtype, c->view.ndim, c->view.shape, is_fortran, &c->out);
-}
-
 /* Items keep the order in which they lie, as with ndarray.astype's order 'K'. */
 static npyx_status change_type(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
-    npyx_view stored;
     NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
     NPYX_TRY(npyext_call_fault(c, npyx_convert_check(c->view.dtype, dtype, &c->error)));
     bool is_fortran = npyx_view_is_fortran(&c->view);
-    append_ordered_header(c, dtype, is_fortran, &stored);
+    npyx_header_npy_append(dtype, c->view.ndim, c->view.shape, is_fortran, &c->out);
+    npyx_view stored = c->view;
+    if (is_fortran)
+        npyx_view_reverse(&stored);
     npyx_status status = npyext_array_value_append_converted(&c->value, &stored, dtype, &c->out, &c->error);
     if (status != NPYX_INVALID)
         return status;
@@ -39,7 +31,7 @@ static npyx_status change_shape(npyext_call *c) {
     NPYX_TRY(npyext_call_integers(c, 1, "shape", shape, &ndim));
     NPYX_TRY(npyext_call_fault(c, npyx_shape_resolve(shape, ndim, c->value.array->nelem, &c->error)));
     if (npyx_view_reshape(&c->view, ndim, shape))
-        return npyext_array_value_append_npy(&c->value, &c->view, &c->out, &c->error);
+        return npyext_call_append_view(c);
     npyx_header_npy_append(c->view.dtype, ndim, shape, false, &c->out);
     return npyext_array_value_append_items(&c->value, &c->view, false, &c->out, &c->error);
 }
@@ -48,7 +40,6 @@ NPYEXT_SCALAR(npy_reshape, ITEMS, BLOB, change_shape, "npy_reshape(array, '[2, -
 
 static npyx_status change_order(npyext_call *c) {
     npyx_value text;
-    npyx_view stored;
     NPYX_TRY(npyext_call_text(c, 1, "the order", &text));
     char letter = text.nbytes == 1 ? text.bytes[0] : '\0';
     bool is_fortran = letter == 'F' || letter == 'f';
@@ -56,8 +47,7 @@ static npyx_status change_order(npyext_call *c) {
         return npyext_call_refuse(c, "the order is 'C' or 'F' (found '%.*s')",
                                   NPYX_SHOWN(text.bytes, text.nbytes, 40));
     is_fortran = npyx_header_npy_is_fortran(c->view.ndim, c->view.shape, is_fortran);
-    append_ordered_header(c, c->view.dtype, is_fortran, &stored);
-    return npyext_array_value_append_items(&c->value, &stored, false, &c->out, &c->error);
+    return npyext_array_value_append_npy(&c->value, &c->view, is_fortran, &c->out, &c->error);
 }
 
 NPYEXT_SCALAR(npy_order, ITEMS, BLOB, change_order, "npy_order(array, 'F')");
@@ -92,7 +82,7 @@ static npyx_status change_axes(npyext_call *c) {
     } else {
         npyx_view_reverse(&c->view);
     }
-    return npyext_array_value_append_npy(&c->value, &c->view, &c->out, &c->error);
+    return npyext_call_append_view(c);
 }
 
 NPYEXT_SCALAR(npy_transpose, ITEMS, BLOB, change_axes, "npy_transpose(array)");

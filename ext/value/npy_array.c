@@ -12,13 +12,13 @@ typedef struct array_state {
     npyx_buffer nulls; /* numbers (int64_t) of the values that are NULL and stand as 0, for want of a NaN */
     size_t longest_nbytes;
     size_t longest_ncharacters;
-    npyx_buffer shape; /* the argument's text */
+    int ndim; /* of the argument, or as many items as there are */
+    int64_t shape[NPYX_MAX_NDIM];
 } array_state;
 
 static void array_clear(npyext_group *group) {
     array_state *state = (array_state *)group;
     npyx_buffer_clear(&state->nulls);
-    npyx_buffer_clear(&state->shape);
     npyext_array_builder_clear(&state->builder);
 }
 
@@ -56,7 +56,9 @@ static npyx_status array_begin(npyext_group *group, npyx_error *error) {
     array_state *state = (array_state *)group;
     sqlite3_value **argv = group->argv;
     npyx_value text;
-    state->nulls.host = state->shape.host = &group->connection->host;
+    state->nulls.host = &group->connection->host;
+    state->ndim = 1;
+    state->shape[0] = -1;
     NPYX_TRY(npyext_array_builder_begin(&state->builder, group->connection, error));
     if (group->argc > 1)
         NPYX_TRY(name_dtype(&state->builder, argv[1], error));
@@ -64,8 +66,9 @@ static npyx_status array_begin(npyext_group *group, npyx_error *error) {
     if (group->argc < 3 || sqlite3_value_type(argv[2]) == SQLITE_NULL)
         return NPYX_OK;
     NPYX_TRY(npyext_value_text(argv[2], &text, error));
-    npyx_buffer_append(&state->shape, text.bytes, text.nbytes);
-    return npyx_buffer_check(&state->shape, error);
+    return text.nbytes == 0 ? NPYX_OK
+                            : npyx_integers_parse(state->nulls.host, "shape", text.bytes, text.nbytes,
+                                                  state->shape, &state->ndim, error);
 }
 
 /* ---- a dtype that nothing names ---- */
@@ -267,17 +270,12 @@ static npyx_status lay_out_texts(array_state *state, npyx_error *error) {
 
 static npyx_status array_finish(npyext_group *group, npyx_error *error) {
     array_state *state = (array_state *)group;
-    int ndim = 1;
-    int64_t shape[NPYX_MAX_NDIM] = {group->nrows};
     if (state->nulls.nbytes > 0)
         return fail_null(state, error);
     if (state->holds_texts)
         NPYX_TRY(lay_out_texts(state, error));
-    if (state->shape.nbytes > 0)
-        NPYX_TRY(npyx_integers_parse(state->shape.host, "shape", state->shape.bytes, state->shape.nbytes,
-                                     shape, &ndim, error));
-    NPYX_TRY(npyx_shape_resolve(shape, ndim, group->nrows, error));
-    return npyext_array_builder_result(&state->builder, group->context, ndim, shape, error);
+    NPYX_TRY(npyx_shape_resolve(state->shape, state->ndim, group->nrows, error));
+    return npyext_array_builder_result(&state->builder, group->context, state->ndim, state->shape, error);
 }
 
 const npyext_aggregate npyext_npy_array = {.caller = {"npy_array", "npy_array(value)"},

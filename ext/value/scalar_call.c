@@ -50,6 +50,11 @@ npyx_status npyext_call_fault(npyext_call *c, npyx_status status) {
     return status;
 }
 
+npyx_status npyext_call_append_view(npyext_call *c) {
+    return npyext_array_value_append_npy(&c->value, &c->view, npyx_view_is_fortran(&c->view), &c->out,
+                                         &c->error);
+}
+
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives) {
     npyx_buffer *out = &c->out;
     NPYX_TRY(npyx_buffer_check(out, &c->error));

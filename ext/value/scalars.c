@@ -152,7 +152,7 @@ static npyx_status scalars_slice(npyext_call *c) {
         return npyext_call_refuse(c, "the slice is to be a text, as '10:20'");
     NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
     NPYX_TRY(npyx_slice_apply(text.bytes, text.nbytes, &c->view, &c->error));
-    return npyext_array_value_append_npy(&c->value, &c->view, &c->out, &c->error);
+    return npyext_call_append_view(c);
 }
 
 NPYEXT_SCALAR(npy_slice, ITEMS, BLOB, scalars_slice, "npy_slice(array, '0:10')");

@@ -76,6 +76,9 @@ npyx_status npyext_call_fault(npyext_call *c, npyx_status status);
 #define npyext_call_refuse(c, ...)                                                                           \
     ((void)npyext_call_fault((c), npyx_refuse(&(c)->error, __VA_ARGS__)), NPYX_INVALID)
 
+/* Appends the view as numpy.save writes it: in Fortran order when it lies so. */
+npyx_status npyext_call_append_view(npyext_call *c);
+
 /* Makes out the result, whose memory goes over to SQLite. */
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives);
 
