@@ -105,17 +105,12 @@ static int table_declare(sqlite3 *db, const npyext_table *table) {
 }
 
 /* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
-static npyx_status table_read_file(npyext_table *table, npyext_layout *layout, npyx_error *error) {
-    npyext_connection *connection = table->connection;
-    npyext_cached_file *file = NULL;
-    const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
-    npyx_status status = npyext_layout_read(layout, connection, &table->declaration, false, &file, error);
-    if (status == NPYX_NOT_FOUND && file == NULL && npyext_pattern_is_pattern(path))
+static npyx_status table_read_file(npyext_layout *layout, npyx_error *error) {
+    const char *path = layout->declaration->arguments[NPYEXT_TABLE_PATH];
+    npyx_status status = npyext_layout_read(layout, false, error);
+    if (status == NPYX_NOT_FOUND && layout->file == NULL && npyext_pattern_is_pattern(path))
         npyx_error_set(error, status, -1, "no such file; a table is of one file, and its path is no pattern");
-    if (status == NPYX_OK)
-        status = npyext_layout_record(layout, &table->declaration, error);
-    npyext_cache_release(connection, file);
-    return status;
+    return status == NPYX_OK ? npyext_layout_record(layout, error) : status;
 }
 
 static bool is_temporary(const npyext_table *table) {
@@ -139,12 +134,13 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
 /* Makes what xCreate was asked for, up to its columns. */
 static int table_make(npyext_table *table, int nraw, const char *const *raw, char **message) {
     npyx_error error;
-    npyext_layout layout = {.arena.host = &table->connection->host};
+    npyext_layout layout;
+    npyext_layout_init(&layout, table->connection, &table->declaration);
     npyext_connection_begin(table->connection);
     npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &error);
     if (status == NPYX_OK)
         status = npyext_table_is_writing(&table->declaration) ? make_writer(table, &error)
-                                                              : table_read_file(table, &layout, &error);
+                                                              : table_read_file(&layout, &error);
     int code = npyext_code(status);
     if (code != SQLITE_OK && code != SQLITE_NOMEM) {
         npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH], .entry = layout.at};

@@ -112,8 +112,10 @@ typedef struct npyext_layout_column {
     const int64_t *shape;
 } npyext_layout_column;
 
-/* Of zeros at first, but for the arena's host. */
 typedef struct npyext_layout {
+    npyext_connection *connection;
+    npyext_declaration *declaration;
+    npyext_cached_file *file; /* that was opened; NULL: none */
     npyx_arena arena;
     bool is_side_by_side; /* a column an array */
     bool has_whole_rows;  /* rows of more than one item are one column, `row` */
@@ -124,25 +126,24 @@ typedef struct npyext_layout {
     const npyx_entry *at;       /* the array at fault, or NULL */
 } npyext_layout;
 
+void npyext_layout_init(npyext_layout *layout, npyext_connection *connection,
+                        npyext_declaration *declaration);
+/* Closes the file, and makes it one that was just initialised. */
 void npyext_layout_clear(npyext_layout *layout);
 
-/* Opens the file, to be released, chooses the arrays that the arguments name, reads their headers, and makes
- * their views, whose first axes agree, and the columns of these. With is_declared each must be what the
- * declaration says: NPYX_INVALID when it is not, or when there are more columns than SQLite allows. */
-npyx_status npyext_layout_read(npyext_layout *layout, npyext_connection *connection,
-                               const npyext_declaration *declaration, bool is_declared,
-                               npyext_cached_file **file, npyx_error *error);
+/* Opens the file, chooses the arrays that the arguments name, reads their headers, and makes their views,
+ * whose first axes agree, and the columns of these. With is_declared each must be what the declaration says:
+ * NPYX_INVALID when it is not, or when there are more columns than SQLite allows. */
+npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_error *error);
 /* Makes the columns of the views. */
-npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_declaration *declaration,
-                                       npyx_error *error);
+npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error);
 
 /* For what is to be written: one array of which no file tells. dtype and shape stay the caller's. */
 npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
                                    const int64_t *shape, npyx_error *error);
 
-/* Writes arrays and columns down in a declaration; of no file, the columns alone. */
-npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration *declaration,
-                                 npyx_error *error);
+/* Writes arrays and columns down in the declaration; of no file, the columns alone. */
+npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error);
 
 /* ---- the table ---- */
 

@@ -141,11 +141,10 @@ static npyx_status set_columns(npyext_layout *layout, layout_form form, const ch
     return status;
 }
 
-npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_declaration *declaration,
-                                       npyx_error *error) {
+npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error) {
     layout_form form = find_form(layout);
     int64_t ncolumns = count_columns(layout, form);
-    const char *list = declaration->arguments[NPYEXT_TABLE_COLUMNS], **given = NULL;
+    const char *list = layout->declaration->arguments[NPYEXT_TABLE_COLUMNS], **given = NULL;
     int ngiven = 0;
     if (ncolumns == 0)
         return npyx_refuse(error, "a row has nothing in it to make a column of");

@@ -33,7 +33,6 @@ typedef struct table_cursor {
     table_stream *streams;  /* one an array; NULL: the file is not open */
     npyext_layout layout;
     npyx_buffer scratch;
-    npyext_cached_file *file;
     int64_t nlookups; /* xFilter calls behind the first */
     npyext_plan plan;
 } table_cursor;
@@ -43,15 +42,15 @@ static npyext_table *table_of(const table_cursor *cursor) {
 }
 
 int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    npyx_host *host = &((npyext_table *)vtab)->connection->host;
-    table_cursor *opened = npyx_alloc_zeroed(host, sizeof *opened);
+    npyext_table *table = (npyext_table *)vtab;
+    npyext_connection *connection = table->connection;
+    table_cursor *opened = npyx_alloc_zeroed(&connection->host, sizeof *opened);
     if (opened == NULL)
         return SQLITE_NOMEM;
     opened->is_eof = true;
-    opened->scratch.host = host;
-    opened->scratch.limit_nbytes =
-        (size_t)sqlite3_limit(((npyext_table *)vtab)->connection->db, SQLITE_LIMIT_LENGTH, -1);
-    opened->layout.arena.host = host;
+    opened->scratch.host = &connection->host;
+    opened->scratch.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    npyext_layout_init(&opened->layout, connection, &table->declaration);
     *cursor = &opened->base;
     return SQLITE_OK;
 }
@@ -70,13 +69,10 @@ static void close_streams(table_cursor *cursor) {
 }
 
 static void cursor_close_file(table_cursor *cursor) {
-    npyext_connection *connection = table_of(cursor)->connection;
     close_streams(cursor);
-    npyx_free(&connection->host, cursor->streams);
+    npyx_free(cursor->scratch.host, cursor->streams);
     cursor->streams = NULL;
     npyext_layout_clear(&cursor->layout);
-    npyext_cache_release(connection, cursor->file);
-    cursor->file = NULL;
 }
 
 int npyext_table_close(sqlite3_vtab_cursor *cursor) {
@@ -88,12 +84,10 @@ int npyext_table_close(sqlite3_vtab_cursor *cursor) {
 }
 
 static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
-    npyext_connection *connection = table_of(cursor)->connection;
-    npyext_connection_begin(connection);
-    NPYX_TRY(npyext_layout_read(&cursor->layout, connection, &table_of(cursor)->declaration, true,
-                                &cursor->file, error));
+    npyext_connection_begin(cursor->layout.connection);
+    NPYX_TRY(npyext_layout_read(&cursor->layout, true, error));
     cursor->streams =
-        npyx_alloc_zeroed(&connection->host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
+        npyx_alloc_zeroed(cursor->scratch.host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
     return npyx_check_memory(cursor->streams, error);
 }
 
@@ -125,7 +119,7 @@ static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_str
 static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow, npyx_error *error) {
     const npyext_layout_array *opened = &cursor->layout.arrays[array];
     table_stream *stream = &cursor->streams[array];
-    NPYX_TRY(npyx_archive_open_payload(cursor->file->archive, opened->index, &stream->payload, error));
+    NPYX_TRY(npyx_archive_open_payload(cursor->layout.file->archive, opened->index, &stream->payload, error));
     npyx_view view = opened->view;
     if (may_narrow)
         cursor_narrow(cursor, &view, stream);
@@ -166,7 +160,7 @@ static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, i
 static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *error) {
     table_stream *stream = &cursor->streams[array];
     npyx_reader *reader = &stream->reader;
-    npyext_connection_begin(table_of(cursor)->connection);
+    npyext_connection_begin(cursor->layout.connection);
     if (stream->payload == NULL)
         NPYX_TRY(open_stream(cursor, array, true, error));
     int64_t row_nbytes = reader->row_nbytes > 0 ? reader->row_nbytes : 1;

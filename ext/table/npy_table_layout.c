@@ -9,13 +9,21 @@
 
 enum { LIST_NBYTES = 300 }; /* of names in a message */
 
+void npyext_layout_init(npyext_layout *layout, npyext_connection *connection,
+                        npyext_declaration *declaration) {
+    *layout = (npyext_layout){.connection = connection,
+                              .declaration = declaration,
+                              .arena.host = &connection->host,
+                              .max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1)};
+}
+
 void npyext_layout_clear(npyext_layout *layout) {
-    npyx_host *host = layout->arena.host;
     for (int64_t i = 0; i < layout->narrays; i++)
         npyx_array_clear(&layout->arrays[i].array);
-    npyx_free(host, layout->arrays);
+    npyx_free(layout->arena.host, layout->arrays);
     npyx_arena_clear(&layout->arena);
-    *layout = (npyext_layout){.arena.host = host};
+    npyext_cache_release(layout->connection, layout->file);
+    npyext_layout_init(layout, layout->connection, layout->declaration);
 }
 
 /* ---- which arrays ---- */
@@ -51,8 +59,8 @@ static npyx_status make_form(npyext_layout *layout, npyext_layout_array *made, n
 }
 
 /* Adds an entry of the archive. One that is no array is passed over, unless it was asked for. */
-static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64_t index, bool is_asked_for,
-                             npyx_error *error) {
+static npyx_status add_entry(npyext_layout *layout, int64_t index, bool is_asked_for, npyx_error *error) {
+    npyx_archive *archive = layout->file->archive;
     npyx_entry entry;
     bool is_array = false;
     NPYX_TRY(is_asked_for ? npyx_archive_entry_asked_for(archive, index, &entry, error)
@@ -87,17 +95,15 @@ static bool layout_read_index(const char *text, int64_t *index) {
     return is_number && number <= INT64_MAX;
 }
 
-static npyx_status add_named(npyext_layout *layout, npyx_archive *archive, const char *name,
-                             bool may_be_index, npyx_error *error) {
+static npyx_status add_named(npyext_layout *layout, const char *name, bool may_be_index, npyx_error *error) {
     int64_t index = 0;
-    npyx_status status = npyx_archive_find(archive, name, strlen(name), &index, error);
+    npyx_status status = npyx_archive_find(layout->file->archive, name, strlen(name), &index, error);
     if (status == NPYX_NOT_FOUND && may_be_index && layout_read_index(name, &index))
         status = NPYX_OK;
-    return status == NPYX_OK ? add_entry(layout, archive, index, true, error) : status;
+    return status == NPYX_OK ? add_entry(layout, index, true, error) : status;
 }
 
-static npyx_status add_listed(npyext_layout *layout, npyx_archive *archive, const char *list,
-                              npyx_error *error) {
+static npyx_status add_listed(npyext_layout *layout, const char *list, npyx_error *error) {
     const char **names = NULL;
     int nnames = 0;
     NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &names, &nnames, error));
@@ -105,14 +111,14 @@ static npyx_status add_listed(npyext_layout *layout, npyx_archive *archive, cons
         return npyx_refuse(error, "members names %d arrays, more than the %d columns that SQLite allows here",
                            nnames, layout->max_ncolumns);
     for (int i = 0; i < nnames; i++)
-        NPYX_TRY(add_named(layout, archive, names[i], true, error));
+        NPYX_TRY(add_named(layout, names[i], true, error));
     return NPYX_OK;
 }
 
-static npyx_status add_all(npyext_layout *layout, npyx_archive *archive, npyx_error *error) {
+static npyx_status add_all(npyext_layout *layout, npyx_error *error) {
     npyx_status status = NPYX_OK;
     for (int64_t index = 0; status == NPYX_OK && layout->narrays <= layout->max_ncolumns; index++)
-        status = add_entry(layout, archive, index, false, error);
+        status = add_entry(layout, index, false, error);
     if (status == NPYX_OK)
         return npyx_refuse(error,
                            "has more arrays than the %d columns that SQLite allows here; pick some with "
@@ -123,21 +129,20 @@ static npyx_status add_all(npyext_layout *layout, npyx_archive *archive, npyx_er
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-static npyx_status layout_choose(npyext_layout *layout, npyx_archive *archive,
-                                 const npyext_declaration *declaration, npyx_error *error) {
-    const char *const *arguments = declaration->arguments, *members = arguments[NPYEXT_TABLE_MEMBERS];
+static npyx_status layout_choose(npyext_layout *layout, npyx_error *error) {
+    const char *const *arguments = layout->declaration->arguments, *members = arguments[NPYEXT_TABLE_MEMBERS];
     const char *member = arguments[NPYEXT_TABLE_MEMBER], *member_idx = arguments[NPYEXT_TABLE_MEMBER_IDX];
     int64_t index = 0;
     if (member != NULL)
-        return add_named(layout, archive, member, false, error);
+        return add_named(layout, member, false, error);
     if (member_idx != NULL && !layout_read_index(member_idx, &index))
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %.100s", member_idx);
     if (member_idx != NULL)
-        return add_entry(layout, archive, index, true, error);
-    if (members == NULL && npyx_archive_is_one_npy(archive))
-        return add_entry(layout, archive, 0, true, error);
+        return add_entry(layout, index, true, error);
+    if (members == NULL && npyx_archive_is_one_npy(layout->file->archive))
+        return add_entry(layout, 0, true, error);
     layout->is_side_by_side = true;
-    return members != NULL ? add_listed(layout, archive, members, error) : add_all(layout, archive, error);
+    return members != NULL ? add_listed(layout, members, error) : add_all(layout, error);
 }
 
 /* ---- their views ---- */
@@ -213,11 +218,10 @@ static npyx_status check_rows(const npyext_layout *layout, npyx_error *error) {
     return are_same_rows ? NPYX_OK : npyx_refuse(error, "the slice takes other rows of each array");
 }
 
-static npyx_status layout_make_views(npyext_layout *layout, const npyext_declaration *declaration,
-                                     npyx_error *error) {
+static npyx_status layout_make_views(npyext_layout *layout, npyx_error *error) {
     for (int64_t i = 0; i < layout->narrays; i++) {
         layout->at = &layout->arrays[i].entry;
-        NPYX_TRY(make_view(&layout->arrays[i], declaration, error));
+        NPYX_TRY(make_view(&layout->arrays[i], layout->declaration, error));
     }
     layout->at = NULL;
     return layout->is_side_by_side ? check_rows(layout, error) : NPYX_OK;
@@ -225,8 +229,8 @@ static npyx_status layout_make_views(npyext_layout *layout, const npyext_declara
 
 /* ---- what they are ---- */
 
-npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration *declaration,
-                                 npyx_error *error) {
+npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error) {
+    npyext_declaration *declaration = layout->declaration;
     npyx_arena *arena = &declaration->arena;
     NPYX_TRY(npyext_declaration_reserve(declaration, (int)layout->narrays, layout->ncolumns, error));
     for (int64_t i = 0; i < layout->narrays; i++) {
@@ -252,8 +256,8 @@ npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration
 static const char layout_advice[] = "drop the table and create it anew";
 
 /* Another dtype or another shape of rows makes an array another one than the declared. */
-static npyx_status layout_compare_arrays(npyext_layout *layout, const npyext_declaration *declaration,
-                                         npyx_error *error) {
+static npyx_status layout_compare_arrays(npyext_layout *layout, npyx_error *error) {
+    const npyext_declaration *declaration = layout->declaration;
     int narrays = (int)layout->narrays;
     for (int i = 0; i < narrays && i < declaration->narrays; i++) {
         const npyext_declared_array *was = &declaration->arrays[i];
@@ -272,8 +276,8 @@ static npyx_status layout_compare_arrays(npyext_layout *layout, const npyext_dec
                              declaration->narrays, narrays, layout_advice);
 }
 
-static npyx_status layout_compare_columns(const npyext_layout *layout, const npyext_declaration *declaration,
-                                          npyx_error *error) {
+static npyx_status layout_compare_columns(const npyext_layout *layout, npyx_error *error) {
+    const npyext_declaration *declaration = layout->declaration;
     bool is_same = layout->ncolumns == declaration->ncolumns;
     for (int i = 0; i < layout->ncolumns && is_same; i++)
         is_same = layout->columns[i].type == declaration->columns[i].type &&
@@ -285,16 +289,14 @@ static npyx_status layout_compare_columns(const npyext_layout *layout, const npy
 
 /* ---- all of it ---- */
 
-npyx_status npyext_layout_read(npyext_layout *layout, npyext_connection *connection,
-                               const npyext_declaration *declaration, bool is_declared,
-                               npyext_cached_file **file, npyx_error *error) {
-    layout->max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
-    NPYX_TRY(npyext_cache_acquire(connection, declaration->arguments[NPYEXT_TABLE_PATH],
-                                  npyext_cache_tick(connection), file, error));
-    NPYX_TRY(layout_choose(layout, (*file)->archive, declaration, error));
+npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_error *error) {
+    npyext_connection *connection = layout->connection;
+    NPYX_TRY(npyext_cache_acquire(connection, layout->declaration->arguments[NPYEXT_TABLE_PATH],
+                                  npyext_cache_tick(connection), &layout->file, error));
+    NPYX_TRY(layout_choose(layout, error));
     if (is_declared)
-        NPYX_TRY(layout_compare_arrays(layout, declaration, error));
-    NPYX_TRY(layout_make_views(layout, declaration, error));
-    NPYX_TRY(npyext_layout_make_columns(layout, declaration, error));
-    return is_declared ? layout_compare_columns(layout, declaration, error) : NPYX_OK;
+        NPYX_TRY(layout_compare_arrays(layout, error));
+    NPYX_TRY(layout_make_views(layout, error));
+    NPYX_TRY(npyext_layout_make_columns(layout, error));
+    return is_declared ? layout_compare_columns(layout, error) : NPYX_OK;
 }

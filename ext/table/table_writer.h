@@ -64,6 +64,7 @@ typedef struct npyext_writer_mark {
 typedef struct npyext_table_writer {
     npyext_connection *connection;
     const char *table; /* its name, and its arguments: the declaration's texts */
+    const char *const *arguments;
     const char *path;
     npyx_format format;
     bool adds; /* mode 'a' */
