@@ -8,8 +8,7 @@ static npyx_status copy_raw(const npyx_dtype *dtype, int64_t nelem, const npyx_v
         return npyx_refuse(error,
                            "the BLOB has %zu bytes, and %" PRId64 " items of %" PRId64 " bytes are %" PRId64,
                            raw->nbytes, nelem, dtype->itemsize, nbytes);
-    if (nbytes > 0)
-        memcpy(out, raw->bytes, (size_t)nbytes);
+    memcpy(out, raw->bytes, raw->nbytes);
     npyx_element_swap(dtype, out, nelem);
     return NPYX_OK;
 }
@@ -117,23 +116,10 @@ static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dt
     return row_fail_dtype(builder->dtype, row_dtype, error);
 }
 
-/* At out: what the row needs as the builder's dtype. Integers among inferred float64 are not to be rounded.
- */
-static npyx_status encode_row(const npyext_rows *rows, const npyext_array_builder *builder,
-                              const npyx_value *json, const npyx_dtype *row_dtype, uint8_t *out,
-                              npyx_error *error) {
-    bool is_widened = row_dtype->type == NPYX_I8 && builder->dtype->type == NPYX_F8;
-    int64_t item;
-    NPYX_TRY(npyx_encode_json(builder->out.host, json->bytes, json->nbytes,
-                              is_widened ? row_dtype : builder->dtype, rows->ndim, rows->shape, out, error));
-    return is_widened ? npyext_items_widen(out, rows->nelem, row_dtype->is_big_endian,
-                                           builder->dtype->is_big_endian, &item, error)
-                      : NPYX_OK;
-}
-
 static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *json,
                                    npyx_error *error) {
     npyx_json_form form;
+    int64_t item;
     const npyx_dtype *row_dtype = builder->dtype;
     uint8_t *out = NULL;
     if (!rows->has_shape || !builder->is_dtype_given) {
@@ -145,7 +131,13 @@ static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *buil
         NPYX_TRY(agree(builder, row_dtype, error));
     }
     NPYX_TRY(npyext_items_reserve(&builder->out, builder->dtype, rows->nelem, &out, error));
-    NPYX_TRY(encode_row(rows, builder, json, row_dtype, out, error));
+    /* integers among inferred float64 are not to be rounded */
+    bool is_widened = row_dtype->type == NPYX_I8 && builder->dtype->type == NPYX_F8;
+    NPYX_TRY(npyx_encode_json(builder->out.host, json->bytes, json->nbytes,
+                              is_widened ? row_dtype : builder->dtype, rows->ndim, rows->shape, out, error));
+    if (is_widened)
+        NPYX_TRY(npyext_items_widen(out, rows->nelem, row_dtype->is_big_endian, builder->dtype->is_big_endian,
+                                    &item, error));
     builder->out.nbytes += (size_t)(rows->nelem * builder->dtype->itemsize);
     return NPYX_OK;
 }
@@ -156,9 +148,8 @@ static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *buil
 static npyx_status row_append_items(npyext_array_builder *builder, npyext_array_value *array,
                                     const npyx_view *view, npyx_error *error) {
     const npyx_dtype *from = view->dtype, *to = builder->dtype;
-    bool is_same = from->type != NPYX_STRUCT && npyx_dtype_is_same(from, to) &&
-                   npyx_dtype_byteorder(from) == npyx_dtype_byteorder(to);
-    if (is_same)
+    if (from->type != NPYX_STRUCT && npyx_dtype_is_same(from, to) &&
+        npyx_dtype_byteorder(from) == npyx_dtype_byteorder(to))
         return npyext_array_value_append_items(array, view, false, &builder->out, error);
     NPYX_TRY(npyx_convert_check(from, to, error));
     return npyext_array_value_append_converted(array, view, to, &builder->out, error);
@@ -179,28 +170,21 @@ static npyx_status row_append_array(npyext_rows *rows, npyext_array_builder *bui
     return row_append_items(builder, array, &view, error);
 }
 
-static bool is_array(const npyx_value *value) {
-    return npyx_begins_npy(value->bytes, value->nbytes) || npyext_handle_is_like(value->bytes, value->nbytes);
-}
-
 npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder, sqlite3_context *context,
                                const npyext_caller *caller, sqlite3_value *value, npyx_error *error) {
     npyx_value read;
     NPYX_TRY(npyext_value_read(value, &read, error));
-    npyx_status status;
     if (read.kind == NPYX_VALUE_TEXT)
-        status = row_append_json(rows, builder, &read, error);
-    else if (read.kind != NPYX_VALUE_BLOB)
-        status = npyx_refuse(error, "%s is no row; a BLOB of raw items is one, a JSON array, or an array",
-                             read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
-    else if (!is_array(&read))
-        status = append_raw(rows, builder, &read, error);
-    else {
-        npyext_array_value array;
-        status = npyext_array_value_open(&array, builder->connection, context, caller, value, error);
-        if (status == NPYX_OK)
-            status = row_append_array(rows, builder, &array, error);
-        npyext_array_value_close(&array);
-    }
+        return row_append_json(rows, builder, &read, error);
+    if (read.kind != NPYX_VALUE_BLOB)
+        return npyx_refuse(error, "%s is no row; a BLOB of raw items is one, a JSON array, or an array",
+                           read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
+    if (!npyx_begins_npy(read.bytes, read.nbytes) && !npyext_handle_is_like(read.bytes, read.nbytes))
+        return append_raw(rows, builder, &read, error);
+    npyext_array_value array;
+    npyx_status status = npyext_array_value_open(&array, builder->connection, context, caller, value, error);
+    if (status == NPYX_OK)
+        status = row_append_array(rows, builder, &array, error);
+    npyext_array_value_close(&array);
     return status;
 }
