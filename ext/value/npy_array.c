@@ -84,15 +84,11 @@ static npyx_status fail_mixed(const array_state *state, const npyx_value *value,
 /* Gives the NULLs that have come so far the value of a NaN. */
 static void fill_nulls(array_state *state) {
     const double nan = __builtin_nan("");
-    const char *numbers = state->nulls.bytes;
+    const int64_t *numbers = (const void *)state->nulls.bytes;
     uint8_t *items = npyext_array_builder_items(&state->builder);
-    for (size_t i = 0; i < state->nulls.nbytes; i += sizeof(int64_t)) {
-        int64_t number;
-        memcpy(&number, numbers + i, sizeof number);
-        memcpy(items + (size_t)number * sizeof nan, &nan, sizeof nan);
-    }
-    npyx_buffer_clear(&state->nulls);
-    state->nulls.host = state->builder.out.host;
+    for (size_t i = 0; i < state->nulls.nbytes / sizeof numbers[0]; i++)
+        memcpy(items + (size_t)numbers[i] * sizeof nan, &nan, sizeof nan);
+    npyx_buffer_reset(&state->nulls);
 }
 
 /* Makes float64 of the integers that have come so far. */
@@ -108,8 +104,7 @@ static npyx_status widen(array_state *state, npyx_error *error) {
 
 /* The number of the first NULL, for its error. */
 static npyx_status fail_null(const array_state *state, npyx_error *error) {
-    int64_t number = 0;
-    memcpy(&number, state->nulls.bytes, sizeof number);
+    int64_t number = *(const int64_t *)(const void *)state->nulls.bytes;
     if (state->builder.dtype == NULL)
         return npyx_refuse(error, "every value is NULL; name a dtype that has one, as 'float64'");
     char name[41];
@@ -147,13 +142,6 @@ static npyx_status infer_again(array_state *state, const npyx_value *value, npyx
     if (value->kind == NPYX_VALUE_INTEGER && type == NPYX_F8)
         return npyext_check_exact(value->integer, error);
     return value->kind == NPYX_VALUE_REAL && type == NPYX_I8 ? widen(state, error) : NPYX_OK;
-}
-
-/* Makes the dtype one that the value fits, as far as it is not settled. */
-static npyx_status infer(array_state *state, const npyx_value *value, npyx_error *error) {
-    NPYX_TRY((state->builder.dtype == NULL ? infer_first : infer_again)(state, value, error));
-    settle(state);
-    return NPYX_OK;
 }
 
 /* ---- values ---- */
@@ -200,8 +188,10 @@ static npyx_status array_append(npyext_group *group, npyx_error *error) {
         bool has_no_nan = builder->dtype == NULL || builder->dtype->type == NPYX_I8;
         if (value.kind == NPYX_VALUE_NULL && has_no_nan)
             return append_null(state, error);
-        if (value.kind != NPYX_VALUE_NULL)
-            NPYX_TRY(infer(state, &value, error));
+        if (value.kind != NPYX_VALUE_NULL) {
+            NPYX_TRY((builder->dtype == NULL ? infer_first : infer_again)(state, &value, error));
+            settle(state);
+        }
     }
     if (state->holds_texts)
         return array_append_text(state, &value, error);
