@@ -124,8 +124,7 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
     if (!is_temporary(table))
         return npyx_refuse(
             error,
-            "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING "
-            "npy(...)",
+            "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING npy(...)",
             table->name);
     return npyext_table_writer_new(table->connection, table->name, &table->declaration, &table->writer,
                                    error);
@@ -281,11 +280,10 @@ static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
         *error = table->damage;
         return error->status;
     }
-    return npyx_refuse(
-        error,
-        "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as in "
-        "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')",
-        table->name);
+    return npyx_refuse(error,
+                       "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as "
+                       "in CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')",
+                       table->name);
 }
 
 /* An explicit rowid can only be the one that comes next. */

@@ -141,9 +141,8 @@ static npyx_status check_mode(const npyext_declaration *declaration, npyx_error 
     const char *const *arguments = declaration->arguments, *mode = arguments[NPYEXT_TABLE_MODE];
     bool writes = npyext_table_is_writing(declaration);
     if (writes && strcmp(mode, "r+") == 0)
-        return npyx_refuse(error,
-                           "no table changes rows in place; 'a' adds rows to a file, and 'w+' or npy_write "
-                           "makes a new one of what a SELECT changes");
+        return npyx_refuse(error, "no table changes rows in place; 'a' adds rows to a file, and 'w+' or "
+                                  "npy_write makes a new one of what a SELECT changes");
     if (writes && strcmp(mode, "w+") != 0 && strcmp(mode, "a") != 0)
         return npyx_refuse(error,
                            "there is no mode '%.*s': 'r' reads, 'w+' writes a new file, 'a' adds to one",

@@ -151,8 +151,8 @@ npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error)
     if (ncolumns > layout->max_ncolumns)
         return npyx_refuse(
             error,
-            "makes %" PRId64 " columns, more than the %d that SQLite allows here; choose some%s, or "
-            "read it with npy_rows",
+            "makes %" PRId64
+            " columns, more than the %d that SQLite allows here; choose some%s, or read it with npy_rows",
             ncolumns, layout->max_ncolumns, form == COLUMN_ITEMS ? " with slice=':, 0:100'" : "");
     if (list != NULL)
         NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &given, &ngiven, error));

@@ -120,10 +120,10 @@ static npyx_status add_all(npyext_layout *layout, npyx_error *error) {
     for (int64_t index = 0; status == NPYX_OK && layout->narrays <= layout->max_ncolumns; index++)
         status = add_entry(layout, index, false, error);
     if (status == NPYX_OK)
-        return npyx_refuse(error,
-                           "has more arrays than the %d columns that SQLite allows here; pick some with "
-                           "members='...'",
-                           layout->max_ncolumns);
+        return npyx_refuse(
+            error,
+            "has more arrays than the %d columns that SQLite allows here; pick some with members='...'",
+            layout->max_ncolumns);
     if (status == NPYX_DONE && layout->narrays == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "holds no arrays");
     return status == NPYX_DONE ? NPYX_OK : status;

@@ -205,11 +205,10 @@ static npyx_status read_rows(shadow_reader *r, int *code) {
 /* SQLITE_OK when the database's schema declares the table as npyext_shadow_write does, else SQLITE_ERROR. */
 static int check_schema(sqlite3 *db, const char *schema, const char *table) {
     sqlite3_stmt *statement = NULL;
-    char *sql =
-        sqlite3_mprintf("SELECT count(*), sum(type = 'table' AND sql = 'CREATE TABLE \"' || replace(name, "
-                        "'\"', '\"\"') || '\"' || %Q) FROM \"%w\".sqlite_schema "
-                        "WHERE name = '%q_npy' COLLATE NOCASE",
-                        shadow_columns, schema, table);
+    char *sql = sqlite3_mprintf(
+        "SELECT count(*), sum(type = 'table' AND sql = 'CREATE TABLE \"' || replace(name, '\"', '\"\"') || "
+        "'\"' || %Q) FROM \"%w\".sqlite_schema WHERE name = '%q_npy' COLLATE NOCASE",
+        shadow_columns, schema, table);
     int code = shadow_prepare(db, sql, &statement);
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);

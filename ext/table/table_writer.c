@@ -236,8 +236,8 @@ void npyext_table_writer_free(npyext_table_writer *writer) {
 
 void npyext_table_writer_fail_read(const npyext_table_writer *writer, npyx_error *error) {
     bool is_npy = writer->format == NPYX_FORMAT_NPY;
-    npyx_error_set(error, NPYX_INVALID, -1,
-                   "table %.60s only adds %s; what is committed is read from the file, as in SELECT * FROM "
-                   "%s('%.200s')",
-                   writer->table, is_npy ? "rows" : "arrays", is_npy ? "npy_rows" : "npy_meta", writer->path);
+    npyx_error_set(
+        error, NPYX_INVALID, -1,
+        "table %.60s only adds %s; what is committed is read from the file, as in SELECT * FROM %s('%.200s')",
+        writer->table, is_npy ? "rows" : "arrays", is_npy ? "npy_rows" : "npy_meta", writer->path);
 }

@@ -178,10 +178,11 @@ static npyx_status check_behind(npyx_sink *sink, int64_t end_off, npyx_error *er
         NPYX_TRY(npyx_sink_read(sink, end_off, behind, nbytes, error));
     if (!npyx_begins_npy(behind, nbytes))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, end_off,
-                     "another array begins where this one ends (byte %" PRId64 "): rows would be written "
-                     "over it; write the arrays to an .npz, or each to a .npy of its own",
-                     end_off);
+    return npyx_fail(
+        error, NPYX_INVALID, end_off,
+        "another array begins where this one ends (byte %" PRId64
+        "): rows would be written over it; write the arrays to an .npz, or each to a .npy of its own",
+        end_off);
 }
 
 /* Takes the header of the array that more rows are added to; *end_off is where its rows end. */

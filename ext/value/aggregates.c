@@ -7,15 +7,13 @@ static void group_fail(npyext_group *group, npyx_error *error) {
     const npyext_aggregate *aggregate = group->aggregate;
     bool is_toobig = error->status == NPYX_TOOBIG;
     if (is_toobig && aggregate->format == NPYX_FORMAT_NPY)
-        npyx_error_set(
-            error, NPYX_TOOBIG, -1,
-            "the array passes SQLite's limit for a BLOB; a table writes it to a file instead, as in "
-            "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')");
+        npyx_error_set(error, NPYX_TOOBIG, -1,
+                       "the array passes SQLite's limit for a BLOB; a table writes it to a file instead, as "
+                       "in CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')");
     else if (is_toobig)
         npyx_error_set(error, NPYX_TOOBIG, -1,
-                       "the archive is longer than SQLite's limit of %d bytes; of any size it "
-                       "goes to a file through a table, as in CREATE VIRTUAL TABLE temp.out USING "
-                       "npy('out.%s', mode='w+')",
+                       "the archive is longer than SQLite's limit of %d bytes; of any size it goes to a file "
+                       "through a table, as in CREATE VIRTUAL TABLE temp.out USING npy('out.%s', mode='w+')",
                        sqlite3_limit(group->connection->db, SQLITE_LIMIT_LENGTH, -1),
                        npyx_format_name(aggregate->format));
     if (is_toobig || error->status == NPYX_INVALID)

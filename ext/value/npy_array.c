@@ -181,9 +181,8 @@ static npyx_status array_append(npyext_group *group, npyx_error *error) {
     uint8_t *item = NULL;
     NPYX_TRY(npyext_value_read(argument, &value, error));
     if (!builder->is_dtype_given && value.kind == NPYX_VALUE_TEXT && sqlite3_value_subtype(argument) == 'J')
-        return npyx_refuse(
-            error, "is JSON, as a row of several items is; npy_stack makes an array of such rows, and "
-                   "npy_array one of texts when the dtype is 'U'");
+        return npyx_refuse(error, "is JSON, as a row of several items is; npy_stack makes an array of such "
+                                  "rows, and npy_array one of texts when the dtype is 'U'");
     if (!builder->is_dtype_given) {
         bool has_no_nan = builder->dtype == NULL || builder->dtype->type == NPYX_I8;
         if (value.kind == NPYX_VALUE_NULL && has_no_nan)
