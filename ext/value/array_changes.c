@@ -40,7 +40,7 @@ NPYEXT_SCALAR(npy_reshape, ITEMS, BLOB, change_shape, "npy_reshape(array, '[2, -
 
 static npyx_status change_order(npyext_call *c) {
     npyx_value text;
-    NPYX_TRY(npyext_call_text(c, 1, "the order", &text));
+    NPYX_TRY(npyext_call_read(c, 1, NPYX_VALUE_TEXT, "the order", "", &text));
     char letter = text.nbytes == 1 ? text.bytes[0] : '\0';
     bool is_fortran = letter == 'F' || letter == 'f';
     if (!is_fortran && letter != 'C' && letter != 'c')

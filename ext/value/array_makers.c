@@ -21,7 +21,7 @@ static npyx_status make_of_json(npyext_call *c) {
     npyx_json_form form;
     uint8_t *items = NULL;
     npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_call_text(c, 0, "JSON", &text));
+    NPYX_TRY(npyext_call_read(c, 0, NPYX_VALUE_TEXT, "JSON", "", &text));
     if (c->argc > 1)
         NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
     NPYX_TRY(npyx_json_measure(c->out.host, text.bytes, text.nbytes, dtype, &form, &c->error));
@@ -70,7 +70,7 @@ static npyx_status make_of_data(npyext_call *c) {
     int ndim = 0;
     uint8_t *items = NULL;
     npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_call_blob(c, 0, "the data are to be a BLOB", "", &data));
+    NPYX_TRY(npyext_call_read(c, 0, NPYX_VALUE_BLOB, "the data are to be a BLOB", "", &data));
     NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
     NPYX_TRY(npyext_call_integers(c, 2, "shape", shape, &ndim));
     NPYX_TRY(count_items(c, data.nbytes, dtype, shape, ndim, &nelem));
@@ -111,7 +111,7 @@ static npyx_status make_of_member(npyext_call *c) {
     npyx_value blob;
     npyext_argument member;
     npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_call_blob(c, 0, "takes an .npz or .ten as a BLOB",
+    NPYX_TRY(npyext_call_read(c, 0, NPYX_VALUE_BLOB, "takes an .npz or .ten as a BLOB",
                               "; npy_file opens a path, as in SELECT array FROM npy_file(path, name)",
                               &blob));
     if (npyext_handle_is_like(blob.bytes, blob.nbytes))

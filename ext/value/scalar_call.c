@@ -72,30 +72,23 @@ npyx_status npyext_call_give(npyext_call *c, npyext_gives gives) {
 
 /* ---- arguments ---- */
 
-npyx_status npyext_call_text(npyext_call *c, int number, const char *what, npyx_value *text) {
-    NPYX_TRY(npyext_value_read(c->argv[number], text, &c->error));
-    if (text->kind == NPYX_VALUE_NULL)
+npyx_status npyext_call_read(npyext_call *c, int number, npyx_value_kind kind, const char *what,
+                             const char *advice, npyx_value *value) {
+    NPYX_TRY(npyext_value_read(c->argv[number], value, &c->error));
+    if (value->kind == NPYX_VALUE_NULL)
         return NPYX_DONE;
-    return text->kind == NPYX_VALUE_TEXT
-               ? NPYX_OK
-               : npyext_call_refuse(c, "%s is to be a TEXT (found %s)", what,
-                                    text->kind == NPYX_VALUE_BLOB ? "a BLOB" : "a number");
-}
-
-npyx_status npyext_call_blob(npyext_call *c, int number, const char *expected, const char *advice,
-                             npyx_value *blob) {
-    NPYX_TRY(npyext_value_read(c->argv[number], blob, &c->error));
-    if (blob->kind == NPYX_VALUE_NULL)
-        return NPYX_DONE;
-    return blob->kind == NPYX_VALUE_BLOB
-               ? NPYX_OK
-               : npyext_call_refuse(c, "%s (found a %s)%s", expected,
-                                    blob->kind == NPYX_VALUE_TEXT ? "TEXT" : "number", advice);
+    if (value->kind == kind)
+        return NPYX_OK;
+    const char *found = value->kind == NPYX_VALUE_BLOB   ? "BLOB"
+                        : value->kind == NPYX_VALUE_TEXT ? "TEXT"
+                                                         : "number";
+    return npyext_call_refuse(c, "%s%s (found a %s)%s", what,
+                              kind == NPYX_VALUE_TEXT ? " is to be a TEXT" : "", found, advice);
 }
 
 npyx_status npyext_call_dtype(npyext_call *c, int number, const npyx_dtype **dtype) {
     npyx_value text;
-    NPYX_TRY(npyext_call_text(c, number, "the dtype", &text));
+    NPYX_TRY(npyext_call_read(c, number, NPYX_VALUE_TEXT, "the dtype", "", &text));
     return npyext_call_fault(c, npyx_dtype_for_writing(&c->arena, text.bytes, text.nbytes, dtype, &c->error));
 }
 
@@ -106,7 +99,7 @@ npyx_status npyext_call_integers(npyext_call *c, int number, const char *what, i
         *n = 1;
         return NPYX_OK;
     }
-    NPYX_TRY(npyext_call_text(c, number, what, &text));
+    NPYX_TRY(npyext_call_read(c, number, NPYX_VALUE_TEXT, what, "", &text));
     return npyext_call_fault(
         c, npyx_integers_parse(c->out.host, what, text.bytes, text.nbytes, integers, n, &c->error));
 }

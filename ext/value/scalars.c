@@ -117,31 +117,22 @@ static npyx_status scalars_result_part(npyext_call *c) {
     return NPYX_OK;
 }
 
-/* What stands at the indices from argument number first on, or what is given for where there is nothing. */
-static npyx_status scalars_get_from(npyext_call *c, int first) {
-    bool is_inside = false;
-    if (c->argc < first)
-        return npyext_call_refuse(c, "takes an array%s and indices", first > 1 ? ", a fallback" : "");
+/* npy_get_or has a fallback before the indices. */
+static npyx_status scalars_get(npyext_call *c) {
+    bool has_fallback = c->caller == &npyext_npy_get_or.caller, is_inside = false;
+    if (c->argc < 1 + has_fallback)
+        return npyext_call_refuse(c, "takes an array%s and indices", has_fallback ? ", a fallback" : "");
     NPYX_TRY(npyext_call_take_items(c));
-    NPYX_TRY(scalars_choose(c, first, &is_inside));
+    NPYX_TRY(scalars_choose(c, 1 + has_fallback, &is_inside));
     if (is_inside)
         return scalars_result_part(c);
-    if (first > 1)
+    if (has_fallback)
         sqlite3_result_value(c->context, c->argv[1]);
     return NPYX_DONE;
 }
 
-static npyx_status scalars_get(npyext_call *c) {
-    return scalars_get_from(c, 1);
-}
-
 NPYEXT_SCALAR(npy_get, ANYTHING, VALUE, scalars_get, "npy_get(array, 0)");
-
-static npyx_status scalars_get_or(npyext_call *c) {
-    return scalars_get_from(c, 2);
-}
-
-NPYEXT_SCALAR(npy_get_or, ANYTHING, VALUE, scalars_get_or, "npy_get_or(array, NULL, 0)");
+NPYEXT_SCALAR(npy_get_or, ANYTHING, VALUE, scalars_get, "npy_get_or(array, NULL, 0)");
 
 static npyx_status scalars_slice(npyext_call *c) {
     npyx_value text;

@@ -85,15 +85,13 @@ npyx_status npyext_call_give(npyext_call *c, npyext_gives gives);
 /* Arguments besides the array, by their numbers; each NPYX_DONE when it is NULL. what names it in messages.
  */
 
-/* A TEXT, which stays the argument's. */
-npyx_status npyext_call_text(npyext_call *c, int number, const char *what, npyx_value *text);
+/* A TEXT or, where kind says so, a BLOB; its bytes stay the argument's and are never NULL. The message about
+ * anything else says what is a TEXT, or all that was expected for a BLOB; what was found; and the advice. */
+npyx_status npyext_call_read(npyext_call *c, int number, npyx_value_kind kind, const char *what,
+                             const char *advice, npyx_value *value);
 /* A dtype that can be written: not one with Python objects. */
 npyx_status npyext_call_dtype(npyext_call *c, int number, const npyx_dtype **dtype);
 /* A list of at most NPYX_MAX_NDIM integers: `[2, 3]`, `(2, 3)` or an INTEGER. */
 npyx_status npyext_call_integers(npyext_call *c, int number, const char *what, int64_t *integers, int *n);
-/* A BLOB, which stays the argument's and is never NULL. The message about anything else says what was
- * expected, what was found (a TEXT or a number), and the advice. */
-npyx_status npyext_call_blob(npyext_call *c, int number, const char *expected, const char *advice,
-                             npyx_value *blob);
 
 #endif
