@@ -156,15 +156,12 @@ static int create(sqlite3 *db, void *client, int argc, const char *const *argv, 
     if (table == NULL)
         return SQLITE_NOMEM;
     int code = table_make(table, argc - 3, argv + 3, message);
-    if (code == SQLITE_OK) {
-        code = table_declare(db, table);
-        if (code != SQLITE_OK)
-            *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
-        else if (table->writer != NULL)
-            npyext_published_forget(connection, table->name);
-        else
-            code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
-    }
+    if (code == SQLITE_OK && (code = table_declare(db, table)) != SQLITE_OK)
+        *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
+    if (code == SQLITE_OK && table->writer != NULL)
+        npyext_published_forget(connection, table->name);
+    else if (code == SQLITE_OK)
+        code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
     if (code == SQLITE_OK)
         *vtab = &table->base;
     else

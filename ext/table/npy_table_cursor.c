@@ -281,12 +281,11 @@ int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
     table_cursor *rows = (table_cursor *)cursor;
     const npyext_layout_column *column = &rows->layout.columns[number];
     table_stream *stream = &rows->streams[column->array];
-    if (!has_row(stream, rows->index) || !has_column(stream, column)) {
-        npyx_error error;
-        if (fetch(rows, column, &error) != NPYX_OK) {
-            npyext_result_error(context, cursor_place(rows, column->array), &error);
-            return SQLITE_OK;
-        }
+    bool is_at_hand = has_row(stream, rows->index) && has_column(stream, column);
+    npyx_error error;
+    if (!is_at_hand && fetch(rows, column, &error) != NPYX_OK) {
+        npyext_result_error(context, cursor_place(rows, column->array), &error);
+        return SQLITE_OK;
     }
     const npyx_reader *reader = &stream->reader;
     const uint8_t *item = reader->rows + (rows->index - reader->first_row) * reader->row_nbytes +

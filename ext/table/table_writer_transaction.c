@@ -400,12 +400,11 @@ static void transaction_commit(npyext_table_writer *writer) {
         return;
     }
     close_archive(writer);
-    npyx_status status = NPYX_OK;
-    if (writer->state ==
-        NPYEXT_WRITER_SUPERSEDED) /* the file that it has written is not at the path any more */
+    /* the file that it has written is not at the path any more */
+    bool is_superseded = writer->state == NPYEXT_WRITER_SUPERSEDED;
+    npyx_status status = is_superseded ? NPYX_OK : npyx_target_commit(&writer->target, &writer->lost);
+    if (is_superseded)
         npyx_target_abandon(&writer->target);
-    else
-        status = npyx_target_commit(&writer->target, &writer->lost);
     if (status != NPYX_OK) { /* it has published nothing */
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", writer->path,
                     writer->lost.message);
@@ -413,7 +412,7 @@ static void transaction_commit(npyext_table_writer *writer) {
     } else { /* of the file that was written: at its path there may be another one by now */
         record->is_published = true;
         record->info = (npyx_file_info){0};
-        if (writer->state != NPYEXT_WRITER_SUPERSEDED)
+        if (!is_superseded)
             npyx_target_info(&writer->target, &record->info);
     }
     writer->lost.status = status;

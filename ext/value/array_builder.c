@@ -79,7 +79,6 @@ npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_c
                                         const int64_t *shape, npyx_error *error) {
     npyx_buffer *out = &builder->out;
     npyx_buffer header = {.host = out->host};
-    NPYX_TRY(npyx_buffer_check(out, error));
     npyx_header_npy_append(builder->dtype, ndim, shape, false, &header);
     npyx_status status = put_header(out, &header, error);
     npyx_buffer_clear(&header);

@@ -104,16 +104,13 @@ static npyx_status scalars_choose(npyext_call *c, int first, bool *is_inside) {
 /* The chosen part as the result. */
 static npyx_status scalars_result_part(npyext_call *c) {
     const uint8_t *item = NULL;
-    npyx_value value = {0};
     if (c->view.ndim > 0) {
         NPYX_TRY(npyext_array_value_append_json(&c->value, &c->view, &c->out, &c->error));
         return npyext_call_give(c, NPYEXT_GIVES_JSON);
     }
     NPYX_TRY(npyext_array_value_item(&c->value, &c->view, &item, &c->error));
-    if (npyext_result_plain(c->context, npyext_plain_type(c->view.dtype), item))
-        return NPYX_OK;
-    NPYX_TRY(npyx_element_value(c->view.dtype, item, &c->out, &value, &c->error));
-    npyext_result_value(c->context, &value);
+    if (!npyext_result_plain(c->context, npyext_plain_type(c->view.dtype), item))
+        npyext_result_items(c->context, c->value.place, c->view.dtype, 0, NULL, item, &c->out);
     return NPYX_OK;
 }
 
