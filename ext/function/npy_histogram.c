@@ -82,7 +82,7 @@ static npyx_status histogram_make(histogram_cursor *cursor, npyx_error *error) {
 }
 
 /* To the next bin, or the first one of the next array. */
-static npyx_status histogram_step(npyext_cursor *base, npyx_error *error) {
+static npyx_status histogram_next_bin(npyext_cursor *base, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
     if (cursor->is_made && ++cursor->bin < cursor->bins.nbins)
         return NPYX_OK;
@@ -177,6 +177,6 @@ const npyext_function npyext_npy_histogram = {
     .open = histogram_open,
     .close = histogram_close,
     .begin = histogram_begin,
-    .step = histogram_step,
+    .step = histogram_next_bin,
     .module = NPYEXT_CURSOR_MODULE,
 };

@@ -4,6 +4,10 @@
 bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
 	@$(PYTHON) -B tests/bench/bench.py
 
+.PHONY: bench-turns
+bench-turns: npyext.so ## Our side of those rows beside another build, in turn: make bench-turns BEFORE=path/to/npyext.so
+	@$(PYTHON) -B tests/bench/turns.py $(BEFORE)
+
 .PHONY: lint
 lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes what
 	@sh tests/tools/lint.sh

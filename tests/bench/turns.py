@@ -1,0 +1,97 @@
+"""This build beside another one: our side of each row of bench.py, in turn and in fresh processes, so that neither has
+the warmer caches or the quieter minute.
+
+    turns.py OTHER.so [ROW...]       all rows, or those named; the ratio is this build's least time to the other's
+
+Row 5 is asked once a process: what a stranger's first query takes. All others are asked once before they are timed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
+
+NPROCESSES = 7  # of each build
+NTIMES = 3  # in a process
+
+WRITES = """
+    DROP TABLE IF EXISTS temp.written;
+    CREATE VIRTUAL TABLE temp.written USING npy('turns.npy', mode='w+', dtype='f8');
+    INSERT INTO temp.written SELECT value FROM npy_rows('values.npy')"""
+WANTED = """
+    CREATE TABLE IF NOT EXISTS wanted AS WITH RECURSIVE n(i, x) AS (SELECT 0, 12345 UNION ALL
+    SELECT i + 1, (x * 48271) % 2147483647 FROM n WHERE i < 999999) SELECT x % 1000000 AS row FROM n"""
+LOOKUPS = "SELECT sum(r.value) FROM wanted w JOIN npy_rows('%s') r ON r.row = w.row * %d"
+SCANS = {
+    "1": "SELECT sum(value), count(*) FROM npy_rows('values.npy')",
+    "2": "SELECT sum(value), count(*) FROM npy_elements('matrix.npy')",
+    "3": "SELECT count(*) FROM npy_rows('large.npy') WHERE value > 4",
+    "4": "SELECT * FROM npy_stats('large.npy')",
+    "4n": "SELECT * FROM npy_stats('with_nan.npy')",
+    "4f": "SELECT * FROM npy_stats('narrow.npy')",
+    "5": "SELECT sum(length(path) + length(dtype) + length(shape)) FROM npy_meta('many/**/*.npy')",
+    "6": "SELECT sum(length(name) + length(dtype) + length(shape)) FROM npy_meta('archive.npz')",
+    "7": LOOKUPS % ("million.npy", 1),
+    "7b": LOOKUPS % ("large.npy", 50),
+    "8": "SELECT * FROM npy_stats('member.npz')",
+    "9": "SELECT value FROM npy_rows('member.npz', 'x') WHERE row = 7654321",
+    "10": "SELECT sum(length(data)) FROM npy_rows('vectors.npy')",
+    "11": "SELECT sum(value) FROM npy_elements('fortran.npy')",
+    "12": "SELECT length(npy_array(value)) FROM npy_rows('values.npy')",
+    "12t": WRITES,
+    "15": "SELECT sum(length(value)) FROM npy_rows('vectors.npy') WHERE row < 100000",
+}
+
+
+def seconds(row):
+    """The least time of a row's statements, in this process."""
+    import shell
+
+    connection = shell.connect()
+    ask = lambda: [connection.execute(sql).fetchall() for sql in SCANS[row].split(";")]
+    if row.startswith("7"):
+        connection.execute(WANTED)
+    if row == "9":  # checkpoints
+        connection.execute(SCANS["8"]).fetchall()
+    times = []
+    for _ in range(1 if row == "5" else NTIMES + 1):
+        start = time.perf_counter()
+        ask()
+        times.append(time.perf_counter() - start)
+    return min(times[-NTIMES:])
+
+
+def of_another_process(row, extension, folder):
+    environment = dict(os.environ, NPYEXT_SO=extension)
+    done = subprocess.run(
+        [sys.executable, "-B", __file__, "--one", row], env=environment, cwd=folder, stdout=subprocess.PIPE, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def main(other, rows):
+    import bench
+    import data
+    import shell
+
+    files = sorted({name for row in bench.ROWS for name in row.files})
+    data.make(bench.FOLDER, files)
+    builds = (os.path.abspath(other), shell.EXTENSION)
+    for row in rows:
+        times = ([], [])
+        for turn in range(NPROCESSES):
+            for side in (0, 1) if turn % 2 else (1, 0):
+                times[side].append(of_another_process(row, builds[side], bench.FOLDER))
+        before, now = min(times[0]), min(times[1])
+        print(f"{row:>4}  {1000 * before:9.3f} ms  {1000 * now:9.3f} ms  {now / before:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--one":
+        print(seconds(sys.argv[2]))
+    else:
+        main(sys.argv[1], sys.argv[2:] or list(SCANS))
