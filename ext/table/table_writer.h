@@ -115,6 +115,11 @@ static inline bool npyext_table_writer_is_open(const npyext_table_writer *writer
     return writer->state >= NPYEXT_WRITER_OPEN;
 }
 
+/* The number that the next row gets. */
+static inline int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
+    return writer->nrows_before + writer->nrows;
+}
+
 /* Goes on by an event; each but BEGIN and MARK does nothing when no transaction is open.
  *
  * SYNC opens one of no rows when an INSERT may have had none. COMMIT cannot fail as SQLite sees it: what it
@@ -134,8 +139,5 @@ npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_valu
 
 /* The error of a statement that reads the table. */
 void npyext_table_writer_fail_read(const npyext_table_writer *writer, npyx_error *error);
-
-/* The number that the next row gets. */
-int64_t npyext_table_writer_next(const npyext_table_writer *writer);
 
 #endif

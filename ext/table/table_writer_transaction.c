@@ -20,10 +20,6 @@ static npyext_published *record_of(const npyext_table_writer *writer) {
     return npyext_published_of(writer->connection, writer->table);
 }
 
-int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
-    return writer->nrows_before + writer->nrows;
-}
-
 void npyext_table_writer_withdraw(npyext_table_writer *writer) {
     if (writer->state == NPYEXT_WRITER_PREPARED)
         npyx_target_withdraw(&writer->target);
