@@ -19,7 +19,8 @@ npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narr
     npyx_arena *arena = &declaration->arena;
     declaration->arrays = npyx_arena_alloc(arena, (size_t)narrays * sizeof declaration->arrays[0]);
     declaration->columns = npyx_arena_alloc(arena, (size_t)ncolumns * sizeof declaration->columns[0]);
-    return declaration->arrays == NULL || npyx_check_memory(declaration->columns, error);
+    NPYX_TRY(npyx_check_memory(declaration->arrays, error));
+    return npyx_check_memory(declaration->columns, error);
 }
 
 /* Writes what stands in the quotes that text begins with to out, a doubled quote for one. Returns the bytes
