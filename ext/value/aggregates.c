@@ -39,8 +39,7 @@ static npyx_status group_take(npyext_group *group, sqlite3_context *context, int
 }
 
 void npyext_aggregate_step(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    const npyext_registration *registered = sqlite3_user_data(context);
-    const npyext_aggregate *aggregate = registered->definition;
+    const npyext_aggregate *aggregate = ((npyext_registration *)sqlite3_user_data(context))->definition;
     npyext_group *group = sqlite3_aggregate_context(context, (int)aggregate->state_nbytes);
     npyx_error error;
     if (group == NULL)
@@ -61,8 +60,7 @@ void npyext_aggregate_step(sqlite3_context *context, int argc, sqlite3_value **a
 }
 
 void npyext_aggregate_final(sqlite3_context *context) {
-    const npyext_registration *registered = sqlite3_user_data(context);
-    const npyext_aggregate *aggregate = registered->definition;
+    const npyext_aggregate *aggregate = ((npyext_registration *)sqlite3_user_data(context))->definition;
     npyext_group *group =
         sqlite3_aggregate_context(context, aggregate->takes_none ? (int)aggregate->state_nbytes : 0);
     npyx_error error;
