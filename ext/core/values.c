@@ -70,17 +70,24 @@ npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error
     } else if (type == SQLITE_FLOAT) {
         read->kind = NPYX_VALUE_REAL;
         read->real = sqlite3_value_double(value);
-    } else if (type != SQLITE_NULL) {
-        read->kind = type == SQLITE_TEXT ? NPYX_VALUE_TEXT : NPYX_VALUE_BLOB;
-        read->bytes =
-            type == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : sqlite3_value_blob(value);
+    } else if (type == SQLITE_TEXT) {
+        return npyext_value_text(value, read, error);
+    } else if (type == SQLITE_BLOB) {
+        read->kind = NPYX_VALUE_BLOB;
+        read->bytes = sqlite3_value_blob(value);
         read->nbytes = (size_t)sqlite3_value_bytes(value);
-        if (read->bytes == NULL && (type == SQLITE_TEXT || read->nbytes > 0))
+        if (read->bytes == NULL && read->nbytes > 0)
             return npyx_fail_nomem(error);
         if (read->bytes == NULL)
             read->bytes = "";
     }
     return NPYX_OK;
+}
+
+npyx_status npyext_value_text(sqlite3_value *value, npyx_value *text, npyx_error *error) {
+    *text = (npyx_value){.kind = NPYX_VALUE_TEXT, .bytes = (const char *)sqlite3_value_text(value)};
+    text->nbytes = (size_t)sqlite3_value_bytes(value);
+    return npyx_check_memory(text->bytes, error);
 }
 
 /* ---- errors ---- */

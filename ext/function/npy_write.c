@@ -2,7 +2,7 @@
 
 #include "functions.h"
 #include "scan/cursor.h"
-#include "value/array_stream.h"
+#include "source/array_value.h"
 
 /* What is written between two questions whether to stop. */
 enum { WRITE_PIECE_NBYTES = 1 << 22 };

@@ -224,9 +224,8 @@ npyx_status npyext_array_value_append_items(npyext_array_value *value, const npy
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
-npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
-                                          npyx_error *error) {
-    bool is_fortran = npyx_view_is_fortran(view);
+npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, bool is_fortran,
+                                          npyx_buffer *out, npyx_error *error) {
     npyx_header_npy_append(view->dtype, view->ndim, view->shape, is_fortran, out);
     npyx_view stored = *view;
     if (is_fortran) /* the order of the items in the file is C order of the axes reversed */

@@ -48,9 +48,9 @@ npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int6
 npyx_status npyext_array_value_append_items(npyext_array_value *value, const npyx_view *view,
                                             bool as_little_endian, npyx_buffer *out, npyx_error *error);
 
-/* The view as numpy.save writes it: header and items. */
-npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
-                                          npyx_error *error);
+/* The view as numpy.save writes it, header and items, in C or in Fortran order. */
+npyx_status npyext_array_value_append_npy(npyext_array_value *value, const npyx_view *view, bool is_fortran,
+                                          npyx_buffer *out, npyx_error *error);
 
 /* The items of a view converted to dtype, in C order; npyx_convert_items has the errors. */
 npyx_status npyext_array_value_append_converted(npyext_array_value *value, const npyx_view *view,
@@ -86,5 +86,18 @@ typedef struct npyext_prospect {
  * fails leave everything unknown: running the statement says what is wrong. */
 npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value *source,
                                    sqlite3_value *member);
+
+/* ---- into files and archives, in as little memory however large it is: array_stream.c ---- */
+
+/* Appends the array as numpy.save writes it, in the order in which it lies. */
+npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error);
+
+/* The name that an array is to have in an archive: a TEXT or an INTEGER; no value at all (NULL) is ''. The
+ * text is the value's. */
+npyx_status npyext_member_name(sqlite3_value *value, npyx_value *name, npyx_error *error);
+
+/* Appends the array to an archive: in an .npz in the order in which it lies, in a .ten in C order. */
+npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer *writer, npyx_format format,
+                                 const npyx_value *name, npyx_zip_method method, npyx_error *error);
 
 #endif

@@ -14,22 +14,17 @@ enum { ROWID = 0 };
 /* The header is not read to plan: a guess, small enough for lookups to be preferred to sorting. */
 static const double ESTIMATED_NROWS = 1000000;
 
-/* What rowids are sought by. */
-static bool is_sought(int op) {
-    return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS ||
-           op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
-           op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
-}
-
 /* Takes the comparisons of the rowid, which are exact; returns the rows that they are thought to leave. */
 static double take_terms(sqlite3_index_info *info, npyext_plan *plan, sqlite3_str *text) {
     double nrows = ESTIMATED_NROWS;
     for (int i = 0; i < info->nConstraint && plan->nterms < NPYEXT_MAX_TERMS; i++) {
         int op = info->aConstraint[i].op;
-        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought(op))
+        const npyext_operator *operator= npyext_operator_of(op);
+        bool is_sought = (operator->kinds>> NPYEXT_IS_INDEX & 1) != 0;
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought)
             continue;
         sqlite3_str_appendf(text, "%srowid%s", plan->nterms == 0 ? " by " : ", ",
-                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : npyext_operator_of(op)->text);
+                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : operator->text);
         plan->terms[plan->nterms++] = (npyext_term){.column = ROWID, .op = (unsigned char)op};
         info->aConstraintUsage[i].argvIndex = plan->nterms;
         info->aConstraintUsage[i].omit = 1;
@@ -65,17 +60,16 @@ static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
 static int disconnect(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_table_writer_free(table->writer);
-    npyext_declaration_clear(&table->declaration);
+    npyx_arena_clear(&table->declaration.arena);
     sqlite3_free(table);
     return SQLITE_OK;
 }
 
 /* A table that knows its own name and nothing else; NULL when memory is out. */
 static npyext_table *new_table(npyext_connection *connection, const char *const *argv) {
-    npyext_table *table = sqlite3_malloc(sizeof *table);
+    npyext_table *table = npyx_alloc_zeroed(&connection->host, sizeof *table);
     if (table == NULL)
         return NULL;
-    memset(table, 0, sizeof *table);
     table->connection = connection;
     table->declaration.arena.host = &connection->host;
     table->schema = npyx_arena_copy(&table->declaration.arena, argv[1], strlen(argv[1]));
@@ -87,7 +81,8 @@ static npyext_table *new_table(npyext_connection *connection, const char *const 
     return table;
 }
 
-void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type) {
+/* Appends the declaration of a column to a CREATE TABLE. */
+static void append_column(sqlite3_str *schema, const char *name, npyext_table_type type) {
     sqlite3_str_appendf(schema, "%s\"%w\" %s", sqlite3_str_length(schema) == 0 ? "CREATE TABLE x(" : ", ",
                         name, npyext_table_type_names[type]);
 }
@@ -97,9 +92,9 @@ static int table_declare(sqlite3 *db, const npyext_table *table) {
     const npyext_declaration *declaration = &table->declaration;
     sqlite3_str *text = sqlite3_str_new(db);
     for (int i = 0; i < declaration->ncolumns && !table->is_damaged; i++)
-        npyext_append_column(text, declaration->columns[i].name, declaration->columns[i].type);
+        append_column(text, declaration->columns[i].name, declaration->columns[i].type);
     if (table->is_damaged)
-        npyext_append_column(text, "value", NPYEXT_TABLE_ANY);
+        append_column(text, "value", NPYEXT_TABLE_ANY);
     sqlite3_str_appendall(text, ")");
     int code = npyext_declare_columns(db, text);
     if (code == SQLITE_OK)
@@ -110,17 +105,12 @@ static int table_declare(sqlite3 *db, const npyext_table *table) {
 }
 
 /* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
-static npyx_status table_read_file(npyext_table *table, npyext_layout *layout, npyx_error *error) {
-    npyext_connection *connection = table->connection;
-    npyext_cached_file *file = NULL;
-    const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
-    npyx_status status = npyext_layout_read(layout, connection, &table->declaration, false, &file, error);
-    if (status == NPYX_NOT_FOUND && file == NULL && npyext_pattern_is_pattern(path))
+static npyx_status table_read_file(npyext_layout *layout, npyx_error *error) {
+    const char *path = layout->declaration->arguments[NPYEXT_TABLE_PATH];
+    npyx_status status = npyext_layout_read(layout, false, error);
+    if (status == NPYX_NOT_FOUND && layout->file == NULL && npyext_pattern_is_pattern(path))
         npyx_error_set(error, status, -1, "no such file; a table is of one file, and its path is no pattern");
-    if (status == NPYX_OK)
-        status = npyext_layout_record(layout, &table->declaration, error);
-    npyext_cache_release(connection, file);
-    return status;
+    return status == NPYX_OK ? npyext_layout_record(layout, error) : status;
 }
 
 static bool is_temporary(const npyext_table *table) {
@@ -130,15 +120,11 @@ static bool is_temporary(const npyext_table *table) {
 /* No database can carry a table that writes files: whoever opens it would run it. */
 static npyx_status make_writer(npyext_table *table, npyx_error *error) {
     bool adds = strcmp(table->declaration.arguments[NPYEXT_TABLE_MODE], "a") == 0;
-    npyx_status status =
-        npyext_policy_check_writing(&table->connection->policy, adds ? "mode='a'" : "mode='w+'", error);
-    if (status != NPYX_OK)
-        return status;
+    NPYX_TRY(npyext_policy_check_writing(&table->connection->policy, adds ? "mode='a'" : "mode='w+'", error));
     if (!is_temporary(table))
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
-            "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING "
-            "npy(...)",
+        return npyx_refuse(
+            error,
+            "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING npy(...)",
             table->name);
     return npyext_table_writer_new(table->connection, table->name, &table->declaration, &table->writer,
                                    error);
@@ -148,12 +134,12 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
 static int table_make(npyext_table *table, int nraw, const char *const *raw, char **message) {
     npyx_error error;
     npyext_layout layout;
-    npyext_layout_init(&layout, &table->connection->host);
+    npyext_layout_init(&layout, table->connection, &table->declaration);
     npyext_connection_begin(table->connection);
     npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &error);
     if (status == NPYX_OK)
         status = npyext_table_is_writing(&table->declaration) ? make_writer(table, &error)
-                                                              : table_read_file(table, &layout, &error);
+                                                              : table_read_file(&layout, &error);
     int code = npyext_code(status);
     if (code != SQLITE_OK && code != SQLITE_NOMEM) {
         npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH], .entry = layout.at};
@@ -170,15 +156,12 @@ static int create(sqlite3 *db, void *client, int argc, const char *const *argv, 
     if (table == NULL)
         return SQLITE_NOMEM;
     int code = table_make(table, argc - 3, argv + 3, message);
-    if (code == SQLITE_OK) {
-        code = table_declare(db, table);
-        if (code != SQLITE_OK)
-            *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
-        else if (table->writer != NULL)
-            npyext_published_forget(connection, table->name);
-        else
-            code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
-    }
+    if (code == SQLITE_OK && (code = table_declare(db, table)) != SQLITE_OK)
+        *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
+    if (code == SQLITE_OK && table->writer != NULL)
+        npyext_published_forget(connection, table->name);
+    else if (code == SQLITE_OK)
+        code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
     if (code == SQLITE_OK)
         *vtab = &table->base;
     else
@@ -190,11 +173,9 @@ static int create(sqlite3 *db, void *client, int argc, const char *const *argv, 
  * table. SQLITE_ERROR: there is none, and the damage says why. */
 static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const char *const *raw) {
     if (is_temporary(table)) {
-        npyx_status status = npyext_table_parse_arguments(&table->declaration, nraw, raw, &table->damage);
-        if (status == NPYX_OK && npyext_table_is_writing(&table->declaration)) {
-            status = make_writer(table, &table->damage);
-            return npyext_code(status);
-        }
+        if (npyext_table_parse_arguments(&table->declaration, nraw, raw, &table->damage) == NPYX_OK &&
+            npyext_table_is_writing(&table->declaration))
+            return npyext_code(make_writer(table, &table->damage));
         memset(table->declaration.arguments, 0, sizeof table->declaration.arguments);
     }
     return npyext_shadow_read(db, table->schema, table->name, &table->declaration, &table->damage);
@@ -265,52 +246,6 @@ static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error
     return status == NPYX_OK ? SQLITE_OK : npyext_report(vtab, place, error);
 }
 
-static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
-    if (table->is_damaged)
-        return npyx_fail_again(error, &table->damage);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as in "
-                     "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')",
-                     table->name);
-}
-
-/* An explicit rowid can only be the one that comes next. */
-static npyx_status check_rowid(const npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
-    int64_t next = npyext_table_writer_next(writer);
-    if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
-        return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
-                     (int64_t)sqlite3_value_int64(value));
-}
-
-/* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
-static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
-    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
-    npyx_error error;
-    npyx_status status;
-    int64_t row = 0;
-    if (writer == NULL)
-        return table_report(vtab, fail_readonly((npyext_table *)vtab, &error), &error);
-    if (argc == 1 || sqlite3_value_type(argv[0]) != SQLITE_NULL)
-        return table_report(vtab,
-                            npyx_fail(&error, NPYX_INVALID, -1, "rows can be added, not %s",
-                                      argc == 1 ? "deleted" : "changed"),
-                            &error);
-    if (!npyext_table_writer_is_open(writer)) {
-        /* SQLite leaves xBegin out in the transaction that has made the table */
-        status = npyext_table_writer_go_on(writer, NPYEXT_WRITER_BEGIN, 0, &error);
-        if (status != NPYX_OK)
-            return table_report(vtab, status, &error);
-    }
-    status = check_rowid(writer, argv[1], &error);
-    if (status == NPYX_OK)
-        status = npyext_table_writer_insert(writer, argv + 2, &row, &error);
-    *rowid = row;
-    int code = table_report(vtab, status, &error);
-    return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;
-}
-
 /* A table that reads has no part in transactions. */
 static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepoint) {
     npyx_error error;
@@ -320,32 +255,64 @@ static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepo
                : table_report(vtab, npyext_table_writer_go_on(writer, event, savepoint, &error), &error);
 }
 
-static int table_begin(sqlite3_vtab *vtab) {
-    return table_go_on(vtab, NPYEXT_WRITER_BEGIN, 0);
+/* The methods that tell of an event: of a transaction, and of a savepoint in it. */
+#define TABLE_METHOD(name, event)                                                                            \
+    static int name(sqlite3_vtab *vtab) {                                                                    \
+        return table_go_on(vtab, (event), 0);                                                                \
+    }
+#define TABLE_SAVEPOINT_METHOD(name, event)                                                                  \
+    static int name(sqlite3_vtab *vtab, int savepoint) {                                                     \
+        return table_go_on(vtab, (event), savepoint);                                                        \
+    }
+TABLE_METHOD(table_begin, NPYEXT_WRITER_BEGIN)
+TABLE_METHOD(table_sync, NPYEXT_WRITER_SYNC)
+TABLE_METHOD(table_commit, NPYEXT_WRITER_COMMIT)
+TABLE_METHOD(table_rollback, NPYEXT_WRITER_ROLLBACK)
+TABLE_SAVEPOINT_METHOD(table_savepoint, NPYEXT_WRITER_MARK)
+TABLE_SAVEPOINT_METHOD(table_release, NPYEXT_WRITER_RELEASE)
+TABLE_SAVEPOINT_METHOD(table_rollback_to, NPYEXT_WRITER_RETURN)
+
+static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
+    if (table->is_damaged) {
+        *error = table->damage;
+        return error->status;
+    }
+    return npyx_refuse(error,
+                       "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as "
+                       "in CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')",
+                       table->name);
 }
 
-static int table_sync(sqlite3_vtab *vtab) {
-    return table_go_on(vtab, NPYEXT_WRITER_SYNC, 0);
+/* An explicit rowid can only be the one that comes next. */
+static npyx_status check_rowid(const npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
+    int64_t next = npyext_table_writer_next(writer);
+    if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
+        return NPYX_OK;
+    return npyx_refuse(error, "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
+                       (int64_t)sqlite3_value_int64(value));
 }
 
-static int table_commit(sqlite3_vtab *vtab) {
-    return table_go_on(vtab, NPYEXT_WRITER_COMMIT, 0);
-}
-
-static int table_rollback(sqlite3_vtab *vtab) {
-    return table_go_on(vtab, NPYEXT_WRITER_ROLLBACK, 0);
-}
-
-static int table_savepoint(sqlite3_vtab *vtab, int savepoint) {
-    return table_go_on(vtab, NPYEXT_WRITER_MARK, savepoint);
-}
-
-static int table_release(sqlite3_vtab *vtab, int savepoint) {
-    return table_go_on(vtab, NPYEXT_WRITER_RELEASE, savepoint);
-}
-
-static int table_rollback_to(sqlite3_vtab *vtab, int savepoint) {
-    return table_go_on(vtab, NPYEXT_WRITER_RETURN, savepoint);
+/* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
+static int table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    npyx_error error;
+    int64_t row = 0;
+    if (writer == NULL)
+        return table_report(vtab, fail_readonly((npyext_table *)vtab, &error), &error);
+    if (argc == 1 || sqlite3_value_type(argv[0]) != SQLITE_NULL)
+        return table_report(
+            vtab, npyx_refuse(&error, "rows can be added, not %s", argc == 1 ? "deleted" : "changed"),
+            &error);
+    /* SQLite leaves xBegin out in the transaction that has made the table */
+    int code = npyext_table_writer_is_open(writer) ? SQLITE_OK : table_begin(vtab);
+    if (code != SQLITE_OK)
+        return code;
+    npyx_status status = check_rowid(writer, argv[1], &error);
+    if (status == NPYX_OK)
+        status = npyext_table_writer_insert(writer, argv + 2, &row, &error);
+    *rowid = row;
+    code = table_report(vtab, status, &error);
+    return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;
 }
 
 static int is_shadow_name(const char *suffix) {

@@ -67,7 +67,6 @@ typedef struct npyext_declaration {
 /* Room for narrays and ncolumns in a declaration that has none. */
 npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narrays, int ncolumns,
                                        npyx_error *error);
-void npyext_declaration_clear(npyext_declaration *declaration);
 
 /* Reads the arguments as SQLite hands them on: raw, quotes kept. NPYX_INVALID or NPYX_NOMEM. */
 npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, int nraw, const char *const *raw,
@@ -98,6 +97,7 @@ typedef struct npyext_layout_array {
     int64_t index;    /* in the archive */
     npyx_entry entry; /* with no more than its name, which lies in the layout's arena */
     npyx_array array;
+    const char *form; /* as npyext_declared_array has it; NULL: no file tells of the array */
     npyx_view view;
 } npyext_layout_array;
 
@@ -113,36 +113,37 @@ typedef struct npyext_layout_column {
 } npyext_layout_column;
 
 typedef struct npyext_layout {
+    npyext_connection *connection;
+    npyext_declaration *declaration;
+    npyext_cached_file *file; /* that was opened; NULL: none */
     npyx_arena arena;
     bool is_side_by_side; /* a column an array */
     bool has_whole_rows;  /* rows of more than one item are one column, `row` */
     npyext_layout_array *arrays;
     int64_t narrays, capacity_narrays;
     npyext_layout_column *columns;
-    int ncolumns;
-    const npyx_entry *at; /* the array at fault, or NULL */
+    int ncolumns, max_ncolumns; /* SQLite's limit */
+    const npyx_entry *at;       /* the array at fault, or NULL */
 } npyext_layout;
 
-void npyext_layout_init(npyext_layout *layout, npyx_host *host);
+void npyext_layout_init(npyext_layout *layout, npyext_connection *connection,
+                        npyext_declaration *declaration);
+/* Closes the file, and makes it one that was just initialised. */
 void npyext_layout_clear(npyext_layout *layout);
 
-/* Opens the file, to be released, chooses the arrays that the arguments name, reads their headers, and makes
- * their views, whose first axes agree, and the columns of these. With is_declared each must be what the
- * declaration says: NPYX_INVALID when it is not, or when there are more columns than SQLite allows. */
-npyx_status npyext_layout_read(npyext_layout *layout, npyext_connection *connection,
-                               const npyext_declaration *declaration, bool is_declared,
-                               npyext_cached_file **file, npyx_error *error);
+/* Opens the file, chooses the arrays that the arguments name, reads their headers, and makes their views,
+ * whose first axes agree, and the columns of these. With is_declared each must be what the declaration says:
+ * NPYX_INVALID when it is not, or when there are more columns than SQLite allows. */
+npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_error *error);
 /* Makes the columns of the views. */
-npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_declaration *declaration,
-                                       int max_ncolumns, npyx_error *error);
+npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error);
 
 /* For what is to be written: one array of which no file tells. dtype and shape stay the caller's. */
 npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
                                    const int64_t *shape, npyx_error *error);
 
-/* Writes arrays and columns down in a declaration; of no file, the columns alone. */
-npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration *declaration,
-                                 npyx_error *error);
+/* Writes arrays and columns down in the declaration; of no file, the columns alone. */
+npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error);
 
 /* ---- the table ---- */
 
@@ -158,9 +159,6 @@ typedef struct npyext_table {
     npyx_error damage;
     npyext_declaration declaration;
 } npyext_table;
-
-/* Appends the declaration of a column to a CREATE TABLE. */
-void npyext_append_column(sqlite3_str *schema, const char *name, npyext_table_type type);
 
 /* The cursor's methods. */
 int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);

@@ -19,12 +19,8 @@ npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narr
     npyx_arena *arena = &declaration->arena;
     declaration->arrays = npyx_arena_alloc(arena, (size_t)narrays * sizeof declaration->arrays[0]);
     declaration->columns = npyx_arena_alloc(arena, (size_t)ncolumns * sizeof declaration->columns[0]);
-    return declaration->arrays == NULL || npyx_check_memory(declaration->columns, error);
-}
-
-void npyext_declaration_clear(npyext_declaration *declaration) {
-    npyx_arena_clear(&declaration->arena);
-    *declaration = (npyext_declaration){.arena.host = declaration->arena.host};
+    NPYX_TRY(npyx_check_memory(declaration->arrays, error));
+    return npyx_check_memory(declaration->columns, error);
 }
 
 /* Writes what stands in the quotes that text begins with to out, a doubled quote for one. Returns the bytes
@@ -40,10 +36,6 @@ static size_t read_quoted(const char *text, char *out) {
         *out++ = *in++;
     }
     return 0;
-}
-
-static bool is_blank_text(const char *text) {
-    return text[strspn(text, blanks)] == '\0';
 }
 
 static void trim_end(char *text) {
@@ -65,9 +57,8 @@ static npyx_status argument_read_value(npyx_arena *arena, const char *raw, const
         return NPYX_OK;
     }
     size_t nbytes = read_quoted(raw, copy);
-    if (nbytes == 0 || !is_blank_text(raw + nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "%.*s is not one text in quotes",
-                         NPYX_SHOWN(raw, strlen(raw), 80));
+    if (nbytes == 0 || raw[nbytes + strspn(raw + nbytes, blanks)] != '\0')
+        return npyx_refuse(error, "%.*s is not one text in quotes", NPYX_SHOWN(raw, strlen(raw), 80));
     return NPYX_OK;
 }
 
@@ -87,8 +78,8 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
         size_t nbytes = is_quoted ? read_quoted(text, item) : strlen(item);
         const char *behind = text + nbytes + strspn(text + nbytes, blanks);
         if (is_quoted && (nbytes == 0 || (*behind != ',' && *behind != '\0')))
-            return npyx_fail(error, NPYX_INVALID, -1, "in a list, %.*s is not one name in quotes",
-                             NPYX_SHOWN(text, strlen(text), 80));
+            return npyx_refuse(error, "in a list, %.*s is not one name in quotes",
+                               NPYX_SHOWN(text, strlen(text), 80));
         if (!is_quoted)
             trim_end(item);
         (*items)[(*nitems)++] = item;
@@ -118,8 +109,8 @@ static npyx_status find_argument(const char *raw, size_t key_nbytes, npyext_tabl
             sqlite3_strnicmp(raw, name, (int)key_nbytes) == 0)
             return NPYX_OK;
     }
-    return npyx_fail(
-        error, NPYX_INVALID, -1,
+    return npyx_refuse(
+        error,
         "there is no argument '%.*s' (there are a path, member, members, columns, slice, view, mode, and for "
         "tables that write dtype, shape and method; a path with '=' needs quotes)",
         NPYX_SHOWN(raw, key_nbytes, 80));
@@ -131,12 +122,11 @@ static npyx_status set_argument(npyext_declaration *declaration, npyext_table_ar
     if (argument == NPYEXT_TABLE_MEMBER && is_number)
         argument = NPYEXT_TABLE_MEMBER_IDX;
     if (argument == NPYEXT_TABLE_PATH && declaration->arguments[argument] != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "%.*s is a second path (a text with a comma in it needs quotes)",
-                         NPYX_SHOWN(value, strlen(value), 80));
+        return npyx_refuse(error, "%.*s is a second path (a text with a comma in it needs quotes)",
+                           NPYX_SHOWN(value, strlen(value), 80));
     if (declaration->arguments[argument] != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "%s is given twice, the second time as %.*s",
-                         npyext_table_argument_names[argument], NPYX_SHOWN(value, strlen(value), 80));
+        return npyx_refuse(error, "%s is given twice, the second time as %.*s",
+                           npyext_table_argument_names[argument], NPYX_SHOWN(value, strlen(value), 80));
     if (*value != '\0') /* an empty text is not given */
         declaration->arguments[argument] = value;
     return NPYX_OK;
@@ -152,20 +142,19 @@ static npyx_status check_mode(const npyext_declaration *declaration, npyx_error 
     const char *const *arguments = declaration->arguments, *mode = arguments[NPYEXT_TABLE_MODE];
     bool writes = npyext_table_is_writing(declaration);
     if (writes && strcmp(mode, "r+") == 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "no table changes rows in place; 'a' adds rows to a file, and 'w+' or npy_write "
-                         "makes a new one of "
-                         "what a SELECT changes");
+        return npyx_refuse(error, "no table changes rows in place; 'a' adds rows to a file, and 'w+' or "
+                                  "npy_write makes a new one of what a SELECT changes");
     if (writes && strcmp(mode, "w+") != 0 && strcmp(mode, "a") != 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "there is no mode '%.*s': 'r' reads, 'w+' writes a new file, 'a' adds to one",
-                         NPYX_SHOWN(mode, strlen(mode), 80));
+        return npyx_refuse(error,
+                           "there is no mode '%.*s': 'r' reads, 'w+' writes a new file, 'a' adds to one",
+                           NPYX_SHOWN(mode, strlen(mode), 80));
     for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
         bool is_of_writers = i >= NPYEXT_TABLE_DTYPE,
              is_of_both = i == NPYEXT_TABLE_COLUMNS || i == NPYEXT_TABLE_MODE;
         if (arguments[i] != NULL && !is_of_both && is_of_writers != writes)
-            return npyx_fail(error, NPYX_INVALID, -1, "%s belongs to tables that %s (mode='%s')",
-                             npyext_table_argument_names[i], writes ? "read" : "write", writes ? "r" : "w+");
+            return npyx_refuse(error, "%s belongs to tables that %s (mode='%s')",
+                               npyext_table_argument_names[i], writes ? "read" : "write",
+                               writes ? "r" : "w+");
     }
     return NPYX_OK;
 }
@@ -191,9 +180,8 @@ npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, int nr
     int nmembers = (arguments[NPYEXT_TABLE_MEMBER] != NULL) + (arguments[NPYEXT_TABLE_MEMBER_IDX] != NULL) +
                    (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
     if (arguments[NPYEXT_TABLE_PATH] == NULL)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "a table needs a path, as in CREATE VIRTUAL TABLE t USING npy('x.npy')");
+        return npyx_refuse(error, "a table needs a path, as in CREATE VIRTUAL TABLE t USING npy('x.npy')");
     if (nmembers > 1)
-        return npyx_fail(error, NPYX_INVALID, -1, "give one member or a list of members, not both");
+        return npyx_refuse(error, "give one member or a list of members, not both");
     return check_mode(declaration, error);
 }

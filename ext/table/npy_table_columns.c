@@ -20,26 +20,20 @@ static npyext_table_type scalar_type(const npyx_dtype *dtype) {
 
 /* ---- names ---- */
 
-/* Appends a name as the set of those that are taken has it: whatever the case of ASCII letters, which is
- * SQLite's way to compare columns. */
-static void append_folded(npyx_buffer *out, const char *name, size_t nbytes) {
-    for (size_t i = 0; i < nbytes; i++)
-        npyx_buffer_append_char(out,
-                                (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + ('a' - 'A') : name[i]));
-}
-
-/* Appends a name that is not taken, with a suffix when it is or is empty; *folded is then its folded form. A
- * NUL, which would end it, becomes U+FFFD. */
-static void append_free_name(const npyx_name_set *taken, const char *name, size_t nbytes, npyx_buffer *text,
-                             npyx_buffer *folded) {
-    for (size_t k = 0; k < nbytes; k++) {
-        if (name[k] == '\0')
-            npyx_buffer_append_text(text, NPYX_UTF8_REPLACEMENT);
-        else
-            npyx_buffer_append_char(text, name[k]);
+/* Gives a column a name that is not taken, with a suffix when it is or is empty. A NUL, which would end it,
+ * becomes U+FFFD. The set has names whatever the case of ASCII letters, which is SQLite's way to compare
+ * columns: folded is that form of text. Both are the caller's to clear. */
+static npyx_status name_column(npyext_layout *layout, npyx_name_set *taken, npyext_layout_column *column,
+                               npyx_span name, npyx_buffer *text, npyx_buffer *folded, npyx_error *error) {
+    npyx_buffer_reset(text);
+    npyx_buffer_reset(folded);
+    for (size_t i = 0; i < name.nbytes; i++) {
+        char c = name.text[i];
+        const char as_is[] = {c, '\0'}, lower[] = {(char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c), '\0'};
+        npyx_buffer_append_text(text, c == '\0' ? NPYX_UTF8_REPLACEMENT : as_is);
+        npyx_buffer_append_text(folded, c == '\0' ? NPYX_UTF8_REPLACEMENT : lower);
     }
     size_t base_nbytes = text->nbytes;
-    append_folded(folded, text->bytes, text->nbytes);
     for (int suffix = 1; text->status == NPYX_OK && folded->status == NPYX_OK &&
                          (text->nbytes == 0 || npyx_name_set_has(taken, folded->bytes, folded->nbytes));
          suffix++) {
@@ -47,19 +41,11 @@ static void append_free_name(const npyx_name_set *taken, const char *name, size_
         npyx_buffer_printf(text, "_%d", suffix);
         npyx_buffer_printf(folded, "_%d", suffix);
     }
-}
-
-/* Gives column number i its name. text and folded are the caller's to clear. */
-static npyx_status name_column(npyext_layout *layout, npyx_name_set *taken, int i, npyx_span name,
-                               npyx_buffer *text, npyx_buffer *folded, npyx_error *error) {
-    npyx_buffer_reset(text);
-    npyx_buffer_reset(folded);
-    append_free_name(taken, name.text, name.nbytes, text, folded);
     NPYX_TRY(npyx_buffer_check(text, error));
     NPYX_TRY(npyx_buffer_check(folded, error));
     NPYX_TRY(npyx_name_set_add(taken, folded->bytes, folded->nbytes, error));
-    layout->columns[i].name = npyx_arena_copy(&layout->arena, text->bytes, text->nbytes);
-    return npyx_check_memory(layout->columns[i].name, error);
+    column->name = npyx_arena_copy(&layout->arena, text->bytes, text->nbytes);
+    return npyx_check_memory(column->name, error);
 }
 
 /* ---- columns ---- */
@@ -104,58 +90,49 @@ static void set_column(npyext_layout_column *column, const npyx_dtype *dtype, in
     column->plain_type = ndim > 0 ? NPYX_NTYPES : npyext_plain_type(dtype);
 }
 
-/* Everything but the names. */
-static void set_columns(npyext_layout *layout, layout_form form) {
-    npyext_layout_column *column = layout->columns;
-    const npyx_view *view = &layout->arrays[0].view;
-    for (int i = 0; form == ARRAYS && i < layout->narrays; i++, column++) {
-        view = &layout->arrays[i].view;
-        column->array = i;
-        set_column(column, view->dtype, view->ndim - 1, view->shape + 1);
-    }
-    for (int i = 0; form == COLUMN_FIELDS && i < view->dtype->nfields; i++) {
-        const npyx_field *field = &view->dtype->fields[i];
-        if (field->is_padding)
-            continue;
-        column->off = field->off;
-        set_column(column++, field->dtype, field->ndim, field->shape);
-    }
-    for (int i = 0; form == COLUMN_ITEMS && i < layout->ncolumns; i++, column++) {
-        column->off = i * view->dtype->itemsize;
-        set_column(column, view->dtype, 0, NULL);
-    }
-    if (form == WHOLE)
-        set_column(column, view->dtype, view->ndim > 1 ? view->ndim - 1 : 0, view->shape + 1);
-}
-
 static npyx_span span_of(const char *text) {
     return (npyx_span){text, strlen(text)};
 }
 
-/* The name that the file gives to column number i. */
-static npyx_span made_name(const npyext_layout *layout, layout_form form, int i, char *scratch) {
-    const npyx_field *field = layout->arrays[0].view.dtype->fields;
+/* Sets all but the name of column number i; returns the one that the file gives to it. */
+static npyx_span describe_column(const npyext_layout *layout, layout_form form, int i,
+                                 npyext_layout_column *column, char *scratch) {
+    const npyext_layout_array *array = &layout->arrays[form == ARRAYS ? i : 0];
+    const npyx_view *view = &array->view;
     switch (form) {
-    case ARRAYS: return (npyx_span){layout->arrays[i].entry.name, layout->arrays[i].entry.name_nbytes};
-    case WHOLE: return span_of(layout->has_whole_rows ? "row" : "value");
-    case COLUMN_ITEMS: scratch[0] = 'c'; return (npyx_span){scratch, 1 + npyx_text_i64(i, scratch + 1)};
-    default:
-        for (; field->is_padding || i > 0; field++)
-            i -= !field->is_padding;
-        return (npyx_span){field->name, field->name_nbytes};
+    case ARRAYS:
+        column->array = i;
+        set_column(column, view->dtype, view->ndim - 1, view->shape + 1);
+        return (npyx_span){array->entry.name, array->entry.name_nbytes};
+    case COLUMN_ITEMS:
+        column->off = i * view->dtype->itemsize;
+        set_column(column, view->dtype, 0, NULL);
+        scratch[0] = 'c';
+        return (npyx_span){scratch, 1 + npyx_text_i64(i, scratch + 1)};
+    case WHOLE:
+        set_column(column, view->dtype, view->ndim > 1 ? view->ndim - 1 : 0, view->shape + 1);
+        return span_of(layout->has_whole_rows ? "row" : "value");
+    default: break;
     }
+    const npyx_field *field = view->dtype->fields;
+    for (; field->is_padding || i > 0; field++)
+        i -= !field->is_padding;
+    column->off = field->off;
+    set_column(column, field->dtype, field->ndim, field->shape);
+    return (npyx_span){field->name, field->name_nbytes};
 }
 
-static npyx_status name_columns(npyext_layout *layout, layout_form form, const char **given,
-                                npyx_error *error) {
+static npyx_status set_columns(npyext_layout *layout, layout_form form, const char **given,
+                               npyx_error *error) {
     npyx_host *host = layout->arena.host;
     npyx_name_set taken = {.bytes.host = host};
     npyx_buffer text = {.host = host}, folded = {.host = host};
     npyx_status status = NPYX_OK;
     for (int i = 0; i < layout->ncolumns && status == NPYX_OK; i++) {
         char scratch[1 + NPYX_NUMBER_TEXT_NBYTES];
-        npyx_span name = given == NULL ? made_name(layout, form, i, scratch) : span_of(given[i]);
-        status = name_column(layout, &taken, i, name, &text, &folded, error);
+        npyx_span name = describe_column(layout, form, i, &layout->columns[i], scratch);
+        status = name_column(layout, &taken, &layout->columns[i], given == NULL ? name : span_of(given[i]),
+                             &text, &folded, error);
     }
     npyx_buffer_clear(&text);
     npyx_buffer_clear(&folded);
@@ -163,29 +140,27 @@ static npyx_status name_columns(npyext_layout *layout, layout_form form, const c
     return status;
 }
 
-npyx_status npyext_layout_make_columns(npyext_layout *layout, const npyext_declaration *declaration,
-                                       int max_ncolumns, npyx_error *error) {
+npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error) {
     layout_form form = find_form(layout);
     int64_t ncolumns = count_columns(layout, form);
-    const char *list = declaration->arguments[NPYEXT_TABLE_COLUMNS], **given = NULL;
+    const char *list = layout->declaration->arguments[NPYEXT_TABLE_COLUMNS], **given = NULL;
     int ngiven = 0;
     if (ncolumns == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "a row has nothing in it to make a column of");
-    if (ncolumns > max_ncolumns)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "makes %" PRId64
-                         " columns, more than the %d that SQLite allows here; choose some%s, or "
-                         "read it with npy_rows",
-                         ncolumns, max_ncolumns, form == COLUMN_ITEMS ? " with slice=':, 0:100'" : "");
+        return npyx_refuse(error, "a row has nothing in it to make a column of");
+    if (ncolumns > layout->max_ncolumns)
+        return npyx_refuse(
+            error,
+            "makes %" PRId64
+            " columns, more than the %d that SQLite allows here; choose some%s, or read it with npy_rows",
+            ncolumns, layout->max_ncolumns, form == COLUMN_ITEMS ? " with slice=':, 0:100'" : "");
     if (list != NULL)
         NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &given, &ngiven, error));
     if (list != NULL && ngiven != ncolumns)
-        return npyx_fail(error, NPYX_INVALID, -1, "columns gives %d name%s for %" PRId64 " column%s", ngiven,
-                         ngiven == 1 ? "" : "s", ncolumns, ncolumns == 1 ? "" : "s");
+        return npyx_refuse(error, "columns gives %d name%s for %" PRId64 " column%s", ngiven,
+                           ngiven == 1 ? "" : "s", ncolumns, ncolumns == 1 ? "" : "s");
     layout->columns = npyx_arena_alloc(&layout->arena, (size_t)ncolumns * sizeof layout->columns[0]);
     NPYX_TRY(npyx_check_memory(layout->columns, error));
     memset(layout->columns, 0, (size_t)ncolumns * sizeof layout->columns[0]);
     layout->ncolumns = (int)ncolumns;
-    set_columns(layout, form);
-    return name_columns(layout, form, given, error);
+    return set_columns(layout, form, given, error);
 }

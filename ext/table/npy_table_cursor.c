@@ -29,17 +29,11 @@ typedef struct table_cursor {
     int64_t last;           /* of the last row to come */
     int64_t step;           /* 1 or -1 */
     int64_t nrows_expected; /* no more are likely to be wanted */
-    /* rows are numbered as the file does: first + index * number_step */
-    int64_t first, number_step;
-    table_stream *streams; /* one an array */
+    table_stream *streams;  /* one an array; NULL: the file is not open */
     npyext_layout layout;
     npyx_buffer scratch;
-    int64_t limit_nbytes; /* of a value */
-    bool is_open;
-    npyext_cached_file *file;
     int64_t nlookups; /* xFilter calls behind the first */
     npyext_plan plan;
-    uint64_t used_columns;
 } table_cursor;
 
 static npyext_table *table_of(const table_cursor *cursor) {
@@ -47,14 +41,15 @@ static npyext_table *table_of(const table_cursor *cursor) {
 }
 
 int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
-    npyx_host *host = &((npyext_table *)vtab)->connection->host;
-    table_cursor *opened = sqlite3_malloc(sizeof *opened);
+    npyext_table *table = (npyext_table *)vtab;
+    npyext_connection *connection = table->connection;
+    table_cursor *opened = npyx_alloc_zeroed(&connection->host, sizeof *opened);
     if (opened == NULL)
         return SQLITE_NOMEM;
-    memset(opened, 0, sizeof *opened);
     opened->is_eof = true;
-    opened->scratch.host = host;
-    npyext_layout_init(&opened->layout, host);
+    opened->scratch.host = &connection->host;
+    opened->scratch.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    npyext_layout_init(&opened->layout, connection, &table->declaration);
     *cursor = &opened->base;
     return SQLITE_OK;
 }
@@ -73,14 +68,10 @@ static void close_streams(table_cursor *cursor) {
 }
 
 static void cursor_close_file(table_cursor *cursor) {
-    npyext_connection *connection = table_of(cursor)->connection;
     close_streams(cursor);
-    npyx_free(&connection->host, cursor->streams);
+    npyx_free(cursor->scratch.host, cursor->streams);
     cursor->streams = NULL;
     npyext_layout_clear(&cursor->layout);
-    npyext_cache_release(connection, cursor->file);
-    cursor->file = NULL;
-    cursor->is_open = false;
 }
 
 int npyext_table_close(sqlite3_vtab_cursor *cursor) {
@@ -92,42 +83,26 @@ int npyext_table_close(sqlite3_vtab_cursor *cursor) {
 }
 
 static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
-    npyext_connection *connection = table_of(cursor)->connection;
-    npyext_connection_begin(connection);
-    NPYX_TRY(npyext_layout_read(&cursor->layout, connection, &table_of(cursor)->declaration, true,
-                                &cursor->file, error));
+    npyext_connection_begin(cursor->layout.connection);
+    NPYX_TRY(npyext_layout_read(&cursor->layout, true, error));
     cursor->streams =
-        npyx_alloc_zeroed(&connection->host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
-    NPYX_TRY(npyx_check_memory(cursor->streams, error));
-    const npyx_view *view = &cursor->layout.arrays[0].view;
-    cursor->first = view->first[0];
-    cursor->number_step = view->step[0];
-    cursor->limit_nbytes = sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
-    cursor->scratch.limit_nbytes = (size_t)cursor->limit_nbytes;
-    cursor->is_open = true;
-    return NPYX_OK;
+        npyx_alloc_zeroed(cursor->scratch.host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
+    return npyx_check_memory(cursor->streams, error);
 }
 
 /* ---- blocks ---- */
 
-/* The first and the last column in use; false when they are not known. colUsed's last bit stands for all
- * columns from 63 on. */
-static bool used_range(const table_cursor *cursor, int64_t *low, int64_t *high) {
-    if (cursor->used_columns == 0)
-        return false;
-    *low = __builtin_ctzll(cursor->used_columns);
-    *high = 63 - __builtin_clzll(cursor->used_columns);
-    if (*high == 63)
-        *high = cursor->layout.ncolumns - 1;
-    return *high < cursor->layout.ncolumns;
-}
-
 /* Leaves columns that nobody asked for out of a view of items, where that reads less: in Fortran order, and
  * in long rows. */
 static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_stream *stream) {
-    int64_t low, high;
-    bool has_items = !cursor->layout.is_side_by_side && view->ndim == 2;
-    if (!has_items || !used_range(cursor, &low, &high))
+    uint64_t used = cursor->plan.used;
+    if (cursor->layout.is_side_by_side || view->ndim != 2 || used == 0)
+        return;
+    /* the first and the last column in use; the last bit stands for all columns from 63 on */
+    int64_t low = __builtin_ctzll(used), high = 63 - __builtin_clzll(used);
+    if (high == 63)
+        high = cursor->layout.ncolumns - 1;
+    if (high >= cursor->layout.ncolumns)
         return;
     int64_t stride = view->strides[1] < 0 ? -view->strides[1] : view->strides[1];
     int64_t row_stride = view->strides[0] < 0 ? -view->strides[0] : view->strides[0];
@@ -143,13 +118,11 @@ static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_str
 static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow, npyx_error *error) {
     const npyext_layout_array *opened = &cursor->layout.arrays[array];
     table_stream *stream = &cursor->streams[array];
-    npyx_source *payload = NULL;
-    NPYX_TRY(npyx_archive_open_payload(cursor->file->archive, opened->index, &payload, error));
-    stream->payload = payload;
+    NPYX_TRY(npyx_archive_open_payload(cursor->layout.file->archive, opened->index, &stream->payload, error));
     npyx_view view = opened->view;
     if (may_narrow)
         cursor_narrow(cursor, &view, stream);
-    npyx_reader_init(&stream->reader, stream->payload, &view, cursor->limit_nbytes);
+    npyx_reader_init(&stream->reader, stream->payload, &view, (int64_t)cursor->scratch.limit_nbytes);
     stream->back_nbytes = CURSOR_FIRST_BLOCK_NBYTES;
     return NPYX_OK;
 }
@@ -186,7 +159,7 @@ static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, i
 static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *error) {
     table_stream *stream = &cursor->streams[array];
     npyx_reader *reader = &stream->reader;
-    npyext_connection_begin(table_of(cursor)->connection);
+    npyext_connection_begin(cursor->layout.connection);
     if (stream->payload == NULL)
         NPYX_TRY(open_stream(cursor, array, true, error));
     int64_t row_nbytes = reader->row_nbytes > 0 ? reader->row_nbytes : 1;
@@ -209,7 +182,7 @@ static void cursor_begin_rows(table_cursor *cursor, npyext_range range, npyext_w
     npyext_order order = cursor->plan.order;
     npyext_range indices = npyext_range_indices(range, &cursor->layout.arrays[0].view);
     int64_t low = indices.low, high = indices.high;
-    bool is_rising = cursor->number_step > 0;
+    bool is_rising = cursor->layout.arrays[0].view.step[0] > 0;
     bool is_backward = order != NPYEXT_OWN_ORDER && is_rising != (order == NPYEXT_ASCENDING);
     int64_t nskipped = low > high ? 0 : window.nskipped <= high - low ? window.nskipped : high - low + 1;
     low += is_backward ? 0 : nskipped;
@@ -235,7 +208,10 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
         npyext_table_writer_fail_read(table->writer, &error);
         return npyext_report(cursor->pVtab, place, &error);
     }
+    uint64_t used_before = rows->plan.used;
     npyext_plan_read(&rows->plan, sentence);
+    if (rows->plan.used != used_before)
+        close_streams(rows);
     npyext_range range = {INT64_MIN, INT64_MAX};
     for (int i = 0; i < rows->plan.nterms && i < argc; i++) {
         if (rows->plan.terms[i].column != NPYEXT_NO_COLUMN)
@@ -243,11 +219,8 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     }
     if (range.low > range.high)
         return SQLITE_OK;
-    if (rows->is_open && rows->plan.used != rows->used_columns)
-        close_streams(rows);
-    rows->used_columns = rows->plan.used;
-    rows->nlookups = rows->is_open ? rows->nlookups + 1 : 0;
-    if (!rows->is_open && cursor_open_file(rows, &error) != NPYX_OK) {
+    rows->nlookups = rows->streams != NULL ? rows->nlookups + 1 : 0;
+    if (rows->streams == NULL && cursor_open_file(rows, &error) != NPYX_OK) {
         place.entry = rows->layout.at;
         int code = npyext_report(cursor->pVtab, place, &error);
         cursor_close_file(rows);
@@ -272,7 +245,8 @@ int npyext_table_eof(sqlite3_vtab_cursor *cursor) {
 
 int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid) {
     const table_cursor *rows = (table_cursor *)cursor;
-    *rowid = rows->first + rows->index * rows->number_step;
+    const npyx_view *view = &rows->layout.arrays[0].view;
+    *rowid = view->first[0] + rows->index * view->step[0]; /* as the file counts */
     return SQLITE_OK;
 }
 
@@ -306,12 +280,11 @@ int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, i
     table_cursor *rows = (table_cursor *)cursor;
     const npyext_layout_column *column = &rows->layout.columns[number];
     table_stream *stream = &rows->streams[column->array];
-    if (!has_row(stream, rows->index) || !has_column(stream, column)) {
-        npyx_error error;
-        if (fetch(rows, column, &error) != NPYX_OK) {
-            npyext_result_error(context, cursor_place(rows, column->array), &error);
-            return SQLITE_OK;
-        }
+    bool is_at_hand = has_row(stream, rows->index) && has_column(stream, column);
+    npyx_error error;
+    if (!is_at_hand && fetch(rows, column, &error) != NPYX_OK) {
+        npyext_result_error(context, cursor_place(rows, column->array), &error);
+        return SQLITE_OK;
     }
     const npyx_reader *reader = &stream->reader;
     const uint8_t *item = reader->rows + (rows->index - reader->first_row) * reader->row_nbytes +

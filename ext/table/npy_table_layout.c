@@ -3,24 +3,27 @@
  * then a view of each (view, slice), then columns of the views (npy_table_columns.c). A cursor does the same
  * once more and holds arrays and columns against what the table declares.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "npy_table.h"
+#include "text/span.h"
 
 enum { LIST_NBYTES = 300 }; /* of names in a message */
 
-void npyext_layout_init(npyext_layout *layout, npyx_host *host) {
-    *layout = (npyext_layout){.arena.host = host};
+void npyext_layout_init(npyext_layout *layout, npyext_connection *connection,
+                        npyext_declaration *declaration) {
+    *layout = (npyext_layout){.connection = connection,
+                              .declaration = declaration,
+                              .arena.host = &connection->host,
+                              .max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1)};
 }
 
 void npyext_layout_clear(npyext_layout *layout) {
-    npyx_host *host = layout->arena.host;
     for (int64_t i = 0; i < layout->narrays; i++)
         npyx_array_clear(&layout->arrays[i].array);
-    npyx_free(host, layout->arrays);
+    npyx_free(layout->arena.host, layout->arrays);
     npyx_arena_clear(&layout->arena);
-    npyext_layout_init(layout, host);
+    npyext_cache_release(layout->connection, layout->file);
+    npyext_layout_init(layout, layout->connection, layout->declaration);
 }
 
 /* ---- which arrays ---- */
@@ -38,9 +41,26 @@ static npyext_layout_array *layout_append_array(npyext_layout *layout) {
     return added;
 }
 
+/* Makes the text `<f4[*, 128]`. */
+static npyx_status make_form(npyext_layout *layout, npyext_layout_array *made, npyx_error *error) {
+    const npyx_array *array = &made->array;
+    npyx_buffer text = {.host = layout->arena.host};
+    npyx_dtype_append_descr(array->dtype, &text);
+    npyx_buffer_append_text(&text, array->ndim == 0 ? "[" : array->ndim == 1 ? "[*" : "[*, ");
+    npyx_buffer_append_integers(&text, array->shape + 1, array->ndim - 1);
+    npyx_buffer_append_char(&text, ']');
+    npyx_status status = npyx_buffer_check(&text, error);
+    if (status == NPYX_OK) {
+        made->form = npyx_arena_copy(&layout->arena, text.bytes, text.nbytes);
+        status = npyx_check_memory(made->form, error);
+    }
+    npyx_buffer_clear(&text);
+    return status;
+}
+
 /* Adds an entry of the archive. One that is no array is passed over, unless it was asked for. */
-static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64_t index, bool is_asked_for,
-                             npyx_error *error) {
+static npyx_status add_entry(npyext_layout *layout, int64_t index, bool is_asked_for, npyx_error *error) {
+    npyx_archive *archive = layout->file->archive;
     npyx_entry entry;
     NPYX_TRY(is_asked_for ? npyx_archive_entry_asked_for(archive, index, &entry, error)
                           : npyx_archive_entry(archive, index, &entry, error));
@@ -54,79 +74,74 @@ static npyx_status add_entry(npyext_layout *layout, npyx_archive *archive, int64
     NPYX_TRY(npyx_archive_describe(archive, index, &added->array, error));
     if (!added->array.is_array && is_asked_for)
         return npyx_archive_fail_no_array(archive, error);
-    if (added->array.is_array)
+    if (added->array.is_array) {
         NPYX_TRY(npyx_array_check_values(&added->array, error));
-    layout->at = NULL;
-    if (!added->array.is_array) {
+        NPYX_TRY(make_form(layout, added, error));
+    } else {
         npyx_array_clear(&added->array);
         layout->narrays--;
     }
+    layout->at = NULL;
     return npyx_poll(layout->arena.host, error);
 }
 
 /* The index that a text stands for; false when it is no number. */
 static bool layout_read_index(const char *text, int64_t *index) {
-    char *end;
-    errno = 0;
-    *index = strtoll(text, &end, 10);
-    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
+    npyx_span digits = {text, strlen(text)};
+    uint64_t number = 0;
+    bool is_number = digits.nbytes > 0 && npyx_span_digits(digits, &number) == digits.nbytes;
+    *index = (int64_t)number;
+    return is_number && number <= INT64_MAX;
 }
 
-static npyx_status add_named(npyext_layout *layout, npyx_archive *archive, const char *name,
-                             bool may_be_index, npyx_error *error) {
+static npyx_status add_named(npyext_layout *layout, const char *name, bool may_be_index, npyx_error *error) {
     int64_t index = 0;
-    npyx_status status = npyx_archive_find(archive, name, strlen(name), &index, error);
+    npyx_status status = npyx_archive_find(layout->file->archive, name, strlen(name), &index, error);
     if (status == NPYX_NOT_FOUND && may_be_index && layout_read_index(name, &index))
         status = NPYX_OK;
-    return status == NPYX_OK ? add_entry(layout, archive, index, true, error) : status;
+    return status == NPYX_OK ? add_entry(layout, index, true, error) : status;
 }
 
-static npyx_status add_listed(npyext_layout *layout, npyx_archive *archive, const char *list,
-                              int max_ncolumns, npyx_error *error) {
+static npyx_status add_listed(npyext_layout *layout, const char *list, npyx_error *error) {
     const char **names = NULL;
     int nnames = 0;
     NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &names, &nnames, error));
-    if (nnames > max_ncolumns)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "members names %d arrays, more than the %d columns that SQLite allows here", nnames,
-                         max_ncolumns);
+    if (nnames > layout->max_ncolumns)
+        return npyx_refuse(error, "members names %d arrays, more than the %d columns that SQLite allows here",
+                           nnames, layout->max_ncolumns);
     for (int i = 0; i < nnames; i++)
-        NPYX_TRY(add_named(layout, archive, names[i], true, error));
+        NPYX_TRY(add_named(layout, names[i], true, error));
     return NPYX_OK;
 }
 
-static npyx_status add_all(npyext_layout *layout, npyx_archive *archive, int max_ncolumns,
-                           npyx_error *error) {
+static npyx_status add_all(npyext_layout *layout, npyx_error *error) {
     npyx_status status = NPYX_OK;
-    for (int64_t index = 0; status == NPYX_OK && layout->narrays <= max_ncolumns; index++)
-        status = add_entry(layout, archive, index, false, error);
+    for (int64_t index = 0; status == NPYX_OK && layout->narrays <= layout->max_ncolumns; index++)
+        status = add_entry(layout, index, false, error);
     if (status == NPYX_OK)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "has more arrays than the %d columns that SQLite allows here; pick some with "
-                         "members='...'",
-                         max_ncolumns);
+        return npyx_refuse(
+            error,
+            "has more arrays than the %d columns that SQLite allows here; pick some with members='...'",
+            layout->max_ncolumns);
     if (status == NPYX_DONE && layout->narrays == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "holds no arrays");
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-static npyx_status layout_choose(npyext_layout *layout, npyx_archive *archive,
-                                 const npyext_declaration *declaration, int max_ncolumns, npyx_error *error) {
-    const char *const *arguments = declaration->arguments;
+static npyx_status layout_choose(npyext_layout *layout, npyx_error *error) {
+    const char *const *arguments = layout->declaration->arguments, *members = arguments[NPYEXT_TABLE_MEMBERS];
     const char *member = arguments[NPYEXT_TABLE_MEMBER], *member_idx = arguments[NPYEXT_TABLE_MEMBER_IDX];
     int64_t index = 0;
     if (member != NULL)
-        return add_named(layout, archive, member, false, error);
+        return add_named(layout, member, false, error);
     if (member_idx != NULL && !layout_read_index(member_idx, &index))
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %.100s", member_idx);
     if (member_idx != NULL)
-        return add_entry(layout, archive, index, true, error);
-    if (arguments[NPYEXT_TABLE_MEMBERS] == NULL && npyx_archive_is_one_npy(archive))
-        return add_entry(layout, archive, 0, true, error);
+        return add_entry(layout, index, true, error);
+    if (members == NULL && npyx_archive_is_one_npy(layout->file->archive))
+        return add_entry(layout, 0, true, error);
     layout->is_side_by_side = true;
-    return arguments[NPYEXT_TABLE_MEMBERS] != NULL
-               ? add_listed(layout, archive, arguments[NPYEXT_TABLE_MEMBERS], max_ncolumns, error)
-               : add_all(layout, archive, max_ncolumns, error);
+    return members != NULL ? add_listed(layout, members, error) : add_all(layout, error);
 }
 
 /* ---- their views ---- */
@@ -189,25 +204,23 @@ static npyx_status check_rows(const npyext_layout *layout, npyx_error *error) {
         if (view->ndim == 0 || first->ndim == 0)
             continue;
         if (view->shape[0] != first->shape[0])
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "the first axes have different lengths: %s; pick arrays with members='...'",
-                             list_arrays(layout, true, list));
+            return npyx_refuse(error,
+                               "the first axes have different lengths: %s; pick arrays with members='...'",
+                               list_arrays(layout, true, list));
         bool has_same_rows = view->first[0] == first->first[0] && view->step[0] == first->step[0];
         are_same_rows = are_same_rows && (view->shape[0] == 0 || has_same_rows);
     }
     if (is_scalar)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "arrays without an axis have no rows: %s; pick the others with members='...'",
-                         list_arrays(layout, false, list));
-    return are_same_rows ? NPYX_OK
-                         : npyx_fail(error, NPYX_INVALID, -1, "the slice takes other rows of each array");
+        return npyx_refuse(error,
+                           "arrays without an axis have no rows: %s; pick the others with members='...'",
+                           list_arrays(layout, false, list));
+    return are_same_rows ? NPYX_OK : npyx_refuse(error, "the slice takes other rows of each array");
 }
 
-static npyx_status layout_make_views(npyext_layout *layout, const npyext_declaration *declaration,
-                                     npyx_error *error) {
+static npyx_status layout_make_views(npyext_layout *layout, npyx_error *error) {
     for (int64_t i = 0; i < layout->narrays; i++) {
         layout->at = &layout->arrays[i].entry;
-        NPYX_TRY(make_view(&layout->arrays[i], declaration, error));
+        NPYX_TRY(make_view(&layout->arrays[i], layout->declaration, error));
     }
     layout->at = NULL;
     return layout->is_side_by_side ? check_rows(layout, error) : NPYX_OK;
@@ -215,104 +228,74 @@ static npyx_status layout_make_views(npyext_layout *layout, const npyext_declara
 
 /* ---- what they are ---- */
 
-/* Makes the text `<f4[*, 128]` and a NUL. */
-static npyx_status make_form(const npyx_array *array, npyx_buffer *text, npyx_error *error) {
-    npyx_buffer_reset(text);
-    npyx_dtype_append_descr(array->dtype, text);
-    npyx_buffer_append_text(text, array->ndim == 0 ? "[" : array->ndim == 1 ? "[*" : "[*, ");
-    npyx_buffer_append_integers(text, array->shape + 1, array->ndim - 1);
-    npyx_buffer_append(text, "]", 2);
-    return npyx_buffer_check(text, error);
-}
-
-static npyx_status record_array(const npyext_layout_array *from, npyext_declaration *declaration,
-                                npyx_buffer *text, npyx_error *error) {
-    NPYX_TRY(make_form(&from->array, text, error));
-    const char *name = npyx_arena_copy(&declaration->arena, from->entry.name, from->entry.name_nbytes);
-    const char *form = npyx_arena_copy(&declaration->arena, text->bytes, text->nbytes);
-    declaration->arrays[declaration->narrays++] = (npyext_declared_array){.name = name, .form = form};
-    return name == NULL || npyx_check_memory(form, error);
-}
-
-npyx_status npyext_layout_record(const npyext_layout *layout, npyext_declaration *declaration,
-                                 npyx_error *error) {
-    npyx_buffer text = {.host = layout->arena.host};
-    npyx_status status =
-        npyext_declaration_reserve(declaration, (int)layout->narrays, layout->ncolumns, error);
-    for (int64_t i = 0; i < layout->narrays && status == NPYX_OK; i++) {
-        if (layout->arrays[i].array.is_known)
-            status = record_array(&layout->arrays[i], declaration, &text, error);
+npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error) {
+    npyext_declaration *declaration = layout->declaration;
+    npyx_arena *arena = &declaration->arena;
+    NPYX_TRY(npyext_declaration_reserve(declaration, (int)layout->narrays, layout->ncolumns, error));
+    for (int64_t i = 0; i < layout->narrays; i++) {
+        const npyext_layout_array *from = &layout->arrays[i];
+        if (from->form == NULL)
+            continue;
+        npyext_declared_array *array = &declaration->arrays[declaration->narrays++];
+        array->name = npyx_arena_copy(arena, from->entry.name, from->entry.name_nbytes);
+        array->form = npyx_arena_copy(arena, from->form, strlen(from->form));
+        if (array->name == NULL || array->form == NULL)
+            return npyx_fail_nomem(error);
     }
-    npyx_buffer_clear(&text);
-    for (int i = 0; i < layout->ncolumns && status == NPYX_OK; i++) {
-        const npyext_layout_column *column = &layout->columns[i];
-        const char *name = npyx_arena_copy(&declaration->arena, column->name, strlen(column->name));
-        declaration->columns[declaration->ncolumns++] =
-            (npyext_declared_column){.name = name, .type = column->type};
-        if (name == NULL)
-            status = npyx_fail_nomem(error);
+    for (int i = 0; i < layout->ncolumns; i++) {
+        const npyext_layout_column *from = &layout->columns[i];
+        npyext_declared_column *column = &declaration->columns[declaration->ncolumns++];
+        column->name = npyx_arena_copy(arena, from->name, strlen(from->name));
+        column->type = from->type;
+        NPYX_TRY(npyx_check_memory(column->name, error));
     }
-    return status;
+    return NPYX_OK;
 }
 
 static const char layout_advice[] = "drop the table and create it anew";
 
-static npyx_status layout_compare_array(npyext_layout *layout, int i, const npyext_declared_array *was,
-                                        npyx_buffer *form, npyx_error *error) {
-    NPYX_TRY(make_form(&layout->arrays[i].array, form, error));
-    layout->at = &layout->arrays[i].entry;
-    if (strcmp(was->name, layout->at->name) != 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "has changed since the table was made: '%.100s' was array %d then; %s", was->name, i,
-                         layout_advice);
-    if (strcmp(was->form, form->bytes) != 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "has changed since the table was made: it was %.100s and is %.100s; %s", was->form,
-                         form->bytes, layout_advice);
-    layout->at = NULL;
-    return NPYX_OK;
-}
-
 /* Another dtype or another shape of rows makes an array another one than the declared. */
-static npyx_status layout_compare_arrays(npyext_layout *layout, const npyext_declaration *declaration,
-                                         npyx_error *error) {
-    npyx_status status = NPYX_OK;
-    npyx_buffer form = {.host = layout->arena.host};
+static npyx_status layout_compare_arrays(npyext_layout *layout, npyx_error *error) {
+    const npyext_declaration *declaration = layout->declaration;
     int narrays = (int)layout->narrays;
-    for (int i = 0; i < narrays && i < declaration->narrays && status == NPYX_OK; i++)
-        status = layout_compare_array(layout, i, &declaration->arrays[i], &form, error);
-    npyx_buffer_clear(&form);
-    if (status == NPYX_OK && narrays != declaration->narrays)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "has changed since the table was made: it had %d arrays and has %d; %s",
-                         declaration->narrays, narrays, layout_advice);
-    return status;
+    for (int i = 0; i < narrays && i < declaration->narrays; i++) {
+        const npyext_declared_array *was = &declaration->arrays[i];
+        layout->at = &layout->arrays[i].entry;
+        if (strcmp(was->name, layout->at->name) != 0)
+            return npyx_refuse(error, "has changed since the table was made: '%.100s' was array %d then; %s",
+                               was->name, i, layout_advice);
+        if (strcmp(was->form, layout->arrays[i].form) != 0)
+            return npyx_refuse(error, "has changed since the table was made: it was %.100s and is %.100s; %s",
+                               was->form, layout->arrays[i].form, layout_advice);
+    }
+    layout->at = NULL;
+    return narrays == declaration->narrays
+               ? NPYX_OK
+               : npyx_refuse(error, "has changed since the table was made: it had %d arrays and has %d; %s",
+                             declaration->narrays, narrays, layout_advice);
 }
 
-static npyx_status layout_compare_columns(const npyext_layout *layout, const npyext_declaration *declaration,
-                                          npyx_error *error) {
+static npyx_status layout_compare_columns(const npyext_layout *layout, npyx_error *error) {
+    const npyext_declaration *declaration = layout->declaration;
     bool is_same = layout->ncolumns == declaration->ncolumns;
     for (int i = 0; i < layout->ncolumns && is_same; i++)
         is_same = layout->columns[i].type == declaration->columns[i].type &&
                   strcmp(layout->columns[i].name, declaration->columns[i].name) == 0;
     return is_same ? NPYX_OK
-                   : npyx_fail(error, NPYX_INVALID, -1,
-                               "the columns that the table declares are not those of the file; %s",
-                               layout_advice);
+                   : npyx_refuse(error, "the columns that the table declares are not those of the file; %s",
+                                 layout_advice);
 }
 
 /* ---- all of it ---- */
 
-npyx_status npyext_layout_read(npyext_layout *layout, npyext_connection *connection,
-                               const npyext_declaration *declaration, bool is_declared,
-                               npyext_cached_file **file, npyx_error *error) {
-    int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
-    NPYX_TRY(npyext_cache_acquire(connection, declaration->arguments[NPYEXT_TABLE_PATH],
-                                  npyext_cache_tick(connection), file, error));
-    NPYX_TRY(layout_choose(layout, (*file)->archive, declaration, max_ncolumns, error));
+npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_error *error) {
+    npyext_connection *connection = layout->connection;
+    NPYX_TRY(npyext_cache_acquire(connection, layout->declaration->arguments[NPYEXT_TABLE_PATH],
+                                  npyext_cache_tick(connection), &layout->file, error));
+    NPYX_TRY(layout_choose(layout, error));
     if (is_declared)
-        NPYX_TRY(layout_compare_arrays(layout, declaration, error));
-    NPYX_TRY(layout_make_views(layout, declaration, error));
-    NPYX_TRY(npyext_layout_make_columns(layout, declaration, max_ncolumns, error));
-    return is_declared ? layout_compare_columns(layout, declaration, error) : NPYX_OK;
+        NPYX_TRY(layout_compare_arrays(layout, error));
+    NPYX_TRY(layout_make_views(layout, error));
+    NPYX_TRY(npyext_layout_make_columns(layout, error));
+    return is_declared ? layout_compare_columns(layout, error) : NPYX_OK;
 }

@@ -90,14 +90,13 @@ int npyext_shadow_write(sqlite3 *db, const char *schema, const char *table,
     sqlite3_finalize(w.statement);
     if (code == SQLITE_OK)
         return SQLITE_OK;
-    if (w.nbytes > MAX_NBYTES / 2)
-        *message =
-            sqlite3_mprintf("npyext: the table's names and dtypes are longer than %d bytes", MAX_NBYTES / 2);
-    else
-        *message = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db)); /* before the next call changes it */
+    bool is_toobig = w.nbytes > MAX_NBYTES / 2;
+    *message = is_toobig ? sqlite3_mprintf("npyext: the table's names and dtypes are longer than %d bytes",
+                                           MAX_NBYTES / 2)
+                         : sqlite3_mprintf("npyext: %s", sqlite3_errmsg(db));
     if (is_made)
         npyext_shadow_drop(db, schema, table);
-    return w.nbytes > MAX_NBYTES / 2 ? SQLITE_ERROR : code;
+    return is_toobig ? SQLITE_ERROR : code;
 }
 
 int npyext_shadow_rename(sqlite3 *db, const char *schema, const char *table, const char *new_table) {
@@ -206,11 +205,10 @@ static npyx_status read_rows(shadow_reader *r, int *code) {
 /* SQLITE_OK when the database's schema declares the table as npyext_shadow_write does, else SQLITE_ERROR. */
 static int check_schema(sqlite3 *db, const char *schema, const char *table) {
     sqlite3_stmt *statement = NULL;
-    char *sql =
-        sqlite3_mprintf("SELECT count(*), sum(type = 'table' AND sql = 'CREATE TABLE \"' || replace(name, "
-                        "'\"', '\"\"') || '\"' || %Q) FROM \"%w\".sqlite_schema "
-                        "WHERE name = '%q_npy' COLLATE NOCASE",
-                        shadow_columns, schema, table);
+    char *sql = sqlite3_mprintf(
+        "SELECT count(*), sum(type = 'table' AND sql = 'CREATE TABLE \"' || replace(name, '\"', '\"\"') || "
+        "'\"' || %Q) FROM \"%w\".sqlite_schema WHERE name = '%q_npy' COLLATE NOCASE",
+        shadow_columns, schema, table);
     int code = shadow_prepare(db, sql, &statement);
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);
@@ -225,9 +223,10 @@ static int check_schema(sqlite3 *db, const char *schema, const char *table) {
 static int check_table(sqlite3 *db, const char *schema, const char *table) {
     sqlite3_blob *blob = NULL;
     int code = check_schema(db, schema, table);
-    char *name = code == SQLITE_OK ? sqlite3_mprintf("%s_npy", table) : NULL;
-    if (code == SQLITE_OK)
-        code = name == NULL ? SQLITE_NOMEM : sqlite3_blob_open(db, schema, name, "value", 1, 0, &blob);
+    if (code != SQLITE_OK)
+        return code;
+    char *name = sqlite3_mprintf("%s_npy", table);
+    code = name == NULL ? SQLITE_NOMEM : sqlite3_blob_open(db, schema, name, "value", 1, 0, &blob);
     sqlite3_blob_close(blob);
     sqlite3_free(name);
     return code;
@@ -235,8 +234,7 @@ static int check_table(sqlite3 *db, const char *schema, const char *table) {
 
 int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyext_declaration *declaration,
                        npyx_error *error) {
-    shadow_reader r = {.declaration = declaration, .error = error};
-    r.max_nitems = sqlite3_limit(db, SQLITE_LIMIT_COLUMN, -1);
+    shadow_reader r = {declaration, error, .max_nitems = sqlite3_limit(db, SQLITE_LIMIT_COLUMN, -1)};
     int code = check_table(db, schema, table);
     bool is_own = code == SQLITE_OK;
     if (is_own) /* the limit ends what a hostile table has more */

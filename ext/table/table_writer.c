@@ -22,12 +22,17 @@ npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64
     return npyx_array_measure(array, error);
 }
 
+bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const npyx_array *array) {
+    return npyx_is_same(writer->shape + 1, sizeof writer->shape[0] * (size_t)(writer->ndim - 1),
+                        array->shape + 1, sizeof array->shape[0] * (size_t)(array->ndim - 1));
+}
+
 /* The bytes of a row, and whether they can be counted. */
 static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
     npyx_array row;
     npyx_status status = npyext_table_writer_measure(writer, 1, &row, error);
     if (status != NPYX_OK || row.nbytes > sqlite3_limit(writer->connection->db, SQLITE_LIMIT_LENGTH, -1))
-        return npyx_fail(error, NPYX_INVALID, -1, "a row has more bytes than SQLite's values may have");
+        return npyx_refuse(error, "a row has more bytes than SQLite's values may have");
     writer->row_nelem = row.nelem;
     writer->row_nbytes = row.nbytes;
     return NPYX_OK;
@@ -37,30 +42,24 @@ static npyx_status read_shape(npyext_table_writer *writer, const char *text, npy
     NPYX_TRY(npyx_integers_parse(&writer->connection->host, "shape", text, strlen(text), writer->shape,
                                  &writer->ndim, error));
     if (writer->ndim == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add");
+        return npyx_refuse(error, "an array without an axis has no rows to add");
     for (int axis = 0; axis < writer->ndim; axis++) {
         if (writer->shape[axis] < (axis == 0 ? -1 : 0))
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "a dimension of the shape is %" PRId64
-                             "; the first one, that of the rows, can be -1",
-                             writer->shape[axis]);
+            return npyx_refuse(
+                error, "a dimension of the shape is %" PRId64 "; the first one, that of the rows, can be -1",
+                writer->shape[axis]);
     }
     return NPYX_OK;
 }
 
-static npyx_status read_dtype(npyext_table_writer *writer, const char *text, npyx_error *error) {
-    return npyx_dtype_for_writing(&writer->arena, text, strlen(text), &writer->dtype, error);
-}
-
 /* What the arguments say of the array in the file; *is_other: something else. The dtype is taken from them
  * where the file's is a mere size. */
-static npyx_status read_given(npyext_table_writer *writer, const npyx_array *array,
-                              const npyext_declaration *declaration, bool *is_other, npyx_error *error) {
-    const char *dtype = declaration->arguments[NPYEXT_TABLE_DTYPE];
-    const char *shape = declaration->arguments[NPYEXT_TABLE_SHAPE];
+static npyx_status read_given(npyext_table_writer *writer, const npyx_array *array, bool *is_other,
+                              npyx_error *error) {
+    const char *dtype = writer->arguments[NPYEXT_TABLE_DTYPE], *shape = writer->arguments[NPYEXT_TABLE_SHAPE];
     writer->dtype = NULL;
     if (dtype != NULL) {
-        NPYX_TRY(read_dtype(writer, dtype, error));
+        NPYX_TRY(npyx_dtype_for_writing(&writer->arena, dtype, strlen(dtype), &writer->dtype, error));
         bool is_spelled = npyx_dtype_is_spelled_by(writer->dtype, array->dtype);
         *is_other = !is_spelled && !npyx_dtype_is_same(writer->dtype, array->dtype);
         if (!is_spelled)
@@ -69,9 +68,7 @@ static npyx_status read_given(npyext_table_writer *writer, const npyx_array *arr
     if (shape == NULL)
         return NPYX_OK;
     NPYX_TRY(read_shape(writer, shape, error));
-    *is_other =
-        *is_other || writer->ndim != array->ndim || writer->shape[0] != -1 ||
-        memcmp(writer->shape + 1, array->shape + 1, sizeof array->shape[0] * (size_t)(array->ndim - 1)) != 0;
+    *is_other = *is_other || writer->shape[0] != -1 || !npyext_table_writer_has_rows_of(writer, array);
     return NPYX_OK;
 }
 
@@ -80,19 +77,17 @@ static npyx_status fail_other(const npyx_array *array, npyx_error *error) {
     npyx_buffer text = npyx_buffer_over(shown, sizeof shown);
     npyx_dtype_append_name(array->dtype, &text);
     npyext_append_json_integers(&text, array->shape, array->ndim);
-    return npyx_fail(
-        error, NPYX_INVALID, -1,
-        "rows are added to what is there, which is %.100s (leave dtype and shape out, or name those)",
+    return npyx_refuse(
+        error, "rows are added to what is there, which is %.100s (leave dtype and shape out, or name those)",
         npyx_buffer_text(&text));
 }
 
 static npyx_status check_growing(const npyx_array *array, npyx_error *error) {
     if (array->ndim == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "an array without an axis has no rows to add to");
+        return npyx_refuse(error, "an array without an axis has no rows to add to");
     if (array->ndim > 1 && array->fortran_order)
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
-            "rows cannot be added to an array in Fortran order, whose last axis it is that grows");
+        return npyx_refuse(
+            error, "rows cannot be added to an array in Fortran order, whose last axis it is that grows");
     if (array->dtype->has_objects)
         return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
                             "dtype %.*s holds Python objects, which are a pickle and are never written",
@@ -102,10 +97,10 @@ static npyx_status check_growing(const npyx_array *array, npyx_error *error) {
 
 /* Takes dtype and shape from the array that mode 'a' adds to. */
 static npyx_status take_array(npyext_table_writer *writer, npyx_archive *archive, npyx_array *array,
-                              const npyext_declaration *declaration, npyx_error *error) {
+                              npyx_error *error) {
     bool is_other = false;
     NPYX_TRY(npyx_archive_describe(archive, 0, array, error));
-    NPYX_TRY(read_given(writer, array, declaration, &is_other, error));
+    NPYX_TRY(read_given(writer, array, &is_other, error));
     if (is_other)
         return fail_other(array, error);
     NPYX_TRY(check_growing(array, error));
@@ -118,8 +113,7 @@ static npyx_status take_array(npyext_table_writer *writer, npyx_archive *archive
 }
 
 /* What mode 'a' finds at the path. *is_there is false when that is nothing. */
-static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_declaration *declaration,
-                                    bool *is_there, npyx_error *error) {
+static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there, npyx_error *error) {
     npyext_connection *connection = writer->connection;
     npyext_cached_file *file = NULL;
     npyx_status status =
@@ -132,7 +126,7 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_de
     if (writer->format == NPYX_FORMAT_NPY) {
         npyx_array array;
         npyx_array_init(&array, &connection->host);
-        status = take_array(writer, file->archive, &array, declaration, error);
+        status = take_array(writer, file->archive, &array, error);
         npyx_array_clear(&array);
     }
     npyext_cache_release(connection, file);
@@ -140,54 +134,49 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, const npyext_de
 }
 
 /* Somebody may take rows back at this moment, who has added them in place: they are gone at the next look. */
-static npyx_status writer_read_file(npyext_table_writer *writer, const npyext_declaration *declaration,
-                                    bool *is_there, npyx_error *error) {
+static npyx_status writer_read_file(npyext_table_writer *writer, bool *is_there, npyx_error *error) {
     enum { NTRIES = 5 };
     npyx_status status = NPYX_IO;
     for (int i = 0; i < NTRIES && status == NPYX_IO; i++)
-        status = try_to_read_file(writer, declaration, is_there, error);
+        status = try_to_read_file(writer, is_there, error);
     return status;
 }
 
 /* Arguments that the format has no use for. */
-static npyx_status writer_check_format(const npyext_table_writer *writer,
-                                       const npyext_declaration *declaration, npyx_error *error) {
+static npyx_status writer_check_format(const npyext_table_writer *writer, npyx_error *error) {
     static const npyext_table_argument of_npy[] = {NPYEXT_TABLE_DTYPE, NPYEXT_TABLE_SHAPE,
                                                    NPYEXT_TABLE_COLUMNS};
     for (size_t i = 0; i < sizeof of_npy / sizeof of_npy[0]; i++) {
-        if (writer->format != NPYX_FORMAT_NPY && declaration->arguments[of_npy[i]] != NULL)
-            return npyx_fail(
-                error, NPYX_INVALID, -1,
-                "%s is of a .npy; an .npz or a .ten is made of whole arrays: INSERT name and array",
+        if (writer->format != NPYX_FORMAT_NPY && writer->arguments[of_npy[i]] != NULL)
+            return npyx_refuse(
+                error, "%s is of a .npy; an .npz or a .ten is made of whole arrays: INSERT name and array",
                 npyext_table_argument_names[of_npy[i]]);
     }
-    if (writer->format != NPYX_FORMAT_NPZ && declaration->arguments[NPYEXT_TABLE_METHOD] != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "method is of an .npz; a .%s is never compressed",
-                         npyx_format_name(writer->format));
+    if (writer->format != NPYX_FORMAT_NPZ && writer->arguments[NPYEXT_TABLE_METHOD] != NULL)
+        return npyx_refuse(error, "method is of an .npz; a .%s is never compressed",
+                           npyx_format_name(writer->format));
     return NPYX_OK;
 }
 
-static npyx_status read_arguments(npyext_table_writer *writer, const npyext_declaration *declaration,
-                                  npyx_error *error) {
-    const char *dtype = declaration->arguments[NPYEXT_TABLE_DTYPE];
-    const char *shape = declaration->arguments[NPYEXT_TABLE_SHAPE];
-    const char *method = declaration->arguments[NPYEXT_TABLE_METHOD];
+static npyx_status read_arguments(npyext_table_writer *writer, npyx_error *error) {
+    const char *dtype = writer->arguments[NPYEXT_TABLE_DTYPE], *shape = writer->arguments[NPYEXT_TABLE_SHAPE];
+    const char *method = writer->arguments[NPYEXT_TABLE_METHOD];
     bool is_there = false;
-    writer->path = declaration->arguments[NPYEXT_TABLE_PATH];
-    writer->adds = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    writer->path = writer->arguments[NPYEXT_TABLE_PATH];
+    writer->adds = strcmp(writer->arguments[NPYEXT_TABLE_MODE], "a") == 0;
     writer->format = format_of_name(writer->path);
     if (writer->adds)
-        NPYX_TRY(writer_read_file(writer, declaration, &is_there, error));
-    NPYX_TRY(writer_check_format(writer, declaration, error));
+        NPYX_TRY(writer_read_file(writer, &is_there, error));
+    NPYX_TRY(writer_check_format(writer, error));
     if (method != NULL)
         NPYX_TRY(npyx_zip_method_parse(method, strlen(method), &writer->method, error));
     if (writer->format != NPYX_FORMAT_NPY)
         return NPYX_OK;
     if (!is_there && dtype == NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "%sa new .npy needs a dtype, as in dtype='float32'",
-                         writer->adds ? "there is no such file to add to, and " : "");
+        return npyx_refuse(error, "%sa new .npy needs a dtype, as in dtype='float32'",
+                           writer->adds ? "there is no such file to add to, and " : "");
     if (!is_there) {
-        NPYX_TRY(read_dtype(writer, dtype, error));
+        NPYX_TRY(npyx_dtype_for_writing(&writer->arena, dtype, strlen(dtype), &writer->dtype, error));
         NPYX_TRY(read_shape(writer, shape == NULL ? "-1" : shape, error));
     }
     return measure_row(writer, error);
@@ -195,23 +184,22 @@ static npyx_status read_arguments(npyext_table_writer *writer, const npyext_decl
 
 /* ---- columns ---- */
 
-static npyx_status make_columns(npyext_table_writer *writer, npyext_declaration *declaration,
-                                npyx_error *error) {
+static npyx_status make_columns(npyext_table_writer *writer, npyx_error *error) {
+    npyext_layout *layout = &writer->layout;
     static const npyext_declared_column of_archives[] = {{"name", NPYEXT_TABLE_TEXT},
                                                          {"array", NPYEXT_TABLE_BLOB}};
     if (writer->format != NPYX_FORMAT_NPY) {
+        npyext_declaration *declaration = layout->declaration;
         NPYX_TRY(npyext_declaration_reserve(declaration, 0, 2, error));
         declaration->ncolumns = 2;
         memcpy(declaration->columns, of_archives, sizeof of_archives);
         return NPYX_OK;
     }
-    npyext_layout *layout = &writer->layout;
     layout->has_whole_rows =
-        writer->ndim > 2 || (writer->ndim == 2 && declaration->arguments[NPYEXT_TABLE_COLUMNS] == NULL);
+        writer->ndim > 2 || (writer->ndim == 2 && writer->arguments[NPYEXT_TABLE_COLUMNS] == NULL);
     NPYX_TRY(npyext_layout_set_view(layout, writer->dtype, writer->ndim, writer->shape, error));
-    NPYX_TRY(npyext_layout_make_columns(
-        layout, declaration, sqlite3_limit(writer->connection->db, SQLITE_LIMIT_COLUMN, -1), error));
-    return npyext_layout_record(layout, declaration, error);
+    NPYX_TRY(npyext_layout_make_columns(layout, error));
+    return npyext_layout_record(layout, error);
 }
 
 npyx_status npyext_table_writer_new(npyext_connection *connection, const char *table,
@@ -223,10 +211,11 @@ npyx_status npyext_table_writer_new(npyext_connection *connection, const char *t
     made->connection = connection;
     made->table = table;
     made->arena.host = &connection->host;
-    npyext_layout_init(&made->layout, &connection->host);
-    npyx_status status = read_arguments(made, declaration, error);
+    made->arguments = declaration->arguments;
+    npyext_layout_init(&made->layout, connection, declaration);
+    npyx_status status = read_arguments(made, error);
     if (status == NPYX_OK)
-        status = make_columns(made, declaration, error);
+        status = make_columns(made, error);
     if (status == NPYX_OK)
         *writer = made;
     else
@@ -247,8 +236,8 @@ void npyext_table_writer_free(npyext_table_writer *writer) {
 
 void npyext_table_writer_fail_read(const npyext_table_writer *writer, npyx_error *error) {
     bool is_npy = writer->format == NPYX_FORMAT_NPY;
-    npyx_error_set(error, NPYX_INVALID, -1,
-                   "table %.60s only adds %s; what is committed is read from the file, as in SELECT * FROM "
-                   "%s('%.200s')",
-                   writer->table, is_npy ? "rows" : "arrays", is_npy ? "npy_rows" : "npy_meta", writer->path);
+    npyx_error_set(
+        error, NPYX_INVALID, -1,
+        "table %.60s only adds %s; what is committed is read from the file, as in SELECT * FROM %s('%.200s')",
+        writer->table, is_npy ? "rows" : "arrays", is_npy ? "npy_rows" : "npy_meta", writer->path);
 }

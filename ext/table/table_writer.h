@@ -13,7 +13,7 @@
 #define NPYEXT_TABLE_WRITER_H
 
 #include "npy_table.h"
-#include "value/row_value.h"
+#include "value/array_builder.h"
 
 /*
  * A transaction is in one of these states. What SQLite calls (xBegin, a row or a return to a savepoint,
@@ -64,6 +64,7 @@ typedef struct npyext_writer_mark {
 typedef struct npyext_table_writer {
     npyext_connection *connection;
     const char *table; /* its name, and its arguments: the declaration's texts */
+    const char *const *arguments;
     const char *path;
     npyx_format format;
     bool adds; /* mode 'a' */
@@ -107,8 +108,16 @@ void npyext_table_writer_free(npyext_table_writer *writer);
 npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
                                         npyx_error *error);
 
+/* Whether an array of at least one axis has rows of the shape that the table writes. */
+bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const npyx_array *array);
+
 static inline bool npyext_table_writer_is_open(const npyext_table_writer *writer) {
     return writer->state >= NPYEXT_WRITER_OPEN;
+}
+
+/* The number that the next row gets. */
+static inline int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
+    return writer->nrows_before + writer->nrows;
 }
 
 /* Goes on by an event; each but BEGIN and MARK does nothing when no transaction is open.
@@ -130,8 +139,5 @@ npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_valu
 
 /* The error of a statement that reads the table. */
 void npyext_table_writer_fail_read(const npyext_table_writer *writer, npyx_error *error);
-
-/* The number that the next row gets. */
-int64_t npyext_table_writer_next(const npyext_table_writer *writer);
 
 #endif

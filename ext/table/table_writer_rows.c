@@ -2,7 +2,6 @@
 #include <float.h>
 
 #include "table_writer.h"
-#include "value/array_stream.h"
 
 /* A row of one value: raw items, JSON or an array. */
 static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
@@ -63,16 +62,14 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
                                        npyx_error *error) {
     static const npyext_caller caller = {"array", "array"};
     npyext_array_value array;
-    const char *name;
-    size_t name_nbytes;
+    npyx_value name;
     npyext_connection_begin(writer->connection);
-    NPYX_TRY(npyext_member_name(values[0], &name, &name_nbytes, error));
+    NPYX_TRY(npyext_member_name(values[0], &name, error));
     npyx_status status = npyext_array_value_open(&array, writer->connection, NULL, &caller, values[1], error);
     if (status == NPYX_DONE)
-        status = npyx_fail(error, NPYX_INVALID, -1, "the array is NULL");
+        status = npyx_refuse(error, "the array is NULL");
     if (status == NPYX_OK)
-        status = npyext_stream_member(&array, writer->archive, writer->format, name, name_nbytes,
-                                      writer->method, error);
+        status = npyext_stream_member(&array, writer->archive, writer->format, &name, writer->method, error);
     npyext_array_value_close(&array);
     if (status != NPYX_OK) /* where that fails too, the commit will say so */
         npyx_archive_writer_take_back(writer->archive, NULL);
@@ -87,10 +84,10 @@ npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_valu
     if (writer->archive != NULL)
         status = writer_append_array(writer, values, error);
     else if (writer->shape[0] >= 0 && *rowid >= writer->shape[0])
-        status = npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and this is one more",
-                           writer->shape[0]);
+        status =
+            npyx_refuse(error, "the shape says %" PRId64 " rows, and this is one more", writer->shape[0]);
     else if (*rowid == INT64_MAX)
-        status = npyx_fail(error, NPYX_INVALID, -1, "more rows than an array can have");
+        status = npyx_refuse(error, "more rows than an array can have");
     else if (writer->layout.has_whole_rows)
         status = append_whole_row(writer, values[0], error);
     else

@@ -17,12 +17,7 @@
 enum { BEGINNING = -1 };
 
 static npyext_published *record_of(const npyext_table_writer *writer) {
-    npyext_connection *connection = writer->connection;
-    return npyext_published_of(connection, writer->table);
-}
-
-int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
-    return writer->nrows_before + writer->nrows;
+    return npyext_published_of(writer->connection, writer->table);
 }
 
 void npyext_table_writer_withdraw(npyext_table_writer *writer) {
@@ -135,8 +130,8 @@ static void record_cut(const npyext_table_writer *writer, npyext_published *reco
 }
 
 static void transaction_rollback(npyext_table_writer *writer) {
-    npyext_published *record = npyext_table_writer_is_open(writer) ? record_of(writer) : NULL;
     if (npyext_table_writer_is_open(writer)) {
+        npyext_published *record = record_of(writer);
         close_archive(writer);
         npyx_target_abandon(&writer->target);
         if (record != NULL)
@@ -166,10 +161,8 @@ static npyx_status read_header(const npyext_table_writer *writer, npyx_array *ar
 static bool is_as_declared(const npyext_table_writer *writer, const npyx_array *array) {
     bool is_same = npyx_dtype_is_same(array->dtype, writer->dtype) &&
                    npyx_dtype_byteorder(array->dtype) == npyx_dtype_byteorder(writer->dtype);
-    return (is_same || npyx_dtype_is_spelled_by(writer->dtype, array->dtype)) &&
-           array->ndim == writer->ndim && (array->ndim == 1 || !array->fortran_order) &&
-           memcmp(array->shape + 1, writer->shape + 1, sizeof array->shape[0] * (size_t)(writer->ndim - 1)) ==
-               0;
+    return (is_same || npyx_dtype_is_spelled_by(writer->dtype, array->dtype)) && array->ndim > 0 &&
+           npyext_table_writer_has_rows_of(writer, array) && (array->ndim == 1 || !array->fortran_order);
 }
 
 /* Of several arrays that were saved one after the other rows would take the place of the next one. */
@@ -181,10 +174,11 @@ static npyx_status check_behind(npyx_sink *sink, int64_t end_off, npyx_error *er
         NPYX_TRY(npyx_sink_read(sink, end_off, behind, nbytes, error));
     if (!npyx_begins_npy(behind, nbytes))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, end_off,
-                     "another array begins where this one ends (byte %" PRId64 "): rows would be written "
-                     "over it; write the arrays to an .npz, or each to a .npy of its own",
-                     end_off);
+    return npyx_fail(
+        error, NPYX_INVALID, end_off,
+        "another array begins where this one ends (byte %" PRId64
+        "): rows would be written over it; write the arrays to an .npz, or each to a .npy of its own",
+        end_off);
 }
 
 /* Takes the header of the array that more rows are added to; *end_off is where its rows end. */
@@ -192,8 +186,7 @@ static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, i
                                npyx_error *error) {
     NPYX_TRY(read_header(writer, array, error));
     if (!is_as_declared(writer, array))
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "has changed since the table was made; drop the table and create it anew");
+        return npyx_refuse(error, "has changed since the table was made; drop the table and create it anew");
     writer->nrows_before = array->shape[0];
     writer->header_nbytes = (size_t)array->data_off;
     writer->version_major = array->version_major;
@@ -255,47 +248,41 @@ static npyx_status check_published(const npyext_table_writer *writer, const npye
     npyx_file_info now;
     if (npyx_target_info(&writer->target, &now) && npyx_file_info_is_same(&now, &record->info))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "is no longer as this table has written it; drop the table and create it anew");
+    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
 }
 
 static npyx_status open_target(npyext_table_writer *writer, const npyext_published *record,
                                npyx_error *error) {
     npyx_host *host = &writer->connection->host;
     bool is_npy = writer->format == NPYX_FORMAT_NPY;
-    npyx_target_kind kind = record->is_published || writer->adds
-                                ? (is_npy ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY)
-                                : NPYX_TARGET_NEW;
-    npyx_status status = npyx_target_open(&writer->target, host, kind, writer->path, error);
-    if (status == NPYX_NOT_FOUND && writer->adds && !record->is_published) {
-        kind = NPYX_TARGET_NEW; /* there is nothing to add to yet */
+    npyx_target_kind kind = is_npy ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
+    npyx_status status = NPYX_NOT_FOUND;
+    if (record->is_published || writer->adds)
         status = npyx_target_open(&writer->target, host, kind, writer->path, error);
-    }
-    NPYX_TRY(status);
+    writer->is_new = status == NPYX_NOT_FOUND && !record->is_published; /* there is nothing to add to yet */
+    NPYX_TRY(writer->is_new ? npyx_target_open(&writer->target, host, NPYX_TARGET_NEW, writer->path, error)
+                            : status);
     writer->state = NPYEXT_WRITER_OPEN;
-    writer->is_new = kind == NPYX_TARGET_NEW;
     if (record->is_published)
         NPYX_TRY(check_published(writer, record, error));
     if (!is_npy)
         return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
     NPYX_TRY(make_room_for_row(writer, error));
-    return kind == NPYX_TARGET_NEW ? reserve_header(writer, error) : go_to_end(writer, error);
+    return writer->is_new ? reserve_header(writer, error) : go_to_end(writer, error);
 }
 
 static npyx_status transaction_begin(npyext_table_writer *writer, npyx_error *error) {
     npyext_published *record = record_of(writer);
     NPYX_TRY(npyx_check_memory(record, error));
-    if (writer->lost.status != NPYX_OK) {
-        npyx_status lost = writer->lost.status;
-        npyx_error_set(error, lost, -1, "what the last COMMIT wrote is lost: %s", writer->lost.message);
-        writer->lost.status = NPYX_OK;
-        return lost;
-    }
+    npyx_status lost = writer->lost.status;
+    writer->lost.status = NPYX_OK;
+    if (lost != NPYX_OK)
+        return npyx_fail(error, lost, -1, "what the last COMMIT wrote is lost: %s", writer->lost.message);
     if (npyext_table_writer_is_open(writer))
         return NPYX_OK;
     if (record->owner != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "this transaction has written rows and then changed a schema; commit it first");
+        return npyx_refuse(error,
+                           "this transaction has written rows and then changed a schema; commit it first");
     writer->nrows = writer->nrows_before = 0;
     writer->has_taken_back = false;
     npyx_status status = open_target(writer, record, error);
@@ -318,9 +305,8 @@ static npyx_status supersede_others(npyext_table_writer *writer, npyx_error *err
         if (other == NULL || other == writer || !npyx_target_is_at_path_of(&other->target, &writer->target))
             continue;
         if (other->state == NPYEXT_WRITER_PREPARED && !writer->is_new)
-            return npyx_fail(
-                error, NPYX_INVALID, -1,
-                "is written by another table of this transaction, too; commit one of them first");
+            return npyx_refuse(
+                error, "is written by another table of this transaction, too; commit one of them first");
         npyx_target_yield(&other->target); /* it may hold the lock since a COMMIT that was put off */
         if (other->state == NPYEXT_WRITER_PREPARED)
             other->state = NPYEXT_WRITER_SUPERSEDED;
@@ -334,8 +320,8 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     npyx_array array;
     int64_t nrows = npyext_table_writer_next(writer);
     if (writer->shape[0] >= 0 && nrows != writer->shape[0])
-        return npyx_fail(error, NPYX_INVALID, -1, "the shape says %" PRId64 " rows, and there are %" PRId64,
-                         writer->shape[0], nrows);
+        return npyx_refuse(error, "the shape says %" PRId64 " rows, and there are %" PRId64, writer->shape[0],
+                           nrows);
     NPYX_TRY(npyext_table_writer_measure(writer, nrows, &array, error));
     npyx_status status =
         npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, writer->version_major,
@@ -358,8 +344,8 @@ static npyx_status look_for_others(sqlite3 *db, bool *does_one, npyx_error *erro
         *does_one = *does_one || schema == NULL ||
                     (strcmp(schema, "temp") != 0 && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE);
     }
-    int end_code = sqlite3_finalize(statement);
-    code = code == SQLITE_OK ? end_code : code;
+    if (code == SQLITE_OK)
+        code = sqlite3_finalize(statement);
     if (code == SQLITE_NOMEM)
         return npyx_fail_nomem(error);
     if (code == SQLITE_INTERRUPT)
@@ -410,12 +396,11 @@ static void transaction_commit(npyext_table_writer *writer) {
         return;
     }
     close_archive(writer);
-    npyx_status status = NPYX_OK;
-    if (writer->state ==
-        NPYEXT_WRITER_SUPERSEDED) /* the file that it has written is not at the path any more */
+    /* the file that it has written is not at the path any more */
+    bool is_superseded = writer->state == NPYEXT_WRITER_SUPERSEDED;
+    npyx_status status = is_superseded ? NPYX_OK : npyx_target_commit(&writer->target, &writer->lost);
+    if (is_superseded)
         npyx_target_abandon(&writer->target);
-    else
-        status = npyx_target_commit(&writer->target, &writer->lost);
     if (status != NPYX_OK) { /* it has published nothing */
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", writer->path,
                     writer->lost.message);
@@ -423,7 +408,7 @@ static void transaction_commit(npyext_table_writer *writer) {
     } else { /* of the file that was written: at its path there may be another one by now */
         record->is_published = true;
         record->info = (npyx_file_info){0};
-        if (writer->state != NPYEXT_WRITER_SUPERSEDED)
+        if (!is_superseded)
             npyx_target_info(&writer->target, &record->info);
     }
     writer->lost.status = status;

@@ -18,6 +18,11 @@ typedef struct npyext_group {
     bool has_failed; /* the result is an error; the final call is made all the same */
     int64_t nrows;   /* before the one at hand */
     const npyext_aggregate *aggregate;
+    npyext_connection *connection;
+    /* of SQLite's call at hand; that for the result has no arguments */
+    sqlite3_context *context;
+    int argc;
+    sqlite3_value **argv;
     npyext_place place; /* where a fault lies: the call, unless append knows better */
 } npyext_group;
 
@@ -28,14 +33,11 @@ struct npyext_aggregate {
     size_t state_nbytes;
     bool takes_none; /* a group of no rows is an archive of no arrays; of others nothing is known, and it is
                         NULL */
-    /* Before the first row, whose arguments are given; of no rows argc is 0. */
-    npyx_status (*begin)(npyext_group *group, npyext_connection *connection, int argc, sqlite3_value **argv,
-                         npyx_error *error);
-    npyx_status (*append)(npyext_group *group, sqlite3_context *context, int argc, sqlite3_value **argv,
-                          npyx_error *error);
+    npyx_status (*begin)(npyext_group *group, npyx_error *error); /* before the first row, or for no rows */
+    npyx_status (*append)(npyext_group *group, npyx_error *error);
     /* After append and what is to be said of it; may be NULL. */
     void (*end_row)(npyext_group *group);
-    npyx_status (*finish)(npyext_group *group, sqlite3_context *context, npyx_error *error);
+    npyx_status (*finish)(npyext_group *group, npyx_error *error);
     /* Of a group that was begun, whether that failed or not. */
     void (*clear)(npyext_group *group);
 };

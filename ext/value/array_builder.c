@@ -1,15 +1,13 @@
 #include "array_builder.h"
 
-#include "base/bytes.h"
-
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
                                        npyx_error *error) {
     static const char room[NPYEXT_HEADER_NBYTES];
     builder->connection = connection;
-    npyx_host *host = &connection->host;
-    builder->out = (npyx_buffer){.host = host};
-    builder->out.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
-    builder->arena.host = host;
+    builder->out =
+        (npyx_buffer){.host = &connection->host,
+                      .limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1)};
+    builder->arena.host = &connection->host;
     npyx_buffer_append(&builder->out, room, sizeof room);
     return npyx_buffer_check(&builder->out, error);
 }
@@ -25,7 +23,7 @@ npyx_status npyext_array_builder_set_dtype(npyext_array_builder *builder, sqlite
     npyx_value text;
     NPYX_TRY(npyext_value_read(argument, &text, error));
     if (text.kind != NPYX_VALUE_NULL && text.kind != NPYX_VALUE_TEXT)
-        return npyx_fail(error, NPYX_INVALID, -1, "a dtype is a TEXT, as in 'float32'");
+        return npyx_refuse(error, "a dtype is a TEXT, as in 'float32'");
     if (text.nbytes == 0)
         return NPYX_OK;
     builder->is_dtype_given = true;
@@ -41,8 +39,8 @@ npyx_status npyext_check_exact(int64_t value, npyx_error *error) {
     bool is_exact = real < 0x1p63 && (int64_t)real == value;
     return is_exact
                ? NPYX_OK
-               : npyx_fail(error, NPYX_INVALID, -1,
-                           "%" PRId64 " would be rounded among REALs; name a dtype, as 'float64'", value);
+               : npyx_refuse(error, "%" PRId64 " would be rounded among REALs; name a dtype, as 'float64'",
+                             value);
 }
 
 npyx_status npyext_items_widen(uint8_t *items, int64_t nitems, bool from_big_endian, bool to_big_endian,
@@ -81,7 +79,6 @@ npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_c
                                         const int64_t *shape, npyx_error *error) {
     npyx_buffer *out = &builder->out;
     npyx_buffer header = {.host = out->host};
-    NPYX_TRY(npyx_buffer_check(out, error));
     npyx_header_npy_append(builder->dtype, ndim, shape, false, &header);
     npyx_status status = put_header(out, &header, error);
     npyx_buffer_clear(&header);

@@ -14,27 +14,26 @@ static npyx_status append_header(npyext_call *c, const npyx_dtype *dtype, int nd
 
 /* ---- npy_from_json ---- */
 
-static npyx_status make_of_json(npyext_call *c, int argc, sqlite3_value **argv) {
+static npyx_status make_of_json(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
-    const char *text = NULL;
-    size_t nbytes = 0;
+    npyx_value text;
     npyx_json_form form;
     uint8_t *items = NULL;
     npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_call_text(c, argv[0], "JSON", &text, &nbytes));
-    if (argc > 1)
-        NPYX_TRY(npyext_call_dtype(c, argv[1], &dtype));
-    NPYX_TRY(npyx_json_measure(c->out.host, text, nbytes, dtype, &form, &c->error));
+    NPYX_TRY(npyext_call_read(c, 0, NPYX_VALUE_TEXT, "JSON", "", &text));
+    if (c->argc > 1)
+        NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
+    NPYX_TRY(npyx_json_measure(c->out.host, text.bytes, text.nbytes, dtype, &form, &c->error));
     if (dtype != NULL && dtype->type == NPYX_TEXT && dtype->itemsize == 0 && form.longest_ncharacters > 0)
         dtype = NULL; /* `U` is as long as the longest */
     if (dtype == NULL)
         NPYX_TRY(npyx_json_dtype(&c->arena, &form, &dtype, &c->error));
     NPYX_TRY(append_header(c, dtype, form.ndim, form.shape, form.nelem, &items));
-    return npyx_encode_json(c->out.host, text, nbytes, dtype, form.ndim, form.shape, items, &c->error);
+    return npyx_encode_json(c->out.host, text.bytes, text.nbytes, dtype, form.ndim, form.shape, items,
+                            &c->error);
 }
 
-const npyext_scalar npyext_npy_from_json = {
-    {"npy_from_json", "npy_from_json(json)"}, NPYEXT_TAKES_ANYTHING, NPYEXT_GIVES_BLOB, make_of_json};
+NPYEXT_SCALAR(npy_from_json, ANYTHING, BLOB, make_of_json, "npy_from_json(json)");
 
 /* ---- npy_from_data ---- */
 
@@ -45,48 +44,43 @@ static npyx_status count_items(npyext_call *c, size_t nbytes, const npyx_dtype *
         *nelem = (int64_t)nbytes / dtype->itemsize;
         if ((int64_t)nbytes % dtype->itemsize == 0)
             return NPYX_OK;
-        return npyx_fail(&c->error, NPYX_INVALID, -1,
-                         "the data have %zu bytes, which is no whole number of items of %" PRId64, nbytes,
-                         dtype->itemsize);
+        return npyx_refuse(&c->error,
+                           "the data have %zu bytes, which is no whole number of items of %" PRId64, nbytes,
+                           dtype->itemsize);
     }
     if (nbytes > 0)
-        return npyx_fail(&c->error, NPYX_INVALID, -1, "the data have %zu bytes, and items have none", nbytes);
+        return npyx_refuse(&c->error, "the data have %zu bytes, and items have none", nbytes);
     *nelem = 1;
     for (int axis = 0; axis < ndim; axis++) {
         if (shape[axis] < 0)
-            return npyx_fail(&c->error, NPYX_INVALID, -1,
-                             "items have no bytes, so that a length of %" PRId64 " cannot be worked out",
-                             shape[axis]);
+            return npyx_refuse(&c->error,
+                               "items have no bytes, so that a length of %" PRId64 " cannot be worked out",
+                               shape[axis]);
         if (!npyx_multiply_i64(*nelem, shape[axis], nelem))
             return NPYX_OK; /* npyx_shape_resolve says what is wrong */
     }
     return NPYX_OK;
 }
 
-static npyx_status make_of_data(npyext_call *c, int argc, sqlite3_value **argv) {
+static npyx_status make_of_data(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
-    const uint8_t *bytes = NULL;
+    npyx_value data;
     int64_t shape[NPYX_MAX_NDIM], nelem = 0;
-    size_t nbytes = 0;
     int ndim = 0;
     uint8_t *items = NULL;
-    (void)argc;
     npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_call_blob(c, argv[0], "the data are to be a BLOB", "", &bytes, &nbytes));
-    NPYX_TRY(npyext_call_dtype(c, argv[1], &dtype));
-    NPYX_TRY(npyext_call_integers(c, argv[2], "shape", shape, &ndim));
-    NPYX_TRY(count_items(c, nbytes, dtype, shape, ndim, &nelem));
+    NPYX_TRY(npyext_call_read(c, 0, NPYX_VALUE_BLOB, "the data are to be a BLOB", "", &data));
+    NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
+    NPYX_TRY(npyext_call_integers(c, 2, "shape", shape, &ndim));
+    NPYX_TRY(count_items(c, data.nbytes, dtype, shape, ndim, &nelem));
     NPYX_TRY(npyx_shape_resolve(shape, ndim, nelem, &c->error));
     NPYX_TRY(append_header(c, dtype, ndim, shape, nelem, &items));
-    memcpy(items, bytes, nbytes);
+    memcpy(items, data.bytes, data.nbytes);
     npyx_element_swap(dtype, items, nelem); /* from little-endian, which is its own inverse */
     return NPYX_OK;
 }
 
-const npyext_scalar npyext_npy_from_data = {{"npy_from_data", "npy_from_data(data, 'f4', '[2, 3]')"},
-                                            NPYEXT_TAKES_ANYTHING,
-                                            NPYEXT_GIVES_BLOB,
-                                            make_of_data};
+NPYEXT_SCALAR(npy_from_data, ANYTHING, BLOB, make_of_data, "npy_from_data(data, 'f4', '[2, 3]')");
 
 /* ---- npy_member ---- */
 
@@ -103,36 +97,30 @@ static npyx_status append_member(npyext_call *c, npyx_archive *archive, const np
     return status;
 }
 
-static npyx_status make_of_archive(npyext_call *c, const uint8_t *bytes, size_t nbytes,
-                                   const npyext_argument *member) {
-    npyx_source *source = NULL;
+static npyx_status make_of_archive(npyext_call *c, const npyx_value *blob, const npyext_argument *member) {
     npyx_archive *archive = NULL;
     NPYX_TRY(npyext_member_check(member, &c->error));
-    NPYX_TRY(npyx_source_open_memory(c->out.host, bytes, nbytes, &source, &c->error));
-    NPYX_TRY(npyx_archive_open(source, true, &archive, &c->error));
+    NPYX_TRY(npyext_open_blob(c->out.host, blob->bytes, blob->nbytes, true, &archive, &c->error));
     npyx_status status = append_member(c, archive, member);
     npyx_archive_close(archive);
     return status;
 }
 
-static npyx_status make_of_member(npyext_call *c, int argc, sqlite3_value **argv) {
-    const uint8_t *bytes = NULL;
-    size_t nbytes = 0;
+static npyx_status make_of_member(npyext_call *c) {
+    npyx_value blob;
     npyext_argument member;
-    (void)argc;
     npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_call_blob(c, argv[0], "takes an .npz or .ten as a BLOB",
-                              "; npy_file opens a path, as in SELECT array FROM npy_file(path, name)", &bytes,
-                              &nbytes));
-    if (npyext_handle_is_like(bytes, nbytes))
+    NPYX_TRY(npyext_call_read(c, 0, NPYX_VALUE_BLOB, "takes an .npz or .ten as a BLOB",
+                              "; npy_file opens a path, as in SELECT array FROM npy_file(path, name)",
+                              &blob));
+    if (npyext_handle_is_like(blob.bytes, blob.nbytes))
         return npyext_call_refuse(c, "takes an .npz or .ten as a BLOB; a handle is one array already");
-    if (sqlite3_value_type(argv[1]) == SQLITE_NULL)
+    if (sqlite3_value_type(c->argv[1]) == SQLITE_NULL)
         return NPYX_DONE;
-    NPYX_TRY(npyext_argument_copy(&member, argv[1], &c->error));
-    npyx_status status = make_of_archive(c, bytes, nbytes, &member);
+    NPYX_TRY(npyext_argument_copy(&member, c->argv[1], &c->error));
+    npyx_status status = make_of_archive(c, &blob, &member);
     npyext_argument_clear(&member);
     return status;
 }
 
-const npyext_scalar npyext_npy_member = {
-    {"npy_member", "npy_member(archive, 'name')"}, NPYEXT_TAKES_ANYTHING, NPYEXT_GIVES_BLOB, make_of_member};
+NPYEXT_SCALAR(npy_member, ANYTHING, BLOB, make_of_member, "npy_member(archive, 'name')");

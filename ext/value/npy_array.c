@@ -3,76 +3,72 @@
 #include "aggregates.h"
 #include "array_builder.h"
 
-/* What the items are while values come in. */
-typedef enum array_form {
-    ARRAY_ITEMS, /* items of the builder's dtype; of none, only NULLs have come */
-    TEXTS        /* of the length that the longest of them will say: lengths and bytes, in turn */
-} array_form;
-
 typedef struct array_state {
     npyext_group group;
-    npyext_array_builder builder;
+    npyext_array_builder builder; /* while it has no dtype, only NULLs have come */
     int plain_type; /* the SQLite type whose values are copied as they are, 8 bytes each; 0: none */
-    array_form form;
+    /* Not yet items: texts of the length that the longest of them will say, lengths and bytes in turn. */
+    bool holds_texts;
     npyx_buffer nulls; /* numbers (int64_t) of the values that are NULL and stand as 0, for want of a NaN */
     size_t longest_nbytes;
     size_t longest_ncharacters;
-    npyx_buffer shape; /* the argument's text */
+    int ndim; /* of the argument, or as many items as there are */
+    int64_t shape[NPYX_MAX_NDIM];
 } array_state;
 
 static void array_clear(npyext_group *group) {
     array_state *state = (array_state *)group;
     npyx_buffer_clear(&state->nulls);
-    npyx_buffer_clear(&state->shape);
     npyext_array_builder_clear(&state->builder);
-}
-
-static bool is_native(const npyx_dtype *dtype, npyx_type type) {
-    return dtype->type == type && npyx_dtype_is_native(dtype);
 }
 
 /* What the dtype in force means for the values to come. */
 static void settle(array_state *state) {
     const npyx_dtype *dtype = state->builder.dtype;
-    state->plain_type = dtype == NULL               ? 0
-                        : is_native(dtype, NPYX_F8) ? SQLITE_FLOAT
-                        : is_native(dtype, NPYX_I8) ? SQLITE_INTEGER
-                                                    : 0;
-    if (dtype != NULL && (dtype->type == NPYX_TEXT || dtype->type == NPYX_BYTES) && dtype->itemsize == 0)
-        state->form = TEXTS;
+    state->plain_type = 0;
+    if (dtype == NULL)
+        return;
+    if (npyx_dtype_is_native(dtype))
+        state->plain_type = dtype->type == NPYX_F8   ? SQLITE_FLOAT
+                            : dtype->type == NPYX_I8 ? SQLITE_INTEGER
+                                                     : 0;
+    state->holds_texts = (dtype->type == NPYX_TEXT || dtype->type == NPYX_BYTES) && dtype->itemsize == 0;
 }
 
 /* A shape in the place of the dtype, as reshape has it, deserves a better word than the dtype parser's. */
 static npyx_status name_dtype(npyext_array_builder *builder, sqlite3_value *argument, npyx_error *error) {
     int64_t integers[NPYX_MAX_NDIM];
     int n = 0;
+    npyx_value text;
     npyx_status status = npyext_array_builder_set_dtype(builder, argument, error);
     if (status != NPYX_INVALID || sqlite3_value_type(argument) != SQLITE_TEXT)
         return status;
-    const char *text = (const char *)sqlite3_value_text(argument);
-    size_t nbytes = (size_t)sqlite3_value_bytes(argument);
-    if (npyx_integers_parse(builder->out.host, "shape", text, nbytes, integers, &n, NULL) != NPYX_OK)
+    NPYX_TRY(npyext_value_text(argument, &text, error));
+    if (npyx_integers_parse(builder->out.host, "shape", text.bytes, text.nbytes, integers, &n, NULL) !=
+        NPYX_OK)
         return status;
-    return npyx_fail(
-        error, NPYX_INVALID, -1,
-        "%.60s is no dtype; a shape is the third argument, as in npy_array(value, NULL, '%.60s')", text,
-        text);
+    return npyx_refuse(
+        error, "%.60s is no dtype; a shape is the third argument, as in npy_array(value, NULL, '%.60s')",
+        text.bytes, text.bytes);
 }
 
-static npyx_status array_begin(npyext_group *group, npyext_connection *connection, int argc,
-                               sqlite3_value **argv, npyx_error *error) {
+static npyx_status array_begin(npyext_group *group, npyx_error *error) {
     array_state *state = (array_state *)group;
-    state->nulls.host = state->shape.host = &connection->host;
-    NPYX_TRY(npyext_array_builder_begin(&state->builder, connection, error));
-    if (argc > 1)
+    sqlite3_value **argv = group->argv;
+    npyx_value text;
+    state->nulls.host = &group->connection->host;
+    state->ndim = 1;
+    state->shape[0] = -1;
+    NPYX_TRY(npyext_array_builder_begin(&state->builder, group->connection, error));
+    if (group->argc > 1)
         NPYX_TRY(name_dtype(&state->builder, argv[1], error));
     settle(state);
-    if (argc < 3 || sqlite3_value_type(argv[2]) == SQLITE_NULL)
+    if (group->argc < 3 || sqlite3_value_type(argv[2]) == SQLITE_NULL)
         return NPYX_OK;
-    const char *text = (const char *)sqlite3_value_text(argv[2]);
-    NPYX_TRY(npyx_check_memory(text, error));
-    npyx_buffer_append(&state->shape, text, (size_t)sqlite3_value_bytes(argv[2]));
-    return npyx_buffer_check(&state->shape, error);
+    NPYX_TRY(npyext_value_text(argv[2], &text, error));
+    return text.nbytes == 0 ? NPYX_OK
+                            : npyx_integers_parse(state->nulls.host, "shape", text.bytes, text.nbytes,
+                                                  state->shape, &state->ndim, error);
 }
 
 /* ---- a dtype that nothing names ---- */
@@ -81,22 +77,18 @@ static npyx_status fail_mixed(const array_state *state, const npyx_value *value,
     static const char *const names[] = {"NULL", "an INTEGER", "a REAL", "a TEXT", "a BLOB", "a TEXT"};
     npyx_type before = state->builder.dtype->type;
     const char *those = before == NPYX_TEXT ? "TEXTs" : before == NPYX_VOID ? "BLOBs" : "numbers";
-    return npyx_fail(error, NPYX_INVALID, -1, "%s among %s; name a dtype that both fit, or convert it",
-                     names[value->kind], those);
+    return npyx_refuse(error, "%s among %s; name a dtype that both fit, or convert it", names[value->kind],
+                       those);
 }
 
 /* Gives the NULLs that have come so far the value of a NaN. */
 static void fill_nulls(array_state *state) {
     const double nan = __builtin_nan("");
-    const char *numbers = state->nulls.bytes;
+    const int64_t *numbers = (const void *)state->nulls.bytes;
     uint8_t *items = npyext_array_builder_items(&state->builder);
-    for (size_t i = 0; i < state->nulls.nbytes; i += sizeof(int64_t)) {
-        int64_t number;
-        memcpy(&number, numbers + i, sizeof number);
-        memcpy(items + (size_t)number * sizeof nan, &nan, sizeof nan);
-    }
-    npyx_buffer_clear(&state->nulls);
-    state->nulls.host = state->builder.out.host;
+    for (size_t i = 0; i < state->nulls.nbytes / sizeof numbers[0]; i++)
+        memcpy(items + (size_t)numbers[i] * sizeof nan, &nan, sizeof nan);
+    npyx_buffer_reset(&state->nulls);
 }
 
 /* Makes float64 of the integers that have come so far. */
@@ -112,17 +104,12 @@ static npyx_status widen(array_state *state, npyx_error *error) {
 
 /* The number of the first NULL, for its error. */
 static npyx_status fail_null(const array_state *state, npyx_error *error) {
-    int64_t number = 0;
-    memcpy(&number, state->nulls.bytes, sizeof number);
+    int64_t number = *(const int64_t *)(const void *)state->nulls.bytes;
     if (state->builder.dtype == NULL)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "every value is NULL; name a dtype that has one, as 'float64'");
-    char shown[41];
-    npyx_buffer name = npyx_buffer_over(shown, sizeof shown);
-    npyx_dtype_append_name(state->builder.dtype, &name);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "value %" PRId64 ": NULL does not fit %s; name a dtype that has one, as 'float64'",
-                     number, npyx_buffer_text(&name));
+        return npyx_refuse(error, "every value is NULL; name a dtype that has one, as 'float64'");
+    return npyx_refuse(error,
+                       "value %" PRId64 ": NULL does not fit %s; name a dtype that has one, as 'float64'",
+                       number, npyx_dtype_shown(state->builder.dtype).name);
 }
 
 /* A first value decides on the dtype. Only numbers have a place for NULLs before it. */
@@ -145,27 +132,14 @@ static npyx_status infer_first(array_state *state, const npyx_value *value, npyx
  * kind. */
 static npyx_status infer_again(array_state *state, const npyx_value *value, npyx_error *error) {
     npyx_type type = state->builder.dtype->type;
-    switch (value->kind) {
-    case NPYX_VALUE_INTEGER:
-        if (type == NPYX_F8)
-            return npyext_check_exact(value->integer, error);
-        return type == NPYX_I8 ? NPYX_OK : fail_mixed(state, value, error);
-    case NPYX_VALUE_REAL:
-        if (type == NPYX_F8)
-            return NPYX_OK;
-        return type == NPYX_I8 ? widen(state, error) : fail_mixed(state, value, error);
-    default:
-        return type == (value->kind == NPYX_VALUE_TEXT ? NPYX_TEXT : NPYX_VOID)
-                   ? NPYX_OK
-                   : fail_mixed(state, value, error);
-    }
-}
-
-/* Makes the dtype one that the value fits, as far as it is not settled. */
-static npyx_status infer(array_state *state, const npyx_value *value, npyx_error *error) {
-    NPYX_TRY((state->builder.dtype == NULL ? infer_first : infer_again)(state, value, error));
-    settle(state);
-    return NPYX_OK;
+    bool is_number = value->kind == NPYX_VALUE_INTEGER || value->kind == NPYX_VALUE_REAL;
+    bool fits = is_number ? type == NPYX_F8 || type == NPYX_I8
+                          : type == (value->kind == NPYX_VALUE_TEXT ? NPYX_TEXT : NPYX_VOID);
+    if (!fits)
+        return fail_mixed(state, value, error);
+    if (value->kind == NPYX_VALUE_INTEGER && type == NPYX_F8)
+        return npyext_check_exact(value->integer, error);
+    return value->kind == NPYX_VALUE_REAL && type == NPYX_I8 ? widen(state, error) : NPYX_OK;
 }
 
 /* ---- values ---- */
@@ -196,28 +170,27 @@ static npyx_status append_null(array_state *state, npyx_error *error) {
     return npyx_buffer_check(&state->builder.out, error);
 }
 
-static npyx_status array_append(npyext_group *group, sqlite3_context *context, int argc, sqlite3_value **argv,
-                                npyx_error *error) {
+static npyx_status array_append(npyext_group *group, npyx_error *error) {
     array_state *state = (array_state *)group;
-    sqlite3_value *argument = argv[0];
-    (void)context, (void)argc;
+    sqlite3_value *argument = group->argv[0];
     npyext_array_builder *builder = &state->builder;
     npyx_buffer *out = &builder->out;
     npyx_value value;
     uint8_t *item = NULL;
     NPYX_TRY(npyext_value_read(argument, &value, error));
     if (!builder->is_dtype_given && value.kind == NPYX_VALUE_TEXT && sqlite3_value_subtype(argument) == 'J')
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "is JSON, as a row of several items is; npy_stack makes an array of such rows, and "
-                         "npy_array one of texts when the dtype is 'U'");
+        return npyx_refuse(error, "is JSON, as a row of several items is; npy_stack makes an array of such "
+                                  "rows, and npy_array one of texts when the dtype is 'U'");
     if (!builder->is_dtype_given) {
         bool has_no_nan = builder->dtype == NULL || builder->dtype->type == NPYX_I8;
         if (value.kind == NPYX_VALUE_NULL && has_no_nan)
             return append_null(state, error);
-        if (value.kind != NPYX_VALUE_NULL)
-            NPYX_TRY(infer(state, &value, error));
+        if (value.kind != NPYX_VALUE_NULL) {
+            NPYX_TRY((builder->dtype == NULL ? infer_first : infer_again)(state, &value, error));
+            settle(state);
+        }
     }
-    if (state->form == TEXTS)
+    if (state->holds_texts)
         return array_append_text(state, &value, error);
     NPYX_TRY(npyext_items_reserve(out, builder->dtype, 1, &item, error));
     NPYX_TRY(npyx_encode_value(out->host, builder->dtype, &value, item, error));
@@ -282,19 +255,14 @@ static npyx_status lay_out_texts(array_state *state, npyx_error *error) {
     return status;
 }
 
-static npyx_status array_finish(npyext_group *group, sqlite3_context *context, npyx_error *error) {
+static npyx_status array_finish(npyext_group *group, npyx_error *error) {
     array_state *state = (array_state *)group;
-    int ndim = 1;
-    int64_t shape[NPYX_MAX_NDIM] = {group->nrows};
     if (state->nulls.nbytes > 0)
         return fail_null(state, error);
-    if (state->form == TEXTS)
+    if (state->holds_texts)
         NPYX_TRY(lay_out_texts(state, error));
-    if (state->shape.nbytes > 0)
-        NPYX_TRY(npyx_integers_parse(state->shape.host, "shape", state->shape.bytes, state->shape.nbytes,
-                                     shape, &ndim, error));
-    NPYX_TRY(npyx_shape_resolve(shape, ndim, group->nrows, error));
-    return npyext_array_builder_result(&state->builder, context, ndim, shape, error);
+    NPYX_TRY(npyx_shape_resolve(state->shape, state->ndim, group->nrows, error));
+    return npyext_array_builder_result(&state->builder, group->context, state->ndim, state->shape, error);
 }
 
 const npyext_aggregate npyext_npy_array = {.caller = {"npy_array", "npy_array(value)"},

@@ -1,15 +1,14 @@
-#include "row_value.h"
+#include "array_builder.h"
 
 /* Raw items lie in little-endian order, whatever the order of the dtype that they are stored as. */
 static npyx_status copy_raw(const npyx_dtype *dtype, int64_t nelem, const npyx_value *raw, uint8_t *out,
                             npyx_error *error) {
     int64_t nbytes = nelem * dtype->itemsize;
     if ((int64_t)raw->nbytes != nbytes)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the BLOB has %zu bytes, and %" PRId64 " items of %" PRId64 " bytes are %" PRId64,
-                         raw->nbytes, nelem, dtype->itemsize, nbytes);
-    if (nbytes > 0)
-        memcpy(out, raw->bytes, (size_t)nbytes);
+        return npyx_refuse(error,
+                           "the BLOB has %zu bytes, and %" PRId64 " items of %" PRId64 " bytes are %" PRId64,
+                           raw->nbytes, nelem, dtype->itemsize, nbytes);
+    memcpy(out, raw->bytes, raw->nbytes);
     npyx_element_swap(dtype, out, nelem);
     return NPYX_OK;
 }
@@ -27,9 +26,8 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
         return copy_raw(dtype, nelem, &read, out, error);
     if (read.kind == NPYX_VALUE_TEXT)
         return npyx_encode_json(host, read.bytes, read.nbytes, dtype, ndim, shape, out, error);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "%s is no row of items; a BLOB of raw items is one, a JSON array, or an array",
-                     read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
+    return npyx_refuse(error, "%s is no row of items; a BLOB of raw items is one, a JSON array, or an array",
+                       read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
 }
 
 /* ---- rows ----
@@ -43,25 +41,18 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
  */
 
 /* Holds a row's shape against those before it; the first one decides. */
-static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape, npyx_error *error) {
+static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape, int64_t nelem,
+                              npyx_error *error) {
     size_t nbytes = (size_t)ndim * sizeof shape[0];
     if (!rows->has_shape) {
         rows->has_shape = true;
         rows->ndim = ndim;
-        rows->nelem = 1;
+        rows->nelem = nelem;
         memcpy(rows->shape, shape, nbytes);
-        bool is_empty = false;
-        for (int axis = 0; axis < ndim; axis++)
-            is_empty = is_empty || shape[axis] == 0;
-        for (int axis = 0; axis < ndim && !is_empty; axis++) {
-            if (!npyx_multiply_i64(rows->nelem, shape[axis], &rows->nelem))
-                return npyx_fail(error, NPYX_INVALID, -1, "a row has more items than an array holds");
-        }
-        rows->nelem = is_empty ? 0 : rows->nelem;
         return ndim < NPYX_MAX_NDIM
                    ? NPYX_OK
-                   : npyx_fail(error, NPYX_INVALID, -1,
-                               "a row of %d dimensions makes an array of more than %d", ndim, NPYX_MAX_NDIM);
+                   : npyx_refuse(error, "a row of %d dimensions makes an array of more than %d", ndim,
+                                 NPYX_MAX_NDIM);
     }
     if (rows->ndim == ndim && memcmp(rows->shape, shape, nbytes) == 0)
         return NPYX_OK;
@@ -70,45 +61,33 @@ static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape,
     npyx_buffer wanted = npyx_buffer_over(expected, sizeof expected);
     npyext_append_json_integers(&text, shape, ndim);
     npyext_append_json_integers(&wanted, rows->shape, rows->ndim);
-    return npyx_fail(error, NPYX_INVALID, -1, "the row's shape is %.100s, and %.100s is expected",
-                     npyx_buffer_text(&text), npyx_buffer_text(&wanted));
-}
-
-static npyx_status keep_row(const npyext_rows *rows, npyext_array_builder *builder) {
-    builder->out.nbytes += (size_t)(rows->nelem * builder->dtype->itemsize);
-    return NPYX_OK;
+    return npyx_refuse(error, "the row's shape is %.100s, and %.100s is expected", npyx_buffer_text(&text),
+                       npyx_buffer_text(&wanted));
 }
 
 static npyx_status row_fail_dtype(const npyx_dtype *before, const npyx_dtype *found, npyx_error *error) {
-    char given[400], expected[400];
-    npyx_buffer text = npyx_buffer_over(given, sizeof given);
-    npyx_buffer wanted = npyx_buffer_over(expected, sizeof expected);
-    npyx_dtype_append_name(found, &text);
-    npyx_dtype_append_name(before, &wanted);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "the row is %.80s, those before it are %.80s; name the dtype to convert to",
-                     npyx_buffer_text(&text), npyx_buffer_text(&wanted));
+    return npyx_refuse(error, "the row is %s, those before it are %s; name the dtype to convert to",
+                       npyx_dtype_shown(found).name, npyx_dtype_shown(before).name);
 }
 
 static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *raw,
                               npyx_error *error) {
     const npyx_dtype *dtype = builder->dtype;
     if (dtype == NULL)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "raw items need a dtype that says what they are, as in 'float32'");
+        return npyx_refuse(error, "raw items need a dtype that says what they are, as in 'float32'");
     if (dtype->itemsize == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "items without bytes cannot be counted in a BLOB");
+        return npyx_refuse(error, "items without bytes cannot be counted in a BLOB");
     int64_t nelem = (int64_t)raw->nbytes / dtype->itemsize;
     uint8_t *out = NULL;
     if (!rows->has_shape && (int64_t)raw->nbytes % dtype->itemsize != 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the BLOB's %zu bytes are no whole number of items of %" PRId64 " bytes",
-                         raw->nbytes, dtype->itemsize);
+        return npyx_refuse(error, "the BLOB's %zu bytes are no whole number of items of %" PRId64 " bytes",
+                           raw->nbytes, dtype->itemsize);
     if (!rows->has_shape)
-        NPYX_TRY(take_shape(rows, 1, &nelem, error));
+        NPYX_TRY(take_shape(rows, 1, &nelem, nelem, error));
     NPYX_TRY(npyext_items_reserve(&builder->out, dtype, rows->nelem, &out, error));
     NPYX_TRY(copy_raw(dtype, rows->nelem, raw, out, error));
-    return keep_row(rows, builder);
+    builder->out.nbytes += raw->nbytes;
+    return NPYX_OK;
 }
 
 /* ---- JSON ---- */
@@ -118,8 +97,7 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
  * texts than JSON has by itself: the items are always written as the builder's. */
 static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dtype, npyx_error *error) {
     if (builder->dtype == NULL && row_dtype->type == NPYX_TEXT)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "texts need a dtype that says how long they get, as in 'U16'");
+        return npyx_refuse(error, "texts need a dtype that says how long they get, as in 'U16'");
     if (builder->dtype == NULL) {
         builder->dtype = row_dtype;
         return NPYX_OK;
@@ -128,44 +106,37 @@ static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dt
     if (before == NPYX_I8 && now == NPYX_F8) {
         int64_t item = 0;
         npyx_status status = npyext_array_builder_widen(builder, &item, error);
-        return status == NPYX_OK ? NPYX_OK
-                                 : npyx_error_place(error, status, "item %" PRId64 " before it", item);
+        return npyx_error_place(error, status, "item %" PRId64 " before it", item);
     }
     if (before == now || (before == NPYX_F8 && now == NPYX_I8))
         return NPYX_OK;
     return row_fail_dtype(builder->dtype, row_dtype, error);
 }
 
-/* At out: what the row needs as the builder's dtype. Integers among inferred float64 are not to be rounded.
- */
-static npyx_status encode_row(const npyext_rows *rows, const npyext_array_builder *builder,
-                              const npyx_value *json, const npyx_dtype *row_dtype, uint8_t *out,
-                              npyx_error *error) {
-    bool is_widened = row_dtype->type == NPYX_I8 && builder->dtype->type == NPYX_F8;
-    int64_t item;
-    NPYX_TRY(npyx_encode_json(builder->out.host, json->bytes, json->nbytes,
-                              is_widened ? row_dtype : builder->dtype, rows->ndim, rows->shape, out, error));
-    return is_widened ? npyext_items_widen(out, rows->nelem, row_dtype->is_big_endian,
-                                           builder->dtype->is_big_endian, &item, error)
-                      : NPYX_OK;
-}
-
 static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *builder, const npyx_value *json,
                                    npyx_error *error) {
     npyx_json_form form;
+    int64_t item;
     const npyx_dtype *row_dtype = builder->dtype;
     uint8_t *out = NULL;
     if (!rows->has_shape || !builder->is_dtype_given) {
         NPYX_TRY(npyx_json_measure(builder->out.host, json->bytes, json->nbytes, row_dtype, &form, error));
-        NPYX_TRY(take_shape(rows, form.ndim, form.shape, error));
+        NPYX_TRY(take_shape(rows, form.ndim, form.shape, form.nelem, error));
     }
     if (!builder->is_dtype_given) {
         NPYX_TRY(npyx_json_dtype(&builder->arena, &form, &row_dtype, error));
         NPYX_TRY(agree(builder, row_dtype, error));
     }
     NPYX_TRY(npyext_items_reserve(&builder->out, builder->dtype, rows->nelem, &out, error));
-    NPYX_TRY(encode_row(rows, builder, json, row_dtype, out, error));
-    return keep_row(rows, builder);
+    /* integers among inferred float64 are not to be rounded */
+    bool is_widened = row_dtype->type == NPYX_I8 && builder->dtype->type == NPYX_F8;
+    NPYX_TRY(npyx_encode_json(builder->out.host, json->bytes, json->nbytes,
+                              is_widened ? row_dtype : builder->dtype, rows->ndim, rows->shape, out, error));
+    if (is_widened)
+        NPYX_TRY(npyext_items_widen(out, rows->nelem, row_dtype->is_big_endian, builder->dtype->is_big_endian,
+                                    &item, error));
+    builder->out.nbytes += (size_t)(rows->nelem * builder->dtype->itemsize);
+    return NPYX_OK;
 }
 
 /* ---- arrays ---- */
@@ -174,9 +145,8 @@ static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *buil
 static npyx_status row_append_items(npyext_array_builder *builder, npyext_array_value *array,
                                     const npyx_view *view, npyx_error *error) {
     const npyx_dtype *from = view->dtype, *to = builder->dtype;
-    bool is_same = from->type != NPYX_STRUCT && npyx_dtype_is_same(from, to) &&
-                   npyx_dtype_byteorder(from) == npyx_dtype_byteorder(to);
-    if (is_same)
+    if (from->type != NPYX_STRUCT && npyx_dtype_is_same(from, to) &&
+        npyx_dtype_byteorder(from) == npyx_dtype_byteorder(to))
         return npyext_array_value_append_items(array, view, false, &builder->out, error);
     NPYX_TRY(npyx_convert_check(from, to, error));
     return npyext_array_value_append_converted(array, view, to, &builder->out, error);
@@ -192,35 +162,26 @@ static npyx_status row_append_array(npyext_rows *rows, npyext_array_builder *bui
     else if (!builder->is_dtype_given && !npyx_dtype_is_same(builder->dtype, dtype))
         return row_fail_dtype(builder->dtype, dtype, error);
     NPYX_TRY(npyx_check_memory(builder->dtype, error));
-    NPYX_TRY(take_shape(rows, array->array->ndim, array->array->shape, error));
+    NPYX_TRY(take_shape(rows, array->array->ndim, array->array->shape, array->array->nelem, error));
     npyx_view_of_array(array->array, &view);
     return row_append_items(builder, array, &view, error);
-}
-
-static bool is_array(const npyx_value *value) {
-    return npyx_begins_npy(value->bytes, value->nbytes) || npyext_handle_is_like(value->bytes, value->nbytes);
 }
 
 npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder, sqlite3_context *context,
                                const npyext_caller *caller, sqlite3_value *value, npyx_error *error) {
     npyx_value read;
     NPYX_TRY(npyext_value_read(value, &read, error));
-    npyx_status status;
     if (read.kind == NPYX_VALUE_TEXT)
-        status = row_append_json(rows, builder, &read, error);
-    else if (read.kind != NPYX_VALUE_BLOB)
-        status = npyx_fail(error, NPYX_INVALID, -1,
-                           "%s is no row; a BLOB of raw items is one, a JSON array, or an array",
+        return row_append_json(rows, builder, &read, error);
+    if (read.kind != NPYX_VALUE_BLOB)
+        return npyx_refuse(error, "%s is no row; a BLOB of raw items is one, a JSON array, or an array",
                            read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
-    else if (!is_array(&read))
-        status = append_raw(rows, builder, &read, error);
-    else {
-        npyext_array_value array;
-        status = npyext_array_value_open(&array, builder->connection, context, caller, value, error);
-        if (status == NPYX_OK)
-            status = row_append_array(rows, builder, &array, error);
-        npyext_array_value_close(&array);
-    }
-    rows->nrows += status == NPYX_OK;
+    if (!npyx_begins_npy(read.bytes, read.nbytes) && !npyext_handle_is_like(read.bytes, read.nbytes))
+        return append_raw(rows, builder, &read, error);
+    npyext_array_value array;
+    npyx_status status = npyext_array_value_open(&array, builder->connection, context, caller, value, error);
+    if (status == NPYX_OK)
+        status = row_append_array(rows, builder, &array, error);
+    npyext_array_value_close(&array);
     return status;
 }

@@ -5,58 +5,48 @@
 
 /* ---- what an array is ---- */
 
-static npyx_status scalars_shape(npyext_call *c, int argc, sqlite3_value **argv) {
-    (void)argc, (void)argv;
+static npyx_status scalars_shape(npyext_call *c) {
     npyext_append_json_integers(&c->out, c->value.array->shape, c->value.array->ndim);
     return NPYX_OK;
 }
 
-const npyext_scalar npyext_npy_shape = {
-    {"npy_shape", "npy_shape(array)"}, NPYEXT_TAKES_ARRAY, NPYEXT_GIVES_JSON, scalars_shape};
+NPYEXT_SCALAR(npy_shape, ARRAY, JSON, scalars_shape, "npy_shape(array)");
 
-static npyx_status scalars_dtype(npyext_call *c, int argc, sqlite3_value **argv) {
-    (void)argc, (void)argv;
+static npyx_status scalars_dtype(npyext_call *c) {
     npyx_dtype_append_name(c->value.array->dtype, &c->out);
     return NPYX_OK;
 }
 
-const npyext_scalar npyext_npy_dtype = {
-    {"npy_dtype", "npy_dtype(array)"}, NPYEXT_TAKES_ARRAY, NPYEXT_GIVES_TEXT, scalars_dtype};
+NPYEXT_SCALAR(npy_dtype, ARRAY, TEXT, scalars_dtype, "npy_dtype(array)");
 
-static npyx_status scalars_ndim(npyext_call *c, int argc, sqlite3_value **argv) {
-    (void)argc, (void)argv;
+static npyx_status scalars_ndim(npyext_call *c) {
     sqlite3_result_int(c->context, c->value.array->ndim);
     return NPYX_OK;
 }
 
-const npyext_scalar npyext_npy_ndim = {
-    {"npy_ndim", "npy_ndim(array)"}, NPYEXT_TAKES_ARRAY, NPYEXT_GIVES_VALUE, scalars_ndim};
+NPYEXT_SCALAR(npy_ndim, ARRAY, VALUE, scalars_ndim, "npy_ndim(array)");
 
-static npyx_status scalars_size(npyext_call *c, int argc, sqlite3_value **argv) {
-    (void)argc, (void)argv;
+static npyx_status scalars_size(npyext_call *c) {
     sqlite3_result_int64(c->context, c->value.array->nelem);
     return NPYX_OK;
 }
 
-const npyext_scalar npyext_npy_size = {
-    {"npy_size", "npy_size(array)"}, NPYEXT_TAKES_ARRAY, NPYEXT_GIVES_VALUE, scalars_size};
+NPYEXT_SCALAR(npy_size, ARRAY, VALUE, scalars_size, "npy_size(array)");
 
-static npyx_status scalars_valid(npyext_call *c, int argc, sqlite3_value **argv) {
-    (void)argc;
+static npyx_status scalars_valid(npyext_call *c) {
     npyx_status status =
-        npyext_array_value_open(&c->value, c->value.connection, c->context, c->caller, argv[0], &c->error);
+        npyext_array_value_open(&c->value, c->value.connection, c->context, c->caller, c->argv[0], &c->error);
     bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
     /* a path is not a bad array */
     if (status == NPYX_OK ||
-        (!is_host_fault && status != NPYX_DONE && sqlite3_value_type(argv[0]) != SQLITE_TEXT)) {
+        (!is_host_fault && status != NPYX_DONE && sqlite3_value_type(c->argv[0]) != SQLITE_TEXT)) {
         sqlite3_result_int(c->context, status == NPYX_OK);
         return NPYX_OK;
     }
     return status;
 }
 
-const npyext_scalar npyext_npy_valid = {
-    {"npy_valid", "npy_valid(array)"}, NPYEXT_TAKES_ANYTHING, NPYEXT_GIVES_VALUE, scalars_valid};
+NPYEXT_SCALAR(npy_valid, ANYTHING, VALUE, scalars_valid, "npy_valid(array)");
 
 /* ---- items and parts ---- */
 
@@ -81,8 +71,9 @@ static npyx_status scalars_read_index(npyext_call *c, sqlite3_value *value, int 
 }
 
 /* Makes the view the part that the indices choose. NPYX_DONE: one of them is NULL. */
-static npyx_status scalars_choose(npyext_call *c, int nindices, sqlite3_value **indices, bool *is_inside) {
+static npyx_status scalars_choose(npyext_call *c, int first, bool *is_inside) {
     npyx_view *view = &c->view;
+    int nindices = c->argc - first;
     bool has_null = false;
     *is_inside = true;
     if (nindices > view->ndim)
@@ -91,7 +82,7 @@ static npyx_status scalars_choose(npyext_call *c, int nindices, sqlite3_value **
                                   nindices == 1 ? "was" : "were");
     for (int axis = 0; axis < nindices; axis++) {
         int64_t index = 0, length = view->shape[axis];
-        npyx_status status = scalars_read_index(c, indices[axis], axis + 1, &index);
+        npyx_status status = scalars_read_index(c, c->argv[first + axis], axis + 1, &index);
         if (status != NPYX_OK && status != NPYX_DONE)
             return status;
         has_null = has_null || status == NPYX_DONE;
@@ -111,76 +102,57 @@ static npyx_status scalars_choose(npyext_call *c, int nindices, sqlite3_value **
 /* The chosen part as the result. */
 static npyx_status scalars_result_part(npyext_call *c) {
     const uint8_t *item = NULL;
-    npyx_value value = {0};
     if (c->view.ndim > 0) {
         NPYX_TRY(npyext_array_value_append_json(&c->value, &c->view, &c->out, &c->error));
         return npyext_call_give(c, NPYEXT_GIVES_JSON);
     }
     NPYX_TRY(npyext_array_value_item(&c->value, &c->view, &item, &c->error));
-    if (npyext_result_plain(c->context, npyext_plain_type(c->view.dtype), item))
-        return NPYX_OK;
-    NPYX_TRY(npyx_element_value(c->view.dtype, item, &c->out, &value, &c->error));
-    npyext_result_value(c->context, &value);
+    if (!npyext_result_plain(c->context, npyext_plain_type(c->view.dtype), item))
+        npyext_result_items(c->context, c->value.place, c->view.dtype, 0, NULL, item, &c->out);
     return NPYX_OK;
 }
 
-static npyx_status scalars_get(npyext_call *c, int argc, sqlite3_value **argv) {
-    bool is_inside = false;
-    if (argc < 1)
-        return npyext_call_refuse(c, "takes an array and indices");
-    NPYX_TRY(npyext_call_take_items(c, argv[0]));
-    NPYX_TRY(scalars_choose(c, argc - 1, argv + 1, &is_inside));
-    return is_inside ? scalars_result_part(c) : NPYX_DONE;
-}
-
-const npyext_scalar npyext_npy_get = {
-    {"npy_get", "npy_get(array, 0)"}, NPYEXT_TAKES_ANYTHING, NPYEXT_GIVES_VALUE, scalars_get};
-
-static npyx_status scalars_get_or(npyext_call *c, int argc, sqlite3_value **argv) {
-    bool is_inside = false;
-    if (argc < 2)
-        return npyext_call_refuse(c, "takes an array, a fallback and indices");
-    NPYX_TRY(npyext_call_take_items(c, argv[0]));
-    NPYX_TRY(scalars_choose(c, argc - 2, argv + 2, &is_inside));
+/* npy_get_or has a fallback before the indices. */
+static npyx_status scalars_get(npyext_call *c) {
+    bool has_fallback = c->caller == &npyext_npy_get_or.caller, is_inside = false;
+    if (c->argc < 1 + has_fallback)
+        return npyext_call_refuse(c, "takes an array%s and indices", has_fallback ? ", a fallback" : "");
+    NPYX_TRY(npyext_call_take_items(c));
+    NPYX_TRY(scalars_choose(c, 1 + has_fallback, &is_inside));
     if (is_inside)
         return scalars_result_part(c);
-    sqlite3_result_value(c->context, argv[1]);
-    return NPYX_OK;
+    if (has_fallback)
+        sqlite3_result_value(c->context, c->argv[1]);
+    return NPYX_DONE;
 }
 
-const npyext_scalar npyext_npy_get_or = {
-    {"npy_get_or", "npy_get_or(array, NULL, 0)"}, NPYEXT_TAKES_ANYTHING, NPYEXT_GIVES_VALUE, scalars_get_or};
+NPYEXT_SCALAR(npy_get, ANYTHING, VALUE, scalars_get, "npy_get(array, 0)");
+NPYEXT_SCALAR(npy_get_or, ANYTHING, VALUE, scalars_get, "npy_get_or(array, NULL, 0)");
 
-static npyx_status scalars_slice(npyext_call *c, int argc, sqlite3_value **argv) {
-    (void)argc;
-    int type = sqlite3_value_type(argv[1]);
+static npyx_status scalars_slice(npyext_call *c) {
+    npyx_value text;
+    int type = sqlite3_value_type(c->argv[1]);
     if (type == SQLITE_NULL)
         return NPYX_DONE;
     if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
         return npyext_call_refuse(c, "the slice is to be a text, as '10:20'");
-    const char *text = (const char *)sqlite3_value_text(argv[1]);
-    NPYX_TRY(npyx_check_memory(text, &c->error));
-    NPYX_TRY(npyx_slice_apply(text, (size_t)sqlite3_value_bytes(argv[1]), &c->view, &c->error));
-    return npyext_array_value_append_npy(&c->value, &c->view, &c->out, &c->error);
+    NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
+    NPYX_TRY(npyx_slice_apply(text.bytes, text.nbytes, &c->view, &c->error));
+    return npyext_call_append_view(c);
 }
 
-const npyext_scalar npyext_npy_slice = {
-    {"npy_slice", "npy_slice(array, '0:10')"}, NPYEXT_TAKES_ITEMS, NPYEXT_GIVES_BLOB, scalars_slice};
+NPYEXT_SCALAR(npy_slice, ITEMS, BLOB, scalars_slice, "npy_slice(array, '0:10')");
 
 /* ---- all items ---- */
 
-static npyx_status scalars_json(npyext_call *c, int argc, sqlite3_value **argv) {
-    (void)argc, (void)argv;
+static npyx_status scalars_json(npyext_call *c) {
     return npyext_array_value_append_json(&c->value, &c->view, &c->out, &c->error);
 }
 
-const npyext_scalar npyext_npy_json = {
-    {"npy_json", "npy_json(array)"}, NPYEXT_TAKES_ITEMS, NPYEXT_GIVES_JSON, scalars_json};
+NPYEXT_SCALAR(npy_json, ITEMS, JSON, scalars_json, "npy_json(array)");
 
-static npyx_status scalars_data(npyext_call *c, int argc, sqlite3_value **argv) {
-    (void)argc, (void)argv;
+static npyx_status scalars_data(npyext_call *c) {
     return npyext_array_value_append_items(&c->value, &c->view, true, &c->out, &c->error);
 }
 
-const npyext_scalar npyext_npy_data = {
-    {"npy_data", "npy_data(array)"}, NPYEXT_TAKES_ITEMS, NPYEXT_GIVES_BLOB, scalars_data};
+NPYEXT_SCALAR(npy_data, ITEMS, BLOB, scalars_data, "npy_data(array)");

@@ -66,6 +66,9 @@ void npyx_error_set(npyx_error *error, npyx_status status, int64_t off, const ch
  */
 #define npyx_fail(error, status, off, ...) (npyx_error_set((error), (status), (off), __VA_ARGS__), (status))
 
+/* The same for an argument or an item that makes no sense: most faults are such. */
+#define npyx_refuse(error, ...) npyx_fail((error), NPYX_INVALID, -1, __VA_ARGS__)
+
 /* The same for a fault whose kind is another one than its status has by itself. */
 #define npyx_fail_as(error, kind, status, off, ...)                                                          \
     (npyx_error_set((error), (status), (off), __VA_ARGS__), npyx_error_set_kind((error), (kind)), (status))

@@ -5,7 +5,9 @@
 #ifndef NPYX_UTF8_H
 #define NPYX_UTF8_H
 
-#include "status.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* U+FFFD, which stands for what cannot be shown. */
 #define NPYX_UTF8_REPLACEMENT "\xef\xbf\xbd"

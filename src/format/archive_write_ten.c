@@ -19,7 +19,7 @@ static bool code_write(const npyx_dtype *dtype, char code[2]) {
 }
 
 static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
-    char code[2], shown[60];
+    char code[2];
     (void)writer;
     bool has_nul = member->name_nbytes > 0 && memchr(member->name, '\0', member->name_nbytes) != NULL;
     if (member->name_nbytes > INFO_NBYTES)
@@ -29,10 +29,9 @@ static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *mem
     if (has_nul || npyx_count_high(member->name, member->name_nbytes) > 0)
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not ASCII, as a .ten wants it",
                          NPYX_SHOWN(member->name, member->name_nbytes, 100));
-    npyx_dtype_write_name(member->dtype, shown, sizeof shown);
     if (!code_write(member->dtype, code))
         return npyx_fail(error, NPYX_INVALID, -1, "a .ten holds f2, f4, f8, i1 to i8 and u1 to u8 (found %s)",
-                         shown);
+                         npyx_dtype_shown(member->dtype).name);
     if (member->ndim > MAX_NDIM)
         return npyx_fail(error, NPYX_INVALID, -1, "the array has %d dimensions (a .ten holds at most %d)",
                          member->ndim, MAX_NDIM);

@@ -46,8 +46,10 @@ static void write_anew(fuzz_host *fuzz, const npyx_array *array, size_t header_n
         npyx_array_clear(&again);
     }
     npyx_buffer_reset(&header);
-    npyx_status status = npyx_header_npy_append_fitted(array->dtype, array->ndim, array->shape, is_fortran,
-                                                       array->version_major, header_nbytes, &header, &error);
+    npyx_status status = NPYX_INVALID; /* what is fitted is an array that grows, never one in Fortran order */
+    if (!is_fortran)
+        status = npyx_header_npy_append_fitted(array->dtype, array->ndim, array->shape, array->version_major,
+                                               header_nbytes, &header, &error);
     if (status == NPYX_OK) {
         fuzz_require(header.nbytes == header_nbytes);
         read_bytes(fuzz, &header, &again);
