@@ -1,5 +1,7 @@
 #include "utf8.h"
 
+#include <string.h>
+
 size_t npyx_utf8_character(const char *text, size_t nbytes) {
     const unsigned char *c = (const unsigned char *)text;
     if (nbytes == 0)

@@ -20,7 +20,7 @@ static void mark_numbers(const npyx_dtype *const dtypes[2], const uint8_t *const
                          int64_t step_nbytes, int64_t nelem, npyx_chunk chunks[2], bool *differs) {
     uint8_t gathered[NPYX_DIFFERENCE_NELEM * MAX_NUMBER_NBYTES];
     size_t itemsize = (size_t)dtypes[0]->itemsize;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 2 && nelem > 0; k++) {
         for (int64_t i = 0; i < nelem; i++)
             memcpy(gathered + (size_t)i * itemsize, items[k] + i * step_nbytes, itemsize);
         npyx_chunk_load(&chunks[k], dtypes[k], gathered, nelem);
