@@ -168,7 +168,7 @@ static int take_arguments(planning *p, npyext_connection *connection) {
     p->nrows = p->nrows_out = p->array_nrows;
     if (p->function->takes_member && !is_given(p, NPYEXT_MEMBER) && !p->prospect.is_one_array)
         p->nrows = p->nrows_out = p->nrows * 10; /* all arrays of an archive */
-    for (int role = 0; role < NPYEXT_NROLES; role++) {
+    for (npyext_role role = 0; role < NPYEXT_NROLES; role++) {
         if (is_given(p, role))
             plan_take(p, p->constraint_of[role], SQLITE_INDEX_CONSTRAINT_EQ);
     }
