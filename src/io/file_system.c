@@ -40,6 +40,10 @@ void npyx_descriptor_close(int *descriptor) {
     *descriptor = -1;
 }
 
+bool npyx_has_descriptor_paths(void) {
+    return access("/proc/self/fd", X_OK) == 0;
+}
+
 npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what) {
     enum { SHOWN_NBYTES = 200 };
     if (host->root == NULL || errno_value != EXDEV)

@@ -47,6 +47,9 @@ npyx_status npyx_descriptor_stat(int descriptor, struct stat *found, npyx_error 
 /* close(2) of what is open; *descriptor is -1 for what is not, and then. */
 void npyx_descriptor_close(int *descriptor);
 
+/* Whether an open file without a name can be given one, which is done through /proc. */
+bool npyx_has_descriptor_paths(void);
+
 /* NPYX_UNSUPPORTED for anything but a regular file, saying what it is. */
 npyx_status npyx_file_check_regular(const struct stat *found, npyx_error *error);
 

@@ -68,7 +68,7 @@ npyx_status npyx_target_fail_make(npyx_error *error, int errno_value) {
 }
 
 npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *error) {
-    if (access("/proc/self/fd", X_OK) != 0) /* through which it gets its name */
+    if (!npyx_has_descriptor_paths())
         return NPYX_DONE;
     *descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (*descriptor < 0)

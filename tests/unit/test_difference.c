@@ -93,13 +93,16 @@ static void test_kernels(void **state) {
         for (int portable = 0; portable < 2; portable++) {
             bool has_avx2 = portable == 0 && npyx_has_avx2();
             npyx_difference_part part, want = plain_part(a, b);
-            npyx_difference_kernel_of(NPYX_F8, has_avx2)((const uint8_t *)a, (const uint8_t *)b, NELEM, &part);
+            npyx_difference_kernel_of(NPYX_F8, has_avx2)((const uint8_t *)a, (const uint8_t *)b, NELEM,
+                                                         &part);
             assert_part(&part, &want);
             want = plain_part(a_wide[0], b_wide[0]);
-            npyx_difference_kernel_of(NPYX_F4, has_avx2)((const uint8_t *)a_f32, (const uint8_t *)b_f32, NELEM, &part);
+            npyx_difference_kernel_of(NPYX_F4, has_avx2)((const uint8_t *)a_f32, (const uint8_t *)b_f32,
+                                                         NELEM, &part);
             assert_part(&part, &want);
             want = plain_part(a_wide[1], b_wide[1]);
-            npyx_difference_kernel_of(NPYX_I4, has_avx2)((const uint8_t *)a_i32, (const uint8_t *)b_i32, NELEM, &part);
+            npyx_difference_kernel_of(NPYX_I4, has_avx2)((const uint8_t *)a_i32, (const uint8_t *)b_i32,
+                                                         NELEM, &part);
             assert_part(&part, &want);
         }
     }

@@ -275,7 +275,8 @@ static void portable_kernels(void **state) {
         memset(one, 0xff, sizeof one);
         memset(other, 0xff, sizeof other);
         npyx_filter_kernel_of(cases[which].lane, false)(&filter, subject.items, subject.nelem / 64, one);
-        npyx_filter_kernel_of(cases[which].lane, npyx_has_avx2())(&filter, subject.items, subject.nelem / 64, other);
+        npyx_filter_kernel_of(cases[which].lane, npyx_has_avx2())(&filter, subject.items, subject.nelem / 64,
+                                                                  other);
         assert_memory_equal(one, other, sizeof one);
     }
     npyx_buffer_clear(&scratch);
