@@ -65,8 +65,8 @@ int npyx_operand_compare(npyx_operand a, npyx_operand b) {
 
 /* Of NOT_EQUAL the bounds that must not be. */
 static bounds bounds_of(domain seen_as, npyx_comparison comparison, npyx_operand operand) {
-    const bounds none = {1, 0}, every = seen_as == DOMAIN_INTEGER ? (bounds){INT64_MIN, INT64_MAX}
-                                                                  : (bounds){-INFINITE_PLACE, INFINITE_PLACE};
+    const bounds none = {1, 0}, every = seen_as == DOMAIN_REAL ? (bounds){-INFINITE_PLACE, INFINITE_PLACE}
+                                                               : (bounds){INT64_MIN, INT64_MAX};
     bool is_upward = comparison == NPYX_GREATER || comparison == NPYX_GREATER_EQUAL;
     bool is_downward = comparison == NPYX_LESS || comparison == NPYX_LESS_EQUAL;
     npyx_operand nearest = operand;
