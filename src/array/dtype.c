@@ -57,11 +57,15 @@ void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer) {
     append_unit(dtype, buffer);
 }
 
-npyx_dtype_text npyx_dtype_shown(const npyx_dtype *dtype) {
-    npyx_dtype_text text;
-    npyx_buffer buffer = npyx_buffer_over(text.name, sizeof text.name);
+void npyx_dtype_write_name(const npyx_dtype *dtype, char *name, size_t capacity_nbytes) {
+    npyx_buffer buffer = npyx_buffer_over(name, capacity_nbytes);
     npyx_dtype_append_name(dtype, &buffer);
     npyx_buffer_text(&buffer);
+}
+
+npyx_dtype_text npyx_dtype_shown(const npyx_dtype *dtype) {
+    npyx_dtype_text text;
+    npyx_dtype_write_name(dtype, text.name, sizeof text.name);
     return text;
 }
 

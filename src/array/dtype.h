@@ -160,7 +160,10 @@ const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype);
 /* Appends NumPy's dtype.name: `float64`, `str96`, `datetime64[ns]`, `void128`. */
 void npyx_dtype_append_name(const npyx_dtype *dtype, npyx_buffer *buffer);
 
-/* The same for a message: with a NUL behind it; cut where it does not fit. */
+/* Writes the same to name, of capacity_nbytes, with a NUL behind it; cut where it does not fit. */
+void npyx_dtype_write_name(const npyx_dtype *dtype, char *name, size_t capacity_nbytes);
+
+/* The same for a message. */
 typedef struct npyx_dtype_text {
     char name[64];
 } npyx_dtype_text;
