@@ -96,7 +96,7 @@ static void change_view(const npyx_array *array, npyx_view *view, fuzz_input *in
         }
         break;
     case 2: npyx_view_orient(view, axis + 1, byte & 1); break;
-    default: npyx_view_reverse(view); break;
+    default: npyx_view_permute(view, NULL); break;
     }
     check_view(array, view);
 }
