@@ -77,10 +77,12 @@ READING = {
     "elements": "SELECT path, name, idx, i0, i1, i2, iif(typeof(value) = 'blob', hex(value), value)"
     " FROM npy_elements('**') WHERE on_error = 'skip'",
     "steps": "SELECT path, row, hex(data) FROM npy_rows('*.npy', '', '::-2') WHERE on_error = 'skip'",
-    # Sums of more than a few numbers depend on the order of additions, which is the processor's.
+    # Sums of more than a few numbers depend on the order of additions, which is the processor's: a mean whose numbers
+    # cancel each other is as sure as the largest of them.
     "statistics": """SELECT path, name, field_name, count, nulls, infs, zeros,
         iif(typeof(min) = 'real', min, hex(min)), iif(typeof(max) = 'real', max, hex(max)), argmin, argmax, crc32, error,
-        mean, std, typeof(sum) FROM npy_stats('**')""",
+        iif(typeof(min) IN ('integer', 'real'), 2 + mean / max(abs(min + 0.0), abs(max + 0.0)), mean), std, typeof(sum)
+        FROM npy_stats('**')""",
     "histograms": "SELECT path, bin, lo, hi, count FROM npy_histogram('*.ten')",
     "filters": "SELECT path, name, idx FROM npy_elements('**') WHERE value > 1 AND on_error = 'skip'",
     "casts": "SELECT path, name, row, hex(data) FROM npy_rows('**') WHERE astype = '<f4' AND on_error = 'skip'",
