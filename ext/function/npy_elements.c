@@ -95,7 +95,7 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
         npyx_view_orient(&elements->view, NPYX_MAX_NDIM, plan->order == NPYEXT_DESCENDING);
     elements->is_whole = npyx_view_is_whole(&elements->view);
     elements->block_nskipped = 0;
-    npyext_items_begin_array(items, true);
+    npyext_items_begin_array(items, 0, true);
     npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view);
     skip(elements);
     if (items->is_filtered && selection->astype == NULL)
@@ -197,17 +197,22 @@ static void elements_result_part(sqlite3_context *context, npyext_cursor *cursor
 NPYEXT_KNOWN_RESULT(static, elements_result_real, , true, elements_result_part, cursor, false)
 NPYEXT_KNOWN_RESULT(static, elements_result_imag, , true, elements_result_part, cursor, true)
 
-static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
-    elements_cursor *elements = (elements_cursor *)cursor;
+static int elements_other_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    const elements_cursor *elements = (elements_cursor *)cursor;
     int axis = elements_axis(column);
-    if (column == ELEMENTS_VALUE) /* asked for in every row: not through the table */
-        elements_result_value(context, &elements->items.base);
-    else if (axis < 0)
+    if (axis < 0)
         return npyext_cursor_column(cursor, context, column);
-    else if (axis < elements->view.file_ndim)
+    if (axis < elements->view.file_ndim)
         sqlite3_result_int64(context,
                              npyx_view_file_coordinate(&elements->view, elements->items.position, axis));
     return SQLITE_OK;
+}
+
+/* What is asked for in every row does not go through the table. */
+static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
+    const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    bool is_plain = column == ELEMENTS_VALUE && npyext_result_plain(context, items->plain_type, items->item);
+    return is_plain ? SQLITE_OK : elements_other_column(cursor, context, column);
 }
 
 #define COORDINATE(k)                                                                                        \

@@ -13,6 +13,11 @@ typedef struct rows_cursor {
     bool needs_swap;
 } rows_cursor;
 
+/* The axes of a row: none, that of a scalar, in an array of one axis or none. */
+static int rows_item_ndim(const npyx_view *view) {
+    return view->ndim <= 1 ? 0 : view->ndim - 1;
+}
+
 /* Goes before the first row that is wanted of the open array. */
 static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_error *error) {
     rows_cursor *rows = (rows_cursor *)items;
@@ -28,7 +33,7 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
         rows->needs_swap = npyx_element_needs_swap(npyext_selection_dtype(selection));
     }
     NPYX_TRY(npyext_value_filter_check(&items->filter, view, error));
-    npyext_items_begin_array(items, items->filter.nterms > 0 && view->ndim <= 1);
+    npyext_items_begin_array(items, rows_item_ndim(view), items->filter.nterms > 0 && view->ndim <= 1);
     npyext_range wanted = npyext_range_indices(rows->range, view);
     int64_t nrows = wanted.low <= wanted.high ? wanted.high - wanted.low + 1 : 0;
     int64_t nskipped = items->window.nskipped < nrows ? items->window.nskipped : nrows;
@@ -114,7 +119,7 @@ NPYEXT_KNOWN_RESULT(static, rows_result_row, const npyext_item_cursor *items = (
 static void rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     const npyx_view *view = &items->base.selection.view;
-    npyext_items_result(context, items, view->ndim <= 1 ? 0 : view->ndim - 1, view->shape + 1);
+    npyext_items_result(context, items, rows_item_ndim(view), view->shape + 1);
 }
 
 /* The row's items as little-endian bytes in C order. */
@@ -141,10 +146,9 @@ static void rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* What is asked for in every row does not go through the table. */
 static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
-    if (column != ROWS_VALUE)
-        return npyext_cursor_column(cursor, context, column);
-    rows_result_value(context, (npyext_cursor *)cursor);
-    return SQLITE_OK;
+    const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    bool is_plain = column == ROWS_VALUE && npyext_result_plain(context, items->plain_type, items->item);
+    return is_plain ? SQLITE_OK : npyext_cursor_column(cursor, context, column);
 }
 
 static const npyext_column rows_columns[] = {

@@ -15,11 +15,11 @@ void npyext_items_close(npyext_cursor *cursor) {
     npyx_buffer_clear(&items->converted);
 }
 
-void npyext_items_begin_array(npyext_item_cursor *items, bool is_filtered) {
+void npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filtered) {
     const npyext_scan *scan = &items->base.scan;
     const npyx_dtype *dtype = npyext_selection_dtype(&items->base.selection);
     items->position = items->block_end = items->plain_end = 0;
-    items->plain_type = npyext_plain_type(dtype);
+    items->plain_type = ndim > 0 ? NPYX_NTYPES : npyext_plain_type(dtype);
     items->base.scratch.limit_nbytes = (size_t)sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1);
     if (is_filtered)
         npyext_value_filter_begin(&items->filter, dtype);
@@ -139,8 +139,8 @@ int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     return code == SQLITE_OK ? npyext_scan_confirm(&items->base.scan) : code;
 }
 
-void npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,
-                                 const int64_t *shape) {
+void npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim,
+                         const int64_t *shape) {
     npyext_result_items(context, npyext_scan_place(&items->base.scan),
                         npyext_selection_dtype(&items->base.selection), ndim, shape, items->item,
                         &items->base.scratch);

@@ -120,7 +120,7 @@ struct npyext_item_cursor {
     int64_t plain_end;    /* block_end where every item of the block is a candidate; otherwise 0 */
     const uint8_t *item;  /* of nothing when no column needs it */
     int64_t step_nbytes;  /* from item to item */
-    npyx_type plain_type; /* NPYX_NTYPES: to be decoded by the dtype */
+    npyx_type plain_type; /* of a scalar; NPYX_NTYPES: to be decoded by the dtype */
     bool is_filtered;     /* not every item of a block is a candidate */
     bool is_checked;      /* candidates are not all wanted */
     bool is_underway;     /* this call of xFilter or xNext has read a block */
@@ -149,9 +149,9 @@ npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error);
     .begin = npyext_items_begin, .step = npyext_items_step,                                                  \
     .module = NPYEXT_MODULE(npyext_items_filter, npyext_items_next, column)
 
-/* Takes dtype and filter for the items to come; next_block has the filter judge them, or the reader's work
- * does. */
-void npyext_items_begin_array(npyext_item_cursor *items, bool is_filtered);
+/* Takes dtype and filter for the items to come, each an array of ndim axes; next_block has the filter judge
+ * them, or the reader's work does. */
+void npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filtered);
 
 /* To be called before a block is read: tells the connection, once a call of SQLite's, that work begins. A
  * loop over blocks would never be stopped else. */
@@ -166,13 +166,7 @@ int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
                         sqlite3_value **argv);
 int npyext_items_next(sqlite3_vtab_cursor *cursor);
 
-/* The item at hand, an array of ndim axes, as SQL shows it. */
-void npyext_items_result_decoded(sqlite3_context *context, npyext_item_cursor *items, int ndim,
-                                 const int64_t *shape);
-static inline void npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim,
-                                       const int64_t *shape) {
-    if (ndim != 0 || !npyext_result_plain(context, items->plain_type, items->item))
-        npyext_items_result_decoded(context, items, ndim, shape);
-}
+/* The item at hand, an array of ndim axes, as SQL shows it: for what npyext_result_plain leaves to others. */
+void npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim, const int64_t *shape);
 
 #endif

@@ -43,8 +43,12 @@ bool npyx_utf8_is_valid(const char *text, size_t nbytes) {
 }
 
 size_t npyx_count_high(const char *text, size_t nbytes) {
-    size_t nhigh = 0;
-    for (size_t i = 0; i < nbytes; i++)
+    size_t nhigh = 0, i = 0;
+    for (uint64_t word; nbytes - i >= sizeof word; i += sizeof word) {
+        memcpy(&word, text + i, sizeof word);
+        nhigh += (size_t)(((word >> 7 & 0x0101010101010101u) * 0x0101010101010101u) >> 56);
+    }
+    for (; i < nbytes; i++)
         nhigh += (unsigned char)text[i] >> 7;
     return nhigh;
 }

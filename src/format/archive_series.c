@@ -7,8 +7,8 @@
  * Arrays one after the other: the chunks of a .ten, or what numpy.save wrote into one open file, which mostly
  * is one array. Each says how long it is, and the next one begins behind it.
  *
- *     array 0 | array 1 | ... | array 256 | ...
- *     mark 0                    mark 1
+ *     array 0 | array 1 | ... | array 256 | ... | array 512 | ...
+ *                               mark 0            mark 1
  *
  * Walks from array to array and keeps only the one at hand. Every so many leave a mark, from which the walk
  * can be taken up again, so that a file of millions costs little memory and no array is far.
@@ -20,7 +20,7 @@ typedef struct series_archive {
     npyx_ten_array at; /* where it lies */
     npyx_array array;  /* its description; may be handed on, then not is_known */
     npyx_error error;  /* what ails it, so that it has an entry all the same */
-    int64_t *marks;    /* where array i * MARKS_SPAN begins */
+    int64_t *marks;    /* where array (i + 1) * MARKS_SPAN begins */
     int64_t nmarks;
     int64_t capacity_nmarks;
     int64_t head_off; /* of a .npy: where the bytes in head are from */
@@ -61,7 +61,7 @@ static npyx_status series_read_npy(series_archive *series, int64_t off) {
 }
 
 static npyx_status series_note(series_archive *series, int64_t off, npyx_error *error) {
-    if (series->index != series->nmarks * MARKS_SPAN)
+    if (series->index != (series->nmarks + 1) * MARKS_SPAN)
         return NPYX_OK;
     int64_t *marks = npyx_grow(series->base.source->host, series->marks, series->nmarks,
                                &series->capacity_nmarks, sizeof *marks);
@@ -97,10 +97,10 @@ static npyx_status series_go_on(series_archive *series, npyx_error *error) {
 
 /* Makes index the array at hand, going on from the mark nearest before it unless the walk stands nearer. */
 static npyx_status series_go_to(series_archive *series, int64_t index, npyx_error *error) {
-    int64_t mark = index / MARKS_SPAN < series->nmarks ? index / MARKS_SPAN : series->nmarks - 1;
-    if (mark >= 0 && (index < series->index || mark * MARKS_SPAN > series->index + 1)) {
-        series->index = mark * MARKS_SPAN - 1;
-        series->at.next_off = series->marks[mark];
+    int64_t nspans = index / MARKS_SPAN < series->nmarks ? index / MARKS_SPAN : series->nmarks;
+    if (index < series->index || nspans * MARKS_SPAN > series->index + 1) {
+        series->index = nspans * MARKS_SPAN - 1;
+        series->at.next_off = nspans == 0 ? 0 : series->marks[nspans - 1];
     }
     npyx_status status = NPYX_OK;
     while (series->index < index && status == NPYX_OK)

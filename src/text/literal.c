@@ -39,8 +39,12 @@ static bool is_at_line_end(const literal_parser *p) {
 /* Blanks and comments; line ends only inside of brackets, where Python ignores them. */
 static void literal_skip_blanks(literal_parser *p) {
     for (;;) {
+        while (p->off < p->nbytes && p->text[p->off] == ' ') /* what NumPy pads its headers with */
+            p->off++;
         int c = literal_peek(p, 0);
-        if (c == ' ' || c == '\t' || c == '\f' || (is_at_line_end(p) && p->depth > 0)) {
+        if (c > '#' && c != '\\')
+            return;
+        if (c == '\t' || c == '\f' || (is_at_line_end(p) && p->depth > 0)) {
             p->off++;
         } else if (npyx_span_begins(literal_rest(p), "\\\n") || npyx_span_begins(literal_rest(p), "\\\r\n")) {
             p->off += literal_peek(p, 1) == '\n' ? 2 : 3;
