@@ -141,7 +141,8 @@ int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
 
 void npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim,
                          const int64_t *shape) {
-    npyext_result_items(context, npyext_scan_place(&items->base.scan),
-                        npyext_selection_dtype(&items->base.selection), ndim, shape, items->item,
-                        &items->base.scratch);
+    if (!npyext_result_plain(context, items->plain_type, items->item))
+        npyext_result_items(context, npyext_scan_place(&items->base.scan),
+                            npyext_selection_dtype(&items->base.selection), ndim, shape, items->item,
+                            &items->base.scratch);
 }

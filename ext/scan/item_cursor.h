@@ -166,7 +166,7 @@ int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
                         sqlite3_value **argv);
 int npyext_items_next(sqlite3_vtab_cursor *cursor);
 
-/* The item at hand, an array of ndim axes, as SQL shows it: for what npyext_result_plain leaves to others. */
+/* The item at hand, an array of ndim axes, as SQL shows it. */
 void npyext_items_result(sqlite3_context *context, npyext_item_cursor *items, int ndim, const int64_t *shape);
 
 #endif

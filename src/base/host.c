@@ -228,9 +228,9 @@ void npyx_buffer_clear(npyx_buffer *buffer) {
     *buffer = (npyx_buffer){.host = buffer->host, .limit_nbytes = buffer->limit_nbytes};
 }
 
-npyx_status npyx_buffer_check(const npyx_buffer *buffer, npyx_error *error) {
+npyx_status npyx_buffer_fail(const npyx_buffer *buffer, npyx_error *error) {
     if (buffer->status == NPYX_TOOBIG)
         return npyx_fail(error, NPYX_TOOBIG, -1, "the value is longer than SQLite's limit of %zu bytes",
                          buffer->limit_nbytes);
-    return buffer->status == NPYX_OK ? NPYX_OK : npyx_fail_nomem(error);
+    return npyx_fail_nomem(error);
 }

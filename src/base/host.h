@@ -118,8 +118,13 @@ void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbyte
 void npyx_buffer_reset(npyx_buffer *buffer);
 /* Gives its memory back. */
 void npyx_buffer_clear(npyx_buffer *buffer);
-/* The buffer's status as an error value. */
-npyx_status npyx_buffer_check(const npyx_buffer *buffer, npyx_error *error);
+/* The status of a buffer that has failed as an error value. */
+npyx_status npyx_buffer_fail(const npyx_buffer *buffer, npyx_error *error);
+
+/* The same of any buffer: NPYX_OK mostly. */
+static inline npyx_status npyx_buffer_check(const npyx_buffer *buffer, npyx_error *error) {
+    return buffer->status == NPYX_OK ? NPYX_OK : npyx_buffer_fail(buffer, error);
+}
 
 static inline bool npyx_buffer_reserve(npyx_buffer *buffer, size_t nbytes) {
     return buffer->capacity_nbytes - buffer->nbytes >= nbytes || npyx_buffer_grow(buffer, nbytes);

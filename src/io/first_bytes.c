@@ -66,14 +66,18 @@ static const first_bytes_magic magics[] = {
 
 /* A `?` stands for any byte. */
 static bool has(const uint8_t *head, size_t nbytes, size_t off, const char *bytes, size_t wanted_nbytes) {
+    if (off + wanted_nbytes > nbytes)
+        return false;
+    if (memcmp(head + off, bytes, wanted_nbytes) == 0)
+        return true;
     size_t i = 0;
-    while (i < wanted_nbytes && off + i < nbytes && (bytes[i] == '?' || head[off + i] == (uint8_t)bytes[i]))
+    while (i < wanted_nbytes && (bytes[i] == '?' || head[off + i] == (uint8_t)bytes[i]))
         i++;
     return i == wanted_nbytes;
 }
 
 bool npyx_begins_npy(const void *bytes, size_t nbytes) {
-    return nbytes >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0; /* asked of every file */
+    return has(bytes, nbytes, 0, "\x93NUMPY", 6);
 }
 
 bool npyx_begins_ten(const void *bytes, size_t nbytes) {

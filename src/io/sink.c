@@ -67,12 +67,11 @@ npyx_status npyx_sink_append(npyx_sink *sink, const void *bytes, size_t nbytes, 
         NPYX_TRY(write_collected(sink, error));
     if (is_file && nbytes >= COLLECTED_NBYTES) {
         NPYX_TRY(extend(sink, bytes, nbytes, error));
-    } else if (npyx_buffer_reserve(buffer, nbytes)) {
-        npyx_buffer_append(buffer, bytes, nbytes);
     } else {
+        npyx_buffer_append(buffer, bytes, nbytes);
         npyx_status status = npyx_buffer_check(buffer, error);
         buffer->status = NPYX_OK; /* the sink is as long as before, and what is shorter may still fit */
-        return status;
+        NPYX_TRY(status);
     }
     sink->nbytes += (int64_t)nbytes;
     return NPYX_OK;

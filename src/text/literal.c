@@ -42,7 +42,7 @@ static void literal_skip_blanks(literal_parser *p) {
         while (p->off < p->nbytes && p->text[p->off] == ' ') /* what NumPy pads its headers with */
             p->off++;
         int c = literal_peek(p, 0);
-        if (c > '#' && c != '\\')
+        if (c > '#' && c != '\\') /* nothing of what is skipped, as mostly */
             return;
         if (c == '\t' || c == '\f' || (is_at_line_end(p) && p->depth > 0)) {
             p->off++;

@@ -81,8 +81,8 @@ READING = {
     # cancel each other is as sure as the largest of them.
     "statistics": """SELECT path, name, field_name, count, nulls, infs, zeros,
         iif(typeof(min) = 'real', min, hex(min)), iif(typeof(max) = 'real', max, hex(max)), argmin, argmax, crc32, error,
-        iif(typeof(min) IN ('integer', 'real'), 2 + mean / max(abs(min + 0.0), abs(max + 0.0)), mean), std, typeof(sum)
-        FROM npy_stats('**')""",
+        iif(typeof(min) IN ('integer', 'real') AND 1000 * abs(mean) < max(abs(min + 0.0), abs(max + 0.0)),
+            2 + mean / max(abs(min + 0.0), abs(max + 0.0)), mean), std, typeof(sum) FROM npy_stats('**')""",
     "histograms": "SELECT path, bin, lo, hi, count FROM npy_histogram('*.ten')",
     "filters": "SELECT path, name, idx FROM npy_elements('**') WHERE value > 1 AND on_error = 'skip'",
     "casts": "SELECT path, name, row, hex(data) FROM npy_rows('**') WHERE astype = '<f4' AND on_error = 'skip'",
