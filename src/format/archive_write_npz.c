@@ -6,6 +6,14 @@ static const char suffix[] = ".npy";
 
 enum { SUFFIX_NBYTES = sizeof suffix - 1, NAME_MAX_NBYTES = 65535 - SUFFIX_NBYTES };
 
+/* Whether a zip could not be read in which it is the last: readers, Python's zipfile too, take what begins so
+ * right before the end record for the locator of a zip64 end record (APPNOTE 4.3.15), and nothing but the
+ * file name stands there. */
+static bool ends_as_locator(const char *name, size_t nbytes) {
+    const size_t rest_nbytes = NPYX_ZIP_LOCATOR_NBYTES - SUFFIX_NBYTES;
+    return nbytes >= rest_nbytes && memcmp(name + nbytes - rest_nbytes, "PK\6\7", 4) == 0;
+}
+
 static npyx_status npz_check(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
     const char *name = member->name;
     size_t nbytes = member->name_nbytes;
@@ -19,6 +27,9 @@ static npyx_status npz_check(npyx_archive_writer *writer, const npyx_member *mem
                          NPYX_SHOWN(name, nbytes, 100));
     if (!npyx_utf8_is_valid(name, nbytes))
         return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8",
+                         NPYX_SHOWN(name, nbytes, 100));
+    if (ends_as_locator(name, nbytes))
+        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' would be taken for the end of the zip",
                          NPYX_SHOWN(name, nbytes, 100));
     if (writer->names.count >= NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail(error, NPYX_INVALID, -1, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);

@@ -274,6 +274,8 @@ static void test_what_an_npz_does_not_hold(void **state) {
     assert_refused(&w, &member, "has a NUL in it");
     member = (npyx_member){.name = "\xe9", .name_nbytes = 1, .dtype = dtype_of("<i8")};
     assert_refused(&w, &member, "is not UTF-8");
+    member = (npyx_member){.name = "PK\6\7aaaaaaaaaaaa", .name_nbytes = 16, .dtype = dtype_of("<i8")};
+    assert_refused(&w, &member, "would be taken for the end of the zip");
     member = (npyx_member){.name = "o", .name_nbytes = 1, .dtype = dtype_of("O")};
     assert_refused(&w, &member, "an array of objects is not written");
     member = (npyx_member){.name = longest, .name_nbytes = 65532, .dtype = dtype_of("<i8")};

@@ -102,6 +102,24 @@ def test_an_array_that_fails_half_way_where_zip64_begins(connect, folder, narray
         assert len(archive.namelist()) == narrays + 1 and archive.read("last.npy") == array
 
 
+def test_a_name_that_reads_as_a_zip64_locator(connect, folder):
+    """The archive could not be read again, not by us and not by Python."""
+    db = connect()
+    name, array = "PK\6\7" + 12 * "a", npy_bytes(np.arange(3))
+    with zipfile.ZipFile("python.npz", "w") as archive:
+        archive.writestr(name + ".npy", array)
+    with pytest.raises(zipfile.BadZipFile):
+        zipfile.ZipFile("python.npz")
+    make(db, "out.npz", mode="w+")
+    insert = "INSERT INTO out VALUES (?, ?)"
+    text = error_of(db, insert, name, array, code=sqlite3.SQLITE_CONSTRAINT)
+    assert "would be taken for the end of the zip" in text
+    for near in (name + "b", name[:-1]):
+        db.execute(insert, (near, array))
+        with np.load("out.npz") as loaded:
+            assert loaded[near].tolist() == [0, 1, 2]
+
+
 # --- transactions ------------------------------------------------------------------------------------------
 
 
