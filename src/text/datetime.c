@@ -79,6 +79,8 @@ bool npyx_unit_parse(const char *text, size_t nbytes, npyx_unit *unit, int32_t *
     size_t name_nbytes = slash == NULL ? rest.nbytes : (size_t)(slash - rest.text);
     if (!unit_find((npyx_span){rest.text, name_nbytes}, unit))
         return false;
+    if (*unit == NPYX_UNIT_GENERIC) /* no descr tells how many */
+        *multiple = 1;
     if (slash == NULL)
         return true;
     rest = npyx_span_behind(rest, name_nbytes + 1);

@@ -31,8 +31,8 @@ typedef enum npyx_unit {
 
 /* Reads what stands between the brackets of `M8[...]`: a unit with an optional multiple before it (`25s`) and
  * an optional divisor behind it (`s/1000` is ms; a divisor that no finer unit expresses exactly is an error,
- * by NumPy's convert_datetime_divisor_to_multiple). `generic` and `μs` (U+03BC or U+00B5, UTF-8) are units.
- * False when it is no unit; *multiple is at least 1 and at most INT32_MAX. */
+ * by NumPy's convert_datetime_divisor_to_multiple). `generic`, of which there is always one, and `μs` (U+03BC
+ * or U+00B5, UTF-8) are units. False when it is no unit; *multiple is at least 1 and at most INT32_MAX. */
 bool npyx_unit_parse(const char *text, size_t nbytes, npyx_unit *unit, int32_t *multiple);
 
 /* `s`, `ms`, ...; `generic` for NPYX_UNIT_GENERIC. */

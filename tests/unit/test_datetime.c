@@ -171,6 +171,7 @@ static void units_parsed(void **state) {
         int32_t multiple;
     } cases[] = {
         {"generic", NPYX_UNIT_GENERIC, 1},
+        {"10generic", NPYX_UNIT_GENERIC, 1},
         {"generic/1", NPYX_UNIT_GENERIC, 1},
         {"Y", NPYX_UNIT_Y, 1},
         {"M", NPYX_UNIT_M, 1},

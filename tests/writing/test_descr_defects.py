@@ -23,6 +23,15 @@ def written(db, dtype, descr=None):
     return db.execute("SELECT npy_from_data(?, ?, '[1]')", (items.tobytes(), descr or repr(dtype.descr))).fetchone()[0]
 
 
+def test_many_of_the_generic_unit_were_another_dtype_than_what_is_written(connect):
+    """NumPy writes and prints `<m8` for each."""
+    db = connect()
+    for dtype in ("m8[10generic]", "M8[7generic]"):
+        assert written(db, np.dtype(dtype), dtype) == saved(np.zeros(1, dtype))
+        sql = "SELECT status FROM npy_compare(npy_from_data(zeroblob(8), ?, '[1]'), npy_from_data(zeroblob(8), ?, '[1]'))"
+        assert db.execute(sql, (dtype, dtype[:2])).fetchone() == ("equal",)
+
+
 @pytest.mark.parametrize(
     "descr",
     [
