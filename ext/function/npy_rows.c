@@ -81,7 +81,6 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
     int64_t block_end = reader->first_row + reader->nrows_read;
     items->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
     items->item = block + (items->position - reader->first_row) * items->step_nbytes;
-    __builtin_prefetch(items->item); /* a lookup wants it soon, and it is rarely in the processor's cache */
     items->block_end = block_end <= rows->last ? block_end : rows->last + 1;
     items->plain_end = items->is_filtered ? 0 : items->block_end;
     if (!items->is_filtered)
@@ -101,6 +100,11 @@ static void rows_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
         if (plan->terms[i].column == ROWS_ROW)
             npyext_range_narrow(range, plan->terms[i].op, argv[i]);
     }
+    /* a lookup comes to its row soon, which is rarely in the processor's cache */
+    const npyx_reader *reader = &((rows_cursor *)items)->reader;
+    int64_t nth = range->low - reader->first_row;
+    if (nth >= 0 && nth < reader->nrows_read)
+        __builtin_prefetch(reader->rows + nth * reader->row_nbytes);
     /* no array has rows in an empty range, and none needs be opened to say so */
     items->base.is_eof = range->low > range->high;
 }

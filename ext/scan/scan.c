@@ -164,7 +164,7 @@ void npyext_scan_clear(npyext_scan *scan) {
 
 void npyext_scan_close_file(npyext_scan *scan) {
     npyext_opened_close(scan->connection, &scan->opened);
-    scan->has_entry = scan->is_only_entry = false;
+    scan->has_entry = scan->is_only_entry = scan->is_single = false;
     scan->index = -1;
 }
 
@@ -240,7 +240,7 @@ static bool is_last_of_name(const npyext_scan *scan) {
 npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
     npyx_status status = NPYX_OK;
     bool is_first = scan->next_index == 0;
-    scan->is_only_entry = false;
+    scan->is_only_entry = scan->is_single = false;
     do {
         int64_t index = scan->next_index++;
         scan->has_entry = false;
@@ -258,13 +258,16 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
     return status;
 }
 
-bool npyext_scan_is_single(const npyext_scan *scan) {
+bool npyext_scan_is_single(npyext_scan *scan) {
+    if (scan->is_single) /* every lookup asks */
+        return true;
     bool is_one_array = chooses_one(scan) || scan->is_only_entry ||
                         (scan->opened.archive != NULL && npyx_archive_is_one_npy(scan->opened.archive));
-    return is_one_array && npyext_files_count(&scan->files) == 1;
+    scan->is_single = is_one_array && npyext_files_count(&scan->files) == 1;
+    return scan->is_single;
 }
 
-int npyext_scan_confirm(const npyext_scan *scan) {
+int npyext_scan_confirm(npyext_scan *scan) {
     bool has_order = scan->plan.order != NPYEXT_OWN_ORDER && scan->opened.archive != NULL;
     return has_order && !npyext_scan_is_single(scan) ? SQLITE_SCHEMA : SQLITE_OK;
 }

@@ -38,6 +38,7 @@ typedef struct npyext_scan {
     int64_t index;
     bool has_entry;
     bool is_only_entry; /* of the name that is asked for */
+    bool is_single;     /* see npyext_scan_is_single; false: not, or not known yet */
     npyx_entry entry;
     uint64_t file_hash; /* of the arguments and the path at hand; 0: not known yet */
     bool has_error;     /* the row at hand is of a fault */
@@ -69,11 +70,11 @@ void npyext_scan_close_file(npyext_scan *scan);
 npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error);
 
 /* Whether the array at hand is the only one that the scan can come to. */
-bool npyext_scan_is_single(const npyext_scan *scan);
+bool npyext_scan_is_single(npyext_scan *scan);
 
 /* SQLITE_SCHEMA, at which SQLite prepares the statement anew and runs it again, when the plan relies on one
  * array and the file has been replaced by one of several. To be asked at the end of xFilter. */
-int npyext_scan_confirm(const npyext_scan *scan);
+int npyext_scan_confirm(npyext_scan *scan);
 
 /* What becomes of a fault in a function that has a column for it. */
 typedef enum npyext_fate { NPYEXT_ENDS_QUERY, NPYEXT_BECOMES_ROW, NPYEXT_IS_LEFT_OUT } npyext_fate;
