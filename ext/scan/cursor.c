@@ -104,37 +104,24 @@ int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sen
                          sqlite3_value **argv) {
     (void)idx_num;
     (void)argc;
-    npyext_cursor *cursor = (npyext_cursor *)base;
-    npyext_scan *scan = &cursor->scan;
-    const npyext_request request = {(npyext_vtab *)base->pVtab, sentence, argv};
-    cursor->is_eof = false;
-    if (function_of(cursor)->begin(cursor, &request, &scan->error) != NPYX_OK)
-        return npyext_cursor_report(cursor, &scan->error);
-    cursor->is_eof |= scan->has_null;
-    return function_of(cursor)->module.xNext(base);
+    int code = npyext_cursor_begin_by(function_of((npyext_cursor *)base)->begin, base, sentence, argv);
+    return code == SQLITE_OK ? function_of((npyext_cursor *)base)->module.xNext(base) : code;
 }
 
 int npyext_cursor_next(sqlite3_vtab_cursor *base) {
     npyext_cursor *cursor = (npyext_cursor *)base;
     npyext_connection_begin(cursor->scan.connection);
-    return npyext_cursor_go_on(cursor);
+    return npyext_cursor_go_on_by(function_of(cursor)->step, cursor);
 }
 
-int npyext_cursor_go_on(npyext_cursor *cursor) {
+int npyext_cursor_judge(npyext_cursor *cursor, npyx_status status, bool *is_over) {
     npyext_scan *scan = &cursor->scan;
-    scan->has_error = false;
-    while (!cursor->is_eof) {
-        npyx_status status = scan->function->step(cursor, &scan->error);
-        if (status == NPYX_OK || cursor->is_eof)
-            return SQLITE_OK;
-        npyext_fate fate = status == NPYX_DONE ? NPYEXT_IS_LEFT_OUT : npyext_scan_fate(scan, &scan->error);
-        scan->has_error = fate == NPYEXT_BECOMES_ROW;
-        if (scan->has_error)
-            return SQLITE_OK;
-        if (fate == NPYEXT_ENDS_QUERY || npyx_poll(&scan->connection->host, &scan->error) != NPYX_OK)
-            return npyext_cursor_report(cursor, &scan->error);
-    }
-    return SQLITE_OK;
+    npyext_fate fate = status == NPYX_DONE ? NPYEXT_IS_LEFT_OUT : npyext_scan_fate(scan, &scan->error);
+    *is_over = scan->has_error = fate == NPYEXT_BECOMES_ROW;
+    if (scan->has_error)
+        return SQLITE_OK;
+    *is_over = fate == NPYEXT_ENDS_QUERY || npyx_poll(&scan->connection->host, &scan->error) != NPYX_OK;
+    return *is_over ? npyext_cursor_report(cursor, &scan->error) : SQLITE_OK;
 }
 
 int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {

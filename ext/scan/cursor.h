@@ -43,14 +43,42 @@ int npyext_cursor_eof(sqlite3_vtab_cursor *cursor);
 int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
                          sqlite3_value **argv);
 int npyext_cursor_next(sqlite3_vtab_cursor *base);
-/* The same for who tells the connection himself that work begins. */
-int npyext_cursor_go_on(npyext_cursor *cursor);
 int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
 
 /* Where the fault at hand lies. */
 npyext_place npyext_cursor_place(const npyext_cursor *cursor);
 /* Tells an error where that is; returns SQLite's code. */
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
+
+/* What a step comes to that gave no row: whether it was the last, and SQLite's code then. */
+int npyext_cursor_judge(npyext_cursor *cursor, npyx_status status, bool *is_over);
+
+/* What xFilter and xNext do, for who has looked the function's begin and step up: a lookup in a join makes
+ * each call by a pointer dearer than all that it does. */
+static inline int npyext_cursor_begin_by(npyext_begin *begin, sqlite3_vtab_cursor *base, const char *sentence,
+                                         sqlite3_value **argv) {
+    npyext_cursor *cursor = (npyext_cursor *)base;
+    npyext_scan *scan = &cursor->scan;
+    const npyext_request request = {(npyext_vtab *)base->pVtab, sentence, argv};
+    cursor->is_eof = false;
+    if (begin(cursor, &request, &scan->error) != NPYX_OK)
+        return npyext_cursor_report(cursor, &scan->error);
+    cursor->is_eof |= scan->has_null;
+    return SQLITE_OK;
+}
+
+static inline int npyext_cursor_go_on_by(npyext_step *step, npyext_cursor *cursor) {
+    bool is_over = false;
+    int code = SQLITE_OK;
+    cursor->scan.has_error = false;
+    while (!is_over && !cursor->is_eof) {
+        npyx_status status = step(cursor, &cursor->scan.error);
+        is_over = status == NPYX_OK || cursor->is_eof;
+        if (!is_over)
+            code = npyext_cursor_judge(cursor, status, &is_over);
+    }
+    return code;
+}
 
 /* The module of a table function; what SQLite calls for every row may be the function's own. */
 #define NPYEXT_MODULE(filter, next, column)                                                                  \

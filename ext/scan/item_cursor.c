@@ -106,7 +106,7 @@ int npyext_items_next(sqlite3_vtab_cursor *cursor) {
     if (++items->position < items->plain_end || (items->position < items->block_end && items_find(items)))
         return SQLITE_OK;
     items->is_underway = false;
-    return npyext_cursor_go_on(&items->base);
+    return npyext_cursor_go_on_by(npyext_items_step, &items->base);
 }
 
 /* Plan and arguments are read, and the scan stands before its first array, or at the one that is open when
@@ -128,13 +128,17 @@ npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *requ
 
 int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                         sqlite3_value **argv) {
+    (void)idx_num;
+    (void)argc;
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    int code = npyext_cursor_filter(cursor, idx_num, sentence, argc, argv);
+    int code = npyext_cursor_begin_by(npyext_items_begin, cursor, sentence, argv);
+    if (code == SQLITE_OK)
+        code = npyext_items_next(cursor);
     while (code == SQLITE_OK && !items->base.is_eof && items->window.nskipped > 0) {
         items->window.nskipped--; /* before the next array takes what is left of it */
         items->item += items->step_nbytes;
         items->position++;
-        code = npyext_cursor_go_on(&items->base);
+        code = npyext_cursor_go_on_by(npyext_items_step, &items->base);
     }
     return code == SQLITE_OK ? npyext_scan_confirm(&items->base.scan) : code;
 }

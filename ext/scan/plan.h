@@ -140,6 +140,11 @@ typedef struct npyext_column {
     NPYEXT_FIRST_ARGUMENTS, NPYEXT_FIELD_AND_VIEW, NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),            \
         NPYEXT_EXPECT_AND_ON_ERROR
 
+/* What xFilter does first; and a step towards the next row: NPYX_OK at one, NPYX_DONE when there is to be
+ * another step, or is_eof is set. */
+typedef npyx_status npyext_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
+typedef npyx_status npyext_step(npyext_cursor *cursor, npyx_error *error);
+
 typedef enum npyext_row { NPYEXT_ROW_OF_ARRAY, NPYEXT_ROW_OF_ENTRY, NPYEXT_ROW_OF_ITEM } npyext_row;
 
 typedef struct npyext_function {
@@ -159,10 +164,8 @@ typedef struct npyext_function {
     const void *methods; /* an npyext_item_methods or npyext_survey_methods, where it has one */
     void (*open)(npyext_cursor *cursor, npyx_host *host); /* or NULL */
     void (*close)(npyext_cursor *cursor);                 /* or NULL */
-    /* What xFilter does first; and a step towards the next row: NPYX_OK at one, NPYX_DONE when there is to be
-     * another step, or is_eof is set. */
-    npyx_status (*begin)(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
-    npyx_status (*step)(npyext_cursor *cursor, npyx_error *error);
+    npyext_begin *begin;
+    npyext_step *step;
     npyext_place (*place)(const npyext_cursor *cursor); /* of a fault; NULL: where the scan is */
     sqlite3_module module;
 } npyext_function;
