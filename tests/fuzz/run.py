@@ -2,7 +2,7 @@
 
 Prints for each what was executed and found, and `N passed, N failed` last: one a target. A finding stays in
 .build/fuzz/findings, and its name is told. FUZZ_CORPUS=FOLDER keeps what a run learns there, for the next one;
-FUZZ_JOBS says how many run side by side (default: one a processor).
+FUZZ_JOBS says how many run side by side (default: one a processor); NPYEXT_SEED begins where another run began.
 """
 
 import os
@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -27,10 +28,10 @@ DICTIONARIES = {"header": "header", "dtype": "header", "literal": "header", "npz
                 "text": "text", "slice": "text", "sql": "sql"}
 
 
-def command(target, seconds, corpus, prefix):
+def command(target, seconds, seed, corpus, prefix):
     program = os.path.join(BUILD, f"fuzz_{target}")
-    options = [f"-max_total_time={seconds}", f"-max_len={MAX_LENGTHS.get(target, 4096)}", "-timeout=10", "-rss_limit_mb=2048",
-               "-malloc_limit_mb=512", "-print_final_stats=1", "-verbosity=1", f"-artifact_prefix={prefix}"]
+    options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={MAX_LENGTHS.get(target, 4096)}",
+               "-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512", "-print_final_stats=1", "-verbosity=1", f"-artifact_prefix={prefix}"]
     if target == "sql":
         options.append("-entropic=0")  # a schedule of inputs that takes a fifth of the time of so many
     if target in DICTIONARIES:
@@ -43,7 +44,7 @@ def statistic(output, pattern):
     return int(found[-1]) if found else 0
 
 
-def run(target, seconds):
+def run(target, seconds, seed):
     """Whether the target ran to the end of its time; prints what it did."""
     kept = os.environ.get("FUZZ_CORPUS")
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -55,7 +56,7 @@ def run(target, seconds):
             os.makedirs(corpus[0], exist_ok=True)
         prefix = os.path.join(FINDINGS, f"{target}-")
         done = subprocess.run(
-            command(target, seconds, corpus, prefix),
+            command(target, seconds, seed, corpus, prefix),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=dict(os.environ, TMPDIR=memory),  # for the files of fuzz_sql
@@ -78,9 +79,11 @@ def run(target, seconds):
 def main():
     seconds, targets = int(sys.argv[1]), sys.argv[2:] or list(seeds.SEEDS)
     os.makedirs(FINDINGS, exist_ok=True)
+    seed = int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**31)
+    print(f"NPYEXT_SEED={seed}", flush=True)
     jobs = int(os.environ.get("FUZZ_JOBS") or os.cpu_count() or 1)
     with ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(lambda target: run(target, seconds), targets))
+        results = list(pool.map(lambda target: run(target, seconds, seed), targets))
     print(f"{results.count(True)} passed, {results.count(False)} failed")
     return 0 if all(results) else 1
 
