@@ -31,7 +31,8 @@ DICTIONARIES = {"header": "header", "dtype": "header", "literal": "header", "npz
 def command(target, seconds, seed, corpus, prefix):
     program = os.path.join(BUILD, f"fuzz_{target}")
     options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={MAX_LENGTHS.get(target, 4096)}",
-               "-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512", "-print_final_stats=1", "-verbosity=1", f"-artifact_prefix={prefix}"]
+               "-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512", "-print_final_stats=1", "-verbosity=1",
+               f"-artifact_prefix={prefix}"]
     if target == "sql":
         options.append("-entropic=0")  # a schedule of inputs that takes a fifth of the time of so many
     if target in DICTIONARIES:
