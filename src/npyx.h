@@ -16,6 +16,7 @@
 #include "io/sink.h"
 #include "io/source.h"
 #include "io/target.h"
+#include "io/threads.h"
 #include "item/convert.h"
 #include "item/encode.h"
 #include "stat/difference.h"

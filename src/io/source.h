@@ -23,10 +23,12 @@ typedef struct npyx_source_ops {
     /* Gives back what the source holds but itself; NULL member: nothing. */
     void (*close)(npyx_source *source);
     /* Of a source that is_concurrent. Exactly nbytes, in place or read into scratch, without a count, a check
-     * or a call to the host; NULL when they cannot be had. */
-    const uint8_t *(*read_aside)(const npyx_source *source, int64_t off, void *scratch, size_t nbytes);
+     * or a call to the host, and their CRC-32 when the source wants_order; NULL when they cannot be had. */
+    const uint8_t *(*read_aside)(const npyx_source *source, int64_t off, void *scratch, size_t nbytes,
+                                 uint32_t *crc32);
     /* Counts and checks what was read aside, as read would have. */
-    npyx_status (*account)(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error);
+    npyx_status (*account)(npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
+                           uint32_t crc32, npyx_error *error);
     /* NPYX_IO when the bytes are no more those of the opening; NULL member: they cannot change. Of a range
      * the parent's are asked, as is is_fresh. */
     npyx_status (*check)(const npyx_source *source, npyx_error *error);
@@ -43,7 +45,7 @@ struct npyx_source {
         file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
     bool is_forward;    /* going back costs more than going on: inflating anew */
     bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
-    bool is_concurrent; /* another thread may read it aside, as npyx_read_ahead does */
+    bool is_concurrent; /* other threads may read it aside, as npyx_read_ahead does */
 };
 
 /* Up to nbytes at off; *read_nbytes is smaller only at the end. Offsets beyond the end read nothing. */

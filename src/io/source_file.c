@@ -61,7 +61,9 @@ static npyx_status source_file_read(npyx_source *source, int64_t off, void *byte
     return file_check_when_due(file, off, nbytes, error);
 }
 
-static const uint8_t *file_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes) {
+static const uint8_t *file_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes,
+                                      uint32_t *crc32) {
+    (void)crc32; /* a file knows of none */
     const file_source *file = (const file_source *)source;
     if (file->map != NULL)
         return file->map + off;
@@ -79,7 +81,9 @@ static void file_forget(file_source *file, int64_t off, int64_t end_off) {
     file->passed_off = end_off;
 }
 
-static npyx_status file_account(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
+static npyx_status file_account(npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
+                                uint32_t crc32, npyx_error *error) {
+    (void)bytes, (void)crc32;
     file_source *file = (file_source *)source;
     source->host->counters.read_calls += file->map == NULL;
     source->host->counters.bytes_read += (int64_t)nbytes;
@@ -95,7 +99,7 @@ static npyx_status file_borrow(npyx_source *source, int64_t off, size_t nbytes, 
     if (file->map == NULL)
         return NPYX_OK;
     /* the check comes before anybody looks: behind the end of a file cut short there is no memory */
-    npyx_status status = file_account(source, off, nbytes, error);
+    npyx_status status = file_account(source, off, NULL, nbytes, 0, error);
     if (status == NPYX_OK)
         *bytes = file->map + off;
     return status;

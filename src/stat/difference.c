@@ -145,7 +145,8 @@ static npyx_status next_blocks(difference_walk *w, int *faulty, npyx_error *erro
 }
 
 /* Of a block of one side alone nothing can be made; but another thread then reads it. */
-static void only_read(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
+static void only_read(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
+    (void)off;
     (void)ctx;
     (void)bytes;
     (void)nbytes;

@@ -1,0 +1,188 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity */
+#endif
+#include "threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MAX_NSLOTS = 64,
+    /* a work that takes longer waits for a disk or a network, and others may wait beside it */
+    SLOW_NS = 200000,
+    /* the host is asked so often whether to stop */
+    WAIT_NS = 5000000
+};
+
+struct npyx_crew {
+    npyx_host *host;
+    npyx_crew_make *make;
+    void *ctx;
+    int nslots;
+    bool is_waiting;
+    pid_t process; /* in a forked copy of which there are no threads, and the mutex is in any state */
+    int max_nthreads;
+    pthread_mutex_t mutex; /* of all below */
+    pthread_cond_t allowed, made;
+    int nthreads; /* of others than the caller */
+    pthread_t threads[NPYX_MAX_NTHREADS];
+    int64_t nclaimed; /* works that a thread makes or has made */
+    int64_t end;      /* of the works that may be made */
+    int nidle;        /* threads that wait for work */
+    bool is_stopping;
+    bool is_slow;                    /* the work made last was */
+    int64_t made_number[MAX_NSLOTS]; /* 1 + the number of the last work made in that slot */
+};
+
+static int nprocessors(void) {
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+#endif
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+int npyx_nthreads(const npyx_host *host) {
+    int n = host->nthreads > 0 ? host->nthreads : nprocessors();
+    return n < 1 ? 1 : n < NPYX_MAX_NTHREADS ? n : NPYX_MAX_NTHREADS;
+}
+
+static int64_t threads_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Claims the next work that may be made and makes it, if there is one. To be called with the mutex, which is
+ * not held while the work is made. */
+static bool crew_make_next(npyx_crew *crew) {
+    if (crew->nclaimed >= crew->end)
+        return false;
+    int64_t index = crew->nclaimed++;
+    pthread_mutex_unlock(&crew->mutex);
+    int64_t began_ns = crew->is_waiting ? threads_now_ns() : 0;
+    crew->make(crew->ctx, index);
+    bool is_slow = crew->is_waiting && threads_now_ns() - began_ns > SLOW_NS;
+    pthread_mutex_lock(&crew->mutex);
+    crew->made_number[index % crew->nslots] = index + 1;
+    crew->is_slow = is_slow;
+    return true;
+}
+
+static void *crew_run(void *argument) {
+    npyx_crew *crew = argument;
+    pthread_mutex_lock(&crew->mutex);
+    while (!crew->is_stopping) {
+        if (crew_make_next(crew)) {
+            pthread_cond_signal(&crew->made);
+            continue;
+        }
+        crew->nidle++;
+        pthread_cond_wait(&crew->allowed, &crew->mutex);
+        crew->nidle--;
+    }
+    pthread_mutex_unlock(&crew->mutex);
+    return NULL;
+}
+
+/* Signals are for the host's threads: Ctrl-C is to interrupt the one that waits for it. */
+static bool crew_add_thread(npyx_crew *crew) {
+    sigset_t all, before;
+    sigfillset(&all);
+    if (crew->nthreads == crew->max_nthreads || pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+        return false;
+    bool is_started = pthread_create(&crew->threads[crew->nthreads], NULL, crew_run, crew) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    crew->nthreads += is_started;
+    return is_started;
+}
+
+npyx_crew *npyx_crew_start(npyx_host *host, int nslots, bool is_waiting, npyx_crew_make *make, void *ctx) {
+    int nthreads = npyx_nthreads(host);
+    bool is_alone = is_waiting ? host->nthreads == 1 : nthreads == 1;
+    npyx_crew *crew = is_alone ? NULL : npyx_alloc(host, sizeof *crew);
+    if (crew == NULL)
+        return NULL;
+    *crew = (npyx_crew){.host = host,
+                        .make = make,
+                        .ctx = ctx,
+                        .nslots = nslots < MAX_NSLOTS ? nslots : MAX_NSLOTS,
+                        .is_waiting = is_waiting,
+                        .process = getpid(),
+                        .max_nthreads = is_waiting ? NPYX_MAX_NTHREADS : nthreads - 1};
+    pthread_mutex_init(&crew->mutex, NULL);
+    pthread_cond_init(&crew->allowed, NULL);
+    pthread_cond_init(&crew->made, NULL);
+    int nfirst = nthreads > 1 ? nthreads - 1 : 1;
+    while (crew->nthreads < nfirst && crew_add_thread(crew))
+        ;
+    if (crew->nthreads > 0)
+        return crew;
+    npyx_crew_stop(crew);
+    return NULL;
+}
+
+void npyx_crew_allow(npyx_crew *crew, int64_t end) {
+    if (crew->process != getpid())
+        return;
+    pthread_mutex_lock(&crew->mutex);
+    int64_t nmore = end - crew->end;
+    crew->end = end;
+    for (int64_t i = 0; i < nmore && i < crew->nidle; i++)
+        pthread_cond_signal(&crew->allowed);
+    pthread_mutex_unlock(&crew->mutex);
+}
+
+bool npyx_crew_has_made(npyx_crew *crew, int64_t index) {
+    if (crew->process != getpid())
+        return false;
+    pthread_mutex_lock(&crew->mutex);
+    bool has_made = crew->made_number[index % crew->nslots] == index + 1;
+    pthread_mutex_unlock(&crew->mutex);
+    return has_made;
+}
+
+/* Waits for a work to be made, though not for long. */
+static void crew_wait(npyx_crew *crew) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    int64_t ns = until.tv_nsec + WAIT_NS;
+    until.tv_sec += ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    pthread_cond_timedwait(&crew->made, &crew->mutex, &until);
+}
+
+npyx_status npyx_crew_help(npyx_crew *crew, npyx_error *error) {
+    if (crew->process != getpid())
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "cannot be read on by a child of the process that began to");
+    pthread_mutex_lock(&crew->mutex);
+    bool is_slow = crew->is_slow;
+    if (is_slow || !crew_make_next(crew))
+        crew_wait(crew);
+    pthread_mutex_unlock(&crew->mutex);
+    for (int i = crew->nthreads; is_slow && i > 0; i--) /* twice as many, until there are enough */
+        is_slow = crew_add_thread(crew);
+    return npyx_poll(crew->host, error);
+}
+
+void npyx_crew_stop(npyx_crew *crew) {
+    if (crew == NULL)
+        return;
+    if (crew->process == getpid()) {
+        pthread_mutex_lock(&crew->mutex);
+        crew->is_stopping = true;
+        pthread_cond_broadcast(&crew->allowed);
+        pthread_mutex_unlock(&crew->mutex);
+        for (int i = 0; i < crew->nthreads; i++)
+            pthread_join(crew->threads[i], NULL);
+        pthread_mutex_destroy(&crew->mutex);
+        pthread_cond_destroy(&crew->allowed);
+        pthread_cond_destroy(&crew->made);
+    }
+    npyx_free(crew->host, crew);
+}
