@@ -96,7 +96,8 @@ npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path
 void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file) {
     if (file == NULL)
         return;
-    file->nusers--;
+    if (--file->nusers == 0)
+        npyx_archive_rest(file->archive);
     cache_trim(connection);
 }
 

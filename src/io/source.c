@@ -157,6 +157,16 @@ npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t n
     return NPYX_OK;
 }
 
+npyx_status npyx_source_open_held(npyx_host *host, void *bytes, size_t nbytes, npyx_source **source,
+                                  npyx_error *error) {
+    npyx_status status = npyx_source_open_memory(host, bytes, nbytes, source, error);
+    if (status == NPYX_OK)
+        ((memory_source *)*source)->held = bytes;
+    else
+        npyx_free(host, bytes);
+    return status;
+}
+
 npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max_nbytes, npyx_error *error) {
     npyx_source *original = *source, *held = NULL;
     const uint8_t *bytes = NULL;
@@ -170,13 +180,11 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
     void *copy = npyx_alloc(original->host, nbytes);
     NPYX_TRY(npyx_check_memory(copy, error));
     status = npyx_source_read_exactly(original, 0, copy, nbytes, error);
-    if (status == NPYX_OK)
-        status = npyx_source_open_memory(original->host, copy, nbytes, &held, error);
     if (status != NPYX_OK) {
         npyx_free(original->host, copy);
         return status;
     }
-    ((memory_source *)held)->held = copy;
+    NPYX_TRY(npyx_source_open_held(original->host, copy, nbytes, &held, error));
     npyx_source_close(original);
     *source = held;
     return NPYX_OK;

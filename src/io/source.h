@@ -115,6 +115,10 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
 /* bytes stay the caller's and must outlive the source. */
 npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
                                     npyx_error *error);
+/* The same of bytes that the host has allocated, which are the source's from here on; they are freed on
+ * failure, too. */
+npyx_status npyx_source_open_held(npyx_host *host, void *bytes, size_t nbytes, npyx_source **source,
+                                  npyx_error *error);
 
 /* Lookups into an array of this size or less, from the fourth on, find all of it in memory. */
 enum { NPYX_HELD_NBYTES = 1 << 23, NPYX_HELD_FROM_NLOOKUPS = 4 };
@@ -129,23 +133,25 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error);
 
-/* zlib's state and buffers, which one inflating source after the other uses. */
-typedef struct npyx_inflater npyx_inflater;
-/* Takes NULL. */
-void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater);
+/* zlib's state and buffers, which one inflating source after the other uses. Begins as zeros. */
+typedef struct npyx_spare_inflater {
+    struct npyx_inflater *inflater; /* NULL: a source uses it, or none was made yet */
+    int64_t nread_to_end;           /* sources that were read to their end and closed */
+} npyx_spare_inflater;
+void npyx_spare_inflater_clear(npyx_host *host, npyx_spare_inflater *spare);
 
 /* The nbytes that the raw deflate stream in compressed (owned from here on, closed on failure too) inflates
- * to. A stream that is shorter gives NPYX_CORRUPT where it ends; with check_crc also one that is longer or
- * whose CRC-32 differs, at its last byte, wherever the reader came from.
+ * to. A stream that is shorter gives NPYX_CORRUPT where it ends. spare may be NULL; it must outlive the
+ * source, which takes the inflater that is there, and leaves the one that it used when the place is empty. */
+npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, npyx_spare_inflater *spare,
+                                     npyx_source **source, npyx_error *error);
+
+/* Makes such a source, at any time, one whose last byte gives NPYX_CORRUPT when the stream is longer or its
+ * CRC-32 is another one, wherever the reader came from.
  *
  * checkpoints, of this very stream, are borrowed and must outlive the source; NULL when none are to be used.
  * They are collected as the source goes forward, and going back or far ahead resumes from one, which changes
- * neither the bytes nor the errors.
- *
- * spare may be NULL. *spare, which must outlive the source, is taken when it is not NULL, and is where the
- * source leaves what it used when that place is empty. */
-npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
-                                     npyx_checkpoints *checkpoints, npyx_inflater **spare,
-                                     npyx_source **source, npyx_error *error);
+ * neither the bytes nor the errors. */
+void npyx_source_inflate_check(npyx_source *source, uint32_t crc32, npyx_checkpoints *checkpoints);
 
 #endif
