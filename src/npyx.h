@@ -11,6 +11,7 @@
 #include "format/archive_write.h"
 #include "format/header_npy.h"
 #include "io/file_system.h"
+#include "io/files_ahead.h"
 #include "io/first_bytes.h"
 #include "io/root.h"
 #include "io/sink.h"

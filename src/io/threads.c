@@ -13,6 +13,7 @@ enum {
     MAX_NSLOTS = 64,
     /* a work that takes longer waits for a disk or a network, and others may wait beside it */
     SLOW_NS = 200000,
+    MIN_NSLOW = 3, /* or it was a processor that they waited for */
     /* the host is asked so often whether to stop */
     WAIT_NS = 5000000
 };
@@ -33,7 +34,7 @@ struct npyx_crew {
     int64_t end;      /* of the works that may be made */
     int nidle;        /* threads that wait for work */
     bool is_stopping;
-    bool is_slow;                    /* the work made last was */
+    int nslow;                       /* works made last, one after the other, that were */
     int64_t made_number[MAX_NSLOTS]; /* 1 + the number of the last work made in that slot */
 };
 
@@ -69,7 +70,7 @@ static bool crew_make_next(npyx_crew *crew) {
     bool is_slow = crew->is_waiting && threads_now_ns() - began_ns > SLOW_NS;
     pthread_mutex_lock(&crew->mutex);
     crew->made_number[index % crew->nslots] = index + 1;
-    crew->is_slow = is_slow;
+    crew->nslow = is_slow ? crew->nslow + 1 : 0;
     return true;
 }
 
@@ -161,7 +162,7 @@ npyx_status npyx_crew_help(npyx_crew *crew, npyx_error *error) {
         return npyx_fail(error, NPYX_INVALID, -1,
                          "cannot be read on by a child of the process that began to");
     pthread_mutex_lock(&crew->mutex);
-    bool is_slow = crew->is_slow;
+    bool is_slow = crew->nslow >= MIN_NSLOW;
     if (is_slow || !crew_make_next(crew))
         crew_wait(crew);
     pthread_mutex_unlock(&crew->mutex);
