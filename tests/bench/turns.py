@@ -91,8 +91,8 @@ def main(other, rows):
     import data
     import shell
 
-    files = sorted({name for row in bench.ROWS for name in row.files} | {"narrow.npy", "shifted.npy"})
-    data.make(bench.FOLDER, files)
+    files = {name for row in bench.ROWS if row.number in rows for name in row.files}
+    data.make(bench.FOLDER, sorted(files | ({"narrow.npy", "shifted.npy"} if "13c" in rows else set())))
     builds = (os.path.abspath(other), shell.EXTENSION)
     for row in rows:
         times = ([], [])
