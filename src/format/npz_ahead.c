@@ -108,7 +108,7 @@ static npyx_status npz_ahead_next(npyx_npz_ahead *ahead, uint8_t **bytes, npyx_e
     npz_slot *slot = &ahead->slots[number % ahead->nslots];
     npz_ahead_allow(ahead);
     while (!npyx_crew_has_made(ahead->crew, number))
-        NPYX_TRY(npyx_crew_help(ahead->crew, error));
+        NPYX_TRY(npyx_crew_help(ahead->crew, number, error));
     ahead->ntaken++;
     *bytes = slot->bytes;
     slot->bytes = NULL;

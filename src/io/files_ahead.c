@@ -8,7 +8,11 @@
 #include "threads.h"
 
 /* Three for each thread that may wait: one is opened, one waits to be taken, one to be opened. */
-enum { FILES_NSLOTS = 3 * NPYX_MAX_NTHREADS };
+enum {
+    FILES_NSLOTS = 3 * NPYX_MAX_NTHREADS,
+    /* threads that wait for more are woken for so many, because waking them costs as much as opening two */
+    FILES_NALLOWED = NPYX_MAX_NTHREADS
+};
 
 typedef struct file_slot {
     int descriptor; /* -1: not had */
@@ -51,6 +55,8 @@ static void files_make(void *ctx, int64_t number) {
 }
 
 static void files_allow(const npyx_files_ahead *ahead) {
+    if (ahead->ntaken % FILES_NALLOWED != 0)
+        return;
     int64_t end = ahead->ntaken + FILES_NSLOTS, nfiles = ahead->npaths - ahead->first;
     npyx_crew_allow(ahead->crew, end < nfiles ? end : nfiles);
 }
@@ -87,7 +93,7 @@ npyx_status npyx_files_ahead_take(npyx_files_ahead *ahead, int64_t index, npyx_s
     while (ahead->crew != NULL && ahead->ntaken <= number) {
         file_slot *slot = &ahead->slots[ahead->ntaken % FILES_NSLOTS];
         while (!npyx_crew_has_made(ahead->crew, ahead->ntaken))
-            NPYX_TRY(npyx_crew_help(ahead->crew, error));
+            NPYX_TRY(npyx_crew_help(ahead->crew, ahead->ntaken, error));
         if (slot->is_out_of_descriptors) { /* the caller needs them more */
             files_give_up(ahead);
             return NPYX_DONE;

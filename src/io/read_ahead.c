@@ -153,7 +153,7 @@ npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block,
     allow_slots(ahead);
     while (!npyx_crew_has_made(ahead->crew, index)) {
         if (!read_next(ahead))
-            NPYX_TRY(npyx_crew_help(ahead->crew, error));
+            NPYX_TRY(npyx_crew_help(ahead->crew, index, error));
     }
     ahead->ntaken++;
     slot *wanted = slot_of(ahead, index);

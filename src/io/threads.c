@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,17 +26,17 @@ struct npyx_crew {
     int nslots;
     bool is_waiting;
     pid_t process; /* in a forked copy of which there are no threads, and the mutex is in any state */
-    int max_nthreads;
-    pthread_mutex_t mutex; /* of all below */
-    pthread_cond_t allowed, made;
-    int nthreads; /* of others than the caller */
+    int max_nthreads, nthreads; /* of others than the caller */
     pthread_t threads[NPYX_MAX_NTHREADS];
-    int64_t nclaimed; /* works that a thread makes or has made */
-    int64_t end;      /* of the works that may be made */
-    int nidle;        /* threads that wait for work */
-    bool is_stopping;
-    int nslow;                       /* works made last, one after the other, that were */
-    int64_t made_number[MAX_NSLOTS]; /* 1 + the number of the last work made in that slot */
+    /* What every work touches takes no lock: that would cost more than opening a file. */
+    _Atomic int64_t nclaimed;                /* works that a thread makes or has made */
+    _Atomic int64_t end;                     /* of the works that may be made */
+    _Atomic int64_t made_number[MAX_NSLOTS]; /* 1 + the number of the last work made in that slot */
+    atomic_int nslow;                        /* works made last, one after the other, that were slow */
+    atomic_int nidle;                        /* threads that wait for work */
+    atomic_bool is_caller_waiting, is_stopping;
+    pthread_mutex_t mutex; /* for who waits, and for who wakes somebody */
+    pthread_cond_t allowed, made;
 };
 
 static int nprocessors(void) {
@@ -58,35 +59,50 @@ static int64_t threads_now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Claims the next work that may be made and makes it, if there is one. To be called with the mutex, which is
- * not held while the work is made. */
-static bool crew_make_next(npyx_crew *crew) {
-    if (crew->nclaimed >= crew->end)
-        return false;
-    int64_t index = crew->nclaimed++;
+static void crew_wake(npyx_crew *crew, pthread_cond_t *cond, int64_t nwaiting) {
+    pthread_mutex_lock(&crew->mutex);
+    for (int64_t i = 0; i < nwaiting; i++)
+        pthread_cond_signal(cond);
     pthread_mutex_unlock(&crew->mutex);
+}
+
+static bool crew_has_work(npyx_crew *crew) {
+    return atomic_load(&crew->nclaimed) < atomic_load(&crew->end);
+}
+
+/* Claims the next work that may be made and makes it, if there is one. */
+static bool crew_make_next(npyx_crew *crew) {
+    int64_t index = atomic_load(&crew->nclaimed);
+    do {
+        if (index >= atomic_load(&crew->end))
+            return false;
+    } while (!atomic_compare_exchange_weak(&crew->nclaimed, &index, index + 1));
     int64_t began_ns = crew->is_waiting ? threads_now_ns() : 0;
     crew->make(crew->ctx, index);
     bool is_slow = crew->is_waiting && threads_now_ns() - began_ns > SLOW_NS;
-    pthread_mutex_lock(&crew->mutex);
-    crew->made_number[index % crew->nslots] = index + 1;
-    crew->nslow = is_slow ? crew->nslow + 1 : 0;
+    atomic_store(&crew->nslow, is_slow ? atomic_load(&crew->nslow) + 1 : 0);
+    atomic_store(&crew->made_number[index % crew->nslots], index + 1);
+    if (atomic_load(&crew->is_caller_waiting))
+        crew_wake(crew, &crew->made, 1);
     return true;
+}
+
+/* Waits for work. Who allows some looks whether anybody waits, behind it: so it is looked for once more. */
+static void crew_idle(npyx_crew *crew) {
+    pthread_mutex_lock(&crew->mutex);
+    atomic_fetch_add(&crew->nidle, 1);
+    while (!crew_has_work(crew) && !atomic_load(&crew->is_stopping))
+        pthread_cond_wait(&crew->allowed, &crew->mutex);
+    atomic_fetch_sub(&crew->nidle, 1);
+    pthread_mutex_unlock(&crew->mutex);
 }
 
 static void *crew_run(void *argument) {
     npyx_crew *crew = argument;
-    pthread_mutex_lock(&crew->mutex);
-    while (!crew->is_stopping) {
-        if (crew_make_next(crew)) {
-            pthread_cond_signal(&crew->made);
-            continue;
-        }
-        crew->nidle++;
-        pthread_cond_wait(&crew->allowed, &crew->mutex);
-        crew->nidle--;
+    while (!atomic_load(&crew->is_stopping)) {
+        if (!crew_make_next(crew))
+            crew_idle(crew);
     }
-    pthread_mutex_unlock(&crew->mutex);
     return NULL;
 }
 
@@ -128,46 +144,43 @@ npyx_crew *npyx_crew_start(npyx_host *host, int nslots, bool is_waiting, npyx_cr
 }
 
 void npyx_crew_allow(npyx_crew *crew, int64_t end) {
-    if (crew->process != getpid())
+    int64_t nmore = end - atomic_load(&crew->end);
+    if (nmore <= 0 || crew->process != getpid())
         return;
-    pthread_mutex_lock(&crew->mutex);
-    int64_t nmore = end - crew->end;
-    crew->end = end;
-    for (int64_t i = 0; i < nmore && i < crew->nidle; i++)
-        pthread_cond_signal(&crew->allowed);
-    pthread_mutex_unlock(&crew->mutex);
+    atomic_store(&crew->end, end);
+    int64_t nidle = atomic_load(&crew->nidle);
+    if (nidle > 0)
+        crew_wake(crew, &crew->allowed, nmore < nidle ? nmore : nidle);
 }
 
 bool npyx_crew_has_made(npyx_crew *crew, int64_t index) {
-    if (crew->process != getpid())
-        return false;
-    pthread_mutex_lock(&crew->mutex);
-    bool has_made = crew->made_number[index % crew->nslots] == index + 1;
-    pthread_mutex_unlock(&crew->mutex);
-    return has_made;
+    return atomic_load(&crew->made_number[index % crew->nslots]) == index + 1;
 }
 
 /* Waits for a work to be made, though not for long. */
-static void crew_wait(npyx_crew *crew) {
+static void crew_wait(npyx_crew *crew, int64_t index) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     int64_t ns = until.tv_nsec + WAIT_NS;
     until.tv_sec += ns / 1000000000;
     until.tv_nsec = ns % 1000000000;
-    pthread_cond_timedwait(&crew->made, &crew->mutex, &until);
+    pthread_mutex_lock(&crew->mutex);
+    atomic_store(&crew->is_caller_waiting, true);
+    if (!npyx_crew_has_made(crew, index))
+        pthread_cond_timedwait(&crew->made, &crew->mutex, &until);
+    atomic_store(&crew->is_caller_waiting, false);
+    pthread_mutex_unlock(&crew->mutex);
 }
 
-npyx_status npyx_crew_help(npyx_crew *crew, npyx_error *error) {
+npyx_status npyx_crew_help(npyx_crew *crew, int64_t index, npyx_error *error) {
     if (crew->process != getpid())
         return npyx_fail(error, NPYX_INVALID, -1,
                          "cannot be read on by a child of the process that began to");
-    pthread_mutex_lock(&crew->mutex);
-    bool is_slow = crew->nslow >= MIN_NSLOW;
+    bool is_slow = atomic_load(&crew->nslow) >= MIN_NSLOW;
+    for (int i = crew->nthreads; is_slow && i > 0 && crew_add_thread(crew); i--)
+        ; /* twice as many, until there are enough */
     if (is_slow || !crew_make_next(crew))
-        crew_wait(crew);
-    pthread_mutex_unlock(&crew->mutex);
-    for (int i = crew->nthreads; is_slow && i > 0; i--) /* twice as many, until there are enough */
-        is_slow = crew_add_thread(crew);
+        crew_wait(crew, index);
     return npyx_poll(crew->host, error);
 }
 
@@ -175,10 +188,8 @@ void npyx_crew_stop(npyx_crew *crew) {
     if (crew == NULL)
         return;
     if (crew->process == getpid()) {
-        pthread_mutex_lock(&crew->mutex);
-        crew->is_stopping = true;
-        pthread_cond_broadcast(&crew->allowed);
-        pthread_mutex_unlock(&crew->mutex);
+        atomic_store(&crew->is_stopping, true);
+        crew_wake(crew, &crew->allowed, crew->nthreads);
         for (int i = 0; i < crew->nthreads; i++)
             pthread_join(crew->threads[i], NULL);
         pthread_mutex_destroy(&crew->mutex);
