@@ -118,6 +118,9 @@ void npyx_tally_chunks(npyx_difference_tally *tally, const npyx_chunk *a, const 
 /* Adds what a kernel made of items. False, and nothing added, when it takes npyx_tally_chunks to be exact. */
 bool npyx_tally_add_part(npyx_difference_tally *tally, const npyx_difference_part *part);
 
+/* Adds what was tallied of items behind it. */
+void npyx_tally_merge(npyx_difference_tally *tally, const npyx_difference_tally *next);
+
 /* Whether item i of two chunks differs. */
 bool npyx_chunk_differs(const npyx_chunk *a, const npyx_chunk *b, int64_t i);
 
