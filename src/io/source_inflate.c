@@ -1,7 +1,7 @@
 #include <zlib.h>
 
 #include "base/crc32.h"
-#include "source.h"
+#include "inflate_pieces.h"
 
 enum {
     FIRST_INPUT_NBYTES = 1 << 12,
@@ -35,7 +35,10 @@ typedef struct inflate_source {
     bool check_crc;
     uint32_t crc;
     uint32_t expected_crc;
-    size_t head_nbytes; /* 0: not read yet */
+    int64_t last_end_off; /* of the read before */
+    int nin_order;        /* reads that began where the one before ended */
+    npyx_inflate_pieces *pieces; /* NULL: the stream is inflated as a whole */
+    size_t head_nbytes;          /* 0: not read yet */
     uint8_t head[HEAD_NBYTES];
 } inflate_source;
 
@@ -261,18 +264,52 @@ static npyx_status inflate_read_head(inflate_source *source, int64_t off, uint8_
     return NPYX_OK;
 }
 
+static void inflate_end_pieces(inflate_source *source) {
+    npyx_inflate_pieces_stop(source->pieces);
+    source->pieces = NULL;
+}
+
+/* What of nbytes at off is inflated by pieces, as they are for who reads on and on where somebody went before
+ * and left checkpoints. */
+static npyx_status inflate_read_pieces(inflate_source *source, int64_t off, uint8_t *bytes, size_t nbytes,
+                                       size_t *read_nbytes, npyx_error *error) {
+    enum { NTRIES = 16, FIRST_TRY = 3 };
+    *read_nbytes = 0;
+    source->nin_order = off == source->last_end_off ? source->nin_order + 1 : 0;
+    source->last_end_off = off + (int64_t)nbytes;
+    if (source->nin_order == 0)
+        inflate_end_pieces(source);
+    if (source->pieces == NULL && source->check_crc && source->nin_order % NTRIES == FIRST_TRY)
+        source->pieces = npyx_inflate_pieces_start(source->compressed, source->checkpoints,
+                                                   source->base.nbytes, source->expected_crc, off);
+    if (source->pieces == NULL)
+        return NPYX_OK;
+    npyx_status status = npyx_inflate_pieces_read(source->pieces, off, bytes, nbytes, read_nbytes, error);
+    if (status != NPYX_DONE)
+        return status;
+    inflate_end_pieces(source);
+    return NPYX_OK;
+}
+
 static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
                                 size_t *read_nbytes, npyx_error *error) {
     inflate_source *source = (inflate_source *)base;
-    size_t head_nbytes = 0;
+    size_t head_nbytes = 0, done_nbytes = 0;
+    *read_nbytes = nbytes;
     if (off < HEAD_NBYTES)
         NPYX_TRY(inflate_read_head(source, off, bytes, nbytes, &head_nbytes, error));
-    if (head_nbytes < nbytes) {
-        NPYX_TRY(inflate_seek(source, off + (int64_t)head_nbytes, error));
-        NPYX_TRY(inflate_exactly(source, (uint8_t *)bytes + head_nbytes, nbytes - head_nbytes, error));
+    uint8_t *out = (uint8_t *)bytes + head_nbytes;
+    size_t left_nbytes = nbytes - head_nbytes;
+    off += (int64_t)head_nbytes;
+    if (left_nbytes > 0)
+        NPYX_TRY(inflate_read_pieces(source, off, out, left_nbytes, &done_nbytes, error));
+    if (done_nbytes == left_nbytes && left_nbytes > 0) /* each was checked */
+        return NPYX_OK;
+    if (left_nbytes > 0) {
+        NPYX_TRY(inflate_seek(source, off + (int64_t)done_nbytes, error));
+        NPYX_TRY(inflate_exactly(source, out + done_nbytes, left_nbytes - done_nbytes, error));
     }
-    *read_nbytes = nbytes;
-    bool is_end = source->check_crc && off + (int64_t)nbytes == base->nbytes;
+    bool is_end = source->check_crc && off + (int64_t)left_nbytes == base->nbytes;
     return is_end ? inflate_check_end(source, error) : NPYX_OK;
 }
 
@@ -294,6 +331,7 @@ void npyx_spare_inflater_clear(npyx_host *host, npyx_spare_inflater *spare) {
 static void inflate_close(npyx_source *base) {
     inflate_source *source = (inflate_source *)base;
     npyx_spare_inflater *spare = source->spare;
+    inflate_end_pieces(source);
     if (spare != NULL)
         spare->nread_to_end += source->check_crc && source->done_nbytes == base->nbytes;
     if (spare != NULL && spare->inflater == NULL)
