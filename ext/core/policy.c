@@ -34,7 +34,9 @@ static npyx_status read_nthreads(npyx_host *host, npyx_error *error) {
     if (text == NULL || text[0] == '\0')
         return NPYX_OK;
     for (const char *digit = text; nthreads >= 0 && *digit != '\0'; digit++)
-        nthreads = *digit < '0' || *digit > '9' ? -1 : nthreads > 1000 ? 1000 : nthreads * 10 + (*digit - '0');
+        nthreads = *digit < '0' || *digit > '9' ? -1
+                   : nthreads > 1000            ? 1000
+                                                : nthreads * 10 + (*digit - '0');
     if (nthreads < 0)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "NPYEXT_THREADS=%.*s is no number of threads; give 1 to %d, or unset it",

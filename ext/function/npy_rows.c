@@ -86,7 +86,7 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
     if (!items->is_filtered)
         return NPYX_OK;
     items->filtered_from = items->position;
-    /* a block that another thread has judged begins with the row that is wanted */
+    /* a block that other threads have judged begins with the row that is wanted */
     return npyext_value_filter_block(&items->filter, items->item, items->block_end - items->position,
                                      items->position == reader->first_row ? reader->result : NULL, error);
 }

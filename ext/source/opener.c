@@ -146,9 +146,8 @@ static npyx_status files_take(npyext_connection *connection, npyext_files *files
         files_rest(files);
     files->nopened = (int64_t)index + 1;
     if (files->ahead == NULL && index == NBEFORE && npaths >= NBEFORE + MIN_NAHEAD)
-        files->ahead =
-            npyx_files_ahead_start(&connection->host, files->paths.paths, (int64_t)npaths, (int64_t)index,
-                                   files->is_many && !files->is_list);
+        files->ahead = npyx_files_ahead_start(&connection->host, files->paths.paths, (int64_t)npaths,
+                                              (int64_t)index, files->is_many && !files->is_list);
     if (files->ahead == NULL)
         return NPYX_DONE;
     npyx_status status =

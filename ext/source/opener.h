@@ -16,7 +16,7 @@ typedef struct npyext_files {
     bool is_handle;                 /* one array of one file, as a handle names it */
     int64_t handle_index;
     uint64_t handle_stamp;
-    int64_t nopened; /* one after the other, from the first on */
+    int64_t nopened;         /* one after the other, from the first on */
     npyx_files_ahead *ahead; /* NULL: the next ones are not opened ahead */
 } npyext_files;
 
@@ -40,8 +40,9 @@ typedef struct npyext_opened {
     npyx_file_info info;
 } npyext_opened;
 
-/* Opens file number index; who goes through many in order has the next ones opened ahead. tick, as given by npyext_cache_tick for the cursor, takes it from the cache and
- * leaves it there; 0 does without: a survey of ten thousand files wants each once. */
+/* Opens file number index; who goes through many in order has the next ones opened ahead. tick, as given by
+ * npyext_cache_tick for the cursor, takes it from the cache and leaves it there; 0 does without: a survey of
+ * ten thousand files wants each once. */
 npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files, size_t index, int64_t tick,
                               npyext_opened *opened, npyx_error *error);
 /* Takes what is not open, too. */

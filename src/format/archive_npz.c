@@ -39,7 +39,8 @@ static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zi
     }
     if (archive->directory_error.status == NPYX_OK)
         return NPYX_DONE;
-    return npyx_fail_again(error, &archive->directory_error);
+    npyx_fail_again(error, &archive->directory_error);
+    return archive->directory_error.status;
 }
 
 static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {

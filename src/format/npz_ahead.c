@@ -34,9 +34,10 @@ static void npz_ahead_make(void *ctx, int64_t number) {
     npyx_npz_ahead *ahead = ctx;
     npz_slot *slot = &ahead->slots[number % ahead->nslots];
     const npyx_zip_record *record = record_of(ahead, number);
-    slot->is_inflated = slot->bytes != NULL && npyx_inflate_aside(slot->room, &slot->piece, slot->bytes,
-                                                                  (size_t)record->nbytes, &slot->crc32) &&
-                        slot->crc32 == record->crc32;
+    slot->is_inflated =
+        slot->bytes != NULL &&
+        npyx_inflate_aside(slot->room, &slot->piece, slot->bytes, (size_t)record->nbytes, &slot->crc32) &&
+        slot->crc32 == record->crc32;
 }
 
 /* Makes room for an entry, when it is one for here. What is read on the way is told by who takes it. */
@@ -49,10 +50,9 @@ static void npz_ahead_prepare(npyx_npz_ahead *ahead, int64_t number) {
     slot->bytes = NULL;
     slot->piece =
         (npyx_deflated){.compressed = ahead->source, .nbytes = record->compressed_nbytes, .is_last = true};
-    bool is_small = record->method == NPYX_ZIP_DEFLATE && record->nbytes > 0 &&
-                    record->nbytes <= NPYX_NPZ_AHEAD_NBYTES;
-    if (is_small &&
-        ahead->locate(ahead->archive, ahead->first + number, &slot->piece.off, &error) == NPYX_OK)
+    bool is_small =
+        record->method == NPYX_ZIP_DEFLATE && record->nbytes > 0 && record->nbytes <= NPYX_NPZ_AHEAD_NBYTES;
+    if (is_small && ahead->locate(ahead->archive, ahead->first + number, &slot->piece.off, &error) == NPYX_OK)
         slot->bytes = npyx_alloc(host, (size_t)record->nbytes);
     host->counters = counters;
 }
@@ -134,8 +134,9 @@ npyx_status npyx_npz_ahead_take(npyx_npz_ahead *ahead, int64_t index, npyx_sourc
         return NPYX_DONE;
     const npyx_zip_record *record = record_of(ahead, number);
     const npyx_deflated *piece = &ahead->slots[number % ahead->nslots].piece;
-    npyx_status status = source->ops->account(source, record->header_off, NULL,
-                                              (size_t)(piece->off + piece->nbytes - record->header_off), 0, error);
+    npyx_status status =
+        source->ops->account(source, record->header_off, NULL,
+                             (size_t)(piece->off + piece->nbytes - record->header_off), 0, error);
     if (status != NPYX_OK) {
         npyx_free(source->host, bytes);
         return status;

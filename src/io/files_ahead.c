@@ -36,8 +36,7 @@ struct npyx_files_ahead {
 static bool files_open(const npyx_files_ahead *ahead, const char *path, file_slot *slot) {
     struct stat before;
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
-    if (!ahead->are_regular &&
-        (npyx_path_stat(ahead->host, path, &before) != 0 || !S_ISREG(before.st_mode)))
+    if (!ahead->are_regular && (npyx_path_stat(ahead->host, path, &before) != 0 || !S_ISREG(before.st_mode)))
         return false;
     slot->descriptor = npyx_path_open(ahead->host, path, NPYX_FILE_FLAGS);
     slot->is_out_of_descriptors = slot->descriptor < 0 && (errno == EMFILE || errno == ENFILE);

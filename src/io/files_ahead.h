@@ -1,6 +1,6 @@
 /*
- * Many files one after the other, opened and their first bytes read by several threads (threads.h) before they
- * are wanted: over a network each open is a journey of its own.
+ * Many files one after the other, opened and their first bytes read by several threads (threads.h) before
+ * they are wanted: over a network each open is a journey of its own.
  *
  * Whatever goes wrong on the way is nobody's fault yet: the caller opens the file itself when it comes to it,
  * and finds what there is to find. What was opened and is never asked for was never counted.

@@ -23,7 +23,8 @@ struct npyx_inflate_room {
 static void *aside_alloc(void *ctx, unsigned items, unsigned item_nbytes) {
     npyx_inflate_room *room = ctx;
     uint64_t nbytes = ((uint64_t)items * item_nbytes + 63) & ~(uint64_t)63;
-    if (room->used_nbytes == 0) /* the host's memory is aligned to 8 bytes, malloc's, as zlib expects, to 16 */
+    if (room->used_nbytes ==
+        0) /* the host's memory is aligned to 8 bytes, malloc's, as zlib expects, to 16 */
         room->used_nbytes = -(uintptr_t)room->arena & 63;
     if (nbytes > ASIDE_ARENA_NBYTES - room->used_nbytes)
         return NULL;
@@ -71,9 +72,9 @@ static bool aside_fetch(npyx_inflate_room *room, const npyx_deflated *piece, int
     size_t nbytes = left_nbytes < ASIDE_INPUT_NBYTES ? (size_t)left_nbytes : ASIDE_INPUT_NBYTES;
     uint32_t crc32;
     const npyx_source *compressed = piece->compressed;
-    const uint8_t *bytes =
-        nbytes == 0 ? NULL
-                    : compressed->ops->read_aside(compressed, piece->off + *input_off, room->input, nbytes, &crc32);
+    const uint8_t *bytes = nbytes == 0 ? NULL
+                                       : compressed->ops->read_aside(compressed, piece->off + *input_off,
+                                                                     room->input, nbytes, &crc32);
     if (bytes == NULL)
         return false;
     room->stream.next_in = (z_const Bytef *)bytes;

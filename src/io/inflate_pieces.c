@@ -138,7 +138,8 @@ npyx_inflate_pieces *npyx_inflate_pieces_start(npyx_source *compressed, const np
     return NULL;
 }
 
-/* Waits for the piece at hand, and tells what it took to make it when it is looked into for the first time. */
+/* Waits for the piece at hand, and tells what it took to make it when it is looked into for the first time.
+ */
 static npyx_status piece_await(npyx_inflate_pieces *pieces, piece_slot *slot, npyx_error *error) {
     npyx_source *compressed = pieces->compressed;
     while (!npyx_crew_has_made(pieces->crew, pieces->at))

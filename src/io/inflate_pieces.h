@@ -16,7 +16,8 @@
 typedef struct npyx_inflate_pieces npyx_inflate_pieces;
 
 /* Begins at the last checkpoint before off. nbytes is what the whole stream inflates to, crc32 the CRC-32 of
- * that. NULL when there are no threads or too few checkpoints for it. compressed and checkpoints outlive it. */
+ * that. NULL when there are no threads or too few checkpoints for it. compressed and checkpoints outlive it.
+ */
 npyx_inflate_pieces *npyx_inflate_pieces_start(npyx_source *compressed, const npyx_checkpoints *checkpoints,
                                                int64_t nbytes, uint32_t crc32, int64_t off);
 

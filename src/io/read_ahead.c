@@ -162,8 +162,8 @@ npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block,
     if (wanted->bytes == NULL)
         NPYX_TRY(read_again(ahead, index, wanted, error));
     else if (source->is_concurrent)
-        NPYX_TRY(source->ops->account(source, off_of(ahead, index), wanted->bytes, nbytes, wanted->crc32,
-                                      error));
+        NPYX_TRY(
+            source->ops->account(source, off_of(ahead, index), wanted->bytes, nbytes, wanted->crc32, error));
     *block = (npyx_read_block){.bytes = wanted->bytes, .nbytes = nbytes, .result = wanted->result};
     return NPYX_OK;
 }

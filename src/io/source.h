@@ -152,6 +152,6 @@ npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, np
  * checkpoints, of this very stream, are borrowed and must outlive the source; NULL when none are to be used.
  * They are collected as the source goes forward, and going back or far ahead resumes from one, which changes
  * neither the bytes nor the errors. */
-void npyx_source_inflate_check(npyx_source *source, uint32_t crc32, npyx_checkpoints *checkpoints);
+void npyx_source_inflate_check(npyx_source *base, uint32_t crc32, npyx_checkpoints *checkpoints);
 
 #endif

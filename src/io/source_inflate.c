@@ -23,8 +23,8 @@ typedef struct npyx_inflater {
 
 typedef struct inflate_source {
     npyx_source base;
-    npyx_source *compressed; /* owned */
-    npyx_inflater *inflater; /* owned */
+    npyx_source *compressed;    /* owned */
+    npyx_inflater *inflater;    /* owned */
     npyx_spare_inflater *spare; /* where it goes when the source is closed */
     bool stream_ended;
     int64_t input_off;    /* of the next compressed byte to be fetched */
@@ -35,8 +35,8 @@ typedef struct inflate_source {
     bool check_crc;
     uint32_t crc;
     uint32_t expected_crc;
-    int64_t last_end_off; /* of the read before */
-    int nin_order;        /* reads that began where the one before ended */
+    int64_t last_end_off;        /* of the read before */
+    int nin_order;               /* reads that began where the one before ended */
     npyx_inflate_pieces *pieces; /* NULL: the stream is inflated as a whole */
     size_t head_nbytes;          /* 0: not read yet */
     uint8_t head[HEAD_NBYTES];

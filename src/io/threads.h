@@ -38,8 +38,8 @@ void npyx_crew_allow(npyx_crew *crew, int64_t end);
 /* Whether a work, which is allowed, is made. Work index - nslots was taken. */
 bool npyx_crew_has_made(npyx_crew *crew, int64_t index);
 
-/* Makes one of the works that are allowed, or waits a while for others to make the work index. Polls the host.
- * In a child of the process that started the crew, where there are no such threads, NPYX_INVALID. */
+/* Makes one of the works that are allowed, or waits a while for others to make the work index. Polls the
+ * host. In a child of the process that started the crew, where there are no such threads, NPYX_INVALID. */
 npyx_status npyx_crew_help(npyx_crew *crew, int64_t index, npyx_error *error);
 
 /* Takes NULL. Waits for works that were begun. */

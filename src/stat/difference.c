@@ -208,8 +208,7 @@ static npyx_status add_block(difference_walk *w, difference_block *own, npyx_err
     if (block != NULL && block->others != NULL) {
         NPYX_TRY(other->ops->account(other, off, block->others, nbytes, block->crc32, error));
     } else {
-        NPYX_TRY(
-            npyx_source_window(other, off, nbytes, room_for_others(w, own, off), &own->others, error));
+        NPYX_TRY(npyx_source_window(other, off, nbytes, room_for_others(w, own, off), &own->others, error));
         compare_stretch(&w->way, blocks->items, own->others, nelem, w->stops_early, &own->stretch);
         block = own;
     }
@@ -261,8 +260,8 @@ static npyx_status walk_through(difference_walk *w, int *faulty, npyx_error *err
     npyx_host *host = w->given[0].source->host;
     /* a block of the first side has no more items than that */
     int64_t nelem = NPYX_WORK_NBYTES / a->dtype->itemsize + 1;
-    int64_t others_nbytes = b->dtype->itemsize > MAX_OTHERS_NBYTES / nelem ? INT64_MAX
-                                                                           : nelem * b->dtype->itemsize;
+    int64_t others_nbytes =
+        b->dtype->itemsize > MAX_OTHERS_NBYTES / nelem ? INT64_MAX : nelem * b->dtype->itemsize;
     if (others_nbytes == INT64_MAX || !npyx_view_is_contiguous(a) || !npyx_view_is_contiguous(b))
         return walk_by_items(w, faulty, error);
     size_t block_nbytes = sizeof(difference_block) + (size_t)others_nbytes + DIFFERENCE_PAGE_NBYTES;

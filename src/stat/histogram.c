@@ -1,6 +1,6 @@
 #include "histogram.h"
 
-/* Counts of a block that another thread makes are added to all counts: worth it while they are few. */
+/* Counts of a block that other threads make are added to all counts: worth it while they are few. */
 enum { MAX_SHARED_NBINS = 2048 };
 
 npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error) {
@@ -25,7 +25,7 @@ void npyx_histogram_clear(npyx_histogram *histogram) {
 /* What a pass over all items makes of them. */
 typedef struct histogram_step {
     void (*add)(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
-    /* The rest is for another thread, which adds a block to a result of its own; run is NULL: there is none.
+    /* The rest is for other threads, which add a block to a result of its own; run is NULL: there is none.
      */
     npyx_work work;
     void (*merge)(const npyx_placing *placing, const void *result, void *out);
