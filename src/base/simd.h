@@ -1,5 +1,5 @@
 /*
- * Kernels for vectors are made twice of one macro, of GNU C's vectors that every processor has (16 bytes) and
+ * Kernels for vectors are made twice of one template, of GNU C's vectors that every processor has (16 bytes) and
  * of those of AVX2. Which of them run is a question to the processor, whose answer the C library keeps.
  */
 #ifndef NPYX_SIMD_H
