@@ -8,7 +8,7 @@ typedef struct FILTER(bounds) {
 } FILTER(bounds);
 
 #define FILTER_LOOP(word)            FILTER(is_nan_##word)
-#define FILTER_PASSES(hits, lane, x) ((void)bounds, (hits)((x) != (x)))
+#define FILTER_PASSES(hits, lane, x) ((void)bounds, (hits)NPYX_ARE_NAN(x))
 #include "filter_loop_template.h"
 
 #define FILTER_LOOP(word)            FILTER(within_##word)

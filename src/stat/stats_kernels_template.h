@@ -50,7 +50,7 @@ STATS_INLINE void STATS(sum_step)(const uint8_t *items, bool are_all_finite, STA
     tally->nzero -= (STATS(masks))(x == 0);
     if (!are_all_finite) {
         STATS(masks) is_finite = STATS(are_finite)(x);
-        tally->nnan -= (STATS(masks))(x != x);
+        tally->nnan -= (STATS(masks))NPYX_ARE_NAN(x);
         tally->nfinite -= is_finite;
         x = (STATS(reals))((STATS(masks))x & is_finite);
     }
