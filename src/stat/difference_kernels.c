@@ -57,27 +57,18 @@ npyx_difference_kernel *npyx_difference_kernel_of(npyx_type type, bool has_avx2)
     return type > NPYX_F8 ? NULL : (has_avx2 ? difference_kernels_avx2 : difference_kernels_portable)[type];
 }
 
-#define DIFFERENCE_HAS_BITS difference_has_bits_8
-#define DIFFERENCE_WORD     uint8_t
-#include "difference_words_template.h"
-
-#define DIFFERENCE_HAS_BITS difference_has_bits_16
-#define DIFFERENCE_WORD     uint16_t
-#include "difference_words_template.h"
-
-#define DIFFERENCE_HAS_BITS difference_has_bits_32
-#define DIFFERENCE_WORD     uint32_t
-#include "difference_words_template.h"
-
-#define DIFFERENCE_HAS_BITS difference_has_bits_64
-#define DIFFERENCE_WORD     uint64_t
-#include "difference_words_template.h"
-
+/* Eight words at a time or fewer, as one of 64 bits: what a word lacks of the mask is 0 in a word that is
+ * sought, and some word is 0 where taking 1 from each sets a highest bit that was not set. */
 bool npyx_difference_has_bits(const uint8_t *bytes, size_t nbytes, int word_nbytes, uint64_t mask) {
-    static bool (*const has_bits[])(const uint8_t *bytes, size_t nbytes,
-                                    uint64_t mask) = {[1] = difference_has_bits_8,
-                                                      [2] = difference_has_bits_16,
-                                                      [4] = difference_has_bits_32,
-                                                      [8] = difference_has_bits_64};
-    return has_bits[word_nbytes](bytes, nbytes, mask);
+    typedef uint64_t words __attribute__((vector_size(16)));
+    const uint64_t ones = UINT64_MAX / (UINT64_MAX >> (64 - 8 * word_nbytes));
+    const words wanted = (words){0} + mask * ones;
+    words found = {0};
+    for (size_t off = 0; off < nbytes; off += 16) {
+        words x;
+        memcpy(&x, bytes + off, sizeof x);
+        x = ~x & wanted;
+        found |= (x - ones) & ~x;
+    }
+    return ((found[0] | found[1]) & ones << (8 * word_nbytes - 1)) != 0;
 }
