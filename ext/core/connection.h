@@ -180,7 +180,7 @@ int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_co
 void npyext_connection_release(npyext_connection *connection);
 
 /* To be called where SQLite's virtual machine hands control over for what may take long: it has itself just
- * looked for interrupts, so the codec's polls need not for the next 10 ms. */
+ * looked for interrupts, so the codec's polls need not for the next 5 ms. */
 void npyext_connection_begin(npyext_connection *connection);
 
 /* Tells SQLite, from an xCreate or xConnect, who may use a table. flags is SQLITE_DIRECTONLY for what writes

@@ -48,8 +48,10 @@ static void npz_ahead_prepare(npyx_npz_ahead *ahead, int64_t number) {
     npyx_counters counters = host->counters;
     npyx_error error;
     slot->bytes = NULL;
-    slot->piece =
-        (npyx_deflated){.compressed = ahead->source, .nbytes = record->compressed_nbytes, .is_last = true};
+    slot->piece = (npyx_deflated){.compressed = ahead->source,
+                                  .nbytes = record->compressed_nbytes,
+                                  .is_last = true,
+                                  .crew = ahead->crew};
     bool is_small =
         record->method == NPYX_ZIP_DEFLATE && record->nbytes > 0 && record->nbytes <= NPYX_NPZ_AHEAD_NBYTES;
     if (is_small && ahead->locate(ahead->archive, ahead->first + number, &slot->piece.off, &error) == NPYX_OK)

@@ -95,6 +95,8 @@ bool npyx_inflate_aside(npyx_inflate_room *room, const npyx_deflated *piece, uin
     for (size_t done = 0; done < nbytes || (piece->is_last && code == Z_OK);) {
         size_t wanted_nbytes = nbytes - done < ASIDE_STEP_NBYTES ? nbytes - done : ASIDE_STEP_NBYTES;
         bool is_behind = wanted_nbytes == 0; /* all is there, and the stream is to end */
+        if (npyx_crew_is_stopping(piece->crew))
+            return false;
         if (stream->avail_in == 0 && !aside_fetch(room, piece, &input_off) && !is_behind)
             return false;
         stream->next_out = is_behind ? &beyond : bytes + done;

@@ -8,6 +8,7 @@
 
 #include "checkpoints.h"
 #include "source.h"
+#include "threads.h"
 
 /* zlib's state and a window of input, for one piece after the other. */
 typedef struct npyx_inflate_room npyx_inflate_room;
@@ -22,6 +23,7 @@ typedef struct npyx_deflated {
     int64_t off, nbytes;           /* of the stream in there */
     const npyx_checkpoint *from;   /* where the piece begins; NULL: where the stream does */
     bool is_last;                  /* the stream ends with the piece */
+    npyx_crew *crew;               /* once it is stopped there is no need to go on; may be NULL */
 } npyx_deflated;
 
 /* Inflates nbytes of a piece; their CRC-32, of these bytes alone, goes to *crc32. */

@@ -77,8 +77,10 @@ static bool piece_place(npyx_inflate_pieces *pieces, piece_slot *slot) {
     slot->crc_behind = to == NULL ? pieces->crc32 : to->crc;
     slot->input_nbytes =
         (to == NULL ? pieces->compressed->nbytes : to->input_off) - (from == NULL ? 0 : from->input_off);
-    slot->deflated = (npyx_deflated){
-        .compressed = pieces->compressed, .nbytes = pieces->compressed->nbytes, .is_last = to == NULL};
+    slot->deflated = (npyx_deflated){.compressed = pieces->compressed,
+                                     .nbytes = pieces->compressed->nbytes,
+                                     .is_last = to == NULL,
+                                     .crew = pieces->crew};
     if (from != NULL) {
         slot->from = *from;
         memcpy(slot->window, from->window, sizeof slot->window);

@@ -184,6 +184,10 @@ npyx_status npyx_crew_help(npyx_crew *crew, int64_t index, npyx_error *error) {
     return npyx_poll(crew->host, error);
 }
 
+bool npyx_crew_is_stopping(npyx_crew *crew) {
+    return crew != NULL && atomic_load(&crew->is_stopping);
+}
+
 void npyx_crew_stop(npyx_crew *crew) {
     if (crew == NULL)
         return;

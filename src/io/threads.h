@@ -42,6 +42,9 @@ bool npyx_crew_has_made(npyx_crew *crew, int64_t index);
  * host. In a child of the process that started the crew, where there are no such threads, NPYX_INVALID. */
 npyx_status npyx_crew_help(npyx_crew *crew, int64_t index, npyx_error *error);
 
+/* Whether nobody wants what is being made any more: a work that takes long looks now and then. Takes NULL. */
+bool npyx_crew_is_stopping(npyx_crew *crew);
+
 /* Takes NULL. Waits for works that were begun. */
 void npyx_crew_stop(npyx_crew *crew);
 
