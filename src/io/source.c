@@ -52,9 +52,14 @@ npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, 
 void npyx_source_close(npyx_source *source) {
     if (source == NULL)
         return;
+    npyx_host *host = source->host;
+    void (*on_close)(void *) = source->on_close;
+    void *ctx = source->on_close_ctx;
     if (source->ops->close != NULL)
         source->ops->close(source);
-    npyx_free(source->host, source);
+    npyx_free(host, source);
+    if (on_close != NULL)
+        on_close(ctx);
 }
 
 static const npyx_source *outermost(const npyx_source *source) {

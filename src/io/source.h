@@ -46,6 +46,9 @@ struct npyx_source {
     bool is_forward;    /* going back costs more than going on: inflating anew */
     bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
     bool is_concurrent; /* other threads may read it aside, as npyx_read_ahead does */
+    /* Called when it is closed, by who keeps something for it; NULL: nobody does. */
+    void (*on_close)(void *ctx);
+    void *on_close_ctx;
 };
 
 /* Up to nbytes at off; *read_nbytes is smaller only at the end. Offsets beyond the end read nothing. */
