@@ -59,6 +59,7 @@ static const npyext_column file_columns[] = {
     NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
     NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
     NPYEXT_PATH_COLUMNS,
+    NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

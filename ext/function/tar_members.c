@@ -15,21 +15,29 @@ typedef struct tar_cursor {
     npyx_buffer sample_key; /* of the sample at hand */
 } tar_cursor;
 
-static void tar_close_walk(npyext_cursor *cursor) {
-    npyx_tar_clear(&((tar_cursor *)cursor)->walk);
-    npyx_buffer_clear(&((tar_cursor *)cursor)->sample_key);
+/* Before the tar is closed. */
+static void tar_end_walk(tar_cursor *tar) {
+    npyx_tar_clear(&tar->walk);
+    tar->walk = (npyx_tar_walk){0};
+}
+
+static void tar_members_close(npyext_cursor *cursor) {
+    tar_cursor *tar = (tar_cursor *)cursor;
+    tar_end_walk(tar);
+    if (tar->sample_key.host != NULL)
+        npyx_buffer_clear(&tar->sample_key);
 }
 
 static npyx_status tar_members_begin(npyext_cursor *cursor, const npyext_request *request,
                                      npyx_error *error) {
-    npyx_tar_clear(&((tar_cursor *)cursor)->walk);
+    tar_end_walk((tar_cursor *)cursor);
     return npyext_scan_begin(&cursor->scan, request, false, error);
 }
 
 /* Opens the next tar. */
 static npyx_status tar_next_file(tar_cursor *tar, npyx_error *error) {
     npyext_scan *scan = &tar->base.scan;
-    npyx_tar_clear(&tar->walk);
+    tar_end_walk(tar);
     npyx_status status = npyext_scan_next_file(scan, error);
     tar->base.is_eof = status == NPYX_DONE;
     NPYX_TRY(status);
@@ -203,7 +211,7 @@ const npyext_function npyext_tar_members = {
     .has_error_column = true,
     .estimated_nrows = 1000,
     .cursor_nbytes = sizeof(tar_cursor),
-    .close = tar_close_walk,
+    .close = tar_members_close,
     .begin = tar_members_begin,
     .step = tar_members_step,
     .module = NPYEXT_CURSOR_MODULE,

@@ -21,6 +21,7 @@ typedef struct npyx_entry {
     const char *name;
     size_t name_nbytes;
     size_t member_nbytes; /* of an .npz or a tar: name with the `.npy` that it left out */
+    size_t sample_nbytes; /* of a tar: as much of it as is the tar's member; 0: it is of no tar */
     int64_t header_off; /* .npz local header, .ten header chunk, the first byte of an array of a .npy */
     int zip_method;     /* of an .npz's, also inside of a tar; -1: it is in no .npz */
     const npyx_zip_record *zip; /* what an .npz says of it; NULL: it is of no .npz */

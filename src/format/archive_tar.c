@@ -19,7 +19,7 @@ typedef struct tar_spot {
     int64_t header_off, data_off, nbytes; /* of the member */
     int64_t inner;    /* number of the array in the member; -1: it is at fault as a whole */
     const char *name; /* in the arena */
-    uint32_t name_nbytes, member_nbytes;
+    uint32_t name_nbytes, member_nbytes, sample_nbytes;
     int zip_method;
 } tar_spot;
 
@@ -134,6 +134,7 @@ static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, const char *arr
                        .name = name,
                        .name_nbytes = (uint32_t)tar->name.nbytes,
                        .member_nbytes = (uint32_t)tar->name.nbytes,
+                       .sample_nbytes = (uint32_t)nbytes,
                        .zip_method = zip_method};
     bool is_npy =
         array == NULL && spot->name_nbytes > 4 && memcmp(name + spot->name_nbytes - 4, ".npy", 4) == 0;
@@ -226,6 +227,7 @@ static npyx_status tar_entry(npyx_archive *base, int64_t index, npyx_entry *entr
     *entry = (npyx_entry){.name = spot->name,
                           .name_nbytes = spot->name_nbytes,
                           .member_nbytes = spot->member_nbytes,
+                          .sample_nbytes = spot->sample_nbytes,
                           .header_off = spot->header_off,
                           .zip_method = spot->zip_method};
     return NPYX_OK;
