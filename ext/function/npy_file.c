@@ -38,6 +38,7 @@ static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
         const npyext_handle handle = {
             .path = scan->path,
             .path_nbytes = strlen(scan->path),
+            .part = scan->opened.cached->part,
             .index = scan->index,
             .stamp = npyext_handle_stamp(&connection->handle_key, &scan->opened.cached->info)};
         npyext_handle_append(&connection->handle_key, &handle, out);

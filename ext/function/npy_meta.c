@@ -57,7 +57,7 @@ static void meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
         npyx_archive_locate(archive, scan->index, &payload_off, &error) != NPYX_OK)
         npyext_result_error(context, npyext_scan_place(scan), &error);
     else
-        sqlite3_result_int64(context, payload_off + array->data_off);
+        sqlite3_result_int64(context, archive->source->file_off + payload_off + array->data_off);
 }
 
 static void meta_append_field(npyx_buffer *text, const npyx_field *field) {
