@@ -4,16 +4,19 @@ int64_t npyext_cache_tick(npyext_connection *connection) {
     return ++connection->clock;
 }
 
-bool npyext_path_may_be_empty(const char *path) {
+npyx_hint npyext_path_hint(const char *path) {
     size_t nbytes = strlen(path);
-    return nbytes >= 4 && memcmp(path + nbytes - 4, ".ten", 4) == 0;
+    const char *suffix = nbytes < 4 ? "" : path + nbytes - 4;
+    return strcmp(suffix, ".ten") == 0   ? NPYX_HINT_TEN
+           : strcmp(suffix, ".tar") == 0 ? NPYX_HINT_TAR
+                                         : NPYX_NO_HINT;
 }
 
-npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, bool may_be_empty,
+npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
                              npyx_archive **archive, npyx_error *error) {
     npyx_source *source = NULL;
     NPYX_TRY(npyx_source_open_memory(host, bytes, nbytes, &source, error));
-    return npyx_archive_open(source, may_be_empty, archive, error);
+    return npyx_archive_open(source, hint, archive, error);
 }
 
 static void close_parent(void *source) {
@@ -51,7 +54,7 @@ npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_
     else
         NPYX_TRY(npyx_source_open_file(host, path, &source, info, error));
     NPYX_TRY(take_part(&source, part, error));
-    return npyx_archive_open(source, npyext_path_may_be_empty(path), archive, error);
+    return npyx_archive_open(source, npyext_path_hint(path), archive, error);
 }
 
 /* Closes what nobody uses: stale files, and the oldest beyond the limit. */

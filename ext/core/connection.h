@@ -98,11 +98,11 @@ void npyext_cache_release(npyext_connection *connection, npyext_cached_file *fil
 /* Closes all; nobody uses any. */
 void npyext_cache_clear(npyext_connection *connection);
 
-/* The format is told by the first bytes; but an empty .ten, which has none, is a file of no arrays. */
-bool npyext_path_may_be_empty(const char *path);
+/* The format is told by the first bytes; where these say nothing, by the path. */
+npyx_hint npyext_path_hint(const char *path);
 
 /* Opens a BLOB as an archive; its bytes outlive that. */
-npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, bool may_be_empty,
+npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
                              npyx_archive **archive, npyx_error *error);
 
 /* Opens a path, or a part of it, as an archive, without keeping it. As above. */

@@ -239,7 +239,7 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
     if (content != NULL) {
         opened->is_known = true;
         opened->info.nbytes = (int64_t)content->nbytes;
-        return npyext_open_blob(&connection->host, content->bytes, content->nbytes, false, &opened->archive,
+        return npyext_open_blob(&connection->host, content->bytes, content->nbytes, NPYX_NO_HINT, &opened->archive,
                                 error);
     }
     const char *path = files->paths.paths[index];

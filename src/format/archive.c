@@ -32,7 +32,11 @@ static npyx_status open_unknown(npyx_source *source, const uint8_t *head, size_t
     return status == NPYX_DONE ? fail_unknown(head, nbytes, what, error) : status;
 }
 
-static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_archive **archive,
+static bool begins_with_zeros(const uint8_t *head, size_t nbytes) {
+    return nbytes == NPYX_TAR_BLOCK_NBYTES && head[0] == 0 && memcmp(head, head + 1, nbytes - 1) == 0;
+}
+
+static npyx_status open_by_magic(npyx_source *source, npyx_hint hint, npyx_archive **archive,
                                  npyx_error *error) {
     enum { HEAD_NBYTES = (int)NPYX_HEADER_NPY_USUAL_NBYTES };
     _Static_assert((int)HEAD_NBYTES >= (int)NPYX_LOOKALIKE_NBYTES, "one read serves both");
@@ -43,9 +47,9 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
         return npyx_archive_series_open(source, NPYX_FORMAT_NPY, head, nbytes, archive, error);
     if (npyx_begins_zip(head, nbytes))
         return npyx_archive_npz_open(source, false, archive, error);
-    if (npyx_begins_ten(head, nbytes) || (nbytes == 0 && allow_empty))
+    if (npyx_begins_ten(head, nbytes) || (nbytes == 0 && hint == NPYX_HINT_TEN))
         return npyx_archive_series_open(source, NPYX_FORMAT_TEN, head, nbytes, archive, error);
-    if (npyx_begins_tar(head, nbytes))
+    if (npyx_begins_tar(head, nbytes) || (hint == NPYX_HINT_TAR && begins_with_zeros(head, nbytes)))
         return npyx_archive_tar_open(source, archive, error);
     if (nbytes == 0)
         return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
@@ -67,9 +71,9 @@ npyx_status npyx_archive_open_member(npyx_source *source, const uint8_t *head, s
     return status;
 }
 
-npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
+npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive,
                               npyx_error *error) {
-    npyx_status status = open_by_magic(source, allow_empty, archive, error);
+    npyx_status status = open_by_magic(source, hint, archive, error);
     if (status != NPYX_OK)
         npyx_source_close(source);
     return status;

@@ -48,9 +48,13 @@ struct npyx_archive {
     npyx_status names_status; /* NPYX_OK: not learnt yet; NPYX_DONE, or what is wrong behind the last name */
 };
 
+/* What a file's name says where its first bytes say nothing: an empty .ten has no arrays, and a .tar of zeros no
+ * members. */
+typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR } npyx_hint;
+
 /* Tells the format by the first bytes of source, which belongs to the archive from here on (closed on failure
- * too). allow_empty takes a source without bytes for a .ten of no arrays. */
-npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
+ * too). */
+npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive,
                               npyx_error *error);
 
 /* Nobody wants the next entry for now: other threads of the archive's end, and what they made is given back.

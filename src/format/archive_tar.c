@@ -122,7 +122,8 @@ static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, const char *arr
     npyx_buffer_append(&tar->name, array, array == NULL ? 0 : array_nbytes);
     NPYX_TRY(npyx_buffer_check(&tar->name, error));
     tar_spot *spots = npyx_grow(host, tar->spots, tar->nspots, &tar->capacity_nspots, sizeof *spots);
-    const char *name = npyx_arena_copy(&tar->names, tar->name.bytes, tar->name.nbytes);
+    const char *name =
+        npyx_arena_copy(&tar->names, tar->name.nbytes == 0 ? "" : tar->name.bytes, tar->name.nbytes);
     tar->spots = spots == NULL ? tar->spots : spots;
     if (spots == NULL || name == NULL)
         return npyx_fail_nomem(error);
