@@ -24,7 +24,7 @@ static void close_parent(void *source) {
 }
 
 /* Makes a range of a file's source, which it takes along. */
-static npyx_status take_part(npyx_source **source, const npyext_part *part, npyx_error *error) {
+static npyx_status cache_take_part(npyx_source **source, const npyext_part *part, npyx_error *error) {
     npyx_source *file = *source;
     if (part == NULL || !part->is_range)
         return NPYX_OK;
@@ -53,7 +53,7 @@ npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_
         *info = ahead->info;
     else
         NPYX_TRY(npyx_source_open_file(host, path, &source, info, error));
-    NPYX_TRY(take_part(&source, part, error));
+    NPYX_TRY(cache_take_part(&source, part, error));
     return npyx_archive_open(source, npyext_path_hint(path), archive, error);
 }
 

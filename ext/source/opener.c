@@ -32,7 +32,7 @@ npyext_part npyext_files_part(const npyext_files *files, size_t index) {
 /* ---- ranges: {"path": "train-000000.tar", "offset": 1536, "nbytes": 4224} ---- */
 
 /* Adds a path of which a part is meant. */
-static npyx_status add_range(npyext_files *files, const char *path, size_t path_nbytes, npyext_part part,
+static npyx_status files_add_range(npyext_files *files, const char *path, size_t path_nbytes, npyext_part part,
                              npyx_error *error) {
     npyx_host *host = files->paths.arena.host;
     if (strlen(path) != path_nbytes)
@@ -77,7 +77,7 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
                         sqlite3_column_type(statement, 2) == SQLITE_INTEGER &&
                         sqlite3_column_type(statement, 3) == SQLITE_INTEGER && part.off >= 0 &&
                         part.nbytes >= 0;
-        status = is_whole ? add_range(files, path, (size_t)sqlite3_column_bytes(statement, 1), part, error)
+        status = is_whole ? files_add_range(files, path, (size_t)sqlite3_column_bytes(statement, 1), part, error)
                           : fail_range(error);
     } else if (code == SQLITE_NOMEM) {
         status = npyx_fail_nomem(error);

@@ -325,7 +325,7 @@ static void settle_folder(npyx_tar_member *member, uint8_t flag) {
         name->nbytes--;
 }
 
-static npyx_status read_member(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
+static npyx_status tar_read_member(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
                                const npyx_tar_sayings *said, npyx_error *error) {
     npyx_tar_member *member = &walk->member;
     uint8_t flag = block[TYPE_OFF];
@@ -370,7 +370,7 @@ static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_er
         }
         if (!is_extended(block)) {
             NPYX_TRY(npyx_tar_add_sayings(said, walk->global, error));
-            return read_member(walk, block, off, said, error);
+            return tar_read_member(walk, block, off, said, error);
         }
         NPYX_TRY(take_extended(walk, block, off, said, error));
     }
