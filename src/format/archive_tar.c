@@ -138,7 +138,7 @@ static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, const char *arr
                        .sample_nbytes = (uint32_t)nbytes,
                        .zip_method = zip_method};
     bool is_npy =
-        array == NULL && spot->name_nbytes > 4 && memcmp(name + spot->name_nbytes - 4, ".npy", 4) == 0;
+        array == NULL && spot->name_nbytes >= 4 && memcmp(name + spot->name_nbytes - 4, ".npy", 4) == 0;
     spot->name_nbytes -= is_npy ? 4 : 0;
     tar->name.nbytes = nbytes;
     return NPYX_OK;

@@ -102,9 +102,13 @@ static npyx_status tar_block(npyx_tar_walk *walk, int64_t off, const uint8_t **b
     int64_t left_nbytes = source_of(walk)->nbytes - off;
     if (left_nbytes == 0)
         return NPYX_DONE;
-    if (left_nbytes < NPYX_TAR_BLOCK_NBYTES)
+    if (left_nbytes < NPYX_TAR_BLOCK_NBYTES) {
+        NPYX_TRY(tar_window(walk, off, (size_t)left_nbytes, block, error));
+        if (is_zeros(*block, (size_t)left_nbytes))
+            return NPYX_DONE;
         return npyx_fail_short(source_of(walk), error, off,
                                "the tar ends in the middle of a header, at byte %" PRId64, off);
+    }
     return tar_window(walk, off, NPYX_TAR_BLOCK_NBYTES, block, error);
 }
 
@@ -326,7 +330,7 @@ static void settle_folder(npyx_tar_member *member, uint8_t flag) {
 }
 
 static npyx_status tar_read_member(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
-                               const npyx_tar_sayings *said, npyx_error *error) {
+                                   const npyx_tar_sayings *said, npyx_error *error) {
     npyx_tar_member *member = &walk->member;
     uint8_t flag = block[TYPE_OFF];
     int64_t real_nbytes = 0;
@@ -356,6 +360,9 @@ static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_er
         npyx_status status = tar_block(walk, off, &block, error);
         if (status == NPYX_OK && is_zeros(block, NPYX_TAR_BLOCK_NBYTES))
             status = tar_check_end(walk, error);
+        if (status == NPYX_DONE && has_header && off < source_of(walk)->nbytes)
+            return npyx_fail(error, NPYX_CORRUPT, off,
+                             "the tar ends behind a header that is about a member, at byte %" PRId64, off);
         if (status == NPYX_DONE && has_header)
             return npyx_fail_short(source_of(walk), error, off,
                                    "the tar ends behind a header that is about a member, at byte %" PRId64,
