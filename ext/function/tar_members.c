@@ -166,10 +166,15 @@ static void tar_result_data(sqlite3_context *context, npyext_cursor *cursor) {
         return;
     cursor->scratch.limit_nbytes =
         (size_t)sqlite3_limit(cursor->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
-    if (read_data(tar, &cursor->scratch, &error) == NPYX_OK)
+    if (read_data(tar, &cursor->scratch, &error) == NPYX_OK) {
         npyext_result_blob(context, cursor->scratch.bytes, cursor->scratch.nbytes);
-    else
-        npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+        return;
+    }
+    const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
+    const npyx_entry entry = {.name = name->nbytes == 0 ? "" : name->bytes, .name_nbytes = name->nbytes};
+    npyext_place place = npyext_scan_place(&cursor->scan);
+    place.entry = &entry;
+    npyext_result_error(context, place, &error);
 }
 
 /* No other column tells all members of a tar apart. */
