@@ -91,10 +91,13 @@ static int64_t blocks_of(int64_t nbytes) {
     return (nbytes + NPYX_TAR_BLOCK_NBYTES - 1) / NPYX_TAR_BLOCK_NBYTES * NPYX_TAR_BLOCK_NBYTES;
 }
 
+/* Small members lie side by side in a window; between large ones it would be read for nothing. */
 static npyx_status tar_window(npyx_tar_walk *walk, int64_t off, size_t nbytes, const uint8_t **bytes,
                               npyx_error *error) {
-    return npyx_window_at(&walk->window, off, nbytes, TAR_WINDOW_NBYTES, source_of(walk)->nbytes, bytes,
-                          error);
+    bool is_large = walk->member.data_nbytes > TAR_WINDOW_NBYTES;
+    return npyx_window_at(&walk->window, off, nbytes,
+                          is_large ? 2 * NPYX_TAR_BLOCK_NBYTES : TAR_WINDOW_NBYTES, source_of(walk)->nbytes,
+                          bytes, error);
 }
 
 /* The block at off, of which there may be less. NPYX_DONE at the end of the file. */
