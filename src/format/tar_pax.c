@@ -87,6 +87,8 @@ static npyx_status say(npyx_tar_sayings *sayings, npyx_span keyword, npyx_span v
     } numbers[] = {
         {"size", NPYX_TAR_SIZE}, {"uid", NPYX_TAR_UID}, {"gid", NPYX_TAR_GID}, {"mtime", NPYX_TAR_MTIME}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        while (texts[i].text == NPYX_TAR_NAME && npyx_span_is(keyword, "path") && npyx_span_ends(value, "/"))
+            value.nbytes--; /* as tarfile, whatever the member is */
         if (npyx_span_is(keyword, texts[i].keyword))
             return say_text(sayings, texts[i].text, value.text, value.nbytes, error);
     }
