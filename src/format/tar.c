@@ -16,6 +16,7 @@ enum {
     LONG_NBYTES = 12,
     TYPE_OFF = 156,
     LINKNAME_OFF = 157,
+    MAGIC_OFF = 257,
     UNAME_OFF = 265,
     GNAME_OFF = 297,
     OWNER_NBYTES = 32,
@@ -240,7 +241,11 @@ static npyx_status read_numbers(npyx_tar_member *member, const uint8_t *block, i
 }
 
 static npyx_status read_texts(npyx_tar_member *member, const uint8_t *block, npyx_error *error) {
-    npyx_span prefix = tar_text(block, PREFIX_OFF, PREFIX_NBYTES);
+    /* GNU's magic is another one (`ustar  `), and it keeps times there */
+    bool has_prefix = memcmp(block + MAGIC_OFF, "ustar", 6) == 0;
+    npyx_span prefix = {"", 0};
+    if (has_prefix)
+        prefix = tar_text(block, PREFIX_OFF, PREFIX_NBYTES);
     npyx_span texts[] = {[NPYX_TAR_NAME] = tar_text(block, NAME_OFF, NAME_NBYTES),
                          [NPYX_TAR_LINKNAME] = tar_text(block, LINKNAME_OFF, NAME_NBYTES),
                          [NPYX_TAR_UNAME] = tar_text(block, UNAME_OFF, OWNER_NBYTES),
