@@ -125,7 +125,7 @@ def test_names_at_the_limits_of_every_field(db):
     """100 bytes fill the field of the name, 155 that of the prefix, and neither ends in a NUL then."""
     for nbytes in (1, 99, 100, 101, 155, 156, 255, 256, 257, 300, 511, 512, 513, 5000):
         for name in ("n" * nbytes, "d" * (nbytes // 2) + "/" + "n" * (nbytes - nbytes // 2 - 1), "\u00e9" * (nbytes // 2)):
-            if not name:
+            if not name.strip("/"):
                 continue
             made = [gnu_long("L", name) + member("short", b"1"), pax({"path": name}) + member("short", b"2")]
             split = tars.ustar_split(name.encode())
