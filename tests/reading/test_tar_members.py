@@ -125,7 +125,7 @@ def test_names_at_the_limits_of_every_field(db):
     """100 bytes fill the field of the name, 155 that of the prefix, and neither ends in a NUL then."""
     for nbytes in (1, 99, 100, 101, 155, 156, 255, 256, 257, 300, 511, 512, 513, 5000):
         for name in ("n" * nbytes, "d" * (nbytes // 2) + "/" + "n" * (nbytes - nbytes // 2 - 1), "\u00e9" * (nbytes // 2)):
-            if not name:
+            if not name.strip("/"):
                 continue
             made = [gnu_long("L", name) + member("short", b"1"), pax({"path": name}) + member("short", b"2")]
             split = tars.ustar_split(name.encode())
@@ -283,7 +283,7 @@ def test_links_name_what_they_link_to_and_have_no_contents(db):
 @pytest.mark.parametrize("version", tars.SPARSE_VERSIONS)
 @pytest.mark.parametrize("count", [0, 1, 4, 5, 25, 26, 60])
 def test_sparse_members_are_listed_and_are_a_fault_when_read(db, version, count):
-    segments = [(1000 * i, bytes([65 + i]) * (i + 1)) for i in range(count)]
+    segments = [(1000 * i, bytes([65 + i]) * (i + 1)) for i in range(count)] or [(70000, b"")]  # as GNU tar says nothing
     contents = tar(member("a.txt", b"A"), tars.sparse(version, "big.npy", segments, 70000), member("b.txt", b"B"))
     rows = listed(db, contents, columns="name, type, size, key, ext, sample, error")
     assert [tuple(row.values()) for row in rows] == [
