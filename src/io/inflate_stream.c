@@ -19,14 +19,12 @@ static void zlib_free(void *ctx, void *block) {
     npyx_free(ctx, block);
 }
 
-void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater) {
-    if (inflater == NULL)
-        return;
+void npyx_inflater_clear(npyx_host *host, npyx_inflater *inflater) {
     if (inflater->is_live)
         inflateEnd(&inflater->stream);
     npyx_free(host, inflater->input);
     npyx_free(host, inflater->skipped);
-    npyx_free(host, inflater);
+    *inflater = (npyx_inflater){.is_live = false};
 }
 
 /* Makes a buffer of the inflater, unless it is there. */
@@ -110,35 +108,44 @@ npyx_status npyx_inflate_stream_fetch(npyx_inflate_stream *stream, npyx_error *e
     return NPYX_OK;
 }
 
-static npyx_status stream_fail_short(const npyx_inflate_stream *stream, int64_t inflated_nbytes,
-                                     npyx_error *error) {
+npyx_status npyx_inflate_stream_fail_short(const npyx_inflate_stream *stream, int64_t inflated_nbytes,
+                                           npyx_error *error) {
     const npyx_source *compressed = stream->compressed;
+    int64_t end_off = compressed->file_off + compressed->nbytes;
     if (stream->nbytes < INT64_MAX)
         return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, compressed->file_off,
                             "the %s data end early (%" PRId64 " of %" PRId64 " bytes inflated)", stream->what,
                             inflated_nbytes, stream->nbytes);
-    return npyx_fail_short(compressed, error, compressed->file_off + compressed->nbytes,
+    return npyx_fail_short(compressed, error, end_off,
                            "the %s data end early (at byte %" PRId64 ", %" PRId64 " bytes inflated)",
-                           stream->what, compressed->file_off + compressed->nbytes, inflated_nbytes);
+                           stream->what, end_off, inflated_nbytes);
+}
+
+static npyx_status stream_fail_damaged(const npyx_inflate_stream *stream, int64_t inflated_nbytes,
+                                       npyx_error *error) {
+    int64_t off = stream->compressed->file_off;
+    const char *fault = stream->inflater->stream.msg != NULL ? stream->inflater->stream.msg : "zlib error";
+    if (stream->nbytes < INT64_MAX)
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
+                            "the %s data are damaged (%s, %" PRId64 " bytes in)", stream->what, fault,
+                            inflated_nbytes);
+    off += npyx_inflate_stream_input_off(stream);
+    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
+                        "the %s data are damaged (%s before byte %" PRId64 ", %" PRId64 " bytes inflated)",
+                        stream->what, fault, off, inflated_nbytes);
 }
 
 /* What a call of inflate that gave code means. */
 static npyx_status stream_check_code(const npyx_inflate_stream *stream, int code, size_t made_nbytes,
                                      npyx_error *error) {
     int64_t inflated_nbytes = stream->off + (int64_t)made_nbytes;
-    const z_stream *z = &stream->inflater->stream;
     switch (code) {
     case Z_OK:
     case Z_STREAM_END: return NPYX_OK;
     case Z_MEM_ERROR: return npyx_fail_nomem(error);
     case Z_BUF_ERROR: /* zlib keeps bytes of its own: only now is it sure that the input was too short */
-        return stream_fail_short(stream, inflated_nbytes, error);
-    default:
-        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT,
-                            stream->compressed->file_off +
-                                (stream->nbytes < INT64_MAX ? 0 : npyx_inflate_stream_input_off(stream)),
-                            "the %s data are damaged (%s, %" PRId64 " bytes in)", stream->what,
-                            z->msg != NULL ? z->msg : "zlib error", inflated_nbytes);
+        return npyx_inflate_stream_fail_short(stream, inflated_nbytes, error);
+    default: return stream_fail_damaged(stream, inflated_nbytes, error);
     }
 }
 

@@ -25,8 +25,8 @@ typedef struct npyx_inflater {
     uint8_t *skipped; /* output that nobody wants; likewise */
 } npyx_inflater;
 
-/* Takes NULL. */
-void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater);
+/* Gives back what it holds. */
+void npyx_inflater_clear(npyx_host *host, npyx_inflater *inflater);
 
 /* Begins with the members up to off set, which is INT64_MAX, and zeros behind it. */
 typedef struct npyx_inflate_stream {
@@ -66,6 +66,10 @@ npyx_status npyx_inflate_stream_fetch(npyx_inflate_stream *stream, npyx_error *e
  * NPYX_CORRUPT, after which it is nowhere, for damaged bytes and for a stream that its input cuts off. */
 npyx_status npyx_inflate_stream_read(npyx_inflate_stream *stream, uint8_t *bytes, size_t nbytes,
                                      size_t *read_nbytes, npyx_error *error);
+
+/* The failure of a stream, or of what is around it, that its input cuts off. */
+npyx_status npyx_inflate_stream_fail_short(const npyx_inflate_stream *stream, int64_t inflated_nbytes,
+                                           npyx_error *error);
 
 /* Goes on towards off, by as much as the inflater's `skipped` holds. */
 npyx_status npyx_inflate_stream_skip(npyx_inflate_stream *stream, int64_t off, npyx_error *error);

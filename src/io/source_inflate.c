@@ -117,8 +117,14 @@ static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, siz
     return is_end ? inflate_check_end(source, error) : NPYX_OK;
 }
 
+static void inflate_free(npyx_host *host, npyx_inflater *inflater) {
+    if (inflater != NULL)
+        npyx_inflater_clear(host, inflater);
+    npyx_free(host, inflater);
+}
+
 void npyx_spare_inflater_clear(npyx_host *host, npyx_spare_inflater *spare) {
-    npyx_inflater_free(host, spare->inflater);
+    inflate_free(host, spare->inflater);
     spare->inflater = NULL;
 }
 
@@ -131,7 +137,7 @@ static void inflate_close(npyx_source *base) {
     if (spare != NULL && spare->inflater == NULL)
         spare->inflater = source->stream.inflater;
     else
-        npyx_inflater_free(base->host, source->stream.inflater);
+        inflate_free(base->host, source->stream.inflater);
     npyx_source_close(source->stream.compressed);
 }
 
