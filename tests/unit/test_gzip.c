@@ -228,7 +228,7 @@ static void test_any_order_of_reads(void **state) {
     for (int kind = 0; kind < NCONTENTS; kind++) {
         fill_plain((contents)kind);
         for (size_t i = 0; i < sizeof mosts / sizeof mosts[0]; i++) {
-            make_file((size_t)PLAIN_NBYTES / (1 + next_random() % 2), mosts[i], (kind + i) % 2 == 1);
+            make_file((size_t)PLAIN_NBYTES / (1 + next_random() % 2), mosts[i], (kind + (int)i) % 2 == 1);
             assert_reads_anywhere(unit_rounds(40));
         }
     }
