@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 #include <zlib.h>
@@ -19,7 +18,7 @@ static uint8_t bytes[LONG_NBYTES + ALIGNMENT];
 
 static int set_up(void **state) {
     (void)state;
-    unsigned seed = (unsigned)time(NULL);
+    unsigned seed = (unsigned)unit_seed();
     printf("seed %u\n", seed);
     srand(seed);
     for (size_t i = 0; i < sizeof bytes; i++)
