@@ -102,10 +102,11 @@ static void rows_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
         if (plan->terms[i].column == ROWS_ROW)
             npyext_range_narrow(range, plan->terms[i].op, argv[i]);
     }
-    /* a lookup comes to its row soon, which is rarely in the processor's cache */
+    /* A lookup comes to its row soon, which is rarely in the processor's cache. The block at hand is still
+     * there while the array is. */
     const npyx_reader *reader = &((rows_cursor *)items)->reader;
     int64_t nth = range->low - reader->first_row;
-    if (nth >= 0 && nth < reader->nrows_read)
+    if (items->nlookups > 0 && nth >= 0 && nth < reader->nrows_read)
         __builtin_prefetch(reader->rows + nth * reader->row_nbytes);
     /* no array has rows in an empty range, and none needs be opened to say so */
     items->base.is_eof = range->low > range->high;

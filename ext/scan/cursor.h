@@ -50,7 +50,8 @@ npyext_place npyext_cursor_place(const npyext_cursor *cursor);
 /* Tells an error where that is; returns SQLite's code. */
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
 
-/* What a step comes to that gave no row: whether it was the last, and SQLite's code then. */
+/* What becomes of a step that gave no row: another step or, when *is_over, a row of its fault or the query's
+ * end, which SQLite's code tells apart. */
 int npyext_cursor_judge(npyext_cursor *cursor, npyx_status status, bool *is_over);
 
 /* What xFilter and xNext do, for who has looked the function's begin and step up: a lookup in a join makes
