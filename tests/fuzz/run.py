@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -21,6 +20,7 @@ FINDINGS = os.path.join(BUILD, "findings")
 sys.path.insert(0, HERE)
 
 import seeds  # noqa: E402
+import shell  # noqa: E402
 
 # The longest input of a target, where 4096 bytes are not what is wanted.
 MAX_LENGTHS = {"literal": 2048, "dtype": 1024, "slice": 400, "text": 400, "json": 1024, "npz": 8192, "write": 2048}
@@ -80,7 +80,7 @@ def run(target, seconds, seed):
 def main():
     seconds, targets = int(sys.argv[1]), sys.argv[2:] or list(seeds.SEEDS)
     os.makedirs(FINDINGS, exist_ok=True)
-    seed = int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**31)
+    seed = shell.random_seed()
     print(f"NPYEXT_SEED={seed}", flush=True)
     jobs = int(os.environ.get("FUZZ_JOBS") or os.cpu_count() or 1)
     with ThreadPoolExecutor(jobs) as pool:

@@ -5,15 +5,14 @@ Everything is made in memory from a seeded generator; a test writes to its own t
 
 import io
 import math
-import os
 import struct
-import time
 import warnings
 import zipfile
 from typing import NamedTuple
 
 import numpy as np
 
+import shell
 from formats import npy, ten
 
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
@@ -36,7 +35,7 @@ FULL_RANGE_UNITS = {"h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"}
 
 def seeded_generator():
     """A random generator whose seed stands in the test's output, so that a failure can be had again."""
-    seed = int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**32)
+    seed = shell.random_seed()
     print(f"NPYEXT_SEED={seed}")
     return np.random.default_rng(seed)
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import time
 
 LIB = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(LIB)
@@ -19,6 +20,11 @@ EXTENSION = os.path.abspath(
 )
 # A test that waits longer than this for a process has found one that hangs.
 PATIENCE = 120 if FLAVOUR == "release" else 600
+
+
+def random_seed():
+    """Of what is random in a run: NPYEXT_SEED begins where another run began. Who takes one prints it."""
+    return int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**32)
 
 
 def connect(database=":memory:", entry_point=None):

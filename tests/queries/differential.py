@@ -150,7 +150,7 @@ class Run:
 
 def run(seconds=None, queries=None, seed=None, only=None):
     """Returns a line about what was run; raises Difference."""
-    seed = time.time_ns() % 2**32 if seed is None else seed
+    seed = shell.random_seed() if seed is None else seed
     began, home = time.monotonic(), os.getcwd()
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -578,7 +578,7 @@ def test_a_shadow_that_reads_its_own_table(connect):
 
 
 def test_seeks_give_what_full_scans_give(connect):
-    seed = int(os.environ.get("NPYEXT_SEED") or random.randrange(2**32))
+    seed = shell.random_seed()
     print(f"NPYEXT_SEED={seed}")
     rng = random.Random(seed)
     n = 3000

@@ -2,13 +2,13 @@
 
 import os
 import random
-import time
 import zipfile
 
 import numpy as np
 import pytest
 
 import crashes
+import shell
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from crashes import FORMS, NCOLUMNS
 
@@ -24,7 +24,7 @@ def server(tmp_path_factory):
 
 
 def seeded_random():
-    seed = int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**32)
+    seed = shell.random_seed()
     print(f"NPYEXT_SEED={seed}")
     return random.Random(seed)
 

@@ -526,7 +526,7 @@ def main():
     parser.add_argument("--writers", type=int, default=4)
     parser.add_argument("--delay-ms", type=float, default=10, help="the longest delay before a system call; 0: none")
     parser.add_argument("--no-kills", dest="kills", action="store_false")
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**32))
+    parser.add_argument("--seed", type=int, default=shell.random_seed())
     options = parser.parse_args()
     print(f"NPYEXT_SEED={options.seed}, {options.writers} writers, delays of up to {options.delay_ms} ms", flush=True)
     if options.delay_ms > 0 and "TWO_WRITERS_SHIM" not in os.environ:

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
-#include "format/archive_write.h"
 #include "base/bytes.h"
 #include "base/names.h"
+#include "format/archive_write.h"
+#include "rounds.h"
 #include "unit_host.h"
 
 static unit_host unit;
@@ -210,7 +210,7 @@ static void test_marks(void **state) {
 static void test_random_marks(void **state) {
     (void)state;
     enum { NMARKS = 10, NSTEPS = 400 };
-    unsigned seed = (unsigned)time(NULL);
+    unsigned seed = (unsigned)unit_seed();
     print_message("seed %u\n", seed);
     srand(seed);
     for (npyx_format format = NPYX_FORMAT_NPZ; format <= NPYX_FORMAT_TEN; format++) {

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 #include <zlib.h>
@@ -24,10 +23,8 @@ static int nkernels;
 
 static int set_up(void **state) {
     (void)state;
-    const char *wanted = getenv("NPYEXT_SEED");
-    unsigned seed =
-        wanted != NULL && *wanted != '\0' ? (unsigned)strtoul(wanted, NULL, 10) : (unsigned)time(NULL);
-    printf("NPYEXT_SEED=%u\n", seed);
+    unsigned seed = (unsigned)unit_seed();
+    printf("seed %u\n", seed);
     srand(seed);
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(rand() >> 7);

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "rounds.h"
 #include "text/narrow_float.h"
 
 static void assert_same_f32(float actual, float expected) {
@@ -172,7 +172,7 @@ static void x87_fixed(void **state) {
 static void x87_random(void **state) {
     (void)state;
 #if LDBL_MANT_DIG >= 64
-    uint64_t random = (uint64_t)time(NULL) * 2654435761u | 1;
+    uint64_t random = unit_seed() * 2654435761u | 1;
     printf("x87_random: seed %" PRIu64 "\n", random);
     for (int i = 0; i < 1000000; i++) {
         random ^= random << 13;

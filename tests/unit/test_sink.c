@@ -8,12 +8,12 @@
 #include <string.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "io/sink.h"
+#include "rounds.h"
 #include "unit_host.h"
 
 enum { BUFFERED_NBYTES = 1 << 18, ROOM_NBYTES = 1 << 22 };
@@ -88,7 +88,7 @@ static void work_on(npyx_sink *sink, unsigned seed) {
 
 static void test_random_work_in_memory(void **state) {
     (void)state;
-    unsigned seed = (unsigned)time(NULL);
+    unsigned seed = (unsigned)unit_seed();
     print_message("seed %u\n", seed);
     npyx_buffer buffer = {.host = &unit.host};
     npyx_sink *sink = NULL;
@@ -103,7 +103,7 @@ static void test_random_work_in_memory(void **state) {
 
 static void test_random_work_in_a_file(void **state) {
     (void)state;
-    unsigned seed = (unsigned)time(NULL);
+    unsigned seed = (unsigned)unit_seed();
     print_message("seed %u\n", seed);
     int descriptor = temporary_file();
     npyx_sink *sink = NULL;

@@ -374,7 +374,7 @@ def test_two_writers_of_one_path(connect, folder):
 
 def test_killed_at_random_moments(connect, folder):
     """The path leads to one of the arrays whole, and after one more write there is nothing beside it."""
-    seed = int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**32)
+    seed = shell.random_seed()
     print(f"NPYEXT_SEED={seed}")
     rng, db, seen = random.Random(seed), connect(), set()
     publish(db, "x.npy", npy_bytes(np.zeros(600_000)))
