@@ -25,7 +25,7 @@ struct npyx_npz_ahead {
     npz_slot slots[MAX_NSLOTS_OF_NPZ]; /* entry first + i is in slot i % nslots */
 };
 
-static const npyx_zip_record *record_of(const npyx_npz_ahead *ahead, int64_t number) {
+static const npyx_zip_record *ahead_record(const npyx_npz_ahead *ahead, int64_t number) {
     return &ahead->directory->records[ahead->first + number];
 }
 
@@ -33,7 +33,7 @@ static const npyx_zip_record *record_of(const npyx_npz_ahead *ahead, int64_t num
 static void npz_ahead_make(void *ctx, int64_t number) {
     npyx_npz_ahead *ahead = ctx;
     npz_slot *slot = &ahead->slots[number % ahead->nslots];
-    const npyx_zip_record *record = record_of(ahead, number);
+    const npyx_zip_record *record = ahead_record(ahead, number);
     slot->is_inflated =
         slot->bytes != NULL &&
         npyx_inflate_aside(slot->room, &slot->piece, slot->bytes, (size_t)record->nbytes, &slot->crc32) &&
@@ -43,7 +43,7 @@ static void npz_ahead_make(void *ctx, int64_t number) {
 /* Makes room for an entry, when it is one for here. What is read on the way is told by who takes it. */
 static void npz_ahead_prepare(npyx_npz_ahead *ahead, int64_t number) {
     npz_slot *slot = &ahead->slots[number % ahead->nslots];
-    const npyx_zip_record *record = record_of(ahead, number);
+    const npyx_zip_record *record = ahead_record(ahead, number);
     npyx_host *host = ahead->source->host;
     npyx_counters counters = host->counters;
     npyx_error error;
@@ -134,7 +134,7 @@ npyx_status npyx_npz_ahead_take(npyx_npz_ahead *ahead, int64_t index, npyx_sourc
     }
     if (bytes == NULL)
         return NPYX_DONE;
-    const npyx_zip_record *record = record_of(ahead, number);
+    const npyx_zip_record *record = ahead_record(ahead, number);
     const npyx_deflated *piece = &ahead->slots[number % ahead->nslots].piece;
     npyx_status status =
         source->ops->account(source, record->header_off, NULL,

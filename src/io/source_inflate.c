@@ -217,10 +217,13 @@ static npyx_status inflate_check_end(inflate_source *source, npyx_error *error) 
     uint8_t beyond;
     size_t beyond_nbytes = 0;
     NPYX_TRY(inflate_some(source, &beyond, 1, &beyond_nbytes, error));
-    if (beyond_nbytes > 0)
+    if (beyond_nbytes > 0) { /* who reads again is to find it again */
+        source->done_nbytes = INT64_MAX;
+        source->head_nbytes = 0;
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
                             "the entry inflates to more than the %" PRId64 " bytes that the directory says",
                             source->base.nbytes);
+    }
     return npyx_source_check_crc32(source->compressed->file_off, source->crc, source->expected_crc, error);
 }
 
@@ -309,8 +312,11 @@ static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, siz
         NPYX_TRY(inflate_seek(source, off + (int64_t)done_nbytes, error));
         NPYX_TRY(inflate_exactly(source, out + done_nbytes, left_nbytes - done_nbytes, error));
     }
-    bool is_end = source->check_crc && off + (int64_t)left_nbytes == base->nbytes;
-    return is_end ? inflate_check_end(source, error) : NPYX_OK;
+    if (!source->check_crc || off + (int64_t)left_nbytes < base->nbytes)
+        return NPYX_OK;
+    /* The stream is there, unless a head that was read before gave the bytes. */
+    NPYX_TRY(inflate_seek(source, base->nbytes, error));
+    return inflate_check_end(source, error);
 }
 
 static void inflate_free(npyx_host *host, npyx_inflater *inflater) {

@@ -162,8 +162,8 @@ static void crew_wait(npyx_crew *crew, int64_t index) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     int64_t ns = until.tv_nsec + WAIT_NS;
-    until.tv_sec += ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
     pthread_mutex_lock(&crew->mutex);
     atomic_store(&crew->is_caller_waiting, true);
     if (!npyx_crew_has_made(crew, index))
