@@ -28,8 +28,8 @@ static float greatest_f32_to(double value) {
 #define FILTER_NBYTES NPYX_AVX2_NBYTES
 #include "filter_kernels_template.h"
 
-npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane, bool has_avx2) {
-    return (has_avx2 ? filter_kernels_avx2 : filter_kernels_portable)[lane];
+npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane, npyx_simd simd) {
+    return (simd >= NPYX_SIMD_AVX2 ? filter_kernels_avx2 : filter_kernels_portable)[lane];
 }
 
 /* ---- any items ---- */
@@ -87,7 +87,7 @@ void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t 
     if (filter->passes_all)
         return;
     bool is_text = filter->equal != NULL;
-    npyx_filter_kernel *kernel = is_text ? NULL : npyx_filter_kernel_of(lane_of(filter), npyx_has_avx2());
+    npyx_filter_kernel *kernel = is_text ? NULL : npyx_filter_kernel_of(lane_of(filter), npyx_simd_here());
     int64_t first = 0;
     if (!filter->passes_none && !is_text && is_lane(filter) && npyx_dtype_is_native(filter->dtype)) {
         kernel(filter, items, nelem / 64, bitmap);

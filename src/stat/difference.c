@@ -68,7 +68,7 @@ static void choose_way(difference_way *way) {
         return;
     }
     if (is_same)
-        way->kernel = npyx_difference_kernel_of(a->type, npyx_has_avx2());
+        way->kernel = npyx_difference_kernel_of(a->type, npyx_simd_here());
     way->infinite_bits = infinite_bits_of(a->type);
     way->word_nbytes = way->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
     way->trusts_bytes = is_same && (a->type <= NPYX_U8 || way->infinite_bits != 0);
@@ -93,7 +93,7 @@ static bool tally_doubles(difference_stretch *stretch, int64_t nelem) {
         return false;
     npyx_difference_part part;
     int64_t padded = (nelem + NPYX_DIFFERENCE_UNIT_NELEM - 1) & ~(int64_t)(NPYX_DIFFERENCE_UNIT_NELEM - 1);
-    npyx_difference_kernel *kernel = npyx_difference_kernel_of(NPYX_F8, npyx_has_avx2());
+    npyx_difference_kernel *kernel = npyx_difference_kernel_of(NPYX_F8, npyx_simd_here());
     kernel((const uint8_t *)a->parts[0].hi, (const uint8_t *)b->parts[0].hi, (size_t)padded, &part);
     part.nfinite -= padded - nelem; /* equal zeros */
     return npyx_tally_add_part(&stretch->tally, &part);

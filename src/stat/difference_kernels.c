@@ -53,8 +53,10 @@ static npyx_difference_kernel *const difference_kernels_avx2[NPYX_F8 + 1] = {
 #define difference_kernels_avx2 difference_kernels_portable
 #endif
 
-npyx_difference_kernel *npyx_difference_kernel_of(npyx_type type, bool has_avx2) {
-    return type > NPYX_F8 ? NULL : (has_avx2 ? difference_kernels_avx2 : difference_kernels_portable)[type];
+npyx_difference_kernel *npyx_difference_kernel_of(npyx_type type, npyx_simd simd) {
+    if (type > NPYX_F8)
+        return NULL;
+    return (simd >= NPYX_SIMD_AVX2 ? difference_kernels_avx2 : difference_kernels_portable)[type];
 }
 
 /* Eight words at a time or fewer, as one of 64 bits: what a word lacks of the mask is 0 in a word that is

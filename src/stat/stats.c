@@ -47,12 +47,12 @@ static void chunk_take(stats_chunk *chunk) {
     npyx_type type = chunk->dtype->type;
     chunk->taken = chunk->items;
     chunk->ntaken = (chunk->nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;
-    chunk->kernels = npyx_stats_kernels_of(type, npyx_has_avx2());
+    chunk->kernels = npyx_stats_kernels_of(type, npyx_simd_here());
     bool is_direct = npyx_dtype_is_native(chunk->dtype) && chunk->ntaken == chunk->nelem;
     chunk->reals = is_direct && type == NPYX_F8 ? chunk->items : NULL;
     if (is_direct && chunk->kernels != NULL)
         return;
-    chunk->kernels = npyx_stats_kernels_of(NPYX_F8, npyx_has_avx2());
+    chunk->kernels = npyx_stats_kernels_of(NPYX_F8, npyx_simd_here());
     chunk->taken = chunk_reals(chunk);
     for (int64_t i = chunk->nelem; i < chunk->ntaken; i++)
         chunk->loaded[i] = NAN;

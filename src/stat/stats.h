@@ -102,7 +102,7 @@ double npyx_stats_m2(const npyx_stats *stats);
 
 /* ---- the two passes over a chunk of floats, vectorised for the processor at hand ---- */
 
-enum { NPYX_CHUNK_UNIT = 16 }; /* chunks are a multiple of it, filled up with NaN */
+enum { NPYX_CHUNK_UNIT = 32 }; /* chunks are a multiple of it, filled up with NaN: a round of AVX-512 */
 
 /* NaN enters nothing but nnan, infinities least and greatest alone. */
 typedef struct npyx_chunk_sums {
@@ -125,8 +125,8 @@ typedef struct npyx_stats_kernels {
 
 /* There is one of f8 and of f4, and of f2 where the processor widens it; NULL for all other types, whose
  * items are made doubles first. To the last bit they say of items what that of f8 says of them as doubles.
- * has_avx2: what npyx_has_avx2 says, or false, as any processor has it. */
-const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, bool has_avx2);
+ * simd: npyx_simd_here(), or one before it. */
+const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, npyx_simd simd);
 
 /* ---- sums and moments ---- */
 

@@ -66,6 +66,36 @@ static const npyx_stats_kernels *const stats_kernels_avx2[NPYX_F2 + 1] = {[NPYX_
                                                                           [NPYX_F8] =
                                                                               &stats_f64_avx2_kernels};
 
+#undef STATS_TARGET
+#undef STATS_NBYTES
+#undef STATS_LESSER
+#undef STATS_GREATER
+#define STATS_TARGET        NPYX_WITH_AVX512
+#define STATS_NBYTES        NPYX_AVX512_NBYTES
+#define STATS_LESSER(x, y)  _mm512_min_pd(x, y)
+#define STATS_GREATER(x, y) _mm512_max_pd(x, y)
+
+_Static_assert(NPYX_CHUNK_UNIT % (NPYX_AVX512_NBYTES / 8 * NVECTORS) == 0, "chunks are of whole rounds");
+
+#define STATS(word) stats_f64_avx512_##word
+#define STATS_ITEM  double
+#include "stats_kernels_template.h"
+
+#define STATS(word)       stats_f32_avx512_##word
+#define STATS_ITEM        float
+#define STATS_LOAD(items) _mm512_cvtps_pd(_mm256_loadu_ps((const void *)(items)))
+#include "stats_kernels_template.h"
+
+#define STATS(word)       stats_f16_avx512_##word
+#define STATS_ITEM        uint16_t
+#define STATS_LOAD(items) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const void *)(items))))
+#include "stats_kernels_template.h"
+
+static const npyx_stats_kernels *const stats_kernels_avx512[NPYX_F2 + 1] = {
+    [NPYX_F2] = &stats_f16_avx512_kernels,
+    [NPYX_F4] = &stats_f32_avx512_kernels,
+    [NPYX_F8] = &stats_f64_avx512_kernels};
+
 /* clang 14 cannot ask for it: there halves go the way of all other types. */
 static inline bool stats_has_f16c(void) {
 #ifdef __clang__
@@ -76,14 +106,16 @@ static inline bool stats_has_f16c(void) {
 }
 #endif
 
-const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, bool has_avx2) {
+const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, npyx_simd simd) {
     if (type > NPYX_F2)
         return NULL;
 #ifdef NPYX_AVX2_GREATER
-    if (has_avx2 && (type != NPYX_F2 || stats_has_f16c()))
+    if (simd == NPYX_SIMD_AVX512) /* which has f16c, too */
+        return stats_kernels_avx512[type];
+    if (simd == NPYX_SIMD_AVX2 && (type != NPYX_F2 || stats_has_f16c()))
         return stats_kernels_avx2[type];
 #else
-    (void)has_avx2;
+    (void)simd;
 #endif
     return stats_kernels_portable[type];
 }

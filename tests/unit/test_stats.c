@@ -76,8 +76,8 @@ static void test_kernels(void **state) {
     for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_STATS_NELEM; nelem += NPYX_CHUNK_UNIT) {
         for (uint32_t nspecials = 0; nspecials <= 100; nspecials += 50) {
             const uint8_t *reals = fill(memory, nelem, nspecials);
-            assert_kernels(npyx_stats_kernels_of(NPYX_F8, false), reals, nelem);
-            assert_kernels(npyx_stats_kernels_of(NPYX_F8, npyx_has_avx2()), reals, nelem);
+            for (npyx_simd simd = NPYX_SIMD_PORTABLE; simd <= npyx_simd_here(); simd++)
+                assert_kernels(npyx_stats_kernels_of(NPYX_F8, simd), reals, nelem);
         }
     }
 }
@@ -91,9 +91,9 @@ static void fill_narrow(uint8_t *items, int64_t nbytes, bool are_small) {
 }
 
 /* What a kernel says of items is what that of doubles says of them as doubles, to the last bit. */
-static void assert_narrow(npyx_type type, bool has_avx2, const uint8_t *items, int64_t nelem) {
-    const npyx_stats_kernels *kernels = npyx_stats_kernels_of(type, has_avx2);
-    const npyx_stats_kernels *of_doubles = npyx_stats_kernels_of(NPYX_F8, has_avx2);
+static void assert_narrow(npyx_type type, npyx_simd simd, const uint8_t *items, int64_t nelem) {
+    const npyx_stats_kernels *kernels = npyx_stats_kernels_of(type, simd);
+    const npyx_stats_kernels *of_doubles = npyx_stats_kernels_of(NPYX_F8, simd);
     if (kernels == NULL) /* halves, where the processor does not widen them */
         return;
     double reals[NPYX_STATS_NELEM];
@@ -114,10 +114,12 @@ static void test_narrow_kernels(void **state) {
     static uint8_t memory[1 + NPYX_STATS_NELEM * 4];
     state_of_random = 5;
     for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_STATS_NELEM; nelem += NPYX_CHUNK_UNIT) {
-        for (int k = 0; k < 4; k++) {
-            fill_narrow(memory, (int64_t)sizeof memory, k < 2);
-            assert_narrow(NPYX_F4, k % 2 == 0 && npyx_has_avx2(), memory + 1, nelem);
-            assert_narrow(NPYX_F2, k % 2 == 0 && npyx_has_avx2(), memory + 1, nelem);
+        for (int are_small = 0; are_small < 2; are_small++) {
+            fill_narrow(memory, (int64_t)sizeof memory, are_small == 1);
+            for (npyx_simd simd = NPYX_SIMD_PORTABLE; simd <= npyx_simd_here(); simd++) {
+                assert_narrow(NPYX_F4, simd, memory + 1, nelem);
+                assert_narrow(NPYX_F2, simd, memory + 1, nelem);
+            }
         }
     }
 }
