@@ -16,10 +16,13 @@ npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, 
     return npyx_archive_open(source, may_be_empty, archive, error);
 }
 
-npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive **archive,
-                                npyx_file_info *info, npyx_error *error) {
-    npyx_source *source = NULL;
-    NPYX_TRY(npyx_source_open_file(host, path, &source, info, error));
+npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_open_file *ahead,
+                                npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
+    npyx_source *source = ahead == NULL ? NULL : ahead->source;
+    if (source != NULL)
+        *info = ahead->info;
+    else
+        NPYX_TRY(npyx_source_open_file(host, path, &source, info, error));
     return npyx_archive_open(source, npyext_path_may_be_empty(path), archive, error);
 }
 
@@ -65,7 +68,8 @@ static npyext_cached_file *cache_find(npyext_connection *connection, const char 
 }
 
 npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, int64_t tick,
-                                 npyext_cached_file **file, npyx_error *error) {
+                                 const npyext_open_file *ahead, npyext_cached_file **file,
+                                 npyx_error *error) {
     npyx_host *host = &connection->host;
     size_t path_nbytes = strlen(path) + 1;
     uint64_t path_hash = npyx_siphash(host->hash_key, path, path_nbytes);
@@ -73,12 +77,16 @@ npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path
     if (*file != NULL) {
         host->counters.cache_hits++;
         (*file)->nusers++;
+        npyx_source_close(ahead == NULL ? NULL : ahead->source);
         return NPYX_OK;
     }
     cache_trim(connection);
     npyext_cached_file *opened = npyx_alloc_zeroed(host, sizeof *opened + path_nbytes);
-    NPYX_TRY(npyx_check_memory(opened, error));
-    npyx_status status = npyext_open_archive(host, path, &opened->archive, &opened->info, error);
+    if (opened == NULL) {
+        npyx_source_close(ahead == NULL ? NULL : ahead->source);
+        return npyx_fail_nomem(error);
+    }
+    npyx_status status = npyext_open_archive(host, path, ahead, &opened->archive, &opened->info, error);
     if (status != NPYX_OK) {
         npyx_free(host, opened);
         return status;
@@ -96,7 +104,8 @@ npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path
 void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file) {
     if (file == NULL)
         return;
-    file->nusers--;
+    if (--file->nusers == 0)
+        npyx_archive_rest(file->archive);
     cache_trim(connection);
 }
 

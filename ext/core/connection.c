@@ -2,8 +2,8 @@
 
 #include <time.h>
 
-/* Interrupts are noticed within a tenth of a second; asking this often costs half a percent. */
-static const int64_t PROBE_INTERVAL_NS = 10 * 1000 * 1000;
+/* So interrupts are noticed within 10 ms; asking this often costs half a percent. */
+static const int64_t PROBE_INTERVAL_NS = 5 * 1000 * 1000;
 
 static void *resize(void *ctx, void *block, size_t nbytes) {
     (void)ctx;

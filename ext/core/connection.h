@@ -75,9 +75,15 @@ typedef struct npyext_cached_file {
 /* A number for a new cursor: files validated before it are validated again. */
 int64_t npyext_cache_tick(npyext_connection *connection);
 
-/* The file at path, open, and one user more. */
+/* A file that was opened ahead; source is NULL when it was not. */
+typedef struct npyext_open_file {
+    npyx_source *source;
+    npyx_file_info info;
+} npyext_open_file;
+
+/* The file at path, open, and one user more. ahead may be NULL; its source is taken over. */
 npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, int64_t tick,
-                                 npyext_cached_file **file, npyx_error *error);
+                                 const npyext_open_file *ahead, npyext_cached_file **file, npyx_error *error);
 /* One user less. Takes NULL. */
 void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file);
 /* Closes all; nobody uses any. */
@@ -90,9 +96,9 @@ bool npyext_path_may_be_empty(const char *path);
 npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, bool may_be_empty,
                              npyx_archive **archive, npyx_error *error);
 
-/* Opens a path as an archive, without keeping it. */
-npyx_status npyext_open_archive(npyx_host *host, const char *path, npyx_archive **archive,
-                                npyx_file_info *info, npyx_error *error);
+/* Opens a path as an archive, without keeping it. ahead may be NULL; its source is taken over. */
+npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_open_file *ahead,
+                                npyx_archive **archive, npyx_file_info *info, npyx_error *error);
 
 /* ---- arrays described a moment ago ----
  * What a scalar function is called with in one row it is called with, mostly, in the next: the same handle,
@@ -174,7 +180,7 @@ int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_co
 void npyext_connection_release(npyext_connection *connection);
 
 /* To be called where SQLite's virtual machine hands control over for what may take long: it has itself just
- * looked for interrupts, so the codec's polls need not for the next 10 ms. */
+ * looked for interrupts, so the codec's polls need not for the next 5 ms. */
 void npyext_connection_begin(npyext_connection *connection);
 
 /* Tells SQLite, from an xCreate or xConnect, who may use a table. flags is SQLITE_DIRECTONLY for what writes

@@ -27,11 +27,29 @@ static npyx_status read_root(npyext_policy *policy, npyx_host *host, npyx_error 
     return NPYX_OK;
 }
 
+static npyx_status read_nthreads(npyx_host *host, npyx_error *error) {
+    enum { SHOWN_NBYTES = 40 };
+    const char *text = getenv("NPYEXT_THREADS");
+    int64_t nthreads = 0;
+    if (text == NULL || text[0] == '\0')
+        return NPYX_OK;
+    for (const char *digit = text; nthreads >= 0 && *digit != '\0'; digit++)
+        nthreads = *digit < '0' || *digit > '9' ? -1
+                   : nthreads > 1000            ? 1000
+                                                : nthreads * 10 + (*digit - '0');
+    if (nthreads < 0)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "NPYEXT_THREADS=%.*s is no number of threads; give 1 to %d, or unset it",
+                         SHOWN_NBYTES, text, (int)NPYX_MAX_NTHREADS);
+    host->nthreads = nthreads < NPYX_MAX_NTHREADS ? (int)nthreads : NPYX_MAX_NTHREADS;
+    return NPYX_OK;
+}
+
 npyx_status npyext_policy_read(npyext_policy *policy, npyext_entry_point entry_point, npyx_host *host,
                                npyx_error *error) {
     *policy = (npyext_policy){.entry_point = entry_point};
     host->maps_files = is_one("NPYEXT_MMAP");
-    host->uses_one_thread = is_one("NPYEXT_THREADS");
+    NPYX_TRY(read_nthreads(host, error));
     if (entry_point == NPYEXT_ENTRY_BLOB) { /* whatever a function may forget to refuse */
         policy->allows_views = true;
         host->root = &npyx_root_of_nothing;

@@ -30,6 +30,9 @@ void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **a
     npyext_connection *connection = ((npyext_registration *)sqlite3_user_data(context))->connection;
     const npyext_policy *policy = &connection->policy;
     const char *root = !policy->is_confined ? "null" : policy->root.path[0] == '\0' ? "/" : policy->root.path;
+    int nthreads = npyx_nthreads(&connection->host);
+    char threads[NPYX_NUMBER_TEXT_NBYTES];
+    npyx_text_i64(nthreads, threads);
     const fact facts[] = {{"version", NPYEXT_VERSION, false},
                           {"sqlite", sqlite3_libversion(), false},
                           {"sqlite_built_against", SQLITE_VERSION, false},
@@ -39,7 +42,8 @@ void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **a
                           {"root", root, !policy->is_confined},
                           {"views_allowed", policy->allows_views ? "true" : "false", true},
                           {"maps_files", connection->host.maps_files ? "true" : "false", true},
-                          {"uses_one_thread", connection->host.uses_one_thread ? "true" : "false", true}};
+                          {"uses_one_thread", nthreads == 1 ? "true" : "false", true},
+                          {"threads", threads, true}};
     npyx_buffer out = {.host = &connection->host};
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         npyx_buffer_printf(&out, "%c\"%s\":", i == 0 ? '{' : ',', facts[i].key);

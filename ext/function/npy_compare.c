@@ -215,7 +215,7 @@ static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
 static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
     npyext_scan *scan = &compare->base.scan;
     array_side *a = &compare->sides[0], *b = &compare->sides[1];
-    const npyext_files *files[2] = {&scan->files, &compare->other_files};
+    npyext_files *files[2] = {&scan->files, &compare->other_files};
     compare->faulty = 0;
     npyx_status status = npyext_scan_next_file(scan, error);
     a->archive = scan->opened.archive;

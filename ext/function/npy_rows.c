@@ -3,7 +3,7 @@
 #include "functions.h"
 #include "scan/item_cursor.h"
 
-enum { ROWS_ROW, ROWS_VALUE };
+enum { ROWS_ROW, ROWS_VALUE, ROWS_DATA = 10 }; /* behind the arguments */
 
 typedef struct rows_cursor {
     npyext_item_cursor items; /* its items are rows, counted from the view's first */
@@ -11,6 +11,7 @@ typedef struct rows_cursor {
     int64_t last;             /* of the rows asked for that the array at hand has */
     npyx_reader reader;
     bool needs_swap;
+    int64_t raw_nbytes; /* of an item of the block at hand, when it is its own data; otherwise 0 */
 } rows_cursor;
 
 /* The axes of a row: none, that of a scalar, in an array of one axis or none. */
@@ -81,12 +82,13 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
     int64_t block_end = reader->first_row + reader->nrows_read;
     items->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
     items->item = block + (items->position - reader->first_row) * items->step_nbytes;
+    rows->raw_nbytes = rows->needs_swap || items->step_nbytes > INT32_MAX ? 0 : items->step_nbytes;
     items->block_end = block_end <= rows->last ? block_end : rows->last + 1;
     items->plain_end = items->is_filtered ? 0 : items->block_end;
     if (!items->is_filtered)
         return NPYX_OK;
     items->filtered_from = items->position;
-    /* a block that another thread has judged begins with the row that is wanted */
+    /* a block that other threads have judged begins with the row that is wanted */
     return npyext_value_filter_block(&items->filter, items->item, items->block_end - items->position,
                                      items->position == reader->first_row ? reader->result : NULL, error);
 }
@@ -145,22 +147,27 @@ static void rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
                           (uint8_t *)items->base.scratch.bytes, rows->reader.row_nelem);
         bytes = items->base.scratch.bytes;
     }
-    /* copied by SQLite: the block is overwritten while aggregates still hold rows of it */
     npyext_result_blob(context, bytes, nbytes);
 }
 
-/* What is asked for in every row does not go through the table. */
+/* What is asked for in every row does not go through the table. Data are copied by SQLite: the block is
+ * overwritten while aggregates still hold rows of it. */
 static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    bool is_plain = column == ROWS_VALUE && npyext_result_plain(context, items->plain_type, items->item);
-    return is_plain ? SQLITE_OK : npyext_cursor_column(cursor, context, column);
+    int64_t raw_nbytes = ((const rows_cursor *)cursor)->raw_nbytes;
+    if (column == ROWS_VALUE && npyext_result_plain(context, items->plain_type, items->item))
+        return SQLITE_OK;
+    if (column != ROWS_DATA || raw_nbytes == 0)
+        return npyext_cursor_column(cursor, context, column);
+    sqlite3_result_blob(context, items->item, (int)raw_nbytes, SQLITE_TRANSIENT);
+    return SQLITE_OK;
 }
 
 static const npyext_column rows_columns[] = {
     [ROWS_ROW] = NPYEXT_INDEX("row INTEGER", rows_result_row),
     [ROWS_VALUE] = NPYEXT_VALUE("value", false, rows_result_value),
     NPYEXT_ITEM_ARGUMENTS,
-    NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS, rows_result_data),
+    [ROWS_DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS, rows_result_data),
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
     NPYEXT_PATH_COLUMNS,

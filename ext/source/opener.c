@@ -1,6 +1,14 @@
 #include "opener.h"
 
+/* Ends what was opened ahead. */
+static void files_rest(npyext_files *files) {
+    npyx_files_ahead_stop(files->ahead);
+    files->ahead = NULL;
+    files->nopened = 0;
+}
+
 void npyext_files_clear(npyext_files *files) {
+    files_rest(files);
     npyext_paths_clear(&files->paths);
     files->content = NULL;
     files->is_many = files->is_list = files->is_handle = false;
@@ -129,8 +137,28 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
     return add_path_or_pattern(files, text, source->nbytes, error);
 }
 
-npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,
-                              int64_t tick, npyext_opened *opened, npyx_error *error) {
+/* File number index as it was opened ahead, if it was; a few in order show that more are wanted. */
+static npyx_status files_take(npyext_connection *connection, npyext_files *files, size_t index,
+                              npyext_open_file *taken, npyx_error *error) {
+    enum { NBEFORE = 4, MIN_NAHEAD = 8 };
+    size_t npaths = files->paths.npaths;
+    if ((int64_t)index != files->nopened)
+        files_rest(files);
+    files->nopened = (int64_t)index + 1;
+    if (files->ahead == NULL && index == NBEFORE && npaths >= NBEFORE + MIN_NAHEAD)
+        files->ahead = npyx_files_ahead_start(&connection->host, files->paths.paths, (int64_t)npaths,
+                                              (int64_t)index, files->is_many && !files->is_list);
+    if (files->ahead == NULL)
+        return NPYX_DONE;
+    npyx_status status =
+        npyx_files_ahead_take(files->ahead, (int64_t)index, &taken->source, &taken->info, error);
+    if (index + 1 == npaths)
+        files_rest(files);
+    return status;
+}
+
+npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files, size_t index, int64_t tick,
+                              npyext_opened *opened, npyx_error *error) {
     const npyext_argument *content = files->content;
     *opened = (npyext_opened){0};
     if (content != NULL) {
@@ -141,9 +169,13 @@ npyx_status npyext_files_open(npyext_connection *connection, const npyext_files 
     }
     const char *path = files->paths.paths[index];
     opened->info.nbytes = -1;
-    npyx_status status =
-        tick == 0 ? npyext_open_archive(&connection->host, path, &opened->archive, &opened->info, error)
-                  : npyext_cache_acquire(connection, path, tick, &opened->cached, error);
+    npyext_open_file ahead = {0};
+    npyx_status status = files_take(connection, files, index, &ahead, error);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        return status;
+    status = tick == 0 ? npyext_open_archive(&connection->host, path, &ahead, &opened->archive, &opened->info,
+                                             error)
+                       : npyext_cache_acquire(connection, path, tick, &ahead, &opened->cached, error);
     if (opened->cached != NULL) {
         opened->archive = opened->cached->archive;
         opened->info = opened->cached->info;

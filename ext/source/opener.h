@@ -16,6 +16,8 @@ typedef struct npyext_files {
     bool is_handle;                 /* one array of one file, as a handle names it */
     int64_t handle_index;
     uint64_t handle_stamp;
+    int64_t nopened;         /* one after the other, from the first on */
+    npyx_files_ahead *ahead; /* NULL: the next ones are not opened ahead */
 } npyext_files;
 
 /* Finds the files of a source. files is zero but for paths.arena.host; clear it on failure too. */
@@ -38,10 +40,11 @@ typedef struct npyext_opened {
     npyx_file_info info;
 } npyext_opened;
 
-/* Opens file number index. tick, as given by npyext_cache_tick for the cursor, takes it from the cache and
- * leaves it there; 0 does without: a survey of ten thousand files wants each once. */
-npyx_status npyext_files_open(npyext_connection *connection, const npyext_files *files, size_t index,
-                              int64_t tick, npyext_opened *opened, npyx_error *error);
+/* Opens file number index; who goes through many in order has the next ones opened ahead. tick, as given by
+ * npyext_cache_tick for the cursor, takes it from the cache and leaves it there; 0 does without: a survey of
+ * ten thousand files wants each once. */
+npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files, size_t index, int64_t tick,
+                              npyext_opened *opened, npyx_error *error);
 /* Takes what is not open, too. */
 void npyext_opened_close(npyext_connection *connection, npyext_opened *opened);
 

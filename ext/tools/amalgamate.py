@@ -5,8 +5,9 @@ points.
     cc -O2 -fPIC -shared -o npyext.so npyext.c -lminizip -lz -lm
 
 System headers come first, then ours in the order of their use, then the sources, each as it stands but for its includes.
-What a file keeps to itself bears the file's word in its name, so nothing meets; what does all the same is no more than an
-error of the compiler. Macros of a source end with it.
+A template (NAME_template.h), which is included once for each of its kinds, stands wherever it is included. What a file
+keeps to itself bears the file's word in its name, so nothing meets; what does all the same is no more than an error of the
+compiler. Macros of a source end with it.
 """
 
 import glob
@@ -18,6 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # Where headers of other folders are looked for, as -I has it.
 SEARCHED = ("src", "ext")
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)\n?", re.M)
+TEMPLATE = re.compile(r'"[\w/]+_template\.h"')
 FEATURE = re.compile(r"^#ifndef (_(?:GNU|POSIX|XOPEN|DEFAULT|FILE)_\w+)\n#define \1\n#endif\n", re.M)
 
 
@@ -40,12 +42,16 @@ def found_header(path, name):
 
 
 def split_includes(path, text):
-    """(system headers, own headers, the text without these lines). Those within #if stay where they are."""
+    """(system headers, own headers, the text without these lines). Those within #if stay where they are. Templates are
+    a part of the text."""
     system, own, kept, depth, at = [], [], [], 0, 0
     for directive in DIRECTIVE.finditer(text):
         kind, rest = directive[1], directive[2].strip()
         guard = depth == 1 and path.endswith(".h")
-        if kind == "include" and (depth == 0 or guard):
+        if kind == "include" and TEMPLATE.fullmatch(rest):
+            kept += [text[at : directive.start()], template(found_header(path, rest.strip('"')))]
+            at = directive.end()
+        elif kind == "include" and (depth == 0 or guard):
             if rest.startswith("<"):
                 system.append(rest)
             else:
@@ -57,6 +63,14 @@ def split_includes(path, text):
         depth += kind.startswith("if")
         depth -= kind == "endif"
     return system, own, "".join(kept) + text[at:]
+
+
+def template(path):
+    """The text of a template, with those that it includes."""
+    system, own, text = split_includes(path, read(path))
+    if system or own or "#ifndef" in text:
+        fail(f"{path} is included more than once and includes what is not, or has a guard")
+    return f"/* -------- {path} -------- */\n{text}"
 
 
 def own_macros(text):

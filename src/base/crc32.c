@@ -14,122 +14,115 @@
  * Four lanes keep the multiplier busy. In the end one lane is left, of the same CRC as all that was folded
  * into it, and goes to zlib in front of the last bytes. The 32 in the exponents, and one place more, come of
  * the reflected order of the bits.
+ *
+ * With VPCLMULQDQ a lane is 32 or 64 bytes: two or four of 16, each folded for itself, so much further.
  */
 #include "crc32.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 #include <zlib.h>
+
+/* From x^0, which reflected is the highest of 32 bits, one place at a time: times x is a shift down by one,
+ * and what falls off is replaced by its remainder, P without x^32. tests/unit/test_crc32.c goes that way. */
+const npyx_crc32_distance npyx_crc32_distances[NPYX_CRC32_NDISTANCES] = {
+    {128, {0x1751997d0u, 0x0ccaa009eu}},  {256, {0x0f1da05aau, 0x15a546366u}},
+    {512, {0x154442bd4u, 0x1c6e41596u}},  {1024, {0x1e88ef372u, 0x14a7fe880u}},
+    {2048, {0x11542778au, 0x1322d1430u}},
+};
+
+enum { FOLD_BY_128, FOLD_BY_256, FOLD_BY_512, FOLD_BY_1024, FOLD_BY_2048 };
+
+static uint32_t crc32_of_zlib(uint32_t crc, const uint8_t *bytes, size_t nbytes) {
+    return (uint32_t)crc32_z(crc, bytes, nbytes);
+}
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-#define FOLDS       1
-#define FOLD_TARGET __attribute__((target("pclmul,sse2")))
-typedef __m128i fold_lane;
-
-static inline int can_fold(void) {
-    return __builtin_cpu_supports("pclmul");
-}
-
-FOLD_TARGET static inline fold_lane fold_load(const void *bytes) {
-    return _mm_loadu_si128(bytes);
-}
-
-FOLD_TARGET static inline void fold_store(void *bytes, fold_lane lane) {
-    _mm_storeu_si128(bytes, lane);
-}
-
-FOLD_TARGET static inline fold_lane fold_add(fold_lane a, fold_lane b) {
-    return _mm_xor_si128(a, b);
-}
-
-/* low of the lane times low of the constants, and high times high, added. */
-FOLD_TARGET static inline fold_lane fold_multiply(fold_lane lane, fold_lane constants) {
-    return _mm_xor_si128(_mm_clmulepi64_si128(lane, constants, 0x00),
-                         _mm_clmulepi64_si128(lane, constants, 0x11));
-}
+#define HAS_FOLD_128            __builtin_cpu_supports("pclmul")
+#define FOLD_TARGET             __attribute__((target("pclmul,sse2")))
+#define FOLD_LANE               __m128i
+#define FOLD_MULTIPLY(lane, by) (_mm_clmulepi64_si128(lane, by, 0x00) ^ _mm_clmulepi64_si128(lane, by, 0x11))
 
 #elif defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
 #include <arm_neon.h>
+
 #ifdef __linux__
 #include <sys/auxv.h>
+#define HAS_FOLD_128 ((getauxval(AT_HWCAP) & 1 << 4) != 0) /* the kernel's HWCAP_PMULL */
+#else
+#define HAS_FOLD_128 true /* every 64-bit processor of Apple's */
 #endif
-
-#define FOLDS 1
 #ifdef __clang__
 #define FOLD_TARGET __attribute__((target("aes")))
 #else
 #define FOLD_TARGET __attribute__((target("+crypto")))
 #endif
-typedef uint64x2_t fold_lane;
+#define FOLD_LANE               uint64x2_t
+#define FOLD_MULTIPLY(lane, by) fold_multiply(vreinterpretq_p64_u64(lane), vreinterpretq_p64_u64(by))
 
-static inline int can_fold(void) {
-#ifdef __linux__
-    enum { HWCAP_OF_PMULL = 1 << 4 }; /* the kernel's HWCAP_PMULL */
-    return (getauxval(AT_HWCAP) & HWCAP_OF_PMULL) != 0;
+FOLD_TARGET static inline FOLD_LANE fold_multiply(poly64x2_t lane, poly64x2_t by) {
+    poly128_t low = vmull_p64(vgetq_lane_p64(lane, 0), vgetq_lane_p64(by, 0));
+    return vreinterpretq_u64_p128(low) ^ vreinterpretq_u64_p128(vmull_high_p64(lane, by));
+}
+#endif
+
+#ifdef HAS_FOLD_128
+#define FOLD(word)         fold_128_##word
+#define FOLD_BY_ONE_LANE   FOLD_BY_128
+#define FOLD_BY_FOUR_LANES FOLD_BY_512
+#define FOLD_REST          crc32_of_zlib
+#include "crc32_fold_template.h"
 #else
-    return 1; /* every 64-bit processor of Apple's */
-#endif
-}
-
-FOLD_TARGET static inline fold_lane fold_load(const void *bytes) {
-    return vreinterpretq_u64_u8(vld1q_u8(bytes));
-}
-
-FOLD_TARGET static inline void fold_store(void *bytes, fold_lane lane) {
-    vst1q_u8(bytes, vreinterpretq_u8_u64(lane));
-}
-
-FOLD_TARGET static inline fold_lane fold_add(fold_lane a, fold_lane b) {
-    return veorq_u64(a, b);
-}
-
-FOLD_TARGET static inline fold_lane fold_multiply(fold_lane lane, fold_lane constants) {
-    poly64x2_t a = vreinterpretq_p64_u64(lane), b = vreinterpretq_p64_u64(constants);
-    return veorq_u64(vreinterpretq_u64_p128(vmull_p64(vgetq_lane_p64(a, 0), vgetq_lane_p64(b, 0))),
-                     vreinterpretq_u64_p128(vmull_high_p64(a, b)));
-}
+#define HAS_FOLD_128    false
+#define fold_128_kernel NULL
 #endif
 
-#ifdef FOLDS
-enum { LANE_NBYTES = 16, FOLD_NLANES = 4, FOLD_NBYTES = LANE_NBYTES * FOLD_NLANES };
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_FOLD_256 (__builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx2"))
+#define FOLD(word)   fold_256_##word
+#define FOLD_TARGET  __attribute__((target("vpclmulqdq,avx2,pclmul")))
+#define FOLD_LANE    __m256i
+#define FOLD_MULTIPLY(lane, by)                                                                              \
+    (_mm256_clmulepi64_epi128(lane, by, 0x00) ^ _mm256_clmulepi64_epi128(lane, by, 0x11))
+#define FOLD_BY_ONE_LANE   FOLD_BY_256
+#define FOLD_BY_FOUR_LANES FOLD_BY_1024
+#define FOLD_REST          fold_128_kernel
+#include "crc32_fold_template.h"
 
-/* x^(d+32) and x^(d-32) mod P, bits reflected and moved up by one, for d = 512 and d = 128 bits. */
-static const uint64_t by_four_lanes[2] = {0x154442bd4u, 0x1c6e41596u};
-static const uint64_t by_one_lane[2] = {0x1751997d0u, 0x0ccaa009eu};
+#define HAS_FOLD_512 (HAS_FOLD_256 && __builtin_cpu_supports("avx512f"))
+#define FOLD(word)   fold_512_##word
+#define FOLD_TARGET  __attribute__((target("vpclmulqdq,avx512f,avx2,pclmul")))
+#define FOLD_LANE    __m512i
+#define FOLD_MULTIPLY(lane, by)                                                                              \
+    (_mm512_clmulepi64_epi128(lane, by, 0x00) ^ _mm512_clmulepi64_epi128(lane, by, 0x11))
+#define FOLD_BY_ONE_LANE   FOLD_BY_512
+#define FOLD_BY_FOUR_LANES FOLD_BY_2048
+#define FOLD_REST          fold_256_kernel
+#include "crc32_fold_template.h"
+#else
+#define HAS_FOLD_256    false
+#define HAS_FOLD_512    false
+#define fold_256_kernel NULL
+#define fold_512_kernel NULL
+#endif
 
-/* Folds whole blocks of four lanes into one lane, whose CRC from a register of zeros is the register of all.
- * nbytes is FOLD_NBYTES at least; what is left behind whole blocks is not looked at. */
-FOLD_TARGET static void fold(uint32_t crc_register, const uint8_t *bytes, size_t nbytes,
-                             uint8_t folded[LANE_NBYTES]) {
-    uint64_t in_front[2] = {crc_register, 0};
-    fold_lane four = fold_load(by_four_lanes), one = fold_load(by_one_lane);
-    fold_lane lanes[FOLD_NLANES];
-    for (int i = 0; i < FOLD_NLANES; i++)
-        lanes[i] = fold_load(bytes + i * LANE_NBYTES);
-    lanes[0] = fold_add(lanes[0], fold_load(in_front));
-    for (size_t at = FOLD_NBYTES; at + FOLD_NBYTES <= nbytes; at += FOLD_NBYTES) {
-        for (int i = 0; i < FOLD_NLANES; i++)
-            lanes[i] = fold_add(fold_multiply(lanes[i], four), fold_load(bytes + at + i * LANE_NBYTES));
+npyx_crc32_kernel *npyx_crc32_kernel_of(npyx_crc32_way way) {
+    switch (way) {
+    case NPYX_CRC32_FOLD_512: return HAS_FOLD_512 ? fold_512_kernel : NULL;
+    case NPYX_CRC32_FOLD_256: return HAS_FOLD_256 ? fold_256_kernel : NULL;
+    case NPYX_CRC32_FOLD_128: return HAS_FOLD_128 ? fold_128_kernel : NULL;
+    default: return crc32_of_zlib;
     }
-    for (int i = 1; i < FOLD_NLANES; i++)
-        lanes[i] = fold_add(fold_multiply(lanes[i - 1], one), lanes[i]);
-    fold_store(folded, lanes[FOLD_NLANES - 1]);
 }
-#endif
 
 uint32_t npyx_crc32(uint32_t crc, const uint8_t *bytes, size_t nbytes) {
-#ifdef FOLDS
-    if (nbytes >= 2 * (size_t)FOLD_NBYTES && can_fold()) {
-        uint8_t folded[LANE_NBYTES];
-        size_t whole_nbytes = nbytes / FOLD_NBYTES * FOLD_NBYTES;
-        fold(~crc, bytes, whole_nbytes, folded);
-        /* zlib's register is the complement of what it is given: of zeros for this one */
-        crc = (uint32_t)crc32_z(UINT32_MAX, folded, sizeof folded);
-        bytes += whole_nbytes;
-        nbytes -= whole_nbytes;
-    }
-#endif
-    return (uint32_t)crc32_z(crc, bytes, nbytes);
+    npyx_crc32_kernel *kernel = NULL;
+    for (int way = NPYX_CRC32_NWAYS - 1; kernel == NULL; way--)
+        kernel = npyx_crc32_kernel_of((npyx_crc32_way)way);
+    return kernel(crc, bytes, nbytes);
 }
 
 uint32_t npyx_crc32_join(uint32_t before, uint32_t behind, int64_t behind_nbytes) {

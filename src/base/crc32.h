@@ -5,11 +5,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* crc (0 of nothing) with nbytes more behind it: what zlib's crc32 says of them, ten times as fast where the
- * processor multiplies polynomials. */
+/* crc (0 of nothing) with nbytes more behind it: what zlib's crc32 says of them, three to ten times as fast
+ * where the processor multiplies polynomials. */
 uint32_t npyx_crc32(uint32_t crc, const uint8_t *bytes, size_t nbytes);
 
 /* The CRC of two pieces side by side from the CRC of each; behind_nbytes is the second one's. */
 uint32_t npyx_crc32_join(uint32_t before, uint32_t behind, int64_t behind_nbytes);
+
+/* ---- the ways there are, of which npyx_crc32 goes the last that the processor has ---- */
+
+typedef uint32_t npyx_crc32_kernel(uint32_t crc, const uint8_t *bytes, size_t nbytes);
+
+typedef enum npyx_crc32_way {
+    NPYX_CRC32_PORTABLE, /* zlib's */
+    NPYX_CRC32_FOLD_128,
+    NPYX_CRC32_FOLD_256,
+    NPYX_CRC32_FOLD_512,
+    NPYX_CRC32_NWAYS
+} npyx_crc32_way;
+
+/* NULL: this processor has it not. There is always the portable one. */
+npyx_crc32_kernel *npyx_crc32_kernel_of(npyx_crc32_way way);
+
+/* What 128 bits are multiplied by to be added nbits further behind: x^(nbits + 32) mod P for the first 64 of
+ * them and x^(nbits - 32) mod P for the others, bits reflected and moved up by one. */
+typedef struct npyx_crc32_distance {
+    int nbits;
+    uint64_t factors[2];
+} npyx_crc32_distance;
+
+enum { NPYX_CRC32_NDISTANCES = 5 };
+extern const npyx_crc32_distance npyx_crc32_distances[NPYX_CRC32_NDISTANCES];
 
 #endif

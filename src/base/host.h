@@ -35,8 +35,8 @@ typedef struct npyx_host {
     const struct npyx_root *root; /* what all paths lie below (root.h); NULL: they lead anywhere */
     /* Of every hash table of names: random, so that nobody can make names that fall together. */
     uint8_t hash_key[NPYX_SIPHASH_KEY_NBYTES];
-    bool maps_files;      /* files are mapped into memory instead of being read */
-    bool uses_one_thread; /* no thread is started */
+    bool maps_files; /* files are mapped into memory instead of being read */
+    int nthreads;    /* to work in at once, the caller's included (threads.h); 0: as many as is good */
 } npyx_host;
 
 /* A block of nbytes (1 when 0), or NULL. npyx_free takes NULL. */

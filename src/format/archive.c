@@ -58,6 +58,11 @@ npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archiv
     return status;
 }
 
+void npyx_archive_rest(npyx_archive *archive) {
+    if (archive->ops->rest != NULL)
+        archive->ops->rest(archive);
+}
+
 void npyx_archive_close(npyx_archive *archive) {
     if (archive == NULL)
         return;

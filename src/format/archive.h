@@ -29,6 +29,7 @@ typedef struct npyx_archive_ops {
     npyx_status (*describe)(npyx_archive *archive, int64_t index, npyx_array *array, npyx_error *error);
     npyx_status (*locate)(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error);
     npyx_status (*open)(npyx_archive *archive, int64_t index, npyx_source **payload, npyx_error *error);
+    void (*rest)(npyx_archive *archive); /* NULL member: there is nothing to give back */
     void (*close)(npyx_archive *archive);
 } npyx_archive_ops;
 
@@ -46,6 +47,10 @@ struct npyx_archive {
  * too). allow_empty takes a source without bytes for a .ten of no arrays. */
 npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
                               npyx_error *error);
+
+/* Nobody wants the next entry for now: other threads of the archive's end, and what they made is given back.
+ */
+void npyx_archive_rest(npyx_archive *archive);
 
 /* Takes NULL. Sources opened from the archive are to be closed first. */
 void npyx_archive_close(npyx_archive *archive);

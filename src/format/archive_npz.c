@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "header_npy.h"
 #include "io/first_bytes.h"
+#include "npz_ahead.h"
 
 /* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez gives every local header. */
 enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 100 };
@@ -18,7 +19,14 @@ typedef struct npz_archive {
     npyx_zip_directory directory;
     npyx_error directory_error;     /* what is wrong behind the last record that could be read */
     npyx_checkpoints **checkpoints; /* by entry, made when first wanted; NULL for those that have none */
-    npyx_inflater *inflater;        /* that no source uses; NULL: none was made yet, or one uses it */
+    npyx_spare_inflater inflater;
+    npyx_source *described; /* of entry described_index, whose header was read from it; NULL: there is none */
+    int64_t described_index;
+    /* Who reads one entry after the other to its end has the next ones inflated meanwhile. */
+    npyx_npz_ahead *ahead; /* NULL: not yet */
+    int64_t opened_index;  /* of the deflated entry opened last */
+    int64_t nbefore;       /* that were read to their end before it was opened */
+    int nin_order;
     int64_t front_off; /* of the part of the file in front: often the header of an array lies there too */
     npyx_buffer front;
 } npz_archive;
@@ -31,7 +39,8 @@ static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zi
     }
     if (archive->directory_error.status == NPYX_OK)
         return NPYX_DONE;
-    return npyx_fail_again(error, &archive->directory_error);
+    npyx_fail_again(error, &archive->directory_error);
+    return archive->directory_error.status;
 }
 
 static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
@@ -158,14 +167,14 @@ static npyx_status check_room(const npz_archive *archive, const npyx_zip_record 
     return NPYX_OK;
 }
 
-static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_crc, npyx_source **payload,
+/* Where an entry's bytes begin, once it is sure that they can be read. */
+static npyx_status locate_sound(npz_archive *archive, int64_t index, int64_t *payload_off,
                                 npyx_error *error) {
     const npyx_zip_record *record = NULL;
-    int64_t payload_off = 0;
     NPYX_TRY(npz_record(archive, index, &record, error));
     NPYX_TRY(check_readable(record, error));
-    NPYX_TRY(npz_locate(&archive->base, index, &payload_off, error));
-    NPYX_TRY(check_room(archive, record, payload_off, error));
+    NPYX_TRY(npz_locate(&archive->base, index, payload_off, error));
+    NPYX_TRY(check_room(archive, record, *payload_off, error));
     bool is_stored = record->method == NPYX_ZIP_STORED;
     if (is_stored && record->nbytes != record->compressed_nbytes)
         return npyx_fail(error, NPYX_CORRUPT, record->header_off,
@@ -173,26 +182,95 @@ static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_
                          record->compressed_nbytes, record->nbytes);
     /* A deflate stream makes at most 1032 bytes of one, and zip's CRC-32 of nothing is 0. */
     if (!is_stored && (record->nbytes - 64) / 1032 > record->compressed_nbytes)
-        return npyx_fail(error, NPYX_CORRUPT, payload_off,
+        return npyx_fail(error, NPYX_CORRUPT, *payload_off,
                          "cannot inflate to %" PRId64 " bytes, as the zip directory says, from %" PRId64,
                          record->nbytes, record->compressed_nbytes);
-    if (check_crc && record->nbytes == 0 && record->crc32 != 0)
-        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, payload_off,
-                            "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
+    return NPYX_OK;
+}
+
+static npyx_status npz_ahead_locate(void *archive, int64_t index, int64_t *payload_off, npyx_error *error) {
+    return locate_sound(archive, index, payload_off, error);
+}
+
+/* The bytes of an entry, of which a stored one is checked as it is read. */
+static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_crc, npyx_source **payload,
+                                npyx_error *error) {
     npyx_source *range = NULL;
+    int64_t payload_off = 0;
+    NPYX_TRY(locate_sound(archive, index, &payload_off, error));
+    const npyx_zip_record *record = &archive->directory.records[index];
+    bool is_stored = record->method == NPYX_ZIP_STORED;
     npyx_status status = npyx_source_open_range(archive->base.source, payload_off, record->compressed_nbytes,
                                                 is_stored && check_crc, record->crc32, &range, error);
     if (status != NPYX_OK || is_stored) {
         *payload = range;
         return status;
     }
-    return npyx_source_open_inflate(range, record->nbytes, check_crc, record->crc32,
-                                    check_crc ? entry_checkpoints(archive, index) : NULL, &archive->inflater,
-                                    payload, error);
+    return npyx_source_open_inflate(range, record->nbytes, &archive->inflater, payload, error);
+}
+
+static void close_described(npz_archive *archive) {
+    npyx_source_close(archive->described);
+    archive->described = NULL;
+}
+
+/* The bytes of a deflated entry for who describes it, and then perhaps reads it: one stream does both. */
+static npyx_status open_described(npz_archive *archive, int64_t index, npyx_error *error) {
+    npyx_status status = NPYX_DONE;
+    close_described(archive);
+    archive->nbefore = archive->inflater.nread_to_end;
+    archive->described_index = index;
+    if (index <= archive->opened_index) { /* back: what comes next is another matter */
+        npyx_npz_ahead_stop(archive->ahead);
+        archive->ahead = NULL;
+    }
+    if (archive->ahead != NULL)
+        status = npyx_npz_ahead_take(archive->ahead, index, &archive->described, error);
+    if (status == NPYX_DONE)
+        status = open_payload(archive, index, false, &archive->described, error);
+    return status;
+}
+
+/* Starts to inflate the entries behind one, when those before it were read in order. */
+static void go_ahead(npz_archive *archive, int64_t index) {
+    enum { MIN_NIN_ORDER = 2 };
+    bool is_next = archive->opened_index + 1 == index && archive->nbefore > 0;
+    archive->nin_order = is_next ? archive->nin_order + 1 : 0;
+    archive->opened_index = index;
+    archive->inflater.nread_to_end = 0;
+    if (archive->ahead == NULL && archive->nin_order >= MIN_NIN_ORDER)
+        archive->ahead = npyx_npz_ahead_start(archive->base.source, &archive->directory, index + 1,
+                                              npz_ahead_locate, archive);
 }
 
 static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
-    return open_payload((npz_archive *)base, index, true, payload, error);
+    npz_archive *archive = (npz_archive *)base;
+    const npyx_zip_record *record = NULL;
+    int64_t payload_off = 0;
+    NPYX_TRY(npz_record(archive, index, &record, error));
+    if (record->nbytes == 0 && record->crc32 != 0) { /* nobody comes to its last byte */
+        NPYX_TRY(locate_sound(archive, index, &payload_off, error));
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, payload_off,
+                            "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
+    }
+    if (record->method == NPYX_ZIP_STORED)
+        return open_payload(archive, index, true, payload, error);
+    if (archive->described == NULL || archive->described_index != index)
+        NPYX_TRY(open_described(archive, index, error));
+    *payload = archive->described;
+    archive->described = NULL;
+    if ((*payload)->is_forward) /* else its bytes were checked before they came */
+        npyx_source_inflate_check(*payload, record->crc32, entry_checkpoints(archive, index));
+    go_ahead(archive, index);
+    return NPYX_OK;
+}
+
+static void npz_rest(npyx_archive *base) {
+    npz_archive *archive = (npz_archive *)base;
+    npyx_npz_ahead_stop(archive->ahead);
+    archive->ahead = NULL;
+    archive->nin_order = 0;
+    close_described(archive);
 }
 
 /* The first bytes of an entry, which for a stored one are often in front. */
@@ -210,21 +288,32 @@ static npyx_status read_head(const npz_archive *archive, int64_t index, npyx_sou
     return NPYX_OK;
 }
 
-static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
+static npyx_status describe_payload(const npz_archive *archive, int64_t index, npyx_source *payload,
+                                    npyx_array *array, npyx_error *error) {
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
-    npyx_source *payload = NULL;
-    bool is_array = false;
-    npyx_status status = open_payload((npz_archive *)base, index, false, &payload, error);
+    NPYX_TRY(read_head(archive, index, payload, head, &head_nbytes, error));
+    if (!npyx_begins_npy(head, head_nbytes))
+        return NPYX_OK;
+    npyx_status status = npyx_header_npy_read(payload, head, head_nbytes, array, error);
     if (status == NPYX_OK)
-        status = read_head((npz_archive *)base, index, payload, head, &head_nbytes, error);
-    if (status == NPYX_OK && npyx_begins_npy(head, head_nbytes)) {
-        is_array = true;
-        status = npyx_header_npy_read(payload, head, head_nbytes, array, error);
-        if (status == NPYX_OK)
-            status = npyx_array_check_nbytes(array, payload->nbytes, error);
+        status = npyx_array_check_nbytes(array, payload->nbytes, error);
+    array->is_array = true; /* reading a header clears it */
+    return status;
+}
+
+static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
+    npz_archive *archive = (npz_archive *)base;
+    const npyx_zip_record *record = NULL;
+    npyx_source *payload = NULL;
+    array->is_array = false;
+    NPYX_TRY(npz_record(archive, index, &record, error));
+    if (record->method != NPYX_ZIP_STORED) {
+        NPYX_TRY(open_described(archive, index, error));
+        return describe_payload(archive, index, archive->described, array, error);
     }
-    array->is_array = is_array; /* reading a header clears it */
+    NPYX_TRY(open_payload(archive, index, false, &payload, error));
+    npyx_status status = describe_payload(archive, index, payload, array, error);
     npyx_source_close(payload);
     return status;
 }
@@ -232,18 +321,19 @@ static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *a
 static void npz_close(npyx_archive *base) {
     npyx_host *host = base->source->host;
     npz_archive *archive = (npz_archive *)base;
+    npz_rest(base);
     for (int64_t i = archive->directory.nrecords;
          archive->checkpoints != NULL && i-- > 0;) /* the newest are found first */
         npyx_checkpoints_free(archive->checkpoints[i]);
     npyx_free(host, archive->checkpoints);
-    npyx_inflater_free(host, archive->inflater);
+    npyx_spare_inflater_clear(host, &archive->inflater);
     npyx_buffer_clear(&archive->front);
     npyx_zip_directory_clear(&archive->directory);
     npyx_source_close(base->source);
     npyx_free(host, base);
 }
 
-static const npyx_archive_ops npz_ops = {npz_entry, npz_describe, npz_locate, npz_open, npz_close};
+static const npyx_archive_ops npz_ops = {npz_entry, npz_describe, npz_locate, npz_open, npz_rest, npz_close};
 
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error) {

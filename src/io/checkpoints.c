@@ -93,8 +93,9 @@ int64_t npyx_checkpoints_next_off(const npyx_checkpoints *table) {
     return table == NULL ? INT64_MAX : table->next_off;
 }
 
-const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int64_t off) {
-    int low = 0, high = table == NULL ? 0 : table->count; /* of how many there are at or before off */
+/* How many there are at or before off. */
+static int count_to(const npyx_checkpoints *table, int64_t off) {
+    int low = 0, high = table == NULL ? 0 : table->count;
     while (low < high) {
         int middle = low + (high - low) / 2;
         if (table->items[middle].off <= off)
@@ -102,5 +103,15 @@ const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int6
         else
             high = middle;
     }
-    return low == 0 ? NULL : &table->items[low - 1];
+    return low;
+}
+
+const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int64_t off) {
+    int n = count_to(table, off);
+    return n == 0 ? NULL : &table->items[n - 1];
+}
+
+const npyx_checkpoint *npyx_checkpoints_behind(const npyx_checkpoints *table, int64_t off) {
+    int n = count_to(table, off);
+    return table == NULL || n == table->count ? NULL : &table->items[n];
 }

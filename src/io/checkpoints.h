@@ -54,4 +54,7 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
  * of the host. Takes NULL. */
 const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int64_t off);
 
+/* The first one behind off; NULL when there is none. As above. */
+const npyx_checkpoint *npyx_checkpoints_behind(const npyx_checkpoints *table, int64_t off);
+
 #endif

@@ -5,6 +5,7 @@
 #ifndef NPYX_FILE_SYSTEM_H
 #define NPYX_FILE_SYSTEM_H
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -49,6 +50,18 @@ void npyx_descriptor_close(int *descriptor);
 
 /* Whether an open file without a name can be given one, which is done through /proc. */
 bool npyx_has_descriptor_paths(void);
+
+/* How a file is opened for reading: without waiting on anything, should it be no regular one after all. */
+enum { NPYX_FILE_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
+/* As many of a file's first bytes as are read when it is opened ahead. */
+enum { NPYX_FILE_HEAD_NBYTES = 512 };
+
+/* A source of an open regular file, of which found was said a moment ago and whose first head_nbytes were
+ * read; 0: none were. The descriptor is the source's from here on, and closed on failure, too. */
+npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const struct stat *found,
+                                   const uint8_t *head, size_t head_nbytes, npyx_source **source,
+                                   npyx_file_info *info, npyx_error *error);
 
 /* NPYX_UNSUPPORTED for anything but a regular file, saying what it is. */
 npyx_status npyx_file_check_regular(const struct stat *found, npyx_error *error);

@@ -1,30 +1,27 @@
 /*
- * Blocks of a source in order, read and worked on by two threads.
+ * Blocks of a source in order, read and worked on by several threads (threads.h).
  *
  * Reading a file that is in the page cache is a copy by the kernel, which one processor makes more slowly
  * than two. The caller's thread takes the blocks in order; while the one it wants is not there, it makes
- * blocks itself. The other thread is in no SQLite function and no host's, allocates nothing and gets no
- * signal: it reads, and calls the work. A block that it could not read is read again by the caller, who finds
- * the error.
+ * blocks itself. A block that another thread could not read is read again by the caller, who finds the error.
  */
 #ifndef NPYX_READ_AHEAD_H
 #define NPYX_READ_AHEAD_H
 
 #include "source.h"
 
-/* What is done with every block, by either thread at any time: a pure function of ctx and the block's bytes,
- * that leaves its result in result_nbytes of memory, aligned to 8 bytes. */
+/* What is done with every block, by any thread at any time: a pure function of ctx and the block, which is at
+ * off of the source, that leaves its result in result_nbytes of memory, aligned to 8 bytes. */
 typedef struct npyx_work {
-    void (*run)(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result);
+    void (*run)(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result);
     const void *ctx;
     size_t result_nbytes;
 } npyx_work;
 
 typedef struct npyx_read_ahead npyx_read_ahead;
 
-/* Begins with nbytes at off of a source, in blocks of block_nbytes. NULL when there is no
- * processor, no thread or no memory for it, which is no error: read without. The source and ctx outlive it.
- */
+/* Begins with nbytes at off of a source, in blocks of block_nbytes. NULL when there is no processor, no
+ * thread or no memory for it, which is no error: read without. The source and ctx outlive it. */
 npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t nbytes, size_t block_nbytes,
                                        npyx_work work);
 
@@ -34,11 +31,11 @@ typedef struct npyx_read_block {
     const void *result;
 } npyx_read_block;
 
-/* The next block, with the source's checks made. Not to be called behind the last one. */
+/* The next block, with the source's checks made. Not to be called behind the last one. Polls the host. */
 npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block, npyx_error *error);
 
-/* Takes NULL. Waits for the other thread to end. In a child of the process that started it there is no such
- * thread: memory is given back, and _next fails. */
+/* Takes NULL. Waits for the other threads to end. In a child of the process that started it there are no such
+ * threads: memory is given back, and _next fails. */
 void npyx_read_ahead_stop(npyx_read_ahead *ahead);
 
 #endif

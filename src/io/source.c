@@ -124,21 +124,47 @@ static npyx_status memory_borrow(npyx_source *source, int64_t off, size_t nbytes
     return NPYX_OK;
 }
 
+static const uint8_t *memory_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes,
+                                        uint32_t *crc32) {
+    (void)scratch, (void)nbytes, (void)crc32;
+    return ((const memory_source *)source)->bytes + off;
+}
+
+static npyx_status memory_account(npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
+                                  uint32_t crc32, npyx_error *error) {
+    (void)source, (void)off, (void)bytes, (void)nbytes, (void)crc32, (void)error;
+    return NPYX_OK;
+}
+
 static void source_memory_close(npyx_source *source) {
     npyx_free(source->host, ((memory_source *)source)->held);
 }
 
-static const npyx_source_ops source_memory_ops = {
-    .read = source_memory_read, .borrow = memory_borrow, .close = source_memory_close};
+static const npyx_source_ops source_memory_ops = {.read = source_memory_read,
+                                                  .borrow = memory_borrow,
+                                                  .close = source_memory_close,
+                                                  .read_aside = memory_read_aside,
+                                                  .account = memory_account};
 
 npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
                                     npyx_error *error) {
     memory_source *memory = npyx_alloc_zeroed(host, sizeof *memory);
     NPYX_TRY(npyx_check_memory(memory, error));
-    memory->base = (npyx_source){.ops = &source_memory_ops, .host = host, .nbytes = (int64_t)nbytes};
+    memory->base = (npyx_source){
+        .ops = &source_memory_ops, .host = host, .nbytes = (int64_t)nbytes, .is_concurrent = true};
     memory->bytes = nbytes == 0 ? (const uint8_t *)"" : bytes; /* SQLite gives NULL for an empty BLOB */
     *source = &memory->base;
     return NPYX_OK;
+}
+
+npyx_status npyx_source_open_held(npyx_host *host, void *bytes, size_t nbytes, npyx_source **source,
+                                  npyx_error *error) {
+    npyx_status status = npyx_source_open_memory(host, bytes, nbytes, source, error);
+    if (status == NPYX_OK)
+        ((memory_source *)*source)->held = bytes;
+    else
+        npyx_free(host, bytes);
+    return status;
 }
 
 npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max_nbytes, npyx_error *error) {
@@ -154,13 +180,11 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
     void *copy = npyx_alloc(original->host, nbytes);
     NPYX_TRY(npyx_check_memory(copy, error));
     status = npyx_source_read_exactly(original, 0, copy, nbytes, error);
-    if (status == NPYX_OK)
-        status = npyx_source_open_memory(original->host, copy, nbytes, &held, error);
     if (status != NPYX_OK) {
         npyx_free(original->host, copy);
         return status;
     }
-    ((memory_source *)held)->held = copy;
+    NPYX_TRY(npyx_source_open_held(original->host, copy, nbytes, &held, error));
     npyx_source_close(original);
     *source = held;
     return NPYX_OK;

@@ -23,10 +23,12 @@ typedef struct npyx_source_ops {
     /* Gives back what the source holds but itself; NULL member: nothing. */
     void (*close)(npyx_source *source);
     /* Of a source that is_concurrent. Exactly nbytes, in place or read into scratch, without a count, a check
-     * or a call to the host; NULL when they cannot be had. */
-    const uint8_t *(*read_aside)(const npyx_source *source, int64_t off, void *scratch, size_t nbytes);
+     * or a call to the host, and their CRC-32 when the source wants_order; NULL when they cannot be had. */
+    const uint8_t *(*read_aside)(const npyx_source *source, int64_t off, void *scratch, size_t nbytes,
+                                 uint32_t *crc32);
     /* Counts and checks what was read aside, as read would have. */
-    npyx_status (*account)(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error);
+    npyx_status (*account)(npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
+                           uint32_t crc32, npyx_error *error);
     /* NPYX_IO when the bytes are no more those of the opening; NULL member: they cannot change. Of a range
      * the parent's are asked, as is is_fresh. */
     npyx_status (*check)(const npyx_source *source, npyx_error *error);
@@ -43,7 +45,7 @@ struct npyx_source {
         file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
     bool is_forward;    /* going back costs more than going on: inflating anew */
     bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
-    bool is_concurrent; /* another thread may read it aside, as npyx_read_ahead does */
+    bool is_concurrent; /* other threads may read it aside, as npyx_read_ahead does */
 };
 
 /* Up to nbytes at off; *read_nbytes is smaller only at the end. Offsets beyond the end read nothing. */
@@ -113,6 +115,10 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
 /* bytes stay the caller's and must outlive the source. */
 npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t nbytes, npyx_source **source,
                                     npyx_error *error);
+/* The same of bytes that the host has allocated, which are the source's from here on; they are freed on
+ * failure, too. */
+npyx_status npyx_source_open_held(npyx_host *host, void *bytes, size_t nbytes, npyx_source **source,
+                                  npyx_error *error);
 
 /* Lookups into an array of this size or less, from the fourth on, find all of it in memory. */
 enum { NPYX_HELD_NBYTES = 1 << 23, NPYX_HELD_FROM_NLOOKUPS = 4 };
@@ -127,23 +133,25 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error);
 
-/* zlib's state and buffers, which one inflating source after the other uses. */
-typedef struct npyx_inflater npyx_inflater;
-/* Takes NULL. */
-void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater);
+/* zlib's state and buffers, which one inflating source after the other uses. Begins as zeros. */
+typedef struct npyx_spare_inflater {
+    struct npyx_inflater *inflater; /* NULL: a source uses it, or none was made yet */
+    int64_t nread_to_end;           /* sources that were read to their end and closed */
+} npyx_spare_inflater;
+void npyx_spare_inflater_clear(npyx_host *host, npyx_spare_inflater *spare);
 
 /* The nbytes that the raw deflate stream in compressed (owned from here on, closed on failure too) inflates
- * to. A stream that is shorter gives NPYX_CORRUPT where it ends; with check_crc also one that is longer or
- * whose CRC-32 differs, at its last byte, wherever the reader came from.
+ * to. A stream that is shorter gives NPYX_CORRUPT where it ends. spare may be NULL; it must outlive the
+ * source, which takes the inflater that is there, and leaves the one that it used when the place is empty. */
+npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, npyx_spare_inflater *spare,
+                                     npyx_source **source, npyx_error *error);
+
+/* Makes such a source, at any time, one whose last byte gives NPYX_CORRUPT when the stream is longer or its
+ * CRC-32 is another one, wherever the reader came from.
  *
  * checkpoints, of this very stream, are borrowed and must outlive the source; NULL when none are to be used.
  * They are collected as the source goes forward, and going back or far ahead resumes from one, which changes
- * neither the bytes nor the errors.
- *
- * spare may be NULL. *spare, which must outlive the source, is taken when it is not NULL, and is where the
- * source leaves what it used when that place is empty. */
-npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
-                                     npyx_checkpoints *checkpoints, npyx_inflater **spare,
-                                     npyx_source **source, npyx_error *error);
+ * neither the bytes nor the errors. */
+void npyx_source_inflate_check(npyx_source *base, uint32_t crc32, npyx_checkpoints *checkpoints);
 
 #endif

@@ -16,6 +16,8 @@ typedef struct file_source {
     struct timespec mtime;
     uint8_t *map;       /* of the whole file; NULL: it is read */
     int64_t passed_off; /* a scan has gone on to here */
+    size_t head_nbytes; /* of the first bytes, which were read when it was opened */
+    uint8_t head[];
 } file_source;
 
 /* A scan of a mapped file keeps about this much of it in the process. */
@@ -54,6 +56,11 @@ static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_err
 static npyx_status source_file_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                                     size_t *read_nbytes, npyx_error *error) {
     const file_source *file = (file_source *)source;
+    if (off + (int64_t)nbytes <= (int64_t)file->head_nbytes) {
+        memcpy(bytes, file->head + off, nbytes);
+        *read_nbytes = nbytes;
+        return NPYX_OK;
+    }
     NPYX_TRY(npyx_descriptor_read(source->host, file->descriptor, off, bytes, nbytes, read_nbytes,
                                   "cannot be read", error));
     if (*read_nbytes < nbytes)
@@ -61,7 +68,9 @@ static npyx_status source_file_read(npyx_source *source, int64_t off, void *byte
     return file_check_when_due(file, off, nbytes, error);
 }
 
-static const uint8_t *file_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes) {
+static const uint8_t *file_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes,
+                                      uint32_t *crc32) {
+    (void)crc32; /* a file knows of none */
     const file_source *file = (const file_source *)source;
     if (file->map != NULL)
         return file->map + off;
@@ -79,7 +88,9 @@ static void file_forget(file_source *file, int64_t off, int64_t end_off) {
     file->passed_off = end_off;
 }
 
-static npyx_status file_account(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
+static npyx_status file_account(npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
+                                uint32_t crc32, npyx_error *error) {
+    (void)bytes, (void)crc32;
     file_source *file = (file_source *)source;
     source->host->counters.read_calls += file->map == NULL;
     source->host->counters.bytes_read += (int64_t)nbytes;
@@ -95,7 +106,7 @@ static npyx_status file_borrow(npyx_source *source, int64_t off, size_t nbytes, 
     if (file->map == NULL)
         return NPYX_OK;
     /* the check comes before anybody looks: behind the end of a file cut short there is no memory */
-    npyx_status status = file_account(source, off, nbytes, error);
+    npyx_status status = file_account(source, off, NULL, nbytes, 0, error);
     if (status == NPYX_OK)
         *bytes = file->map + off;
     return status;
@@ -140,22 +151,28 @@ static npyx_status source_fail_open(const npyx_host *host, npyx_error *error, in
     return npyx_path_fail(host, error, errno_value, "cannot be opened");
 }
 
-static npyx_status adopt_descriptor(npyx_host *host, int descriptor, npyx_source **source,
-                                    npyx_file_info *info, npyx_error *error) {
-    struct stat found;
-    NPYX_TRY(npyx_descriptor_stat(descriptor, &found, error));
-    NPYX_TRY(npyx_file_check_regular(&found, error));
-    file_source *file = npyx_alloc_zeroed(host, sizeof *file);
-    NPYX_TRY(npyx_check_memory(file, error));
-    file->base =
-        (npyx_source){.ops = &source_file_ops, .host = host, .nbytes = found.st_size, .is_concurrent = true};
-    file->descriptor = descriptor;
-    file->mtime = found.st_mtim;
+npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const struct stat *found,
+                                   const uint8_t *head, size_t head_nbytes, npyx_source **source,
+                                   npyx_file_info *info, npyx_error *error) {
+    file_source *file = npyx_alloc(host, sizeof *file + head_nbytes);
+    if (file == NULL) {
+        close(descriptor);
+        return npyx_fail_nomem(error);
+    }
+    *file = (file_source){
+        .base = {.ops = &source_file_ops, .host = host, .nbytes = found->st_size, .is_concurrent = true},
+        .descriptor = descriptor,
+        .mtime = found->st_mtim,
+        .head_nbytes = head_nbytes};
+    if (head_nbytes > 0)
+        memcpy(file->head, head, head_nbytes);
     if (host->maps_files)
         file_map(file);
     if (info != NULL)
-        *info = npyx_file_info_of_stat(&found);
+        *info = npyx_file_info_of_stat(found);
     host->counters.files_opened++;
+    host->counters.read_calls += head_nbytes > 0;
+    host->counters.bytes_read += (int64_t)head_nbytes;
     *source = &file->base;
     return NPYX_OK;
 }
@@ -167,12 +184,14 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
         return source_fail_open(host, error, errno);
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
     NPYX_TRY(npyx_file_check_regular(&found, error));
-    /* O_NONBLOCK, O_NOCTTY: it may have become something else in between */
-    int descriptor = npyx_path_open(host, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int descriptor = npyx_path_open(host, path, NPYX_FILE_FLAGS);
     if (descriptor < 0)
         return source_fail_open(host, error, errno);
-    npyx_status status = adopt_descriptor(host, descriptor, source, info, error);
-    if (status != NPYX_OK)
-        close(descriptor);
+    npyx_status status = npyx_descriptor_stat(descriptor, &found, error);
+    if (status == NPYX_OK)
+        status = npyx_file_check_regular(&found, error);
+    if (status == NPYX_OK)
+        return npyx_source_adopt_file(host, descriptor, &found, NULL, 0, source, info, error);
+    close(descriptor);
     return status;
 }

@@ -1,7 +1,7 @@
 #include <zlib.h>
 
 #include "base/crc32.h"
-#include "source.h"
+#include "inflate_pieces.h"
 
 enum {
     FIRST_INPUT_NBYTES = 1 << 12,
@@ -9,21 +9,23 @@ enum {
     SKIP_NBYTES = 1 << 16,
     POLL_NBYTES = 1 << 20,
     /* inflating this much costs more than resuming does */
-    JUMP_NBYTES = 1 << 14
+    JUMP_NBYTES = 1 << 14,
+    /* of the output, kept: an array's header is read before its items are, which come behind it */
+    HEAD_NBYTES = 512
 };
 
-struct npyx_inflater {
+typedef struct npyx_inflater {
     z_stream stream;
     bool is_live;   /* the stream was begun once, and is to be ended */
     uint8_t *input; /* INPUT_NBYTES, made at the first read that needs it */
     uint8_t *skipped;
-};
+} npyx_inflater;
 
 typedef struct inflate_source {
     npyx_source base;
-    npyx_source *compressed; /* owned */
-    npyx_inflater *inflater; /* owned */
-    npyx_inflater **spare;   /* where it goes when the source is closed */
+    npyx_source *compressed;    /* owned */
+    npyx_inflater *inflater;    /* owned */
+    npyx_spare_inflater *spare; /* where it goes when the source is closed */
     bool stream_ended;
     int64_t input_off;    /* of the next compressed byte to be fetched */
     int64_t input_nbytes; /* fetched since the stream was last begun or resumed */
@@ -33,6 +35,11 @@ typedef struct inflate_source {
     bool check_crc;
     uint32_t crc;
     uint32_t expected_crc;
+    int64_t last_end_off;        /* of the read before */
+    int nin_order;               /* reads that began where the one before ended */
+    npyx_inflate_pieces *pieces; /* NULL: the stream is inflated as a whole */
+    size_t head_nbytes;          /* 0: not read yet */
+    uint8_t head[HEAD_NBYTES];
 } inflate_source;
 
 static void *zlib_alloc(void *ctx, unsigned items, unsigned item_nbytes) {
@@ -183,8 +190,7 @@ static npyx_status inflate_piece(inflate_source *source, uint8_t *bytes, size_t 
         source->done_nbytes = INT64_MAX;
         return status;
     }
-    if (source->check_crc || source->checkpoints != NULL)
-        source->crc = npyx_crc32(source->crc, bytes, *made_nbytes);
+    source->crc = npyx_crc32(source->crc, bytes, *made_nbytes);
     source->done_nbytes += (int64_t)*made_nbytes;
     source->base.host->counters.bytes_inflated += (int64_t)*made_nbytes;
     if (flush == Z_BLOCK && is_between_blocks(stream) && source->done_nbytes < source->base.nbytes)
@@ -211,10 +217,13 @@ static npyx_status inflate_check_end(inflate_source *source, npyx_error *error) 
     uint8_t beyond;
     size_t beyond_nbytes = 0;
     NPYX_TRY(inflate_some(source, &beyond, 1, &beyond_nbytes, error));
-    if (beyond_nbytes > 0)
+    if (beyond_nbytes > 0) { /* who reads again is to find it again */
+        source->done_nbytes = INT64_MAX;
+        source->head_nbytes = 0;
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
                             "the entry inflates to more than the %" PRId64 " bytes that the directory says",
                             source->base.nbytes);
+    }
     return npyx_source_check_crc32(source->compressed->file_off, source->crc, source->expected_crc, error);
 }
 
@@ -225,8 +234,7 @@ static npyx_status inflate_exactly(inflate_source *source, uint8_t *bytes, size_
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
                             "the entry inflates to %" PRId64 " bytes, the directory says %" PRId64,
                             source->done_nbytes, source->base.nbytes);
-    bool is_end = source->check_crc && source->done_nbytes == source->base.nbytes;
-    return is_end ? inflate_check_end(source, error) : NPYX_OK;
+    return NPYX_OK;
 }
 
 static npyx_status inflate_seek(inflate_source *source, int64_t off, npyx_error *error) {
@@ -244,16 +252,74 @@ static npyx_status inflate_seek(inflate_source *source, int64_t off, npyx_error 
     return status;
 }
 
-static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
-                                size_t *read_nbytes, npyx_error *error) {
-    inflate_source *source = (inflate_source *)base;
-    NPYX_TRY(inflate_seek(source, off, error));
-    NPYX_TRY(inflate_exactly(source, bytes, nbytes, error));
-    *read_nbytes = nbytes;
+/* What is wanted of the head, from off on, which is inflated when it is not there. */
+static npyx_status inflate_read_head(inflate_source *source, int64_t off, uint8_t *bytes, size_t nbytes,
+                                     size_t *copied_nbytes, npyx_error *error) {
+    size_t head_nbytes = source->base.nbytes < HEAD_NBYTES ? (size_t)source->base.nbytes : HEAD_NBYTES;
+    if (source->head_nbytes == 0) {
+        NPYX_TRY(inflate_seek(source, 0, error));
+        NPYX_TRY(inflate_exactly(source, source->head, head_nbytes, error));
+        source->head_nbytes = head_nbytes;
+    }
+    size_t left_nbytes = head_nbytes - (size_t)off;
+    *copied_nbytes = nbytes < left_nbytes ? nbytes : left_nbytes;
+    memcpy(bytes, source->head + off, *copied_nbytes);
     return NPYX_OK;
 }
 
-void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater) {
+static void inflate_end_pieces(inflate_source *source) {
+    npyx_inflate_pieces_stop(source->pieces);
+    source->pieces = NULL;
+}
+
+/* What of nbytes at off is inflated by pieces, as they are for who reads on and on where somebody went before
+ * and left checkpoints. */
+static npyx_status inflate_read_pieces(inflate_source *source, int64_t off, uint8_t *bytes, size_t nbytes,
+                                       size_t *read_nbytes, npyx_error *error) {
+    enum { NTRIES = 16, FIRST_TRY = 3 };
+    *read_nbytes = 0;
+    source->nin_order = off == source->last_end_off ? source->nin_order + 1 : 0;
+    source->last_end_off = off + (int64_t)nbytes;
+    if (source->nin_order == 0)
+        inflate_end_pieces(source);
+    if (source->pieces == NULL && source->check_crc && source->nin_order % NTRIES == FIRST_TRY)
+        source->pieces = npyx_inflate_pieces_start(source->compressed, source->checkpoints,
+                                                   source->base.nbytes, source->expected_crc, off);
+    if (source->pieces == NULL)
+        return NPYX_OK;
+    npyx_status status = npyx_inflate_pieces_read(source->pieces, off, bytes, nbytes, read_nbytes, error);
+    if (status != NPYX_DONE)
+        return status;
+    inflate_end_pieces(source);
+    return NPYX_OK;
+}
+
+static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
+                                size_t *read_nbytes, npyx_error *error) {
+    inflate_source *source = (inflate_source *)base;
+    size_t head_nbytes = 0, done_nbytes = 0;
+    *read_nbytes = nbytes;
+    if (off < HEAD_NBYTES)
+        NPYX_TRY(inflate_read_head(source, off, bytes, nbytes, &head_nbytes, error));
+    uint8_t *out = (uint8_t *)bytes + head_nbytes;
+    size_t left_nbytes = nbytes - head_nbytes;
+    off += (int64_t)head_nbytes;
+    if (left_nbytes > 0)
+        NPYX_TRY(inflate_read_pieces(source, off, out, left_nbytes, &done_nbytes, error));
+    if (done_nbytes == left_nbytes && left_nbytes > 0) /* each was checked */
+        return NPYX_OK;
+    if (left_nbytes > 0) {
+        NPYX_TRY(inflate_seek(source, off + (int64_t)done_nbytes, error));
+        NPYX_TRY(inflate_exactly(source, out + done_nbytes, left_nbytes - done_nbytes, error));
+    }
+    if (!source->check_crc || off + (int64_t)left_nbytes < base->nbytes)
+        return NPYX_OK;
+    /* The stream is there, unless a head that was read before gave the bytes. */
+    NPYX_TRY(inflate_seek(source, base->nbytes, error));
+    return inflate_check_end(source, error);
+}
+
+static void inflate_free(npyx_host *host, npyx_inflater *inflater) {
     if (inflater == NULL)
         return;
     if (inflater->is_live)
@@ -263,27 +329,42 @@ void npyx_inflater_free(npyx_host *host, npyx_inflater *inflater) {
     npyx_free(host, inflater);
 }
 
+void npyx_spare_inflater_clear(npyx_host *host, npyx_spare_inflater *spare) {
+    inflate_free(host, spare->inflater);
+    spare->inflater = NULL;
+}
+
 static void inflate_close(npyx_source *base) {
     inflate_source *source = (inflate_source *)base;
-    if (source->spare != NULL && *source->spare == NULL)
-        *source->spare = source->inflater;
+    npyx_spare_inflater *spare = source->spare;
+    inflate_end_pieces(source);
+    if (spare != NULL)
+        spare->nread_to_end += source->check_crc && source->done_nbytes == base->nbytes;
+    if (spare != NULL && spare->inflater == NULL)
+        spare->inflater = source->inflater;
     else
-        npyx_inflater_free(base->host, source->inflater);
+        inflate_free(base->host, source->inflater);
     npyx_source_close(source->compressed);
 }
 
 static const npyx_source_ops inflate_ops = {.read = inflate_read, .close = inflate_close};
 
 /* What was left over, or a new one; NULL when memory is out. */
-static npyx_inflater *take_inflater(npyx_host *host, npyx_inflater **spare) {
-    npyx_inflater *inflater = spare == NULL ? NULL : *spare;
+static npyx_inflater *take_inflater(npyx_host *host, npyx_spare_inflater *spare) {
+    npyx_inflater *inflater = spare == NULL ? NULL : spare->inflater;
     if (spare != NULL)
-        *spare = NULL;
+        spare->inflater = NULL;
     return inflater != NULL ? inflater : npyx_alloc_zeroed(host, sizeof *inflater);
 }
 
-npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bool check_crc, uint32_t crc32,
-                                     npyx_checkpoints *checkpoints, npyx_inflater **spare,
+void npyx_source_inflate_check(npyx_source *base, uint32_t crc32, npyx_checkpoints *checkpoints) {
+    inflate_source *source = (inflate_source *)base;
+    source->check_crc = true;
+    source->expected_crc = crc32;
+    source->checkpoints = checkpoints;
+}
+
+npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, npyx_spare_inflater *spare,
                                      npyx_source **source, npyx_error *error) {
     npyx_host *host = compressed->host;
     inflate_source *inflating = npyx_alloc(host, sizeof *inflating);
@@ -298,9 +379,6 @@ npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, bo
                          .compressed = compressed,
                          .inflater = inflater,
                          .spare = spare,
-                         .checkpoints = checkpoints,
-                         .check_crc = check_crc,
-                         .expected_crc = crc32,
                          .done_nbytes = INT64_MAX};
     *source = &inflating->base;
     return NPYX_OK;

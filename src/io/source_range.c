@@ -75,15 +75,30 @@ static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes,
     return range_note(range, off, *bytes, nbytes, error);
 }
 
-static const uint8_t *range_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes) {
+static const uint8_t *range_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes,
+                                       uint32_t *crc32) {
     const range_source *range = (const range_source *)source;
-    return range->base.parent->ops->read_aside(range->base.parent, range->off + off, scratch, nbytes);
+    const npyx_source *parent = range->base.parent;
+    const uint8_t *bytes = parent->ops->read_aside(parent, range->off + off, scratch, nbytes, crc32);
+    if (bytes != NULL && source->wants_order)
+        *crc32 = npyx_crc32(0, bytes, nbytes);
+    return bytes;
 }
 
-static npyx_status range_account(npyx_source *source, int64_t off, size_t nbytes, npyx_error *error) {
+static npyx_status range_account(npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
+                                 uint32_t crc32, npyx_error *error) {
     range_source *range = (range_source *)source;
-    NPYX_TRY(range->base.parent->ops->account(range->base.parent, range->off + off, nbytes, error));
-    return range_check_when_due(source, off, nbytes, error);
+    npyx_source *parent = range->base.parent;
+    NPYX_TRY(parent->ops->account(parent, range->off + off, bytes, nbytes, crc32, error));
+    NPYX_TRY(range_check_when_due(source, off, nbytes, error));
+    if (source->wants_order && range->crc_nbytes == off) {
+        range->crc = npyx_crc32_join(range->crc, crc32, (int64_t)nbytes);
+        range->crc_nbytes += (int64_t)nbytes;
+        bytes += nbytes;
+        off += (int64_t)nbytes;
+        nbytes = 0;
+    }
+    return range_note(range, off, bytes, nbytes, error);
 }
 
 static const npyx_source_ops range_ops = {
@@ -102,9 +117,8 @@ npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nby
                                      .file_off = parent->file_off + off,
                                      .is_forward = parent->is_forward,
                                      .wants_order = check_crc,
-                                     .is_concurrent = parent->is_concurrent && !check_crc},
+                                     .is_concurrent = parent->is_concurrent},
                             .off = off,
-
                             .expected_crc = crc32};
     *source = &range->base;
     return NPYX_OK;

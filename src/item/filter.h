@@ -92,7 +92,7 @@ typedef enum npyx_lane {
     NPYX_NLANES
 } npyx_lane;
 
-/* has_avx2: what npyx_has_avx2 says, or false, as any processor has it. */
-npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane, bool has_avx2);
+/* simd: npyx_simd_here(), or one before it. */
+npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane, npyx_simd simd);
 
 #endif

@@ -1,17 +1,31 @@
 #include "difference.h"
 
-typedef struct difference_walk {
-    npyx_blocks sides[2]; /* of the blocks at hand what is not yet compared */
+/* What two dtypes are compared by. */
+typedef struct difference_way {
+    const npyx_dtype *dtypes[2];
     npyx_comparability comparability;
     npyx_difference_kernel *kernel; /* NULL: none takes the items as they lie */
     bool trusts_bytes;              /* equal bytes are equal items */
     int word_nbytes;                /* of a float; 0: every item is finite */
     uint64_t infinite_bits;         /* all set in no finite word */
-    int64_t position;               /* of the next item */
+} difference_way;
+
+/* Items side by side, compared by themselves: so that whoever compares them, the sums are the same. */
+typedef struct difference_stretch {
+    int64_t first_at; /* of its first item that differs; -1: none */
+    npyx_difference_tally tally;
+    npyx_chunk chunks[2];
+} difference_stretch;
+
+typedef struct difference_walk {
+    difference_way way;
+    const npyx_difference_side *given; /* the two sides */
+    npyx_blocks sides[2];              /* of the blocks at hand what is not yet compared */
+    int64_t position;                  /* of the next item */
     int64_t first_at;
     bool stops_early;
     npyx_difference_tally tally;
-    npyx_chunk chunks[2];
+    difference_stretch stretch;
 } difference_walk;
 
 npyx_comparability npyx_difference_check(const npyx_dtype *a, const npyx_dtype *b) {
@@ -46,129 +60,224 @@ static uint64_t infinite_bits_of(npyx_type type) {
                                              : 0;
 }
 
-static void choose_way(difference_walk *w) {
-    const npyx_dtype *a = w->sides[0].view.dtype, *b = w->sides[1].view.dtype;
+static void choose_way(difference_way *way) {
+    const npyx_dtype *a = way->dtypes[0], *b = way->dtypes[1];
     bool is_same = a->type == b->type && npyx_dtype_is_native(a) && npyx_dtype_is_native(b);
-    if (w->comparability == NPYX_EQUALITY_ONLY) {
-        w->trusts_bytes = has_same_orders(a, b);
+    if (way->comparability == NPYX_EQUALITY_ONLY) {
+        way->trusts_bytes = has_same_orders(a, b);
         return;
     }
     if (is_same)
-        w->kernel = npyx_difference_kernel_of(a->type, npyx_has_avx2());
-    w->infinite_bits = infinite_bits_of(a->type);
-    w->word_nbytes = w->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
-    w->trusts_bytes = is_same && (a->type <= NPYX_U8 || w->infinite_bits != 0);
+        way->kernel = npyx_difference_kernel_of(a->type, npyx_simd_here());
+    way->infinite_bits = infinite_bits_of(a->type);
+    way->word_nbytes = way->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
+    way->trusts_bytes = is_same && (a->type <= NPYX_U8 || way->infinite_bits != 0);
 }
 
+/* ---- a stretch ---- */
+
 /* Whether a chunk's bytes tell that its items are equal and finite, so that nothing is to be subtracted. */
-static bool is_plainly_equal(const difference_walk *w, const uint8_t *a, const uint8_t *b, size_t nbytes) {
-    if (!w->trusts_bytes || memcmp(a, b, nbytes) != 0)
+static bool is_plainly_equal(const difference_way *way, const uint8_t *a, const uint8_t *b, size_t nbytes) {
+    if (!way->trusts_bytes || memcmp(a, b, nbytes) != 0)
         return false;
-    if (w->word_nbytes == 0)
+    if (way->word_nbytes == 0)
         return true;
     return nbytes % NPYX_DIFFERENCE_WORDS_NBYTES == 0 &&
-           !npyx_difference_has_bits(a, nbytes, w->word_nbytes, w->infinite_bits);
+           !npyx_difference_has_bits(a, nbytes, way->word_nbytes, way->infinite_bits);
 }
 
 /* Chunks whose items are a double each. */
-static bool tally_doubles(difference_walk *w, int64_t nelem) {
-    const npyx_chunk *a = &w->chunks[0], *b = &w->chunks[1];
+static bool tally_doubles(difference_stretch *stretch, int64_t nelem) {
+    const npyx_chunk *a = &stretch->chunks[0], *b = &stretch->chunks[1];
     if (a->has_lo || b->has_lo || a->is_complex || b->is_complex)
         return false;
     npyx_difference_part part;
     int64_t padded = (nelem + NPYX_DIFFERENCE_UNIT_NELEM - 1) & ~(int64_t)(NPYX_DIFFERENCE_UNIT_NELEM - 1);
-    npyx_difference_kernel *kernel = npyx_difference_kernel_of(NPYX_F8, npyx_has_avx2());
+    npyx_difference_kernel *kernel = npyx_difference_kernel_of(NPYX_F8, npyx_simd_here());
     kernel((const uint8_t *)a->parts[0].hi, (const uint8_t *)b->parts[0].hi, (size_t)padded, &part);
     part.nfinite -= padded - nelem; /* equal zeros */
-    return npyx_tally_add_part(&w->tally, &part);
+    return npyx_tally_add_part(&stretch->tally, &part);
 }
 
-static void subtract(difference_walk *w, int64_t nelem) {
+/* Compares numbers of a stretch from number first on. */
+static void subtract(const difference_way *way, const uint8_t *const items[2], int64_t first, int64_t nelem,
+                     difference_stretch *stretch) {
     npyx_difference_part part;
-    int64_t ndiffering = w->tally.ndiffering;
-    bool is_done = w->kernel != NULL && nelem % NPYX_DIFFERENCE_UNIT_NELEM == 0;
+    int64_t ndiffering = stretch->tally.ndiffering;
+    bool is_done = way->kernel != NULL && nelem % NPYX_DIFFERENCE_UNIT_NELEM == 0;
     if (is_done) {
-        w->kernel(w->sides[0].items, w->sides[1].items, (size_t)nelem, &part);
-        is_done = npyx_tally_add_part(&w->tally, &part);
+        way->kernel(items[0], items[1], (size_t)nelem, &part);
+        is_done = npyx_tally_add_part(&stretch->tally, &part);
     }
-    bool finds_first = w->first_at < 0 && w->tally.ndiffering > ndiffering;
+    bool finds_first = stretch->first_at < 0 && stretch->tally.ndiffering > ndiffering;
     for (int k = 0; k < 2 && (!is_done || finds_first); k++)
-        npyx_chunk_load(&w->chunks[k], w->sides[k].view.dtype, w->sides[k].items, nelem);
-    if (!is_done && !tally_doubles(w, nelem))
-        npyx_tally_chunks(&w->tally, &w->chunks[0], &w->chunks[1], nelem);
-    if (w->first_at >= 0 || w->tally.ndiffering == ndiffering)
+        npyx_chunk_load(&stretch->chunks[k], way->dtypes[k], items[k], nelem);
+    if (!is_done && !tally_doubles(stretch, nelem))
+        npyx_tally_chunks(&stretch->tally, &stretch->chunks[0], &stretch->chunks[1], nelem);
+    if (stretch->first_at >= 0 || stretch->tally.ndiffering == ndiffering)
         return;
     int64_t i = 0;
-    while (!npyx_chunk_differs(&w->chunks[0], &w->chunks[1], i))
+    while (!npyx_chunk_differs(&stretch->chunks[0], &stretch->chunks[1], i))
         i++;
-    w->first_at = w->position + i;
+    stretch->first_at = first + i;
 }
 
-static void mark(difference_walk *w, int64_t nelem) {
+static void mark(const difference_way *way, const uint8_t *const items[2], int64_t first, int64_t nelem,
+                 difference_stretch *stretch) {
     bool differs[NPYX_DIFFERENCE_NELEM] = {false};
-    const npyx_dtype *const dtypes[2] = {w->sides[0].view.dtype, w->sides[1].view.dtype};
-    const uint8_t *const items[2] = {w->sides[0].items, w->sides[1].items};
-    npyx_difference_mark(dtypes, items, dtypes[0]->itemsize, nelem, w->chunks, differs);
+    npyx_difference_mark(way->dtypes, items, way->dtypes[0]->itemsize, nelem, stretch->chunks, differs);
     for (int64_t i = 0; i < nelem; i++) {
-        if (differs[i] && w->tally.ndiffering++ == 0)
-            w->first_at = w->position + i;
+        if (differs[i] && stretch->tally.ndiffering++ == 0)
+            stretch->first_at = first + i;
     }
 }
 
-/* Compares as many items as both sides have at hand. */
-static void compare_items(difference_walk *w) {
-    npyx_blocks *a = &w->sides[0], *b = &w->sides[1];
-    while (a->nelem > 0 && b->nelem > 0 && !(w->stops_early && w->first_at >= 0)) {
-        int64_t nelem = a->nelem < b->nelem ? a->nelem : b->nelem;
-        nelem = nelem < NPYX_DIFFERENCE_NELEM ? nelem : NPYX_DIFFERENCE_NELEM;
-        if (is_plainly_equal(w, a->items, b->items, (size_t)(nelem * a->view.dtype->itemsize)))
-            w->tally.nfinite += nelem;
-        else if (w->comparability == NPYX_EQUALITY_ONLY)
-            mark(w, nelem);
+static void compare_stretch(const difference_way *way, const uint8_t *a, const uint8_t *b, int64_t nelem,
+                            bool stops_early, difference_stretch *stretch) {
+    memset(stretch, 0, sizeof *stretch);
+    stretch->first_at = -1;
+    for (int64_t first = 0, n; first < nelem && !(stops_early && stretch->first_at >= 0); first += n) {
+        n = nelem - first < NPYX_DIFFERENCE_NELEM ? nelem - first : NPYX_DIFFERENCE_NELEM;
+        const uint8_t *const items[2] = {a + first * way->dtypes[0]->itemsize,
+                                         b + first * way->dtypes[1]->itemsize};
+        if (is_plainly_equal(way, items[0], items[1], (size_t)(n * way->dtypes[0]->itemsize)))
+            stretch->tally.nfinite += n;
+        else if (way->comparability == NPYX_EQUALITY_ONLY)
+            mark(way, items, first, n, stretch);
         else
-            subtract(w, nelem);
+            subtract(way, items, first, n, stretch);
+    }
+}
+
+static void walk_add(difference_walk *w, const difference_stretch *stretch, int64_t nelem) {
+    if (w->first_at < 0 && stretch->first_at >= 0)
+        w->first_at = w->position + stretch->first_at;
+    npyx_tally_merge(&w->tally, &stretch->tally);
+    w->position += nelem;
+}
+
+static bool is_settled(const difference_walk *w) {
+    return w->stops_early && w->first_at >= 0;
+}
+
+/* ---- sides that lie in C order: block by block of the first, which bring the second's along ---- */
+
+/* A block of the first side, compared by whichever thread made it. */
+typedef struct difference_block {
+    const uint8_t *others; /* the second side's items; NULL: they could not be read there */
+    uint32_t crc32;        /* of these, if their source wants it */
+    difference_stretch stretch;
+    uint8_t room[]; /* for the second side's bytes, at any place of a page */
+} difference_block;
+
+enum { DIFFERENCE_PAGE_NBYTES = 4096, MAX_OTHERS_NBYTES = 2 * NPYX_WORK_NBYTES };
+
+/* Where the items of the second side lie that stand against those at off of the first. */
+static int64_t off_of_others(const difference_walk *w, int64_t off) {
+    const npyx_view *a = w->given[0].view, *b = w->given[1].view;
+    return b->off + (off - a->off) / a->dtype->itemsize * b->dtype->itemsize;
+}
+
+/* Room that is congruent to the file modulo a page (io/read_ahead.c). */
+static uint8_t *room_for_others(const difference_walk *w, difference_block *block, int64_t off) {
+    size_t shift = (size_t)(w->given[1].source->file_off + off) - (size_t)(uintptr_t)block->room;
+    return block->room + (shift & (DIFFERENCE_PAGE_NBYTES - 1));
+}
+
+static void difference_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
+    const difference_walk *w = ctx;
+    difference_block *block = result;
+    npyx_source *other = w->given[1].source;
+    int64_t nelem = (int64_t)nbytes / w->way.dtypes[0]->itemsize, other_off = off_of_others(w, off);
+    block->others = NULL;
+    if (other->is_concurrent)
+        block->others = other->ops->read_aside(other, other_off, room_for_others(w, block, other_off),
+                                               (size_t)(nelem * w->way.dtypes[1]->itemsize), &block->crc32);
+    if (block->others != NULL)
+        compare_stretch(&w->way, bytes, block->others, nelem, w->stops_early, &block->stretch);
+}
+
+/* Adds the first side's block at hand, with the second side's checks made. */
+static npyx_status add_block(difference_walk *w, difference_block *own, npyx_error *error) {
+    const npyx_blocks *blocks = &w->sides[0];
+    const difference_block *block = blocks->reader.result;
+    npyx_source *other = w->given[1].source;
+    int64_t itemsize = w->way.dtypes[0]->itemsize, nelem = blocks->nelem;
+    int64_t off = off_of_others(w, w->given[0].view->off + w->position * itemsize);
+    size_t nbytes = (size_t)(nelem * w->way.dtypes[1]->itemsize);
+    if (block != NULL && block->others != NULL) {
+        NPYX_TRY(other->ops->account(other, off, block->others, nbytes, block->crc32, error));
+    } else {
+        NPYX_TRY(npyx_source_window(other, off, nbytes, room_for_others(w, own, off), &own->others, error));
+        compare_stretch(&w->way, blocks->items, own->others, nelem, w->stops_early, &own->stretch);
+        block = own;
+    }
+    walk_add(w, &block->stretch, nelem);
+    return NPYX_OK;
+}
+
+static npyx_status walk_by_blocks(difference_walk *w, difference_block *own, size_t block_nbytes, int *faulty,
+                                  npyx_error *error) {
+    npyx_blocks *blocks = &w->sides[0];
+    npyx_blocks_begin(blocks, w->given[0].source, w->given[0].view);
+    if (!blocks->is_done)
+        npyx_reader_set_work(&blocks->reader, (npyx_work){difference_run, w, block_nbytes});
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && !is_settled(w)) {
+        *faulty = 0;
+        NPYX_TRY(npyx_blocks_next(blocks, error));
+        *faulty = 1;
+        status = add_block(w, own, error);
+    }
+    return status;
+}
+
+/* ---- sides of any order: as many items as both have at hand ---- */
+
+static npyx_status walk_by_items(difference_walk *w, int *faulty, npyx_error *error) {
+    npyx_blocks *a = &w->sides[0], *b = &w->sides[1];
+    for (int k = 0; k < 2; k++)
+        npyx_blocks_begin(&w->sides[k], w->given[k].source, w->given[k].view);
+    while (!is_settled(w)) {
+        for (int k = 0; k < 2; k++) {
+            *faulty = k;
+            if (w->sides[k].nelem == 0)
+                NPYX_TRY(npyx_blocks_next(&w->sides[k], error));
+        }
+        int64_t nelem = a->nelem < b->nelem ? a->nelem : b->nelem;
+        compare_stretch(&w->way, a->items, b->items, nelem, w->stops_early, &w->stretch);
+        walk_add(w, &w->stretch, nelem);
         for (int k = 0; k < 2; k++) {
             w->sides[k].items += nelem * w->sides[k].view.dtype->itemsize;
             w->sides[k].nelem -= nelem;
         }
-        w->position += nelem;
-    }
-}
-
-static npyx_status next_blocks(difference_walk *w, int *faulty, npyx_error *error) {
-    for (int k = 0; k < 2; k++) {
-        *faulty = k;
-        if (w->sides[k].nelem == 0)
-            NPYX_TRY(npyx_blocks_next(&w->sides[k], error));
     }
     return NPYX_OK;
 }
 
-/* Of a block of one side alone nothing can be made; but another thread then reads it. */
-static void only_read(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
-    (void)ctx;
-    (void)bytes;
-    (void)nbytes;
-    (void)result;
-}
-
-static npyx_status walk_through(difference_walk *w, const npyx_difference_side sides[2], int *faulty,
-                                npyx_error *error) {
-    for (int k = 0; k < 2; k++)
-        npyx_blocks_begin(&w->sides[k], sides[k].source, sides[k].view);
-    npyx_reader_set_work(&w->sides[0].reader, (npyx_work){.run = only_read, .result_nbytes = 8});
-    choose_way(w);
-    npyx_status status = NPYX_OK;
-    while (!(w->stops_early && w->first_at >= 0) && (status = next_blocks(w, faulty, error)) == NPYX_OK)
-        compare_items(w);
-    return status == NPYX_DONE ? NPYX_OK : status;
+static npyx_status walk_through(difference_walk *w, int *faulty, npyx_error *error) {
+    const npyx_view *a = w->given[0].view, *b = w->given[1].view;
+    npyx_host *host = w->given[0].source->host;
+    /* a block of the first side has no more items than that */
+    int64_t nelem = NPYX_WORK_NBYTES / a->dtype->itemsize + 1;
+    int64_t others_nbytes =
+        b->dtype->itemsize > MAX_OTHERS_NBYTES / nelem ? INT64_MAX : nelem * b->dtype->itemsize;
+    if (others_nbytes == INT64_MAX || !npyx_view_is_contiguous(a) || !npyx_view_is_contiguous(b))
+        return walk_by_items(w, faulty, error);
+    size_t block_nbytes = sizeof(difference_block) + (size_t)others_nbytes + DIFFERENCE_PAGE_NBYTES;
+    difference_block *own = npyx_alloc(host, block_nbytes);
+    NPYX_TRY(npyx_check_memory(own, error));
+    npyx_status status = walk_by_blocks(w, own, block_nbytes, faulty, error);
+    npyx_reader_rest(&w->sides[0].reader);
+    npyx_free(host, own);
+    return status;
 }
 
 static void difference_report(const difference_walk *w, npyx_difference *difference) {
     const npyx_difference_tally *tally = &w->tally;
     difference->ndiffering = tally->ndiffering;
     difference->first_at = w->first_at;
-    if (w->comparability != NPYX_SUBTRACTABLE)
+    if (w->way.comparability != NPYX_SUBTRACTABLE)
         return;
     if (tally->nfinite > 0) {
         difference->max_abs = tally->max_abs;
@@ -189,10 +298,15 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
         return NPYX_OK;
     difference_walk *w = npyx_alloc_zeroed(host, sizeof *w);
     NPYX_TRY(npyx_check_memory(w, error));
-    w->comparability = npyx_difference_check(sides[0].view->dtype, sides[1].view->dtype);
+    w->given = sides;
+    for (int k = 0; k < 2; k++)
+        w->way.dtypes[k] = sides[k].view->dtype;
+    w->way.comparability = npyx_difference_check(w->way.dtypes[0], w->way.dtypes[1]);
     w->first_at = -1;
     w->stops_early = stops_early;
-    npyx_status status = walk_through(w, sides, faulty, error);
+    choose_way(&w->way);
+    npyx_status status = walk_through(w, faulty, error);
+    status = status == NPYX_DONE ? NPYX_OK : status;
     if (status == NPYX_OK)
         difference_report(w, difference);
     npyx_blocks_clear(&w->sides[0]);

@@ -68,8 +68,8 @@ typedef void npyx_difference_kernel(const uint8_t *a, const uint8_t *b, size_t n
                                     npyx_difference_part *part);
 
 /* Of items of the host's byte order, which are subtracted as doubles: there is one for i4, f4 and f8, else
- * NULL. has_avx2: what npyx_has_avx2 says, or false, as any machine has it. */
-npyx_difference_kernel *npyx_difference_kernel_of(npyx_type type, bool has_avx2);
+ * NULL. simd: npyx_simd_here(), or one before it. */
+npyx_difference_kernel *npyx_difference_kernel_of(npyx_type type, npyx_simd simd);
 
 /* Whether one of nbytes / word_nbytes words (of 1, 2, 4 or 8 bytes, the host's byte order) has all bits of
  * mask. nbytes is a multiple of NPYX_DIFFERENCE_WORDS_NBYTES. */
@@ -117,6 +117,9 @@ void npyx_tally_chunks(npyx_difference_tally *tally, const npyx_chunk *a, const 
 
 /* Adds what a kernel made of items. False, and nothing added, when it takes npyx_tally_chunks to be exact. */
 bool npyx_tally_add_part(npyx_difference_tally *tally, const npyx_difference_part *part);
+
+/* Adds what was tallied of items behind it. */
+void npyx_tally_merge(npyx_difference_tally *tally, const npyx_difference_tally *next);
 
 /* Whether item i of two chunks differs. */
 bool npyx_chunk_differs(const npyx_chunk *a, const npyx_chunk *b, int64_t i);

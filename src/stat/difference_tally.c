@@ -174,6 +174,18 @@ void npyx_tally_chunks(npyx_difference_tally *tally, const npyx_chunk *a, const 
     }
 }
 
+void npyx_tally_merge(npyx_difference_tally *tally, const npyx_difference_tally *next) {
+    tally->ndiffering += next->ndiffering;
+    tally->nfinite += next->nfinite;
+    tally->is_unbounded |= next->is_unbounded;
+    tally->max_abs = next->max_abs > tally->max_abs ? next->max_abs : tally->max_abs;
+    tally->max_rel = next->max_rel > tally->max_rel ? next->max_rel : tally->max_rel;
+    for (int i = SMALL_SQUARES; i <= LARGE_SQUARES; i++) {
+        tally_add(&tally->squares[i], next->squares[i].sum);
+        tally->squares[i].rest += next->squares[i].rest;
+    }
+}
+
 bool npyx_tally_add_part(npyx_difference_tally *tally, const npyx_difference_part *part) {
     if (part->is_far || part->max_abs > LARGE || (part->max_abs < SMALL && part->max_abs > 0))
         return false;

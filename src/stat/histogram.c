@@ -1,6 +1,6 @@
 #include "histogram.h"
 
-/* Counts of a block that another thread makes are added to all counts: worth it while they are few. */
+/* Counts of a block that other threads make are added to all counts: worth it while they are few. */
 enum { MAX_SHARED_NBINS = 2048 };
 
 npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error) {
@@ -25,7 +25,7 @@ void npyx_histogram_clear(npyx_histogram *histogram) {
 /* What a pass over all items makes of them. */
 typedef struct histogram_step {
     void (*add)(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
-    /* The rest is for another thread, which adds a block to a result of its own; run is NULL: there is none.
+    /* The rest is for other threads, which add a block to a result of its own; run is NULL: there is none.
      */
     npyx_work work;
     void (*merge)(const npyx_placing *placing, const void *result, void *out);
@@ -56,7 +56,8 @@ static int64_t nelem_of(const npyx_placing *placing, size_t nbytes) {
 
 /* Limits. */
 
-static void limit_block(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
+static void limit_block(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
+    (void)off;
     *(npyx_limits *)result = npyx_no_limits;
     npyx_limit_items(ctx, bytes, nelem_of(ctx, nbytes), result);
 }
@@ -73,7 +74,8 @@ static void merge_limits(const npyx_placing *placing, const void *result, void *
 
 /* Counts. */
 
-static void count_block(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
+static void count_block(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
+    (void)off;
     const npyx_placing *placing = ctx;
     memset(result, 0, (size_t)(placing->nbins + 1) * sizeof(uint64_t));
     npyx_place_items(placing, bytes, nelem_of(placing, nbytes), result);

@@ -225,7 +225,9 @@ static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t ne
 
 /* ---- passes ---- */
 
-static void run_work(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
+/* A block's statistics by themselves, whoever makes them: so they are the same to the last bit. */
+static void run_work(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
+    (void)off;
     const npyx_dtype *dtype = ctx;
     npyx_stats *stats = result;
     npyx_stats_init(stats, dtype, NULL);
@@ -238,15 +240,19 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
     npyx_blocks_begin(blocks, r->source, &r->group);
     const npyx_dtype *dtype = r->view.dtype;
     bool is_one = r->ncoordinates == 1 && dtype->type != NPYX_STRUCT;
-    if (is_one && r->stats[0].form != NPYX_STATS_ORDER && dtype->itemsize > 0)
+    bool merges = is_one && r->stats[0].form != NPYX_STATS_ORDER && dtype->itemsize > 0;
+    npyx_stats of_block;
+    if (merges)
         npyx_reader_set_work(&blocks->reader, (npyx_work){run_work, dtype, sizeof(npyx_stats)});
     npyx_status status;
     for (int64_t position = 0; (status = npyx_blocks_next(blocks, error)) == NPYX_OK;
          position += blocks->nelem) {
-        if (is_one && blocks->reader.result != NULL)
-            npyx_stats_merge(r->stats, blocks->reader.result);
-        else
+        if (!merges)
             distribute(r, position, blocks->items, blocks->nelem);
+        else if (blocks->reader.result == NULL)
+            run_work(dtype, 0, blocks->items, (size_t)(blocks->nelem * dtype->itemsize), &of_block);
+        if (merges)
+            npyx_stats_merge(r->stats, blocks->reader.result == NULL ? &of_block : blocks->reader.result);
         if (r->wants_crc32)
             extend_checksums(r, blocks->items, blocks->nelem);
     }

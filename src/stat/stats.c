@@ -24,58 +24,82 @@ void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extrem
 
 /* ---- reals, and integers that doubles hold ---- */
 
-/* A chunk as doubles, filled up with NaN; returns how many doubles. */
-static int64_t load_chunk(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem,
-                          double reals[NPYX_STATS_NELEM]) {
-    npyx_block_reals(dtype->type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)nelem, reals);
-    int64_t nreals = (nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;
-    for (int64_t i = nelem; i < nreals; i++)
-        reals[i] = NAN;
-    return nreals;
+/* Items of a chunk, as the kernels take them: as they lie, or as doubles, filled up with NaN. */
+typedef struct stats_chunk {
+    const npyx_dtype *dtype;
+    const uint8_t *items;
+    int64_t nelem;
+    const npyx_stats_kernels *kernels;
+    const uint8_t *taken;
+    int64_t ntaken;
+    const uint8_t *reals; /* doubles; NULL: nobody has asked for them */
+    double *loaded;       /* room for them */
+} stats_chunk;
+
+static const uint8_t *chunk_reals(stats_chunk *chunk) {
+    if (chunk->reals == NULL)
+        npyx_block_reals(chunk->dtype->type, chunk->dtype->is_big_endian, chunk->items,
+                         (size_t)chunk->dtype->itemsize, (size_t)chunk->nelem, chunk->loaded);
+    return chunk->reals = chunk->reals != NULL ? chunk->reals : (const uint8_t *)chunk->loaded;
+}
+
+static void chunk_take(stats_chunk *chunk) {
+    npyx_type type = chunk->dtype->type;
+    chunk->taken = chunk->items;
+    chunk->ntaken = (chunk->nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;
+    chunk->kernels = npyx_stats_kernels_of(type, npyx_simd_here());
+    bool is_direct = npyx_dtype_is_native(chunk->dtype) && chunk->ntaken == chunk->nelem;
+    chunk->reals = is_direct && type == NPYX_F8 ? chunk->items : NULL;
+    if (is_direct && chunk->kernels != NULL)
+        return;
+    chunk->kernels = npyx_stats_kernels_of(NPYX_F8, npyx_simd_here());
+    chunk->taken = chunk_reals(chunk);
+    for (int64_t i = chunk->nelem; i < chunk->ntaken; i++)
+        chunk->loaded[i] = NAN;
 }
 
 static double real_at(const uint8_t *reals, int64_t i) {
     return npyx_load_f64(reals + i * 8, NPYX_HOST_IS_BIG_ENDIAN);
 }
 
-static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, const uint8_t *reals,
-                          const uint8_t *items) {
+static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, stats_chunk *chunk) {
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
         double value = k == NPYX_LEAST ? sums->least : sums->greatest;
         if (!npyx_stats_is_beyond(stats, k, 0, value))
             continue;
+        const uint8_t *reals = chunk_reals(chunk);
         int64_t i = 0; /* the first place of a value that the chunk has */
         while (real_at(reals, i) != value)
             i++;
-        npyx_stats_set_extreme(stats, k, 0, value, items + i * stats->dtype->itemsize, stats->nseen + i);
+        npyx_stats_set_extreme(stats, k, 0, value, chunk->items + i * stats->dtype->itemsize,
+                               stats->nseen + i);
     }
 }
 
 /* The mean of finite numbers whose sum may be too large. */
-static double chunk_mean(const npyx_chunk_sums *sums, const uint8_t *reals, int64_t nreals) {
+static double chunk_mean(const npyx_chunk_sums *sums, stats_chunk *chunk) {
     double n = (double)sums->nfinite;
     if (isfinite(sums->sum))
         return sums->sum / n;
     double scaled = 0;
-    for (int64_t i = 0; i < nreals; i++) {
-        double x = real_at(reals, i);
+    for (int64_t i = 0; i < chunk->nelem; i++) {
+        double x = real_at(chunk_reals(chunk), i);
         scaled += isfinite(x) ? x / NPYX_STATS_NELEM : 0;
     }
     return scaled / n * NPYX_STATS_NELEM;
 }
 
-static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, const uint8_t *reals,
-                        int64_t nreals) {
+static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, stats_chunk *chunk) {
     double n = (double)sums->nfinite;
-    double mean = chunk_mean(sums, reals, nreals);
+    double mean = chunk_mean(sums, chunk);
     npyx_chunk_deviations deviations;
-    npyx_stats_kernels_of(npyx_has_avx2())->deviations(reals, nreals, mean, &deviations);
+    chunk->kernels->deviations(chunk->taken, chunk->ntaken, sums->nfinite, mean, &deviations);
     if (!isfinite(deviations.sum)) /* near the greatest double */
         deviations.sum = 0;
     double m2 = deviations.sum_of_squares - deviations.sum * (deviations.sum / n);
-    npyx_moments chunk = {
+    npyx_moments moments = {
         .n = n, .mean = mean, .mean_low = deviations.sum / n, .m2 = m2 > 0 || isnan(m2) ? m2 : 0};
-    npyx_stats_merge_moments(stats, &chunk, 0);
+    npyx_stats_merge_moments(stats, &moments, 0);
     if (stats->form == NPYX_STATS_INTEGER) { /* no more than 1024 numbers below 2^32: exact */
         stats->wide_sum = npyx_wide_add(stats->wide_sum, npyx_wide_of_i64((int64_t)sums->sum));
         return;
@@ -84,14 +108,15 @@ static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, const ui
         npyx_sum_merge(&stats->sum, (npyx_sum){.high = sums->sum, .low = sums->lost});
         return;
     }
-    for (int64_t i = 0; i < nreals; i++) { /* what passes the range of doubles may come back */
-        double x = real_at(reals, i);
+    for (int64_t i = 0; i < chunk->nelem; i++) { /* what passes the range of doubles may come back */
+        double x = real_at(chunk_reals(chunk), i);
         npyx_sum_add(&stats->sum, isfinite(x) ? x : 0);
     }
 }
 
-static void count_infs(npyx_stats *stats, const uint8_t *reals, int64_t nelem) {
-    for (int64_t i = 0; i < nelem; i++) {
+static void count_infs(npyx_stats *stats, stats_chunk *chunk) {
+    const uint8_t *reals = chunk_reals(chunk);
+    for (int64_t i = 0; i < chunk->nelem; i++) {
         double x = real_at(reals, i);
         stats->npositive_infs += isinf(x) && x > 0;
         stats->nnegative_infs += isinf(x) && x < 0;
@@ -100,22 +125,17 @@ static void count_infs(npyx_stats *stats, const uint8_t *reals, int64_t nelem) {
 
 static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     double loaded[NPYX_STATS_NELEM];
-    const uint8_t *reals = items;
-    int64_t nreals = nelem;
-    if (stats->dtype->type != NPYX_F8 || !npyx_dtype_is_native(stats->dtype) ||
-        nelem % NPYX_CHUNK_UNIT != 0) {
-        nreals = load_chunk(stats->dtype, items, nelem, loaded);
-        reals = (const uint8_t *)loaded;
-    }
+    stats_chunk chunk = {.dtype = stats->dtype, .items = items, .nelem = nelem, .loaded = loaded};
+    chunk_take(&chunk);
     npyx_chunk_sums sums;
-    npyx_stats_kernels_of(npyx_has_avx2())->sums(reals, nreals, &sums);
-    int64_t nnulls = sums.nnan - (nreals - nelem);
+    chunk.kernels->sums(chunk.taken, chunk.ntaken, &sums);
+    int64_t nnulls = sums.nnan - (chunk.ntaken - nelem);
     if (nnulls < nelem)
-        note_extremes(stats, &sums, reals, items);
+        note_extremes(stats, &sums, &chunk);
     if (sums.nfinite > 0)
-        add_moments(stats, &sums, reals, nreals);
+        add_moments(stats, &sums, &chunk);
     if (sums.nfinite + nnulls < nelem)
-        count_infs(stats, reals, nelem);
+        count_infs(stats, &chunk);
     stats->nulls += nnulls;
     stats->count += nelem - nnulls;
     stats->zeros += sums.nzero;

@@ -100,9 +100,9 @@ int64_t npyx_stats_nearest_mean(const npyx_stats *stats);
 /* The sum of squared deviations from the mean; NaN when nothing was counted, or with infinities. */
 double npyx_stats_m2(const npyx_stats *stats);
 
-/* ---- the two passes over a chunk of reals, vectorised for the processor at hand ---- */
+/* ---- the two passes over a chunk of floats, vectorised for the processor at hand ---- */
 
-enum { NPYX_CHUNK_UNIT = 16 }; /* chunks are a multiple of it, filled up with NaN */
+enum { NPYX_CHUNK_UNIT = 32 }; /* chunks are a multiple of it, filled up with NaN: a round of AVX-512 */
 
 /* NaN enters nothing but nnan, infinities least and greatest alone. */
 typedef struct npyx_chunk_sums {
@@ -116,13 +116,17 @@ typedef struct npyx_chunk_deviations {
 } npyx_chunk_deviations;
 
 typedef struct npyx_stats_kernels {
-    /* reals: doubles of the host's byte order at any alignment, nelem a multiple of NPYX_CHUNK_UNIT */
-    void (*sums)(const uint8_t *reals, int64_t nelem, npyx_chunk_sums *sums);
-    void (*deviations)(const uint8_t *reals, int64_t nelem, double mean, npyx_chunk_deviations *deviations);
+    /* items: of the host's byte order, at any alignment; nelem: a multiple of NPYX_CHUNK_UNIT; nfinite: as
+     * sums says */
+    void (*sums)(const uint8_t *items, int64_t nelem, npyx_chunk_sums *sums);
+    void (*deviations)(const uint8_t *items, int64_t nelem, int64_t nfinite, double mean,
+                       npyx_chunk_deviations *deviations);
 } npyx_stats_kernels;
 
-/* has_avx2: what npyx_has_avx2 says, or false, as any processor has it. */
-const npyx_stats_kernels *npyx_stats_kernels_of(bool has_avx2);
+/* There is one of f8 and of f4, and of f2 where the processor widens it; NULL for all other types, whose
+ * items are made doubles first. To the last bit they say of items what that of f8 says of them as doubles.
+ * simd: npyx_simd_here(), or one before it. */
+const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, npyx_simd simd);
 
 /* ---- sums and moments ---- */
 

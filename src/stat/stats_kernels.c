@@ -1,141 +1,121 @@
 #include "stats.h"
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#endif
-
 /*
- * Vectors are GNU C's. Four accumulators of each kind hide the latency of additions. Every few rounds they
- * are added up with compensation (Knuth's two-sum), so that no sum is the plain one of more than 16 numbers a
- * lane: NumPy's pairwise summation has as many, and roundings of partial sums on top. Comparisons with NaN
- * are false, so that a NaN is neither less nor greater, and neither finite nor zero.
+ * Four accumulators of each kind hide the latency of additions. Every few rounds they are added up with
+ * compensation (Knuth's two-sum), so that no sum is the plain one of more than 16 numbers a lane: NumPy's
+ * pairwise summation has as many, and roundings of partial sums on top. Comparisons with NaN are false, so
+ * that a NaN is neither less nor greater, and neither finite nor zero. Whatever an item's type, the doubles
+ * of a chunk go the same way, so that a type which is widened first has the same answers.
  */
 enum { NVECTORS = 4, NROUNDS = 16 };
 
-/* x where it is less, y otherwise, also when x is NaN: what MINPD does. */
-#if defined(__x86_64__) || defined(__i386__)
-#define LEAST_PORTABLE(m, v, x, y)    ((v)_mm_min_pd((__m128d)(x), (__m128d)(y)))
-#define GREATEST_PORTABLE(m, v, x, y) ((v)_mm_max_pd((__m128d)(x), (__m128d)(y)))
-#define LEAST_AVX2(m, v, x, y)        ((v)_mm256_min_pd((__m256d)(x), (__m256d)(y)))
-#define GREATEST_AVX2(m, v, x, y)     ((v)_mm256_max_pd((__m256d)(x), (__m256d)(y)))
+static inline void stats_two_sum(double *high, double *low, double x) {
+    double sum = *high + x, part = sum - *high;
+    *low += (*high - (sum - part)) + (x - part);
+    *high = sum;
+}
+
+/* Steps are parts of loops whose accumulators stay in registers. */
+#define STATS_INLINE STATS_TARGET static inline __attribute__((always_inline))
+
+#define STATS_TARGET
+#define STATS_NBYTES        16
+#define STATS_LESSER(x, y)  NPYX_LESSER_PORTABLE(x, y)
+#define STATS_GREATER(x, y) NPYX_GREATER_PORTABLE(x, y)
+
+#define STATS(word) stats_f64_portable_##word
+#define STATS_ITEM  double
+#include "stats_kernels_template.h"
+
+#define STATS(word) stats_f32_portable_##word
+#define STATS_ITEM  float
+#include "stats_kernels_template.h"
+
+/* By types, of which F2 is the last here. */
+static const npyx_stats_kernels *const stats_kernels_portable[NPYX_F2 + 1] = {
+    [NPYX_F4] = &stats_f32_portable_kernels, [NPYX_F8] = &stats_f64_portable_kernels};
+
+#ifdef NPYX_AVX2_GREATER
+#undef STATS_TARGET
+#undef STATS_NBYTES
+#undef STATS_LESSER
+#undef STATS_GREATER
+#define STATS_TARGET        NPYX_WITH_AVX2_FMA
+#define STATS_NBYTES        NPYX_AVX2_NBYTES
+#define STATS_LESSER(x, y)  NPYX_AVX2_LESSER(x, y)
+#define STATS_GREATER(x, y) NPYX_AVX2_GREATER(x, y)
+
+#define STATS(word) stats_f64_avx2_##word
+#define STATS_ITEM  double
+#include "stats_kernels_template.h"
+
+#define STATS(word)       stats_f32_avx2_##word
+#define STATS_ITEM        float
+#define STATS_LOAD(items) NPYX_AVX2_LOAD_F32(items)
+#include "stats_kernels_template.h"
+
+#undef STATS_TARGET
+#define STATS_TARGET      __attribute__((target("avx2,fma,f16c")))
+#define STATS(word)       stats_f16_avx2_##word
+#define STATS_ITEM        uint16_t
+#define STATS_LOAD(items) _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const void *)(items))))
+#include "stats_kernels_template.h"
+
+static const npyx_stats_kernels *const stats_kernels_avx2[NPYX_F2 + 1] = {[NPYX_F2] = &stats_f16_avx2_kernels,
+                                                                          [NPYX_F4] = &stats_f32_avx2_kernels,
+                                                                          [NPYX_F8] =
+                                                                              &stats_f64_avx2_kernels};
+
+#undef STATS_TARGET
+#undef STATS_NBYTES
+#undef STATS_LESSER
+#undef STATS_GREATER
+#define STATS_TARGET        NPYX_WITH_AVX512
+#define STATS_NBYTES        NPYX_AVX512_NBYTES
+#define STATS_LESSER(x, y)  _mm512_min_pd(x, y)
+#define STATS_GREATER(x, y) _mm512_max_pd(x, y)
+
+_Static_assert(NPYX_CHUNK_UNIT % (NPYX_AVX512_NBYTES / 8 * NVECTORS) == 0, "chunks are of whole rounds");
+
+#define STATS(word) stats_f64_avx512_##word
+#define STATS_ITEM  double
+#include "stats_kernels_template.h"
+
+#define STATS(word)       stats_f32_avx512_##word
+#define STATS_ITEM        float
+#define STATS_LOAD(items) _mm512_cvtps_pd(_mm256_loadu_ps((const void *)(items)))
+#include "stats_kernels_template.h"
+
+#define STATS(word)       stats_f16_avx512_##word
+#define STATS_ITEM        uint16_t
+#define STATS_LOAD(items) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const void *)(items))))
+#include "stats_kernels_template.h"
+
+static const npyx_stats_kernels *const stats_kernels_avx512[NPYX_F2 + 1] = {
+    [NPYX_F2] = &stats_f16_avx512_kernels,
+    [NPYX_F4] = &stats_f32_avx512_kernels,
+    [NPYX_F8] = &stats_f64_avx512_kernels};
+
+/* clang 14 cannot ask for it: there halves go the way of all other types. */
+static inline bool stats_has_f16c(void) {
+#ifdef __clang__
+    return false;
 #else
-#define SELECT(m, v, mask, x, y)      ((v)(((m)(x) & (m)(mask)) | ((m)(y) & ~(m)(mask))))
-#define LEAST_PORTABLE(m, v, x, y)    SELECT(m, v, (x) < (y), x, y)
-#define GREATEST_PORTABLE(m, v, x, y) SELECT(m, v, (x) > (y), x, y)
-#define LEAST_AVX2                    LEAST_PORTABLE
-#define GREATEST_AVX2                 GREATEST_PORTABLE
+    return __builtin_cpu_supports("f16c");
+#endif
+}
 #endif
 
-/* Adds x to high + low without a rounding, but that of low. */
-#define TWO_SUM(vector, high, low, x)                                                                        \
-    do {                                                                                                     \
-        vector sum_ = (high) + (x), part_ = sum_ - (high);                                                   \
-        (low) += ((high) - (sum_ - part_)) + ((x)-part_);                                                    \
-        (high) = sum_;                                                                                       \
-    } while (0)
-
-/* One vector of each pass. */
-#define SUM_STEP(reals_type, mask_type, least_of, greatest_of, off, total, low, high)                        \
-    do {                                                                                                     \
-        reals_type x;                                                                                        \
-        memcpy(&x, reals + (off), sizeof x);                                                                 \
-        mask_type is_finite = (mask_type)((reals_type)((mask_type)x & magnitude) <= DBL_MAX);                \
-        nnan -= (mask_type)(x != x);                                                                         \
-        nfinite -= is_finite;                                                                                \
-        nzero -= (mask_type)(x == 0);                                                                        \
-        (total) += (reals_type)((mask_type)x & is_finite);                                                   \
-        (low) = least_of(mask_type, reals_type, x, low);                                                     \
-        (high) = greatest_of(mask_type, reals_type, x, high);                                                \
-    } while (0)
-
-#define DEVIATION_STEP(reals_type, mask_type, off, total, squares)                                           \
-    do {                                                                                                     \
-        reals_type x;                                                                                        \
-        memcpy(&x, reals + (off), sizeof x);                                                                 \
-        mask_type is_finite = (mask_type)((reals_type)((mask_type)x & magnitude) <= DBL_MAX);                \
-        reals_type d = (reals_type)((mask_type)(x - mean) & is_finite);                                      \
-        (total) += d;                                                                                        \
-        (squares) += d * d;                                                                                  \
-    } while (0)
-
-#define SUMS_KERNEL(suffix, target, vector_nbytes, least_of, greatest_of)                                    \
-    target static void sums_##suffix(const uint8_t *reals, int64_t nelem, npyx_chunk_sums *sums) {           \
-        enum { NLANES = (vector_nbytes) / 8, WIDTH = (vector_nbytes) };                                      \
-        typedef double R __attribute__((vector_size(vector_nbytes)));                                        \
-        typedef int64_t M __attribute__((vector_size(vector_nbytes)));                                       \
-        R low0 = (R){0} + INFINITY, high0 = (R){0} - INFINITY, low1 = low0, high1 = high0;                   \
-        R sum = {0}, lost = {0};                                                                             \
-        M nnan = {0}, nfinite = {0}, nzero = {0};                                                            \
-        const M magnitude = (M){0} + INT64_MAX;                                                              \
-        while (nelem > 0) {                                                                                  \
-            R total0 = {0}, total1 = {0}, total2 = {0}, total3 = {0};                                        \
-            int64_t nrounds = nelem / (NLANES * NVECTORS);                                                   \
-            nrounds = nrounds < NROUNDS ? nrounds : NROUNDS;                                                 \
-            nelem -= nrounds * NLANES * NVECTORS;                                                            \
-            for (; nrounds > 0; nrounds--, reals += (size_t)WIDTH * NVECTORS) {                              \
-                SUM_STEP(R, M, least_of, greatest_of, 0, total0, low0, high0);                               \
-                SUM_STEP(R, M, least_of, greatest_of, WIDTH, total1, low1, high1);                           \
-                SUM_STEP(R, M, least_of, greatest_of, 2 * WIDTH, total2, low0, high0);                       \
-                SUM_STEP(R, M, least_of, greatest_of, 3 * WIDTH, total3, low1, high1);                       \
-            }                                                                                                \
-            R round = (total0 + total1) + (total2 + total3);                                                 \
-            TWO_SUM(R, sum, lost, round);                                                                    \
-        }                                                                                                    \
-        low0 = least_of(M, R, low1, low0);                                                                   \
-        high0 = greatest_of(M, R, high1, high0);                                                             \
-        *sums = (npyx_chunk_sums){.least = low0[0], .greatest = high0[0]};                                   \
-        for (int lane = 0; lane < NLANES; lane++) {                                                          \
-            sums->nnan += nnan[lane];                                                                        \
-            sums->nfinite += nfinite[lane];                                                                  \
-            sums->nzero += nzero[lane];                                                                      \
-            TWO_SUM(double, sums->sum, sums->lost, sum[lane]);                                               \
-            sums->lost += lost[lane];                                                                        \
-            sums->least = low0[lane] < sums->least ? low0[lane] : sums->least;                               \
-            sums->greatest = high0[lane] > sums->greatest ? high0[lane] : sums->greatest;                    \
-        }                                                                                                    \
-    }
-
-#define DEVIATIONS_KERNEL(suffix, target, vector_nbytes)                                                     \
-    target static void deviations_##suffix(const uint8_t *reals, int64_t nelem, double mean,                 \
-                                           npyx_chunk_deviations *deviations) {                              \
-        enum { NLANES = (vector_nbytes) / 8, WIDTH = (vector_nbytes) };                                      \
-        typedef double R __attribute__((vector_size(vector_nbytes)));                                        \
-        typedef int64_t M __attribute__((vector_size(vector_nbytes)));                                       \
-        R total0 = {0}, total1 = {0}, total2 = {0}, total3 = {0}, sum = {0}, lost = {0};                     \
-        const M magnitude = (M){0} + INT64_MAX;                                                              \
-        while (nelem > 0) {                                                                                  \
-            R squares0 = {0}, squares1 = {0}, squares2 = {0}, squares3 = {0};                                \
-            int64_t nrounds = nelem / (NLANES * NVECTORS);                                                   \
-            nrounds = nrounds < NROUNDS ? nrounds : NROUNDS;                                                 \
-            nelem -= nrounds * NLANES * NVECTORS;                                                            \
-            for (; nrounds > 0; nrounds--, reals += (size_t)WIDTH * NVECTORS) {                              \
-                DEVIATION_STEP(R, M, 0, total0, squares0);                                                   \
-                DEVIATION_STEP(R, M, WIDTH, total1, squares1);                                               \
-                DEVIATION_STEP(R, M, 2 * WIDTH, total2, squares2);                                           \
-                DEVIATION_STEP(R, M, 3 * WIDTH, total3, squares3);                                           \
-            }                                                                                                \
-            R round = (squares0 + squares1) + (squares2 + squares3);                                         \
-            TWO_SUM(R, sum, lost, round);                                                                    \
-        }                                                                                                    \
-        total0 = (total0 + total1) + (total2 + total3);                                                      \
-        double squares = 0, squares_lost = 0;                                                                \
-        *deviations = (npyx_chunk_deviations){0};                                                            \
-        for (int lane = 0; lane < NLANES; lane++) {                                                          \
-            deviations->sum += total0[lane];                                                                 \
-            TWO_SUM(double, squares, squares_lost, sum[lane]);                                               \
-            squares_lost += lost[lane];                                                                      \
-        }                                                                                                    \
-        deviations->sum_of_squares = isfinite(squares) ? squares + squares_lost : squares;                   \
-    }
-
-#define KERNELS(suffix, target, vector_nbytes, least_of, greatest_of)                                        \
-    SUMS_KERNEL(suffix, target, vector_nbytes, least_of, greatest_of)                                        \
-    DEVIATIONS_KERNEL(suffix, target, vector_nbytes)                                                         \
-    static const npyx_stats_kernels stats_kernels_##suffix = {sums_##suffix, deviations_##suffix};
-
-KERNELS(portable, , 16, LEAST_PORTABLE, GREATEST_PORTABLE)
-KERNELS(avx2, NPYX_WITH_AVX2_FMA, NPYX_AVX2_NBYTES, LEAST_AVX2, GREATEST_AVX2)
-
-const npyx_stats_kernels *npyx_stats_kernels_of(bool has_avx2) {
-    return has_avx2 ? &stats_kernels_avx2 : &stats_kernels_portable;
+const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, npyx_simd simd) {
+    if (type > NPYX_F2)
+        return NULL;
+#ifdef NPYX_AVX2_GREATER
+    if (simd == NPYX_SIMD_AVX512) /* which has f16c, too */
+        return stats_kernels_avx512[type];
+    if (simd == NPYX_SIMD_AVX2 && (type != NPYX_F2 || stats_has_f16c()))
+        return stats_kernels_avx2[type];
+#else
+    (void)simd;
+#endif
+    return stats_kernels_portable[type];
 }

@@ -16,7 +16,7 @@ enum {
     GAP_NBYTES = 4096,
     CACHE_LINE_NBYTES = 64,
     BATCH_NRUNS = 16,
-    /* with less to come another thread is not worth its start */
+    /* with less to come other threads are not worth their start */
     AHEAD_NBYTES = 1 << 22
 };
 
@@ -284,7 +284,7 @@ static npyx_status fill_rows(npyx_reader *reader, int64_t row, int64_t nrows, np
     return NPYX_OK;
 }
 
-/* Whether the rows from row to before end are given by another thread as well from now on. */
+/* Whether the rows from row to before end are given by other threads as well from now on. */
 static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
     if (reader->ahead != NULL && reader->ahead_row == row && reader->ahead_end == end)
         return true;

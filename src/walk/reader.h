@@ -47,11 +47,11 @@ void npyx_reader_expect(npyx_reader *reader, int64_t nrows);
 /* No block of work is larger. */
 enum { NPYX_WORK_NBYTES = 1 << 18 };
 
-/* What the caller is going to do with every block, all of it: with much to read in order, another thread may
+/* What the caller is going to do with every block, all of it: with much to read in order, other threads may
  * do some of it (see result). Until npyx_reader_rest or clear, what work.ctx points to must not change. */
 void npyx_reader_set_work(npyx_reader *reader, npyx_work work);
 
-/* Ends what another thread does for the reader, which loses its block at hand and its work. To be called
+/* Ends what other threads do for the reader, which loses its block at hand and its work. To be called
  * before the source is closed; a reader of zeros is taken too. */
 void npyx_reader_rest(npyx_reader *reader);
 

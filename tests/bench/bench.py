@@ -1,8 +1,9 @@
 """The speed contract: each row's work done by its peer and by us, in turn, in one run; the least times are compared.
 
-    bench.py [ROW...]       all rows, or those named, or `growth`; all of them are also written to RESULTS.md
+    bench.py [ROW...]       all rows and the growth, which is also written to RESULTS.md; or the rows named, or `growth`
 
-Nothing here fails: a row that cannot be measured says why.
+It goes on in a Python with NumPy 2, which is made in .build/bench when it is not there (peers.py). Nothing here fails:
+a row that cannot be measured says why.
 """
 
 import glob
@@ -14,7 +15,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-import zipfile
 import zlib
 from typing import Callable, NamedTuple, Optional
 
@@ -24,33 +24,27 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 import numpy as np  # noqa: E402
 
 import data  # noqa: E402
+import fresh  # noqa: E402
+import growth  # noqa: E402
+import peers  # noqa: E402
 import shell  # noqa: E402
+from fresh import FOLDER, Unmeasured, path  # noqa: E402
+from tables import figure, lines  # noqa: E402
 
-FOLDER = os.path.join(shell.ROOT, ".build", "bench")
 SHELL = os.environ.get("SQLITE3", "sqlite3")
 TURNS = 15
-# vec_npy_each was dropped later.
-PEER_PACKAGE = "sqlite-vec-linux-x64@0.1.6"
-
-
-class Unmeasured(Exception):
-    """Why a row has no figures."""
 
 
 # --- what is measured, and how ----------------------------------------------------------------------------------------
-
-
-def path(name):
-    return os.path.join(FOLDER, name)
 
 
 def run_shell(text, loads=()):
     """The shell's output for a script."""
     command = [SHELL, "-batch", "-init", "/dev/null", ":memory:"]
     text = "".join(f".load {load}\n" for load in (f"'{shell.EXTENSION}'", *loads)) + text
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=FOLDER)
-    output, _ = child.communicate(text.encode())
-    output = output.decode("utf-8", "replace")
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    child = subprocess.run(command, input=text.encode(), cwd=FOLDER, **streams)
+    output = child.stdout.decode("utf-8", "replace")
     fault = re.search(r"^(?:Error|Runtime error|Parse error).*", output, re.M)
     if fault:
         raise Unmeasured(fault[0])
@@ -82,6 +76,15 @@ def timed_in_python(peer, ours, turns=TURNS):
             call()
             counted.append(1000 * (time.perf_counter() - start))
     return min(times[0]), min(times[1])
+
+
+def timed_in_processes(peer, ours, turns=TURNS, **options):
+    """Milliseconds of two works of fresh.py, in turn, each time in a process of its own. A work is its name, its
+    arguments and the variables of its environment."""
+    done = lambda side: fresh.done(*side[:-1], variables=side[-1], **options)
+    times = [(done(peer), done(ours)) for _ in range(turns)]
+    print("   ", *(side.answer for side in times[0]))
+    return tuple(1000 * min(side.seconds for side in sides) for sides in zip(*times))
 
 
 def query(sql, *parameters, mapped=False):
@@ -162,63 +165,52 @@ def row_4f():
     return timed_in_python(peer, query(STATISTICS, path("narrow.npy")), turns=5)
 
 
-def deflated_stream(name):
-    """The raw stream of an archive's only member."""
-    with zipfile.ZipFile(name) as archive, open(name, "rb") as file:
-        [member] = archive.infolist()
-        file.seek(member.header_offset)
-        header = file.read(30)
-        file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), os.SEEK_CUR)
-        return file.read(member.compress_size)
-
-
 def row_8():
-    stream = deflated_stream(path("member.npz"))
+    [stream] = fresh.deflated_streams(path("member.npz"))
     peer = lambda: zlib.crc32(zlib.decompress(stream, -15))
     return timed_in_python(peer, query(STATISTICS, path("member.npz")), turns=7)
 
 
+def row_8s():
+    return timed_in_python(query(STATISTICS, path("stored.npy")), query(STATISTICS, path("stored.npz")), turns=7)
+
+
+def row_8m():
+    peer = "inflated_by_zlib", "members.npz", {}
+    ours = "sql", "SELECT * FROM npy_stats('members.npz')", {"NPYEXT_THREADS": "2"}
+    return timed_in_processes(peer, ours, turns=7, times=3)
+
+
 def row_9():
     name = path("member.npz")
-    stream = deflated_stream(name)
+    [stream] = fresh.deflated_streams(name)
     connection = shell.connect()
     connection.execute("SELECT max FROM npy_stats(?)", (name,)).fetchone()
     rng = np.random.default_rng(data.SEED)
     sql, nlookups = "SELECT value FROM npy_rows(?, 'x') WHERE row = ?", 50
-    ours = lambda: [connection.execute(sql, (name, row)).fetchone() for row in rng.integers(10_000_000, size=nlookups).tolist()]
+    rows = lambda: rng.integers(10_000_000, size=nlookups).tolist()
+    ours = lambda: [connection.execute(sql, (name, row)).fetchone() for row in rows()]
     peer, all_lookups = timed_in_python(lambda: len(zlib.decompress(stream, -15)), ours, turns=5)
     return peer, all_lookups / nlookups
 
 
+HEADERS = "SELECT sum(length(path) + length(dtype) + length(shape)) FROM npy_meta(?)"
+
+
 def row_5():
     pattern = path("many/**/*.npy")
+    return timed_in_processes(("headers_by_numpy", pattern, {}), ("sql", HEADERS, pattern, {}))
 
-    def peer():
-        from numpy.lib import format as npy
 
-        total = 0
-        for name in glob.glob(pattern, recursive=True):
-            with open(name, "rb") as file:
-                npy.read_magic(file)
-                shape, _, dtype = npy.read_array_header_1_0(file)
-            total += len(name) + len(dtype.name) + len(shape)
-        return total
-
-    return timed_in_python(
-        peer, query("SELECT sum(length(path) + length(dtype) + length(shape)) FROM npy_meta(?)", pattern)
-    )
+def row_5_waiting():
+    """20 folders of 100 files."""
+    ours, slow = ("sql", HEADERS, path("many/[01][0-9]/*.npy")), fresh.slow_opens()
+    return timed_in_processes((*ours, {**slow, "NPYEXT_THREADS": "1"}), (*ours, slow), turns=5)
 
 
 def row_6():
-    name = path("archive.npz")
-
-    def peer():
-        with np.load(name) as archive:
-            return sum(len(key) + len(archive[key].shape) for key in archive.files)
-
-    return timed_in_python(
-        peer, query("SELECT sum(length(name) + length(dtype) + length(shape)) FROM npy_meta(?)", name), turns=3
-    )
+    name, sql = path("archive.npz"), "SELECT sum(length(name) + length(dtype) + length(shape)) FROM npy_meta(?)"
+    return timed_in_processes(("arrays_by_numpy", name, {}), ("sql", sql, name, {}), turns=5)
 
 
 def lookups(name, spread):
@@ -249,7 +241,7 @@ def row_10():
     return timed_in_shell(
         "SELECT sum(length(vector)) FROM vec_npy_each(vec_npy_file('vectors.npy'))",
         "SELECT sum(length(data)) FROM npy_rows('vectors.npy')",
-        loads=[f"'{peer_extension()}' sqlite3_vec_numpy_init"],
+        loads=[f"'{peers.sqlite_vec()}' sqlite3_vec_numpy_init"],
     )
 
 
@@ -298,23 +290,6 @@ def row_15():
     )
 
 
-def peer_extension():
-    """sqlite-vec's loadable file, installed by npm into .build/bench."""
-    folder = path("peer")
-    found = glob.glob(os.path.join(folder, "node_modules", "sqlite-vec-*", "vec0.so"))
-    if not found:
-        os.makedirs(folder, exist_ok=True)
-        command = ["npm", "install", "--silent", "--no-save", "--prefix", folder, PEER_PACKAGE]
-        try:
-            subprocess.run(command, check=True, capture_output=True, timeout=300)
-        except (OSError, subprocess.SubprocessError) as error:
-            raise Unmeasured(f"npm cannot install {PEER_PACKAGE}") from error
-        found = glob.glob(os.path.join(folder, "node_modules", "sqlite-vec-*", "vec0.so"))
-    if not found:
-        raise Unmeasured(f"{PEER_PACKAGE} holds no vec0.so for this machine")
-    return found[0]
-
-
 def row_13():
     return peak_memory({
         "400 MB": "SELECT sum(value), count(*) FROM npy_rows('large.npy')",
@@ -361,72 +336,42 @@ class Row(NamedTuple):
 ROWS = [
     Row("1", "sum and count of 10M float64 through npy_rows", "generate_series", 1.0, row_1, ["values.npy"]),
     Row("2", "the same through npy_elements of (10000, 1000)", "generate_series", 1.0, row_2, ["matrix.npy"]),
-    Row("3", "count(*) WHERE value > 4 over 50M float64", "NumPy, count_nonzero on a memmap", 1.1, row_3, ["large.npy"]),
+    Row("3", "count(*) WHERE value > 4 over 50M float64", "NumPy, count_nonzero on a memmap", 1.1, row_3,
+        ["large.npy"]),
     Row("3m", "the same, mapped", "NumPy, count_nonzero on a memmap", 0.65, row_3_mapped, ["large.npy"]),
-    Row("4", "npy_stats, all visible columns, 50M float64", "NumPy, min + max + mean + std on a memmap", 0.30, row_4, ["large.npy"]),
+    Row("4", "npy_stats, all visible columns, 50M float64", "NumPy, min + max + mean + std on a memmap", 0.30, row_4,
+        ["large.npy"]),
     Row("4n", "the same with 1 % NaN", "NumPy, nanmin + nanmax + nanmean + nanstd", 0.10, row_4n, ["with_nan.npy"]),
-    Row("4f", "the same of 50M float32", "NumPy, min + max + mean + std on a memmap", 0.40, row_4f, ["narrow.npy"]),
-    Row("5", "npy_meta over 10,000 files", "NumPy's header reader in a loop", 0.085, row_5, ["many"]),
-    Row("6", "names, shapes, dtypes of a deflated .npz of 200 × 1 MB", "NumPy, z[k] for every k", 0.004, row_6, ["archive.npz"]),
-    Row("7", "1M random rows of an 8 MB .npy through a join", "the same join on native rowids", 0.35, row_7, ["million.npy"]),
+    Row("4f", "the same of 50M float32", "NumPy, min + max + mean + std on a memmap", 0.35, row_4f, ["narrow.npy"]),
+    Row("5", "npy_meta over 10,000 files", "NumPy's header reader in a loop", 0.20, row_5, ["many"]),
+    Row("5w", "the same over 2,000 files, every open taking 1 ms more", "one thread", 1 / 12, row_5_waiting, ["many"]),
+    Row("6", "names, shapes, dtypes of a deflated .npz of 200 × 1 MB", "NumPy, z[k] for every k", 0.004, row_6,
+        ["archive.npz"]),
+    Row("7", "1M random rows of an 8 MB .npy through a join", "the same join on native rowids", 0.35, row_7,
+        ["million.npy"]),
     Row("7b", "the same of a 400 MB .npy", "the same join on native rowids", 1.8, row_7b, ["million.npy", "large.npy"]),
     Row("8", "npy_stats of a deflated 80 MB member", "Python's zlib.decompress and crc32", 0.92, row_8, ["member.npz"]),
-    Row("9", "one random row of it, checkpoints in place", "inflating it all", 0.01, row_9, ["member.npz"]),
+    Row("8s", "npy_stats of a stored 200 MB member", "the same as .npy", 1.35, row_8s, ["stored.npy", "stored.npz"]),
+    Row("8m", "npy_stats of 64 deflated members of 1.2 MB, two threads", "Python's zlib.decompress and crc32", 0.55,
+        row_8m, ["members.npz"]),
+    Row("9", "one random row of the member of row 8, checkpoints in place", "inflating it all", 0.01, row_9,
+        ["member.npz"]),
     Row("10", "sum(length(data)) over 1M × 128 float32", "sqlite-vec's vec_npy_each", 1.0, row_10, ["vectors.npy"]),
     Row("11", "sum over a Fortran (5000, 2000) float64 array by elements", "the same in C order", 1.15, row_11,
         ["fortran.npy", "matrix_c.npy"]),
     Row("12", "npy_array over 10M rows", "sum over the same rows", 1.35, row_12, ["values.npy"]),
-    Row("12t", "INSERT of the same rows into a table that writes a .npy", "into an ordinary table of a database", 0.6, row_12_table,
-        ["values.npy"]),
+    Row("12t", "INSERT of the same rows into a table that writes a .npy", "into an ordinary table of a database", 0.6,
+        row_12_table, ["values.npy"]),
     Row("13", "peak memory of scans above sqlite3's own", "sqlite3", 16, row_13,
         ["large.npy", "with_nan.npy", "vectors.npy", "fortran.npy", "many"], "MiB", False),
-    Row("13d", "the same of deflated members", "sqlite3", 32, row_13_deflated, ["deflated.npz", "archive.npz"], "MiB", False),
+    Row("13d", "the same of deflated members", "sqlite3", 32, row_13_deflated, ["deflated.npz", "archive.npz"], "MiB",
+        False),
     Row("14", "bytes read for LIMIT 10 of 400 MB", "–", 64, row_14, ["large.npy"], "KiB", False),
     Row("15", "sum(length(value)) over 100k × 128 float32", "json.dumps(a.tolist())", 0.15, row_15, ["vectors.npy"]),
 ]
 
 
-# --- growth -----------------------------------------------------------------------------------------------------------
-
-SIZES = [1, 10, 100, 1000]  # megabytes of float64
-SCANS = {
-    "sum(value) FROM npy_rows": "SELECT sum(value) FROM npy_rows(?)",
-    "sum(value) FROM npy_elements": "SELECT sum(value) FROM npy_elements(?)",
-    "count(*) FROM npy_rows WHERE value > 4": "SELECT count(*) FROM npy_rows(?) WHERE value > 4",
-    "* FROM npy_stats": "SELECT * FROM npy_stats(?)",
-}
-LOOKUPS = {
-    "value FROM npy_rows WHERE row = ?": "SELECT value FROM npy_rows(?) WHERE row = ?",
-    "value FROM npy_elements WHERE idx = ?": "SELECT value FROM npy_elements(?) WHERE idx = ?",
-    "value FROM npy_rows LIMIT 10": "SELECT value FROM npy_rows(?) LIMIT 10",
-}
-
-
-def growth():
-    """Rows of a table: the least time of each scan in milliseconds and of each lookup in microseconds, by size."""
-    data.make(FOLDER, [f"{size}mb.npy" for size in SIZES])
-    connection, rng, table = shell.connect(), np.random.default_rng(data.SEED), []
-    for group, unit, factor in ((SCANS, "ms", 1e3), (LOOKUPS, "µs", 1e6)):
-        for label, sql in group.items():
-            cells = []
-            for size in SIZES:
-                times = []
-                for _ in range(3 if group is SCANS else 50):
-                    parameters = [path(f"{size}mb.npy")] + [int(rng.integers(size * 125_000))] * (sql.count("?") - 1)
-                    start = time.perf_counter()
-                    connection.execute(sql, parameters).fetchall()
-                    times.append(time.perf_counter() - start)
-                cells.append(f"{figure(factor * min(times))} {unit}")
-            print("   ", label, *cells, flush=True)
-            table.append([f"`{label}`", *cells])
-    return table
-
-
 # --- the report -------------------------------------------------------------------------------------------------------
-
-
-def figure(value):
-    return "–" if value is None else f"{value:.4g}" if value < 1000 else f"{value:.0f}"
 
 
 def measured(row):
@@ -445,30 +390,29 @@ def measured(row):
     return [*start, unit(peer), unit(ours), figure(judged) if row.is_ratio else "–", f"{limit}: {verdict}"]
 
 
-def table_lines(heads, rows):
-    return ["| " + " | ".join(cells) + " |" for cells in [heads, ["---"] * len(heads), *rows]]
-
-
 def report(table, grown):
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
-    versions = f"SQLite {sqlite3.sqlite_version}, NumPy {np.__version__}, Python {platform.python_version()}"
+    versions = f"NumPy {np.__version__}, SQLite {sqlite3.sqlite_version}, Python {platform.python_version()}"
+    is_newest = int(np.__version__.split(".")[0]) >= 2
+    remark = "NumPy 2 could not be installed: the peer is an older one, which reads headers three times as slowly."
     return "\n".join([
         "# The speed contract, measured",
         "",
-        f"By `make bench` on {machine}, with {versions}; files in the page cache; the least of {TURNS} turns",
-        "(7 for row 8, 5 for rows 4 and 7, 3 for rows 6 and 15), ours and the peer's in turn; rows 1, 2, 10 and 11 in",
-        "processor time, all others by the clock, with two threads where one does not do.",
+        f"By `make bench` on {os.cpu_count()} cores, {platform.machine()}, {platform.system()}, with {versions}.",
+        f"Files are in the page cache; the least of {TURNS} turns (7 for rows 8, 8s and 8m, 5 for rows 4, 5w, 6, 7",
+        "and 9, 3 for rows 12t and 15), ours and the peer's in turn; rows 1, 2, 10, 11 and 12 in processor time, all",
+        "others by the clock. In rows 5, 5w and 6 each time is of a process of its own, in 8m each three are.",
         "",
-        *table_lines(["#", "work", "against", "peer", "ours", "ratio", "limit"], table),
+        *([] if is_newest else [remark, ""]),
+        *lines(["#", "work", "against", "peer", "ours", "ratio", "limit"], table),
         "",
-        *(["How scans and lookups grow with the size of a float64 .npy:", "",
-           *table_lines(["SELECT", *(f"{size} MB" for size in SIZES)], grown), ""] if grown else []),
+        *grown,
     ])
 
 
 def main(wanted):
     rows = [row for row in ROWS if not wanted or row.number in wanted]
-    text = report([measured(row) for row in rows], [] if wanted and "growth" not in wanted else growth())
+    table = [measured(row) for row in rows]
+    text = report(table, growth.page() if not wanted or "growth" in wanted else [])
     print()
     print(text)
     if not wanted:
@@ -476,5 +420,15 @@ def main(wanted):
             file.write(text)
 
 
+def with_numpy_2():
+    """Go on in another Python where this one has no NumPy 2, and that one has."""
+    python = peers.python_with_numpy_2()
+    if python is None:
+        print(f"NumPy 2 could not be installed: the peer is NumPy {np.__version__}", flush=True)
+    elif python != sys.executable:
+        os.execv(python, [python, "-B", *sys.argv])
+
+
 if __name__ == "__main__":
+    with_numpy_2()
     main(sys.argv[1:])

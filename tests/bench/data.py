@@ -1,12 +1,16 @@
 """The files that the measurements read: made once, kept in .build/bench."""
 
+import io
 import os
 import shutil
+import zipfile
 
 import numpy as np
 
 # NumPy seeds; the values matter only in that they do not compress or branch unnaturally well.
 SEED = 20260102
+FILE_COUNTS = [100, 1000, 10_000, 100_000]
+MEMBER_COUNTS = [1, 100, 10_000, 100_000]
 
 
 def _values(path):
@@ -49,7 +53,8 @@ def _many(folder):
 def _archive(path):
     """200 arrays of 1 MB, deflated: rounded, as weights of limited precision are."""
     rng = np.random.default_rng(SEED)
-    np.savez_compressed(path, **{f"layer_{i:03}": rng.normal(size=(512, 512)).astype("f2").astype("f4") for i in range(200)})
+    layer = lambda: rng.normal(size=(512, 512)).astype("f2").astype("f4")
+    np.savez_compressed(path, **{f"layer_{i:03}": layer() for i in range(200)})
 
 
 def _deflated(path):
@@ -78,11 +83,77 @@ def _of_megabytes(megabytes):
     return lambda path: np.save(path, np.random.default_rng(SEED).normal(size=megabytes * 125_000))
 
 
+def _huge(path):
+    """5 GB: 50 times the same 100 MB, so that it is soon made and need not lie in memory."""
+    block = np.random.default_rng(SEED).normal(size=12_500_000)
+    with open(path, "wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (50 * block.size,)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for _ in range(50):
+            file.write(block.data)
+
+
+def _stored(path):
+    """The array of stored.npy."""
+    np.savez(path, x=np.random.default_rng(SEED).normal(size=25_000_000))
+
+
+def _shifted(path):
+    """narrow.npy, and 0.001 more everywhere."""
+    np.save(path, np.random.default_rng(SEED).normal(size=50_000_000).astype("f4") + np.float32(1e-3))
+
+
+def _members(path):
+    """64 members of 1.2 MB of float64, of limited precision."""
+    rng = np.random.default_rng(SEED)
+    arrays = {member(i): rng.normal(size=150_000).astype("f2").astype("f8") for i in range(64)}
+    np.savez_compressed(path, **arrays)
+
+
+def member(number):
+    return f"layer_{number:06}"
+
+
+def _small_files(count):
+    """The bytes of .npy files of 16 float64 each; NumPy itself would take minutes for many of them."""
+    file = io.BytesIO()
+    np.save(file, np.zeros(16))
+    header = file.getvalue()[: -16 * 8]
+    return (header + row.tobytes() for row in np.random.default_rng(SEED).normal(size=(count, 16)))
+
+
+def _folder(count):
+    def make_folder(folder):
+        os.makedirs(folder)
+        for number, content in enumerate(_small_files(count)):
+            with open(os.path.join(folder, f"{number:06}.npy"), "wb") as file:
+                file.write(content)
+
+    return make_folder
+
+
+def _archive_of(count, compression):
+    def make_archive(path):
+        with zipfile.ZipFile(path, "w", compression) as archive:
+            for number, content in enumerate(_small_files(count)):
+                archive.writestr(f"{member(number)}.npy", content)
+
+    return make_archive
+
+
 MAKERS = {
     "with_nan.npy": _with_nan,
     "narrow.npy": _narrow,
     "member.npz": _member,
     **{f"{megabytes}mb.npy": _of_megabytes(megabytes) for megabytes in (1, 10, 100, 1000)},
+    "5000mb.npy": _huge,
+    **{f"files_{count}": _folder(count) for count in FILE_COUNTS},
+    **{f"stored_{count}.npz": _archive_of(count, zipfile.ZIP_STORED) for count in MEMBER_COUNTS},
+    **{f"deflated_{count}.npz": _archive_of(count, zipfile.ZIP_DEFLATED) for count in MEMBER_COUNTS},
+    "stored.npy": _of_megabytes(200),
+    "stored.npz": _stored,
+    "members.npz": _members,
+    "shifted.npy": _shifted,
     "values.npy": _values,
     "million.npy": _million,
     "matrix.npy": _matrix,

@@ -3,7 +3,8 @@ the warmer caches or the quieter minute.
 
     turns.py OTHER.so [ROW...]       all rows, or those named; the ratio is this build's least time to the other's
 
-Row 5 is asked once a process: what a stranger's first query takes. All others are asked once before they are timed.
+Rows 5, 5w and 6 are asked once a process: what a stranger's first query takes. All others are asked once before they
+are timed. 13c is no row of bench.py: a comparison of two .npy of 200 MB of float32 that differ everywhere.
 """
 
 import json
@@ -17,6 +18,7 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
 NPROCESSES = 7  # of each build
 NTIMES = 3  # in a process
+ONCE = ("5", "5w", "6")
 
 WRITES = """
     DROP TABLE IF EXISTS temp.written;
@@ -34,15 +36,19 @@ SCANS = {
     "4n": "SELECT * FROM npy_stats('with_nan.npy')",
     "4f": "SELECT * FROM npy_stats('narrow.npy')",
     "5": "SELECT sum(length(path) + length(dtype) + length(shape)) FROM npy_meta('many/**/*.npy')",
+    "5w": "SELECT sum(length(path) + length(dtype) + length(shape)) FROM npy_meta('many/[01][0-9]/*.npy')",
     "6": "SELECT sum(length(name) + length(dtype) + length(shape)) FROM npy_meta('archive.npz')",
     "7": LOOKUPS % ("million.npy", 1),
     "7b": LOOKUPS % ("large.npy", 50),
     "8": "SELECT * FROM npy_stats('member.npz')",
+    "8s": "SELECT * FROM npy_stats('stored.npz')",
+    "8m": "SELECT * FROM npy_stats('members.npz')",
     "9": "SELECT value FROM npy_rows('member.npz', 'x') WHERE row = 7654321",
     "10": "SELECT sum(length(data)) FROM npy_rows('vectors.npy')",
     "11": "SELECT sum(value) FROM npy_elements('fortran.npy')",
     "12": "SELECT length(npy_array(value)) FROM npy_rows('values.npy')",
     "12t": WRITES,
+    "13c": "SELECT * FROM npy_compare('narrow.npy', 'shifted.npy')",
     "15": "SELECT sum(length(value)) FROM npy_rows('vectors.npy') WHERE row < 100000",
 }
 
@@ -58,15 +64,22 @@ def seconds(row):
     if row == "9":  # checkpoints
         connection.execute(SCANS["8"]).fetchall()
     times = []
-    for _ in range(1 if row == "5" else NTIMES + 1):
+    for _ in range(1 if row in ONCE else NTIMES + 1):
         start = time.perf_counter()
         ask()
         times.append(time.perf_counter() - start)
     return min(times[-NTIMES:])
 
 
+def variables(row):
+    """What a row's process finds in its environment."""
+    import fresh
+
+    return fresh.slow_opens() if row == "5w" else {"NPYEXT_THREADS": "2"} if row == "8m" else {}
+
+
 def of_another_process(row, extension, folder):
-    environment = dict(os.environ, NPYEXT_SO=extension)
+    environment = dict(os.environ, NPYEXT_SO=extension, **variables(row))
     done = subprocess.run(
         [sys.executable, "-B", __file__, "--one", row], env=environment, cwd=folder, stdout=subprocess.PIPE, check=True
     )
@@ -78,8 +91,8 @@ def main(other, rows):
     import data
     import shell
 
-    files = sorted({name for row in bench.ROWS for name in row.files})
-    data.make(bench.FOLDER, files)
+    files = {name for row in bench.ROWS if row.number in rows for name in row.files}
+    data.make(bench.FOLDER, sorted(files | ({"narrow.npy", "shifted.npy"} if "13c" in rows else set())))
     builds = (os.path.abspath(other), shell.EXTENSION)
     for row in rows:
         times = ([], [])

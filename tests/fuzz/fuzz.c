@@ -37,7 +37,7 @@ static void *resize(void *ctx, void *block, size_t nbytes) {
 
 void fuzz_host_init(fuzz_host *fuzz) {
     *fuzz = (fuzz_host){.limit_nbytes = MEMORY_NBYTES};
-    fuzz->host = (npyx_host){.ctx = fuzz, .resize = resize, .uses_one_thread = true};
+    fuzz->host = (npyx_host){.ctx = fuzz, .resize = resize, .nthreads = 1};
 }
 
 void fuzz_host_check(const fuzz_host *fuzz, size_t input_nbytes, size_t factor) {

@@ -39,6 +39,12 @@ def put_files(folder):
     (folder / "numbers.ten").write_bytes(ten_bytes([np.arange(500.0).reshape(50, 10), np.arange(9, dtype="u1")]))
     (folder / "counted.ten").write_bytes(ten_bytes([arrays["counted"]], infos=["x"]))
     (folder / "words").write_bytes(b"no array")
+    members = {f"m{i}": rng.integers(0, 100, 5000 + 999 * i) for i in range(25)}
+    (folder / "members.npz").write_bytes(npz_bytes(members, "deflate"))
+    (folder / "again.npz").write_bytes(npz_bytes({"x": rng.integers(0, 100, 800_000)}, "deflate"))
+    (folder / "many").mkdir()
+    for i in range(60):
+        (folder / f"many/{i}.npy").write_bytes(npy_bytes(np.arange(i)) if i % 9 else b"no array")
     folder = folder / "endless"
     folder.mkdir()
     (folder / "x.npz").write_bytes(endless_npz())
@@ -77,4 +83,4 @@ def test_lifetimes(files, scenario):
 @pytest.mark.parametrize("mapped", ["", "1"], ids=["read", "mapped"])
 @pytest.mark.parametrize("scenario", scenarios("threads"))
 def test_threads(files, scenario, mapped):
-    drive("threads", scenario, files, NPYEXT_MMAP=mapped)
+    drive("threads", scenario, files, NPYEXT_MMAP=mapped, NPYEXT_THREADS="4")

@@ -10,7 +10,8 @@
 
 enum { NTHREADS = 6 };
 
-/* Every table function, and what reads through handles; the larger files are read by two threads each. */
+/* Every table function, and what reads through handles; the larger files, small deflated members, what was
+ * inflated before and the files of a pattern are read by several threads each. */
 static const char *const questions[] = {
     "SELECT count(*), sum(value) FROM npy_rows('big.npy') WHERE value > 0.95",
     "SELECT sum(value) FROM npy_rows('big.npy', '', '::9')",
@@ -19,6 +20,11 @@ static const char *const questions[] = {
     "SELECT * FROM npy_stats('fortran.npy', '', '', 0)",
     "SELECT count(*) FROM npy_elements('fortran.npy') WHERE value > 0.9",
     "SELECT * FROM npy_histogram('big.npy', '', '', 20)",
+    "SELECT * FROM npy_stats('members.npz')",
+    "SELECT sum(value) FROM npy_rows('members.npz') WHERE row < 100",
+    "SELECT * FROM npy_stats('again.npz') UNION ALL SELECT * FROM npy_stats('again.npz')",
+    "SELECT path, mean, error FROM npy_stats('many/*')",
+    "SELECT * FROM npy_compare('big.npy', 'big.npy')",
     "SELECT * FROM npy_compare('stored.npz', 'deflated.npz')",
     "SELECT path, name, dtype, shape, error FROM npy_meta('**')",
     "SELECT *, crc_ok FROM npz_members('*.npz')",

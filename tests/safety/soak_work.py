@@ -90,9 +90,10 @@ class Session:
 
     def __init__(self, rng, small, listed, counts, faults):
         self.rng, self.small, self.listed, self.counts, self.faults = rng, small, listed, counts, faults
-        environment = {"NPYEXT_MMAP": 0.3, "NPYEXT_THREADS": 0.3, "NPYEXT_VIEWS": 0.2}
+        environment = {"NPYEXT_MMAP": 0.3, "NPYEXT_VIEWS": 0.2}
         for name, share in environment.items():
             os.environ[name] = "1" if rng.random() < share else "0"
+        os.environ["NPYEXT_THREADS"] = rng.choice(["0", "1", "1", "2", "5", "16"])
         os.environ.pop("NPYEXT_ROOT", None)
         if rng.random() < 0.3:
             os.environ["NPYEXT_ROOT"] = os.getcwd()

@@ -1,12 +1,12 @@
 # Measurements, static checks, pictures.
 
 .PHONY: bench
-bench: npyext.so ## Measure the speed contract side by side with its peers; writes tests/bench/RESULTS.md
-	@$(PYTHON) -B tests/bench/bench.py
+bench: npyext.so ## Measure the speed contract beside its peers into tests/bench/RESULTS.md, or only ROWS="4 5w"
+	@$(PYTHON) -B tests/bench/bench.py $(ROWS)
 
 .PHONY: bench-turns
 bench-turns: npyext.so ## Our side of those rows beside another build, in turn: make bench-turns BEFORE=path/to/npyext.so
-	@$(PYTHON) -B tests/bench/turns.py $(BEFORE)
+	@$(PYTHON) -B tests/bench/turns.py $(BEFORE) $(ROWS)
 
 .PHONY: lint
 lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes what

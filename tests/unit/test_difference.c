@@ -90,19 +90,17 @@ static void test_kernels(void **state) {
             a_wide[1][i] = a_i32[i] = (int32_t)next_random();
             b_wide[1][i] = b_i32[i] = (next_random() >> 63) != 0 ? a_i32[i] : INT32_MIN;
         }
-        for (int portable = 0; portable < 2; portable++) {
-            bool has_avx2 = portable == 0 && npyx_has_avx2();
+        for (npyx_simd simd = NPYX_SIMD_PORTABLE; simd <= npyx_simd_here(); simd++) {
             npyx_difference_part part, want = plain_part(a, b);
-            npyx_difference_kernel_of(NPYX_F8, has_avx2)((const uint8_t *)a, (const uint8_t *)b, NELEM,
-                                                         &part);
+            npyx_difference_kernel_of(NPYX_F8, simd)((const uint8_t *)a, (const uint8_t *)b, NELEM, &part);
             assert_part(&part, &want);
             want = plain_part(a_wide[0], b_wide[0]);
-            npyx_difference_kernel_of(NPYX_F4, has_avx2)((const uint8_t *)a_f32, (const uint8_t *)b_f32,
-                                                         NELEM, &part);
+            npyx_difference_kernel_of(NPYX_F4, simd)((const uint8_t *)a_f32, (const uint8_t *)b_f32, NELEM,
+                                                     &part);
             assert_part(&part, &want);
             want = plain_part(a_wide[1], b_wide[1]);
-            npyx_difference_kernel_of(NPYX_I4, has_avx2)((const uint8_t *)a_i32, (const uint8_t *)b_i32,
-                                                         NELEM, &part);
+            npyx_difference_kernel_of(NPYX_I4, simd)((const uint8_t *)a_i32, (const uint8_t *)b_i32, NELEM,
+                                                     &part);
             assert_part(&part, &want);
         }
     }

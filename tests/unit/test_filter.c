@@ -274,9 +274,10 @@ static void portable_kernels(void **state) {
             continue;
         memset(one, 0xff, sizeof one);
         memset(other, 0xff, sizeof other);
-        npyx_filter_kernel_of(cases[which].lane, false)(&filter, subject.items, subject.nelem / 64, one);
-        npyx_filter_kernel_of(cases[which].lane, npyx_has_avx2())(&filter, subject.items, subject.nelem / 64,
-                                                                  other);
+        npyx_filter_kernel_of(cases[which].lane, NPYX_SIMD_PORTABLE)(&filter, subject.items,
+                                                                     subject.nelem / 64, one);
+        npyx_filter_kernel_of(cases[which].lane, npyx_simd_here())(&filter, subject.items, subject.nelem / 64,
+                                                                   other);
         assert_memory_equal(one, other, sizeof one);
     }
     npyx_buffer_clear(&scratch);

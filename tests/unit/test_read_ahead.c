@@ -52,9 +52,10 @@ typedef struct slowness {
 } slowness;
 
 /* The sum of the block's bytes. */
-static void sum(const void *ctx, const uint8_t *bytes, size_t nbytes, void *result) {
+static void sum(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
     uint64_t total = 0;
     const slowness *c = ctx;
+    (void)off;
     for (size_t i = 0; i < nbytes; i++)
         total += bytes[i];
     nanosleep(&(struct timespec){.tv_nsec = c->delay_ns}, NULL);
@@ -75,7 +76,7 @@ static void assert_gives_all(npyx_source *from, int work_ns, int caller_ns) {
         assert_int_equal(block.nbytes, nbytes - done < BLOCK_NBYTES ? nbytes - done : BLOCK_NBYTES);
         assert_memory_equal(block.bytes, contents + OFF + done, block.nbytes);
         uint64_t want, got;
-        sum(&(slowness){0}, contents + OFF + done, block.nbytes, &want);
+        sum(&(slowness){0}, 0, contents + OFF + done, block.nbytes, &want);
         memcpy(&got, block.result, sizeof got);
         assert_true(got == want);
         nanosleep(&(struct timespec){.tv_nsec = caller_ns}, NULL);

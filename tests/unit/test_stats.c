@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "item/convert.h"
 #include "stat/stats.h"
 
 static const double specials[] = {0.0, -0.0, 1.5, -2.25, 1e300, -1e300, 5e-324, NAN, INFINITY, -INFINITY};
@@ -63,7 +64,7 @@ static void assert_kernels(const npyx_stats_kernels *kernels, const uint8_t *rea
     assert_true(sums.least == want.least);
     assert_true(sums.greatest == want.greatest);
     assert_near(sums.sum + sums.lost, (double)sum, (double)magnitude);
-    kernels->deviations(reals, nelem, 3, &deviations);
+    kernels->deviations(reals, nelem, sums.nfinite, 3, &deviations);
     assert_near(deviations.sum_of_squares, (double)squares, (double)squares);
     assert_near(deviations.sum, (double)(sum - 3 * (long double)want.nfinite), (double)magnitude);
 }
@@ -75,8 +76,50 @@ static void test_kernels(void **state) {
     for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_STATS_NELEM; nelem += NPYX_CHUNK_UNIT) {
         for (uint32_t nspecials = 0; nspecials <= 100; nspecials += 50) {
             const uint8_t *reals = fill(memory, nelem, nspecials);
-            assert_kernels(npyx_stats_kernels_of(false), reals, nelem);
-            assert_kernels(npyx_stats_kernels_of(npyx_has_avx2()), reals, nelem);
+            for (npyx_simd simd = NPYX_SIMD_PORTABLE; simd <= npyx_simd_here(); simd++)
+                assert_kernels(npyx_stats_kernels_of(NPYX_F8, simd), reals, nelem);
+        }
+    }
+}
+
+/* Items of random bits: subnormal ones, zeros, NaNs and infinities among them where they are short. */
+static void fill_narrow(uint8_t *items, int64_t nbytes, bool are_small) {
+    for (int64_t i = 0; i < nbytes; i++)
+        items[i] = (uint8_t)(next_random() >> 24);
+    for (int64_t i = 0; i < nbytes && are_small; i++) /* no exponent of ones: finite */
+        items[i] &= 0xbf;
+}
+
+/* What a kernel says of items is what that of doubles says of them as doubles, to the last bit. */
+static void assert_narrow(npyx_type type, npyx_simd simd, const uint8_t *items, int64_t nelem) {
+    const npyx_stats_kernels *kernels = npyx_stats_kernels_of(type, simd);
+    const npyx_stats_kernels *of_doubles = npyx_stats_kernels_of(NPYX_F8, simd);
+    if (kernels == NULL) /* halves, where the processor does not widen them */
+        return;
+    double reals[NPYX_STATS_NELEM];
+    npyx_chunk_sums sums, want_sums;
+    npyx_chunk_deviations deviations, want;
+    npyx_block_reals(type, NPYX_HOST_IS_BIG_ENDIAN, items, (size_t)npyx_types[type].itemsize, (size_t)nelem,
+                     reals);
+    kernels->sums(items, nelem, &sums);
+    of_doubles->sums((const uint8_t *)reals, nelem, &want_sums);
+    assert_memory_equal(&sums, &want_sums, sizeof sums);
+    kernels->deviations(items, nelem, sums.nfinite, 3.25, &deviations);
+    of_doubles->deviations((const uint8_t *)reals, nelem, sums.nfinite, 3.25, &want);
+    assert_memory_equal(&deviations, &want, sizeof want);
+}
+
+static void test_narrow_kernels(void **state) {
+    (void)state;
+    static uint8_t memory[1 + NPYX_STATS_NELEM * 4];
+    state_of_random = 5;
+    for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_STATS_NELEM; nelem += NPYX_CHUNK_UNIT) {
+        for (int are_small = 0; are_small < 2; are_small++) {
+            fill_narrow(memory, (int64_t)sizeof memory, are_small == 1);
+            for (npyx_simd simd = NPYX_SIMD_PORTABLE; simd <= npyx_simd_here(); simd++) {
+                assert_narrow(NPYX_F4, simd, memory + 1, nelem);
+                assert_narrow(NPYX_F2, simd, memory + 1, nelem);
+            }
         }
     }
 }
@@ -174,9 +217,8 @@ static void test_wide_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_merging),
-        cmocka_unit_test(test_wide_moments),
+        cmocka_unit_test(test_kernels),       cmocka_unit_test(test_narrow_kernels),
+        cmocka_unit_test(test_merging),       cmocka_unit_test(test_wide_moments),
         cmocka_unit_test(test_wide_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,115 @@
+#include "inflate_aside.h"
+
+#include <zlib.h>
+
+#include "base/crc32.h"
+
+enum {
+    ASIDE_INPUT_NBYTES = 1 << 16,
+    /* zlib 1.2 and 1.3 take 7 KiB, and 32 KiB for a window; zlib-ng more */
+    ASIDE_ARENA_NBYTES = 96 << 10,
+    /* of output, between two looks at the CPU's cache: the CRC-32 is taken while the bytes are in it */
+    ASIDE_STEP_NBYTES = 1 << 16
+};
+
+struct npyx_inflate_room {
+    z_stream stream;
+    bool is_live;
+    size_t used_nbytes; /* of the arena: zlib gives back what it took in the end only */
+    uint8_t arena[ASIDE_ARENA_NBYTES];
+    uint8_t input[ASIDE_INPUT_NBYTES];
+};
+
+static void *aside_alloc(void *ctx, unsigned items, unsigned item_nbytes) {
+    npyx_inflate_room *room = ctx;
+    uint64_t nbytes = ((uint64_t)items * item_nbytes + 63) & ~(uint64_t)63;
+    if (room->used_nbytes ==
+        0) /* the host's memory is aligned to 8 bytes, malloc's, as zlib expects, to 16 */
+        room->used_nbytes = -(uintptr_t)room->arena & 63;
+    if (nbytes > ASIDE_ARENA_NBYTES - room->used_nbytes)
+        return NULL;
+    void *block = room->arena + room->used_nbytes;
+    room->used_nbytes += (size_t)nbytes;
+    return block;
+}
+
+static void aside_free(void *ctx, void *block) {
+    (void)ctx, (void)block;
+}
+
+npyx_inflate_room *npyx_inflate_room_make(npyx_host *host) {
+    npyx_inflate_room *room = npyx_alloc(host, sizeof *room);
+    if (room == NULL)
+        return NULL;
+    room->used_nbytes = 0;
+    room->stream = (z_stream){.zalloc = aside_alloc, .zfree = aside_free, .opaque = room};
+    room->is_live = inflateInit2(&room->stream, -MAX_WBITS) == Z_OK;
+    if (room->is_live)
+        return room;
+    npyx_free(host, room);
+    return NULL;
+}
+
+void npyx_inflate_room_free(npyx_host *host, npyx_inflate_room *room) {
+    if (room != NULL)
+        inflateEnd(&room->stream);
+    npyx_free(host, room);
+}
+
+/* Brings the stream to where the piece begins. */
+static bool aside_begin(npyx_inflate_room *room, const npyx_checkpoint *from) {
+    z_stream *stream = &room->stream;
+    stream->avail_in = 0;
+    stream->next_in = room->input;
+    return inflateReset(stream) == Z_OK &&
+           (from == NULL ||
+            (inflatePrime(stream, from->input_nbits, from->input_bits) == Z_OK &&
+             inflateSetDictionary(stream, from->window, NPYX_CHECKPOINT_WINDOW_NBYTES) == Z_OK));
+}
+
+static bool aside_fetch(npyx_inflate_room *room, const npyx_deflated *piece, int64_t *input_off) {
+    int64_t left_nbytes = piece->nbytes - *input_off;
+    size_t nbytes = left_nbytes < ASIDE_INPUT_NBYTES ? (size_t)left_nbytes : ASIDE_INPUT_NBYTES;
+    uint32_t crc32;
+    const npyx_source *compressed = piece->compressed;
+    const uint8_t *bytes = nbytes == 0 ? NULL
+                                       : compressed->ops->read_aside(compressed, piece->off + *input_off,
+                                                                     room->input, nbytes, &crc32);
+    if (bytes == NULL)
+        return false;
+    room->stream.next_in = (z_const Bytef *)bytes;
+    room->stream.avail_in = (uInt)nbytes;
+    *input_off += (int64_t)nbytes;
+    return true;
+}
+
+bool npyx_inflate_aside(npyx_inflate_room *room, const npyx_deflated *piece, uint8_t *bytes, size_t nbytes,
+                        uint32_t *crc32) {
+    z_stream *stream = &room->stream;
+    int64_t input_off = piece->from == NULL ? 0 : piece->from->input_off;
+    uint8_t beyond;
+    int code = Z_OK;
+    *crc32 = 0;
+    if (!aside_begin(room, piece->from))
+        return false;
+    for (size_t done = 0; done < nbytes || (piece->is_last && code == Z_OK);) {
+        size_t wanted_nbytes = nbytes - done < ASIDE_STEP_NBYTES ? nbytes - done : ASIDE_STEP_NBYTES;
+        bool is_behind = wanted_nbytes == 0; /* all is there, and the stream is to end */
+        if (npyx_crew_is_stopping(piece->crew))
+            return false;
+        if (stream->avail_in == 0 && !aside_fetch(room, piece, &input_off) && !is_behind)
+            return false;
+        stream->next_out = is_behind ? &beyond : bytes + done;
+        stream->avail_out = is_behind ? 1 : (uInt)wanted_nbytes;
+        code = inflate(stream, Z_NO_FLUSH);
+        size_t made_nbytes = is_behind ? 0 : wanted_nbytes - stream->avail_out;
+        *crc32 = npyx_crc32(*crc32, bytes + done, made_nbytes);
+        done += made_nbytes;
+        bool is_over = code == Z_STREAM_END && done == nbytes && piece->is_last;
+        if (code != Z_OK && !is_over)
+            return false;
+        if (is_behind && stream->avail_out == 0)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,56 @@
+/*
+ * The kernels of one target. Included for each by filter_apply.c, with
+ *
+ *     FILTER_TARGET    an attribute: what the functions may use of the processor
+ *     FILTER_SUFFIX    the end of their names
+ *     FILTER_NBYTES    of a vector; they are GNU C's, which become what the processor has
+ *
+ * which end here.
+ */
+#define FILTER(word) NPYX_JOIN(filter_##word, FILTER_KIND, FILTER_SUFFIX)
+
+#define FILTER_KIND u8
+#define FILTER_ITEM uint8_t
+#define FILTER_LANE int8_t
+#include "filter_pattern_template.h"
+
+#define FILTER_KIND u16
+#define FILTER_ITEM uint16_t
+#define FILTER_LANE int16_t
+#include "filter_pattern_template.h"
+
+#define FILTER_KIND u32
+#define FILTER_ITEM uint32_t
+#define FILTER_LANE int32_t
+#include "filter_pattern_template.h"
+
+#define FILTER_KIND u64
+#define FILTER_ITEM uint64_t
+#define FILTER_LANE int64_t
+#include "filter_pattern_template.h"
+
+#define FILTER_KIND        f32
+#define FILTER_ITEM        float
+#define FILTER_LANE        int32_t
+#define FILTER_LEAST_FROM  least_f32_from
+#define FILTER_GREATEST_TO greatest_f32_to
+#include "filter_float_template.h"
+
+#define FILTER_KIND               f64
+#define FILTER_ITEM               double
+#define FILTER_LANE               int64_t
+#define FILTER_LEAST_FROM(value)  (value)
+#define FILTER_GREATEST_TO(value) (value)
+#include "filter_float_template.h"
+
+#define FILTER_KERNEL(kind) NPYX_JOIN(filter_kernel, kind, FILTER_SUFFIX)
+static npyx_filter_kernel *const NPYX_JOIN(filter, kernels, FILTER_SUFFIX)[NPYX_NLANES] = {
+    [NPYX_LANE_8] = FILTER_KERNEL(u8),   [NPYX_LANE_16] = FILTER_KERNEL(u16),
+    [NPYX_LANE_32] = FILTER_KERNEL(u32), [NPYX_LANE_64] = FILTER_KERNEL(u64),
+    [NPYX_LANE_F4] = FILTER_KERNEL(f32), [NPYX_LANE_F8] = FILTER_KERNEL(f64)};
+
+#undef FILTER_TARGET
+#undef FILTER_SUFFIX
+#undef FILTER_NBYTES
+#undef FILTER
+#undef FILTER_KERNEL

@@ -1,0 +1,39 @@
+/*
+ * Ranges of patterns of one width. Included for each by filter_kernels_template.h, with FILTER_KIND,
+ * FILTER_ITEM and FILTER_LANE, its signed counterpart, which end here.
+ *
+ * A range of patterns is one subtraction and one signed comparison, whatever the signedness of the items:
+ * with u = x - low (modulo 2^n), x lies in the range when u <= high - low as unsigned numbers, and so when
+ * both with their highest bit flipped compare like that as signed ones. The flip of u is part of `base`.
+ */
+#define IN_RANGE(hits, lane, x, r) ((hits)((lane)((x)-bounds.base[r]) <= bounds.limit[r]))
+
+typedef struct FILTER(bounds) {
+    FILTER_ITEM base[2];
+    FILTER_LANE limit[2];
+} FILTER(bounds);
+
+#define FILTER_LOOP(word)            FILTER(one_range_##word)
+#define FILTER_PASSES(hits, lane, x) IN_RANGE(hits, lane, x, 0)
+#include "filter_loop_template.h"
+
+#define FILTER_LOOP(word)            FILTER(two_ranges_##word)
+#define FILTER_PASSES(hits, lane, x) (IN_RANGE(hits, lane, x, 0) | IN_RANGE(hits, lane, x, 1))
+#include "filter_loop_template.h"
+
+FILTER_TARGET static void FILTER(kernel)(const npyx_filter *filter, const uint8_t *items, int64_t nwords,
+                                         uint64_t *bitmap) {
+    const FILTER_ITEM flip = (FILTER_ITEM)((FILTER_ITEM)1 << (8 * sizeof(FILTER_ITEM) - 1));
+    FILTER(bounds) bounds;
+    for (int r = 0; r < 2; r++) {
+        uint64_t span = filter->ranges[r].high - filter->ranges[r].low;
+        bounds.base[r] = (FILTER_ITEM)(filter->ranges[r].low + flip);
+        bounds.limit[r] = (FILTER_LANE)((FILTER_ITEM)span ^ flip);
+    }
+    (filter->nranges == 1 ? FILTER(one_range_run) : FILTER(two_ranges_run))(bounds, items, nwords, bitmap);
+}
+
+#undef FILTER_KIND
+#undef FILTER_ITEM
+#undef FILTER_LANE
+#undef IN_RANGE

@@ -1,0 +1,142 @@
+"""Works done in a process of their own, as a stranger's first query is: nothing is warm but the page cache. The time is
+taken in that process, without what comes before the work: the start of Python, its imports, the extension's loading.
+
+    fresh.py TIMES WORK ARGUMENTS       ARGUMENTS in JSON; prints the least seconds of so many times, and the answer
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
+
+import shell  # noqa: E402
+
+FOLDER = os.path.join(shell.ROOT, ".build", "bench")
+SHOWN = 100  # characters of an answer
+
+
+class Unmeasured(Exception):
+    """Why there are no figures."""
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+# --- the works: each prepares itself and returns what is timed -------------------------------------------------------
+
+
+def sql(statement, *parameters):
+    connection = shell.connect()
+    return lambda: connection.execute(statement, parameters).fetchall()
+
+
+def lookups(statement, name, nrows):
+    """Another row each time, where the statement asks for one."""
+    import random
+
+    connection, rows = shell.connect(), random.Random(20260102)
+    parameters = iter(lambda: (name, rows.randrange(nrows))[: statement.count("?")], None)
+    return lambda: connection.execute(statement, next(parameters)).fetchall()
+
+
+def headers_by_numpy(pattern):
+    import glob
+
+    from numpy.lib import format as npy
+
+    def work():
+        total = 0
+        for name in glob.glob(pattern, recursive=True):
+            with open(name, "rb") as file:
+                npy.read_magic(file)
+                shape, _, dtype = npy.read_array_header_1_0(file)
+            total += len(name) + len(dtype.name) + len(shape)
+        return total
+
+    return work
+
+
+def arrays_by_numpy(name):
+    import numpy as np
+
+    def work():
+        with np.load(name) as archive:
+            return sum(len(key) + len(archive[key].shape) for key in archive.files)
+
+    return work
+
+
+def inflated_by_zlib(name):
+    import zlib
+
+    streams = deflated_streams(name)
+    return lambda: [zlib.crc32(zlib.decompress(stream, -15)) for stream in streams]
+
+
+def deflated_streams(name):
+    """The raw streams of an archive's members."""
+    import zipfile
+
+    streams = []
+    with zipfile.ZipFile(name) as archive, open(name, "rb") as file:
+        for member in archive.infolist():
+            file.seek(member.header_offset)
+            header = file.read(30)
+            to_data = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+            file.seek(to_data, os.SEEK_CUR)
+            streams.append(file.read(member.compress_size))
+    return streams
+
+
+WORKS = {work.__name__: work for work in (sql, lookups, headers_by_numpy, arrays_by_numpy, inflated_by_zlib)}
+
+
+# --- their processes --------------------------------------------------------------------------------------------------
+
+
+class Done(NamedTuple):
+    seconds: float
+    answer: str
+
+
+def done(work, *arguments, times=1, variables=None):
+    """What a work of WORKS took, in .build/bench, with variables in its environment."""
+    environment = {name: value for name, value in os.environ.items() if name != "NPYEXT_THREADS"}
+    environment.update(variables or {}, NPYEXT_SO=shell.EXTENSION)
+    command = [sys.executable, "-B", os.path.abspath(__file__), str(times), work, json.dumps(arguments)]
+    child = subprocess.run(command, capture_output=True, text=True, cwd=FOLDER, env=environment)
+    if child.returncode != 0:
+        raise Unmeasured((child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1])
+    return Done(*json.loads(child.stdout))
+
+
+def slow_opens():
+    """The environment in which every open of a .npy takes 1 ms more."""
+    made, source = path("slow_open.so"), os.path.join(HERE, "slow_open.c")
+    compiler = shlex.split(os.environ.get("CC") or "cc")
+    command = [*compiler, "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-o", made, source, "-ldl"]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Unmeasured("no compiler makes slow_open.so") from error
+    return {"LD_PRELOAD": made}
+
+
+def main(times, work, arguments):
+    timed, seconds = WORKS[work](*json.loads(arguments)), []
+    for _ in range(int(times)):
+        start = time.perf_counter()
+        answer = timed()
+        seconds.append(time.perf_counter() - start)
+    print(json.dumps([min(seconds), repr(answer)[:SHOWN]]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

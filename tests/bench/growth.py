@@ -1,0 +1,120 @@
+"""How times grow: with the size of an array, the files of a folder, the members of an archive, the threads."""
+
+import os
+import shutil
+
+import data
+import fresh
+from tables import figure, lines
+
+TIMES = 3
+PATIENCE = 10  # seconds, after which nothing is asked once more
+HUGE, ROOM = 5000, 12 << 30  # megabytes of the array that is made only on a disk with so much room, and not kept
+
+SIZES = [1, 10, 100, 1000, HUGE]  # megabytes of float64
+SCANS = {
+    "sum(value) FROM npy_rows": "SELECT sum(value) FROM npy_rows(?)",
+    "sum(value) FROM npy_elements": "SELECT sum(value) FROM npy_elements(?)",
+    "count(*) FROM npy_rows WHERE value > 4": "SELECT count(*) FROM npy_rows(?) WHERE value > 4",
+    "* FROM npy_stats": "SELECT * FROM npy_stats(?)",
+}
+LOOKUPS = {
+    "value FROM npy_rows WHERE row = ?": "SELECT value FROM npy_rows(?) WHERE row = ?",
+    "value FROM npy_elements WHERE idx = ?": "SELECT value FROM npy_elements(?) WHERE idx = ?",
+    "value FROM npy_rows LIMIT 10": "SELECT value FROM npy_rows(?) LIMIT 10",
+}
+SURVEYS = {
+    "sum(length(dtype)) FROM npy_meta": "SELECT sum(length(dtype)) FROM npy_meta(?)",
+    "sum(mean) FROM npy_stats": "SELECT sum(mean) FROM npy_stats(?)",
+}
+BY_NAME = "SELECT value FROM npy_rows(?, ?) WHERE row = 7"
+THREADS = [1, 2, 4, 8, 16]
+THREADED = {
+    "* FROM npy_stats, 400 MB": "SELECT * FROM npy_stats('large.npy')",
+    "count(*) FROM npy_rows WHERE value > 4, 400 MB": "SELECT count(*) FROM npy_rows('large.npy') WHERE value > 4",
+    "* FROM npy_stats, 64 deflated members": "SELECT * FROM npy_stats('members.npz')",
+    "* FROM npy_compare, two of 200 MB": "SELECT * FROM npy_compare('narrow.npy', 'shifted.npy')",
+}
+
+
+def cell(*work, unit="ms", times=1, variables=None):
+    """The least time of a work, each time in a process of its own."""
+    seconds = []
+    try:
+        while len(seconds) < TIMES and sum(seconds) < PATIENCE:
+            seconds.append(fresh.done(*work, times=times, variables=variables).seconds)
+    except fresh.Unmeasured as error:
+        print("   ", *work, error, flush=True)
+        return "–"
+    return f"{figure(min(seconds) * {'ms': 1e3, 'µs': 1e6}[unit])} {unit}"
+
+
+def section(title, heads, rows):
+    """The lines of a table, whose rows are a label and functions that measure a cell each."""
+    table = []
+    for label, cells in rows:
+        table.append([f"`{label}`", *(measure() for measure in cells)])
+        print("   ", *table[-1], flush=True)
+    return [title, "", *lines(["SELECT", *heads], table), ""]
+
+
+def by_size(megabytes):
+    """The cells of one size. By the array, not by the statement: the huge one is gone when they are done."""
+    name, nrows = f"{megabytes}mb.npy", megabytes * 125_000
+    if megabytes == HUGE and shutil.disk_usage(fresh.FOLDER).free < ROOM:
+        return ["–"] * (len(SCANS) + len(LOOKUPS))
+    data.make(fresh.FOLDER, [name])
+    cells = [cell("sql", statement, name) for statement in SCANS.values()]
+    cells += [cell("lookups", statement, name, nrows, unit="µs", times=50) for statement in LOOKUPS.values()]
+    print("   ", name, *cells, flush=True)
+    if megabytes == HUGE:
+        os.remove(fresh.path(name))
+    return cells
+
+
+def arrays():
+    columns = [by_size(megabytes) for megabytes in SIZES]
+    table = [[f"`{label}`", *cells] for label, *cells in zip([*SCANS, *LOOKUPS], *columns)]
+    return [
+        "How scans and lookups (of which a process does 50) grow with the size of a float64 .npy:",
+        "",
+        *lines(["SELECT", *(f"{megabytes} MB" for megabytes in SIZES)], table),
+        "",
+    ]
+
+
+def folders():
+    data.make(fresh.FOLDER, [f"files_{count}" for count in data.FILE_COUNTS])
+    ask = lambda statement, count: lambda: cell("sql", statement, f"files_{count}/*.npy")
+    rows = [(label, [ask(sql, count) for count in data.FILE_COUNTS]) for label, sql in SURVEYS.items()]
+    return section("With the .npy of a folder:", [f"{count:,} files" for count in data.FILE_COUNTS], rows)
+
+
+def archives(kind):
+    names = [f"{kind}_{count}.npz" for count in data.MEMBER_COUNTS]
+    data.make(fresh.FOLDER, names)
+    ask = lambda statement, *parameters: lambda: cell("sql", statement, *parameters)
+    rows = [(label, [ask(sql, name) for name in names]) for label, sql in SURVEYS.items()]
+    middle = [ask(BY_NAME, name, data.member(count // 2)) for name, count in zip(names, data.MEMBER_COUNTS)]
+    rows.append(("value FROM npy_rows(?, name) WHERE row = ?", middle))
+    return section(f"With the members of a {kind} .npz:", [f"{count:,}" for count in data.MEMBER_COUNTS], rows)
+
+
+def threads():
+    data.make(fresh.FOLDER, ["large.npy", "members.npz", "narrow.npy", "shifted.npy"])
+    ask = lambda statement, count: lambda: cell("sql", statement, variables={"NPYEXT_THREADS": str(count)})
+    rows = [(label, [ask(statement, count) for count in THREADS]) for label, statement in THREADED.items()]
+    return section("With the threads (`NPYEXT_THREADS`):", [str(count) for count in THREADS], rows)
+
+
+def page():
+    """The lines of all of it. A disk that is full costs the sections that have no room, not the report."""
+    least = f"The least of {TIMES}, or of as many as {PATIENCE} s are enough for, each in a process of its own."
+    text = ["## Growth", "", least, ""]
+    sections = arrays, folders, lambda: archives("stored"), lambda: archives("deflated"), threads
+    for measure in sections:
+        try:
+            text += measure()
+        except OSError as error:
+            text += [f"Not measured: {error.strerror}.", ""]
+    return text

@@ -1,0 +1,45 @@
+"""How the peers come here: NumPy 2 by pip, sqlite-vec by npm, both into .build/bench."""
+
+import glob
+import os
+import subprocess
+import sys
+
+from fresh import Unmeasured, path
+
+# vec_npy_each was dropped later.
+SQLITE_VEC = "sqlite-vec-linux-x64@0.1.6"
+IS_NUMPY_2 = "import sys, numpy; sys.exit(int(numpy.__version__.split('.')[0]) < 2)"
+
+
+def runs(*command):
+    try:
+        return subprocess.run(command, capture_output=True, timeout=600).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def python_with_numpy_2():
+    """A Python that has it, or None where it cannot be had: this one, or one of its kind in an environment of ours."""
+    folder, python = path("python"), path("python/bin/python")
+    for candidate in (sys.executable, python):
+        if runs(candidate, "-c", IS_NUMPY_2):
+            return candidate
+    print("installing NumPy 2", flush=True)
+    made = runs(sys.executable, "-m", "venv", "--clear", folder)
+    made = made and runs(python, "-m", "pip", "install", "-q", "--retries", "1", "numpy>=2")
+    return python if made and runs(python, "-c", IS_NUMPY_2) else None
+
+
+def sqlite_vec():
+    """sqlite-vec's loadable file."""
+    folder = path("peer")
+    pattern = os.path.join(folder, "node_modules", "sqlite-vec-*", "vec0.so")
+    if not glob.glob(pattern):
+        os.makedirs(folder, exist_ok=True)
+        if not runs("npm", "install", "--silent", "--no-save", "--prefix", folder, SQLITE_VEC):
+            raise Unmeasured(f"npm cannot install {SQLITE_VEC}")
+    found = glob.glob(pattern)
+    if not found:
+        raise Unmeasured(f"{SQLITE_VEC} holds no vec0.so for this machine")
+    return found[0]
