@@ -10,6 +10,8 @@
 #include "format/archive.h"
 #include "format/archive_write.h"
 #include "format/header_npy.h"
+#include "format/sample_key.h"
+#include "format/tar.h"
 #include "io/file_system.h"
 #include "io/files_ahead.h"
 #include "io/first_bytes.h"

@@ -73,7 +73,8 @@ static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_err
 /* Opens what a handle says, of a file whose name is in known. */
 static npyx_status open_array(npyext_connection *connection, npyext_known_array *known,
                               const npyext_handle *handle, npyx_error *error) {
-    NPYX_TRY(npyext_cache_acquire(connection, known->path, known->tick, NULL, &known->file, error));
+    NPYX_TRY(
+        npyext_cache_acquire(connection, known->path, &known->part, known->tick, NULL, &known->file, error));
     NPYX_TRY(npyext_handle_check(&connection->handle_key, handle->stamp, &known->file->info, error));
     npyx_archive *archive = known->file->archive;
     NPYX_TRY(find_entry(known, handle->index, error));
@@ -87,7 +88,8 @@ static npyx_status open_array(npyext_connection *connection, npyext_known_array 
 static npyx_status validate(npyext_connection *connection, npyext_known_array *known, int64_t tick,
                             npyx_error *error) {
     npyext_cached_file *file = NULL;
-    npyx_status status = npyext_cache_acquire(connection, known->path, tick, NULL, &file, error);
+    npyx_status status =
+        npyext_cache_acquire(connection, known->path, &known->part, tick, NULL, &file, error);
     bool is_same = file == known->file;
     npyext_cache_release(connection, file);
     if (status == NPYX_OK && is_same) {
@@ -116,6 +118,7 @@ npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *byt
     NPYX_TRY(npyx_buffer_check(&found->key, error));
     found->key.nbytes--;
     found->path = found->key.bytes + (nbytes - handle.path_nbytes);
+    found->part = handle.part;
     found->tick = tick;
     *known = found;
     npyx_status status = open_array(connection, found, &handle, error);

@@ -4,26 +4,57 @@ int64_t npyext_cache_tick(npyext_connection *connection) {
     return ++connection->clock;
 }
 
-bool npyext_path_may_be_empty(const char *path) {
+npyx_hint npyext_path_hint(const char *path) {
     size_t nbytes = strlen(path);
-    return nbytes >= 4 && memcmp(path + nbytes - 4, ".ten", 4) == 0;
+    const char *suffix = nbytes < 4 ? "" : path + nbytes - 4;
+    return strcmp(suffix, ".ten") == 0   ? NPYX_HINT_TEN
+           : strcmp(suffix, ".tar") == 0 ? NPYX_HINT_TAR
+                                         : NPYX_NO_HINT;
 }
 
-npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, bool may_be_empty,
+npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
                              npyx_archive **archive, npyx_error *error) {
     npyx_source *source = NULL;
     NPYX_TRY(npyx_source_open_memory(host, bytes, nbytes, &source, error));
-    return npyx_archive_open(source, may_be_empty, archive, error);
+    return npyx_archive_open(source, hint, archive, error);
 }
 
-npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_open_file *ahead,
-                                npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
+static void close_parent(void *source) {
+    npyx_source_close(source);
+}
+
+/* Makes a range of a file's source, which it takes along. */
+static npyx_status cache_take_part(npyx_source **source, const npyext_part *part, npyx_error *error) {
+    npyx_source *file = *source;
+    if (part == NULL || !part->is_range)
+        return NPYX_OK;
+    npyx_status status = NPYX_OK;
+    if (part->off > file->nbytes || part->nbytes > file->nbytes - part->off)
+        status = npyx_fail_short(file, error, part->off,
+                                 "the range of %" PRId64 " bytes at byte %" PRId64
+                                 " goes beyond the file, which has %" PRId64,
+                                 part->nbytes, part->off, file->nbytes);
+    if (status == NPYX_OK)
+        status = npyx_source_open_range(file, part->off, part->nbytes, false, 0, source, error);
+    if (status != NPYX_OK) {
+        npyx_source_close(file);
+        return status;
+    }
+    (*source)->on_close = close_parent;
+    (*source)->on_close_ctx = file;
+    return NPYX_OK;
+}
+
+npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_part *part,
+                                const npyext_open_file *ahead, npyx_archive **archive, npyx_file_info *info,
+                                npyx_error *error) {
     npyx_source *source = ahead == NULL ? NULL : ahead->source;
     if (source != NULL)
         *info = ahead->info;
     else
         NPYX_TRY(npyx_source_open_file(host, path, &source, info, error));
-    return npyx_archive_open(source, npyext_path_may_be_empty(path), archive, error);
+    NPYX_TRY(cache_take_part(&source, part, error));
+    return npyx_archive_open(source, npyext_path_hint(path), archive, error);
 }
 
 /* Closes what nobody uses: stale files, and the oldest beyond the limit. */
@@ -42,13 +73,17 @@ static void cache_trim(npyext_connection *connection) {
     }
 }
 
+static bool is_same_part(const npyext_part *a, const npyext_part *b) {
+    return a->is_range == b->is_range && a->off == b->off && a->nbytes == b->nbytes;
+}
+
 /* The file kept for a path, moved to the front; NULL when there is none or it is not the file at the path
  * now. */
 static npyext_cached_file *cache_find(npyext_connection *connection, const char *path, uint64_t path_hash,
-                                      int64_t tick) {
+                                      const npyext_part *part, int64_t tick) {
     npyext_cached_file **link = &connection->newest_file;
-    while (*link != NULL &&
-           ((*link)->is_stale || (*link)->path_hash != path_hash || strcmp((*link)->path, path) != 0))
+    while (*link != NULL && ((*link)->is_stale || (*link)->path_hash != path_hash ||
+                             !is_same_part(&(*link)->part, part) || strcmp((*link)->path, path) != 0))
         link = &(*link)->older;
     npyext_cached_file *file = *link;
     if (file == NULL)
@@ -67,13 +102,15 @@ static npyext_cached_file *cache_find(npyext_connection *connection, const char 
     return file;
 }
 
-npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, int64_t tick,
-                                 const npyext_open_file *ahead, npyext_cached_file **file,
+npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, const npyext_part *part,
+                                 int64_t tick, const npyext_open_file *ahead, npyext_cached_file **file,
                                  npyx_error *error) {
+    static const npyext_part all;
     npyx_host *host = &connection->host;
     size_t path_nbytes = strlen(path) + 1;
+    part = part == NULL ? &all : part;
     uint64_t path_hash = npyx_siphash(host->hash_key, path, path_nbytes);
-    *file = cache_find(connection, path, path_hash, tick);
+    *file = cache_find(connection, path, path_hash, part, tick);
     if (*file != NULL) {
         host->counters.cache_hits++;
         (*file)->nusers++;
@@ -86,13 +123,14 @@ npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path
         npyx_source_close(ahead == NULL ? NULL : ahead->source);
         return npyx_fail_nomem(error);
     }
-    npyx_status status = npyext_open_archive(host, path, ahead, &opened->archive, &opened->info, error);
+    npyx_status status = npyext_open_archive(host, path, part, ahead, &opened->archive, &opened->info, error);
     if (status != NPYX_OK) {
         npyx_free(host, opened);
         return status;
     }
     memcpy(opened->path, path, path_nbytes);
     opened->path_hash = path_hash;
+    opened->part = *part;
     opened->nusers = 1;
     opened->validated_at = connection->clock;
     opened->older = connection->newest_file;

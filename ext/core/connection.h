@@ -25,10 +25,17 @@ typedef struct npyext_handle_key {
     uint8_t bytes[NPYX_SIPHASH_KEY_NBYTES];
 } npyext_handle_key;
 
+/* The part of a file that a source means: a range of it, or all. Zeros: all. */
+typedef struct npyext_part {
+    bool is_range;
+    int64_t off, nbytes;
+} npyext_part;
+
 /* What a handle says. */
 typedef struct npyext_handle {
     const char *path; /* borrowed from the handle; no NUL behind */
     size_t path_nbytes;
+    npyext_part part;
     int64_t index; /* of the entry */
     uint64_t stamp;
 } npyext_handle;
@@ -43,7 +50,7 @@ npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, co
 /* Appends the handle's bytes. Look at out->status behind it. */
 void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out);
 
-/* Whether bytes begin as a handle's; no .npy, .npz or .ten file does. */
+/* Whether bytes begin as a handle's; no .npy, .npz, .ten or .tar file does. */
 bool npyext_handle_is_like(const void *bytes, size_t nbytes);
 
 /* Reads a handle that was made with this key; false for any other bytes. */
@@ -69,6 +76,7 @@ typedef struct npyext_cached_file {
     bool is_stale; /* replaced on disk: closed when its last user lets go */
     int64_t validated_at;
     uint64_t path_hash;
+    npyext_part part;
     char path[];
 } npyext_cached_file;
 
@@ -81,23 +89,25 @@ typedef struct npyext_open_file {
     npyx_file_info info;
 } npyext_open_file;
 
-/* The file at path, open, and one user more. ahead may be NULL; its source is taken over. */
-npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, int64_t tick,
-                                 const npyext_open_file *ahead, npyext_cached_file **file, npyx_error *error);
+/* The part of the file at path, open, and one user more. part and ahead may be NULL; ahead's source is taken
+ * over. */
+npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, const npyext_part *part,
+                                 int64_t tick, const npyext_open_file *ahead, npyext_cached_file **file, npyx_error *error);
 /* One user less. Takes NULL. */
 void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file);
 /* Closes all; nobody uses any. */
 void npyext_cache_clear(npyext_connection *connection);
 
-/* The format is told by the first bytes; but an empty .ten, which has none, is a file of no arrays. */
-bool npyext_path_may_be_empty(const char *path);
+/* The format is told by the first bytes; where these say nothing, by the path. */
+npyx_hint npyext_path_hint(const char *path);
 
 /* Opens a BLOB as an archive; its bytes outlive that. */
-npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, bool may_be_empty,
+npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
                              npyx_archive **archive, npyx_error *error);
 
-/* Opens a path as an archive, without keeping it. ahead may be NULL; its source is taken over. */
-npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_open_file *ahead,
+/* Opens a path, or a part of it, as an archive, without keeping it. As above. */
+npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_part *part,
+                                const npyext_open_file *ahead,
                                 npyx_archive **archive, npyx_file_info *info, npyx_error *error);
 
 /* ---- arrays described a moment ago ----
@@ -115,6 +125,7 @@ typedef struct npyext_known_array {
     npyx_array array;
     /* of a handle's array */
     const char *path; /* NULL: it is a header's */
+    npyext_part part;
     npyx_entry entry; /* its name is in the arena below: a description that fails takes the array's with it */
     bool has_entry;
     npyx_arena arena;

@@ -5,9 +5,11 @@
  *   8 16  SipHash-2-4-128 of all that follows
  *  24  8  index, little-endian
  *  32  8  stamp, little-endian
- *  40     path
+ *  40  8  where the part of the file begins, and
+ *  48  8  how many bytes it has; -1: it is all of the file
+ *  56     path
  */
-enum { MAC_OFF = 8, INDEX_OFF = 24, STAMP_OFF = 32, PATH_OFF = 40 };
+enum { MAC_OFF = 8, INDEX_OFF = 24, STAMP_OFF = 32, PART_OFF = 40, PART_NBYTES_OFF = 48, PATH_OFF = 56 };
 
 /* The first byte is no character of UTF-8, and the last catches what takes BLOBs for text. */
 static const uint8_t handle_magic[MAC_OFF] = {0x9d, 'N', 'P', 'Y', 'X', 'H', '\n', 0};
@@ -32,6 +34,9 @@ void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *han
     memcpy(head, handle_magic, sizeof handle_magic);
     npyx_store_u64(head + INDEX_OFF, (uint64_t)handle->index, false);
     npyx_store_u64(head + STAMP_OFF, handle->stamp, false);
+    npyx_store_u64(head + PART_OFF, (uint64_t)handle->part.off, false);
+    npyx_store_u64(head + PART_NBYTES_OFF, (uint64_t)(handle->part.is_range ? handle->part.nbytes : -1),
+                   false);
     npyx_buffer_append(out, head, sizeof head);
     npyx_buffer_append(out, handle->path, handle->path_nbytes);
     if (out->status != NPYX_OK)
@@ -61,7 +66,11 @@ bool npyext_handle_read(const npyext_handle_key *key, const void *bytes, size_t 
     npyx_siphash_128(key->bytes, at + INDEX_OFF, nbytes - INDEX_OFF, mac);
     if (!is_equal(mac, at + MAC_OFF, sizeof mac))
         return false;
-    *handle = (npyext_handle){.path = (const char *)at + PATH_OFF,
+    int64_t part_nbytes = (int64_t)npyx_load_u64(at + PART_NBYTES_OFF, false);
+    *handle = (npyext_handle){.part = {.is_range = part_nbytes >= 0,
+                                       .off = (int64_t)npyx_load_u64(at + PART_OFF, false),
+                                       .nbytes = part_nbytes < 0 ? 0 : part_nbytes},
+                              .path = (const char *)at + PATH_OFF,
                               .path_nbytes = nbytes - PATH_OFF,
                               .index = (int64_t)npyx_load_u64(at + INDEX_OFF, false),
                               .stamp = npyx_load_u64(at + STAMP_OFF, false)};

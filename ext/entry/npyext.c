@@ -60,6 +60,7 @@ typedef struct registered {
 static const registered registrations[] = {
     {TABLE("npy_meta", npyext_npy_meta),                                            IN(EVERYWHERE, READS)},
     {TABLE("npz_members", npyext_npz_members),                                      IN(EVERYWHERE, READS)},
+    {TABLE("tar_members", npyext_tar_members),                                      IN(EVERYWHERE, READS)},
     {TABLE("ten_arrays", npyext_ten_arrays),                                        IN(EVERYWHERE, READS)},
     {TABLE("npy_rows", npyext_npy_rows),                                            IN(EVERYWHERE, READS)},
     {TABLE("npy_elements", npyext_npy_elements),                                    IN(EVERYWHERE, READS)},

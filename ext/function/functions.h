@@ -6,6 +6,7 @@
 
 extern const npyext_function npyext_npy_meta;
 extern const npyext_function npyext_npz_members;
+extern const npyext_function npyext_tar_members;
 extern const npyext_function npyext_ten_arrays;
 extern const npyext_function npyext_npy_rows;
 extern const npyext_function npyext_npy_elements;

@@ -63,7 +63,8 @@ static npyx_status side_append(array_side *side, int64_t index, const npyx_entry
                                                .current = before < 0 ? number : entries[before].current};
     if (before >= 0) {
         entries[before].next_same = number;
-        entries[before].is_taken = side->archive->format == NPYX_FORMAT_NPZ;
+        entries[before].is_taken =
+            side->archive->format == NPYX_FORMAT_NPZ || side->archive->format == NPYX_FORMAT_TAR;
     }
     return NPYX_OK;
 }

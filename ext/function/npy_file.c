@@ -38,6 +38,7 @@ static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
         const npyext_handle handle = {
             .path = scan->path,
             .path_nbytes = strlen(scan->path),
+            .part = scan->opened.cached->part,
             .index = scan->index,
             .stamp = npyext_handle_stamp(&connection->handle_key, &scan->opened.cached->info)};
         npyext_handle_append(&connection->handle_key, &handle, out);
@@ -59,6 +60,7 @@ static const npyext_column file_columns[] = {
     NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
     NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
     NPYEXT_PATH_COLUMNS,
+    NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

@@ -149,6 +149,7 @@ static const npyext_column histogram_columns[] = {
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
     NPYEXT_PATH_COLUMNS,
+    NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

@@ -21,8 +21,8 @@ static const npyext_survey_methods meta_methods = {
 META_INTEGER(meta_file_size, scan->opened.is_known, scan->opened.info.nbytes)
 META_INTEGER(meta_mtime, scan->opened.is_file, scan->opened.info.mtime_seconds)
 META_WORD(meta_format, scan->opened.archive != NULL, npyx_format_name(scan->opened.archive->format))
-META_WORD(meta_compression, scan->has_entry && scan->entry.zip != NULL,
-          npyx_zip_method_name(scan->entry.zip->method))
+META_WORD(meta_compression, scan->has_entry && scan->entry.zip_method >= 0,
+          npyx_zip_method_name(scan->entry.zip_method))
 
 /* ---- of the array; NULL when its header was not sound ---- */
 
@@ -51,13 +51,13 @@ static void meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
     npyx_archive *archive = scan->opened.archive;
     int64_t payload_off = 0;
     npyx_error error;
-    if (!array->is_known || (scan->entry.zip != NULL && scan->entry.zip->method != 0))
+    if (!array->is_known || scan->entry.zip_method > 0)
         return;
     if (archive->format != NPYX_FORMAT_TEN && /* whose offsets count from the start of the file */
         npyx_archive_locate(archive, scan->index, &payload_off, &error) != NPYX_OK)
         npyext_result_error(context, npyext_scan_place(scan), &error);
     else
-        sqlite3_result_int64(context, payload_off + array->data_off);
+        sqlite3_result_int64(context, archive->source->file_off + payload_off + array->data_off);
 }
 
 static void meta_append_field(npyx_buffer *text, const npyx_field *field) {
@@ -133,6 +133,7 @@ static const npyext_column meta_columns[] = {
     NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
     NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
     NPYEXT_PATH_COLUMNS,
+    NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER),
     NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER, meta_strides),
     NPYEXT_ARRAY_KEY(npyext_result_array_key),

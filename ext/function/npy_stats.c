@@ -313,6 +313,7 @@ static const npyext_column stats_columns[] = {
     NPYEXT_HIDDEN("m2 REAL", NPYEXT_NEEDS_ITEMS, stats_m2),
     NPYEXT_HIDDEN("crc32 INTEGER", NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_CRC, stats_crc32),
     NPYEXT_PATH_COLUMNS,
+    NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
     NPYEXT_ARRAY_KEY(stats_array_key),
 };

@@ -16,11 +16,11 @@ typedef struct write_cursor {
 
 /* Whether a BLOB is a file that can be read: all that its headers and its directory say. */
 static npyx_status check_contents(npyext_connection *connection, const npyext_argument *array,
-                                  bool may_be_empty, npyx_error *error) {
+                                  npyx_hint hint, npyx_error *error) {
     npyx_archive *archive = NULL;
     npyx_entry entry;
     npyx_status status =
-        npyext_open_blob(&connection->host, array->bytes, array->nbytes, may_be_empty, &archive, error);
+        npyext_open_blob(&connection->host, array->bytes, array->nbytes, hint, &archive, error);
     for (int64_t i = 0; status == NPYX_OK; i++) {
         npyx_array described;
         status = npyx_archive_entry(archive, i, &entry, error);
@@ -117,7 +117,7 @@ static npyx_status write_begin(npyext_cursor *base, const npyext_request *reques
     if (npyext_handle_is_like(array->bytes, array->nbytes))
         return write_handle(cursor, request->argv[1], error); /* behind the target, as the roles are */
     cursor->place.path = "BLOB";
-    NPYX_TRY(check_contents(scan->connection, array, npyext_path_may_be_empty(scan->path), error));
+    NPYX_TRY(check_contents(scan->connection, array, npyext_path_hint(scan->path), error));
     cursor->place.path = scan->path;
     return write_publish(cursor, NULL, error);
 }

@@ -40,7 +40,7 @@ MEMBERS_RESULT(members_ratio, zip->nbytes > 0, sqlite3_result_double,
 MEMBERS_RESULT(members_crc32, true, sqlite3_result_int64, zip->crc32)
 MEMBERS_RESULT(members_encrypted, true, sqlite3_result_int64, npyx_zip_is_encrypted(zip))
 MEMBERS_RESULT(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0, sqlite3_result_int64,
-               ((npyext_survey *)cursor)->payload_off)
+               cursor->scan.opened.archive->source->file_off + ((npyext_survey *)cursor)->payload_off)
 /* NULL where nobody can tell: encrypted, another method than these. */
 MEMBERS_RESULT(members_is_array,
                !npyx_zip_is_encrypted(zip) && (zip->method == 0 || zip->method == 8) &&

@@ -6,8 +6,9 @@ static const npyext_survey_methods tens_methods = {.visit = npyext_survey_descri
                                                    .only_format = NPYX_FORMAT_TEN};
 
 NPYEXT_SURVEY_RESULT(static, tens_header_offset, array->is_known, sqlite3_result_int64,
-                     scan->entry.header_off)
-NPYEXT_SURVEY_RESULT(static, tens_data_offset, array->is_known, sqlite3_result_int64, array->data_off)
+                     scan->opened.archive->source->file_off + scan->entry.header_off)
+NPYEXT_SURVEY_RESULT(static, tens_data_offset, array->is_known, sqlite3_result_int64,
+                     scan->opened.archive->source->file_off + array->data_off)
 
 static const npyext_column tens_columns[] = {
     NPYEXT_PATH(false),

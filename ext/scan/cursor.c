@@ -202,6 +202,38 @@ NPYEXT_KNOWN_RESULT(extern, npyext_result_error_kind, const npyext_scan *scan = 
 NPYEXT_KNOWN_RESULT(extern, npyext_result_array_key, npyext_scan *scan = &cursor->scan, true,
                     sqlite3_result_int64, npyext_scan_array_key(scan))
 
+/* ---- WebDataset's key and extension ---- */
+
+static bool cursor_key(const npyext_cursor *cursor, npyx_sample_key *key) {
+    const npyx_entry *entry = &cursor->scan.entry;
+    return cursor->scan.has_entry && entry->sample_nbytes > 0 &&
+           npyx_sample_key_of(entry->name, entry->sample_nbytes, key);
+}
+
+void npyext_result_key(sqlite3_context *context, npyext_cursor *cursor) {
+    npyx_sample_key key;
+    if (cursor_key(cursor, &key))
+        npyext_result_text(context, cursor->scan.entry.name, key.key_nbytes);
+}
+
+void npyext_result_lower(sqlite3_context *context, npyext_cursor *cursor, const char *text, size_t nbytes) {
+    npyx_buffer *lower = &cursor->scratch;
+    npyx_buffer_reset(lower);
+    for (size_t i = 0; i < nbytes; i++)
+        npyx_buffer_append_char(lower, (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]));
+    if (lower->status == NPYX_OK)
+        npyext_result_text(context, nbytes == 0 ? "" : lower->bytes, nbytes);
+    else
+        sqlite3_result_error_nomem(context);
+}
+
+void npyext_result_ext(sqlite3_context *context, npyext_cursor *cursor) {
+    npyx_sample_key key;
+    const npyx_entry *entry = &cursor->scan.entry;
+    if (cursor_key(cursor, &key))
+        npyext_result_lower(context, cursor, entry->name + key.ext_off, entry->sample_nbytes - key.ext_off);
+}
+
 /* ---- the pieces of a path, as Python's pathlib names them; NULL for a BLOB, which has none ---- */
 
 /* The next part of a path, which is cut behind it; dots for the folder at hand are none. */

@@ -123,6 +123,9 @@ typedef struct npyext_column {
 #define NPYEXT_PATH_COLUMNS                                                                                  \
     NPYEXT_HIDDEN("parts TEXT", 0, npyext_result_parts), NPYEXT_HIDDEN("stem TEXT", 0, npyext_result_stem),  \
         NPYEXT_HIDDEN("parent TEXT", 0, npyext_result_parent)
+/* WebDataset's, of an array that lies in a tar; what every function with a name has. */
+#define NPYEXT_SAMPLE_COLUMNS                                                                                \
+    NPYEXT_HIDDEN("key TEXT", 0, npyext_result_key), NPYEXT_HIDDEN("ext TEXT", 0, npyext_result_ext)
 #define NPYEXT_ERROR(needed)      NPYEXT_OUTPUT("error TEXT", (needed), npyext_result_error_text)
 #define NPYEXT_ERROR_KIND(needed) NPYEXT_HIDDEN("error_kind TEXT", (needed), npyext_result_error_kind)
 /* The last column of every function: never NULL, so that it can be a key. */

@@ -307,6 +307,9 @@ static uint64_t hash_file(const npyext_scan *scan) {
     }
     /* A place counts what was pruned before it, too: each branch of an OR has the same key. */
     facts[NPYEXT_NROLES][0] = scan->files.is_list ? scan->next_file : 0;
+    const npyext_part part = npyext_files_part(&scan->files, scan->next_file - 1);
+    facts[NPYEXT_NROLES][2] = part.is_range ? (uint64_t)part.off : UINT64_MAX;
+    facts[NPYEXT_NROLES][3] = (uint64_t)part.nbytes;
     if (scan->path != NULL)
         facts[NPYEXT_NROLES][1] = npyx_siphash(key, scan->path, strlen(scan->path));
     return npyx_siphash(key, facts, sizeof facts);

@@ -122,7 +122,7 @@ npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value 
     npyx_error error;
     npyext_cached_file *file = NULL;
     npyext_connection_begin(connection);
-    if (npyext_cache_acquire(connection, path, npyext_cache_tick(connection), NULL, &file, &error) ==
+    if (npyext_cache_acquire(connection, path, NULL, npyext_cache_tick(connection), NULL, &file, &error) ==
         NPYX_OK) {
         int64_t index = prospect_choose(file->archive, member);
         if (index >= 0)

@@ -9,6 +9,9 @@ static void files_rest(npyext_files *files) {
 
 void npyext_files_clear(npyext_files *files) {
     files_rest(files);
+    npyx_free(files->paths.arena.host, files->parts);
+    files->parts = NULL;
+    files->nparts = files->capacity_nparts = 0;
     npyext_paths_clear(&files->paths);
     files->content = NULL;
     files->is_many = files->is_list = files->is_handle = false;
@@ -21,6 +24,69 @@ size_t npyext_files_count(const npyext_files *files) {
 const char *npyext_files_path(const npyext_files *files, size_t index) {
     return files->content != NULL ? NULL : files->paths.paths[index];
 }
+
+npyext_part npyext_files_part(const npyext_files *files, size_t index) {
+    return (int64_t)index < files->nparts ? files->parts[index] : (npyext_part){0};
+}
+
+/* ---- ranges: {"path": "train-000000.tar", "offset": 1536, "nbytes": 4224} ---- */
+
+/* Adds a path of which a part is meant. */
+static npyx_status files_add_range(npyext_files *files, const char *path, size_t path_nbytes, npyext_part part,
+                             npyx_error *error) {
+    npyx_host *host = files->paths.arena.host;
+    if (strlen(path) != path_nbytes)
+        return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
+    NPYX_TRY(npyext_paths_append(&files->paths, path, path_nbytes, error));
+    while (files->nparts < (int64_t)files->paths.npaths) {
+        npyext_part *parts =
+            npyx_grow(host, files->parts, files->nparts, &files->capacity_nparts, sizeof *parts);
+        NPYX_TRY(npyx_check_memory(parts, error));
+        files->parts = parts;
+        parts[files->nparts++] = (npyext_part){0};
+    }
+    files->parts[files->nparts - 1] = part;
+    return NPYX_OK;
+}
+
+static npyx_status fail_range(npyx_error *error) {
+    return npyx_fail(
+        error, NPYX_INVALID, -1,
+        "a range of a file has exactly the keys path (a text), offset and nbytes (integers from 0 "
+        "on), as in {\"path\": \"x.tar\", \"offset\": 1536, \"nbytes\": 4224}");
+}
+
+/* Adds what a JSON object says. NPYX_DONE: the text is no JSON object. */
+static npyx_status add_json_range(npyext_connection *connection, npyext_files *files, const char *text,
+                                  size_t nbytes, npyx_error *error) {
+    static const char query[] =
+        "SELECT count(*) = 3, max(CASE WHEN key = 'path' AND type = 'text' THEN value END), "
+        "max(CASE WHEN key = 'offset' AND type = 'integer' THEN value END), "
+        "max(CASE WHEN key = 'nbytes' AND type = 'integer' THEN value END), json_type(?1) = 'object' "
+        "FROM json_each(?1)";
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(connection->db, query, -1, &statement, NULL) != SQLITE_OK)
+        return NPYX_DONE;
+    sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
+    int code = sqlite3_step(statement);
+    npyx_status status = NPYX_DONE;
+    if (code == SQLITE_ROW && sqlite3_column_int(statement, 4)) {
+        const char *path = (const char *)sqlite3_column_text(statement, 1);
+        npyext_part part = {true, sqlite3_column_int64(statement, 2), sqlite3_column_int64(statement, 3)};
+        bool is_whole = sqlite3_column_int(statement, 0) && path != NULL &&
+                        sqlite3_column_type(statement, 2) == SQLITE_INTEGER &&
+                        sqlite3_column_type(statement, 3) == SQLITE_INTEGER && part.off >= 0 &&
+                        part.nbytes >= 0;
+        status = is_whole ? files_add_range(files, path, (size_t)sqlite3_column_bytes(statement, 1), part, error)
+                          : fail_range(error);
+    } else if (code == SQLITE_NOMEM) {
+        status = npyx_fail_nomem(error);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* ---- paths, patterns and lists ---- */
 
 /* A path that exists as written is never a pattern. */
 static npyx_status add_path_or_pattern(npyext_files *files, const char *text, size_t nbytes,
@@ -46,13 +112,16 @@ static npyx_status fail_list(npyext_connection *connection, int code, npyx_error
 }
 
 /* Adds the list's entry at which the statement is. */
-static npyx_status add_list_entry(npyext_files *files, sqlite3_stmt *statement, npyx_error *error) {
+static npyx_status add_list_entry(npyext_connection *connection, npyext_files *files, sqlite3_stmt *statement,
+                                  npyx_error *error) {
     enum { SHOWN_NBYTES = 60 };
     const char *value = (const char *)sqlite3_column_text(statement, 0);
     size_t nbytes = (size_t)sqlite3_column_bytes(statement, 0);
     NPYX_TRY(npyx_check_memory(value, error));
     if (sqlite3_column_int(statement, 1))
         return add_path_or_pattern(files, value, nbytes, error);
+    if (value[0] == '{')
+        return add_json_range(connection, files, value, nbytes, error);
     return npyx_fail(
         error, NPYX_INVALID, -1,
         "entry %lld of the list, counted from 0, is %.*s, and neither a path nor a pattern in quotes",
@@ -67,7 +136,7 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
     static const char *const queries[] = {
         /* not json_valid, which says no when memory is out: this one fails, and how tells why */
         "SELECT json_type(?1) = 'array'",
-        "SELECT count(*) = 0 OR sum(type IN ('text', 'null')) > 0 FROM json_each(?1)",
+        "SELECT count(*) = 0 OR sum(type IN ('text', 'null', 'object')) > 0 FROM json_each(?1)",
         ("SELECT CASE type WHEN 'true' THEN type WHEN 'false' THEN type ELSE value END, type = 'text', key "
          "FROM json_each(?1) WHERE type <> 'null'"),
     };
@@ -84,7 +153,7 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
         if (i < 2 && (code != SQLITE_ROW || !sqlite3_column_int(statement, 0)))
             status = NPYX_DONE;
         for (; i == 2 && code == SQLITE_ROW && status == NPYX_OK; code = sqlite3_step(statement))
-            status = add_list_entry(files, statement, error);
+            status = add_list_entry(connection, files, statement, error);
         bool is_json = i > 0 || code != SQLITE_ERROR;
         if (code != SQLITE_ROW && code != SQLITE_DONE && is_json)
             status = fail_list(connection, code, error);
@@ -105,7 +174,12 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     files->is_handle = true;
     files->handle_index = handle.index;
     files->handle_stamp = handle.stamp;
-    return npyext_paths_append(&files->paths, handle.path, handle.path_nbytes, error);
+    NPYX_TRY(npyext_paths_append(&files->paths, handle.path, handle.path_nbytes, error));
+    files->parts = npyx_alloc(files->paths.arena.host, sizeof *files->parts);
+    NPYX_TRY(npyx_check_memory(files->parts, error));
+    files->parts[0] = handle.part;
+    files->nparts = files->capacity_nparts = 1;
+    return NPYX_OK;
 }
 
 npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
@@ -113,7 +187,7 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
     bool is_handle = source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes);
     if (is_handle || source->type == SQLITE_TEXT)
         NPYX_TRY(npyext_policy_check_name(&connection->policy, is_handle ? "a handle" : "a TEXT",
-                                          "the contents of a .npy, .npz or .ten file as a BLOB", error));
+                                          "the contents of a .npy, .npz, .ten or .tar file as a BLOB", error));
     if (is_handle)
         return add_handle(connection, files, source, error);
     if (source->type == SQLITE_BLOB) {
@@ -125,12 +199,13 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
                          "the source is a number; give a path, a pattern, a JSON array of them, or a BLOB");
     const char *text = source->bytes;
     size_t blank_nbytes = strspn(text, " \t\r\n");
-    bool is_path = text[blank_nbytes] != '[';
+    bool is_list = text[blank_nbytes] == '[', is_path = !is_list && text[blank_nbytes] != '{';
     if (!is_path)
         NPYX_TRY(npyx_path_exists(&connection->host, text, &is_path, error));
     if (!is_path) {
-        npyx_status status = add_json_list(connection, files, text, source->nbytes, error);
-        files->is_list = status == NPYX_OK;
+        npyx_status status =
+            (is_list ? add_json_list : add_json_range)(connection, files, text, source->nbytes, error);
+        files->is_list = is_list && status == NPYX_OK;
         if (status != NPYX_DONE)
             return status;
     }
@@ -164,7 +239,7 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
     if (content != NULL) {
         opened->is_known = true;
         opened->info.nbytes = (int64_t)content->nbytes;
-        return npyext_open_blob(&connection->host, content->bytes, content->nbytes, false, &opened->archive,
+        return npyext_open_blob(&connection->host, content->bytes, content->nbytes, NPYX_NO_HINT, &opened->archive,
                                 error);
     }
     const char *path = files->paths.paths[index];
@@ -173,9 +248,10 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
     npyx_status status = files_take(connection, files, index, &ahead, error);
     if (status != NPYX_OK && status != NPYX_DONE)
         return status;
-    status = tick == 0 ? npyext_open_archive(&connection->host, path, &ahead, &opened->archive, &opened->info,
-                                             error)
-                       : npyext_cache_acquire(connection, path, tick, &ahead, &opened->cached, error);
+    const npyext_part part = npyext_files_part(files, index);
+    status = tick == 0 ? npyext_open_archive(&connection->host, path, &part, &ahead, &opened->archive,
+                                             &opened->info, error)
+                       : npyext_cache_acquire(connection, path, &part, tick, &ahead, &opened->cached, error);
     if (opened->cached != NULL) {
         opened->archive = opened->cached->archive;
         opened->info = opened->cached->info;

@@ -10,6 +10,8 @@
 /* What a source argument stands for. */
 typedef struct npyext_files {
     npyext_paths paths;             /* of a TEXT source */
+    npyext_part *parts;             /* of the first nparts paths; of those behind them all is meant */
+    int64_t nparts, capacity_nparts;
     const npyext_argument *content; /* of a BLOB source, borrowed; NULL otherwise */
     bool is_many;                   /* a pattern or a list: more than one file was meant */
     bool is_list;                   /* a JSON list: a path may stand in it more than once */
@@ -29,6 +31,9 @@ void npyext_files_clear(npyext_files *files);
 size_t npyext_files_count(const npyext_files *files);
 /* The path of file number index; NULL for a BLOB. */
 const char *npyext_files_path(const npyext_files *files, size_t index);
+
+/* What of it is meant. */
+npyext_part npyext_files_part(const npyext_files *files, size_t index);
 
 /* An open file, or a BLOB. */
 typedef struct npyext_opened {

@@ -290,7 +290,7 @@ static npyx_status layout_compare_columns(const npyext_layout *layout, npyx_erro
 
 npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_error *error) {
     npyext_connection *connection = layout->connection;
-    NPYX_TRY(npyext_cache_acquire(connection, layout->declaration->arguments[NPYEXT_TABLE_PATH],
+    NPYX_TRY(npyext_cache_acquire(connection, layout->declaration->arguments[NPYEXT_TABLE_PATH], NULL,
                                   npyext_cache_tick(connection), NULL, &layout->file, error));
     NPYX_TRY(layout_choose(layout, error));
     if (is_declared)

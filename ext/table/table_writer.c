@@ -117,7 +117,7 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there,
     npyext_connection *connection = writer->connection;
     npyext_cached_file *file = NULL;
     npyx_status status =
-        npyext_cache_acquire(connection, writer->path, npyext_cache_tick(connection), NULL, &file, error);
+        npyext_cache_acquire(connection, writer->path, NULL, npyext_cache_tick(connection), NULL, &file, error);
     *is_there = status != NPYX_NOT_FOUND;
     if (!*is_there)
         return NPYX_OK;

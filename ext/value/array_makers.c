@@ -100,7 +100,7 @@ static npyx_status append_member(npyext_call *c, npyx_archive *archive, const np
 static npyx_status make_of_archive(npyext_call *c, const npyx_value *blob, const npyext_argument *member) {
     npyx_archive *archive = NULL;
     NPYX_TRY(npyext_member_check(member, &c->error));
-    NPYX_TRY(npyext_open_blob(c->out.host, blob->bytes, blob->nbytes, true, &archive, &c->error));
+    NPYX_TRY(npyext_open_blob(c->out.host, blob->bytes, blob->nbytes, NPYX_HINT_TEN, &archive, &c->error));
     npyx_status status = append_member(c, archive, member);
     npyx_archive_close(archive);
     return status;

@@ -197,6 +197,14 @@ void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, i
         npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ", %" PRId64, integers[i]);
 }
 
+void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbytes) {
+    for (size_t i = 0; i < nbytes;) {
+        size_t length = npyx_utf8_character(text + i, nbytes - i);
+        npyx_buffer_append(buffer, length == 0 ? NPYX_UTF8_REPLACEMENT : text + i, length == 0 ? 3 : length);
+        i += length == 0 ? 1 : length;
+    }
+}
+
 void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes) {
     npyx_buffer_append_char(buffer, '"');
     for (size_t i = 0, length; i < nbytes; i += length) {

@@ -16,9 +16,10 @@ static bool may_unpack_itself(const uint8_t *head, size_t nbytes) {
 static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *what, npyx_error *error) {
     char shown[NPYX_FIRST_BYTES_NBYTES];
     if (what != NULL)
-        return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz or .ten file", what);
+        return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz, .ten or .tar file", what);
     npyx_first_bytes_text(head, nbytes, shown);
-    return npyx_fail(error, NPYX_CORRUPT, 0, "is not a .npy, .npz or .ten file (none begins with %s)", shown);
+    return npyx_fail(error, NPYX_CORRUPT, 0, "is not a .npy, .npz, .ten or .tar file (none begins with %s)",
+                     shown);
 }
 
 /* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */
@@ -31,7 +32,11 @@ static npyx_status open_unknown(npyx_source *source, const uint8_t *head, size_t
     return status == NPYX_DONE ? fail_unknown(head, nbytes, what, error) : status;
 }
 
-static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_archive **archive,
+static bool begins_with_zeros(const uint8_t *head, size_t nbytes) {
+    return nbytes == NPYX_TAR_BLOCK_NBYTES && head[0] == 0 && memcmp(head, head + 1, nbytes - 1) == 0;
+}
+
+static npyx_status open_by_magic(npyx_source *source, npyx_hint hint, npyx_archive **archive,
                                  npyx_error *error) {
     enum { HEAD_NBYTES = (int)NPYX_HEADER_NPY_USUAL_NBYTES };
     _Static_assert((int)HEAD_NBYTES >= (int)NPYX_LOOKALIKE_NBYTES, "one read serves both");
@@ -42,17 +47,33 @@ static npyx_status open_by_magic(npyx_source *source, bool allow_empty, npyx_arc
         return npyx_archive_series_open(source, NPYX_FORMAT_NPY, head, nbytes, archive, error);
     if (npyx_begins_zip(head, nbytes))
         return npyx_archive_npz_open(source, false, archive, error);
-    if (npyx_begins_ten(head, nbytes) || (nbytes == 0 && allow_empty))
+    if (npyx_begins_ten(head, nbytes) || (nbytes == 0 && hint == NPYX_HINT_TEN))
         return npyx_archive_series_open(source, NPYX_FORMAT_TEN, head, nbytes, archive, error);
+    if (npyx_begins_tar(head, nbytes) || (hint == NPYX_HINT_TAR && begins_with_zeros(head, nbytes)))
+        return npyx_archive_tar_open(source, archive, error);
     if (nbytes == 0)
         return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
-                            "is empty (0 bytes), so not a .npy, .npz or .ten file");
+                            "is empty (0 bytes), so not a .npy, .npz, .ten or .tar file");
     return open_unknown(source, head, nbytes, archive, error);
 }
 
-npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
+npyx_status npyx_archive_open_member(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                     npyx_archive **archive, npyx_error *error) {
+    npyx_status status = NPYX_DONE;
+    if (npyx_begins_npy(head, head_nbytes) || npyx_begins_ten(head, head_nbytes))
+        status = npyx_archive_series_open(
+            source, npyx_begins_npy(head, head_nbytes) ? NPYX_FORMAT_NPY : NPYX_FORMAT_TEN, head, head_nbytes,
+            archive, error);
+    else if (npyx_begins_zip(head, head_nbytes))
+        status = npyx_archive_npz_open(source, false, archive, error);
+    if (status != NPYX_OK)
+        npyx_source_close(source);
+    return status;
+}
+
+npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive,
                               npyx_error *error) {
-    npyx_status status = open_by_magic(source, allow_empty, archive, error);
+    npyx_status status = open_by_magic(source, hint, archive, error);
     if (status != NPYX_OK)
         npyx_source_close(source);
     return status;
@@ -166,8 +187,7 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
         npyx_entry entry;
         status = npyx_archive_entry(archive, i, &entry, error);
         if (status == NPYX_OK)
-            status = npyx_name_set_add(
-                names, entry.name, entry.zip != NULL ? entry.zip->filename_nbytes : entry.name_nbytes, error);
+            status = npyx_name_set_add(names, entry.name, entry.member_nbytes, error);
         if (status == NPYX_OK && (i & 255) == 255)
             status = npyx_poll(host, error);
     }
@@ -203,9 +223,10 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
         return status;
     int64_t nsame;
     *index = npyx_name_set_find(&archive->names, name, name_nbytes, &nsame);
-    if (*index < 0 && archive->format == NPYX_FORMAT_NPZ)
+    bool has_members = archive->format == NPYX_FORMAT_NPZ || archive->format == NPYX_FORMAT_TAR;
+    if (*index < 0 && has_members)
         NPYX_TRY(find_npy(archive, name, name_nbytes, index, error));
-    else if (archive->format != NPYX_FORMAT_NPZ && nsame > 1)
+    else if (!has_members && nsame > 1)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
                          nsame, NPYX_SHOWN(name, name_nbytes, 100));
@@ -213,6 +234,6 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
 }
 
 const char *npyx_format_name(npyx_format format) {
-    static const char *const names[] = {"npy", "npz", "ten"};
+    static const char *const names[] = {"npy", "npz", "ten", "tar"};
     return names[format];
 }

@@ -12,13 +12,18 @@
 #include "base/names.h"
 #include "zip_directory.h"
 
-typedef enum npyx_format { NPYX_FORMAT_NPY, NPYX_FORMAT_NPZ, NPYX_FORMAT_TEN } npyx_format;
+typedef enum npyx_format { NPYX_FORMAT_NPY, NPYX_FORMAT_NPZ, NPYX_FORMAT_TEN, NPYX_FORMAT_TAR } npyx_format;
 
-/* One entry. The texts live as long as the archive (.npz) or until the next entry is asked for (.ten). */
+/* One entry. The texts live as long as the archive, but those of a .ten until the next entry is asked for. */
 typedef struct npyx_entry {
-    const char *name; /* of the array: .npz without `.npy`, .ten its info, '' for a .npy; UTF-8 */
+    /* Of the array: that of an .npz's or a tar's member without `.npy`, of an array inside of a tar's member
+     * MEMBER:ARRAY, of a .ten its info, '' for a .npy; UTF-8. */
+    const char *name;
     size_t name_nbytes;
+    size_t member_nbytes; /* of an .npz or a tar: name with the `.npy` that it left out */
+    size_t sample_nbytes; /* of a tar: as much of it as is the tar's member; 0: it is of no tar */
     int64_t header_off; /* .npz local header, .ten header chunk, the first byte of an array of a .npy */
+    int zip_method;     /* of an .npz's, also inside of a tar; -1: it is in no .npz */
     const npyx_zip_record *zip; /* what an .npz says of it; NULL: it is of no .npz */
 } npyx_entry;
 
@@ -43,14 +48,23 @@ struct npyx_archive {
     npyx_status names_status; /* NPYX_OK: not learnt yet; NPYX_DONE, or what is wrong behind the last name */
 };
 
+/* What a file's name says where its first bytes say nothing: an empty .ten has no arrays, and a .tar of zeros no
+ * members. */
+typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR } npyx_hint;
+
 /* Tells the format by the first bytes of source, which belongs to the archive from here on (closed on failure
- * too). allow_empty takes a source without bytes for a .ten of no arrays. */
-npyx_status npyx_archive_open(npyx_source *source, bool allow_empty, npyx_archive **archive,
+ * too). */
+npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive,
                               npyx_error *error);
 
 /* Nobody wants the next entry for now: other threads of the archive's end, and what they made is given back.
  */
 void npyx_archive_rest(npyx_archive *archive);
+
+/* The same of a source whose first head_nbytes are known: NPYX_LOOKALIKE_NBYTES or all. The format is one of
+ * what a tar's members may be: .npy, .npz or .ten; NPYX_DONE, and the source is closed, for all others. */
+npyx_status npyx_archive_open_member(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                     npyx_archive **archive, npyx_error *error);
 
 /* Takes NULL. Sources opened from the archive are to be closed first. */
 void npyx_archive_close(npyx_archive *archive);
@@ -93,7 +107,7 @@ npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *p
 npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx_source **payload,
                                       npyx_error *error);
 
-/* `npy`, `npz`, `ten`. */
+/* `npy`, `npz`, `ten`, `tar`. */
 const char *npyx_format_name(npyx_format format);
 
 /* `stored`, `deflate`, `bzip2`, ...; NULL for a method without a name. */
@@ -108,6 +122,8 @@ bool npyx_dos_time_text(uint32_t dos_time, char *out);
  * bytes head is: NPYX_HEADER_NPY_USUAL_NBYTES or all. */
 npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, const uint8_t *head,
                                      size_t head_nbytes, npyx_archive **archive, npyx_error *error);
+/* A tar. */
+npyx_status npyx_archive_tar_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
 /* A zip that is_prefixed stands behind something else; NPYX_DONE when there is none. */
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);

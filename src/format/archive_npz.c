@@ -49,7 +49,9 @@ static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entr
     NPYX_TRY(npz_record(archive, index, &record, error));
     *entry = (npyx_entry){.name = record->filename,
                           .name_nbytes = npyx_zip_array_name_nbytes(record),
+                          .member_nbytes = record->filename_nbytes,
                           .header_off = record->header_off,
+                          .zip_method = record->method,
                           .zip = record};
     return NPYX_OK;
 }

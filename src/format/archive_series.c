@@ -115,8 +115,11 @@ static npyx_status series_go_to(series_archive *series, int64_t index, npyx_erro
 static npyx_status series_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
     series_archive *series = (series_archive *)base;
     NPYX_TRY(series_go_to(series, index, error));
-    *entry = (npyx_entry){
-        .name = series->at.info, .name_nbytes = series->at.info_nbytes, .header_off = series->at.header_off};
+    *entry = (npyx_entry){.name = series->at.info,
+                          .name_nbytes = series->at.info_nbytes,
+                          .member_nbytes = series->at.info_nbytes,
+                          .header_off = series->at.header_off,
+                          .zip_method = -1};
     return NPYX_OK;
 }
 

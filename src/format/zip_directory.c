@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "io/window.h"
 #include "text/span.h"
 
 enum {
@@ -14,45 +15,6 @@ enum {
 
 static int64_t smaller_of(int64_t a, int64_t b) {
     return a < b ? a : b;
-}
-
-/* ---- a part of the file in memory ---- */
-
-typedef struct directory_window {
-    npyx_source *source;
-    uint8_t *bytes;
-    size_t capacity_nbytes;
-    int64_t off;
-    size_t nbytes;
-} directory_window;
-
-static npyx_status window_load(directory_window *w, int64_t off, size_t nbytes, npyx_error *error) {
-    npyx_host *host = w->source->host;
-    w->nbytes = 0;
-    if (nbytes > w->capacity_nbytes) {
-        npyx_free(host, w->bytes);
-        w->bytes = npyx_alloc(host, nbytes);
-        w->capacity_nbytes = w->bytes == NULL ? 0 : nbytes;
-        NPYX_TRY(npyx_check_memory(w->bytes, error));
-    }
-    NPYX_TRY(npyx_poll(host, error));
-    NPYX_TRY(npyx_source_read_exactly(w->source, off, w->bytes, nbytes, error));
-    w->off = off;
-    w->nbytes = nbytes;
-    return NPYX_OK;
-}
-
-/* nbytes at off, which lie before end_off, in a block that may go on to there. They stay in memory until the
- * next call. */
-static npyx_status window_at(directory_window *w, int64_t off, size_t nbytes, int64_t end_off,
-                             const uint8_t **bytes, npyx_error *error) {
-    bool is_there = off >= w->off && off - w->off <= (int64_t)w->nbytes - (int64_t)nbytes;
-    if (!is_there) {
-        int64_t wanted_nbytes = nbytes > DIRECTORY_WINDOW_NBYTES ? (int64_t)nbytes : DIRECTORY_WINDOW_NBYTES;
-        NPYX_TRY(window_load(w, off, (size_t)smaller_of(wanted_nbytes, end_off - off), error));
-    }
-    *bytes = w->bytes + (off - w->off);
-    return NPYX_OK;
 }
 
 /* ---- the end record ---- */
@@ -70,7 +32,7 @@ typedef struct end {
 
 /* The last end record in the window, which reaches to the end of the file: one whose comment is all that
  * follows, or, with_tail, one with more behind it. */
-static bool find_end_record(const directory_window *w, bool with_tail, end *found) {
+static bool find_end_record(const npyx_window *w, bool with_tail, end *found) {
     for (size_t at = w->nbytes < NPYX_ZIP_END_NBYTES ? 0 : w->nbytes - NPYX_ZIP_END_NBYTES + 1; at-- > 0;) {
         const uint8_t *bytes = w->bytes + at;
         if (memcmp(bytes, "PK\5\6", 4) != 0)
@@ -89,11 +51,11 @@ static bool find_end_record(const directory_window *w, bool with_tail, end *foun
 }
 
 /* NPYX_DONE when there is none. */
-static npyx_status read_end_record(directory_window *w, bool with_tail, end *found, npyx_error *error) {
+static npyx_status read_end_record(npyx_window *w, bool with_tail, end *found, npyx_error *error) {
     static const int64_t tails_nbytes[] = {TAIL_NBYTES, NPYX_ZIP_END_NBYTES + COMMENT_MAX_NBYTES};
     for (int i = 0; i < 2; i++) {
         int64_t nbytes = smaller_of(tails_nbytes[i], w->source->nbytes);
-        NPYX_TRY(window_load(w, w->source->nbytes - nbytes, (size_t)nbytes, error));
+        NPYX_TRY(npyx_window_load(w, w->source->nbytes - nbytes, (size_t)nbytes, error));
         if (find_end_record(w, false, found))
             return NPYX_OK;
     }
@@ -102,7 +64,7 @@ static npyx_status read_end_record(directory_window *w, bool with_tail, end *fou
 
 /* Finds the zip64 end record that a locator leads to: where it says or, when something stands before the zip,
  * right before the locator. */
-static npyx_status find_end64(directory_window *w, int64_t locator_off, uint64_t said_off, int64_t *off,
+static npyx_status find_end64(npyx_window *w, int64_t locator_off, uint64_t said_off, int64_t *off,
                               const uint8_t **bytes, npyx_error *error) {
     int64_t last_off = locator_off - NPYX_ZIP_END64_NBYTES;
     if (last_off < 0 || said_off > (uint64_t)last_off)
@@ -110,7 +72,8 @@ static npyx_status find_end64(directory_window *w, int64_t locator_off, uint64_t
                               locator_off);
     for (int i = 0; i < 2; i++) {
         *off = i == 0 ? (int64_t)said_off : last_off;
-        npyx_status status = window_at(w, *off, NPYX_ZIP_END64_NBYTES, locator_off, bytes, error);
+        npyx_status status = npyx_window_at(w, *off, NPYX_ZIP_END64_NBYTES, DIRECTORY_WINDOW_NBYTES,
+                                            locator_off, bytes, error);
         if (status != NPYX_OK || memcmp(*bytes, "PK\6\6", 4) == 0)
             return status;
     }
@@ -120,12 +83,13 @@ static npyx_status find_end64(directory_window *w, int64_t locator_off, uint64_t
 
 /* Replaces what the end record says by what zip64's says, where there is one: its locator stands right before
  * the end record or nowhere (APPNOTE 4.3.15). */
-static npyx_status read_end64(directory_window *w, end *found, npyx_error *error) {
+static npyx_status read_end64(npyx_window *w, end *found, npyx_error *error) {
     const uint8_t *bytes = NULL;
     int64_t locator_off = found->off - NPYX_ZIP_LOCATOR_NBYTES, off = 0;
     if (locator_off < 0)
         return NPYX_OK;
-    npyx_status status = window_at(w, locator_off, NPYX_ZIP_LOCATOR_NBYTES, found->off, &bytes, error);
+    npyx_status status = npyx_window_at(w, locator_off, NPYX_ZIP_LOCATOR_NBYTES, DIRECTORY_WINDOW_NBYTES,
+                                        found->off, &bytes, error);
     if (status != NPYX_OK || memcmp(bytes, "PK\6\7", 4) != 0)
         return status;
     uint64_t said_off = npyx_load_u64(bytes + 8, false);
@@ -257,12 +221,12 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
 }
 
 /* Takes the record at off; *next_off is behind it. The directory ends at end_off. */
-static npyx_status read_record(directory_window *w, npyx_zip_directory *directory, int64_t off,
-                               int64_t end_off, int64_t *next_off, npyx_error *error) {
+static npyx_status read_record(npyx_window *w, npyx_zip_directory *directory, int64_t off, int64_t end_off,
+                               int64_t *next_off, npyx_error *error) {
     const uint8_t *bytes = NULL;
     if (end_off - off < NPYX_ZIP_RECORD_NBYTES)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
-    NPYX_TRY(window_at(w, off, NPYX_ZIP_RECORD_NBYTES, end_off, &bytes, error));
+    NPYX_TRY(npyx_window_at(w, off, NPYX_ZIP_RECORD_NBYTES, DIRECTORY_WINDOW_NBYTES, end_off, &bytes, error));
     if (memcmp(bytes, "PK\1\2", 4) != 0)
         return fail_directory(error, off, "no record at byte %" PRId64 ")", off);
     size_t nbytes =
@@ -273,7 +237,7 @@ static npyx_status read_record(directory_window *w, npyx_zip_directory *director
     if (directory->nrecords == NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, off, "the zip has more than %d entries",
                             NPYX_ZIP_MAX_NRECORDS);
-    NPYX_TRY(window_at(w, off, nbytes, end_off, &bytes, error));
+    NPYX_TRY(npyx_window_at(w, off, nbytes, DIRECTORY_WINDOW_NBYTES, end_off, &bytes, error));
     NPYX_TRY(directory->nrecords % NRECORDS_PER_POLL == 0 ? npyx_poll(w->source->host, error) : NPYX_OK);
     return take_record(directory, bytes, error);
 }
@@ -350,8 +314,8 @@ static npyx_status place_directory(const end *found, bool is_prefixed, npyx_zip_
     return NPYX_OK;
 }
 
-static npyx_status directory_read_directory(directory_window *w, bool is_prefixed,
-                                            npyx_zip_directory *directory, npyx_error *error) {
+static npyx_status directory_read_directory(npyx_window *w, bool is_prefixed, npyx_zip_directory *directory,
+                                            npyx_error *error) {
     end found = {0};
     npyx_status status = read_end_record(w, !is_prefixed, &found, error);
     if (status == NPYX_DONE && !is_prefixed)
@@ -373,9 +337,9 @@ static npyx_status directory_read_directory(directory_window *w, bool is_prefixe
 
 npyx_status npyx_zip_directory_read(npyx_source *source, bool is_prefixed, npyx_zip_directory *directory,
                                     npyx_error *error) {
-    directory_window w = {.source = source};
+    npyx_window w = {.source = source};
     npyx_status status = directory_read_directory(&w, is_prefixed, directory, error);
-    npyx_free(source->host, w.bytes);
+    npyx_window_clear(&w);
     bool is_none =
         is_prefixed && directory->nrecords == 0 && (status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED);
     return is_none ? NPYX_DONE : status;

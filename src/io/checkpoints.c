@@ -11,7 +11,7 @@ struct npyx_checkpoints {
 };
 
 npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
-    if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
+    if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES && nbytes != NPYX_CHECKPOINTS_ANY_NBYTES)
         return NULL;
     npyx_checkpoints *table = npyx_alloc(host, sizeof *table);
     if (table == NULL)

@@ -1,5 +1,6 @@
 /*
  * Places in a raw deflate stream from which inflating can go on, each with the 32 KiB of output before it.
+ * Streams that follow each other as one, as gzip's members do, count as one.
  *
  * A table holds those of one stream, in the order of the output. It belongs to whoever made it, commonly the
  * archive that the stream lies in, and outlives every source that uses it; any number of sources of one
@@ -20,23 +21,27 @@ enum {
     /* of output, between one and the next, at least */
     NPYX_CHECKPOINT_MIN_SPAN_NBYTES = 1 << 18,
     NPYX_CHECKPOINTS_PER_TABLE = 256, /* 8 MiB of windows */
-    NPYX_CHECKPOINTS_PER_HOST = 512   /* 16 MiB of windows */
+    NPYX_CHECKPOINTS_PER_HOST = 512,  /* 16 MiB of windows */
+    NPYX_CHECKPOINTS_ANY_NBYTES = -1  /* a length that is not known */
 };
 
-/* At the end of a deflate block. */
+/* At the end of a deflate block, or where one of several streams begins. */
 typedef struct npyx_checkpoint {
     int64_t off;       /* in the output */
     int64_t input_off; /* of the first byte of the stream that was not begun */
     int input_nbits;   /* of the byte before it that are still to be read, 0 to 7 */
     int input_bits;    /* and these, the lowest first */
-    uint32_t crc;      /* CRC-32 of all output before off */
-    uint8_t *window;   /* NPYX_CHECKPOINT_WINDOW_NBYTES of output before off */
+    uint32_t crc;      /* CRC-32 of the output from crc_off to off */
+    uint8_t *window;   /* of output before off, as far as the stream may refer back */
+    int window_nbytes; /* NPYX_CHECKPOINT_WINDOW_NBYTES, less near crc_off */
+    int64_t crc_off;   /* where this one of several streams begins in their common output; 0 for one alone */
 } npyx_checkpoint;
 
 typedef struct npyx_checkpoints npyx_checkpoints;
 
 /* An empty table for a stream that is said to inflate to nbytes, which decides how far apart checkpoints are
- * and nothing else. NULL when memory is out, or when the stream is too short to have any. */
+ * and nothing else; where nobody says (NPYX_CHECKPOINTS_ANY_NBYTES) that follows what comes. NULL when memory
+ * is out, or when the stream is too short to have any. */
 npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes);
 
 /* Takes NULL. Sources that use the table are to be closed first. */

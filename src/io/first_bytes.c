@@ -116,18 +116,20 @@ static int64_t tar_number(const uint8_t *field, size_t nbytes) {
 
 /* POSIX.1-2017, pax: ustar Interchange Format. `chksum` is the sum of the header's bytes, its own counted as
  * blanks; old writers added them up as signed. The first tars had no magic, so it is the sum that decides. */
-static bool is_tar(const uint8_t *head, size_t nbytes) {
-    enum { SUM_OFF = 148, SUM_NBYTES = 8, HEADER_NBYTES = 512 };
-    if (nbytes < HEADER_NBYTES || head[0] == '\0')
-        return false;
+bool npyx_is_tar_header(const uint8_t block[NPYX_TAR_BLOCK_NBYTES]) {
+    enum { SUM_OFF = 148, SUM_NBYTES = 8 };
     int64_t sum = SUM_NBYTES * ' ', signed_sum = sum;
-    for (size_t i = 0; i < HEADER_NBYTES; i++) {
+    for (size_t i = 0; i < NPYX_TAR_BLOCK_NBYTES; i++) {
         bool is_counted = i < SUM_OFF || i >= SUM_OFF + SUM_NBYTES;
-        sum += is_counted ? head[i] : 0;
-        signed_sum += is_counted ? (int8_t)head[i] : 0;
+        sum += is_counted ? block[i] : 0;
+        signed_sum += is_counted ? (int8_t)block[i] : 0;
     }
-    int64_t stored = tar_number(head + SUM_OFF, SUM_NBYTES);
+    int64_t stored = tar_number(block + SUM_OFF, SUM_NBYTES);
     return stored >= 0 && (stored == sum || stored == signed_sum);
+}
+
+bool npyx_begins_tar(const void *bytes, size_t nbytes) {
+    return nbytes >= NPYX_TAR_BLOCK_NBYTES && *(const uint8_t *)bytes != '\0' && npyx_is_tar_header(bytes);
 }
 
 /* pickletools.py of CPython: PROTO, then FRAME from protocol 4 on, or an opcode that a value begins with. */
@@ -206,7 +208,7 @@ static const char *kind_of_text(const uint8_t *head, size_t nbytes) {
 const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
     if (nbytes > NPYX_LOOKALIKE_NBYTES)
         nbytes = NPYX_LOOKALIKE_NBYTES;
-    if (is_tar(head, nbytes)) /* first: a tar begins with a name, which may be anything */
+    if (npyx_begins_tar(head, nbytes)) /* first: a tar begins with a name, which may be anything */
         return "a tar archive";
     const char *what = find_magic(head, nbytes);
     return what != NULL                   ? what

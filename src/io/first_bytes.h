@@ -13,6 +13,12 @@ bool npyx_begins_npy(const void *bytes, size_t nbytes);
 bool npyx_begins_ten(const void *bytes, size_t nbytes);
 bool npyx_begins_zip(const void *bytes, size_t nbytes);
 
+/* Whether they begin like a tar: with a header that has a name and whose sum is right. And whether a block is a
+ * tar's header, by its sum alone. */
+enum { NPYX_TAR_BLOCK_NBYTES = 512 };
+bool npyx_begins_tar(const void *bytes, size_t nbytes);
+bool npyx_is_tar_header(const uint8_t block[NPYX_TAR_BLOCK_NBYTES]);
+
 /* As much of a file's beginning as is looked at: a tar header is a block of that size. */
 enum { NPYX_LOOKALIKE_NBYTES = 512 };
 

@@ -62,9 +62,8 @@ static bool aside_begin(npyx_inflate_room *room, const npyx_checkpoint *from) {
     stream->avail_in = 0;
     stream->next_in = room->input;
     return inflateReset(stream) == Z_OK &&
-           (from == NULL ||
-            (inflatePrime(stream, from->input_nbits, from->input_bits) == Z_OK &&
-             inflateSetDictionary(stream, from->window, NPYX_CHECKPOINT_WINDOW_NBYTES) == Z_OK));
+           (from == NULL || (inflatePrime(stream, from->input_nbits, from->input_bits) == Z_OK &&
+                             inflateSetDictionary(stream, from->window, (uInt)from->window_nbytes) == Z_OK));
 }
 
 static bool aside_fetch(npyx_inflate_room *room, const npyx_deflated *piece, int64_t *input_off) {

@@ -83,7 +83,7 @@ static bool piece_place(npyx_inflate_pieces *pieces, piece_slot *slot) {
                                      .crew = pieces->crew};
     if (from != NULL) {
         slot->from = *from;
-        memcpy(slot->window, from->window, sizeof slot->window);
+        memcpy(slot->window, from->window, (size_t)from->window_nbytes);
         slot->from.window = slot->window;
         slot->deflated.from = &slot->from;
     }

@@ -52,9 +52,14 @@ npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, 
 void npyx_source_close(npyx_source *source) {
     if (source == NULL)
         return;
+    npyx_host *host = source->host;
+    void (*on_close)(void *) = source->on_close;
+    void *ctx = source->on_close_ctx;
     if (source->ops->close != NULL)
         source->ops->close(source);
-    npyx_free(source->host, source);
+    npyx_free(host, source);
+    if (on_close != NULL)
+        on_close(ctx);
 }
 
 static const npyx_source *outermost(const npyx_source *source) {
@@ -90,10 +95,11 @@ npyx_status npyx_source_drain(npyx_source *source, npyx_error *error) {
     npyx_status status = NPYX_OK;
     for (int64_t off = 0; off < source->nbytes && status == NPYX_OK; off += DRAIN_NBYTES) {
         int64_t left_nbytes = source->nbytes - off;
+        size_t nbytes = left_nbytes < DRAIN_NBYTES ? (size_t)left_nbytes : DRAIN_NBYTES;
         const uint8_t *bytes = NULL;
-        status =
-            npyx_source_window(source, off, left_nbytes < DRAIN_NBYTES ? (size_t)left_nbytes : DRAIN_NBYTES,
-                               scratch, &bytes, error);
+        status = source->is_open_ended /* which it is no more behind the last of its bytes */
+                     ? npyx_source_read(source, off, scratch, nbytes, &nbytes, error)
+                     : npyx_source_window(source, off, nbytes, scratch, &bytes, error);
         if (status == NPYX_OK)
             status = npyx_poll(source->host, error);
     }

@@ -1,5 +1,6 @@
 /*
- * Bytes at an offset: a file, memory, a range of another source, or what a deflated range inflates to.
+ * Bytes at an offset: a file, memory, a range of another source, or what a deflated range or a gzip file
+ * inflates to.
  *
  * A source knows nothing of formats. It is owned by whoever opened it and closed once; a range or an
  * inflating source borrows its parent, which must outlive it.
@@ -39,13 +40,20 @@ typedef struct npyx_source_ops {
 struct npyx_source {
     const npyx_source_ops *ops;
     npyx_host *host;
-    npyx_source *parent; /* of a range; NULL: there is none */
+    npyx_source *parent; /* of a range, and of a gzip file; NULL: there is none */
     int64_t nbytes;      /* length; for an inflating source what the directory claims */
+    /* Its length is not known: nbytes is INT64_MAX until a read has come to the end, and the length from then
+     * on, when this is false. Who reads before asks for what he wants and looks how much he got. Ranges
+     * cannot be checked against a length then, and keep the one that they were opened with. */
+    bool is_open_ended;
     int64_t
         file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
     bool is_forward;    /* going back costs more than going on: inflating anew */
     bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
     bool is_concurrent; /* other threads may read it aside, as npyx_read_ahead does */
+    /* Called when it is closed, by who keeps something for it; NULL: nobody does. */
+    void (*on_close)(void *ctx);
+    void *on_close_ctx;
 };
 
 /* Up to nbytes at off; *read_nbytes is smaller only at the end. Offsets beyond the end read nothing. */
@@ -153,5 +161,17 @@ npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, np
  * They are collected as the source goes forward, and going back or far ahead resumes from one, which changes
  * neither the bytes nor the errors. */
 void npyx_source_inflate_check(npyx_source *base, uint32_t crc32, npyx_checkpoints *checkpoints);
+
+/* What a gzip file (compressed, owned from here on, closed on failure too) inflates to: its members one
+ * behind the other, with or without zeros between and behind them. It is open-ended, and nothing is read yet:
+ * that it is no gzip file the first read says. Checkpoints are its own, so it goes back and far ahead at the
+ * cost of a part of it. Offsets of errors are places in the file.
+ *
+ * NPYX_CORRUPT, and no bytes, for a read that has to go past a header that breaks its rules, damaged or
+ * missing data, a member whose CRC-32 or length is another one than stands behind it, or something else
+ * behind the last member; reads before such a place are answered. A read that ends with a member's last byte
+ * does not go past its end, unless it is the last one and the length is known. NPYX_UNSUPPORTED for other
+ * methods than deflate. */
+npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source, npyx_error *error);
 
 #endif

@@ -1,39 +1,16 @@
-#include <zlib.h>
-
-#include "base/crc32.h"
 #include "inflate_pieces.h"
+#include "inflate_stream.h"
 
 enum {
-    FIRST_INPUT_NBYTES = 1 << 12,
-    INPUT_NBYTES = 1 << 16,
-    SKIP_NBYTES = 1 << 16,
-    POLL_NBYTES = 1 << 20,
-    /* inflating this much costs more than resuming does */
-    JUMP_NBYTES = 1 << 14,
     /* of the output, kept: an array's header is read before its items are, which come behind it */
     HEAD_NBYTES = 512
 };
 
-typedef struct npyx_inflater {
-    z_stream stream;
-    bool is_live;   /* the stream was begun once, and is to be ended */
-    uint8_t *input; /* INPUT_NBYTES, made at the first read that needs it */
-    uint8_t *skipped;
-} npyx_inflater;
-
 typedef struct inflate_source {
     npyx_source base;
-    npyx_source *compressed;    /* owned */
-    npyx_inflater *inflater;    /* owned */
-    npyx_spare_inflater *spare; /* where it goes when the source is closed */
-    bool stream_ended;
-    int64_t input_off;    /* of the next compressed byte to be fetched */
-    int64_t input_nbytes; /* fetched since the stream was last begun or resumed */
-    uint8_t last_byte;    /* of the input that zlib has begun */
-    int64_t done_nbytes;  /* where in the output the stream is; INT64_MAX: nowhere, it has to be begun anew */
-    npyx_checkpoints *checkpoints; /* borrowed; NULL: none are kept */
+    npyx_inflate_stream stream; /* whose compressed source and inflater are owned */
+    npyx_spare_inflater *spare; /* where the inflater goes when the source is closed */
     bool check_crc;
-    uint32_t crc;
     uint32_t expected_crc;
     int64_t last_end_off;        /* of the read before */
     int nin_order;               /* reads that began where the one before ended */
@@ -42,214 +19,41 @@ typedef struct inflate_source {
     uint8_t head[HEAD_NBYTES];
 } inflate_source;
 
-static void *zlib_alloc(void *ctx, unsigned items, unsigned item_nbytes) {
-    return npyx_alloc(ctx, (size_t)items * item_nbytes);
-}
-
-static void zlib_free(void *ctx, void *block) {
-    npyx_free(ctx, block);
-}
-
-static npyx_status inflate_begin(inflate_source *source, npyx_error *error) {
-    npyx_inflater *inflater = source->inflater;
-    z_stream *stream = &inflater->stream;
-    int code;
-    source->done_nbytes = INT64_MAX;
-    if (inflater->is_live) {
-        code = inflateReset(stream);
-    } else {
-        *stream = (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = source->base.host};
-        code = inflateInit2(stream, -MAX_WBITS); /* raw deflate: a zip entry has no zlib header */
-        inflater->is_live = code == Z_OK;
-    }
-    if (code != Z_OK)
-        return npyx_fail_nomem(error);
-    stream->next_in = NULL;
-    stream->avail_in = 0;
-    source->stream_ended = false;
-    source->input_off = source->input_nbytes = source->done_nbytes = 0;
-    source->crc = 0;
-    return NPYX_OK;
-}
-
-/* Makes a buffer of the inflater, unless it is there. */
-static npyx_status inflate_provide(const inflate_source *source, uint8_t **buffer, size_t nbytes,
-                                   npyx_error *error) {
-    if (*buffer == NULL)
-        *buffer = npyx_alloc(source->base.host, nbytes);
-    return npyx_check_memory(*buffer, error);
-}
-
-/* Hands zlib the next compressed bytes; none when all were handed over. */
-static npyx_status inflate_fetch(inflate_source *source, npyx_error *error) {
-    int64_t left_nbytes = source->compressed->nbytes - source->input_off;
-    if (left_nbytes <= 0)
-        return NPYX_OK;
-    NPYX_TRY(inflate_provide(source, &source->inflater->input, INPUT_NBYTES, error));
-    /* Small at first, and never much more than was needed so far: often only a header or a row is wanted. */
-    int64_t half_nbytes = source->input_nbytes / 2;
-    int64_t wanted_nbytes = half_nbytes < FIRST_INPUT_NBYTES ? FIRST_INPUT_NBYTES
-                            : half_nbytes > INPUT_NBYTES     ? INPUT_NBYTES
-                                                             : half_nbytes;
-    size_t nbytes = (size_t)(left_nbytes < wanted_nbytes ? left_nbytes : wanted_nbytes);
-    const uint8_t *bytes = NULL;
-    NPYX_TRY(npyx_source_window(source->compressed, source->input_off, nbytes, source->inflater->input,
-                                &bytes, error));
-    source->input_off += (int64_t)nbytes;
-    source->input_nbytes += (int64_t)nbytes;
-    source->inflater->stream.next_in = (z_const Bytef *)bytes;
-    source->inflater->stream.avail_in = (uInt)nbytes;
-    return NPYX_OK;
-}
-
-/* What a call of inflate that gave code means. */
-static npyx_status inflate_check_code(const inflate_source *source, int code, size_t made_nbytes,
-                                      npyx_error *error) {
-    int64_t inflated_nbytes = source->done_nbytes + (int64_t)made_nbytes;
-    switch (code) {
-    case Z_OK:
-    case Z_STREAM_END: return NPYX_OK;
-    case Z_MEM_ERROR: return npyx_fail_nomem(error);
-    case Z_BUF_ERROR: /* zlib keeps bytes of its own: only now is it sure that the input was too short */
-        return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, source->compressed->file_off,
-                            "the deflated data end early (%" PRId64 " of %" PRId64 " bytes inflated)",
-                            inflated_nbytes, source->base.nbytes);
-    default:
-        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
-                            "the deflated data are damaged (%s, %" PRId64 " bytes in)",
-                            source->inflater->stream.msg != NULL ? source->inflater->stream.msg
-                                                                 : "zlib error",
-                            inflated_nbytes);
-    }
-}
-
-/* Begins at a checkpoint, or at the start for NULL. */
-static npyx_status inflate_resume(inflate_source *source, const npyx_checkpoint *checkpoint,
-                                  npyx_error *error) {
-    z_stream *stream = &source->inflater->stream;
-    npyx_status status = inflate_begin(source, error);
-    if (status != NPYX_OK || checkpoint == NULL)
-        return status;
-    source->done_nbytes = INT64_MAX;
-    source->input_off = checkpoint->input_off;
-    int code = inflatePrime(stream, checkpoint->input_nbits, checkpoint->input_bits);
-    if (code == Z_OK)
-        code = inflateSetDictionary(stream, checkpoint->window, NPYX_CHECKPOINT_WINDOW_NBYTES);
-    if (code != Z_OK)
-        return npyx_fail_nomem(error);
-    source->done_nbytes = checkpoint->off;
-    source->crc = checkpoint->crc;
-    return NPYX_OK;
-}
-
-/* Called at the end of a block. */
-static void inflate_add_checkpoint(inflate_source *source) {
-    npyx_host *host = source->base.host;
-    uInt window_nbytes = 0;
-    uint8_t *window = npyx_alloc(host, NPYX_CHECKPOINT_WINDOW_NBYTES);
-    if (window != NULL && (inflateGetDictionary(&source->inflater->stream, window, &window_nbytes) != Z_OK ||
-                           window_nbytes != NPYX_CHECKPOINT_WINDOW_NBYTES)) {
-        npyx_free(host, window);
-        window = NULL;
-    }
-    int input_nbits = source->inflater->stream.data_type & 7;
-    npyx_checkpoint checkpoint = {.off = source->done_nbytes,
-                                  .input_off = source->input_off - source->inflater->stream.avail_in,
-                                  .input_nbits = input_nbits,
-                                  .input_bits = source->last_byte >> (8 - input_nbits),
-                                  .crc = source->crc,
-                                  .window = window};
-    npyx_checkpoints_add(source->checkpoints, &checkpoint);
-}
-
-/* Whether zlib, told to stop at the end of a block, has stopped there, with another block to come. */
-static bool is_between_blocks(const z_stream *stream) {
-    enum { LAST_BLOCK = 64, END_OF_BLOCK = 128 };
-    return (stream->data_type & (LAST_BLOCK | END_OF_BLOCK)) == END_OF_BLOCK;
-}
-
-/* Calls zlib once, for at most nbytes. It stops where a checkpoint is wanted, and from there on at the end of
- * a block. */
-static npyx_status inflate_piece(inflate_source *source, uint8_t *bytes, size_t nbytes, size_t *made_nbytes,
-                                 npyx_error *error) {
-    z_stream *stream = &source->inflater->stream;
-    int64_t plain_nbytes = npyx_checkpoints_next_off(source->checkpoints) - source->done_nbytes;
-    int flush = plain_nbytes > 0 ? Z_NO_FLUSH : Z_BLOCK;
-    if (plain_nbytes > 0 && plain_nbytes < (int64_t)nbytes)
-        nbytes = (size_t)plain_nbytes;
-    stream->next_out = bytes;
-    stream->avail_out = (uInt)nbytes;
-    const uint8_t *input = stream->next_in;
-    int code = inflate(stream, flush);
-    if (stream->next_in != input)
-        source->last_byte = stream->next_in[-1];
-    *made_nbytes = nbytes - stream->avail_out;
-    source->stream_ended = code == Z_STREAM_END;
-    npyx_status status = inflate_check_code(source, code, *made_nbytes, error);
-    if (status != NPYX_OK) {
-        source->done_nbytes = INT64_MAX;
-        return status;
-    }
-    source->crc = npyx_crc32(source->crc, bytes, *made_nbytes);
-    source->done_nbytes += (int64_t)*made_nbytes;
-    source->base.host->counters.bytes_inflated += (int64_t)*made_nbytes;
-    if (flush == Z_BLOCK && is_between_blocks(stream) && source->done_nbytes < source->base.nbytes)
-        inflate_add_checkpoint(source);
-    return NPYX_OK;
-}
-
-/* Inflates at most nbytes into bytes and counts them; fewer only when the stream ends. */
-static npyx_status inflate_some(inflate_source *source, uint8_t *bytes, size_t nbytes, size_t *out_nbytes,
-                                npyx_error *error) {
-    *out_nbytes = 0;
-    while (*out_nbytes < nbytes && !source->stream_ended) {
-        size_t left_nbytes = nbytes - *out_nbytes, made_nbytes = 0;
-        NPYX_TRY(source->inflater->stream.avail_in == 0 ? inflate_fetch(source, error) : NPYX_OK);
-        NPYX_TRY(npyx_poll(source->base.host, error));
-        NPYX_TRY(inflate_piece(source, bytes + *out_nbytes,
-                               left_nbytes < POLL_NBYTES ? left_nbytes : POLL_NBYTES, &made_nbytes, error));
-        *out_nbytes += made_nbytes;
-    }
-    return NPYX_OK;
-}
-
 static npyx_status inflate_check_end(inflate_source *source, npyx_error *error) {
     uint8_t beyond;
     size_t beyond_nbytes = 0;
-    NPYX_TRY(inflate_some(source, &beyond, 1, &beyond_nbytes, error));
+    NPYX_TRY(npyx_inflate_stream_read(&source->stream, &beyond, 1, &beyond_nbytes, error));
     if (beyond_nbytes > 0) { /* who reads again is to find it again */
-        source->done_nbytes = INT64_MAX;
+        source->stream.off = INT64_MAX;
         source->head_nbytes = 0;
-        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->stream.compressed->file_off,
                             "the entry inflates to more than the %" PRId64 " bytes that the directory says",
                             source->base.nbytes);
     }
-    return npyx_source_check_crc32(source->compressed->file_off, source->crc, source->expected_crc, error);
+    return npyx_source_check_crc32(source->stream.compressed->file_off, source->stream.crc,
+                                   source->expected_crc, error);
+}
+
+static npyx_status inflate_fail_short(const inflate_source *source, npyx_error *error) {
+    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->stream.compressed->file_off,
+                        "the entry inflates to %" PRId64 " bytes, the directory says %" PRId64,
+                        source->stream.off, source->base.nbytes);
 }
 
 static npyx_status inflate_exactly(inflate_source *source, uint8_t *bytes, size_t nbytes, npyx_error *error) {
     size_t made_nbytes = 0;
-    NPYX_TRY(inflate_some(source, bytes, nbytes, &made_nbytes, error));
-    if (made_nbytes < nbytes)
-        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->compressed->file_off,
-                            "the entry inflates to %" PRId64 " bytes, the directory says %" PRId64,
-                            source->done_nbytes, source->base.nbytes);
-    return NPYX_OK;
+    NPYX_TRY(npyx_inflate_stream_read(&source->stream, bytes, nbytes, &made_nbytes, error));
+    return made_nbytes < nbytes ? inflate_fail_short(source, error) : NPYX_OK;
 }
 
 static npyx_status inflate_seek(inflate_source *source, int64_t off, npyx_error *error) {
-    const npyx_checkpoint *nearest = npyx_checkpoints_find(source->checkpoints, off);
-    int64_t nearest_off = nearest == NULL ? 0 : nearest->off;
-    npyx_status status = NPYX_OK;
-    if (off < source->done_nbytes || nearest_off - source->done_nbytes >= JUMP_NBYTES)
-        status = inflate_resume(source, nearest, error);
-    while (status == NPYX_OK && source->done_nbytes < off) {
-        NPYX_TRY(inflate_provide(source, &source->inflater->skipped, SKIP_NBYTES, error));
-        int64_t left_nbytes = off - source->done_nbytes;
-        size_t nbytes = left_nbytes < SKIP_NBYTES ? (size_t)left_nbytes : SKIP_NBYTES;
-        status = inflate_exactly(source, source->inflater->skipped, nbytes, error);
-    }
-    return status;
+    npyx_inflate_stream *stream = &source->stream;
+    const npyx_checkpoint *nearest = NULL;
+    if (npyx_inflate_stream_is_far(stream, off, &nearest))
+        NPYX_TRY(npyx_inflate_stream_resume(stream, nearest, error));
+    while (stream->off < off && !stream->has_ended)
+        NPYX_TRY(npyx_inflate_stream_skip(stream, off, error));
+    return stream->off < off ? inflate_fail_short(source, error) : NPYX_OK;
 }
 
 /* What is wanted of the head, from off on, which is inflated when it is not there. */
@@ -283,7 +87,7 @@ static npyx_status inflate_read_pieces(inflate_source *source, int64_t off, uint
     if (source->nin_order == 0)
         inflate_end_pieces(source);
     if (source->pieces == NULL && source->check_crc && source->nin_order % NTRIES == FIRST_TRY)
-        source->pieces = npyx_inflate_pieces_start(source->compressed, source->checkpoints,
+        source->pieces = npyx_inflate_pieces_start(source->stream.compressed, source->stream.checkpoints,
                                                    source->base.nbytes, source->expected_crc, off);
     if (source->pieces == NULL)
         return NPYX_OK;
@@ -320,12 +124,8 @@ static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, siz
 }
 
 static void inflate_free(npyx_host *host, npyx_inflater *inflater) {
-    if (inflater == NULL)
-        return;
-    if (inflater->is_live)
-        inflateEnd(&inflater->stream);
-    npyx_free(host, inflater->input);
-    npyx_free(host, inflater->skipped);
+    if (inflater != NULL)
+        npyx_inflater_clear(host, inflater);
     npyx_free(host, inflater);
 }
 
@@ -339,12 +139,12 @@ static void inflate_close(npyx_source *base) {
     npyx_spare_inflater *spare = source->spare;
     inflate_end_pieces(source);
     if (spare != NULL)
-        spare->nread_to_end += source->check_crc && source->done_nbytes == base->nbytes;
+        spare->nread_to_end += source->check_crc && source->stream.off == base->nbytes;
     if (spare != NULL && spare->inflater == NULL)
-        spare->inflater = source->inflater;
+        spare->inflater = source->stream.inflater;
     else
-        inflate_free(base->host, source->inflater);
-    npyx_source_close(source->compressed);
+        inflate_free(base->host, source->stream.inflater);
+    npyx_source_close(source->stream.compressed);
 }
 
 static const npyx_source_ops inflate_ops = {.read = inflate_read, .close = inflate_close};
@@ -361,7 +161,7 @@ void npyx_source_inflate_check(npyx_source *base, uint32_t crc32, npyx_checkpoin
     inflate_source *source = (inflate_source *)base;
     source->check_crc = true;
     source->expected_crc = crc32;
-    source->checkpoints = checkpoints;
+    source->stream.checkpoints = checkpoints;
 }
 
 npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, npyx_spare_inflater *spare,
@@ -376,10 +176,12 @@ npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, np
     }
     *inflating =
         (inflate_source){.base = {.ops = &inflate_ops, .host = host, .nbytes = nbytes, .is_forward = true},
-                         .compressed = compressed,
-                         .inflater = inflater,
-                         .spare = spare,
-                         .done_nbytes = INT64_MAX};
+                         .stream = {.compressed = compressed,
+                                    .inflater = inflater,
+                                    .what = "deflated",
+                                    .nbytes = nbytes,
+                                    .off = INT64_MAX},
+                         .spare = spare};
     *source = &inflating->base;
     return NPYX_OK;
 }

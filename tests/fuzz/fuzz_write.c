@@ -196,7 +196,7 @@ static void check_all(work *w) {
     char *copy = fuzz_copy(w->out.bytes, w->out.nbytes);
     fuzz_require_ok(npyx_source_open_memory(&w->fuzz->host, copy, w->out.nbytes, &source, &w->error),
                     &w->error);
-    fuzz_require_ok(npyx_archive_open(source, true, &archive, &w->error), &w->error);
+    fuzz_require_ok(npyx_archive_open(source, NPYX_HINT_TEN, &archive, &w->error), &w->error);
     for (int i = 0; i < w->nmembers; i++)
         check_member(w, archive, i);
     fuzz_require(npyx_archive_entry(archive, w->nmembers, &entry, &w->error) == NPYX_DONE);

@@ -116,7 +116,7 @@ void fuzz_read_archive(fuzz_host *fuzz, const uint8_t *data, size_t size) {
     uint8_t *copy = (uint8_t *)fuzz_copy(data, size);
     npyx_status status = npyx_source_open_memory(&fuzz->host, copy, size, &source, &error);
     if (status == NPYX_OK)
-        status = npyx_archive_open(source, false, &archive, &error);
+        status = npyx_archive_open(source, NPYX_NO_HINT, &archive, &error);
     fuzz_require(status == NPYX_OK || error.message[0] != '\0');
     int64_t nentries = 0;
     while (status == NPYX_OK && nentries < MAX_NENTRIES) {

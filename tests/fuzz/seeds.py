@@ -8,6 +8,7 @@ import os
 import re
 import struct
 import sys
+import tarfile
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
@@ -20,6 +21,7 @@ from formats import header_text, npy, npz, ten  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MAX_BYTES = 4096
+MAX_BYTES_OF = {"tar": 24576}
 
 
 def npy_files():
@@ -194,12 +196,31 @@ def sqls():
             yield bytes([number]) + b"".join(bytes([len(text)]) + text for text in texts) + contents
 
 
+def tar_files():
+    files = {"a/000001.emb.npy": arrays.npy_bytes(np.arange(4)), "a/000001.cls": b"7", "b.npz": arrays.npz_bytes({"w": np.ones(3)}),
+             "c.ten": arrays.ten_bytes([np.arange(3, dtype="i2")]), "é" * 60 + "/" + "x" * 90 + ".npy": arrays.npy_bytes(np.ones(2))}
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=form, pax_headers={"comment": "of all"} if form == tarfile.PAX_FORMAT else None) as tar:
+            for name, contents in files.items():
+                info = tarfile.TarInfo(name)
+                info.size, info.mtime = len(contents), 1.5 if form == tarfile.PAX_FORMAT else 3
+                tar.addfile(info, io.BytesIO(contents))
+            for kind in (tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE):
+                info = tarfile.TarInfo("other")
+                info.type, info.linkname = kind, "a/000001.cls"
+                tar.addfile(info)
+        yield out.getvalue()
+        yield out.getvalue()[:2048]
+
+
 SEEDS = {
     "header": npy_files,
     "dtype": lambda: (text.encode() for text in dtype_texts()),
     "literal": lambda: (bytes([i % 2]) + text.encode() for i, text in enumerate(literals())),
     "npz": npz_files,
     "ten": ten_files,
+    "tar": tar_files,
     "slice": slices,
     "json": lambda: (bytes([len(dtype)]) + dtype.encode() + text.encode() for dtype, text in jsons()),
     "text": texts,
@@ -213,7 +234,7 @@ def write_seeds(folder, target):
     path = os.path.join(folder, target)
     os.makedirs(path, exist_ok=True)
     number = 0
-    for number, contents in enumerate((c for c in SEEDS[target]() if len(c) <= MAX_BYTES), 1):
+    for number, contents in enumerate((c for c in SEEDS[target]() if len(c) <= MAX_BYTES_OF.get(target, MAX_BYTES)), 1):
         with open(os.path.join(path, f"{number:04}"), "wb") as file:
             file.write(contents)
     return number

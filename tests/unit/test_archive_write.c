@@ -85,7 +85,7 @@ static void assert_reads(work *w, const char *expected) {
     assert_int_equal(npyx_archive_writer_finish(w->writer, &error), NPYX_OK);
     assert_int_equal(npyx_source_open_memory(&unit.host, w->bytes.bytes, w->bytes.nbytes, &source, &error),
                      NPYX_OK);
-    assert_int_equal(npyx_archive_open(source, true, &archive, &error), NPYX_OK);
+    assert_int_equal(npyx_archive_open(source, NPYX_HINT_TEN, &archive, &error), NPYX_OK);
     for (int64_t i = 0; npyx_archive_entry(archive, i, &entry, &error) == NPYX_OK; i++) {
         npyx_array array;
         npyx_source *payload = NULL;

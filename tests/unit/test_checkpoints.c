@@ -31,8 +31,15 @@ static void add(npyx_checkpoints *table, int64_t off) {
     uint8_t *window = npyx_alloc(&unit.host, NPYX_CHECKPOINT_WINDOW_NBYTES);
     if (window != NULL)
         memset(window, (int)(off % 251), NPYX_CHECKPOINT_WINDOW_NBYTES);
-    npyx_checkpoints_add(
-        table, &(npyx_checkpoint){off, off / 2, (int)(off % 8), (int)(off % 5), (uint32_t)(off * 3), window});
+    npyx_checkpoint checkpoint = {.off = off,
+                                  .input_off = off / 2,
+                                  .input_nbits = (int)(off % 8),
+                                  .input_bits = (int)(off % 5),
+                                  .crc = (uint32_t)(off * 3),
+                                  .window = window,
+                                  .window_nbytes = NPYX_CHECKPOINT_WINDOW_NBYTES,
+                                  .crc_off = off / 7};
+    npyx_checkpoints_add(table, &checkpoint);
 }
 
 static void assert_is_of(const npyx_checkpoint *checkpoint) {
@@ -41,6 +48,7 @@ static void assert_is_of(const npyx_checkpoint *checkpoint) {
     assert_int_equal(checkpoint->input_nbits, off % 8);
     assert_int_equal(checkpoint->input_bits, off % 5);
     assert_int_equal(checkpoint->crc, (uint32_t)(off * 3));
+    assert_int_equal(checkpoint->crc_off, off / 7);
     for (int i = 0; i < NPYX_CHECKPOINT_WINDOW_NBYTES; i += NPYX_CHECKPOINT_WINDOW_NBYTES - 1)
         assert_int_equal(checkpoint->window[i], off % 251);
 }

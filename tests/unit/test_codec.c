@@ -32,7 +32,7 @@ static npyx_status describe(const uint8_t *bytes, size_t nbytes, npyx_archive **
     npyx_array_init(array, &unit.host);
     npyx_status status = npyx_source_open_memory(&unit.host, bytes, nbytes, &source, &error);
     if (status == NPYX_OK)
-        status = npyx_archive_open(source, false, archive, &error);
+        status = npyx_archive_open(source, NPYX_NO_HINT, archive, &error);
     if (status == NPYX_OK)
         status = npyx_archive_describe(*archive, 0, array, &error);
     return status;

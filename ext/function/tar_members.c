@@ -1,0 +1,223 @@
+/* tar_members(source): one row per member of every tar, from headers alone unless the contents are asked for.
+ */
+
+#include "functions.h"
+#include "scan/cursor.h"
+
+typedef struct tar_cursor {
+    npyext_cursor base;
+    npyx_tar_walk walk;
+    int64_t idx;    /* of the member at hand */
+    int64_t sample; /* its sample's number; -1: it is in none */
+    int64_t nsamples;
+    bool has_key;
+    npyx_sample_key key;
+    npyx_buffer sample_key; /* of the sample at hand */
+} tar_cursor;
+
+/* Before the tar is closed. */
+static void tar_end_walk(tar_cursor *tar) {
+    npyx_tar_clear(&tar->walk);
+    tar->walk = (npyx_tar_walk){0};
+}
+
+static void tar_members_close(npyext_cursor *cursor) {
+    tar_cursor *tar = (tar_cursor *)cursor;
+    tar_end_walk(tar);
+    if (tar->sample_key.host != NULL)
+        npyx_buffer_clear(&tar->sample_key);
+}
+
+static npyx_status tar_members_begin(npyext_cursor *cursor, const npyext_request *request,
+                                     npyx_error *error) {
+    tar_end_walk((tar_cursor *)cursor);
+    return npyext_scan_begin(&cursor->scan, request, false, error);
+}
+
+/* Opens the next tar. */
+static npyx_status tar_next_file(tar_cursor *tar, npyx_error *error) {
+    npyext_scan *scan = &tar->base.scan;
+    tar_end_walk(tar);
+    npyx_status status = npyext_scan_next_file(scan, error);
+    tar->base.is_eof = status == NPYX_DONE;
+    NPYX_TRY(status);
+    npyx_archive *archive = scan->opened.archive;
+    tar->idx = tar->sample = -1;
+    tar->nsamples = 0;
+    tar->walk = (npyx_tar_walk){.window.source = archive->source};
+    tar->sample_key.host = &scan->connection->host;
+    npyx_buffer_reset(&tar->sample_key);
+    if (archive->format == NPYX_FORMAT_TAR)
+        return NPYX_DONE;
+    tar->walk.is_at_end = true;
+    return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not a .tar; npy_meta lists it",
+                     npyx_format_name(archive->format));
+}
+
+/* Counts samples: members next to each other that have one key. */
+static npyx_status note_sample(tar_cursor *tar, npyx_error *error) {
+    const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
+    bool is_file = tar->walk.member.type == NPYX_TAR_FILE || tar->walk.member.type == NPYX_TAR_SPARSE;
+    tar->has_key = npyx_sample_key_of(name->nbytes == 0 ? "" : name->bytes, name->nbytes, &tar->key);
+    tar->sample = -1;
+    if (!is_file || !tar->has_key || tar->key.is_skipped)
+        return NPYX_OK;
+    bool is_same = tar->nsamples > 0 && tar->sample_key.nbytes == tar->key.key_nbytes &&
+                   memcmp(tar->sample_key.bytes, name->bytes, tar->key.key_nbytes) == 0;
+    tar->nsamples += !is_same;
+    tar->sample = tar->nsamples - 1;
+    if (is_same)
+        return NPYX_OK;
+    npyx_buffer_reset(&tar->sample_key);
+    npyx_buffer_append(&tar->sample_key, name->bytes, tar->key.key_nbytes);
+    return npyx_buffer_check(&tar->sample_key, error);
+}
+
+static npyx_status tar_members_step(npyext_cursor *cursor, npyx_error *error) {
+    tar_cursor *tar = (tar_cursor *)cursor;
+    if (tar->walk.window.source == NULL)
+        return tar_next_file(tar, error);
+    npyx_status status = npyx_tar_next(&tar->walk, error);
+    if (status == NPYX_DONE)
+        return tar_next_file(tar, error);
+    tar->idx++;
+    if (status == NPYX_OK)
+        return note_sample(tar, error);
+    tar->walk.is_at_end = true; /* there is no way past it */
+    return status;
+}
+
+/* ---- columns ---- */
+
+#define TAR_RESULT(name, is_known, ...)                                                                      \
+    NPYEXT_KNOWN_RESULT(static, name, tar_cursor *tar = (tar_cursor *)cursor;                                \
+                        const npyx_tar_member *member = &tar->walk.member;                                   \
+                        (void)member, !cursor->scan.has_error && (is_known), __VA_ARGS__)
+#define TAR_INTEGER(name, number) TAR_RESULT(name, true, sqlite3_result_int64, number)
+TAR_INTEGER(tar_result_idx, tar->idx)
+TAR_INTEGER(tar_result_size, member->numbers[NPYX_TAR_SIZE])
+TAR_INTEGER(tar_result_mode, member->numbers[NPYX_TAR_MODE])
+TAR_INTEGER(tar_result_uid, member->numbers[NPYX_TAR_UID])
+TAR_INTEGER(tar_result_gid, member->numbers[NPYX_TAR_GID])
+TAR_INTEGER(tar_result_header_offset, tar->walk.window.source->file_off + member->header_off)
+TAR_INTEGER(tar_result_data_offset, tar->walk.window.source->file_off + member->data_off)
+TAR_RESULT(tar_result_sample, tar->sample >= 0, sqlite3_result_int64, tar->sample)
+TAR_RESULT(tar_result_type, true, sqlite3_result_text, npyx_tar_type_name(member->type), -1, SQLITE_STATIC)
+
+static void tar_result_mtime(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_tar_member *member = &((tar_cursor *)cursor)->walk.member;
+    if (cursor->scan.has_error)
+        return;
+    if (member->has_fraction)
+        sqlite3_result_double(context, member->mtime);
+    else
+        sqlite3_result_int64(context, member->numbers[NPYX_TAR_MTIME]);
+}
+
+/* A text of the file's, as UTF-8 and perhaps in lower case. */
+static void tar_result_bytes(sqlite3_context *context, npyext_cursor *cursor, const char *bytes,
+                             size_t nbytes, bool is_lower) {
+    npyx_buffer *text = &cursor->scratch;
+    npyx_buffer_reset(text);
+    npyx_buffer_append_utf8(text, bytes, nbytes);
+    for (size_t i = 0; is_lower && i < text->nbytes; i++)
+        text->bytes[i] =
+            (char)(text->bytes[i] >= 'A' && text->bytes[i] <= 'Z' ? text->bytes[i] | 0x20 : text->bytes[i]);
+    if (text->status == NPYX_OK)
+        npyext_result_text(context, text->nbytes == 0 ? "" : text->bytes, text->nbytes);
+    else
+        sqlite3_result_error_nomem(context);
+}
+
+#define TAR_TEXT(name, text)                                                                                 \
+    TAR_RESULT(name, true, tar_result_bytes, cursor, member->texts[text].bytes, member->texts[text].nbytes,  \
+               false)
+TAR_TEXT(tar_result_name, NPYX_TAR_NAME)
+TAR_TEXT(tar_result_linkname, NPYX_TAR_LINKNAME)
+TAR_TEXT(tar_result_uname, NPYX_TAR_UNAME)
+TAR_TEXT(tar_result_gname, NPYX_TAR_GNAME)
+TAR_RESULT(tar_result_key, tar->has_key, tar_result_bytes, cursor, member->texts[NPYX_TAR_NAME].bytes,
+           tar->key.key_nbytes, false)
+TAR_RESULT(tar_result_ext, tar->has_key, tar_result_bytes, cursor,
+           member->texts[NPYX_TAR_NAME].bytes + tar->key.ext_off,
+           member->texts[NPYX_TAR_NAME].nbytes - tar->key.ext_off, true)
+
+/* The contents, read now. A sparse member's are not put together. */
+static npyx_status read_data(tar_cursor *tar, npyx_buffer *data, npyx_error *error) {
+    const npyx_tar_member *member = &tar->walk.member;
+    if (member->type == NPYX_TAR_SPARSE)
+        return npyx_fail(error, NPYX_UNSUPPORTED, member->header_off,
+                         "is a sparse member, whose contents are not put together");
+    npyx_buffer_reset(data);
+    if (!npyx_buffer_reserve(data, (size_t)member->data_nbytes))
+        return npyx_buffer_check(data, error);
+    NPYX_TRY(npyx_source_read_exactly(tar->walk.window.source, member->data_off, data->bytes,
+                                      (size_t)member->data_nbytes, error));
+    data->nbytes = (size_t)member->data_nbytes;
+    return NPYX_OK;
+}
+
+static void tar_result_data(sqlite3_context *context, npyext_cursor *cursor) {
+    tar_cursor *tar = (tar_cursor *)cursor;
+    npyx_error error;
+    bool has_data = tar->walk.member.type == NPYX_TAR_FILE || tar->walk.member.type == NPYX_TAR_SPARSE ||
+                    tar->walk.member.type == NPYX_TAR_OTHER;
+    if (cursor->scan.has_error || !has_data)
+        return;
+    cursor->scratch.limit_nbytes =
+        (size_t)sqlite3_limit(cursor->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
+    if (read_data(tar, &cursor->scratch, &error) == NPYX_OK) {
+        npyext_result_blob(context, cursor->scratch.bytes, cursor->scratch.nbytes);
+        return;
+    }
+    const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
+    const npyx_entry entry = {.name = name->nbytes == 0 ? "" : name->bytes, .name_nbytes = name->nbytes};
+    npyext_place place = npyext_scan_place(&cursor->scan);
+    place.entry = &entry;
+    npyext_result_error(context, place, &error);
+}
+
+/* No other column tells all members of a tar apart. */
+static void tar_result_array_key(sqlite3_context *context, npyext_cursor *cursor) {
+    uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
+    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((tar_cursor *)cursor)->idx));
+}
+
+static const npyext_column tar_columns[] = {
+    NPYEXT_PATH(false),
+    NPYEXT_OUTPUT("idx INTEGER", 0, tar_result_idx),
+    NPYEXT_OUTPUT("name TEXT", 0, tar_result_name),
+    NPYEXT_OUTPUT("key TEXT", 0, tar_result_key),
+    NPYEXT_OUTPUT("ext TEXT", 0, tar_result_ext),
+    NPYEXT_OUTPUT("type TEXT", 0, tar_result_type),
+    NPYEXT_OUTPUT("size INTEGER", 0, tar_result_size),
+    NPYEXT_OUTPUT("mtime", 0, tar_result_mtime),
+    NPYEXT_ERROR(0),
+    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
+    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_HIDDEN("sample INTEGER", 0, tar_result_sample),
+    NPYEXT_HIDDEN("header_offset INTEGER", 0, tar_result_header_offset),
+    NPYEXT_HIDDEN("data_offset INTEGER", 0, tar_result_data_offset),
+    NPYEXT_HIDDEN("mode INTEGER", 0, tar_result_mode),
+    NPYEXT_HIDDEN("uid INTEGER", 0, tar_result_uid),
+    NPYEXT_HIDDEN("gid INTEGER", 0, tar_result_gid),
+    NPYEXT_HIDDEN("uname TEXT", 0, tar_result_uname),
+    NPYEXT_HIDDEN("gname TEXT", 0, tar_result_gname),
+    NPYEXT_HIDDEN("linkname TEXT", 0, tar_result_linkname),
+    NPYEXT_HIDDEN("data BLOB", 0, tar_result_data),
+    NPYEXT_PATH_COLUMNS,
+    NPYEXT_ERROR_KIND(0),
+    NPYEXT_ARRAY_KEY(tar_result_array_key),
+};
+
+const npyext_function npyext_tar_members = {
+    .name = "tar_members",
+    NPYEXT_COLUMNS(tar_columns),
+    .has_error_column = true,
+    .estimated_nrows = 1000,
+    .cursor_nbytes = sizeof(tar_cursor),
+    .close = tar_members_close,
+    .begin = tar_members_begin,
+    .step = tar_members_step,
+    .module = NPYEXT_CURSOR_MODULE,
+};

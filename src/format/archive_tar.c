@@ -1,0 +1,308 @@
+#include "archive.h"
+#include "io/first_bytes.h"
+#include "tar.h"
+#include "text/number_text.h"
+
+/*
+ * The arrays of a tar: its members that begin as a .npy, .npz or .ten, whatever their names, and each array
+ * inside of such a member by itself.
+ *
+ *     member        | a.emb.npy | b.txt | c.feats.npz        | d.x.ten |
+ *     spot (array)  | 0         |       | 1 (w)  | 2 (bias)  | 3       |
+ *
+ * The walk goes over the members once and leaves a spot for each array, so that later look-ups seek. A member
+ * is opened as an archive of its own when it is looked into; the one opened last is kept for the next array
+ * of it, and each for as long as something is read from it.
+ */
+
+typedef struct tar_spot {
+    int64_t header_off, data_off, nbytes; /* of the member */
+    int64_t inner;    /* number of the array in the member; -1: it is at fault as a whole */
+    const char *name; /* in the arena */
+    uint32_t name_nbytes, member_nbytes, sample_nbytes;
+    int zip_method;
+} tar_spot;
+
+typedef struct tar_archive tar_archive;
+
+/* A member that is open. */
+typedef struct tar_nested {
+    tar_archive *tar;
+    npyx_archive *archive;
+    int64_t data_off;
+    int nusers; /* sources that read from it; the tar is one while it is its newest */
+} tar_nested;
+
+struct tar_archive {
+    npyx_archive base;
+    npyx_tar_walk walk;
+    tar_spot *spots;
+    int64_t nspots, capacity_nspots;
+    npyx_arena names;
+    npyx_buffer name; /* of the member at hand, in UTF-8 */
+    bool is_walked;
+    npyx_error walk_error; /* what ended the walk, behind the last spot; NPYX_OK: the end */
+    tar_nested *newest;    /* NULL: none is open */
+};
+
+/* ---- members that are open ---- */
+
+static void nested_release(void *ctx) {
+    tar_nested *nested = ctx;
+    npyx_host *host = nested->tar->base.source->host;
+    if (--nested->nusers > 0)
+        return;
+    npyx_archive_close(nested->archive);
+    npyx_free(host, nested);
+}
+
+static void tar_forget_newest(tar_archive *tar) {
+    if (tar->newest != NULL)
+        nested_release(tar->newest);
+    tar->newest = NULL;
+}
+
+/* Opens a member and makes it the newest. head: its first bytes, of which head_nbytes are known. NPYX_DONE:
+ * it is no file of arrays. */
+static npyx_status nested_open(tar_archive *tar, int64_t data_off, int64_t nbytes, const uint8_t *head,
+                               size_t head_nbytes, npyx_error *error) {
+    npyx_host *host = tar->base.source->host;
+    npyx_source *range = NULL;
+    tar_forget_newest(tar);
+    NPYX_TRY(npyx_source_open_range(tar->base.source, data_off, nbytes, false, 0, &range, error));
+    tar_nested *nested = npyx_alloc(host, sizeof *nested);
+    if (nested == NULL) {
+        npyx_source_close(range);
+        return npyx_fail_nomem(error);
+    }
+    *nested = (tar_nested){.tar = tar, .data_off = data_off, .nusers = 1};
+    npyx_status status = npyx_archive_open_member(range, head, head_nbytes, &nested->archive, error);
+    if (status == NPYX_OK)
+        tar->newest = nested;
+    else
+        npyx_free(host, nested);
+    return status;
+}
+
+/* The member of a spot, open. */
+static npyx_status nested_of(tar_archive *tar, const tar_spot *spot, tar_nested **nested, npyx_error *error) {
+    uint8_t head[NPYX_LOOKALIKE_NBYTES];
+    size_t head_nbytes = 0;
+    if (tar->newest == NULL || tar->newest->data_off != spot->data_off) {
+        size_t wanted_nbytes = spot->nbytes < (int64_t)sizeof head ? (size_t)spot->nbytes : sizeof head;
+        NPYX_TRY(
+            npyx_source_read(tar->base.source, spot->data_off, head, wanted_nbytes, &head_nbytes, error));
+        npyx_status status = nested_open(tar, spot->data_off, spot->nbytes, head, head_nbytes, error);
+        if (status == NPYX_DONE)
+            return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, spot->data_off,
+                                "the file changed while it was read");
+        NPYX_TRY(status);
+    }
+    *nested = tar->newest;
+    return NPYX_OK;
+}
+
+/* ---- the walk ---- */
+
+/* The member's name as UTF-8: what is none becomes U+FFFD. */
+static npyx_status tar_note_name(tar_archive *tar, npyx_error *error) {
+    const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
+    npyx_buffer_reset(&tar->name);
+    npyx_buffer_append_utf8(&tar->name, name->bytes, name->nbytes);
+    return npyx_buffer_check(&tar->name, error);
+}
+
+/* Adds an array of the member at hand, with a name behind that of the member; NULL: it has none. */
+static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, const char *array, size_t array_nbytes,
+                                int zip_method, npyx_error *error) {
+    npyx_host *host = tar->base.source->host;
+    const npyx_tar_member *member = &tar->walk.member;
+    size_t nbytes = tar->name.nbytes;
+    npyx_buffer_append_text(&tar->name, array == NULL ? "" : ":");
+    npyx_buffer_append(&tar->name, array, array == NULL ? 0 : array_nbytes);
+    NPYX_TRY(npyx_buffer_check(&tar->name, error));
+    tar_spot *spots = npyx_grow(host, tar->spots, tar->nspots, &tar->capacity_nspots, sizeof *spots);
+    const char *name =
+        npyx_arena_copy(&tar->names, tar->name.nbytes == 0 ? "" : tar->name.bytes, tar->name.nbytes);
+    tar->spots = spots == NULL ? tar->spots : spots;
+    if (spots == NULL || name == NULL)
+        return npyx_fail_nomem(error);
+    tar_spot *spot = &spots[tar->nspots++];
+    *spot = (tar_spot){.header_off = member->header_off,
+                       .data_off = member->data_off,
+                       .nbytes = member->data_nbytes,
+                       .inner = inner,
+                       .name = name,
+                       .name_nbytes = (uint32_t)tar->name.nbytes,
+                       .member_nbytes = (uint32_t)tar->name.nbytes,
+                       .sample_nbytes = (uint32_t)nbytes,
+                       .zip_method = zip_method};
+    bool is_npy =
+        array == NULL && spot->name_nbytes >= 4 && memcmp(name + spot->name_nbytes - 4, ".npy", 4) == 0;
+    spot->name_nbytes -= is_npy ? 4 : 0;
+    tar->name.nbytes = nbytes;
+    return NPYX_OK;
+}
+
+/* Whether an entry of the newest member is an array; one that cannot be read is one at fault. */
+static bool is_array(const tar_archive *tar, int64_t inner) {
+    npyx_array array;
+    npyx_error error;
+    npyx_array_init(&array, tar->base.source->host);
+    npyx_status status = npyx_archive_describe(tar->newest->archive, inner, &array, &error);
+    bool is_one = status != NPYX_OK || array.is_array;
+    npyx_array_clear(&array);
+    return is_one;
+}
+
+/* Adds the arrays of the newest member, by name, or by number where a name is empty or there more than once.
+ */
+static npyx_status tar_add_nested(tar_archive *tar, npyx_error *error) {
+    npyx_archive *nested = tar->newest->archive;
+    npyx_status status = NPYX_OK;
+    if (npyx_archive_is_one_npy(nested))
+        return tar_add_spot(tar, 0, NULL, 0, -1, error);
+    for (int64_t inner = 0; status == NPYX_OK; inner++) {
+        npyx_entry entry;
+        char number[NPYX_NUMBER_TEXT_NBYTES];
+        int64_t found;
+        status = npyx_archive_entry(nested, inner, &entry, error);
+        if (status != NPYX_OK || (nested->format == NPYX_FORMAT_NPZ && !is_array(tar, inner)))
+            continue;
+        bool has_name = entry.name_nbytes > 0 &&
+                        npyx_archive_find(nested, entry.name, entry.name_nbytes, &found, NULL) == NPYX_OK &&
+                        found == inner;
+        status = npyx_archive_entry(nested, inner, &entry, error); /* its name again */
+        if (status == NPYX_OK)
+            status = tar_add_spot(tar, inner, has_name ? entry.name : number,
+                                  has_name ? entry.name_nbytes : npyx_text_i64(inner, number),
+                                  entry.zip_method, error);
+    }
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* Looks into the member at hand. What is wrong with a member is its own, and no fault of the tar. */
+static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
+    const npyx_tar_member *member = &tar->walk.member;
+    const uint8_t *head = NULL;
+    size_t head_nbytes = 0;
+    if (member->type != NPYX_TAR_FILE)
+        return NPYX_OK;
+    NPYX_TRY(npyx_tar_head(&tar->walk, NPYX_LOOKALIKE_NBYTES, &head, &head_nbytes, error));
+    npyx_status status = nested_open(tar, member->data_off, member->data_nbytes, head, head_nbytes, error);
+    if (status == NPYX_DONE)
+        return NPYX_OK;
+    if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED || status == NPYX_IO)
+        return status;
+    NPYX_TRY(tar_note_name(tar, error));
+    if (status == NPYX_OK)
+        status = tar_add_nested(tar, error);
+    bool is_own = status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED || status == NPYX_TOOBIG;
+    return is_own ? tar_add_spot(tar, -1, NULL, 0, -1, error) : status;
+}
+
+/* Walks on until there is a spot of that number, or the end. */
+static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *error) {
+    while (tar->nspots <= index && !tar->is_walked) {
+        npyx_status status = npyx_tar_next(&tar->walk, &tar->walk_error);
+        if (status == NPYX_OK)
+            status = tar_look_into(tar, &tar->walk_error);
+        if (status == NPYX_OK)
+            continue;
+        if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED) /* and may be tried again */
+            return npyx_fail_again(error, &tar->walk_error);
+        tar->walk_error.status = status == NPYX_DONE ? NPYX_OK : status;
+        tar->is_walked = true;
+    }
+    if (index < tar->nspots)
+        return NPYX_OK;
+    return tar->walk_error.status == NPYX_OK ? NPYX_DONE : npyx_fail_again(error, &tar->walk_error);
+}
+
+/* ---- an archive's methods ---- */
+
+static npyx_status tar_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
+    tar_archive *tar = (tar_archive *)base;
+    NPYX_TRY(tar_walk_to(tar, index, error));
+    const tar_spot *spot = &tar->spots[index];
+    *entry = (npyx_entry){.name = spot->name,
+                          .name_nbytes = spot->name_nbytes,
+                          .member_nbytes = spot->member_nbytes,
+                          .sample_nbytes = spot->sample_nbytes,
+                          .header_off = spot->header_off,
+                          .zip_method = spot->zip_method};
+    return NPYX_OK;
+}
+
+/* The spot, and its member open. */
+static npyx_status tar_open_spot(tar_archive *tar, int64_t index, const tar_spot **spot, tar_nested **nested,
+                                 npyx_error *error) {
+    npyx_entry entry;
+    NPYX_TRY(tar_walk_to(tar, index, error));
+    *spot = &tar->spots[index];
+    NPYX_TRY(nested_of(tar, *spot, nested, error));
+    if ((*spot)->inner >= 0)
+        return NPYX_OK;
+    for (int64_t inner = 0;; inner++) /* it is said again what is wrong */
+        NPYX_TRY(npyx_archive_entry((*nested)->archive, inner, &entry, error));
+}
+
+static npyx_status tar_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
+    const tar_spot *spot = NULL;
+    tar_nested *nested = NULL;
+    array->is_array = true;
+    NPYX_TRY(tar_open_spot((tar_archive *)base, index, &spot, &nested, error));
+    return npyx_archive_describe(nested->archive, spot->inner, array, error);
+}
+
+static npyx_status tar_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
+    const tar_spot *spot = NULL;
+    tar_nested *nested = NULL;
+    NPYX_TRY(tar_open_spot((tar_archive *)base, index, &spot, &nested, error));
+    *payload_off = 0;
+    if (nested->archive->format != NPYX_FORMAT_TEN) /* whose offsets count from the start of the member */
+        NPYX_TRY(npyx_archive_locate(nested->archive, spot->inner, payload_off, error));
+    *payload_off += spot->data_off;
+    return NPYX_OK;
+}
+
+static npyx_status tar_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
+    const tar_spot *spot = NULL;
+    tar_nested *nested = NULL;
+    NPYX_TRY(tar_open_spot((tar_archive *)base, index, &spot, &nested, error));
+    NPYX_TRY(npyx_archive_open_payload(nested->archive, spot->inner, payload, error));
+    nested->nusers++;
+    (*payload)->on_close = nested_release;
+    (*payload)->on_close_ctx = nested;
+    return NPYX_OK;
+}
+
+static void tar_rest(npyx_archive *base) {
+    tar_archive *tar = (tar_archive *)base;
+    if (tar->newest != NULL)
+        npyx_archive_rest(tar->newest->archive);
+}
+
+static void tar_close(npyx_archive *base) {
+    tar_archive *tar = (tar_archive *)base;
+    npyx_host *host = base->source->host;
+    tar_forget_newest(tar);
+    npyx_tar_clear(&tar->walk);
+    npyx_buffer_clear(&tar->name);
+    npyx_arena_clear(&tar->names);
+    npyx_free(host, tar->spots);
+    npyx_source_close(base->source);
+    npyx_free(host, base);
+}
+
+static const npyx_archive_ops tar_ops = {tar_entry, tar_describe, tar_locate, tar_open, tar_rest, tar_close};
+
+npyx_status npyx_archive_tar_open(npyx_source *source, npyx_archive **archive, npyx_error *error) {
+    tar_archive *tar = npyx_alloc_zeroed(source->host, sizeof *tar);
+    NPYX_TRY(npyx_check_memory(tar, error));
+    tar->base = (npyx_archive){.ops = &tar_ops, .format = NPYX_FORMAT_TAR, .source = source};
+    tar->walk.window.source = source;
+    tar->name.host = tar->names.host = source->host;
+    *archive = &tar->base;
+    return NPYX_OK;
+}

@@ -1,0 +1,441 @@
+#include "tar.h"
+
+#include "io/first_bytes.h"
+#include "text/span.h"
+
+/* Where the fields of a header block lie. */
+enum {
+    NAME_OFF = 0,
+    NAME_NBYTES = 100,
+    MODE_OFF = 100,
+    UID_OFF = 108,
+    GID_OFF = 116,
+    ID_NBYTES = 8,
+    SIZE_OFF = 124,
+    MTIME_OFF = 136,
+    LONG_NBYTES = 12,
+    TYPE_OFF = 156,
+    LINKNAME_OFF = 157,
+    MAGIC_OFF = 257,
+    UNAME_OFF = 265,
+    GNAME_OFF = 297,
+    OWNER_NBYTES = 32,
+    PREFIX_OFF = 345,
+    PREFIX_NBYTES = 155,
+    /* of an old GNU sparse member */
+    MAP_GOES_ON_OFF = 482,
+    REAL_SIZE_OFF = 483,
+    NEXT_MAP_GOES_ON_OFF = 504
+};
+
+enum {
+    TAR_WINDOW_NBYTES = 1 << 16,
+    /* no name, and no header of many records, is longer in earnest */
+    MAX_EXTENDED_NBYTES = 1 << 22
+};
+
+const char *npyx_tar_type_name(npyx_tar_type type) {
+    static const char *const names[] = {"file",  "directory", "symlink", "hardlink", "char",
+                                        "block", "fifo",      "sparse",  "other"};
+    return names[type];
+}
+
+/* ---- fields ---- */
+
+/* A field's text, up to its first NUL. */
+static npyx_span tar_text(const uint8_t *block, size_t off, size_t nbytes) {
+    const uint8_t *end = memchr(block + off, '\0', nbytes);
+    return (npyx_span){(const char *)block + off, end == NULL ? nbytes : (size_t)(end - (block + off))};
+}
+
+/* Base 256: a first byte of 0x80, or 0xff for two's complement, and the number in the bytes behind it. */
+static bool tar_binary(const uint8_t *field, size_t nbytes, int64_t *number) {
+    uint64_t bits = field[0] == 0xff ? UINT64_MAX : 0, sign = bits;
+    for (size_t i = 1; i < nbytes; i++) {
+        if (nbytes - i > 8 && field[i] != (uint8_t)sign)
+            return false; /* beyond 64 bits */
+        bits = bits << 8 | field[i];
+    }
+    *number = (int64_t)bits;
+    return ((int64_t)bits < 0) == (sign != 0);
+}
+
+/* A number in octal, between blanks, up to a NUL; none is 0. */
+static bool tar_number_at(const uint8_t *block, size_t off, size_t nbytes, int64_t *number) {
+    *number = 0;
+    if (block[off] == 0x80 || block[off] == 0xff)
+        return tar_binary(block + off, nbytes, number);
+    npyx_span digits = npyx_span_trim(tar_text(block, off, nbytes));
+    bool is_negative = npyx_span_begins(digits, "-");
+    if (is_negative)
+        digits = npyx_span_behind(digits, 1);
+    for (; digits.nbytes > 0; digits = npyx_span_behind(digits, 1)) {
+        if (digits.text[0] < '0' || digits.text[0] > '7')
+            return false;
+        *number = *number * 8 + (digits.text[0] - '0');
+    }
+    *number = is_negative ? -*number : *number;
+    return true;
+}
+
+static bool is_zeros(const uint8_t *bytes, size_t nbytes) {
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, nbytes - 1) == 0;
+}
+
+/* ---- blocks ---- */
+
+static npyx_source *source_of(const npyx_tar_walk *walk) {
+    return walk->window.source;
+}
+
+static int64_t blocks_of(int64_t nbytes) {
+    return (nbytes + NPYX_TAR_BLOCK_NBYTES - 1) / NPYX_TAR_BLOCK_NBYTES * NPYX_TAR_BLOCK_NBYTES;
+}
+
+/* Small members lie side by side in a window; between large ones it would be read for nothing. */
+static npyx_status tar_window(npyx_tar_walk *walk, int64_t off, size_t nbytes, const uint8_t **bytes,
+                              npyx_error *error) {
+    bool is_large = walk->member.data_nbytes > TAR_WINDOW_NBYTES;
+    return npyx_window_at(&walk->window, off, nbytes,
+                          is_large ? 2 * NPYX_TAR_BLOCK_NBYTES : TAR_WINDOW_NBYTES, source_of(walk)->nbytes,
+                          bytes, error);
+}
+
+/* The block at off, of which there may be less. NPYX_DONE at the end of the file. */
+static npyx_status tar_block(npyx_tar_walk *walk, int64_t off, const uint8_t **block, npyx_error *error) {
+    int64_t left_nbytes = source_of(walk)->nbytes - off;
+    if (left_nbytes == 0)
+        return NPYX_DONE;
+    if (left_nbytes < NPYX_TAR_BLOCK_NBYTES) {
+        NPYX_TRY(tar_window(walk, off, (size_t)left_nbytes, block, error));
+        if (is_zeros(*block, (size_t)left_nbytes))
+            return NPYX_DONE;
+        return npyx_fail_short(source_of(walk), error, off,
+                               "the tar ends in the middle of a header, at byte %" PRId64, off);
+    }
+    return tar_window(walk, off, NPYX_TAR_BLOCK_NBYTES, block, error);
+}
+
+/* The end is a block of zeros; behind it are more of them, or nothing. */
+static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
+    int64_t end_off = source_of(walk)->nbytes;
+    walk->is_at_end = true;
+    for (int64_t off = walk->off; off < end_off;) {
+        const uint8_t *bytes = NULL;
+        size_t nbytes = end_off - off < TAR_WINDOW_NBYTES ? (size_t)(end_off - off) : TAR_WINDOW_NBYTES;
+        NPYX_TRY(tar_window(walk, off, nbytes, &bytes, error));
+        size_t i = 0;
+        while (i < nbytes && bytes[i] == 0)
+            i++;
+        if (i < nbytes)
+            return npyx_fail(error, NPYX_CORRUPT, off + (int64_t)i,
+                             "other bytes than zeros lie behind the end of the tar, from byte %" PRId64,
+                             off + (int64_t)i);
+        off += (int64_t)nbytes;
+    }
+    walk->off = end_off;
+    return NPYX_DONE;
+}
+
+/* ---- extended headers ---- */
+
+static npyx_status read_extended(npyx_tar_walk *walk, const uint8_t *block, int64_t off, const char **bytes,
+                                 int64_t *nbytes, npyx_error *error) {
+    int64_t data_off = off + NPYX_TAR_BLOCK_NBYTES, left_nbytes = source_of(walk)->nbytes - data_off;
+    const uint8_t *data = (const uint8_t *)"";
+    if (!tar_number_at(block, SIZE_OFF, LONG_NBYTES, nbytes) || *nbytes < 0 || *nbytes > left_nbytes)
+        return npyx_fail_short(source_of(walk), error, off,
+                               "the tar header at byte %" PRId64 " claims more bytes than the file has", off);
+    if (*nbytes > MAX_EXTENDED_NBYTES)
+        return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, off,
+                            "the tar header at byte %" PRId64 " has %" PRId64 " bytes; at most %d are read",
+                            off, *nbytes, (int)MAX_EXTENDED_NBYTES);
+    if (*nbytes > 0)
+        NPYX_TRY(tar_window(walk, data_off, (size_t)*nbytes, &data, error));
+    *bytes = (const char *)data;
+    return NPYX_OK;
+}
+
+/* GNU's long names: the text is the data, up to a NUL. */
+static npyx_status take_long_name(npyx_tar_sayings *own, char type, const char *bytes, int64_t nbytes,
+                                  npyx_error *error) {
+    npyx_tar_text text = type == 'L' ? NPYX_TAR_NAME : NPYX_TAR_LINKNAME;
+    size_t length = strnlen(bytes, (size_t)nbytes);
+    own->has_text[text] = true;
+    npyx_buffer_append(&own->texts[text], bytes, length);
+    return npyx_buffer_check(&own->texts[text], error);
+}
+
+/* Takes a header that is about the next member. */
+static npyx_status take_extended(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
+                                 npyx_tar_sayings *said, npyx_error *error) {
+    char type = (char)block[TYPE_OFF];
+    npyx_tar_sayings own;
+    const char *bytes = NULL;
+    int64_t nbytes = 0;
+    NPYX_TRY(read_extended(walk, block, off, &bytes, &nbytes, error));
+    int64_t data_off = off + NPYX_TAR_BLOCK_NBYTES;
+    walk->off = data_off + blocks_of(nbytes);
+    if (type == 'g')
+        return npyx_tar_read_records(walk->global, bytes, (size_t)nbytes, data_off, error);
+    npyx_tar_sayings_init(&own, source_of(walk)->host);
+    npyx_status status = type == 'L' || type == 'K'
+                             ? take_long_name(&own, type, bytes, nbytes, error)
+                             : npyx_tar_read_records(&own, bytes, (size_t)nbytes, data_off, error);
+    if (status == NPYX_OK)
+        status = npyx_tar_add_sayings(said, &own, error);
+    npyx_tar_sayings_clear(&own);
+    return status;
+}
+
+static bool is_extended(const uint8_t *block) {
+    return block[TYPE_OFF] != '\0' && strchr("LKxgX", block[TYPE_OFF]) != NULL;
+}
+
+/* ---- a member ---- */
+
+static npyx_tar_type type_of(uint8_t flag) {
+    switch (flag) {
+    case '\0':
+    case '0':
+    case '7': return NPYX_TAR_FILE;
+    case '1': return NPYX_TAR_HARDLINK;
+    case '2': return NPYX_TAR_SYMLINK;
+    case '3': return NPYX_TAR_CHAR;
+    case '4': return NPYX_TAR_BLOCK;
+    case '5': return NPYX_TAR_DIRECTORY;
+    case '6': return NPYX_TAR_FIFO;
+    case 'S': return NPYX_TAR_SPARSE;
+    default: return NPYX_TAR_OTHER;
+    }
+}
+
+/* Whether the size of such a member says how many bytes lie behind its header. */
+static bool has_data(npyx_tar_type type) {
+    return type == NPYX_TAR_FILE || type == NPYX_TAR_SPARSE || type == NPYX_TAR_OTHER;
+}
+
+static npyx_status fail_header(npyx_error *error, int64_t off) {
+    return npyx_fail(error, NPYX_CORRUPT, off,
+                     "no tar header at byte %" PRId64 ", where one is to be (its checksum is wrong)", off);
+}
+
+static npyx_status read_numbers(npyx_tar_member *member, const uint8_t *block, int64_t off,
+                                npyx_error *error) {
+    static const struct {
+        size_t off, nbytes;
+    } fields[] = {[NPYX_TAR_SIZE] = {SIZE_OFF, LONG_NBYTES},
+                  [NPYX_TAR_MODE] = {MODE_OFF, ID_NBYTES},
+                  [NPYX_TAR_UID] = {UID_OFF, ID_NBYTES},
+                  [NPYX_TAR_GID] = {GID_OFF, ID_NBYTES},
+                  [NPYX_TAR_MTIME] = {MTIME_OFF, LONG_NBYTES}};
+    for (int i = 0; i < NPYX_TAR_NNUMBERS; i++) {
+        if (!tar_number_at(block, fields[i].off, fields[i].nbytes, &member->numbers[i]))
+            return npyx_fail(error, NPYX_CORRUPT, off + (int64_t)fields[i].off,
+                             "the tar header at byte %" PRId64 " has no number at byte %" PRId64, off,
+                             off + (int64_t)fields[i].off);
+    }
+    member->mtime = (double)member->numbers[NPYX_TAR_MTIME];
+    member->has_fraction = false;
+    return NPYX_OK;
+}
+
+static npyx_status read_texts(npyx_tar_member *member, const uint8_t *block, npyx_error *error) {
+    /* GNU's magic is another one (`ustar  `), and it keeps times there */
+    bool has_prefix = memcmp(block + MAGIC_OFF, "ustar", 6) == 0;
+    npyx_span prefix = {"", 0};
+    if (has_prefix)
+        prefix = tar_text(block, PREFIX_OFF, PREFIX_NBYTES);
+    npyx_span texts[] = {[NPYX_TAR_NAME] = tar_text(block, NAME_OFF, NAME_NBYTES),
+                         [NPYX_TAR_LINKNAME] = tar_text(block, LINKNAME_OFF, NAME_NBYTES),
+                         [NPYX_TAR_UNAME] = tar_text(block, UNAME_OFF, OWNER_NBYTES),
+                         [NPYX_TAR_GNAME] = tar_text(block, GNAME_OFF, OWNER_NBYTES)};
+    for (int i = 0; i < NPYX_TAR_NTEXTS; i++) {
+        npyx_buffer *text = &member->texts[i];
+        npyx_buffer_reset(text);
+        if (i == NPYX_TAR_NAME && prefix.nbytes > 0 && member->type != NPYX_TAR_SPARSE) {
+            npyx_buffer_append(text, prefix.text, prefix.nbytes);
+            npyx_buffer_append_char(text, '/');
+        }
+        npyx_buffer_append(text, texts[i].text, texts[i].nbytes);
+        NPYX_TRY(npyx_buffer_check(text, error));
+    }
+    return NPYX_OK;
+}
+
+/* Puts what was said in the place of what the header says. */
+static npyx_status apply_sayings(npyx_tar_member *member, const npyx_tar_sayings *said, npyx_error *error) {
+    for (int i = 0; i < NPYX_TAR_NNUMBERS; i++) {
+        if (said->has_number[i])
+            member->numbers[i] = said->numbers[i];
+    }
+    if (said->has_number[NPYX_TAR_MTIME]) {
+        member->mtime = said->mtime;
+        member->has_fraction = said->has_fraction;
+    }
+    for (int i = 0; i < NPYX_TAR_NTEXTS; i++) {
+        if (!said->has_text[i])
+            continue;
+        npyx_buffer_reset(&member->texts[i]);
+        npyx_buffer_append(&member->texts[i], said->texts[i].bytes, said->texts[i].nbytes);
+        NPYX_TRY(npyx_buffer_check(&member->texts[i], error));
+    }
+    if (said->is_sparse && member->type == NPYX_TAR_FILE)
+        member->type = NPYX_TAR_SPARSE;
+    return NPYX_OK;
+}
+
+/* An old GNU sparse member: its map may go on in blocks behind the header. */
+static npyx_status pass_map(npyx_tar_walk *walk, const uint8_t *block, int64_t *real_nbytes,
+                            npyx_error *error) {
+    bool goes_on = block[MAP_GOES_ON_OFF] != 0;
+    if (!tar_number_at(block, REAL_SIZE_OFF, LONG_NBYTES, real_nbytes))
+        *real_nbytes = 0;
+    while (goes_on) {
+        npyx_status status = tar_block(walk, walk->member.data_off, &block, error);
+        if (status == NPYX_DONE)
+            return npyx_fail_short(source_of(walk), error, walk->member.data_off,
+                                   "the tar ends in the middle of a sparse map");
+        NPYX_TRY(status);
+        walk->member.data_off += NPYX_TAR_BLOCK_NBYTES;
+        goes_on = block[NEXT_MAP_GOES_ON_OFF] != 0;
+    }
+    return NPYX_OK;
+}
+
+/* Says where the data lie, and where the next header is. */
+static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_sayings *said,
+                              bool is_old_sparse, int64_t real_nbytes, npyx_error *error) {
+    npyx_tar_member *member = &walk->member;
+    int64_t left_nbytes = source_of(walk)->nbytes - member->data_off, size = member->numbers[NPYX_TAR_SIZE];
+    member->data_nbytes = has_data(member->type) ? size : 0;
+    if (said->has_real_nbytes)
+        member->numbers[NPYX_TAR_SIZE] = said->real_nbytes;
+    if (is_old_sparse)
+        member->numbers[NPYX_TAR_SIZE] = real_nbytes;
+    walk->off = member->data_off;
+    if (size < 0)
+        return npyx_fail(error, NPYX_CORRUPT, off, "the tar header at byte %" PRId64 " has a negative size",
+                         off);
+    if (member->data_nbytes > left_nbytes)
+        return npyx_fail_short(source_of(walk), error, member->data_off,
+                               "the tar ends in the middle of %.*s (%" PRId64 " bytes wanted at byte %" PRId64
+                               " of %" PRId64 ")",
+                               NPYX_SHOWN(member->texts[0].bytes, member->texts[0].nbytes, 100),
+                               member->data_nbytes, member->data_off, source_of(walk)->nbytes);
+    int64_t filled_nbytes = blocks_of(member->data_nbytes);
+    walk->off += filled_nbytes < left_nbytes ? filled_nbytes : left_nbytes;
+    return NPYX_OK;
+}
+
+/* A folder's name has no slash at its end. The first tars had no type for folders but that slash. */
+static void settle_folder(npyx_tar_member *member, uint8_t flag) {
+    npyx_buffer *name = &member->texts[NPYX_TAR_NAME];
+    if (flag == '\0' && name->nbytes > 0 && name->bytes[name->nbytes - 1] == '/')
+        member->type = NPYX_TAR_DIRECTORY;
+    while (member->type == NPYX_TAR_DIRECTORY && name->nbytes > 0 && name->bytes[name->nbytes - 1] == '/')
+        name->nbytes--;
+}
+
+static npyx_status tar_read_member(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
+                                   const npyx_tar_sayings *said, npyx_error *error) {
+    npyx_tar_member *member = &walk->member;
+    uint8_t flag = block[TYPE_OFF];
+    int64_t real_nbytes = 0;
+    member->type = type_of(flag);
+    bool is_old_sparse = member->type == NPYX_TAR_SPARSE;
+    member->data_off = off + NPYX_TAR_BLOCK_NBYTES;
+    NPYX_TRY(read_numbers(member, block, off, error));
+    NPYX_TRY(read_texts(member, block, error));
+    settle_folder(member, flag);
+    if (is_old_sparse)
+        NPYX_TRY(pass_map(walk, block, &real_nbytes, error));
+    NPYX_TRY(apply_sayings(member, said, error));
+    settle_folder(member, '0');
+    return place_data(walk, off, said, is_old_sparse, real_nbytes, error);
+}
+
+/* ---- the walk ---- */
+
+/* Reads headers up to a member's own. */
+static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_error *error) {
+    npyx_host *host = source_of(walk)->host;
+    bool has_header = false; /* one that is about the member */
+    for (;;) {
+        const uint8_t *block = NULL;
+        int64_t off = walk->off;
+        NPYX_TRY(npyx_poll(host, error));
+        npyx_status status = tar_block(walk, off, &block, error);
+        if (status == NPYX_OK && is_zeros(block, NPYX_TAR_BLOCK_NBYTES))
+            status = tar_check_end(walk, error);
+        if (status == NPYX_DONE && has_header && off < source_of(walk)->nbytes)
+            return npyx_fail(error, NPYX_CORRUPT, off,
+                             "the tar ends behind a header that is about a member, at byte %" PRId64, off);
+        if (status == NPYX_DONE && has_header)
+            return npyx_fail_short(source_of(walk), error, off,
+                                   "the tar ends behind a header that is about a member, at byte %" PRId64,
+                                   off);
+        NPYX_TRY(status);
+        if (!npyx_is_tar_header(block))
+            return fail_header(error, off);
+        bool is_about_next = block[TYPE_OFF] != 'g';
+        if (!has_header && is_about_next) {
+            has_header = true;
+            walk->member.header_off = off;
+        }
+        if (!is_extended(block)) {
+            NPYX_TRY(npyx_tar_add_sayings(said, walk->global, error));
+            return tar_read_member(walk, block, off, said, error);
+        }
+        NPYX_TRY(take_extended(walk, block, off, said, error));
+    }
+}
+
+static npyx_status tar_prepare(npyx_tar_walk *walk, npyx_error *error) {
+    npyx_host *host = source_of(walk)->host;
+    if (walk->global != NULL)
+        return NPYX_OK;
+    walk->global = npyx_alloc(host, sizeof *walk->global);
+    NPYX_TRY(npyx_check_memory(walk->global, error));
+    npyx_tar_sayings_init(walk->global, host);
+    for (int i = 0; i < NPYX_TAR_NTEXTS; i++)
+        walk->member.texts[i].host = host;
+    return NPYX_OK;
+}
+
+npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error) {
+    npyx_tar_sayings said;
+    if (walk->is_at_end)
+        return NPYX_DONE;
+    NPYX_TRY(tar_prepare(walk, error));
+    npyx_tar_sayings_init(&said, source_of(walk)->host);
+    npyx_status status = tar_step(walk, &said, error);
+    npyx_tar_sayings_clear(&said);
+    return status;
+}
+
+npyx_status npyx_tar_head(npyx_tar_walk *walk, size_t nbytes, const uint8_t **bytes, size_t *head_nbytes,
+                          npyx_error *error) {
+    int64_t data_nbytes = walk->member.data_nbytes;
+    *head_nbytes = data_nbytes < (int64_t)nbytes ? (size_t)data_nbytes : nbytes;
+    *bytes = (const uint8_t *)"";
+    return *head_nbytes == 0 ? NPYX_OK : tar_window(walk, walk->member.data_off, *head_nbytes, bytes, error);
+}
+
+void npyx_tar_seek(npyx_tar_walk *walk, int64_t header_off) {
+    walk->off = header_off;
+    walk->is_at_end = false;
+}
+
+void npyx_tar_clear(npyx_tar_walk *walk) {
+    npyx_source *source = source_of(walk);
+    if (source == NULL)
+        return;
+    if (walk->global != NULL)
+        npyx_tar_sayings_clear(walk->global);
+    npyx_free(source->host, walk->global);
+    for (int i = 0; i < NPYX_TAR_NTEXTS && walk->member.texts[i].host != NULL; i++)
+        npyx_buffer_clear(&walk->member.texts[i]);
+    npyx_window_clear(&walk->window);
+    *walk = (npyx_tar_walk){.window.source = source};
+}

@@ -1,0 +1,113 @@
+/*
+ * The members of a tar, one after the other, in every dialect: v7, ustar, pax, GNU.
+ *
+ *     header 512 | data, filled up to 512 | header | data ... | zeros 512 | zeros 512 | perhaps more zeros
+ *
+ * Headers of some types (GNU L and K, pax x and g) do not stand for a member but say more of the next one.
+ * Python's tarfile is the model for sound archives, down to which of several sayings counts. What it passes
+ * over in silence (a header that is none behind the first member, other bytes than zeros behind the end) is a
+ * fault here.
+ *
+ * Sources: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Header"; GNU tar's manual, "Basic Tar
+ * Format"; CPython, Lib/tarfile.py.
+ */
+#ifndef NPYX_TAR_H
+#define NPYX_TAR_H
+
+#include "io/window.h"
+
+typedef enum npyx_tar_type {
+    NPYX_TAR_FILE,
+    NPYX_TAR_DIRECTORY,
+    NPYX_TAR_SYMLINK,
+    NPYX_TAR_HARDLINK,
+    NPYX_TAR_CHAR,
+    NPYX_TAR_BLOCK,
+    NPYX_TAR_FIFO,
+    NPYX_TAR_SPARSE, /* of any of GNU's kinds: listed, and not read */
+    NPYX_TAR_OTHER
+} npyx_tar_type;
+
+/* `file`, `directory`, ... */
+const char *npyx_tar_type_name(npyx_tar_type type);
+
+/* Texts of a member. Bytes as they are stored: mostly UTF-8. */
+typedef enum npyx_tar_text {
+    NPYX_TAR_NAME,
+    NPYX_TAR_LINKNAME,
+    NPYX_TAR_UNAME,
+    NPYX_TAR_GNAME,
+    NPYX_TAR_NTEXTS
+} npyx_tar_text;
+
+typedef enum npyx_tar_number {
+    NPYX_TAR_SIZE, /* of the contents */
+    NPYX_TAR_MODE,
+    NPYX_TAR_UID,
+    NPYX_TAR_GID,
+    NPYX_TAR_MTIME, /* Unix time; the fraction is mtime_fraction */
+    NPYX_TAR_NNUMBERS
+} npyx_tar_number;
+
+typedef struct npyx_tar_member {
+    int64_t header_off; /* of the first header that is about it */
+    int64_t data_off;
+    int64_t data_nbytes; /* that lie there: of a sparse one fewer than its size */
+    npyx_tar_type type;
+    int64_t numbers[NPYX_TAR_NNUMBERS];
+    double mtime; /* with its fraction, which only pax has */
+    bool has_fraction;
+    npyx_buffer texts[NPYX_TAR_NTEXTS];
+} npyx_tar_member;
+
+/* A walk. Zero-initialise with window.source set, which is borrowed. */
+typedef struct npyx_tar_walk {
+    npyx_window window;
+    int64_t off;                     /* of the next header */
+    bool is_at_end;                  /* nothing but zeros is to come */
+    struct npyx_tar_sayings *global; /* what g headers have said so far */
+    npyx_tar_member member;          /* the one at hand; its texts are good until the next call */
+} npyx_tar_walk;
+
+/* Goes on to the next member. NPYX_DONE behind the last; NPYX_CORRUPT at what is no tar, from where there is
+ * no way on; NPYX_TOOBIG for headers beyond the limits. Polls the host. */
+npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error);
+
+/* Bytes of the member at hand from its beginning, at most nbytes and no more than it has: good until the next
+ * call. */
+npyx_status npyx_tar_head(npyx_tar_walk *walk, size_t nbytes, const uint8_t **bytes, size_t *head_nbytes,
+                          npyx_error *error);
+
+/* Takes up the walk at the header of a member that it came by. */
+void npyx_tar_seek(npyx_tar_walk *walk, int64_t header_off);
+
+void npyx_tar_clear(npyx_tar_walk *walk);
+
+/* ---- what extended headers say (tar_pax.c) ---- */
+
+/* What is said of a member beside its own header, by pax records and GNU's long names. The first of several
+ * headers counts, as it does in tarfile, which applies them from the inside out. */
+typedef struct npyx_tar_sayings {
+    bool has_number[NPYX_TAR_NNUMBERS];
+    int64_t numbers[NPYX_TAR_NNUMBERS];
+    double mtime;
+    bool has_fraction;
+    bool is_sparse;
+    bool has_real_nbytes; /* the size of a sparse member's contents, of which NPYX_TAR_SIZE bytes are there */
+    int64_t real_nbytes;
+    bool has_text[NPYX_TAR_NTEXTS];
+    npyx_buffer texts[NPYX_TAR_NTEXTS];
+} npyx_tar_sayings;
+
+/* Adds the records of a pax header, which lies at off of the file. Of equal keywords the last counts, over
+ * what was said before too. NPYX_CORRUPT at what is no record. */
+npyx_status npyx_tar_read_records(npyx_tar_sayings *sayings, const char *records, size_t nbytes, int64_t off,
+                                  npyx_error *error);
+
+/* Adds what is said further out to what was said before it, where that said nothing. */
+npyx_status npyx_tar_add_sayings(npyx_tar_sayings *sayings, const npyx_tar_sayings *more, npyx_error *error);
+
+void npyx_tar_sayings_init(npyx_tar_sayings *sayings, npyx_host *host);
+void npyx_tar_sayings_clear(npyx_tar_sayings *sayings);
+
+#endif

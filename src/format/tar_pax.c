@@ -1,0 +1,158 @@
+#include "tar.h"
+
+#include <math.h>
+
+#include "text/number_text.h"
+#include "text/span.h"
+
+/*
+ * Records of a pax header: `LENGTH KEYWORD=VALUE\n`, LENGTH in decimal and of all of it.
+ */
+
+void npyx_tar_sayings_init(npyx_tar_sayings *sayings, npyx_host *host) {
+    *sayings = (npyx_tar_sayings){0};
+    for (int i = 0; i < NPYX_TAR_NTEXTS; i++)
+        sayings->texts[i].host = host;
+}
+
+void npyx_tar_sayings_clear(npyx_tar_sayings *sayings) {
+    for (int i = 0; i < NPYX_TAR_NTEXTS; i++)
+        npyx_buffer_clear(&sayings->texts[i]);
+}
+
+static npyx_status say_text(npyx_tar_sayings *sayings, npyx_tar_text text, const char *bytes, size_t nbytes,
+                            npyx_error *error) {
+    npyx_buffer *buffer = &sayings->texts[text];
+    npyx_buffer_reset(buffer);
+    npyx_buffer_append(buffer, bytes, nbytes);
+    sayings->has_text[text] = true;
+    return npyx_buffer_check(buffer, error);
+}
+
+/* As Python's int() and float() read it, or 0 where they cannot, as in tarfile. */
+static void say_number(npyx_tar_sayings *sayings, npyx_tar_number which, npyx_span value) {
+    npyx_number number = {0};
+    bool is_negative = value.nbytes > 0 && value.text[0] == '-';
+    if (value.nbytes > 0 && (value.text[0] == '-' || value.text[0] == '+')) {
+        value.text++;
+        value.nbytes--;
+    }
+    while (value.nbytes > 1 && value.text[0] == '0' && value.text[1] >= '0' && value.text[1] <= '9') {
+        value.text++; /* JSON has no zeros in front */
+        value.nbytes--;
+    }
+    if (npyx_number_read(value.text, value.nbytes, &number) != value.nbytes || value.nbytes == 0)
+        number = (npyx_number){.form = NPYX_NUMBER_I64, .is_integer = true};
+    double real = npyx_number_to_f64(&number) * (is_negative ? -1 : 1);
+    bool fits = number.form == NPYX_NUMBER_I64 || (fabs(real) < 0x1p63);
+    sayings->has_number[which] = true;
+    sayings->numbers[which] = number.form == NPYX_NUMBER_I64 ? (is_negative ? -number.i64 : number.i64)
+                              : fits                         ? (int64_t)floor(real)
+                                                             : (real < 0 ? INT64_MIN : INT64_MAX);
+    if (which != NPYX_TAR_MTIME) {
+        if (number.form == NPYX_NUMBER_F64) /* no integer: int() fails */
+            sayings->numbers[which] = number.is_integer ? INT64_MAX : 0;
+        return;
+    }
+    sayings->mtime = real;
+    sayings->has_fraction = !number.is_integer && (!fits || floor(real) != real);
+}
+
+/* GNU tar's manual, "Storing Sparse Files". */
+static npyx_status say_sparse(npyx_tar_sayings *sayings, npyx_span keyword, npyx_span value,
+                              npyx_error *error) {
+    npyx_tar_sayings number = {0};
+    sayings->is_sparse = true;
+    if (npyx_span_is(keyword, "GNU.sparse.name"))
+        return say_text(sayings, NPYX_TAR_NAME, value.text, value.nbytes, error);
+    if (npyx_span_is(keyword, "GNU.sparse.size") || npyx_span_is(keyword, "GNU.sparse.realsize")) {
+        say_number(&number, NPYX_TAR_SIZE, value);
+        sayings->has_real_nbytes = true;
+        sayings->real_nbytes = number.numbers[NPYX_TAR_SIZE];
+    }
+    return NPYX_OK;
+}
+
+static npyx_status say(npyx_tar_sayings *sayings, npyx_span keyword, npyx_span value, npyx_error *error) {
+    static const struct {
+        const char *keyword;
+        npyx_tar_text text;
+    } texts[] = {{"path", NPYX_TAR_NAME},
+                 {"linkpath", NPYX_TAR_LINKNAME},
+                 {"uname", NPYX_TAR_UNAME},
+                 {"gname", NPYX_TAR_GNAME}};
+    static const struct {
+        const char *keyword;
+        npyx_tar_number number;
+    } numbers[] = {
+        {"size", NPYX_TAR_SIZE}, {"uid", NPYX_TAR_UID}, {"gid", NPYX_TAR_GID}, {"mtime", NPYX_TAR_MTIME}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        while (texts[i].text == NPYX_TAR_NAME && npyx_span_is(keyword, "path") && npyx_span_ends(value, "/"))
+            value.nbytes--; /* as tarfile, whatever the member is */
+        if (npyx_span_is(keyword, texts[i].keyword))
+            return say_text(sayings, texts[i].text, value.text, value.nbytes, error);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (npyx_span_is(keyword, numbers[i].keyword))
+            say_number(sayings, numbers[i].number, value);
+    }
+    bool is_sparse = keyword.nbytes > 11 && memcmp(keyword.text, "GNU.sparse.", 11) == 0;
+    return is_sparse ? say_sparse(sayings, keyword, value, error) : NPYX_OK;
+}
+
+/* One record at the start of what is left; its length, or 0 when there is none. */
+static size_t record_at(npyx_span left, npyx_span *keyword, npyx_span *value) {
+    size_t i = 0, length = 0;
+    for (; i < left.nbytes && left.text[i] >= '0' && left.text[i] <= '9' && length < left.nbytes; i++)
+        length = length * 10 + (size_t)(left.text[i] - '0');
+    if (i == 0 || i == left.nbytes || left.text[i] != ' ' || length > left.nbytes || length < i + 3 ||
+        left.text[length - 1] != '\n')
+        return 0;
+    const char *begin = left.text + i + 1, *end = left.text + length - 1;
+    const char *equals = memchr(begin, '=', (size_t)(end - begin));
+    if (equals == NULL || equals == begin)
+        return 0;
+    *keyword = (npyx_span){begin, (size_t)(equals - begin)};
+    *value = (npyx_span){equals + 1, (size_t)(end - equals - 1)};
+    return length;
+}
+
+npyx_status npyx_tar_read_records(npyx_tar_sayings *sayings, const char *records, size_t nbytes, int64_t off,
+                                  npyx_error *error) {
+    npyx_span left = {records, nbytes}, keyword, value;
+    while (left.nbytes > 0 && left.text[0] != '\0') { /* some writers fill up with NULs */
+        size_t length = record_at(left, &keyword, &value);
+        int64_t record_off = off + (int64_t)(nbytes - left.nbytes);
+        if (length == 0)
+            return npyx_fail(error, NPYX_CORRUPT, record_off,
+                             "a pax header has no record at byte %" PRId64 ", where one is to be",
+                             record_off);
+        NPYX_TRY(say(sayings, keyword, value, error));
+        left.text += length;
+        left.nbytes -= length;
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_tar_add_sayings(npyx_tar_sayings *sayings, const npyx_tar_sayings *more, npyx_error *error) {
+    for (int i = 0; i < NPYX_TAR_NNUMBERS; i++) {
+        if (sayings->has_number[i] || !more->has_number[i])
+            continue;
+        sayings->has_number[i] = true;
+        sayings->numbers[i] = more->numbers[i];
+        if (i == NPYX_TAR_MTIME) {
+            sayings->mtime = more->mtime;
+            sayings->has_fraction = more->has_fraction;
+        }
+    }
+    for (int i = 0; i < NPYX_TAR_NTEXTS; i++) {
+        if (more->has_text[i] && !sayings->has_text[i])
+            NPYX_TRY(say_text(sayings, (npyx_tar_text)i, more->texts[i].bytes, more->texts[i].nbytes, error));
+    }
+    sayings->is_sparse |= more->is_sparse;
+    if (more->has_real_nbytes && !sayings->has_real_nbytes) {
+        sayings->has_real_nbytes = true;
+        sayings->real_nbytes = more->real_nbytes;
+    }
+    return NPYX_OK;
+}

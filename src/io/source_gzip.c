@@ -1,0 +1,299 @@
+/*
+ * What a gzip file inflates to (RFC 1952): that of its members, one behind the other.
+ *
+ *     1f 8b 08 FLG MTIME(4) XFL OS [XLEN, extra] [name 00] [comment 00] [CRC16]    header
+ *     a raw deflate stream
+ *     CRC32 ISIZE                                                                  trailer
+ *     00 ...                                             padding, or none, and the next member
+ *
+ * Integers are little-endian. ISIZE is the member's length modulo 2^32, so that the length of the whole is
+ * known to who went through it alone. Padding is what Python's gzip passes over, and so do we.
+ */
+#include "base/bytes.h"
+#include "base/crc32.h"
+#include "inflate_stream.h"
+
+enum {
+    GZIP_HEADER_NBYTES = 10,
+    GZIP_TRAILER_NBYTES = 8,
+    GZIP_METHOD_DEFLATE = 8,
+    GZIP_HAS_HEADER_CRC = 2,
+    GZIP_HAS_EXTRA = 4,
+    GZIP_HAS_NAME = 8,
+    GZIP_HAS_COMMENT = 16,
+    GZIP_RESERVED_FLAGS = 0xE0
+};
+
+/* What stands where the input is at. */
+typedef enum gzip_phase { GZIP_AT_HEADER, GZIP_IN_DATA, GZIP_AT_TRAILER, GZIP_AT_END } gzip_phase;
+
+typedef struct gzip_source {
+    npyx_source base;
+    npyx_inflater inflater;
+    npyx_inflate_stream stream; /* whose compressed source and checkpoints are owned */
+    gzip_phase phase;
+    uint32_t header_crc; /* CRC-32 of the header at hand, as far as it was read */
+} gzip_source;
+
+/* Where the input is at, in the file. */
+static int64_t gzip_input_off(const gzip_source *gzip) {
+    return gzip->stream.compressed->file_off + npyx_inflate_stream_input_off(&gzip->stream);
+}
+
+/* ---- headers and trailers ---- */
+
+/* Has zlib's input at hand, where *nbytes say how much; 0 only at the end of the file. */
+static npyx_status gzip_look(gzip_source *gzip, const uint8_t **bytes, size_t *nbytes, npyx_error *error) {
+    const z_stream *z = &gzip->inflater.stream;
+    NPYX_TRY(npyx_inflate_stream_fetch(&gzip->stream, error));
+    *bytes = z->next_in;
+    *nbytes = z->avail_in;
+    return NPYX_OK;
+}
+
+static void gzip_pass(gzip_source *gzip, size_t nbytes) {
+    z_stream *z = &gzip->inflater.stream;
+    gzip->header_crc = npyx_crc32(gzip->header_crc, z->next_in, nbytes);
+    z->next_in += nbytes;
+    z->avail_in -= (uInt)nbytes;
+}
+
+/* The same of input that is to go on. */
+static npyx_status gzip_expect(gzip_source *gzip, const uint8_t **bytes, size_t *nbytes, npyx_error *error) {
+    NPYX_TRY(npyx_poll(gzip->base.host, error));
+    NPYX_TRY(gzip_look(gzip, bytes, nbytes, error));
+    return *nbytes > 0 ? NPYX_OK : npyx_inflate_stream_fail_short(&gzip->stream, gzip->stream.off, error);
+}
+
+/* Passes over nbytes, of which a copy goes to `copy` unless that is NULL. */
+static npyx_status gzip_take(gzip_source *gzip, uint8_t *copy, size_t nbytes, npyx_error *error) {
+    for (size_t done = 0, some_nbytes; done < nbytes; done += some_nbytes) {
+        const uint8_t *bytes = NULL;
+        NPYX_TRY(gzip_expect(gzip, &bytes, &some_nbytes, error));
+        if (some_nbytes > nbytes - done)
+            some_nbytes = nbytes - done;
+        if (copy != NULL)
+            memcpy(copy + done, bytes, some_nbytes);
+        gzip_pass(gzip, some_nbytes);
+    }
+    return NPYX_OK;
+}
+
+static npyx_status gzip_pass_text(gzip_source *gzip, npyx_error *error) {
+    for (const uint8_t *end = NULL; end == NULL;) {
+        const uint8_t *bytes = NULL;
+        size_t nbytes = 0;
+        NPYX_TRY(gzip_expect(gzip, &bytes, &nbytes, error));
+        end = memchr(bytes, 0, nbytes);
+        gzip_pass(gzip, end == NULL ? nbytes : (size_t)(end - bytes) + 1);
+    }
+    return NPYX_OK;
+}
+
+static npyx_status gzip_pass_extra(gzip_source *gzip, npyx_error *error) {
+    uint8_t bytes[2];
+    NPYX_TRY(gzip_take(gzip, bytes, sizeof bytes, error));
+    return gzip_take(gzip, NULL, npyx_load_u16(bytes, false), error);
+}
+
+static npyx_status gzip_check_header_crc(gzip_source *gzip, npyx_error *error) {
+    uint32_t crc = gzip->header_crc & 0xFFFF;
+    int64_t off = gzip_input_off(gzip);
+    uint8_t bytes[2];
+    NPYX_TRY(gzip_take(gzip, bytes, sizeof bytes, error));
+    if (npyx_load_u16(bytes, false) == crc)
+        return NPYX_OK;
+    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
+                        "the gzip data are damaged (CRC-16 of the header is %04" PRIx32 ", at byte %" PRId64
+                        " it says %04x)",
+                        crc, off, npyx_load_u16(bytes, false));
+}
+
+/* Reads the first bytes of a member and what must be in them. */
+static npyx_status gzip_read_flags(gzip_source *gzip, int *flags, npyx_error *error) {
+    int64_t off = gzip_input_off(gzip);
+    uint8_t bytes[GZIP_HEADER_NBYTES];
+    gzip->header_crc = 0;
+    NPYX_TRY(gzip_take(gzip, bytes, 1, error));
+    bool begins_well = bytes[0] == 0x1F;
+    if (begins_well) {
+        NPYX_TRY(gzip_take(gzip, bytes + 1, 1, error));
+        begins_well = bytes[1] == 0x8B;
+    }
+    if (!begins_well && off == gzip->stream.compressed->file_off)
+        return npyx_fail(error, NPYX_CORRUPT, off, "no gzip data (they begin with the bytes 1f 8b)");
+    if (!begins_well)
+        return npyx_fail(error, NPYX_CORRUPT, off,
+                         "something else is behind the gzip data (at byte %" PRId64 " of %" PRId64 ")", off,
+                         gzip->stream.compressed->file_off + gzip->stream.compressed->nbytes);
+    NPYX_TRY(gzip_take(gzip, bytes + 2, GZIP_HEADER_NBYTES - 2, error));
+    *flags = bytes[3];
+    if (bytes[2] != GZIP_METHOD_DEFLATE)
+        return npyx_fail(error, NPYX_UNSUPPORTED, off + 2,
+                         "gzip data of compression method %d (at byte %" PRId64 "); only deflate, 8, is read",
+                         bytes[2], off + 2);
+    if ((*flags & GZIP_RESERVED_FLAGS) != 0)
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off + 3,
+                            "the gzip data are damaged (flags %02x at byte %" PRId64
+                            ", of which nobody knows the upper three)",
+                            (unsigned)*flags, off + 3);
+    return NPYX_OK;
+}
+
+static npyx_status gzip_pass_header(gzip_source *gzip, npyx_error *error) {
+    int flags = 0;
+    NPYX_TRY(gzip_read_flags(gzip, &flags, error));
+    if ((flags & GZIP_HAS_EXTRA) != 0)
+        NPYX_TRY(gzip_pass_extra(gzip, error));
+    if ((flags & GZIP_HAS_NAME) != 0)
+        NPYX_TRY(gzip_pass_text(gzip, error));
+    if ((flags & GZIP_HAS_COMMENT) != 0)
+        NPYX_TRY(gzip_pass_text(gzip, error));
+    if ((flags & GZIP_HAS_HEADER_CRC) != 0)
+        NPYX_TRY(gzip_check_header_crc(gzip, error));
+    return npyx_inflate_stream_follow(&gzip->stream, error);
+}
+
+static npyx_status gzip_check_trailer(gzip_source *gzip, npyx_error *error) {
+    const npyx_inflate_stream *stream = &gzip->stream;
+    int64_t off = gzip_input_off(gzip), nbytes = stream->off - stream->crc_off;
+    uint8_t bytes[GZIP_TRAILER_NBYTES];
+    NPYX_TRY(gzip_take(gzip, bytes, sizeof bytes, error));
+    uint32_t expected_crc = npyx_load_u32(bytes, false), expected_nbytes = npyx_load_u32(bytes + 4, false);
+    if (stream->crc != expected_crc)
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
+                            "the gzip data are damaged (CRC-32 is %08" PRIx32 ", at byte %" PRId64
+                            " they say %08" PRIx32 ")",
+                            stream->crc, off, expected_crc);
+    if ((uint32_t)nbytes != expected_nbytes)
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off + 4,
+                            "the gzip data are damaged (%" PRId64 " bytes inflated, at byte %" PRId64
+                            " they say %" PRIu32 ")",
+                            nbytes, off + 4, expected_nbytes);
+    return NPYX_OK;
+}
+
+/* Passes over zeros; *is_end says whether there is nothing else. */
+static npyx_status gzip_pass_padding(gzip_source *gzip, bool *is_end, npyx_error *error) {
+    for (;;) {
+        const uint8_t *bytes = NULL;
+        size_t nbytes = 0, nzeros = 0;
+        NPYX_TRY(npyx_poll(gzip->base.host, error));
+        NPYX_TRY(gzip_look(gzip, &bytes, &nbytes, error));
+        while (nzeros < nbytes && bytes[nzeros] == 0)
+            nzeros++;
+        gzip_pass(gzip, nzeros);
+        *is_end = nbytes == 0;
+        if (nzeros < nbytes || *is_end)
+            return NPYX_OK;
+    }
+}
+
+/* ---- the whole ---- */
+
+static npyx_status gzip_pass_trailer(gzip_source *gzip, npyx_error *error) {
+    bool is_end = false;
+    NPYX_TRY(gzip_check_trailer(gzip, error));
+    NPYX_TRY(gzip_pass_padding(gzip, &is_end, error));
+    gzip->phase = is_end ? GZIP_AT_END : GZIP_AT_HEADER;
+    if (!is_end)
+        return NPYX_OK;
+    gzip->base.nbytes = gzip->stream.off;
+    gzip->base.is_open_ended = false;
+    return NPYX_OK;
+}
+
+/* Goes on to the next member's data when the input is between two. A failure leaves the stream nowhere. */
+static npyx_status gzip_reach_data(gzip_source *gzip, npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && (gzip->phase == GZIP_AT_HEADER || gzip->phase == GZIP_AT_TRAILER)) {
+        if (gzip->phase == GZIP_AT_TRAILER) {
+            status = gzip_pass_trailer(gzip, error);
+        } else {
+            status = gzip_pass_header(gzip, error);
+            gzip->phase = GZIP_IN_DATA;
+        }
+    }
+    if (status != NPYX_OK)
+        gzip->stream.off = INT64_MAX;
+    return status;
+}
+
+static npyx_status gzip_seek(gzip_source *gzip, int64_t off, npyx_error *error) {
+    npyx_inflate_stream *stream = &gzip->stream;
+    const npyx_checkpoint *nearest = NULL;
+    if (npyx_inflate_stream_is_far(stream, off, &nearest)) {
+        gzip->phase = nearest == NULL ? GZIP_AT_HEADER : GZIP_IN_DATA;
+        NPYX_TRY(npyx_inflate_stream_resume(stream, nearest, error));
+    }
+    while (stream->off < off && gzip->phase != GZIP_AT_END) {
+        NPYX_TRY(gzip_reach_data(gzip, error));
+        if (gzip->phase != GZIP_IN_DATA)
+            continue;
+        NPYX_TRY(npyx_inflate_stream_skip(stream, off, error));
+        gzip->phase = stream->has_ended ? GZIP_AT_TRAILER : GZIP_IN_DATA;
+    }
+    return NPYX_OK;
+}
+
+/* Up to nbytes from where the stream is at; fewer only at the end. */
+static npyx_status gzip_read_on(gzip_source *gzip, uint8_t *bytes, size_t nbytes, size_t *read_nbytes,
+                                npyx_error *error) {
+    *read_nbytes = 0;
+    while (*read_nbytes < nbytes && gzip->phase != GZIP_AT_END) {
+        size_t some_nbytes = 0;
+        NPYX_TRY(gzip_reach_data(gzip, error));
+        if (gzip->phase != GZIP_IN_DATA)
+            continue;
+        NPYX_TRY(npyx_inflate_stream_read(&gzip->stream, bytes + *read_nbytes, nbytes - *read_nbytes,
+                                          &some_nbytes, error));
+        gzip->phase = gzip->stream.has_ended ? GZIP_AT_TRAILER : GZIP_IN_DATA;
+        *read_nbytes += some_nbytes;
+    }
+    return NPYX_OK;
+}
+
+static npyx_status gzip_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
+                             npyx_error *error) {
+    gzip_source *gzip = (gzip_source *)base;
+    uint8_t beyond;
+    size_t beyond_nbytes = 0;
+    *read_nbytes = 0;
+    NPYX_TRY(gzip_seek(gzip, off, error));
+    NPYX_TRY(gzip_read_on(gzip, bytes, nbytes, read_nbytes, error));
+    bool is_end = off + (int64_t)*read_nbytes == base->nbytes; /* once that is known */
+    return is_end ? gzip_read_on(gzip, &beyond, 1, &beyond_nbytes, error) : NPYX_OK;
+}
+
+static void gzip_close(npyx_source *base) {
+    gzip_source *gzip = (gzip_source *)base;
+    npyx_inflater_clear(base->host, &gzip->inflater);
+    npyx_checkpoints_free(gzip->stream.checkpoints);
+    npyx_source_close(gzip->stream.compressed);
+}
+
+static const npyx_source_ops gzip_ops = {.read = gzip_read, .close = gzip_close};
+
+npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source, npyx_error *error) {
+    npyx_host *host = compressed->host;
+    gzip_source *gzip = npyx_alloc_zeroed(host, sizeof *gzip);
+    if (gzip == NULL) {
+        npyx_source_close(compressed);
+        return npyx_fail_nomem(error);
+    }
+    gzip->base = (npyx_source){.ops = &gzip_ops,
+                               .host = host,
+                               .parent = compressed,
+                               .nbytes = INT64_MAX,
+                               .is_open_ended = true,
+                               .is_forward = true};
+    gzip->stream =
+        (npyx_inflate_stream){.compressed = compressed,
+                              .inflater = &gzip->inflater,
+                              .checkpoints = npyx_checkpoints_make(host, NPYX_CHECKPOINTS_ANY_NBYTES),
+                              .what = "gzip",
+                              .nbytes = INT64_MAX,
+                              .off = INT64_MAX};
+    *source = &gzip->base;
+    return NPYX_OK;
+}

@@ -1,0 +1,28 @@
+/*
+ * A part of a source in memory, for who reads small things that lie near each other: headers, directories.
+ */
+#ifndef NPYX_WINDOW_H
+#define NPYX_WINDOW_H
+
+#include "source.h"
+
+/* Zero-initialise with the source set, which is borrowed. */
+typedef struct npyx_window {
+    npyx_source *source;
+    uint8_t *bytes;
+    size_t capacity_nbytes;
+    int64_t off; /* of bytes in the source */
+    size_t nbytes;
+} npyx_window;
+
+/* Reads nbytes at off, all of which are there. Polls the host. */
+npyx_status npyx_window_load(npyx_window *window, int64_t off, size_t nbytes, npyx_error *error);
+
+/* nbytes at off, all of which are there; what is read goes on for up to ahead_nbytes, but not beyond end_off.
+ * They stay until the next call. */
+npyx_status npyx_window_at(npyx_window *window, int64_t off, size_t nbytes, size_t ahead_nbytes,
+                           int64_t end_off, const uint8_t **bytes, npyx_error *error);
+
+void npyx_window_clear(npyx_window *window);
+
+#endif
