@@ -1,15 +1,25 @@
 #include "connection.h"
 
+#include "text/span.h"
+
 int64_t npyext_cache_tick(npyext_connection *connection) {
     return ++connection->clock;
 }
 
 npyx_hint npyext_path_hint(const char *path) {
-    size_t nbytes = strlen(path);
-    const char *suffix = nbytes < 4 ? "" : path + nbytes - 4;
-    return strcmp(suffix, ".ten") == 0   ? NPYX_HINT_TEN
-           : strcmp(suffix, ".tar") == 0 ? NPYX_HINT_TAR
-                                         : NPYX_NO_HINT;
+    static const struct {
+        const char *suffix;
+        npyx_hint hint;
+    } hints[] = {{".ten", NPYX_HINT_TEN},
+                 {".tar", NPYX_HINT_TAR},
+                 {".tar.gz", NPYX_HINT_TAR},
+                 {".tgz", NPYX_HINT_TAR}};
+    const npyx_span name = {path, strlen(path)};
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
+        if (npyx_span_ends(name, hints[i].suffix))
+            return hints[i].hint;
+    }
+    return NPYX_NO_HINT;
 }
 
 npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,

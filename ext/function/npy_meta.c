@@ -44,14 +44,14 @@ static void meta_version(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_text(context, version, sizeof version);
 }
 
-/* Where the first item lies in the file; a deflated array lies nowhere. */
+/* Where the first item lies in the file; one that was compressed lies nowhere. */
 static void meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_array *array = &cursor->selection.array;
     npyext_scan *scan = &cursor->scan;
     npyx_archive *archive = scan->opened.archive;
     int64_t payload_off = 0;
     npyx_error error;
-    if (!array->is_known || scan->entry.zip_method > 0)
+    if (!array->is_known || scan->entry.zip_method > 0 || archive->is_inflated)
         return;
     if (archive->format != NPYX_FORMAT_TEN && /* whose offsets count from the start of the file */
         npyx_archive_locate(archive, scan->index, &payload_off, &error) != NPYX_OK)

@@ -10,9 +10,13 @@ typedef struct tar_cursor {
     int64_t idx;    /* of the member at hand */
     int64_t sample; /* its sample's number; -1: it is in none */
     int64_t nsamples;
+    bool has_member;   /* the row is of one, perhaps of one at fault */
+    bool has_contents; /* which can be read as far as is known */
     bool has_key;
     npyx_sample_key key;
     npyx_buffer sample_key; /* of the sample at hand */
+    npyx_name_set exts;     /* that it has, in lower case */
+    npyx_buffer ext;        /* of the member at hand */
 } tar_cursor;
 
 /* Before the tar is closed. */
@@ -24,8 +28,11 @@ static void tar_end_walk(tar_cursor *tar) {
 static void tar_members_close(npyext_cursor *cursor) {
     tar_cursor *tar = (tar_cursor *)cursor;
     tar_end_walk(tar);
-    if (tar->sample_key.host != NULL)
-        npyx_buffer_clear(&tar->sample_key);
+    if (tar->sample_key.host == NULL) /* nothing was opened */
+        return;
+    npyx_buffer_clear(&tar->sample_key);
+    npyx_name_set_clear(&tar->exts);
+    npyx_buffer_clear(&tar->ext);
 }
 
 static npyx_status tar_members_begin(npyext_cursor *cursor, const npyext_request *request,
@@ -45,7 +52,7 @@ static npyx_status tar_next_file(tar_cursor *tar, npyx_error *error) {
     tar->idx = tar->sample = -1;
     tar->nsamples = 0;
     tar->walk = (npyx_tar_walk){.window.source = archive->source};
-    tar->sample_key.host = &scan->connection->host;
+    tar->sample_key.host = tar->exts.bytes.host = tar->ext.host = &scan->connection->host;
     npyx_buffer_reset(&tar->sample_key);
     if (archive->format == NPYX_FORMAT_TAR)
         return NPYX_DONE;
@@ -54,37 +61,85 @@ static npyx_status tar_next_file(tar_cursor *tar, npyx_error *error) {
                      npyx_format_name(archive->format));
 }
 
+/* Adds the member's extension to those of its sample, of which each is to be there once. */
+static npyx_status note_ext(tar_cursor *tar, npyx_error *error) {
+    if (npyx_name_set_has(&tar->exts, tar->ext.bytes, tar->ext.nbytes))
+        return npyx_fail(error, NPYX_CORRUPT, tar->walk.member.header_off,
+                         "is the second member of its sample with the extension '%.*s'",
+                         NPYX_SHOWN(tar->ext.bytes, tar->ext.nbytes, 100));
+    return npyx_name_set_add(&tar->exts, tar->ext.bytes, tar->ext.nbytes, error);
+}
+
 /* Counts samples: members next to each other that have one key. */
 static npyx_status note_sample(tar_cursor *tar, npyx_error *error) {
     const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
     bool is_file = tar->walk.member.type == NPYX_TAR_FILE || tar->walk.member.type == NPYX_TAR_SPARSE;
     tar->has_key = npyx_sample_key_of(name->nbytes == 0 ? "" : name->bytes, name->nbytes, &tar->key);
     tar->sample = -1;
+    npyx_buffer_reset(&tar->ext);
+    if (tar->has_key)
+        npyx_buffer_append_lower(&tar->ext, name->bytes + tar->key.ext_off, name->nbytes - tar->key.ext_off);
+    NPYX_TRY(npyx_buffer_check(&tar->ext, error));
     if (!is_file || !tar->has_key || tar->key.is_skipped)
         return NPYX_OK;
     bool is_same = tar->nsamples > 0 && tar->sample_key.nbytes == tar->key.key_nbytes &&
                    memcmp(tar->sample_key.bytes, name->bytes, tar->key.key_nbytes) == 0;
     tar->nsamples += !is_same;
     tar->sample = tar->nsamples - 1;
-    if (is_same)
+    if (!is_same) {
+        npyx_name_set_cut(&tar->exts, 0);
+        npyx_buffer_reset(&tar->sample_key);
+        npyx_buffer_append(&tar->sample_key, name->bytes, tar->key.key_nbytes);
+        NPYX_TRY(npyx_buffer_check(&tar->sample_key, error));
+    }
+    return note_ext(tar, error);
+}
+
+static npyx_status fail_sparse(const tar_cursor *tar, npyx_error *error) {
+    return npyx_fail(error, NPYX_UNSUPPORTED, tar->walk.member.header_off,
+                     "is a sparse member, whose contents are not put together");
+}
+
+/* Where faults become rows, one of the contents has to be known before the row's first column is asked for. */
+static npyx_status check_contents(tar_cursor *tar, npyx_error *error) {
+    const npyext_scan *scan = &tar->base.scan;
+    if (scan->on_error == NPYEXT_RAISE || (scan->plan.needs & NPYEXT_NEEDS_ITEMS) == 0)
         return NPYX_OK;
-    npyx_buffer_reset(&tar->sample_key);
-    npyx_buffer_append(&tar->sample_key, name->bytes, tar->key.key_nbytes);
-    return npyx_buffer_check(&tar->sample_key, error);
+    if (tar->walk.member.type == NPYX_TAR_SPARSE) {
+        tar->has_contents = false;
+        return fail_sparse(tar, error);
+    }
+    npyx_status status = npyx_tar_check_data(&tar->walk, error);
+    tar->has_contents = status == NPYX_OK;
+    tar->walk.is_at_end |= status != NPYX_OK; /* which is told here */
+    return status;
+}
+
+/* Has messages name the member. */
+static void name_member(tar_cursor *tar) {
+    const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
+    npyext_scan *scan = &tar->base.scan;
+    scan->has_entry = true;
+    scan->entry = (npyx_entry){.name = name->nbytes == 0 ? "" : name->bytes, .name_nbytes = name->nbytes};
 }
 
 static npyx_status tar_members_step(npyext_cursor *cursor, npyx_error *error) {
     tar_cursor *tar = (tar_cursor *)cursor;
+    tar->has_member = tar->base.scan.has_entry = false;
     if (tar->walk.window.source == NULL)
         return tar_next_file(tar, error);
     npyx_status status = npyx_tar_next(&tar->walk, error);
     if (status == NPYX_DONE)
         return tar_next_file(tar, error);
     tar->idx++;
-    if (status == NPYX_OK)
-        return note_sample(tar, error);
-    tar->walk.is_at_end = true; /* there is no way past it */
-    return status;
+    if (status != NPYX_OK) {
+        tar->walk.is_at_end = true; /* there is no way past it */
+        return status;
+    }
+    tar->has_member = tar->has_contents = true;
+    name_member(tar);
+    NPYX_TRY(note_sample(tar, error));
+    return check_contents(tar, error);
 }
 
 /* ---- columns ---- */
@@ -92,21 +147,24 @@ static npyx_status tar_members_step(npyext_cursor *cursor, npyx_error *error) {
 #define TAR_RESULT(name, is_known, ...)                                                                      \
     NPYEXT_KNOWN_RESULT(static, name, tar_cursor *tar = (tar_cursor *)cursor;                                \
                         const npyx_tar_member *member = &tar->walk.member;                                   \
-                        (void)member, !cursor->scan.has_error && (is_known), __VA_ARGS__)
+                        (void)member, tar->has_member && (is_known), __VA_ARGS__)
 #define TAR_INTEGER(name, number) TAR_RESULT(name, true, sqlite3_result_int64, number)
 TAR_INTEGER(tar_result_idx, tar->idx)
 TAR_INTEGER(tar_result_size, member->numbers[NPYX_TAR_SIZE])
 TAR_INTEGER(tar_result_mode, member->numbers[NPYX_TAR_MODE])
 TAR_INTEGER(tar_result_uid, member->numbers[NPYX_TAR_UID])
 TAR_INTEGER(tar_result_gid, member->numbers[NPYX_TAR_GID])
-TAR_INTEGER(tar_result_header_offset, tar->walk.window.source->file_off + member->header_off)
-TAR_INTEGER(tar_result_data_offset, tar->walk.window.source->file_off + member->data_off)
+#define TAR_OFFSET(name, off)                                                                                \
+    TAR_RESULT(name, !cursor->scan.opened.archive->is_inflated, sqlite3_result_int64,                        \
+               cursor->scan.opened.archive->source->file_off + (off))
+TAR_OFFSET(tar_result_header_offset, member->header_off)
+TAR_OFFSET(tar_result_data_offset, member->data_off)
 TAR_RESULT(tar_result_sample, tar->sample >= 0, sqlite3_result_int64, tar->sample)
 TAR_RESULT(tar_result_type, true, sqlite3_result_text, npyx_tar_type_name(member->type), -1, SQLITE_STATIC)
 
 static void tar_result_mtime(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_tar_member *member = &((tar_cursor *)cursor)->walk.member;
-    if (cursor->scan.has_error)
+    if (!((tar_cursor *)cursor)->has_member)
         return;
     if (member->has_fraction)
         sqlite3_result_double(context, member->mtime);
@@ -114,15 +172,12 @@ static void tar_result_mtime(sqlite3_context *context, npyext_cursor *cursor) {
         sqlite3_result_int64(context, member->numbers[NPYX_TAR_MTIME]);
 }
 
-/* A text of the file's, as UTF-8 and perhaps in lower case. */
+/* A text of the file's, as UTF-8. */
 static void tar_result_bytes(sqlite3_context *context, npyext_cursor *cursor, const char *bytes,
-                             size_t nbytes, bool is_lower) {
+                             size_t nbytes) {
     npyx_buffer *text = &cursor->scratch;
     npyx_buffer_reset(text);
     npyx_buffer_append_utf8(text, bytes, nbytes);
-    for (size_t i = 0; is_lower && i < text->nbytes; i++)
-        text->bytes[i] =
-            (char)(text->bytes[i] >= 'A' && text->bytes[i] <= 'Z' ? text->bytes[i] | 0x20 : text->bytes[i]);
     if (text->status == NPYX_OK)
         npyext_result_text(context, text->nbytes == 0 ? "" : text->bytes, text->nbytes);
     else
@@ -130,24 +185,20 @@ static void tar_result_bytes(sqlite3_context *context, npyext_cursor *cursor, co
 }
 
 #define TAR_TEXT(name, text)                                                                                 \
-    TAR_RESULT(name, true, tar_result_bytes, cursor, member->texts[text].bytes, member->texts[text].nbytes,  \
-               false)
+    TAR_RESULT(name, true, tar_result_bytes, cursor, member->texts[text].bytes, member->texts[text].nbytes)
 TAR_TEXT(tar_result_name, NPYX_TAR_NAME)
 TAR_TEXT(tar_result_linkname, NPYX_TAR_LINKNAME)
 TAR_TEXT(tar_result_uname, NPYX_TAR_UNAME)
 TAR_TEXT(tar_result_gname, NPYX_TAR_GNAME)
 TAR_RESULT(tar_result_key, tar->has_key, tar_result_bytes, cursor, member->texts[NPYX_TAR_NAME].bytes,
-           tar->key.key_nbytes, false)
-TAR_RESULT(tar_result_ext, tar->has_key, tar_result_bytes, cursor,
-           member->texts[NPYX_TAR_NAME].bytes + tar->key.ext_off,
-           member->texts[NPYX_TAR_NAME].nbytes - tar->key.ext_off, true)
+           tar->key.key_nbytes)
+TAR_RESULT(tar_result_ext, tar->has_key, tar_result_bytes, cursor, tar->ext.bytes, tar->ext.nbytes)
 
 /* The contents, read now. A sparse member's are not put together. */
 static npyx_status read_data(tar_cursor *tar, npyx_buffer *data, npyx_error *error) {
     const npyx_tar_member *member = &tar->walk.member;
     if (member->type == NPYX_TAR_SPARSE)
-        return npyx_fail(error, NPYX_UNSUPPORTED, member->header_off,
-                         "is a sparse member, whose contents are not put together");
+        return fail_sparse(tar, error);
     npyx_buffer_reset(data);
     if (!npyx_buffer_reserve(data, (size_t)member->data_nbytes))
         return npyx_buffer_check(data, error);
@@ -160,21 +211,15 @@ static npyx_status read_data(tar_cursor *tar, npyx_buffer *data, npyx_error *err
 static void tar_result_data(sqlite3_context *context, npyext_cursor *cursor) {
     tar_cursor *tar = (tar_cursor *)cursor;
     npyx_error error;
-    bool has_data = tar->walk.member.type == NPYX_TAR_FILE || tar->walk.member.type == NPYX_TAR_SPARSE ||
-                    tar->walk.member.type == NPYX_TAR_OTHER;
-    if (cursor->scan.has_error || !has_data)
+    bool is_file = tar->walk.member.type == NPYX_TAR_FILE || tar->walk.member.type == NPYX_TAR_SPARSE;
+    if (!tar->has_member || !tar->has_contents || !is_file)
         return;
     cursor->scratch.limit_nbytes =
         (size_t)sqlite3_limit(cursor->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
-    if (read_data(tar, &cursor->scratch, &error) == NPYX_OK) {
+    if (read_data(tar, &cursor->scratch, &error) == NPYX_OK)
         npyext_result_blob(context, cursor->scratch.bytes, cursor->scratch.nbytes);
-        return;
-    }
-    const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
-    const npyx_entry entry = {.name = name->nbytes == 0 ? "" : name->bytes, .name_nbytes = name->nbytes};
-    npyext_place place = npyext_scan_place(&cursor->scan);
-    place.entry = &entry;
-    npyext_result_error(context, place, &error);
+    else
+        npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
 }
 
 /* No other column tells all members of a tar apart. */
@@ -204,7 +249,7 @@ static const npyext_column tar_columns[] = {
     NPYEXT_HIDDEN("uname TEXT", 0, tar_result_uname),
     NPYEXT_HIDDEN("gname TEXT", 0, tar_result_gname),
     NPYEXT_HIDDEN("linkname TEXT", 0, tar_result_linkname),
-    NPYEXT_HIDDEN("data BLOB", 0, tar_result_data),
+    NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS, tar_result_data),
     NPYEXT_PATH_COLUMNS,
     NPYEXT_ERROR_KIND(0),
     NPYEXT_ARRAY_KEY(tar_result_array_key),

@@ -216,22 +216,18 @@ void npyext_result_key(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_text(context, cursor->scan.entry.name, key.key_nbytes);
 }
 
-void npyext_result_lower(sqlite3_context *context, npyext_cursor *cursor, const char *text, size_t nbytes) {
-    npyx_buffer *lower = &cursor->scratch;
-    npyx_buffer_reset(lower);
-    for (size_t i = 0; i < nbytes; i++)
-        npyx_buffer_append_char(lower, (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]));
-    if (lower->status == NPYX_OK)
-        npyext_result_text(context, nbytes == 0 ? "" : lower->bytes, nbytes);
-    else
-        sqlite3_result_error_nomem(context);
-}
-
 void npyext_result_ext(sqlite3_context *context, npyext_cursor *cursor) {
     npyx_sample_key key;
     const npyx_entry *entry = &cursor->scan.entry;
-    if (cursor_key(cursor, &key))
-        npyext_result_lower(context, cursor, entry->name + key.ext_off, entry->sample_nbytes - key.ext_off);
+    npyx_buffer *ext = &cursor->scratch;
+    if (!cursor_key(cursor, &key))
+        return;
+    npyx_buffer_reset(ext);
+    npyx_buffer_append_lower(ext, entry->name + key.ext_off, entry->sample_nbytes - key.ext_off);
+    if (ext->status == NPYX_OK)
+        npyext_result_text(context, ext->nbytes == 0 ? "" : ext->bytes, ext->nbytes);
+    else
+        sqlite3_result_error_nomem(context);
 }
 
 /* ---- the pieces of a path, as Python's pathlib names them; NULL for a BLOB, which has none ---- */

@@ -108,8 +108,6 @@ void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_name(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_key(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_ext(sqlite3_context *context, npyext_cursor *cursor);
-/* The extension of such a name, in lower case as WebDataset has it; the name is UTF-8. */
-void npyext_result_lower(sqlite3_context *context, npyext_cursor *cursor, const char *text, size_t nbytes);
 void npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor);

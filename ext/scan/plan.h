@@ -62,7 +62,7 @@ enum {
     NPYEXT_NEEDS_HEADER = 1 << 0, /* the array's header */
     NPYEXT_NEEDS_PLACE = 1 << 1,  /* where an entry's bytes begin */
     NPYEXT_NEEDS_CRC = 1 << 2,    /* a pass through the entry */
-    NPYEXT_NEEDS_ITEMS = 1 << 3   /* the array's data */
+    NPYEXT_NEEDS_ITEMS = 1 << 3   /* the array's data, or a member's contents */
 };
 
 /* The order of rows that a plan asks for. */

@@ -197,6 +197,11 @@ void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, i
         npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ", %" PRId64, integers[i]);
 }
 
+void npyx_buffer_append_lower(npyx_buffer *buffer, const char *text, size_t nbytes) {
+    for (size_t i = 0; i < nbytes; i++)
+        npyx_buffer_append_char(buffer, (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]));
+}
+
 void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbytes) {
     for (size_t i = 0; i < nbytes;) {
         size_t length = npyx_utf8_character(text + i, nbytes - i);

@@ -114,6 +114,8 @@ void npyx_buffer_printf(npyx_buffer *buffer, const char *format, ...) __attribut
 void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, int n);
 /* UTF-8 as it is, and U+FFFD for each byte that is none. */
 void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbytes);
+/* Appends them with ASCII's letters in lower case. */
+void npyx_buffer_append_lower(npyx_buffer *buffer, const char *text, size_t nbytes);
 /* A JSON string literal, quotes included, of UTF-8 text; invalid bytes become U+FFFD. */
 void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes);
 /* Empties it, keeps its memory, forgets an error. */

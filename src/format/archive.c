@@ -36,8 +36,29 @@ static bool begins_with_zeros(const uint8_t *head, size_t nbytes) {
     return nbytes == NPYX_TAR_BLOCK_NBYTES && head[0] == 0 && memcmp(head, head + 1, nbytes - 1) == 0;
 }
 
-static npyx_status open_by_magic(npyx_source *source, npyx_hint hint, npyx_archive **archive,
+static bool is_tar(const uint8_t *head, size_t nbytes, npyx_hint hint) {
+    return npyx_begins_tar(head, nbytes) || (hint == NPYX_HINT_TAR && begins_with_zeros(head, nbytes));
+}
+
+/* A gzip file is read when it is a tar that was compressed. In place of the source stands what it inflates to.
+ */
+static npyx_status open_gzip(npyx_source **source, npyx_hint hint, npyx_archive **archive,
+                             npyx_error *error) {
+    uint8_t head[NPYX_TAR_BLOCK_NBYTES];
+    size_t nbytes = 0;
+    npyx_source *compressed = *source;
+    *source = NULL;
+    NPYX_TRY(npyx_source_open_gzip(compressed, source, error));
+    NPYX_TRY(npyx_source_read(*source, 0, head, sizeof head, &nbytes, error));
+    if (is_tar(head, nbytes, hint))
+        return npyx_archive_tar_open(*source, true, archive, error);
+    return fail_unknown(head, nbytes, "gzip-compressed data, but of no tar", error);
+}
+
+/* Where it fails, *source is what is to be closed. */
+static npyx_status open_by_magic(npyx_source **opened, npyx_hint hint, npyx_archive **archive,
                                  npyx_error *error) {
+    npyx_source *source = *opened;
     enum { HEAD_NBYTES = (int)NPYX_HEADER_NPY_USUAL_NBYTES };
     _Static_assert((int)HEAD_NBYTES >= (int)NPYX_LOOKALIKE_NBYTES, "one read serves both");
     uint8_t head[HEAD_NBYTES];
@@ -49,8 +70,10 @@ static npyx_status open_by_magic(npyx_source *source, npyx_hint hint, npyx_archi
         return npyx_archive_npz_open(source, false, archive, error);
     if (npyx_begins_ten(head, nbytes) || (nbytes == 0 && hint == NPYX_HINT_TEN))
         return npyx_archive_series_open(source, NPYX_FORMAT_TEN, head, nbytes, archive, error);
-    if (npyx_begins_tar(head, nbytes) || (hint == NPYX_HINT_TAR && begins_with_zeros(head, nbytes)))
-        return npyx_archive_tar_open(source, archive, error);
+    if (is_tar(head, nbytes, hint))
+        return npyx_archive_tar_open(source, false, archive, error);
+    if (npyx_begins_gzip(head, nbytes))
+        return open_gzip(opened, hint, archive, error);
     if (nbytes == 0)
         return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
                             "is empty (0 bytes), so not a .npy, .npz, .ten or .tar file");
@@ -73,7 +96,7 @@ npyx_status npyx_archive_open_member(npyx_source *source, const uint8_t *head, s
 
 npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive,
                               npyx_error *error) {
-    npyx_status status = open_by_magic(source, hint, archive, error);
+    npyx_status status = open_by_magic(&source, hint, archive, error);
     if (status != NPYX_OK)
         npyx_source_close(source);
     return status;

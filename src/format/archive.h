@@ -43,6 +43,7 @@ struct npyx_archive {
     const npyx_archive_ops *ops;
     npyx_format format;
     npyx_source *source; /* owned */
+    bool is_inflated;    /* the source is what a gzip file inflates to: offsets in it are none in a file */
     /* Of all entries, as they are stored; learnt when the first is looked up. */
     npyx_name_set names;
     npyx_status names_status; /* NPYX_OK: not learnt yet; NPYX_DONE, or what is wrong behind the last name */
@@ -122,8 +123,9 @@ bool npyx_dos_time_text(uint32_t dos_time, char *out);
  * bytes head is: NPYX_HEADER_NPY_USUAL_NBYTES or all. */
 npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, const uint8_t *head,
                                      size_t head_nbytes, npyx_archive **archive, npyx_error *error);
-/* A tar. */
-npyx_status npyx_archive_tar_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
+/* A tar; is_inflated: as above. */
+npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_archive **archive,
+                                  npyx_error *error);
 /* A zip that is_prefixed stands behind something else; NPYX_DONE when there is none. */
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);

@@ -2,6 +2,7 @@
 #include "io/first_bytes.h"
 #include "tar.h"
 #include "text/number_text.h"
+#include "text/span.h"
 
 /*
  * The arrays of a tar: its members that begin as a .npy, .npz or .ten, whatever their names, and each array
@@ -15,9 +16,11 @@
  * of it, and each for as long as something is read from it.
  */
 
+enum { TAR_IS_DAMAGED = -1, TAR_IS_SPARSE = -2 }; /* the member of a spot */
+
 typedef struct tar_spot {
     int64_t header_off, data_off, nbytes; /* of the member */
-    int64_t inner;    /* number of the array in the member; -1: it is at fault as a whole */
+    int64_t inner; /* number of the array in the member, or what ails the member as a whole */
     const char *name; /* in the arena */
     uint32_t name_nbytes, member_nbytes, sample_nbytes;
     int zip_method;
@@ -112,36 +115,37 @@ static npyx_status tar_note_name(tar_archive *tar, npyx_error *error) {
     return npyx_buffer_check(&tar->name, error);
 }
 
-/* Adds an array of the member at hand, with a name behind that of the member; NULL: it has none. */
-static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, const char *array, size_t array_nbytes,
-                                int zip_method, npyx_error *error) {
-    npyx_host *host = tar->base.source->host;
+/* Adds an array of the member at hand. tar->name is its own, which begins with that of the member and is cut to
+ * that again. */
+static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, size_t sample_nbytes, int zip_method,
+                                npyx_error *error) {
     const npyx_tar_member *member = &tar->walk.member;
     size_t nbytes = tar->name.nbytes;
-    npyx_buffer_append_text(&tar->name, array == NULL ? "" : ":");
-    npyx_buffer_append(&tar->name, array, array == NULL ? 0 : array_nbytes);
     NPYX_TRY(npyx_buffer_check(&tar->name, error));
-    tar_spot *spots = npyx_grow(host, tar->spots, tar->nspots, &tar->capacity_nspots, sizeof *spots);
-    const char *name =
-        npyx_arena_copy(&tar->names, tar->name.nbytes == 0 ? "" : tar->name.bytes, tar->name.nbytes);
+    tar_spot *spots =
+        npyx_grow(tar->base.source->host, tar->spots, tar->nspots, &tar->capacity_nspots, sizeof *spots);
+    const char *name = npyx_arena_copy(&tar->names, nbytes == 0 ? "" : tar->name.bytes, nbytes);
     tar->spots = spots == NULL ? tar->spots : spots;
     if (spots == NULL || name == NULL)
         return npyx_fail_nomem(error);
-    tar_spot *spot = &spots[tar->nspots++];
-    *spot = (tar_spot){.header_off = member->header_off,
-                       .data_off = member->data_off,
-                       .nbytes = member->data_nbytes,
-                       .inner = inner,
-                       .name = name,
-                       .name_nbytes = (uint32_t)tar->name.nbytes,
-                       .member_nbytes = (uint32_t)tar->name.nbytes,
-                       .sample_nbytes = (uint32_t)nbytes,
-                       .zip_method = zip_method};
-    bool is_npy =
-        array == NULL && spot->name_nbytes >= 4 && memcmp(name + spot->name_nbytes - 4, ".npy", 4) == 0;
-    spot->name_nbytes -= is_npy ? 4 : 0;
-    tar->name.nbytes = nbytes;
+    const npyx_span own = {name, nbytes};
+    bool is_npy = nbytes == sample_nbytes && npyx_span_ends(own, ".npy");
+    spots[tar->nspots++] = (tar_spot){.header_off = member->header_off,
+                                      .data_off = member->data_off,
+                                      .nbytes = member->data_nbytes,
+                                      .inner = inner,
+                                      .name = name,
+                                      .name_nbytes = (uint32_t)(is_npy ? nbytes - 4 : nbytes),
+                                      .member_nbytes = (uint32_t)nbytes,
+                                      .sample_nbytes = (uint32_t)sample_nbytes,
+                                      .zip_method = zip_method};
+    tar->name.nbytes = sample_nbytes;
     return NPYX_OK;
+}
+
+/* The same of all of it. */
+static npyx_status tar_add_member(tar_archive *tar, int64_t inner, npyx_error *error) {
+    return tar_add_spot(tar, inner, tar->name.nbytes, -1, error);
 }
 
 /* Whether an entry of the newest member is an array; one that cannot be read is one at fault. */
@@ -155,30 +159,54 @@ static bool is_array(const tar_archive *tar, int64_t inner) {
     return is_one;
 }
 
-/* Adds the arrays of the newest member, by name, or by number where a name is empty or there more than once.
- */
+/* Adds an array of the newest member by its name, or by its number where that is empty or another's, too. */
+static npyx_status tar_add_inner(tar_archive *tar, int64_t inner, const npyx_entry *entry,
+                                 npyx_error *error) {
+    size_t sample_nbytes = tar->name.nbytes;
+    int zip_method = entry->zip_method;
+    char number[NPYX_NUMBER_TEXT_NBYTES];
+    int64_t found = -1;
+    npyx_buffer_append_char(&tar->name, ':');
+    npyx_buffer_append(&tar->name, entry->name, entry->name_nbytes);
+    NPYX_TRY(npyx_buffer_check(&tar->name, error));
+    const char *name = tar->name.bytes + sample_nbytes + 1; /* looking for it takes the entry's away */
+    size_t name_nbytes = tar->name.nbytes - sample_nbytes - 1;
+    bool has_name = name_nbytes > 0 && npyx_archive_find(tar->newest->archive, name, name_nbytes, &found,
+                                                         NULL) == NPYX_OK;
+    if (!has_name || found != inner) {
+        tar->name.nbytes = sample_nbytes + 1;
+        npyx_buffer_append(&tar->name, number, npyx_text_i64(inner, number));
+    }
+    return tar_add_spot(tar, inner, sample_nbytes, zip_method, error);
+}
+
+/* Adds the arrays of the newest member. */
 static npyx_status tar_add_nested(tar_archive *tar, npyx_error *error) {
     npyx_archive *nested = tar->newest->archive;
-    npyx_status status = NPYX_OK;
     if (npyx_archive_is_one_npy(nested))
-        return tar_add_spot(tar, 0, NULL, 0, -1, error);
-    for (int64_t inner = 0; status == NPYX_OK; inner++) {
+        return tar_add_member(tar, 0, error);
+    for (int64_t inner = 0;; inner++) {
         npyx_entry entry;
-        char number[NPYX_NUMBER_TEXT_NBYTES];
-        int64_t found;
-        status = npyx_archive_entry(nested, inner, &entry, error);
-        if (status != NPYX_OK || (nested->format == NPYX_FORMAT_NPZ && !is_array(tar, inner)))
-            continue;
-        bool has_name = entry.name_nbytes > 0 &&
-                        npyx_archive_find(nested, entry.name, entry.name_nbytes, &found, NULL) == NPYX_OK &&
-                        found == inner;
-        status = npyx_archive_entry(nested, inner, &entry, error); /* its name again */
-        if (status == NPYX_OK)
-            status = tar_add_spot(tar, inner, has_name ? entry.name : number,
-                                  has_name ? entry.name_nbytes : npyx_text_i64(inner, number),
-                                  entry.zip_method, error);
+        npyx_status status = npyx_archive_entry(nested, inner, &entry, error);
+        if (status == NPYX_DONE)
+            return NPYX_OK;
+        NPYX_TRY(status);
+        if (nested->format != NPYX_FORMAT_NPZ || is_array(tar, inner))
+            NPYX_TRY(tar_add_inner(tar, inner, &entry, error));
     }
-    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* A sparse member is not put together, so what it begins with is not known. Whose name says that it is a file
+ * of arrays is a fault, rather than not there. */
+static npyx_status tar_add_sparse(tar_archive *tar, npyx_error *error) {
+    static const char *const suffixes[] = {".npy", ".npz", ".ten"};
+    NPYX_TRY(tar_note_name(tar, error));
+    const npyx_span name = {tar->name.nbytes == 0 ? "" : tar->name.bytes, tar->name.nbytes};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        if (npyx_span_ends(name, suffixes[i]))
+            return tar_add_member(tar, TAR_IS_SPARSE, error);
+    }
+    return NPYX_OK;
 }
 
 /* Looks into the member at hand. What is wrong with a member is its own, and no fault of the tar. */
@@ -186,6 +214,8 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
     const npyx_tar_member *member = &tar->walk.member;
     const uint8_t *head = NULL;
     size_t head_nbytes = 0;
+    if (member->type == NPYX_TAR_SPARSE)
+        return tar_add_sparse(tar, error);
     if (member->type != NPYX_TAR_FILE)
         return NPYX_OK;
     NPYX_TRY(npyx_tar_head(&tar->walk, NPYX_LOOKALIKE_NBYTES, &head, &head_nbytes, error));
@@ -198,7 +228,7 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
     if (status == NPYX_OK)
         status = tar_add_nested(tar, error);
     bool is_own = status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED || status == NPYX_TOOBIG;
-    return is_own ? tar_add_spot(tar, -1, NULL, 0, -1, error) : status;
+    return is_own ? tar_add_member(tar, TAR_IS_DAMAGED, error) : status;
 }
 
 /* Walks on until there is a spot of that number, or the end. */
@@ -240,6 +270,9 @@ static npyx_status tar_open_spot(tar_archive *tar, int64_t index, const tar_spot
     npyx_entry entry;
     NPYX_TRY(tar_walk_to(tar, index, error));
     *spot = &tar->spots[index];
+    if ((*spot)->inner == TAR_IS_SPARSE)
+        return npyx_fail(error, NPYX_UNSUPPORTED, (*spot)->header_off,
+                         "is a sparse member, whose contents are not put together");
     NPYX_TRY(nested_of(tar, *spot, nested, error));
     if ((*spot)->inner >= 0)
         return NPYX_OK;
@@ -297,10 +330,11 @@ static void tar_close(npyx_archive *base) {
 
 static const npyx_archive_ops tar_ops = {tar_entry, tar_describe, tar_locate, tar_open, tar_rest, tar_close};
 
-npyx_status npyx_archive_tar_open(npyx_source *source, npyx_archive **archive, npyx_error *error) {
+npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_archive **archive,
+                                  npyx_error *error) {
     tar_archive *tar = npyx_alloc_zeroed(source->host, sizeof *tar);
     NPYX_TRY(npyx_check_memory(tar, error));
-    tar->base = (npyx_archive){.ops = &tar_ops, .format = NPYX_FORMAT_TAR, .source = source};
+    tar->base = (npyx_archive){.ops = &tar_ops, .format = NPYX_FORMAT_TAR, .source = source, .is_inflated = is_inflated};
     tar->walk.window.source = source;
     tar->name.host = tar->names.host = source->host;
     *archive = &tar->base;

@@ -60,6 +60,14 @@ static bool tar_binary(const uint8_t *field, size_t nbytes, int64_t *number) {
     return ((int64_t)bits < 0) == (sign != 0);
 }
 
+/* Of what tar_binary has no room for: only times are said so. */
+static double tar_binary_f64(const uint8_t *field, size_t nbytes) {
+    double number = field[0] == 0xff ? -1 : 0;
+    for (size_t i = 1; i < nbytes; i++)
+        number = number * 256 + field[i];
+    return number;
+}
+
 /* A number in octal, between blanks, up to a NUL; none is 0. */
 static bool tar_number_at(const uint8_t *block, size_t off, size_t nbytes, int64_t *number) {
     *number = 0;
@@ -92,38 +100,35 @@ static int64_t blocks_of(int64_t nbytes) {
     return (nbytes + NPYX_TAR_BLOCK_NBYTES - 1) / NPYX_TAR_BLOCK_NBYTES * NPYX_TAR_BLOCK_NBYTES;
 }
 
-/* Small members lie side by side in a window; between large ones it would be read for nothing. */
+/* nbytes at off, or all up to the end. Small members lie side by side in a window; between large ones it would
+ * be read for nothing. */
 static npyx_status tar_window(npyx_tar_walk *walk, int64_t off, size_t nbytes, const uint8_t **bytes,
-                              npyx_error *error) {
+                              size_t *some_nbytes, npyx_error *error) {
     bool is_large = walk->member.data_nbytes > TAR_WINDOW_NBYTES;
-    return npyx_window_at(&walk->window, off, nbytes,
-                          is_large ? 2 * NPYX_TAR_BLOCK_NBYTES : TAR_WINDOW_NBYTES, source_of(walk)->nbytes,
-                          bytes, error);
+    return npyx_window_some(&walk->window, off, nbytes,
+                            is_large ? 2 * NPYX_TAR_BLOCK_NBYTES : TAR_WINDOW_NBYTES, bytes, some_nbytes,
+                            error);
 }
 
 /* The block at off, of which there may be less. NPYX_DONE at the end of the file. */
 static npyx_status tar_block(npyx_tar_walk *walk, int64_t off, const uint8_t **block, npyx_error *error) {
-    int64_t left_nbytes = source_of(walk)->nbytes - off;
-    if (left_nbytes == 0)
+    size_t nbytes = 0;
+    NPYX_TRY(tar_window(walk, off, NPYX_TAR_BLOCK_NBYTES, block, &nbytes, error));
+    if (nbytes == NPYX_TAR_BLOCK_NBYTES)
+        return NPYX_OK;
+    if (nbytes == 0 || is_zeros(*block, nbytes))
         return NPYX_DONE;
-    if (left_nbytes < NPYX_TAR_BLOCK_NBYTES) {
-        NPYX_TRY(tar_window(walk, off, (size_t)left_nbytes, block, error));
-        if (is_zeros(*block, (size_t)left_nbytes))
-            return NPYX_DONE;
-        return npyx_fail_short(source_of(walk), error, off,
-                               "the tar ends in the middle of a header, at byte %" PRId64, off);
-    }
-    return tar_window(walk, off, NPYX_TAR_BLOCK_NBYTES, block, error);
+    return npyx_fail_short(source_of(walk), error, off,
+                           "the tar ends in the middle of a header, at byte %" PRId64, off);
 }
 
 /* The end is a block of zeros; behind it are more of them, or nothing. */
 static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
-    int64_t end_off = source_of(walk)->nbytes;
+    size_t nbytes = 1;
     walk->is_at_end = true;
-    for (int64_t off = walk->off; off < end_off;) {
+    for (int64_t off = walk->off; nbytes > 0; off += (int64_t)nbytes) {
         const uint8_t *bytes = NULL;
-        size_t nbytes = end_off - off < TAR_WINDOW_NBYTES ? (size_t)(end_off - off) : TAR_WINDOW_NBYTES;
-        NPYX_TRY(tar_window(walk, off, nbytes, &bytes, error));
+        NPYX_TRY(tar_window(walk, off, TAR_WINDOW_NBYTES, &bytes, &nbytes, error));
         size_t i = 0;
         while (i < nbytes && bytes[i] == 0)
             i++;
@@ -131,9 +136,8 @@ static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
             return npyx_fail(error, NPYX_CORRUPT, off + (int64_t)i,
                              "other bytes than zeros lie behind the end of the tar, from byte %" PRId64,
                              off + (int64_t)i);
-        off += (int64_t)nbytes;
     }
-    walk->off = end_off;
+    walk->off = source_of(walk)->nbytes;
     return NPYX_DONE;
 }
 
@@ -143,15 +147,17 @@ static npyx_status read_extended(npyx_tar_walk *walk, const uint8_t *block, int6
                                  int64_t *nbytes, npyx_error *error) {
     int64_t data_off = off + NPYX_TAR_BLOCK_NBYTES, left_nbytes = source_of(walk)->nbytes - data_off;
     const uint8_t *data = (const uint8_t *)"";
-    if (!tar_number_at(block, SIZE_OFF, LONG_NBYTES, nbytes) || *nbytes < 0 || *nbytes > left_nbytes)
-        return npyx_fail_short(source_of(walk), error, off,
-                               "the tar header at byte %" PRId64 " claims more bytes than the file has", off);
-    if (*nbytes > MAX_EXTENDED_NBYTES)
+    size_t some_nbytes = 0;
+    bool is_number = tar_number_at(block, SIZE_OFF, LONG_NBYTES, nbytes);
+    if (is_number && *nbytes > MAX_EXTENDED_NBYTES && *nbytes <= left_nbytes)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, off,
                             "the tar header at byte %" PRId64 " has %" PRId64 " bytes; at most %d are read",
                             off, *nbytes, (int)MAX_EXTENDED_NBYTES);
-    if (*nbytes > 0)
-        NPYX_TRY(tar_window(walk, data_off, (size_t)*nbytes, &data, error));
+    if (is_number && *nbytes > 0 && *nbytes <= left_nbytes)
+        NPYX_TRY(tar_window(walk, data_off, (size_t)*nbytes, &data, &some_nbytes, error));
+    if (!is_number || (int64_t)some_nbytes != *nbytes)
+        return npyx_fail_short(source_of(walk), error, off,
+                               "the tar header at byte %" PRId64 " claims more bytes than the file has", off);
     *bytes = (const char *)data;
     return NPYX_OK;
 }
@@ -229,14 +235,21 @@ static npyx_status read_numbers(npyx_tar_member *member, const uint8_t *block, i
                   [NPYX_TAR_UID] = {UID_OFF, ID_NBYTES},
                   [NPYX_TAR_GID] = {GID_OFF, ID_NBYTES},
                   [NPYX_TAR_MTIME] = {MTIME_OFF, LONG_NBYTES}};
+    const uint8_t *mtime = block + MTIME_OFF;
+    member->has_fraction = false;
     for (int i = 0; i < NPYX_TAR_NNUMBERS; i++) {
-        if (!tar_number_at(block, fields[i].off, fields[i].nbytes, &member->numbers[i]))
+        bool is_number = tar_number_at(block, fields[i].off, fields[i].nbytes, &member->numbers[i]);
+        if (i == NPYX_TAR_MTIME)
+            member->mtime = (double)member->numbers[i];
+        if (!is_number && i == NPYX_TAR_MTIME && (*mtime == 0x80 || *mtime == 0xff)) {
+            member->has_fraction = true;
+            member->mtime = tar_binary_f64(mtime, LONG_NBYTES);
+        } else if (!is_number) {
             return npyx_fail(error, NPYX_CORRUPT, off + (int64_t)fields[i].off,
                              "the tar header at byte %" PRId64 " has no number at byte %" PRId64, off,
                              off + (int64_t)fields[i].off);
+        }
     }
-    member->mtime = (double)member->numbers[NPYX_TAR_MTIME];
-    member->has_fraction = false;
     return NPYX_OK;
 }
 
@@ -303,6 +316,26 @@ static npyx_status pass_map(npyx_tar_walk *walk, const uint8_t *block, int64_t *
     return NPYX_OK;
 }
 
+static npyx_status fail_data(const npyx_tar_walk *walk, npyx_error *error) {
+    const npyx_tar_member *member = &walk->member;
+    return npyx_fail_short(source_of(walk), error, member->data_off,
+                           "the tar ends in the middle of %.*s (%" PRId64 " bytes wanted at byte %" PRId64
+                           " of %" PRId64 ")",
+                           NPYX_SHOWN(member->texts[0].bytes, member->texts[0].nbytes, 100),
+                           member->data_nbytes, member->data_off, source_of(walk)->nbytes);
+}
+
+/* Whether the data of the member at hand, which a window holds, are all there. The next header mostly is in
+ * it, too. */
+static npyx_status tar_check_small(npyx_tar_walk *walk, npyx_error *error) {
+    const uint8_t *bytes = NULL;
+    size_t nbytes = 0;
+    walk->is_unchecked = false;
+    NPYX_TRY(tar_window(walk, walk->member.data_off, (size_t)walk->member.data_nbytes, &bytes, &nbytes,
+                        error));
+    return (int64_t)nbytes == walk->member.data_nbytes ? NPYX_OK : fail_data(walk, error);
+}
+
 /* Says where the data lie, and where the next header is. */
 static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_sayings *said,
                               bool is_old_sparse, int64_t real_nbytes, npyx_error *error) {
@@ -317,15 +350,12 @@ static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_s
     if (size < 0)
         return npyx_fail(error, NPYX_CORRUPT, off, "the tar header at byte %" PRId64 " has a negative size",
                          off);
-    if (member->data_nbytes > left_nbytes)
-        return npyx_fail_short(source_of(walk), error, member->data_off,
-                               "the tar ends in the middle of %.*s (%" PRId64 " bytes wanted at byte %" PRId64
-                               " of %" PRId64 ")",
-                               NPYX_SHOWN(member->texts[0].bytes, member->texts[0].nbytes, 100),
-                               member->data_nbytes, member->data_off, source_of(walk)->nbytes);
+    if (member->data_nbytes > left_nbytes - (source_of(walk)->is_open_ended ? NPYX_TAR_BLOCK_NBYTES : 0))
+        return fail_data(walk, error);
     int64_t filled_nbytes = blocks_of(member->data_nbytes);
     walk->off += filled_nbytes < left_nbytes ? filled_nbytes : left_nbytes;
-    return NPYX_OK;
+    walk->is_unchecked = source_of(walk)->is_open_ended && member->data_nbytes > 0;
+    return walk->is_unchecked && member->data_nbytes <= TAR_WINDOW_NBYTES ? tar_check_small(walk, error) : NPYX_OK;
 }
 
 /* A folder's name has no slash at its end. The first tars had no type for folders but that slash. */
@@ -403,11 +433,25 @@ static npyx_status tar_prepare(npyx_tar_walk *walk, npyx_error *error) {
     return NPYX_OK;
 }
 
+/* Large ones are not asked for before somebody has read them: what is inflated on the way to their last byte
+ * would be inflated once more. */
+npyx_status npyx_tar_check_data(npyx_tar_walk *walk, npyx_error *error) {
+    int64_t last_off = walk->member.data_off + walk->member.data_nbytes - 1;
+    size_t nbytes = 0;
+    uint8_t last;
+    if (!walk->is_unchecked)
+        return NPYX_OK;
+    walk->is_unchecked = false;
+    NPYX_TRY(npyx_source_read(source_of(walk), last_off, &last, 1, &nbytes, error));
+    return nbytes == 1 ? NPYX_OK : fail_data(walk, error);
+}
+
 npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error) {
     npyx_tar_sayings said;
     if (walk->is_at_end)
         return NPYX_DONE;
     NPYX_TRY(tar_prepare(walk, error));
+    NPYX_TRY(npyx_tar_check_data(walk, error));
     npyx_tar_sayings_init(&said, source_of(walk)->host);
     npyx_status status = tar_step(walk, &said, error);
     npyx_tar_sayings_clear(&said);
@@ -417,14 +461,14 @@ npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error) {
 npyx_status npyx_tar_head(npyx_tar_walk *walk, size_t nbytes, const uint8_t **bytes, size_t *head_nbytes,
                           npyx_error *error) {
     int64_t data_nbytes = walk->member.data_nbytes;
-    *head_nbytes = data_nbytes < (int64_t)nbytes ? (size_t)data_nbytes : nbytes;
-    *bytes = (const uint8_t *)"";
-    return *head_nbytes == 0 ? NPYX_OK : tar_window(walk, walk->member.data_off, *head_nbytes, bytes, error);
+    size_t wanted_nbytes = data_nbytes < (int64_t)nbytes ? (size_t)data_nbytes : nbytes;
+    NPYX_TRY(tar_window(walk, walk->member.data_off, wanted_nbytes, bytes, head_nbytes, error));
+    return *head_nbytes == wanted_nbytes ? NPYX_OK : fail_data(walk, error);
 }
 
 void npyx_tar_seek(npyx_tar_walk *walk, int64_t header_off) {
     walk->off = header_off;
-    walk->is_at_end = false;
+    walk->is_at_end = walk->is_unchecked = false;
 }
 
 void npyx_tar_clear(npyx_tar_walk *walk) {

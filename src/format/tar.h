@@ -55,8 +55,8 @@ typedef struct npyx_tar_member {
     int64_t data_nbytes; /* that lie there: of a sparse one fewer than its size */
     npyx_tar_type type;
     int64_t numbers[NPYX_TAR_NNUMBERS];
-    double mtime; /* with its fraction, which only pax has */
-    bool has_fraction;
+    double mtime;      /* with its fraction, which only pax has */
+    bool has_fraction; /* or is beyond 64 bits: mtime says it, not its number */
     npyx_buffer texts[NPYX_TAR_NTEXTS];
 } npyx_tar_member;
 
@@ -65,6 +65,7 @@ typedef struct npyx_tar_walk {
     npyx_window window;
     int64_t off;                     /* of the next header */
     bool is_at_end;                  /* nothing but zeros is to come */
+    bool is_unchecked;               /* the data of the member at hand may not all be there */
     struct npyx_tar_sayings *global; /* what g headers have said so far */
     npyx_tar_member member;          /* the one at hand; its texts are good until the next call */
 } npyx_tar_walk;
@@ -77,6 +78,10 @@ npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error);
  * call. */
 npyx_status npyx_tar_head(npyx_tar_walk *walk, size_t nbytes, const uint8_t **bytes, size_t *head_nbytes,
                           npyx_error *error);
+
+/* Whether the data of the member at hand are all there, as the next call to npyx_tar_next finds out anyway: of
+ * a source whose length is not known, and of nothing else, it is not known before. */
+npyx_status npyx_tar_check_data(npyx_tar_walk *walk, npyx_error *error);
 
 /* Takes up the walk at the header of a member that it came by. */
 void npyx_tar_seek(npyx_tar_walk *walk, int64_t header_off);

@@ -89,6 +89,10 @@ bool npyx_begins_zip(const void *bytes, size_t nbytes) {
            has(bytes, nbytes, 0, "PK\6\6", 4);
 }
 
+bool npyx_begins_gzip(const void *bytes, size_t nbytes) {
+    return has(bytes, nbytes, 0, "\x1f\x8b\x08", 3);
+}
+
 static const char *find_magic(const uint8_t *head, size_t nbytes) {
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
         if (has(head, nbytes, magics[i].off, magics[i].bytes, magics[i].nbytes))

@@ -8,10 +8,12 @@
 #include "base/status.h"
 
 /* Whether bytes begin like a .npy (numpy/lib/format.py, MAGIC_PREFIX), like a chunk of a .ten (webdataset,
- * tenbin.py) or like a zip archive (APPNOTE 4.3.7, 4.3.14, 4.3.16: a member, or the end of an empty one). */
+ * tenbin.py), like a zip archive (APPNOTE 4.3.7, 4.3.14, 4.3.16: a member, or the end of an empty one) or like
+ * a gzip file (RFC 1952, 2.3.1). */
 bool npyx_begins_npy(const void *bytes, size_t nbytes);
 bool npyx_begins_ten(const void *bytes, size_t nbytes);
 bool npyx_begins_zip(const void *bytes, size_t nbytes);
+bool npyx_begins_gzip(const void *bytes, size_t nbytes);
 
 /* Whether they begin like a tar: with a header that has a name and whose sum is right. And whether a block is a
  * tar's header, by its sum alone. */

@@ -21,7 +21,10 @@ enum {
     GZIP_HAS_EXTRA = 4,
     GZIP_HAS_NAME = 8,
     GZIP_HAS_COMMENT = 16,
-    GZIP_RESERVED_FLAGS = 0xE0
+    GZIP_RESERVED_FLAGS = 0xE0,
+    /* Who looks at a header in a tar then reads what is behind it, which was inflated with it: as much output
+     * as half of this is always at hand. */
+    GZIP_KEPT_NBYTES = 1 << 17
 };
 
 /* What stands where the input is at. */
@@ -33,6 +36,9 @@ typedef struct gzip_source {
     npyx_inflate_stream stream; /* whose compressed source and checkpoints are owned */
     gzip_phase phase;
     uint32_t header_crc; /* CRC-32 of the header at hand, as far as it was read */
+    uint8_t *kept;       /* output that was read last; NULL: none yet */
+    int64_t kept_off;
+    size_t kept_nbytes;
 } gzip_source;
 
 /* Where the input is at, in the file. */
@@ -253,21 +259,66 @@ static npyx_status gzip_read_on(gzip_source *gzip, uint8_t *bytes, size_t nbytes
     return NPYX_OK;
 }
 
+/* ---- output that was read last ---- */
+
+/* Remembers output that was read; without memory for it, nothing. */
+static void gzip_keep(gzip_source *gzip, int64_t off, const uint8_t *bytes, size_t nbytes) {
+    if (gzip->kept == NULL)
+        gzip->kept = npyx_alloc(gzip->base.host, GZIP_KEPT_NBYTES);
+    if (gzip->kept == NULL)
+        return;
+    size_t left_out_nbytes = nbytes > GZIP_KEPT_NBYTES ? nbytes - GZIP_KEPT_NBYTES : 0;
+    bytes += left_out_nbytes;
+    off += (int64_t)left_out_nbytes;
+    nbytes -= left_out_nbytes;
+    if (off != gzip->kept_off + (int64_t)gzip->kept_nbytes) {
+        gzip->kept_off = off;
+        gzip->kept_nbytes = 0;
+    }
+    if (gzip->kept_nbytes + nbytes > GZIP_KEPT_NBYTES) { /* half of it, so that this is seldom done */
+        size_t rest_nbytes = GZIP_KEPT_NBYTES - nbytes;
+        rest_nbytes = rest_nbytes < GZIP_KEPT_NBYTES / 2 ? rest_nbytes : GZIP_KEPT_NBYTES / 2;
+        size_t gone_nbytes = gzip->kept_nbytes - rest_nbytes;
+        memmove(gzip->kept, gzip->kept + gone_nbytes, rest_nbytes);
+        gzip->kept_off += (int64_t)gone_nbytes;
+        gzip->kept_nbytes = rest_nbytes;
+    }
+    memcpy(gzip->kept + gzip->kept_nbytes, bytes, nbytes);
+    gzip->kept_nbytes += nbytes;
+}
+
+/* Copies what is kept from off on, and says how much. */
+static size_t gzip_copy_kept(const gzip_source *gzip, int64_t off, uint8_t *bytes, size_t nbytes) {
+    int64_t at = off - gzip->kept_off;
+    if (at < 0 || at >= (int64_t)gzip->kept_nbytes)
+        return 0;
+    size_t left_nbytes = gzip->kept_nbytes - (size_t)at;
+    nbytes = nbytes < left_nbytes ? nbytes : left_nbytes;
+    memcpy(bytes, gzip->kept + at, nbytes);
+    return nbytes;
+}
+
 static npyx_status gzip_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
                              npyx_error *error) {
     gzip_source *gzip = (gzip_source *)base;
-    uint8_t beyond;
-    size_t beyond_nbytes = 0;
+    uint8_t beyond, *out = bytes;
+    size_t beyond_nbytes = 0, kept_nbytes = gzip_copy_kept(gzip, off, out, nbytes), new_nbytes = 0;
     *read_nbytes = 0;
-    NPYX_TRY(gzip_seek(gzip, off, error));
-    NPYX_TRY(gzip_read_on(gzip, bytes, nbytes, read_nbytes, error));
-    bool is_end = off + (int64_t)*read_nbytes == base->nbytes; /* once that is known */
+    if (kept_nbytes < nbytes) {
+        int64_t new_off = off + (int64_t)kept_nbytes;
+        NPYX_TRY(gzip_seek(gzip, new_off, error));
+        NPYX_TRY(gzip_read_on(gzip, out + kept_nbytes, nbytes - kept_nbytes, &new_nbytes, error));
+        gzip_keep(gzip, new_off, out + kept_nbytes, new_nbytes);
+    }
+    *read_nbytes = kept_nbytes + new_nbytes;
+    bool is_end = new_nbytes > 0 && off + (int64_t)*read_nbytes == base->nbytes; /* once that is known */
     return is_end ? gzip_read_on(gzip, &beyond, 1, &beyond_nbytes, error) : NPYX_OK;
 }
 
 static void gzip_close(npyx_source *base) {
     gzip_source *gzip = (gzip_source *)base;
     npyx_inflater_clear(base->host, &gzip->inflater);
+    npyx_free(base->host, gzip->kept);
     npyx_checkpoints_free(gzip->stream.checkpoints);
     npyx_source_close(gzip->stream.compressed);
 }

@@ -320,9 +320,14 @@ def shown(text):
     return "".join("\ufffd" if 0xD800 <= ord(character) < 0xE000 else character for character in text)
 
 
+def lower(ext):
+    """In lower case, as far as the extension is ASCII's: SQL's own lower() knows no other letters."""
+    return re.sub("[A-Z]", lambda letter: letter[0].lower(), ext)
+
+
 def key_and_ext(name):
     found = KEY_AND_EXTENSION.match(name)
-    return (found.group(1), found.group(2).lower()) if found else (None, None)
+    return (found.group(1), lower(found.group(2))) if found else (None, None)
 
 
 def type_of(info):
