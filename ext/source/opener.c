@@ -26,7 +26,7 @@ const char *npyext_files_path(const npyext_files *files, size_t index) {
 }
 
 npyext_part npyext_files_part(const npyext_files *files, size_t index) {
-    return (int64_t)index < files->nparts ? files->parts[index] : (npyext_part){0};
+    return index < (size_t)files->nparts ? files->parts[index] : (npyext_part){0};
 }
 
 /* ---- ranges: {"path": "train-000000.tar", "offset": 1536, "nbytes": 4224} ---- */
