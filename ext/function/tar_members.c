@@ -101,7 +101,7 @@ static npyx_status fail_sparse(const tar_cursor *tar, npyx_error *error) {
 }
 
 /* Where faults become rows, one of the contents has to be known before the row's first column is asked for. */
-static npyx_status check_contents(tar_cursor *tar, npyx_error *error) {
+static npyx_status check_data_of_row(tar_cursor *tar, npyx_error *error) {
     const npyext_scan *scan = &tar->base.scan;
     if (scan->on_error == NPYEXT_RAISE || (scan->plan.needs & NPYEXT_NEEDS_ITEMS) == 0)
         return NPYX_OK;
@@ -139,7 +139,7 @@ static npyx_status tar_members_step(npyext_cursor *cursor, npyx_error *error) {
     tar->has_member = tar->has_contents = true;
     name_member(tar);
     NPYX_TRY(note_sample(tar, error));
-    return check_contents(tar, error);
+    return check_data_of_row(tar, error);
 }
 
 /* ---- columns ---- */

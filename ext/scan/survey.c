@@ -13,9 +13,10 @@ static npyx_status survey_check_format(const npyext_survey *survey, npyx_error *
     int only_format = methods_of(&survey->base)->only_format;
     if (only_format < 0 || (int)format == only_format)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not %s .%s; npy_meta lists it",
+    return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not %s .%s; %s lists it",
                      npyx_format_name(format), only_format == NPYX_FORMAT_NPZ ? "an" : "a",
-                     npyx_format_name((npyx_format)only_format));
+                     npyx_format_name((npyx_format)only_format),
+                     format == NPYX_FORMAT_TAR ? "tar_members" : "npy_meta");
 }
 
 /* Opens the next file; its failure may be a row. */

@@ -52,7 +52,7 @@ static npyx_status open_gzip(npyx_source **source, npyx_hint hint, npyx_archive 
     NPYX_TRY(npyx_source_read(*source, 0, head, sizeof head, &nbytes, error));
     if (is_tar(head, nbytes, hint))
         return npyx_archive_tar_open(*source, true, archive, error);
-    return fail_unknown(head, nbytes, "gzip-compressed data, but of no tar", error);
+    return fail_unknown(head, nbytes, "gzip-compressed data", error);
 }
 
 /* Where it fails, *source is what is to be closed. */

@@ -290,7 +290,7 @@ def test_limit_of_sqlite(connect, tmp_path):
 def test_columns_and_arguments(connect):
     columns = connect().execute("SELECT name, hidden FROM pragma_table_xinfo('npy_file')").fetchall()
     assert [name for name, hidden in columns if not hidden] == ["path", "name", "array"]
-    assert [name for name, hidden in columns if hidden] == ["source", "member", "on_error", "parts", "stem", "parent", "array_key"]
+    assert [name for name, hidden in columns if hidden] == ["source", "member", "on_error", "parts", "stem", "parent", "key", "ext", "array_key"]
 
 
 def test_arrays_of_every_container(connect, tmp_path):

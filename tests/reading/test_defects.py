@@ -355,7 +355,7 @@ def test_a_list_with_a_null_or_a_number_among_its_texts_is_no_pattern(connect, t
 
     assert paths("a.npy", None) == ["a.npy"] and paths(None, "[ab].npy", None, "b.npy") == ["a.npy", "b.npy", "b.npy"]
     assert paths(None) == paths(None, None) == paths() == []
-    for entry, shown in ((12, "12"), (1.5, "1.5"), (True, "true"), (False, "false"), ({"a": 1}, '{"a":1}'), (["a.npy"], '["a.npy"]')):
+    for entry, shown in ((12, "12"), (1.5, "1.5"), (True, "true"), (False, "false"), (["a.npy"], '["a.npy"]')):
         for entries in (("a.npy", entry), (None, entry, "a.npy")):
             message = error_of(db, query, json.dumps(entries))
             assert f"entry 1 of the list, counted from 0, is {shown}, and neither a path nor a pattern" in message
