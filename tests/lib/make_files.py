@@ -21,16 +21,25 @@
     survey/...                              good files among a corrupt, a truncated, an empty and an object one
     dataset/...                             twelve rows with labels and splits, images in batches, copies, an archive,
                                             and in each of them what the queries of sql/ are to find
+    wds/train-000000.tar ... 000002         twelve samples as WebDataset's ShardWriter lays them out, each of cls, emb.npy, json
+                                            and latent.npz; one without its latent.npz, one without its json, a float64 among
+                                            the float32, a NaN
+    wds/train-000003.tar.gz                 two samples more, compressed
+    wds/damaged/cut.tar header.tar array.tar    the second shard cut short, with a wrong byte in a tar header, and with one in
+                                            the header of an array
 
 Every file's modification time is 2026-01-02 03:04:05 UTC.
 """
 
+import json
 import os
 import struct
 import sys
+import tarfile
 import zipfile
 
 import demo_files
+import tars
 from formats import npy, npz, numbers, ten
 
 MODIFIED = 1767323045  # 2026-01-02 03:04:05 UTC
@@ -136,6 +145,49 @@ def dataset():
     yield "cache/private.npz", encrypted(npz([("a.npy", second)]))
 
 
+CAPTIONS = [
+    "a heron on a post", "two bicycles", "a heron in the reeds", "a red kite", "a heron at dusk", "a bicycle in the rain",
+    "herons over a lake", "a heron, asleep", "a bicycle wheel", "a kite and its shadow", "a heron takes off", "bicycles for hire",
+    "a heron on ice", "a kite in a tree",
+]
+CLASSES = [0, 1, 0, 2, 0, 1, 0, 0, 1, 2, 0, 1, 0, 2]
+
+
+def sample(i):
+    """[(extension, bytes)] of a sample, sorted as ShardWriter sorts them."""
+    vector = [round(CLASSES[i] + 0.25 * ((5 * i + 3 * j) % 7) - 0.5, 2) for j in range(4)]
+    if i == 9:
+        vector[2] = NAN
+    yield "cls", str(CLASSES[i]).encode()
+    yield "emb.npy", numbers("<f8" if i == 4 else "<f4", (4,), vector)
+    if i != 10:
+        yield "json", json.dumps({"caption": CAPTIONS[i], "width": 640 - 16 * i}).encode()
+    if i != 6:
+        mean, std = [(i + j) / 8 for j in range(4)], [1 - j / 8 for j in range(4)]
+        yield "latent.npz", npz([("mean.npy", numbers("<f2", (2, 2), mean)), ("std.npy", numbers("<f2", (2, 2), std))])
+
+
+def shard(numbers_of_samples):
+    members = []
+    for i in numbers_of_samples:
+        for ext, contents in sample(i):
+            info = tarfile.TarInfo(f"{i:06}.{ext}")
+            info.mode, info.mtime, info.uname, info.gname = 0o444, MODIFIED, "bigdata", "bigdata"
+            members.append((info, contents))
+    return tars.tarfile_tar(members, "ustar")
+
+
+def shards():
+    """Yield (path, bytes): a set of shards, and damaged ones."""
+    for number in range(3):
+        yield f"train-{number:06}.tar", shard(range(4 * number, 4 * number + 4))
+    yield "train-000003.tar.gz", tars.gzipped(shard([12, 13]))
+    second = shard(range(4, 8))
+    yield "damaged/cut.tar", second[: second.index(b"000006.json") + 512 + 20]
+    yield "damaged/header.tar", second.replace(b"000006.emb.npy", b"000006.emb.np\xff")
+    yield "damaged/array.tar", second.replace(b"'descr': '<f8'", b"'desc!': '<f8'")
+
+
 def files():
     """Yield (path, bytes)."""
     vectors = [round(0.25 * i - 1, 2) for i in range(24)]
@@ -194,6 +246,8 @@ def files():
 
     for path, data in dataset():
         yield "dataset/" + path, data
+    for path, data in shards():
+        yield "wds/" + path, data
 
 
 def make(folder):

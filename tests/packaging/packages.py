@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 
+import install_guide
 import shell
 
 CC = shlex.split(os.environ.get("CC", "cc"))
@@ -45,6 +46,17 @@ def wheel():
     made("wheel")
     (path,) = glob.glob(os.path.join(shell.ROOT, ".build", "dist", f"npyext-{version()}-*.whl"))
     return path
+
+
+@functools.lru_cache(maxsize=None)
+def python_with(name, *wanted):
+    """The path of a Python of its own with packages from PyPI, once a run."""
+    folder = os.path.join(shell.ROOT, ".build", "clients", name)
+    env = install_guide.environment(os.path.expanduser("~"))
+    run("/usr/bin/python3", "-m", "venv", "--clear", folder, env=env)
+    python = os.path.join(folder, "bin", "python")
+    run(python, "-m", "pip", "install", "-q", *wanted, env=env)
+    return python
 
 
 def exported(library):

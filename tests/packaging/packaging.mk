@@ -6,7 +6,7 @@ check-packaging: npyext.so ## Build and try what is handed on: an installation, 
 	@$(suite) tests/packaging
 
 .PHONY: check-clients
-check-clients: ## Try the ways of docs/install.md that need PyPI and npm: apsw, sqlite-utils, Datasette, Node
+check-clients: ## Try what needs PyPI and npm: the ways of docs/install.md (apsw, sqlite-utils, Datasette, Node), WebDataset's shards
 	@sh tests/tools/install-packages.sh check clients
 	@$(again) npyext.so wheel
 	@$(suite) $(wildcard tests/packaging/clients_*.py)

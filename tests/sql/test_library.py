@@ -3,6 +3,7 @@ test_sql.py."""
 
 import collections
 import glob
+import json
 import math
 import os
 import re
@@ -11,7 +12,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from arrays import seeded_generator, ten_bytes
+import tars
+from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes
 from ready_queries import LIBRARY, ask, lab, save, statements  # noqa: F401 (lab is a fixture)
 
 def number(text):
@@ -20,7 +22,7 @@ def number(text):
 
 def test_every_file_says_what_it_answers():
     names = [os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))]
-    assert len(names) == 17
+    assert len(names) == 21
     for name in names:
         with open(os.path.join(LIBRARY, name + ".sql")) as file:
             text = file.read()
@@ -82,6 +84,25 @@ def make_growing(n):
         save(f"runs/r{i}/loss.npy", np.array([1.0, i]))
         save(f"runs/r{i}/confusion.npy", np.eye(2))
         np.savez(f"runs/r{i}/weights.npz", w=np.zeros(2))
+    # Some extensions, shapes and classes are those of one sample alone, and every third sample lacks something.
+    save_shards("wds", 10, lambda shard: {
+        f"{shard}-{i:05}": {
+            "x.npy": npy_bytes(np.zeros(i % 50)), "cls": str(i if i % 7 == 0 else i % 5), f"{i if i % 9 == 0 else 0}.txt": "t",
+            **({} if i % 3 == 0 else {"y.npz": npz_bytes({"a": np.zeros(2), f"b{i if i % 8 == 0 else 0}": np.zeros((1, 2))})}),
+        }
+        for i in range(n // 5)
+    })  # fmt: skip
+
+
+def save_shards(folder, n, samples_of, **options):
+    """n shards of {key: {extension: bytes or text}}; returns {path: samples}."""
+    os.makedirs(folder, exist_ok=True)
+    saved = {f"{folder}/s-{shard:06}.tar": samples_of(shard) for shard in range(n)}
+    for path, samples in saved.items():
+        members = [(f"{key}.{ext}", data.encode() if isinstance(data, str) else data) for key, parts in samples.items() for ext, data in parts.items()]
+        with open(path, "wb") as file:
+            file.write(tars.tarfile_tar(members, **options))
+    return saved
 
 
 GROWING = [
@@ -101,6 +122,10 @@ GROWING = [
     ("npz_audit", {"source": "steps/*/*"}),
     ("pack", {"source": "parts/*", "target": "packed.npz"}),
     ("sample", {"labels": "labels.npy", "n": 30}),
+    ("shards_classes", {"source": "wds/*"}),
+    ("shards_index", {"source": "wds/*", "key": "3-00001", "ext": "x.npy"}),
+    ("shards_lacking", {"source": "wds/*", "usual": 30}),
+    ("shards_survey", {"source": "wds/*"}),
     ("siblings", {"source": "{steps,runs}/**"}),
     ("survey", {"source": "{steps,runs}/**"}),
 ]
@@ -564,3 +589,160 @@ def test_merged_statistics(lab):
     assert (row["pieces"], row["count"], row["nulls"]) == (20, whole.size - 1, 1)
     want = np.nanmin(whole), np.nanmax(whole), np.nanmean(whole), np.nanstd(whole)
     assert (row["min"], row["max"], row["mean"], row["std"]) == pytest.approx(want, rel=1e-11)
+
+
+def random_samples(rng, first, n):
+    """{key: {extension: bytes}} of n samples: most have all parts, in a random order."""
+    samples = {}
+    for i in range(first, first + n):
+        dtype = "f4" if rng.random() < 0.9 else "f8"
+        parts = {
+            "emb.npy": npy_bytes(np.zeros(8, dtype)),
+            "tok.npy": npy_bytes(np.zeros((int(rng.integers(1, 40)), 3), "i4")),
+            "Feats.NPZ": npz_bytes({"w": np.zeros((2, int(rng.integers(2)))), "step": np.array(i)}),
+            "x.ten": ten_bytes([np.zeros(3, "u1"), np.zeros(2, "i8")], infos=["t", ""]),
+            "cls": [str(rng.integers(5)), f" {rng.integers(5)}\n", "cat", "+1", "", "-2", "1.5"][rng.choice(7, p=[0.6, 0.2] + 5 * [0.04])],
+            "json": json.dumps({"n": i}),
+            "rare.txt": "rare",
+        }
+        chances = {"rare.txt": 0.05, "json": 0.8, "cls": 0.95}
+        names = [ext for ext in rng.permutation(list(parts)) if rng.random() < chances.get(ext, 0.97)] or ["json"]
+        samples[f"{'d/' if i % 3 else ''}{i:06}"] = {str(ext): parts[ext] for ext in names}
+    return samples
+
+
+def lowered(saved):
+    """[(path, key, {extension in lower case: bytes})] of what save_shards returned."""
+    as_bytes = lambda data: data.encode() if isinstance(data, str) else data
+    return [(path, key, {ext.lower(): as_bytes(data) for ext, data in parts.items()}) for path, samples in saved.items() for key, parts in samples.items()]
+
+
+def test_shards_survey(lab):
+    rng = seeded_generator()
+    saved = save_shards("s", 7, lambda shard: random_samples(rng, 100 * shard, int(rng.integers(1, 40))), format=str(rng.choice(["ustar", "gnu", "pax"])))
+    samples = lowered(saved)
+    total, parts, arrays, faults = ask(lab, "shards_survey", source="s/*.tar")
+    sizes, kinds = collections.defaultdict(list), collections.defaultdict(list)
+    for _, key, held in samples:
+        for ext, data in held.items():
+            sizes[ext].append(len(data))
+        for ext, array, dtype, ndim in [("emb.npy", "", None, 1), ("tok.npy", "", "int32", 2)]:
+            if ext in held:
+                shape = tuple(map(int, re.search(rb"'shape': \(([^)]*)\)", held[ext])[1].strip(b",").split(b",")))
+                kinds[ext, array, dtype or ("float32" if b"<f4" in held[ext] else "float64"), ndim].append(shape)
+        if "x.ten" in held:
+            kinds["x.ten", "t", "uint8", 1].append((3,))
+            kinds["x.ten", "1", "int64", 1].append((2,))
+        if "feats.npz" in held:
+            kinds["feats.npz", "w", "float64", 2].append((2, 1 if len(held["feats.npz"]) == max(sizes["feats.npz"]) else 0))
+            kinds["feats.npz", "step", "int64", 0].append(())
+    members = sum(map(len, sizes.values()))
+    want = {"shards": 7, "samples": len(samples), "members": members, "others": 0, "bytes": f"{sum(map(sum, sizes.values())):,}"}
+    assert total == [{**want, "arrays": sum(map(len, kinds.values()))}] and faults == []
+    assert {(row["ext"], row["members"], number(row["least"]), number(row["most"]), number(row["bytes"])) for row in parts} == {
+        (ext, len(held), min(held), max(held), sum(held)) for ext, held in sizes.items()
+    }
+    assert all(row["percent"] == pytest.approx(100 * row["members"] / len(samples), abs=0.051) for row in parts)
+    assert len(arrays) == len(kinds)
+    for row in arrays:
+        shapes = kinds[row["ext"], row["array"], row["dtype"], 0 if row["shape"] == "[]" else row["shape"].count(",") + 1]
+        if (row["ext"], row["array"]) != ("feats.npz", "w"):
+            spans = [(min(axis), max(axis)) for axis in zip(*shapes)]
+            assert row["shape"] == "[" + ",".join(f"{a}..{b}" if a < b else str(a) for a, b in spans) + "]" and row["shapes"] == len(set(shapes))
+            assert number(row["bytes"]) == sum(math.prod(shape) for shape in shapes) * np.dtype(row["dtype"]).itemsize
+        assert row["arrays"] == len(shapes)
+        assert row["ext"] in dict((key, held) for path, key, held in samples if path == row["first_in"])[row["first_of"]]
+
+
+def test_shards_survey_of_damaged_shards(lab):
+    rng = seeded_generator()
+    saved = save_shards("s", 4, lambda shard: {f"{shard}{i}": {"a.npy": npy_bytes(np.arange(i + 1)), "cls": "1"} for i in range(9)})
+    contents = {path: open(path, "rb").read() for path in saved}
+    first = contents["s/s-000000.tar"]
+    contents["s/s-000000.tar"] = first[: first.index(b"0%d.a.npy" % rng.integers(1, 9)) + 300]
+    contents["s/s-000001.tar"] = contents["s/s-000001.tar"].replace(b"14.a.npy", b"14.a.npx")
+    contents["s/s-000002.tar"] = contents["s/s-000002.tar"].replace(b"'shape': (4,)", b"'shape': (4.)")
+    contents["s/s-000004.tar"] = tars.tar_of([("__meta__.json", b"{}"), ("README", b"x"), ("a.cls", b"1"), ("a.CLS", b"2"), ("__d__/b.cls", b"1")])
+    contents["s/s-000005.tar"] = b"words\n"
+    for path, data in contents.items():
+        with open(path, "wb") as file:
+            file.write(data)
+    total, _, _, faults = ask(lab, "shards_survey", source="s/*.tar")
+    assert [row["path"][2:10] for row in faults] == ["s-000000", "s-000001", "s-000002", "s-000004", "s-000005"]
+    assert [row["name"] for row in faults][1:] == [None, "23.a", "a.CLS", None]
+    assert "truncated" in faults[0]["error"] or "in the middle" in faults[0]["error"]
+    assert total[0]["shards"] == 6 and total[0]["others"] == 2
+
+
+def test_shards_lacking(lab):
+    rng = seeded_generator()
+    made = lambda shard: random_samples(rng, 100 * shard, int(rng.integers(1, 40)))
+    samples = lowered(save_shards("s", 6, made))
+    usual = {ext for ext in ("emb.npy", "tok.npy", "feats.npz", "x.ten", "cls", "json")}
+    parts, lacking, repeated = ask(lab, "shards_lacking", source="s/*.tar", usual=60)
+    counts = collections.Counter(ext for _, _, held in samples for ext in held)
+    assert {(row["ext"], row["samples"], row["lacking"]) for row in parts} == {(ext, n, len(samples) - n) for ext, n in counts.items()}
+    want = [(path, key, ", ".join(sorted(usual - {*held}))) for path, key, held in samples if usual - {*held}]
+    assert [tuple(row.values()) for row in lacking] == want[:100] and repeated == []
+    # Two shards of the same keys, and samples whose members lie apart.
+    save_shards("t", 2, lambda shard: {f"{i}": {"a": "1", "b": "2"} for i in range(3)})
+    with open("t/x.tar", "wb") as file:
+        file.write(tars.tar_of([(f"k{i}.{ext}", b"x") for ext in "ab" for i in range(4)]))
+    _, lacking, repeated = ask(lab, "shards_lacking", source="t/*.tar")
+    assert [(row["key"], row["lacks"]) for row in lacking] == [(f"k{i}", part) for part in "ba" for i in range(4)]
+    apart = [(f"k{i}", 2, 1, "t/x.tar", "t/x.tar", "its members are not all next to each other") for i in range(4)]
+    assert [tuple(row.values()) for row in repeated] == [(f"{i}", 2, 2, "t/s-000000.tar", "t/s-000001.tar", "in several shards") for i in range(3)] + apart
+    assert ask(lab, "shards_lacking", source="t/s-*.tar", usual=100)[1] == []
+
+
+def test_shards_classes(lab):
+    rng = seeded_generator()
+
+    def class_of(held):
+        if "cls" not in held:
+            return None
+        try:
+            return int(held["cls"])
+        except ValueError:
+            return held["cls"].decode().strip()
+
+    samples = lowered(save_shards("s", 6, lambda shard: random_samples(rng, 100 * shard, int(rng.integers(1, 40)))))
+    classes, shards, problems = ask(lab, "shards_classes", source="s/*.tar")
+    labels = [(path, key, class_of(held)) for path, key, held in samples]
+    counts = collections.Counter(label for _, _, label in labels)
+    assert {row["class"]: (row["samples"], row["shards"]) for row in classes} == {
+        label: (n, len({path for path, _, other in labels if other == label})) for label, n in counts.items()
+    }
+    assert all(row["percent"] == pytest.approx(100 * row["samples"] / len(labels), abs=0.051) for row in classes)
+    assert len(shards) == 6 and [row["apart"] for row in shards] == sorted((row["apart"] for row in shards), reverse=True)
+    for row in shards:
+        held = collections.Counter(label for path, _, label in labels if path == row["path"])
+        n = sum(held.values())
+        assert (row["samples"], row["classes"], held[row["commonest"]]) == (n, len(held), max(held.values()))
+        assert row["percent"] == pytest.approx(100 * max(held.values()) / n, abs=0.051)
+        apart = sum(abs(held[label] / n - counts[label] / len(labels)) for label in counts) / 2
+        assert row["apart"] == pytest.approx(100 * apart, abs=0.051)
+    told = [(path, key, "has no label" if label is None else f"is no integer: {label}") for path, key, label in labels if not isinstance(label, int)]
+    assert [tuple(row.values()) for row in problems] == told[:100]
+    # Another extension: any text is a class.
+    classes, _, problems = ask(lab, "shards_classes", source="s/*.tar", ext="RARE.txt")
+    assert {row["class"] for row in classes} == {"rare" if "rare.txt" in held else None for _, _, held in samples}
+    assert {row["problem"] for row in problems} == {"has no label"}
+
+
+def test_shards_index(lab):
+    rng = seeded_generator()
+    saved = save_shards("s", 5, lambda shard: {f"{shard}/{i}": {"v.npy": npy_bytes(rng.normal(size=4)), "W.npz": npz_bytes({"a": np.array([shard, i])}, "deflate"), "cls": "1"} for i in range(30)})
+    with open("s/z.tar.gz", "wb") as file:
+        file.write(tars.gzipped(open("s/s-000004.tar", "rb").read()))
+    for _ in range(5):
+        shard, i = int(rng.integers(5)), int(rng.integers(30))
+        key, path = f"{shard}/{i}", f"s/s-{shard:06}.tar"
+        members, parts, rows = ask(lab, "shards_index", source="s/*", key=key, ext="v.npy")
+        assert [(row["ext"], row["members"], row["places"]) for row in members] == [(ext, 180, 150) for ext in ("cls", "v.npy", "w.npz")]
+        with open(path, "rb") as file:
+            data = file.read()
+        held = [data[row["data_offset"] :][: row["size"]] for row in parts if row["path"] == path]
+        assert held == [saved[path][key][ext].encode() if ext == "cls" else saved[path][key][ext] for ext in ("v.npy", "W.npz", "cls")]
+        assert [row["value"] for row in rows] == list(np.frombuffer(saved[path][key]["v.npy"][-32:])) and {row["path"] for row in rows} == {path}
+        assert [(row["name"], row["value"]) for row in ask(lab, "shards_index", source="s/*", key=key, ext="w.npz")[2]] == [("a", shard), ("a", i)]
