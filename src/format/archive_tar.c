@@ -18,6 +18,11 @@
 
 enum { TAR_IS_DAMAGED = -1, TAR_IS_SPARSE = -2 }; /* the member of a spot */
 
+/* A name that a tar says once may be that of very many arrays: of all in a member, of all members behind a
+ * global header. So what is kept of names has a limit that grows with the number of arrays. One name alone
+ * always has room, in which no byte may be UTF-8. */
+enum { NAMES_NBYTES = 1 << 24, NAME_NBYTES_ON_AVERAGE = 1 << 12 };
+
 typedef struct tar_spot {
     int64_t header_off, data_off, nbytes; /* of the member */
     int64_t inner; /* number of the array in the member, or what ails the member as a whole */
@@ -42,7 +47,8 @@ struct tar_archive {
     tar_spot *spots;
     int64_t nspots, capacity_nspots;
     npyx_arena names;
-    npyx_buffer name; /* of the member at hand, in UTF-8 */
+    int64_t names_nbytes; /* of all spots, and of those that found no room */
+    npyx_buffer name;     /* of the member at hand, in UTF-8 */
     bool is_walked;
     npyx_error walk_error; /* what ended the walk, behind the last spot; NPYX_OK: the end */
     tar_nested *newest;    /* NULL: none is open */
@@ -122,6 +128,12 @@ static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, size_t sample_n
     const npyx_tar_member *member = &tar->walk.member;
     size_t nbytes = tar->name.nbytes;
     NPYX_TRY(npyx_buffer_check(&tar->name, error));
+    tar->names_nbytes += (int64_t)nbytes;
+    if (tar->names_nbytes - NAMES_NBYTES > tar->nspots * NAME_NBYTES_ON_AVERAGE)
+        return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, member->header_off,
+                            "the names of the arrays up to byte %" PRId64
+                            " are longer than what is kept (%d bytes, and %d for each array)",
+                            member->header_off, (int)NAMES_NBYTES, (int)NAME_NBYTES_ON_AVERAGE);
     tar_spot *spots =
         npyx_grow(tar->base.source->host, tar->spots, tar->nspots, &tar->capacity_nspots, sizeof *spots);
     const char *name = npyx_arena_copy(&tar->names, nbytes == 0 ? "" : tar->name.bytes, nbytes);

@@ -18,6 +18,7 @@ import pytest
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from expected import counters, error_of, since
 from formats import npy
+from tars import gnu_long, member, pax, tar
 
 # Seconds for work that takes none when it is bounded by the bytes present, and minutes when it is bounded by a claim.
 SOON = 5.0
@@ -411,3 +412,19 @@ def test_a_table_that_cannot_take_a_name_says_why(connect, tmp_path):
     db.execute("DROP TABLE kk_npy")
     db.execute("ALTER TABLE k RENAME TO kk")
     assert db.execute("SELECT count(*) FROM kk").fetchone() == (3,)
+
+
+def test_names_of_a_tar_that_are_said_once_and_kept_for_every_array(connect, heap):
+    """By a global header, or as the name of the member that the arrays are in."""
+    array, name = npy_bytes(np.arange(1)), "n" * (1 << 20)
+    for contents in (
+        tar(member("first.npy", array), pax({"path": name}, b"g"), *[member("x", array)] * 100),
+        tar(member("first.npy", array), gnu_long("L", name), member("x", ten_bytes([np.arange(1)] * 100))),
+    ):
+        heap(48 << 20)  # of the 100 MiB
+        rows = connect().execute("SELECT name, error_kind, error FROM npy_meta(?, 'row')", (contents,)).fetchall()
+        heap(None)
+        assert rows[0] == ("first", None, None) and 10 < len(rows) < 20 and {row[1] for row in rows[:-1]} == {None}
+        assert rows[-1][1] == "limit" and "longer than what is kept" in rows[-1][2]
+    long = [pax({"path": f"{name[:8000]}{i}"}) + member("x", array) for i in range(2000)]
+    assert connect().execute("SELECT count(DISTINCT name), count(error) FROM npy_meta(?)", (tar(*long),)).fetchone() == (2000, 0)
