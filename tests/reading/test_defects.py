@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from arrays import npy_bytes, npz_bytes, ten_bytes
-from expected import counters, error_of, since
+from expected import counters, error_of, memory_used, since
 from formats import npy
-from tars import gnu_long, member, pax, tar
+from tars import END, gnu_long, header, member, pax, tar
 
 # Seconds for work that takes none when it is bounded by the bytes present, and minutes when it is bounded by a claim.
 SOON = 5.0
@@ -428,3 +428,16 @@ def test_names_of_a_tar_that_are_said_once_and_kept_for_every_array(connect, hea
         assert rows[-1][1] == "limit" and "longer than what is kept" in rows[-1][2]
     long = [pax({"path": f"{name[:8000]}{i}"}) + member("x", array) for i in range(2000)]
     assert connect().execute("SELECT count(DISTINCT name), count(error) FROM npy_meta(?)", (tar(*long),)).fetchone() == (2000, 0)
+
+
+def test_extensions_of_a_large_sample_that_were_kept_for_all_behind_it(connect):
+    """Each of these then cost as much as the large one, whose table was emptied over and over."""
+    large = b"".join(header(f"large.{i}") for i in range(20_000))
+    contents = large + b"".join(header(f"{i}.a") for i in range(20)) + END
+    rows = connect().execute("SELECT idx, sample FROM tar_members(?)", (contents,))
+    kept, last = [], None
+    for row in rows:
+        kept.append(memory_used())
+        last = row
+    assert last == (20_019, 20) and len(kept) == 20_020
+    assert kept[19_990] - kept[0] > 1 << 20 and abs(kept[20_010] - kept[0]) < 1 << 16
