@@ -441,3 +441,13 @@ def test_extensions_of_a_large_sample_that_were_kept_for_all_behind_it(connect):
         last = row
     assert last == (20_019, 20) and len(kept) == 20_020
     assert kept[19_990] - kept[0] > 1 << 20 and abs(kept[20_010] - kept[0]) < 1 << 16
+
+
+def test_a_damaged_ten_in_a_tar_that_was_walked_to_its_fault_for_every_array(connect, tmp_path):
+    path, n, db = tmp_path / "x.tar", 2000, connect()
+    contents = ten_bytes([np.arange(1)] * n, infos=[f"{i}" for i in range(n)])
+    path.write_bytes(tar(member("a.ten", contents + b"no chunk"), member("b.npy", npy_bytes(np.arange(1)))))
+    before = counters(db)
+    rows = db.execute("SELECT name, error IS NULL FROM npy_meta(?, 'row')", (str(path),)).fetchall()
+    assert rows == [*((f"a.ten:{i}", 1) for i in range(n)), ("a.ten", 0), ("b", 1)]
+    assert since(db, before)["read_calls"] < 20 * n
