@@ -266,15 +266,27 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
     return is_own ? tar_add_member(tar, TAR_IS_DAMAGED, error) : status;
 }
 
+/* The arrays of the next member. A fault of this moment leaves the walk before it, so that who asks again
+ * misses none of them. */
+static npyx_status tar_take_member(tar_archive *tar, npyx_error *error) {
+    int64_t off = tar->walk.off, nspots = tar->nspots, names_nbytes = tar->names_nbytes;
+    NPYX_TRY(npyx_tar_next(&tar->walk, error));
+    npyx_status status = tar_look_into(tar, error);
+    if (is_of_moment(status)) {
+        tar->nspots = nspots;
+        tar->names_nbytes = names_nbytes;
+        npyx_tar_seek(&tar->walk, off);
+    }
+    return status;
+}
+
 /* Walks on until there is a spot of that number, or the end. */
 static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *error) {
     while (tar->nspots <= index && !tar->is_walked) {
-        npyx_status status = npyx_tar_next(&tar->walk, &tar->walk_error);
-        if (status == NPYX_OK)
-            status = tar_look_into(tar, &tar->walk_error);
+        npyx_status status = tar_take_member(tar, &tar->walk_error);
         if (status == NPYX_OK)
             continue;
-        if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED) /* and may be tried again */
+        if (is_of_moment(status))
             return npyx_fail_again(error, &tar->walk_error);
         tar->walk_error.status = status == NPYX_DONE ? NPYX_OK : status;
         tar->is_walked = true;

@@ -125,7 +125,6 @@ static npyx_status tar_block(npyx_tar_walk *walk, int64_t off, const uint8_t **b
 /* The end is a block of zeros; behind it are more of them, or nothing. */
 static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
     size_t nbytes = 1;
-    walk->is_at_end = true;
     for (int64_t off = walk->off; nbytes > 0; off += (int64_t)nbytes) {
         const uint8_t *bytes = NULL;
         NPYX_TRY(tar_window(walk, off, TAR_WINDOW_NBYTES, &bytes, &nbytes, error));
@@ -137,6 +136,7 @@ static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
                              "other bytes than zeros lie behind the end of the tar, from byte %" PRId64,
                              off + (int64_t)i);
     }
+    walk->is_at_end = true;
     walk->off = source_of(walk)->nbytes;
     return NPYX_DONE;
 }
@@ -441,8 +441,8 @@ npyx_status npyx_tar_check_data(npyx_tar_walk *walk, npyx_error *error) {
     uint8_t last;
     if (!walk->is_unchecked)
         return NPYX_OK;
-    walk->is_unchecked = false;
     NPYX_TRY(npyx_source_read(source_of(walk), last_off, &last, 1, &nbytes, error));
+    walk->is_unchecked = false;
     return nbytes == 1 ? NPYX_OK : fail_data(walk, error);
 }
 
@@ -453,8 +453,11 @@ npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error) {
     NPYX_TRY(tar_prepare(walk, error));
     NPYX_TRY(npyx_tar_check_data(walk, error));
     npyx_tar_sayings_init(&said, source_of(walk)->host);
+    int64_t off = walk->off;
     npyx_status status = tar_step(walk, &said, error);
     npyx_tar_sayings_clear(&said);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        walk->off = off;
     return status;
 }
 

@@ -18,7 +18,7 @@ import pytest
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from expected import counters, error_of, memory_used, since
 from formats import npy
-from tars import END, gnu_long, header, member, pax, tar
+from tars import END, gnu_long, gzipped, header, member, pax, tar
 
 # Seconds for work that takes none when it is bounded by the bytes present, and minutes when it is bounded by a claim.
 SOON = 5.0
@@ -451,3 +451,28 @@ def test_a_damaged_ten_in_a_tar_that_was_walked_to_its_fault_for_every_array(con
     rows = db.execute("SELECT name, error IS NULL FROM npy_meta(?, 'row')", (str(path),)).fetchall()
     assert rows == [*((f"a.ten:{i}", 1) for i in range(n)), ("a.ten", 0), ("b", 1)]
     assert since(db, before)["read_calls"] < 20 * n
+
+
+@pytest.mark.parametrize("compress", [bytes, gzipped], ids=["tar", "tar.gz"])
+def test_arrays_that_a_walk_through_a_tar_lost_when_it_failed_halfway(connect, folder, heap, compress):
+    """The next statement, whose file was still open, went on behind them."""
+    arrays, sql = {f"{i}": np.arange(2) for i in range(40)}, "SELECT name, value FROM npy_rows('x')"
+    (folder / "x").write_bytes(compress(tar(
+        member("a.npy", npy_bytes(np.arange(3))), pax({"path": "n" * 3000}) + member("x", npy_bytes(np.arange(3))),
+        gnu_long("L", "m" * 3000) + member("y", npz_bytes(arrays)), member("t", ten_bytes(list(arrays.values()), infos=list(arrays))),
+    )))  # fmt: skip
+    expected, nfailed = connect().execute(sql).fetchall(), 0
+    assert len(expected) == 3 + 3 + 2 * 80
+    limits = range(40_000, 800_000, 6_007)
+    for nbytes in limits:
+        db = connect()
+        db.execute("SELECT value FROM npy_rows(npy_from_json('[1]'))").fetchall()
+        heap(nbytes)
+        try:
+            db.execute(sql).fetchall()
+        except (sqlite3.Error, MemoryError):
+            nfailed += 1
+        heap(None)
+        assert db.execute(sql).fetchall() == expected, nbytes
+        db.close()
+    assert 10 < nfailed < len(limits)
