@@ -318,6 +318,12 @@ static npyx_status pass_map(npyx_tar_walk *walk, const uint8_t *block, int64_t *
 
 static npyx_status fail_data(const npyx_tar_walk *walk, npyx_error *error) {
     const npyx_tar_member *member = &walk->member;
+    if (source_of(walk)->is_open_ended)
+        return npyx_fail_short(source_of(walk), error, member->data_off,
+                               "the tar claims more bytes of %.*s than the file can inflate to (%" PRId64
+                               " at byte %" PRId64 ")",
+                               NPYX_SHOWN(member->texts[0].bytes, member->texts[0].nbytes, 100),
+                               member->data_nbytes, member->data_off);
     return npyx_fail_short(source_of(walk), error, member->data_off,
                            "the tar ends in the middle of %.*s (%" PRId64 " bytes wanted at byte %" PRId64
                            " of %" PRId64 ")",
@@ -336,6 +342,12 @@ static npyx_status tar_check_small(npyx_tar_walk *walk, npyx_error *error) {
     return (int64_t)nbytes == walk->member.data_nbytes ? NPYX_OK : fail_data(walk, error);
 }
 
+/* Whether what is compressed may be so long: a deflate stream makes at most 1032 bytes of one. Memory for
+ * data is asked for before all of them were inflated. */
+static bool may_inflate_to(const npyx_source *source, int64_t nbytes) {
+    return !source->is_open_ended || nbytes / 1032 <= source->parent->nbytes;
+}
+
 /* Says where the data lie, and where the next header is. */
 static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_sayings *said,
                               bool is_old_sparse, int64_t real_nbytes, npyx_error *error) {
@@ -350,7 +362,8 @@ static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_s
     if (size < 0)
         return npyx_fail(error, NPYX_CORRUPT, off, "the tar header at byte %" PRId64 " has a negative size",
                          off);
-    if (member->data_nbytes > left_nbytes - (source_of(walk)->is_open_ended ? NPYX_TAR_BLOCK_NBYTES : 0))
+    if (member->data_nbytes > left_nbytes - (source_of(walk)->is_open_ended ? NPYX_TAR_BLOCK_NBYTES : 0) ||
+        !may_inflate_to(source_of(walk), member->data_off + member->data_nbytes))
         return fail_data(walk, error);
     int64_t filled_nbytes = blocks_of(member->data_nbytes);
     walk->off += filled_nbytes < left_nbytes ? filled_nbytes : left_nbytes;
