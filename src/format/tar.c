@@ -143,12 +143,18 @@ static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
 
 /* ---- extended headers ---- */
 
+static npyx_status fail_negative(npyx_error *error, int64_t off) {
+    return npyx_fail(error, NPYX_CORRUPT, off, "the tar header at byte %" PRId64 " has a negative size", off);
+}
+
 static npyx_status read_extended(npyx_tar_walk *walk, const uint8_t *block, int64_t off, const char **bytes,
                                  int64_t *nbytes, npyx_error *error) {
     int64_t data_off = off + NPYX_TAR_BLOCK_NBYTES, left_nbytes = source_of(walk)->nbytes - data_off;
     const uint8_t *data = (const uint8_t *)"";
     size_t some_nbytes = 0;
     bool is_number = tar_number_at(block, SIZE_OFF, LONG_NBYTES, nbytes);
+    if (is_number && *nbytes < 0)
+        return fail_negative(error, off);
     if (is_number && *nbytes > MAX_EXTENDED_NBYTES && *nbytes <= left_nbytes)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, off,
                             "the tar header at byte %" PRId64 " has %" PRId64 " bytes; at most %d are read",
@@ -360,8 +366,7 @@ static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_s
         member->numbers[NPYX_TAR_SIZE] = real_nbytes;
     walk->off = member->data_off;
     if (size < 0)
-        return npyx_fail(error, NPYX_CORRUPT, off, "the tar header at byte %" PRId64 " has a negative size",
-                         off);
+        return fail_negative(error, off);
     if (member->data_nbytes > left_nbytes - (source_of(walk)->is_open_ended ? NPYX_TAR_BLOCK_NBYTES : 0) ||
         !may_inflate_to(source_of(walk), member->data_off + member->data_nbytes))
         return fail_data(walk, error);

@@ -18,7 +18,7 @@ import pytest
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from expected import counters, error_of, memory_used, since
 from formats import npy
-from tars import END, gnu_long, gzipped, header, member, pax, tar
+from tars import END, base256, gnu_long, gzipped, header, member, pax, tar
 
 # Seconds for work that takes none when it is bounded by the bytes present, and minutes when it is bounded by a claim.
 SOON = 5.0
@@ -491,3 +491,10 @@ def test_a_size_in_a_compressed_tar_that_its_bytes_cannot_inflate_to(connect, he
     contents = gzipped(tar(member("b.bin", kept, size=300_000), end=b""))
     assert "truncated" in error_of(connect(), "SELECT data FROM tar_members(?)", contents)
     assert connect().execute("SELECT count(*), max(error_kind) FROM tar_members(?, 'row')", (contents,)).fetchone() == (2, "truncated")
+
+
+@pytest.mark.parametrize("kind", "LKxgX")
+def test_a_record_of_a_tar_of_negative_size_that_was_called_too_long(connect, kind):
+    contents = tar(member("a.x", b"1"), header("record", base256(-512, 12), kind.encode()), member("b.x", b"2"))
+    error = error_of(connect(), "SELECT name FROM tar_members(?)", contents)
+    assert error == "npyext: BLOB: the tar header at byte 1024 has a negative size"
