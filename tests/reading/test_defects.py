@@ -18,7 +18,7 @@ import pytest
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from expected import counters, error_of, memory_used, since
 from formats import npy
-from tars import END, base256, gnu_long, gzipped, header, member, pax, tar
+from tars import END, base256, expected_members, gnu_long, gzipped, header, member, pax, tar
 
 # Seconds for work that takes none when it is bounded by the bytes present, and minutes when it is bounded by a claim.
 SOON = 5.0
@@ -498,3 +498,12 @@ def test_a_record_of_a_tar_of_negative_size_that_was_called_too_long(connect, ki
     contents = tar(member("a.x", b"1"), header("record", base256(-512, 12), kind.encode()), member("b.x", b"2"))
     error = error_of(connect(), "SELECT name FROM tar_members(?)", contents)
     assert error == "npyext: BLOB: the tar header at byte 1024 has a negative size"
+
+
+def test_a_number_of_a_pax_record_with_two_signs(connect):
+    """The first was taken off, and the second of the least integer, too, beyond 64 bits. Python reads no number there."""
+    numbers = ["--9223372036854775808", "--5", "+-5", "-+5", "-", "+", "", "-9223372036854775808", "+7", "-007"]
+    for key in ("mtime", "uid"):
+        contents = tar(*(pax({key: number}) + member(f"{i}.x") for i, number in enumerate(numbers)))
+        got = [value for (value,) in connect().execute(f"SELECT {key} FROM tar_members(?)", (contents,))]
+        assert got == [row[key] for row in expected_members(contents)] == [0] * 7 + [-(2**63), 7, -7]
