@@ -365,7 +365,7 @@ static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_s
     if (is_old_sparse)
         member->numbers[NPYX_TAR_SIZE] = real_nbytes;
     walk->off = member->data_off;
-    if (size < 0)
+    if (size < 0 || member->numbers[NPYX_TAR_SIZE] < 0)
         return fail_negative(error, off);
     if (member->data_nbytes > left_nbytes - (source_of(walk)->is_open_ended ? NPYX_TAR_BLOCK_NBYTES : 0) ||
         !may_inflate_to(source_of(walk), member->data_off + member->data_nbytes))

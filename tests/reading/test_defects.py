@@ -18,7 +18,7 @@ import pytest
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from expected import counters, error_of, memory_used, since
 from formats import npy
-from tars import END, base256, expected_members, gnu_long, gzipped, header, member, pax, tar
+from tars import END, SPARSE_VERSIONS, base256, expected_members, gnu_long, gzipped, header, member, pax, sparse, tar
 
 # Seconds for work that takes none when it is bounded by the bytes present, and minutes when it is bounded by a claim.
 SOON = 5.0
@@ -507,3 +507,11 @@ def test_a_number_of_a_pax_record_with_two_signs(connect):
         contents = tar(*(pax({key: number}) + member(f"{i}.x") for i, number in enumerate(numbers)))
         got = [value for (value,) in connect().execute(f"SELECT {key} FROM tar_members(?)", (contents,))]
         assert got == [row[key] for row in expected_members(contents)] == [0] * 7 + [-(2**63), 7, -7]
+
+
+@pytest.mark.parametrize("version", SPARSE_VERSIONS)
+def test_a_sparse_member_that_is_to_be_of_negative_size(connect, version):
+    contents = tar(member("a.x", b"1"), sparse(version, "s.npy", [(0, b"abc")], -5), member("b.x", b"2"))
+    rows = connect().execute("SELECT name, size, error_kind FROM tar_members(?, 'row')", (contents,)).fetchall()
+    assert rows == [("a.x", 1, None), (None, None, "format")]
+    assert "has a negative size" in error_of(connect(), "SELECT name FROM tar_members(?)", contents)
