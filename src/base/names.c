@@ -100,6 +100,10 @@ npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbyte
 void npyx_name_set_cut(npyx_name_set *set, int64_t count) {
     if (count >= set->count)
         return;
+    if (count == 0 && set->nslots > FIRST_NSLOTS) { /* placing costs by slots, however few names come next */
+        npyx_name_set_clear(set);
+        return;
+    }
     set->bytes.nbytes = set->entries[count].off;
     set->count = count;
     place_all(set);

@@ -18,6 +18,11 @@
 
 enum { TAR_IS_DAMAGED = -1, TAR_IS_SPARSE = -2 }; /* the member of a spot */
 
+/* A name that a tar says once may be that of very many arrays: of all in a member, of all members behind a
+ * global header. So what is kept of names has a limit that grows with the number of arrays. One name alone
+ * always has room, in which no byte may be UTF-8. */
+enum { NAMES_NBYTES = 1 << 24, NAME_NBYTES_ON_AVERAGE = 1 << 12 };
+
 typedef struct tar_spot {
     int64_t header_off, data_off, nbytes; /* of the member */
     int64_t inner; /* number of the array in the member, or what ails the member as a whole */
@@ -33,6 +38,7 @@ typedef struct tar_nested {
     tar_archive *tar;
     npyx_archive *archive;
     int64_t data_off;
+    bool has_no_names; /* they cannot be learnt, and to try costs a pass through the member */
     int nusers; /* sources that read from it; the tar is one while it is its newest */
 } tar_nested;
 
@@ -42,7 +48,8 @@ struct tar_archive {
     tar_spot *spots;
     int64_t nspots, capacity_nspots;
     npyx_arena names;
-    npyx_buffer name; /* of the member at hand, in UTF-8 */
+    int64_t names_nbytes; /* of all spots, and of those that found no room */
+    npyx_buffer name;     /* of the member at hand, in UTF-8 */
     bool is_walked;
     npyx_error walk_error; /* what ended the walk, behind the last spot; NPYX_OK: the end */
     tar_nested *newest;    /* NULL: none is open */
@@ -122,6 +129,12 @@ static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, size_t sample_n
     const npyx_tar_member *member = &tar->walk.member;
     size_t nbytes = tar->name.nbytes;
     NPYX_TRY(npyx_buffer_check(&tar->name, error));
+    tar->names_nbytes += (int64_t)nbytes;
+    if (tar->names_nbytes - NAMES_NBYTES > tar->nspots * NAME_NBYTES_ON_AVERAGE)
+        return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, member->header_off,
+                            "the names of the arrays up to byte %" PRId64
+                            " are longer than what is kept (%d bytes, and %d for each array)",
+                            member->header_off, (int)NAMES_NBYTES, (int)NAME_NBYTES_ON_AVERAGE);
     tar_spot *spots =
         npyx_grow(tar->base.source->host, tar->spots, tar->nspots, &tar->capacity_nspots, sizeof *spots);
     const char *name = npyx_arena_copy(&tar->names, nbytes == 0 ? "" : tar->name.bytes, nbytes);
@@ -148,15 +161,35 @@ static npyx_status tar_add_member(tar_archive *tar, int64_t inner, npyx_error *e
     return tar_add_spot(tar, inner, tar->name.nbytes, -1, error);
 }
 
+/* A fault of this moment, and of no member. */
+static bool is_of_moment(npyx_status status) {
+    return status == NPYX_NOMEM || status == NPYX_INTERRUPTED || status == NPYX_IO;
+}
+
 /* Whether an entry of the newest member is an array; one that cannot be read is one at fault. */
-static bool is_array(const tar_archive *tar, int64_t inner) {
+static npyx_status tar_is_array(tar_archive *tar, int64_t inner, bool *is_one, npyx_error *error) {
     npyx_array array;
-    npyx_error error;
     npyx_array_init(&array, tar->base.source->host);
-    npyx_status status = npyx_archive_describe(tar->newest->archive, inner, &array, &error);
-    bool is_one = status != NPYX_OK || array.is_array;
+    npyx_status status = npyx_archive_describe(tar->newest->archive, inner, &array, error);
+    *is_one = status != NPYX_OK || array.is_array;
     npyx_array_clear(&array);
-    return is_one;
+    return is_of_moment(status) ? status : NPYX_OK;
+}
+
+/* Whether a name chooses that array of the newest member. */
+static npyx_status tar_is_name_of(tar_archive *tar, int64_t inner, const char *name, size_t nbytes,
+                                  bool *is_its, npyx_error *error) {
+    tar_nested *nested = tar->newest;
+    int64_t found = -1;
+    *is_its = false;
+    if (nbytes == 0 || nested->has_no_names)
+        return NPYX_OK;
+    npyx_status status = npyx_archive_find(nested->archive, name, nbytes, &found, error);
+    if (is_of_moment(status))
+        return status;
+    *is_its = status == NPYX_OK && found == inner;
+    nested->has_no_names = status != NPYX_OK && status != NPYX_NOT_FOUND && status != NPYX_INVALID;
+    return NPYX_OK;
 }
 
 /* Adds an array of the newest member by its name, or by its number where that is empty or another's, too. */
@@ -165,15 +198,14 @@ static npyx_status tar_add_inner(tar_archive *tar, int64_t inner, const npyx_ent
     size_t sample_nbytes = tar->name.nbytes;
     int zip_method = entry->zip_method;
     char number[NPYX_NUMBER_TEXT_NBYTES];
-    int64_t found = -1;
+    bool is_its = false;
     npyx_buffer_append_char(&tar->name, ':');
     npyx_buffer_append(&tar->name, entry->name, entry->name_nbytes);
     NPYX_TRY(npyx_buffer_check(&tar->name, error));
     const char *name = tar->name.bytes + sample_nbytes + 1; /* looking for it takes the entry's away */
     size_t name_nbytes = tar->name.nbytes - sample_nbytes - 1;
-    bool has_name = name_nbytes > 0 && npyx_archive_find(tar->newest->archive, name, name_nbytes, &found,
-                                                         NULL) == NPYX_OK;
-    if (!has_name || found != inner) {
+    NPYX_TRY(tar_is_name_of(tar, inner, name, name_nbytes, &is_its, error));
+    if (!is_its) {
         tar->name.nbytes = sample_nbytes + 1;
         npyx_buffer_append(&tar->name, number, npyx_text_i64(inner, number));
     }
@@ -191,7 +223,10 @@ static npyx_status tar_add_nested(tar_archive *tar, npyx_error *error) {
         if (status == NPYX_DONE)
             return NPYX_OK;
         NPYX_TRY(status);
-        if (nested->format != NPYX_FORMAT_NPZ || is_array(tar, inner))
+        bool is_one = true;
+        if (nested->format == NPYX_FORMAT_NPZ)
+            NPYX_TRY(tar_is_array(tar, inner, &is_one, error));
+        if (is_one)
             NPYX_TRY(tar_add_inner(tar, inner, &entry, error));
     }
 }
@@ -222,7 +257,7 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
     npyx_status status = nested_open(tar, member->data_off, member->data_nbytes, head, head_nbytes, error);
     if (status == NPYX_DONE)
         return NPYX_OK;
-    if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED || status == NPYX_IO)
+    if (is_of_moment(status))
         return status;
     NPYX_TRY(tar_note_name(tar, error));
     if (status == NPYX_OK)
@@ -231,15 +266,27 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
     return is_own ? tar_add_member(tar, TAR_IS_DAMAGED, error) : status;
 }
 
+/* The arrays of the next member. A fault of this moment leaves the walk before it, so that who asks again
+ * misses none of them. */
+static npyx_status tar_take_member(tar_archive *tar, npyx_error *error) {
+    int64_t off = tar->walk.off, nspots = tar->nspots, names_nbytes = tar->names_nbytes;
+    NPYX_TRY(npyx_tar_next(&tar->walk, error));
+    npyx_status status = tar_look_into(tar, error);
+    if (is_of_moment(status)) {
+        tar->nspots = nspots;
+        tar->names_nbytes = names_nbytes;
+        npyx_tar_seek(&tar->walk, off);
+    }
+    return status;
+}
+
 /* Walks on until there is a spot of that number, or the end. */
 static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *error) {
     while (tar->nspots <= index && !tar->is_walked) {
-        npyx_status status = npyx_tar_next(&tar->walk, &tar->walk_error);
-        if (status == NPYX_OK)
-            status = tar_look_into(tar, &tar->walk_error);
+        npyx_status status = tar_take_member(tar, &tar->walk_error);
         if (status == NPYX_OK)
             continue;
-        if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED) /* and may be tried again */
+        if (is_of_moment(status))
             return npyx_fail_again(error, &tar->walk_error);
         tar->walk_error.status = status == NPYX_DONE ? NPYX_OK : status;
         tar->is_walked = true;

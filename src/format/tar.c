@@ -125,7 +125,6 @@ static npyx_status tar_block(npyx_tar_walk *walk, int64_t off, const uint8_t **b
 /* The end is a block of zeros; behind it are more of them, or nothing. */
 static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
     size_t nbytes = 1;
-    walk->is_at_end = true;
     for (int64_t off = walk->off; nbytes > 0; off += (int64_t)nbytes) {
         const uint8_t *bytes = NULL;
         NPYX_TRY(tar_window(walk, off, TAR_WINDOW_NBYTES, &bytes, &nbytes, error));
@@ -137,11 +136,16 @@ static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
                              "other bytes than zeros lie behind the end of the tar, from byte %" PRId64,
                              off + (int64_t)i);
     }
+    walk->is_at_end = true;
     walk->off = source_of(walk)->nbytes;
     return NPYX_DONE;
 }
 
 /* ---- extended headers ---- */
+
+static npyx_status fail_negative(npyx_error *error, int64_t off) {
+    return npyx_fail(error, NPYX_CORRUPT, off, "the tar header at byte %" PRId64 " has a negative size", off);
+}
 
 static npyx_status read_extended(npyx_tar_walk *walk, const uint8_t *block, int64_t off, const char **bytes,
                                  int64_t *nbytes, npyx_error *error) {
@@ -149,6 +153,8 @@ static npyx_status read_extended(npyx_tar_walk *walk, const uint8_t *block, int6
     const uint8_t *data = (const uint8_t *)"";
     size_t some_nbytes = 0;
     bool is_number = tar_number_at(block, SIZE_OFF, LONG_NBYTES, nbytes);
+    if (is_number && *nbytes < 0)
+        return fail_negative(error, off);
     if (is_number && *nbytes > MAX_EXTENDED_NBYTES && *nbytes <= left_nbytes)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, off,
                             "the tar header at byte %" PRId64 " has %" PRId64 " bytes; at most %d are read",
@@ -318,6 +324,12 @@ static npyx_status pass_map(npyx_tar_walk *walk, const uint8_t *block, int64_t *
 
 static npyx_status fail_data(const npyx_tar_walk *walk, npyx_error *error) {
     const npyx_tar_member *member = &walk->member;
+    if (source_of(walk)->is_open_ended)
+        return npyx_fail_short(source_of(walk), error, member->data_off,
+                               "the tar claims more bytes of %.*s than the file can inflate to (%" PRId64
+                               " at byte %" PRId64 ")",
+                               NPYX_SHOWN(member->texts[0].bytes, member->texts[0].nbytes, 100),
+                               member->data_nbytes, member->data_off);
     return npyx_fail_short(source_of(walk), error, member->data_off,
                            "the tar ends in the middle of %.*s (%" PRId64 " bytes wanted at byte %" PRId64
                            " of %" PRId64 ")",
@@ -336,6 +348,12 @@ static npyx_status tar_check_small(npyx_tar_walk *walk, npyx_error *error) {
     return (int64_t)nbytes == walk->member.data_nbytes ? NPYX_OK : fail_data(walk, error);
 }
 
+/* Whether what is compressed may be so long: a deflate stream makes at most 1032 bytes of one. Memory for
+ * data is asked for before all of them were inflated. */
+static bool may_inflate_to(const npyx_source *source, int64_t nbytes) {
+    return !source->is_open_ended || nbytes / 1032 <= source->parent->nbytes;
+}
+
 /* Says where the data lie, and where the next header is. */
 static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_sayings *said,
                               bool is_old_sparse, int64_t real_nbytes, npyx_error *error) {
@@ -347,10 +365,10 @@ static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_s
     if (is_old_sparse)
         member->numbers[NPYX_TAR_SIZE] = real_nbytes;
     walk->off = member->data_off;
-    if (size < 0)
-        return npyx_fail(error, NPYX_CORRUPT, off, "the tar header at byte %" PRId64 " has a negative size",
-                         off);
-    if (member->data_nbytes > left_nbytes - (source_of(walk)->is_open_ended ? NPYX_TAR_BLOCK_NBYTES : 0))
+    if (size < 0 || member->numbers[NPYX_TAR_SIZE] < 0)
+        return fail_negative(error, off);
+    if (member->data_nbytes > left_nbytes - (source_of(walk)->is_open_ended ? NPYX_TAR_BLOCK_NBYTES : 0) ||
+        !may_inflate_to(source_of(walk), member->data_off + member->data_nbytes))
         return fail_data(walk, error);
     int64_t filled_nbytes = blocks_of(member->data_nbytes);
     walk->off += filled_nbytes < left_nbytes ? filled_nbytes : left_nbytes;
@@ -441,8 +459,8 @@ npyx_status npyx_tar_check_data(npyx_tar_walk *walk, npyx_error *error) {
     uint8_t last;
     if (!walk->is_unchecked)
         return NPYX_OK;
-    walk->is_unchecked = false;
     NPYX_TRY(npyx_source_read(source_of(walk), last_off, &last, 1, &nbytes, error));
+    walk->is_unchecked = false;
     return nbytes == 1 ? NPYX_OK : fail_data(walk, error);
 }
 
@@ -453,8 +471,11 @@ npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error) {
     NPYX_TRY(tar_prepare(walk, error));
     NPYX_TRY(npyx_tar_check_data(walk, error));
     npyx_tar_sayings_init(&said, source_of(walk)->host);
+    int64_t off = walk->off;
     npyx_status status = tar_step(walk, &said, error);
     npyx_tar_sayings_clear(&said);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        walk->off = off;
     return status;
 }
 

@@ -71,7 +71,8 @@ typedef struct npyx_tar_walk {
 } npyx_tar_walk;
 
 /* Goes on to the next member. NPYX_DONE behind the last; NPYX_CORRUPT at what is no tar, from where there is
- * no way on; NPYX_TOOBIG for headers beyond the limits. Polls the host. */
+ * no way on; NPYX_UNSUPPORTED for headers beyond the limits. A failure leaves the walk where it was. Polls
+ * the host. */
 npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error);
 
 /* Bytes of the member at hand from its beginning, at most nbytes and no more than it has: good until the next

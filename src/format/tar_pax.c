@@ -41,7 +41,8 @@ static void say_number(npyx_tar_sayings *sayings, npyx_tar_number which, npyx_sp
         value.text++; /* JSON has no zeros in front */
         value.nbytes--;
     }
-    if (npyx_number_read(value.text, value.nbytes, &number) != value.nbytes || value.nbytes == 0)
+    bool has_digits = value.nbytes > 0 && value.text[0] != '-'; /* JSON's own sign would be a second one */
+    if (!has_digits || npyx_number_read(value.text, value.nbytes, &number) != value.nbytes)
         number = (npyx_number){.form = NPYX_NUMBER_I64, .is_integer = true};
     double real = npyx_number_to_f64(&number) * (is_negative ? -1 : 1);
     bool fits = number.form == NPYX_NUMBER_I64 || (fabs(real) < 0x1p63);

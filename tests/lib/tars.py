@@ -9,7 +9,12 @@ import re
 import shutil
 import subprocess
 import tarfile
+import zlib
 from typing import NamedTuple
+
+import numpy as np
+
+from formats import npy
 
 BLOCK = 512
 END = bytes(2 * BLOCK)
@@ -83,6 +88,18 @@ def member(name, contents=b"", **fields):
 
 def tar(*parts, end=END):
     return b"".join(parts) + end
+
+
+def numbered(template, numbers):
+    """Members like the one of the template, whose name begins with seven digits: `numbers` instead of these."""
+    made = np.repeat(np.frombuffer(template, "u1")[None, :], len(numbers), 0)
+    sums = np.full(len(numbers), checksum_of(template[:BLOCK]) - sum(template[:7]))
+    for i in range(7):
+        made[:, i] = ord("0") + numbers // 10 ** (6 - i) % 10
+        sums += made[:, i]
+    for i in range(6):
+        made[:, 153 - i] = ord("0") + (sums >> 3 * i) % 8
+    return made.tobytes()
 
 
 # --- records in front of a header --------------------------------------------------------------------------
@@ -398,6 +415,31 @@ def expected_members(contents, path=None):
 
 
 # --- compressed --------------------------------------------------------------------------------------------
+
+
+def write_gzipped(path, pieces):
+    """One gzip member, packed fast."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    with open(path, "wb") as out:
+        for piece in pieces:
+            out.write(packer.compress(piece))
+        out.write(packer.flush())
+
+
+@functools.lru_cache(maxsize=4)
+def endless_gz(begin, block, gigabytes=8):
+    """`begin`, and the block over and over. Its crc is wrong, which nobody lives to see."""
+    count, block = gigabytes << 5, block * ((32 << 20) // len(block))
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    packed = packer.compress(begin) + packer.flush(zlib.Z_FULL_FLUSH)
+    # After a full flush a block refers to nothing before it, so it can be repeated.
+    return packed + (packer.compress(block) + packer.flush(zlib.Z_FULL_FLUSH)) * count + packer.flush(zlib.Z_FINISH)
+
+
+def endless_tar_gz():
+    """A tar of one array, of 32 GB of zeros in 32 MB."""
+    count = 4 << 30
+    return endless_gz(header("a.npy", 128 + 8 * count) + npy("<f8", (count,), b""), bytes(BLOCK), 32)
 
 
 def gzipped(contents, cuts=()):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import shell
+import tars
 from arrays import npy_bytes, write_sparse_npy
 from formats import endless_npz
 
@@ -123,7 +124,66 @@ def write_a_file():
     return "SELECT * FROM npy_write('out.npy', (SELECT array FROM npy_file(?)))", "x"
 
 
+def members_of_a_tar():
+    """Each step is a member, and 20 million are to come."""
+    write("x", tars.numbered(tars.member("0000000.txt"), np.arange(200_000)) + tars.END)
+    return "SELECT count(*) FROM tar_members(?)", json.dumps(["x"] * 100)
+
+
+def tars_without_arrays():
+    """One step walks through 200,000 members, a hundred times: of each path there is an open file."""
+    write("x", tars.numbered(tars.member("0000000.txt"), np.arange(200_000)) + tars.END)
+    return "SELECT count(*) FROM npy_rows(?)", json.dumps(["./" * i + "x" for i in range(100)])
+
+
+def empty_arrays_of_tars():
+    """One step looks into 100,000 members, a hundred times."""
+    write("x", tars.numbered(tars.member("0000000.npy", npy_bytes(np.zeros(0))), np.arange(100_000)) + tars.END)
+    return "SELECT count(*) FROM npy_rows(?)", json.dumps(["./" * i + "x" for i in range(100)])
+
+
+def zeros_behind_a_tar():
+    """One step looks whether 200 GB are zeros."""
+    write("x", tars.tar_of({"a.txt": b"a"}))
+    os.truncate("x", 200 << 30)
+    return "SELECT count(*) FROM tar_members(?)", "x"
+
+
+def zeros_behind_a_gzip_file():
+    """The same, of what pads the compressed file."""
+    write("x", tars.gzipped(tars.tar_of({"a.txt": b"a"})))
+    os.truncate("x", 200 << 30)
+    return "SELECT count(*) FROM tar_members(?)", "x"
+
+
+def a_compressed_member():
+    """One step inflates 32 GB to reach the header behind it."""
+    write("x", tars.endless_tar_gz())
+    return "SELECT count(*) FROM tar_members(?)", "x"
+
+
+def a_row_of_a_compressed_member():
+    """One step inflates 16 GB to reach its row."""
+    write("x", tars.endless_tar_gz())
+    return "SELECT value FROM npy_rows(?, 0) WHERE row = 2000000000", "x"
+
+
+def a_chain_of_records():
+    """One step reads 8 million pax headers that are all about one member."""
+    write("x", tars.endless_gz(tars.member("a.txt"), tars.pax({"comment": "on"})))
+    return "SELECT count(*) FROM tar_members(?)", "x"
+
+
+def chains_of_maps():
+    """One step follows a sparse member's map for 8 GB, and there are twenty."""
+    sparse = tars.gnu_sparse("a.npy", [(i, b"") for i in range(50)], 50)
+    write("x", tars.endless_gz(sparse[: 2 * tars.BLOCK], sparse[tars.BLOCK : 2 * tars.BLOCK]))
+    return "SELECT count(*) FROM tar_members(?)", json.dumps(["x"] * 20)
+
+
 TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
+TASKS += [members_of_a_tar, tars_without_arrays, empty_arrays_of_tars, zeros_behind_a_tar, zeros_behind_a_gzip_file]
+TASKS += [a_compressed_member, a_row_of_a_compressed_member, a_chain_of_records, chains_of_maps]
 TASKS += [archive, write_a_file, filtered_rows, filtered_elements, statistics, statistics_along_an_axis, compare, histogram, deflated_histogram]
 
 
@@ -159,6 +219,8 @@ def assert_stopped(db, task, folder, start):
     assert db.execute("SELECT shape FROM npy_meta('ag*.npy')").fetchone() == ("[5]",)
     db.close()
     assert open_files(folder) == []
+    if os.path.exists("x"):  # pytest keeps the folder, and some are large
+        os.remove("x")
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.__name__)

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from arrays import npy_bytes, npz_bytes, ten_bytes
-from expected import counters, error_of, since
+from expected import counters, error_of, memory_used, since
 from formats import npy
+from tars import END, SPARSE_VERSIONS, base256, expected_members, gnu_long, gzipped, header, member, pax, sparse, tar
 
 # Seconds for work that takes none when it is bounded by the bytes present, and minutes when it is bounded by a claim.
 SOON = 5.0
@@ -411,3 +412,106 @@ def test_a_table_that_cannot_take_a_name_says_why(connect, tmp_path):
     db.execute("DROP TABLE kk_npy")
     db.execute("ALTER TABLE k RENAME TO kk")
     assert db.execute("SELECT count(*) FROM kk").fetchone() == (3,)
+
+
+def test_names_of_a_tar_that_are_said_once_and_kept_for_every_array(connect, heap):
+    """By a global header, or as the name of the member that the arrays are in."""
+    array, name = npy_bytes(np.arange(1)), "n" * (1 << 20)
+    for contents in (
+        tar(member("first.npy", array), pax({"path": name}, b"g"), *[member("x", array)] * 100),
+        tar(member("first.npy", array), gnu_long("L", name), member("x", ten_bytes([np.arange(1)] * 100))),
+    ):
+        heap(48 << 20)  # of the 100 MiB
+        rows = connect().execute("SELECT name, error_kind, error FROM npy_meta(?, 'row')", (contents,)).fetchall()
+        heap(None)
+        assert rows[0] == ("first", None, None) and 10 < len(rows) < 20 and {row[1] for row in rows[:-1]} == {None}
+        assert rows[-1][1] == "limit" and "longer than what is kept" in rows[-1][2]
+    long = [pax({"path": f"{name[:8000]}{i}"}) + member("x", array) for i in range(2000)]
+    assert connect().execute("SELECT count(DISTINCT name), count(error) FROM npy_meta(?)", (tar(*long),)).fetchone() == (2000, 0)
+
+
+def test_extensions_of_a_large_sample_that_were_kept_for_all_behind_it(connect):
+    """Each of these then cost as much as the large one, whose table was emptied over and over."""
+    large = b"".join(header(f"large.{i}") for i in range(20_000))
+    contents = large + b"".join(header(f"{i}.a") for i in range(20)) + END
+    rows = connect().execute("SELECT idx, sample FROM tar_members(?)", (contents,))
+    kept, last = [], None
+    for row in rows:
+        kept.append(memory_used())
+        last = row
+    assert last == (20_019, 20) and len(kept) == 20_020
+    assert kept[19_990] - kept[0] > 1 << 20 and abs(kept[20_010] - kept[0]) < 1 << 16
+
+
+def test_a_damaged_ten_in_a_tar_that_was_walked_to_its_fault_for_every_array(connect, tmp_path):
+    path, n, db = tmp_path / "x.tar", 2000, connect()
+    contents = ten_bytes([np.arange(1)] * n, infos=[f"{i}" for i in range(n)])
+    path.write_bytes(tar(member("a.ten", contents + b"no chunk"), member("b.npy", npy_bytes(np.arange(1)))))
+    before = counters(db)
+    rows = db.execute("SELECT name, error IS NULL FROM npy_meta(?, 'row')", (str(path),)).fetchall()
+    assert rows == [*((f"a.ten:{i}", 1) for i in range(n)), ("a.ten", 0), ("b", 1)]
+    assert since(db, before)["read_calls"] < 20 * n
+
+
+@pytest.mark.parametrize("compress", [bytes, gzipped], ids=["tar", "tar.gz"])
+def test_arrays_that_a_walk_through_a_tar_lost_when_it_failed_halfway(connect, folder, heap, compress):
+    """The next statement, whose file was still open, went on behind them."""
+    arrays, sql = {f"{i}": np.arange(2) for i in range(40)}, "SELECT name, value FROM npy_rows('x')"
+    (folder / "x").write_bytes(compress(tar(
+        member("a.npy", npy_bytes(np.arange(3))), pax({"path": "n" * 3000}) + member("x", npy_bytes(np.arange(3))),
+        gnu_long("L", "m" * 3000) + member("y", npz_bytes(arrays)), member("t", ten_bytes(list(arrays.values()), infos=list(arrays))),
+    )))  # fmt: skip
+    expected, nfailed = connect().execute(sql).fetchall(), 0
+    assert len(expected) == 3 + 3 + 2 * 80
+    limits = range(40_000, 800_000, 6_007)
+    for nbytes in limits:
+        db = connect()
+        db.execute("SELECT value FROM npy_rows(npy_from_json('[1]'))").fetchall()
+        heap(nbytes)
+        try:
+            db.execute(sql).fetchall()
+        except (sqlite3.Error, MemoryError):
+            nfailed += 1
+        heap(None)
+        assert db.execute(sql).fetchall() == expected, nbytes
+        db.close()
+    assert 10 < nfailed < len(limits)
+
+
+def test_a_size_in_a_compressed_tar_that_its_bytes_cannot_inflate_to(connect, heap):
+    """How long the whole is, nobody knows before the end; so memory was asked for by what a header says."""
+    kept = b"\x93NUMPY" + bytes(200_000)  # more than is read with the header
+    for size in (900_000_000, 2**40, 2**63 - 1):
+        contents = gzipped(tar(member("a.npy", b"1"), member("b.bin", kept, size=size)))
+        heap(16 << 20)
+        for sql in ("SELECT data FROM tar_members(?)", "SELECT size FROM tar_members(?)", "SELECT * FROM npy_meta(?)"):
+            assert f"more bytes of b.bin than the file can inflate to ({size} at byte 1536)" in error_of(connect(), sql, contents)
+        heap(None)
+    # What may be true is found out by reading.
+    contents = gzipped(tar(member("b.bin", kept, size=300_000), end=b""))
+    assert "truncated" in error_of(connect(), "SELECT data FROM tar_members(?)", contents)
+    assert connect().execute("SELECT count(*), max(error_kind) FROM tar_members(?, 'row')", (contents,)).fetchone() == (2, "truncated")
+
+
+@pytest.mark.parametrize("kind", "LKxgX")
+def test_a_record_of_a_tar_of_negative_size_that_was_called_too_long(connect, kind):
+    contents = tar(member("a.x", b"1"), header("record", base256(-512, 12), kind.encode()), member("b.x", b"2"))
+    error = error_of(connect(), "SELECT name FROM tar_members(?)", contents)
+    assert error == "npyext: BLOB: the tar header at byte 1024 has a negative size"
+
+
+def test_a_number_of_a_pax_record_with_two_signs(connect):
+    """The first was taken off, and the second of the least integer, too, beyond 64 bits. Python reads no number there."""
+    numbers = ["--9223372036854775808", "--5", "+-5", "-+5", "-", "+", "", "-9223372036854775808", "+7", "-007"]
+    for key in ("mtime", "uid"):
+        contents = tar(*(pax({key: number}) + member(f"{i}.x") for i, number in enumerate(numbers)))
+        got = [value for (value,) in connect().execute(f"SELECT {key} FROM tar_members(?)", (contents,))]
+        assert got == [row[key] for row in expected_members(contents)] == [0] * 7 + [-(2**63), 7, -7]
+
+
+@pytest.mark.parametrize("version", SPARSE_VERSIONS)
+def test_a_sparse_member_that_is_to_be_of_negative_size(connect, version):
+    contents = tar(member("a.x", b"1"), sparse(version, "s.npy", [(0, b"abc")], -5), member("b.x", b"2"))
+    rows = connect().execute("SELECT name, size, error_kind FROM tar_members(?, 'row')", (contents,)).fetchall()
+    assert rows == [("a.x", 1, None), (None, None, "format")]
+    assert "has a negative size" in error_of(connect(), "SELECT name FROM tar_members(?)", contents)

@@ -5,7 +5,6 @@ zlib ends a block after 16383 symbols at the latest, which for data that hardly 
 times that: BLOCK. The checkpoints of members of up to 64 MiB are SPAN of inflated bytes apart, or a block more.
 """
 
-import ctypes
 import itertools
 import shutil
 import zipfile
@@ -15,7 +14,7 @@ import pytest
 
 import shell
 from arrays import npy_bytes, npz_bytes, seeded_generator
-from expected import counters, error_of, since
+from expected import counters, error_of, memory_used, since
 
 SPAN = 256 << 10
 BLOCK = 128 << 10
@@ -263,13 +262,6 @@ def test_damage_shows_as_often_as_without(connect, tmp_path):
 
 
 # --- memory ------------------------------------------------------------------------------------------------
-
-
-def memory_used():
-    """What SQLite's allocator, which the extension allocates by, has given out."""
-    used = ctypes.CDLL("libsqlite3.so.0").sqlite3_memory_used
-    used.restype = ctypes.c_int64
-    return used()
 
 
 def test_memory_is_bounded(connect, tmp_path):
