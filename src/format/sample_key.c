@@ -1,24 +1,35 @@
 #include "sample_key.h"
 
-/* The first folder, or all of a name without folders, that begins and ends with two underscores. */
+/* The first folder, or all of a name without folders, that begins and ends with two underscores: of the whole
+ * name, a line's end behind them counts for nothing. */
 static bool is_skipped_name(const char *name, size_t nbytes) {
     const char *slash = memchr(name, '/', nbytes);
     size_t first_nbytes = slash == NULL ? nbytes : (size_t)(slash - name);
+    if (slash == NULL && first_nbytes > 0 && name[first_nbytes - 1] == '\n')
+        first_nbytes--;
     return first_nbytes >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + first_nbytes - 2, "__", 2) == 0;
 }
 
+/* What is behind the last slash of the first nbytes. */
+static size_t behind_slash(const char *name, size_t nbytes) {
+    while (nbytes > 0 && name[nbytes - 1] != '/')
+        nbytes--;
+    return nbytes;
+}
+
 bool npyx_sample_key_of(const char *name, size_t nbytes, npyx_sample_key *key) {
-    size_t base = nbytes;
-    while (base > 0 && name[base - 1] != '/')
-        base--;
+    size_t base = behind_slash(name, nbytes);
     const char *dot = memchr(name + base, '.', nbytes - base);
-    size_t folder = base > 0 ? base - 1 : 0;
-    while (folder > 0 && name[folder - 1] != '/')
-        folder--;
-    /* a name that begins with its dot: the rule then finds its key in the folder before it, if that has none
-     */
-    bool begins_with_dot = dot == name + base;
-    if (dot == NULL || (begins_with_dot && (base == 0 || memchr(name + folder, '.', base - folder) != NULL)))
+    if (dot == NULL)
+        return false;
+    /* The rule's folders, in which it allows dots, are on the first line, since its dot matches no line's
+     * end. A name that begins with its dot takes the folder before it for a part of the name. */
+    const char *line_end = memchr(name, '\n', base);
+    size_t own = line_end == NULL ? base : behind_slash(name, (size_t)(line_end - name));
+    if (own > 0 && name + own == dot)
+        own = behind_slash(name, own - 1);
+    size_t own_nbytes = (size_t)(dot - name) - own;
+    if (own_nbytes == 0 || memchr(name + own, '.', own_nbytes) != NULL)
         return false;
     *key = (npyx_sample_key){.key_nbytes = (size_t)(dot - name),
                              .ext_off = (size_t)(dot - name) + 1,

@@ -177,7 +177,7 @@ def sparse(version, name, segments, size, **fields):
 
 WORDS = ["a", "b", "000017", "A", "x y", "\u00e9", "\u4e2d\u6587", "\U0001f600", "it's", "", "..", "-", "n" * 40, "l\n", "__", "__m__"]
 EXTENSIONS = ["", ".npy", ".JPG", ".latent.npy", ".Seg.PNG", ".", "..x", ".cls", ".json", ".\u00e9"]
-FOLDERS = ["", "", "d/", "./", "/", "d.x/", "__m__/", "__m__.x/", "\u4e2d/", "f" * 60 + "/", "g" * 99 + "/" + "h" * 90 + "/", "a//b/"]
+FOLDERS = ["", "", "d/", "./", "/", "d.x/", "__m__/", "__m__.x/", "\u4e2d/", "f" * 60 + "/", "g" * 99 + "/" + "h" * 90 + "/", "a//b/", "a\n.b/", "\n/d.x/"]
 TYPES = {"file": b"0", "directory": b"5", "symlink": b"2", "hardlink": b"1", "char": b"3", "block": b"4", "fifo": b"6"}
 
 
