@@ -92,7 +92,8 @@ typedef struct npyext_open_file {
 /* The part of the file at path, open, and one user more. part and ahead may be NULL; ahead's source is taken
  * over. */
 npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, const npyext_part *part,
-                                 int64_t tick, const npyext_open_file *ahead, npyext_cached_file **file, npyx_error *error);
+                                 int64_t tick, const npyext_open_file *ahead, npyext_cached_file **file,
+                                 npyx_error *error);
 /* One user less. Takes NULL. */
 void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file);
 /* Closes all; nobody uses any. */
@@ -107,8 +108,8 @@ npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, 
 
 /* Opens a path, or a part of it, as an archive, without keeping it. As above. */
 npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_part *part,
-                                const npyext_open_file *ahead,
-                                npyx_archive **archive, npyx_file_info *info, npyx_error *error);
+                                const npyext_open_file *ahead, npyx_archive **archive, npyx_file_info *info,
+                                npyx_error *error);
 
 /* ---- arrays described a moment ago ----
  * What a scalar function is called with in one row it is called with, mostly, in the next: the same handle,

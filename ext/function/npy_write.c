@@ -15,8 +15,8 @@ typedef struct write_cursor {
 } write_cursor;
 
 /* Whether a BLOB is a file that can be read: all that its headers and its directory say. */
-static npyx_status check_contents(npyext_connection *connection, const npyext_argument *array,
-                                  npyx_hint hint, npyx_error *error) {
+static npyx_status check_contents(npyext_connection *connection, const npyext_argument *array, npyx_hint hint,
+                                  npyx_error *error) {
     npyx_archive *archive = NULL;
     npyx_entry entry;
     npyx_status status =

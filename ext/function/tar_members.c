@@ -100,7 +100,8 @@ static npyx_status fail_sparse(const tar_cursor *tar, npyx_error *error) {
                      "is a sparse member, whose contents are not put together");
 }
 
-/* Where faults become rows, one of the contents has to be known before the row's first column is asked for. */
+/* Where faults become rows, one of the contents has to be known before the row's first column is asked for.
+ */
 static npyx_status check_data_of_row(tar_cursor *tar, npyx_error *error) {
     const npyext_scan *scan = &tar->base.scan;
     if (scan->on_error == NPYEXT_RAISE || (scan->plan.needs & NPYEXT_NEEDS_ITEMS) == 0)

@@ -44,7 +44,8 @@ static npyx_status fail_type(const npyext_caller *caller, sqlite3_value *argumen
 /* For a BLOB that is no .npy: says what it is. */
 static npyx_status fail_blob(npyext_array_value *value, const npyext_caller *caller, npyx_error *error) {
     npyx_archive *archive = NULL;
-    NPYX_TRY(npyext_open_blob(&value->connection->host, value->bytes, value->nbytes, NPYX_NO_HINT, &archive, error));
+    NPYX_TRY(npyext_open_blob(&value->connection->host, value->bytes, value->nbytes, NPYX_NO_HINT, &archive,
+                              error));
     npyx_format format = archive->format;
     npyx_archive_close(archive);
     return npyx_fail(error, NPYX_INVALID, -1,

@@ -32,8 +32,8 @@ npyext_part npyext_files_part(const npyext_files *files, size_t index) {
 /* ---- ranges: {"path": "train-000000.tar", "offset": 1536, "nbytes": 4224} ---- */
 
 /* Adds a path of which a part is meant. */
-static npyx_status files_add_range(npyext_files *files, const char *path, size_t path_nbytes, npyext_part part,
-                             npyx_error *error) {
+static npyx_status files_add_range(npyext_files *files, const char *path, size_t path_nbytes,
+                                   npyext_part part, npyx_error *error) {
     npyx_host *host = files->paths.arena.host;
     if (strlen(path) != path_nbytes)
         return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
@@ -77,8 +77,9 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
                         sqlite3_column_type(statement, 2) == SQLITE_INTEGER &&
                         sqlite3_column_type(statement, 3) == SQLITE_INTEGER && part.off >= 0 &&
                         part.nbytes >= 0;
-        status = is_whole ? files_add_range(files, path, (size_t)sqlite3_column_bytes(statement, 1), part, error)
-                          : fail_range(error);
+        status = is_whole
+                     ? files_add_range(files, path, (size_t)sqlite3_column_bytes(statement, 1), part, error)
+                     : fail_range(error);
     } else if (code == SQLITE_NOMEM) {
         status = npyx_fail_nomem(error);
     }
@@ -187,7 +188,8 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
     bool is_handle = source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes);
     if (is_handle || source->type == SQLITE_TEXT)
         NPYX_TRY(npyext_policy_check_name(&connection->policy, is_handle ? "a handle" : "a TEXT",
-                                          "the contents of a .npy, .npz, .ten or .tar file as a BLOB", error));
+                                          "the contents of a .npy, .npz, .ten or .tar file as a BLOB",
+                                          error));
     if (is_handle)
         return add_handle(connection, files, source, error);
     if (source->type == SQLITE_BLOB) {
@@ -239,8 +241,8 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
     if (content != NULL) {
         opened->is_known = true;
         opened->info.nbytes = (int64_t)content->nbytes;
-        return npyext_open_blob(&connection->host, content->bytes, content->nbytes, NPYX_NO_HINT, &opened->archive,
-                                error);
+        return npyext_open_blob(&connection->host, content->bytes, content->nbytes, NPYX_NO_HINT,
+                                &opened->archive, error);
     }
     const char *path = files->paths.paths[index];
     opened->info.nbytes = -1;

@@ -9,8 +9,8 @@
 
 /* What a source argument stands for. */
 typedef struct npyext_files {
-    npyext_paths paths;             /* of a TEXT source */
-    npyext_part *parts;             /* of the first nparts paths; of those behind them all is meant */
+    npyext_paths paths; /* of a TEXT source */
+    npyext_part *parts; /* of the first nparts paths; of those behind them all is meant */
     int64_t nparts, capacity_nparts;
     const npyext_argument *content; /* of a BLOB source, borrowed; NULL otherwise */
     bool is_many;                   /* a pattern or a list: more than one file was meant */

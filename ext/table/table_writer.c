@@ -116,8 +116,8 @@ static npyx_status take_array(npyext_table_writer *writer, npyx_archive *archive
 static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there, npyx_error *error) {
     npyext_connection *connection = writer->connection;
     npyext_cached_file *file = NULL;
-    npyx_status status =
-        npyext_cache_acquire(connection, writer->path, NULL, npyext_cache_tick(connection), NULL, &file, error);
+    npyx_status status = npyext_cache_acquire(connection, writer->path, NULL, npyext_cache_tick(connection),
+                                              NULL, &file, error);
     *is_there = status != NPYX_NOT_FOUND;
     if (!*is_there)
         return NPYX_OK;

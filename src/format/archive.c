@@ -40,7 +40,8 @@ static bool is_tar(const uint8_t *head, size_t nbytes, npyx_hint hint) {
     return npyx_begins_tar(head, nbytes) || (hint == NPYX_HINT_TAR && begins_with_zeros(head, nbytes));
 }
 
-/* A gzip file is read when it is a tar that was compressed. In place of the source stands what it inflates to.
+/* A gzip file is read when it is a tar that was compressed. In place of the source stands what it inflates
+ * to.
  */
 static npyx_status open_gzip(npyx_source **source, npyx_hint hint, npyx_archive **archive,
                              npyx_error *error) {

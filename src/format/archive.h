@@ -22,8 +22,8 @@ typedef struct npyx_entry {
     size_t name_nbytes;
     size_t member_nbytes; /* of an .npz or a tar: name with the `.npy` that it left out */
     size_t sample_nbytes; /* of a tar: as much of it as is the tar's member; 0: it is of no tar */
-    int64_t header_off; /* .npz local header, .ten header chunk, the first byte of an array of a .npy */
-    int zip_method;     /* of an .npz's, also inside of a tar; -1: it is in no .npz */
+    int64_t header_off;   /* .npz local header, .ten header chunk, the first byte of an array of a .npy */
+    int zip_method;       /* of an .npz's, also inside of a tar; -1: it is in no .npz */
     const npyx_zip_record *zip; /* what an .npz says of it; NULL: it is of no .npz */
 } npyx_entry;
 
@@ -49,14 +49,13 @@ struct npyx_archive {
     npyx_status names_status; /* NPYX_OK: not learnt yet; NPYX_DONE, or what is wrong behind the last name */
 };
 
-/* What a file's name says where its first bytes say nothing: an empty .ten has no arrays, and a .tar of zeros no
- * members. */
+/* What a file's name says where its first bytes say nothing: an empty .ten has no arrays, and a .tar of zeros
+ * no members. */
 typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR } npyx_hint;
 
 /* Tells the format by the first bytes of source, which belongs to the archive from here on (closed on failure
  * too). */
-npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive,
-                              npyx_error *error);
+npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive, npyx_error *error);
 
 /* Nobody wants the next entry for now: other threads of the archive's end, and what they made is given back.
  */

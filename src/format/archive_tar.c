@@ -25,7 +25,7 @@ enum { NAMES_NBYTES = 1 << 24, NAME_NBYTES_ON_AVERAGE = 1 << 12 };
 
 typedef struct tar_spot {
     int64_t header_off, data_off, nbytes; /* of the member */
-    int64_t inner; /* number of the array in the member, or what ails the member as a whole */
+    int64_t inner;    /* number of the array in the member, or what ails the member as a whole */
     const char *name; /* in the arena */
     uint32_t name_nbytes, member_nbytes, sample_nbytes;
     int zip_method;
@@ -39,7 +39,7 @@ typedef struct tar_nested {
     npyx_archive *archive;
     int64_t data_off;
     bool has_no_names; /* they cannot be learnt, and to try costs a pass through the member */
-    int nusers; /* sources that read from it; the tar is one while it is its newest */
+    int nusers;        /* sources that read from it; the tar is one while it is its newest */
 } tar_nested;
 
 struct tar_archive {
@@ -72,21 +72,38 @@ static void tar_forget_newest(tar_archive *tar) {
     tar->newest = NULL;
 }
 
+/* The bytes of a member as a source: a copy where all of them are at hand, so that a small one is read with
+ * the headers around it and not again. */
+static npyx_status nested_source(const tar_archive *tar, int64_t data_off, int64_t nbytes,
+                                 const uint8_t *head, size_t head_nbytes, npyx_source **source,
+                                 npyx_error *error) {
+    npyx_source *shard = tar->base.source;
+    if (head_nbytes == 0 || (int64_t)head_nbytes < nbytes)
+        return npyx_source_open_range(shard, data_off, nbytes, false, 0, source, error);
+    uint8_t *copy = npyx_alloc(shard->host, head_nbytes);
+    NPYX_TRY(npyx_check_memory(copy, error));
+    memcpy(copy, head, head_nbytes);
+    NPYX_TRY(npyx_source_open_held(shard->host, copy, head_nbytes, source, error));
+    (*source)->file_off = shard->file_off + data_off;
+    return NPYX_OK;
+}
+
 /* Opens a member and makes it the newest. head: its first bytes, of which head_nbytes are known. NPYX_DONE:
  * it is no file of arrays. */
 static npyx_status nested_open(tar_archive *tar, int64_t data_off, int64_t nbytes, const uint8_t *head,
                                size_t head_nbytes, npyx_error *error) {
     npyx_host *host = tar->base.source->host;
-    npyx_source *range = NULL;
+    npyx_source *source = NULL;
     tar_forget_newest(tar);
-    NPYX_TRY(npyx_source_open_range(tar->base.source, data_off, nbytes, false, 0, &range, error));
+    NPYX_TRY(nested_source(tar, data_off, nbytes, head, head_nbytes, &source, error));
     tar_nested *nested = npyx_alloc(host, sizeof *nested);
     if (nested == NULL) {
-        npyx_source_close(range);
+        npyx_source_close(source);
         return npyx_fail_nomem(error);
     }
     *nested = (tar_nested){.tar = tar, .data_off = data_off, .nusers = 1};
-    npyx_status status = npyx_archive_open_member(range, head, head_nbytes, &nested->archive, error);
+    size_t looked_nbytes = head_nbytes < NPYX_LOOKALIKE_NBYTES ? head_nbytes : NPYX_LOOKALIKE_NBYTES;
+    npyx_status status = npyx_archive_open_member(source, head, looked_nbytes, &nested->archive, error);
     if (status == NPYX_OK)
         tar->newest = nested;
     else
@@ -122,8 +139,8 @@ static npyx_status tar_note_name(tar_archive *tar, npyx_error *error) {
     return npyx_buffer_check(&tar->name, error);
 }
 
-/* Adds an array of the member at hand. tar->name is its own, which begins with that of the member and is cut to
- * that again. */
+/* Adds an array of the member at hand. tar->name is its own, which begins with that of the member and is cut
+ * to that again. */
 static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, size_t sample_nbytes, int zip_method,
                                 npyx_error *error) {
     const npyx_tar_member *member = &tar->walk.member;
@@ -254,6 +271,12 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
     if (member->type != NPYX_TAR_FILE)
         return NPYX_OK;
     NPYX_TRY(npyx_tar_head(&tar->walk, NPYX_LOOKALIKE_NBYTES, &head, &head_nbytes, error));
+    bool is_array = npyx_begins_npy(head, head_nbytes) || npyx_begins_ten(head, head_nbytes) ||
+                    npyx_begins_zip(head, head_nbytes);
+    if (!is_array)
+        return NPYX_OK;
+    if (member->data_nbytes <= NPYX_TAR_SMALL_NBYTES)
+        NPYX_TRY(npyx_tar_head(&tar->walk, NPYX_TAR_SMALL_NBYTES, &head, &head_nbytes, error));
     npyx_status status = nested_open(tar, member->data_off, member->data_nbytes, head, head_nbytes, error);
     if (status == NPYX_DONE)
         return NPYX_OK;
@@ -288,7 +311,9 @@ static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *erro
             continue;
         if (is_of_moment(status))
             return npyx_fail_again(error, &tar->walk_error);
-        tar->walk_error.status = status == NPYX_DONE ? NPYX_OK : status;
+        if (status == NPYX_DONE) /* small members were copied, and are not held against the file any more */
+            status = npyx_source_check(tar->base.source, &tar->walk_error);
+        tar->walk_error.status = status;
         tar->is_walked = true;
     }
     if (index < tar->nspots)
@@ -381,7 +406,8 @@ npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_ar
                                   npyx_error *error) {
     tar_archive *tar = npyx_alloc_zeroed(source->host, sizeof *tar);
     NPYX_TRY(npyx_check_memory(tar, error));
-    tar->base = (npyx_archive){.ops = &tar_ops, .format = NPYX_FORMAT_TAR, .source = source, .is_inflated = is_inflated};
+    tar->base = (npyx_archive){
+        .ops = &tar_ops, .format = NPYX_FORMAT_TAR, .source = source, .is_inflated = is_inflated};
     tar->walk.window.source = source;
     tar->name.host = tar->names.host = source->host;
     *archive = &tar->base;

@@ -29,7 +29,6 @@ enum {
 };
 
 enum {
-    TAR_WINDOW_NBYTES = 1 << 16,
     /* no name, and no header of many records, is longer in earnest */
     MAX_EXTENDED_NBYTES = 1 << 22
 };
@@ -100,13 +99,13 @@ static int64_t blocks_of(int64_t nbytes) {
     return (nbytes + NPYX_TAR_BLOCK_NBYTES - 1) / NPYX_TAR_BLOCK_NBYTES * NPYX_TAR_BLOCK_NBYTES;
 }
 
-/* nbytes at off, or all up to the end. Small members lie side by side in a window; between large ones it would
- * be read for nothing. */
+/* nbytes at off, or all up to the end. Small members lie side by side in a window; between large ones it
+ * would be read for nothing. */
 static npyx_status tar_window(npyx_tar_walk *walk, int64_t off, size_t nbytes, const uint8_t **bytes,
                               size_t *some_nbytes, npyx_error *error) {
-    bool is_large = walk->member.data_nbytes > TAR_WINDOW_NBYTES;
+    bool is_large = walk->member.data_nbytes > NPYX_TAR_SMALL_NBYTES;
     return npyx_window_some(&walk->window, off, nbytes,
-                            is_large ? 2 * NPYX_TAR_BLOCK_NBYTES : TAR_WINDOW_NBYTES, bytes, some_nbytes,
+                            is_large ? 2 * NPYX_TAR_BLOCK_NBYTES : NPYX_TAR_SMALL_NBYTES, bytes, some_nbytes,
                             error);
 }
 
@@ -127,7 +126,7 @@ static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
     size_t nbytes = 1;
     for (int64_t off = walk->off; nbytes > 0; off += (int64_t)nbytes) {
         const uint8_t *bytes = NULL;
-        NPYX_TRY(tar_window(walk, off, TAR_WINDOW_NBYTES, &bytes, &nbytes, error));
+        NPYX_TRY(tar_window(walk, off, NPYX_TAR_SMALL_NBYTES, &bytes, &nbytes, error));
         size_t i = 0;
         while (i < nbytes && bytes[i] == 0)
             i++;
@@ -343,8 +342,8 @@ static npyx_status tar_check_small(npyx_tar_walk *walk, npyx_error *error) {
     const uint8_t *bytes = NULL;
     size_t nbytes = 0;
     walk->is_unchecked = false;
-    NPYX_TRY(tar_window(walk, walk->member.data_off, (size_t)walk->member.data_nbytes, &bytes, &nbytes,
-                        error));
+    NPYX_TRY(
+        tar_window(walk, walk->member.data_off, (size_t)walk->member.data_nbytes, &bytes, &nbytes, error));
     return (int64_t)nbytes == walk->member.data_nbytes ? NPYX_OK : fail_data(walk, error);
 }
 
@@ -373,7 +372,8 @@ static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_s
     int64_t filled_nbytes = blocks_of(member->data_nbytes);
     walk->off += filled_nbytes < left_nbytes ? filled_nbytes : left_nbytes;
     walk->is_unchecked = source_of(walk)->is_open_ended && member->data_nbytes > 0;
-    return walk->is_unchecked && member->data_nbytes <= TAR_WINDOW_NBYTES ? tar_check_small(walk, error) : NPYX_OK;
+    return walk->is_unchecked && member->data_nbytes <= NPYX_TAR_SMALL_NBYTES ? tar_check_small(walk, error)
+                                                                              : NPYX_OK;
 }
 
 /* A folder's name has no slash at its end. The first tars had no type for folders but that slash. */
@@ -405,14 +405,12 @@ static npyx_status tar_read_member(npyx_tar_walk *walk, const uint8_t *block, in
 
 /* ---- the walk ---- */
 
-/* Reads headers up to a member's own. */
+/* Reads headers up to a member's own. The host is polled where they are read from. */
 static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_error *error) {
-    npyx_host *host = source_of(walk)->host;
     bool has_header = false; /* one that is about the member */
     for (;;) {
         const uint8_t *block = NULL;
         int64_t off = walk->off;
-        NPYX_TRY(npyx_poll(host, error));
         npyx_status status = tar_block(walk, off, &block, error);
         if (status == NPYX_OK && is_zeros(block, NPYX_TAR_BLOCK_NBYTES))
             status = tar_check_end(walk, error);

@@ -120,16 +120,33 @@ static int64_t tar_number(const uint8_t *field, size_t nbytes) {
 
 /* POSIX.1-2017, pax: ustar Interchange Format. `chksum` is the sum of the header's bytes, its own counted as
  * blanks; old writers added them up as signed. The first tars had no magic, so it is the sum that decides. */
+/* Of all bytes of a block, eight at a time: 64 times 255 fits into 16 bits. */
+static int64_t sum_of_block(const uint8_t *block) {
+    const uint64_t every_other = 0x00ff00ff00ff00ff, halves = 0x0000ffff0000ffff;
+    uint64_t even = 0, odd = 0;
+    for (size_t i = 0; i < NPYX_TAR_BLOCK_NBYTES; i += 8) {
+        uint64_t word;
+        memcpy(&word, block + i, 8);
+        even += word & every_other;
+        odd += (word >> 8) & every_other;
+    }
+    even = (even & halves) + ((even >> 16) & halves) + (odd & halves) + ((odd >> 16) & halves);
+    return (int64_t)((even & UINT32_MAX) + (even >> 32));
+}
+
+/* Bytes are added up as unsigned, by old programs as signed, and the sum itself as blanks. */
 bool npyx_is_tar_header(const uint8_t block[NPYX_TAR_BLOCK_NBYTES]) {
     enum { SUM_OFF = 148, SUM_NBYTES = 8 };
-    int64_t sum = SUM_NBYTES * ' ', signed_sum = sum;
+    int64_t sum = sum_of_block(block), stored = tar_number(block + SUM_OFF, SUM_NBYTES);
+    for (size_t i = SUM_OFF; i < SUM_OFF + SUM_NBYTES; i++)
+        sum += ' ' - block[i];
+    if (stored < 0 || stored == sum)
+        return stored >= 0;
     for (size_t i = 0; i < NPYX_TAR_BLOCK_NBYTES; i++) {
         bool is_counted = i < SUM_OFF || i >= SUM_OFF + SUM_NBYTES;
-        sum += is_counted ? block[i] : 0;
-        signed_sum += is_counted ? (int8_t)block[i] : 0;
+        sum -= is_counted && block[i] >= 0x80 ? 0x100 : 0;
     }
-    int64_t stored = tar_number(block + SUM_OFF, SUM_NBYTES);
-    return stored >= 0 && (stored == sum || stored == signed_sum);
+    return stored == sum;
 }
 
 bool npyx_begins_tar(const void *bytes, size_t nbytes) {

@@ -8,15 +8,15 @@
 #include "base/status.h"
 
 /* Whether bytes begin like a .npy (numpy/lib/format.py, MAGIC_PREFIX), like a chunk of a .ten (webdataset,
- * tenbin.py), like a zip archive (APPNOTE 4.3.7, 4.3.14, 4.3.16: a member, or the end of an empty one) or like
- * a gzip file (RFC 1952, 2.3.1). */
+ * tenbin.py), like a zip archive (APPNOTE 4.3.7, 4.3.14, 4.3.16: a member, or the end of an empty one) or
+ * like a gzip file (RFC 1952, 2.3.1). */
 bool npyx_begins_npy(const void *bytes, size_t nbytes);
 bool npyx_begins_ten(const void *bytes, size_t nbytes);
 bool npyx_begins_zip(const void *bytes, size_t nbytes);
 bool npyx_begins_gzip(const void *bytes, size_t nbytes);
 
-/* Whether they begin like a tar: with a header that has a name and whose sum is right. And whether a block is a
- * tar's header, by its sum alone. */
+/* Whether they begin like a tar: with a header that has a name and whose sum is right. And whether a block is
+ * a tar's header, by its sum alone. */
 enum { NPYX_TAR_BLOCK_NBYTES = 512 };
 bool npyx_begins_tar(const void *bytes, size_t nbytes);
 bool npyx_is_tar_header(const uint8_t block[NPYX_TAR_BLOCK_NBYTES]);

@@ -23,8 +23,8 @@ npyx_status npyx_window_load(npyx_window *window, int64_t off, size_t nbytes, np
 npyx_status npyx_window_at(npyx_window *window, int64_t off, size_t nbytes, size_t ahead_nbytes,
                            int64_t end_off, const uint8_t **bytes, npyx_error *error);
 
-/* The same of what need not be there, or of a source whose length is not known: *some_nbytes is nbytes, or all
- * up to the end. */
+/* The same of what need not be there, or of a source whose length is not known: *some_nbytes is nbytes, or
+ * all up to the end. */
 npyx_status npyx_window_some(npyx_window *window, int64_t off, size_t nbytes, size_t ahead_nbytes,
                              const uint8_t **bytes, size_t *some_nbytes, npyx_error *error);
 

@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import tarfile
 import zipfile
 
 import numpy as np
@@ -110,6 +111,31 @@ def _members(path):
     np.savez_compressed(path, **arrays)
 
 
+def _tar(path, members):
+    """As WebDataset's writer leaves it, times left out."""
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+
+
+def _shard(path):
+    """10,000 samples of a small array and a class."""
+    arrays = enumerate(_small_files(10_000))
+    _tar(path, (part for i, array in arrays for part in ((f"{i:06}.cls", b"%d" % (i % 10)), (f"{i:06}.npy", array))))
+
+
+def _arrays(path):
+    """2,000 arrays of 4 KB."""
+    rng, members = np.random.default_rng(SEED), []
+    for i in range(2000):
+        file = io.BytesIO()
+        np.save(file, rng.normal(size=1024).astype("f4"))
+        members.append((f"{i:06}.npy", file.getvalue()))
+    _tar(path, members)
+
+
 def member(number):
     return f"layer_{number:06}"
 
@@ -164,6 +190,8 @@ MAKERS = {
     "many": _many,
     "archive.npz": _archive,
     "deflated.npz": _deflated,
+    "shard.tar": _shard,
+    "arrays.tar": _arrays,
 }
 
 

@@ -95,7 +95,40 @@ def deflated_streams(name):
     return streams
 
 
-WORKS = {work.__name__: work for work in (sql, lookups, headers_by_numpy, arrays_by_numpy, inflated_by_zlib)}
+def members_by_tarfile(name):
+    import tarfile
+
+    def work():
+        with tarfile.open(name) as shard:
+            members = shard.getmembers()
+            return len(members), sum(len(member.name) for member in members), sum(member.size for member in members)
+
+    return work
+
+
+def extremes_by_webdataset(name):
+    """Of all arrays, each decoded by its own decoder."""
+    import webdataset
+
+    def work():
+        arrays = [sample["npy"] for sample in webdataset.WebDataset(name, shardshuffle=False).decode()]
+        return min(array.min() for array in arrays), max(array.max() for array in arrays)
+
+    return work
+
+
+WORKS = {
+    work.__name__: work
+    for work in (
+        sql,
+        lookups,
+        headers_by_numpy,
+        arrays_by_numpy,
+        inflated_by_zlib,
+        members_by_tarfile,
+        extremes_by_webdataset,
+    )
+}
 
 
 # --- their processes --------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
-"""How the peers come here: NumPy 2 by pip, sqlite-vec by npm, both into .build/bench."""
+"""How the peers come here: NumPy 2 and webdataset by pip, sqlite-vec by npm, all into .build/bench."""
 
 import glob
+import importlib.util
 import os
 import subprocess
 import sys
@@ -29,6 +30,15 @@ def python_with_numpy_2():
     made = runs(sys.executable, "-m", "venv", "--clear", folder)
     made = made and runs(python, "-m", "pip", "install", "-q", "--retries", "1", "numpy>=2")
     return python if made and runs(python, "-c", IS_NUMPY_2) else None
+
+
+def webdataset():
+    """Sees to it that this Python has it, unless it is the system's own."""
+    if importlib.util.find_spec("webdataset") is None and sys.prefix == path("python"):
+        runs(sys.executable, "-m", "pip", "install", "-q", "--retries", "1", "webdataset")
+        importlib.invalidate_caches()
+    if importlib.util.find_spec("webdataset") is None:
+        raise Unmeasured("pip cannot install webdataset")
 
 
 def sqlite_vec():

@@ -6,6 +6,8 @@ import functools
 import glob
 import os
 import re
+import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -73,6 +75,12 @@ def test_example(document, number):
         assert not re.search(r"^(?:Error|Usage)\b", printed[number], re.M), printed[number]
     else:
         assert printed[number].splitlines() == expected.splitlines(), sql
+
+
+def test_the_files_of_the_examples_are_made_without_numpy(tmp_path):
+    """A stranger's Python has none."""
+    made = subprocess.run([sys.executable, "-c", f"import sys; sys.modules['numpy'] = None; sys.path.insert(0, {os.path.dirname(make_files.__file__)!r}); import make_files; make_files.make({str(tmp_path)!r})"])
+    assert made.returncode == 0 and os.path.exists(tmp_path / "wds" / "train-000000.tar")
 
 
 def test_reference_has_an_example_of_each(tmp_path):

@@ -12,8 +12,6 @@ import tarfile
 import zlib
 from typing import NamedTuple
 
-import numpy as np
-
 from formats import npy
 
 BLOCK = 512
@@ -92,6 +90,8 @@ def tar(*parts, end=END):
 
 def numbered(template, numbers):
     """Members like the one of the template, whose name begins with seven digits: `numbers` instead of these."""
+    import numpy as np  # not for the files of the examples, which any Python makes
+
     made = np.repeat(np.frombuffer(template, "u1")[None, :], len(numbers), 0)
     sums = np.full(len(numbers), checksum_of(template[:BLOCK]) - sum(template[:7]))
     for i in range(7):
