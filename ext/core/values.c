@@ -120,8 +120,10 @@ char *npyext_error_text(npyext_place place, const npyx_error *error) {
     /* SQLite's own word and no more: Datasette knows its time limit by the whole message. */
     if (error->status == NPYX_INTERRUPTED)
         return sqlite3_mprintf("%s", sqlite3_errstr(SQLITE_INTERRUPT));
+    enum { NAME_SHOWN_NBYTES = 1000 }; /* in a tar it may have megabytes */
     const char *name = place.entry == NULL ? "" : place.entry->name;
-    int name_nbytes = place.entry == NULL ? 0 : (int)place.entry->name_nbytes;
+    int name_nbytes =
+        place.entry == NULL ? 0 : npyx_shown_nbytes(name, place.entry->name_nbytes, NAME_SHOWN_NBYTES);
     const char *path = place.path == NULL ? "" : place.path;
     /* a path longer than the kernel takes says no more by its end */
     char *text = sqlite3_mprintf("npyext: %.4096s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes,

@@ -261,3 +261,20 @@ def test_an_interrupt_ends_one_statement_of_two(connect, folder):
     with pytest.raises(sqlite3.OperationalError, match="^interrupted$"):
         cursor.fetchall()
     assert db.execute("SELECT row FROM npy_rows('x.npy') LIMIT 2").fetchall() == [(0,), (1,)]
+
+
+def test_an_interrupted_walk_through_a_tar_loses_nothing(connect, folder):
+    """The file stays open, and the next statement takes the walk up."""
+    array = npy_bytes(np.arange(1))
+    parts = [tars.pax({"path": f"{i}.npy"}) + tars.member("x", array) for i in range(20_000)]
+    write("x", tars.tar(*parts))
+    for ncalls in range(1, 12):
+        db, calls = connect(), []
+        db.set_progress_handler(lambda: calls.append(None) or len(calls) == ncalls, 1000)
+        try:
+            db.execute("SELECT count(*) FROM npy_rows('x')").fetchall()
+        except sqlite3.OperationalError as error:
+            assert str(error) == "interrupted"
+        db.set_progress_handler(None, 0)
+        assert db.execute("SELECT count(*), count(DISTINCT name) FROM npy_rows('x')").fetchone() == (20_000, 20_000)
+        db.close()

@@ -515,3 +515,11 @@ def test_a_sparse_member_that_is_to_be_of_negative_size(connect, version):
     rows = connect().execute("SELECT name, size, error_kind FROM tar_members(?, 'row')", (contents,)).fetchall()
     assert rows == [("a.x", 1, None), (None, None, "format")]
     assert "has a negative size" in error_of(connect(), "SELECT name FROM tar_members(?)", contents)
+
+
+def test_a_name_of_megabytes_that_a_message_repeated(connect):
+    name = "\u00e9" * (1 << 20)
+    contents = tar(*[gnu_long("L", name + ".npy") + member("short", npy_bytes(np.arange(3))[:-1])] * 2)
+    for sql, told in (("SELECT value FROM npy_rows(?)", "data is truncated"), ("SELECT * FROM tar_members(?)", "is the second member")):
+        error = error_of(connect(), sql, contents)
+        assert error.startswith("npyext: BLOB:" + name[:500] + ": " + told) and len(error) < 1200

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from arrays import npz_bytes, ten_bytes, write_sparse_npy
+import shell
+from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes, write_sparse_npy
 from expected import counters, since
+from tars import gzipped, tar_of
 
 
 def read_by(db, sql, *arguments):
@@ -61,3 +63,84 @@ def test_tens_skip_the_data(connect, tmp_path):
     for function in ("ten_arrays", "npy_meta"):
         rows, read = read_by(db, f"SELECT * FROM {function}(?)", str(path))
         assert len(rows) == 5 and read["bytes_read"] <= 65536
+
+
+# --- tars --------------------------------------------------------------------------------------------------
+
+BLOCK = 512
+WINDOW = 1 << 16  # what is read at once where headers lie near each other
+TAIL = 10240  # the zeros at the end, as tarfile writes them; whether they are zeros is looked at
+
+
+def test_a_list_of_large_members_reads_headers_only(connect, tmp_path):
+    """One read for each: its header and, with it, the first bytes of its data."""
+    path, n = tmp_path / "x.tar", 40
+    path.write_bytes(tar_of([(f"{i:03}.npy", npy_bytes(np.zeros(20_000 + i))) for i in range(n)]))
+    for sql in ("SELECT name, size, key FROM tar_members(?)", "SELECT name, shape FROM npy_meta(?)", "SELECT count(*) FROM npy_rows(?)"):
+        _, read = read_by(connect(), sql, str(path))
+        assert read["read_calls"] <= n + 3 or shell.MAPPED, sql
+        assert n * BLOCK <= read["bytes_read"] <= n * 2 * BLOCK + WINDOW + TAIL, sql
+    rows, read = read_by(connect(), "SELECT length(data) FROM tar_members(?) WHERE idx = 20", str(path))
+    assert rows == [(128 + 8 * 20_020,)] and read["bytes_read"] <= n * 2 * BLOCK + WINDOW + TAIL + rows[0][0]
+
+
+def test_a_list_of_small_members_reads_the_file_once(connect, tmp_path):
+    path, n = tmp_path / "x.tar", 3000
+    path.write_bytes(tar_of([(f"{i:05}.{ext}", contents) for i in range(n // 2) for ext, contents in (("npy", npy_bytes(np.arange(i % 9))), ("cls", b"7"))]))
+    nbytes = path.stat().st_size
+    for sql in ("SELECT name, size, sample FROM tar_members(?)", "SELECT name, shape FROM npy_meta(?)", "SELECT count(*) FROM npy_rows(?)"):
+        _, read = read_by(connect(), sql, str(path))
+        assert read["files_opened"] == 1 and nbytes - WINDOW < read["bytes_read"] <= nbytes + BLOCK + TAIL, sql
+        assert read["read_calls"] <= nbytes / WINDOW + 4, sql
+    # With the data, too: where a member reaches into the next window, its window begins with its header.
+    _, read = read_by(connect(), "SELECT name, data FROM tar_members(?)", str(path))
+    assert read["bytes_read"] <= 2 * nbytes
+
+
+def test_a_look_up_in_a_tar_that_was_listed_reads_a_header_and_a_row(connect, tmp_path):
+    path, n, db = tmp_path / "x.tar", 2000, connect()
+    path.write_bytes(tar_of([(f"{i:05}.npy", npy_bytes(np.arange(i, i + 1000))) for i in range(n)]))
+    db.execute("SELECT count(*) FROM npy_rows(?)", (str(path),)).fetchall()
+    for i in (n - 1, 0, 1000):
+        for member in (i, f"{i:05}", f"{i:05}.npy"):
+            rows, read = read_by(db, "SELECT value FROM npy_rows(?, ?) WHERE row = 7", str(path), member)
+            assert rows == [(i + 7,)]
+            assert read["bytes_read"] <= BLOCK + 8 and (read["read_calls"] <= 2 or shell.MAPPED) and not read["files_opened"]
+    # All of it.
+    rows, read = read_by(db, "SELECT sum(value) FROM npy_rows(?, '00005')", str(path))
+    assert rows == [(sum(range(5, 1005)),)] and read["bytes_read"] <= BLOCK + 8000
+
+
+def test_a_look_up_by_an_index_of_ranges_reads_a_header_and_a_row(connect, tmp_path):
+    path, n, db = tmp_path / "x.tar", 2000, connect()
+    path.write_bytes(tar_of([(f"{i:05}.{ext}", contents) for i in range(n) for ext, contents in (("npy", npy_bytes(np.arange(i, i + 1000))), ("cls", b"7"))]))
+    db.execute("CREATE TABLE shard AS SELECT path, name, data_offset, size FROM tar_members(?) WHERE ext = 'npy'", (str(path),))
+    sql = """SELECT r.value FROM shard AS s JOIN npy_rows(json_object('path', s.path, 'offset', s.data_offset, 'nbytes', s.size)) AS r
+        WHERE s.name = ? AND r.row = 7"""
+    for _ in range(2):
+        rows, read = read_by(db, sql, "01234.npy")
+        assert rows == [(1241,)]
+        assert read["bytes_read"] <= BLOCK + 8 and (read["read_calls"] <= 2 or shell.MAPPED) and read["files_opened"] <= 1
+    rows, read = read_by(db, sql.replace("r.row = 7", "r.row >= 0").replace("r.value", "sum(r.value)"), "01999.npy")
+    assert rows == [(sum(range(1999, 2999)),)] and read["bytes_read"] <= BLOCK + 8000
+
+
+def test_a_second_look_up_in_a_compressed_tar_inflates_from_a_checkpoint(connect, tmp_path):
+    """These are at least 256 KiB apart, or a deflate block. What was read last is there without any."""
+    rng, path, n, db = seeded_generator(), tmp_path / "x.tar.gz", 400, connect()
+    arrays = rng.integers(0, 9, (n, 5000), "i4")
+    contents = tar_of([(f"{i:05}.npy", npy_bytes(array)) for i, array in enumerate(arrays)])
+    path.write_bytes(gzipped(contents, [len(contents) // 2]))
+    rows, read = read_by(db, "SELECT value FROM npy_rows(?, ?) WHERE row = 7", str(path), n // 2)
+    assert rows == [(int(arrays[n // 2][7]),)] and read["bytes_inflated"] < 0.6 * len(contents)
+    rows, read = read_by(db, "SELECT value FROM npy_rows(?, ?) WHERE row = 7", str(path), f"{n - 1:05}")
+    assert read["bytes_inflated"] < 0.6 * len(contents)
+    for i in [0, n - 2, *map(int, rng.integers(0, n, 10))]:
+        rows, read = read_by(db, "SELECT value FROM npy_rows(?, ?) WHERE row = 7", str(path), i)
+        assert rows == [(int(arrays[i][7]),)]
+        assert read["bytes_inflated"] < 1 << 19 and read["bytes_read"] < 1 << 19, i
+    rows, read = read_by(db, "SELECT value FROM npy_rows(?, ?) WHERE row = 8", str(path), i)
+    assert rows == [(int(arrays[i][8]),)] and read["bytes_inflated"] < 1 << 16
+    # A list inflates all of it once.
+    _, read = read_by(connect(), "SELECT count(*) FROM tar_members(?)", str(path))
+    assert read["bytes_inflated"] == len(contents)
