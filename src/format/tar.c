@@ -182,7 +182,7 @@ static npyx_status take_extended(npyx_tar_walk *walk, const uint8_t *block, int6
                                  npyx_tar_sayings *said, npyx_error *error) {
     char type = (char)block[TYPE_OFF];
     npyx_tar_sayings own;
-    const char *bytes = NULL;
+    const char *bytes = "";
     int64_t nbytes = 0;
     NPYX_TRY(read_extended(walk, block, off, &bytes, &nbytes, error));
     int64_t data_off = off + NPYX_TAR_BLOCK_NBYTES;
