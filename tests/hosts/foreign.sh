@@ -88,14 +88,21 @@ runner_of() {
     echo "$emulator$loader --library-path /usr/$2/lib"
 }
 
-# The shell there. Its output is to be unbuffered by the stdbuf of that architecture, not of this one.
+# The shell there. Its output is to be unbuffered by the stdbuf of that architecture, not of this one. Debian 12's
+# qemu-i386 hangs when a thread is made: what runs i386 itself runs the shell, too, and elsewhere it has one thread.
 write_shell() {
+    preloaded=$3/usr/libexec/coreutils/libstdbuf.so
+    case $1/$2 in
+    i386/qemu*) start="exec $2 -E NPYEXT_THREADS=1 -E LD_PRELOAD=$preloaded -E LD_LIBRARY_PATH=$4" ;;
+    */qemu*) start="exec $2 -E LD_PRELOAD=$preloaded -E LD_LIBRARY_PATH=$4" ;;
+    *) start="exec $2:$4 --preload $preloaded" ;;
+    esac
     {
         echo '#!/bin/sh'
         echo "unset LD_PRELOAD"
-        echo "exec $1 -E LD_PRELOAD=$2/usr/libexec/coreutils/libstdbuf.so -E LD_LIBRARY_PATH=$3 $2/usr/bin/sqlite3 \"\$@\""
-    } >"$2/sqlite3"
-    chmod +x "$2/sqlite3"
+        echo "$start $3/usr/bin/sqlite3 \"\$@\""
+    } >"$3/sqlite3"
+    chmod +x "$3/sqlite3"
 }
 
 check() {
@@ -107,11 +114,15 @@ check() {
     ${MAKE:-make} -s -j"$(nproc || echo 1)" CC="$compiler-gcc" WERROR=-Werror \
         CFLAGS="-O2 -g -isystem $root/usr/include -isystem $root/usr/include/$folder" \
         LDFLAGS="-L$root/usr/lib/$folder -Wl,-rpath,$libraries" ".build/$1/npyext.so" "units-$1"
-    write_shell "$(emulator_of "$1") -L /usr/$compiler" "$root" "$libraries"
+    runner=$(runner_of "$1" "$compiler")
+    case $runner in
+    qemu*) write_shell "$1" "$(emulator_of "$1") -L /usr/$compiler" "$root" "$libraries" ;;
+    *) write_shell "$1" "$runner" "$root" "$libraries" ;;
+    esac
     tests='tests/unit/test_unit.py tests/sql/test_sql.py tests/docs/test_docs.py tests/hosts/foreign_hosts.py'
     [ "$1" != arm64 ] || tests='tests/unit/test_unit.py tests/sql/test_sql.py' # little-endian, 64 bits: as here but for kernels
     # shellcheck disable=SC2086 # a list of words
-    NPYEXT_UNIT_ROUNDS=few NPYEXT_FLAVOUR=$1 NPYEXT_SO=.build/$1/npyext.so SQLITE3=$root/sqlite3 NPYEXT_RUNNER=$(runner_of "$1" "$compiler") \
+    NPYEXT_UNIT_ROUNDS=few NPYEXT_FLAVOUR=$1 NPYEXT_SO=.build/$1/npyext.so SQLITE3=$root/sqlite3 NPYEXT_RUNNER=$runner \
         "${PYTHON:-/usr/bin/python3}" -B -m pytest -c tests/pytest.ini $tests
 }
 
