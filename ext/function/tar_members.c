@@ -258,6 +258,7 @@ static const npyext_column tar_columns[] = {
 
 const npyext_function npyext_tar_members = {
     .name = "tar_members",
+    .example = "'x.tar'",
     NPYEXT_COLUMNS(tar_columns),
     .has_error_column = true,
     .estimated_nrows = 1000,
