@@ -1,0 +1,39 @@
+/*
+ * The samples of a shard: the files of a tar that lie next to each other under one key, as WebDataset groups
+ * them (webdataset, tariterators.py, group_by_keys).
+ *
+ *     000016.cls | 000016.emb.npy | __meta__ | 000017.cls | README | 000017.emb.npy
+ *     sample 0: cls, emb.npy      |  none    | sample 1: cls | none | sample 1: emb.npy
+ *
+ * What has no key, is no file, or is skipped by WebDataset belongs to no sample, and ends none.
+ */
+#ifndef NPYX_SAMPLES_H
+#define NPYX_SAMPLES_H
+
+#include "base/names.h"
+#include "sample_key.h"
+#include "tar.h"
+
+/* ---- grouping, member by member ---- */
+
+/* Zero-initialise, and set by npyx_sample_walk_begin before each shard. */
+typedef struct npyx_sample_walk {
+    int64_t nsamples;
+    int64_t sample; /* number of the one that the member at hand belongs to; -1: to none */
+    bool has_key;   /* the member at hand has; then key and ext are set */
+    npyx_sample_key key;
+    npyx_buffer ext;        /* of the member at hand, in lower case as far as its letters are ASCII's */
+    npyx_buffer sample_key; /* of the sample at hand, */
+    npyx_name_set exts;     /* and the extensions that it has */
+} npyx_sample_walk;
+
+void npyx_sample_walk_begin(npyx_sample_walk *walk, npyx_host *host);
+
+/* Takes the next member. NPYX_CORRUPT for a second one of its sample with the same extension, of which all is
+ * set all the same. */
+npyx_status npyx_sample_walk_take(npyx_sample_walk *walk, const npyx_tar_member *member, npyx_error *error);
+
+/* Takes one that was never begun, too. */
+void npyx_sample_walk_clear(npyx_sample_walk *walk);
+
+#endif
