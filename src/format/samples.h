@@ -36,4 +36,36 @@ npyx_status npyx_sample_walk_take(npyx_sample_walk *walk, const npyx_tar_member 
 /* Takes one that was never begun, too. */
 void npyx_sample_walk_clear(npyx_sample_walk *walk);
 
+/* ---- the samples of a shard, kept ---- */
+
+/* A file of a sample. */
+typedef struct npyx_sample_part {
+    int64_t data_off, nbytes;
+    int32_t ext; /* number of its extension among those of the shard */
+    bool is_sparse;
+} npyx_sample_part;
+
+/* Zero-initialise. */
+typedef struct npyx_samples {
+    npyx_host *host;
+    npyx_name_set keys; /* of the samples, in their order; one that comes again is there twice */
+    npyx_name_set exts; /* of all parts, each once, in the order in which they came first */
+    npyx_sample_part *parts;
+    int64_t nparts, capacity_nparts;
+    int64_t *first_parts; /* of each sample; the last one's end where all parts do */
+    int64_t nsamples, capacity_nsamples;
+} npyx_samples;
+
+/* Walks through a shard, in one pass over its headers. On failure the samples before the fault are there. A
+ * part whose extension its sample has already is left out; *fault, whose status is NPYX_OK when there is
+ * none, is of the first such part. */
+npyx_status npyx_samples_read(npyx_source *shard, npyx_samples *samples, npyx_error *fault,
+                              npyx_error *error);
+
+/* The part of a sample with an extension; NULL when there is none. */
+const npyx_sample_part *npyx_samples_part(const npyx_samples *samples, int64_t sample, int64_t ext);
+
+/* Takes one that was never read, too. */
+void npyx_samples_clear(npyx_samples *samples);
+
 #endif
