@@ -309,10 +309,12 @@ static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *erro
         npyx_status status = tar_take_member(tar, &tar->walk_error);
         if (status == NPYX_OK)
             continue;
+        if (status == NPYX_DONE) { /* small members were copied, and not held against the file since */
+            status = npyx_source_check(tar->base.source, &tar->walk_error);
+            tar->walk_error.status = status;
+        }
         if (is_of_moment(status))
             return npyx_fail_again(error, &tar->walk_error);
-        if (status == NPYX_DONE) /* small members were copied, and are not held against the file any more */
-            status = npyx_source_check(tar->base.source, &tar->walk_error);
         tar->walk_error.status = status;
         tar->is_walked = true;
     }
