@@ -49,11 +49,6 @@ static npyx_status tar_next_file(tar_cursor *tar, npyx_error *error) {
                      npyx_format_name(archive->format));
 }
 
-static npyx_status fail_sparse(const tar_cursor *tar, npyx_error *error) {
-    return npyx_fail(error, NPYX_UNSUPPORTED, tar->walk.member.header_off,
-                     "is a sparse member, whose contents are not put together");
-}
-
 /* Where faults become rows, one of the contents has to be known before the row's first column is asked for.
  */
 static npyx_status check_data_of_row(tar_cursor *tar, npyx_error *error) {
@@ -62,7 +57,7 @@ static npyx_status check_data_of_row(tar_cursor *tar, npyx_error *error) {
         return NPYX_OK;
     if (tar->walk.member.type == NPYX_TAR_SPARSE) {
         tar->has_contents = false;
-        return fail_sparse(tar, error);
+        return npyx_tar_fail_sparse(tar->walk.member.header_off, error);
     }
     npyx_status status = npyx_tar_check_data(&tar->walk, error);
     tar->has_contents = status == NPYX_OK;
@@ -154,7 +149,7 @@ TAR_RESULT(tar_result_ext, tar->samples.has_key, tar_result_bytes, cursor, tar->
 static npyx_status read_data(tar_cursor *tar, npyx_buffer *data, npyx_error *error) {
     const npyx_tar_member *member = &tar->walk.member;
     if (member->type == NPYX_TAR_SPARSE)
-        return fail_sparse(tar, error);
+        return npyx_tar_fail_sparse(member->header_off, error);
     npyx_buffer_reset(data);
     if (!npyx_buffer_reserve(data, (size_t)member->data_nbytes))
         return npyx_buffer_check(data, error);

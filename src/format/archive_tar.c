@@ -345,8 +345,7 @@ static npyx_status tar_open_spot(tar_archive *tar, int64_t index, const tar_spot
     NPYX_TRY(tar_walk_to(tar, index, error));
     *spot = &tar->spots[index];
     if ((*spot)->inner == TAR_IS_SPARSE)
-        return npyx_fail(error, NPYX_UNSUPPORTED, (*spot)->header_off,
-                         "is a sparse member, whose contents are not put together");
+        return npyx_tar_fail_sparse((*spot)->header_off, error);
     NPYX_TRY(nested_of(tar, *spot, nested, error));
     if ((*spot)->inner >= 0)
         return NPYX_OK;

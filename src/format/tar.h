@@ -92,6 +92,11 @@ void npyx_tar_seek(npyx_tar_walk *walk, int64_t header_off);
 
 void npyx_tar_clear(npyx_tar_walk *walk);
 
+/* The failure of who wants the contents of a sparse member, whose header is at header_off. */
+#define npyx_tar_fail_sparse(header_off, error)                                                              \
+    npyx_fail((error), NPYX_UNSUPPORTED, (header_off),                                                       \
+              "is a sparse member, whose contents are not put together")
+
 /* ---- what extended headers say (tar_pax.c) ---- */
 
 /* What is said of a member beside its own header, by pax records and GNU's long names. The first of several
