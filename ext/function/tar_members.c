@@ -10,6 +10,7 @@ typedef struct tar_cursor {
     int64_t idx;       /* of the member at hand */
     bool has_member;   /* the row is of one, perhaps of one at fault */
     bool has_contents; /* which can be read as far as is known */
+    bool is_over;      /* a fault of the tar has been told, past which there is no way */
     npyx_sample_walk samples;
 } tar_cursor;
 
@@ -40,11 +41,11 @@ static npyx_status tar_next_file(tar_cursor *tar, npyx_error *error) {
     NPYX_TRY(status);
     npyx_archive *archive = scan->opened.archive;
     tar->idx = -1;
+    tar->is_over = archive->format != NPYX_FORMAT_TAR;
     tar->walk = (npyx_tar_walk){.window.source = archive->source};
     npyx_sample_walk_begin(&tar->samples, &scan->connection->host);
-    if (archive->format == NPYX_FORMAT_TAR)
+    if (!tar->is_over)
         return NPYX_DONE;
-    tar->walk.is_at_end = true;
     return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not a .tar; npy_meta lists it",
                      npyx_format_name(archive->format));
 }
@@ -61,7 +62,7 @@ static npyx_status check_data_of_row(tar_cursor *tar, npyx_error *error) {
     }
     npyx_status status = npyx_tar_check_data(&tar->walk, error);
     tar->has_contents = status == NPYX_OK;
-    tar->walk.is_at_end |= status != NPYX_OK; /* which is told here */
+    tar->is_over = status != NPYX_OK;
     return status;
 }
 
@@ -76,16 +77,17 @@ static void name_member(tar_cursor *tar) {
 static npyx_status tar_members_step(npyext_cursor *cursor, npyx_error *error) {
     tar_cursor *tar = (tar_cursor *)cursor;
     tar->has_member = tar->base.scan.has_entry = false;
-    if (tar->walk.window.source == NULL)
+    if (tar->walk.window.source == NULL || tar->is_over)
         return tar_next_file(tar, error);
     npyx_status status = npyx_tar_next(&tar->walk, error);
-    if (status == NPYX_DONE)
+    if (status == NPYX_DONE) {
+        npyx_archive_tar_learn_end(tar->base.scan.opened.archive, &tar->walk);
         return tar_next_file(tar, error);
-    tar->idx++;
-    if (status != NPYX_OK) {
-        tar->walk.is_at_end = true; /* there is no way past it */
-        return status;
     }
+    tar->idx++;
+    tar->is_over = status != NPYX_OK;
+    NPYX_TRY(status);
+    npyx_archive_tar_learn(tar->base.scan.opened.archive, &tar->walk);
     tar->has_member = tar->has_contents = true;
     name_member(tar);
     NPYX_TRY(npyx_sample_walk_take(&tar->samples, &tar->walk.member, error));
@@ -145,17 +147,24 @@ TAR_RESULT(tar_result_key, tar->samples.has_key, tar_result_bytes, cursor, membe
 TAR_RESULT(tar_result_ext, tar->samples.has_key, tar_result_bytes, cursor, tar->samples.ext.bytes,
            tar->samples.ext.nbytes)
 
-/* The contents, read now. A sparse member's are not put together. */
+/* The contents, read now. A sparse member's are not put together. What is compressed may claim a thousand
+ * times the bytes that are there, so room for it doubles with what has come. */
 static npyx_status read_data(tar_cursor *tar, npyx_buffer *data, npyx_error *error) {
+    enum { FIRST_NBYTES = 1 << 20 };
     const npyx_tar_member *member = &tar->walk.member;
     if (member->type == NPYX_TAR_SPARSE)
         return npyx_tar_fail_sparse(member->header_off, error);
-    npyx_buffer_reset(data);
-    if (!npyx_buffer_reserve(data, (size_t)member->data_nbytes))
-        return npyx_buffer_check(data, error);
-    NPYX_TRY(npyx_source_read_exactly(tar->walk.window.source, member->data_off, data->bytes,
-                                      (size_t)member->data_nbytes, error));
-    data->nbytes = (size_t)member->data_nbytes;
+    size_t left_nbytes = (size_t)member->data_nbytes;
+    bool is_claim = tar->base.scan.opened.archive->is_inflated && left_nbytes <= data->limit_nbytes;
+    size_t nbytes = is_claim ? FIRST_NBYTES : left_nbytes;
+    for (npyx_buffer_reset(data); left_nbytes > 0; left_nbytes -= nbytes, nbytes = data->nbytes) {
+        nbytes = nbytes < left_nbytes ? nbytes : left_nbytes;
+        if (!npyx_buffer_reserve(data, nbytes))
+            return npyx_buffer_check(data, error);
+        NPYX_TRY(npyx_source_read_exactly(tar->walk.window.source, member->data_off + (int64_t)data->nbytes,
+                                          data->bytes + data->nbytes, nbytes, error));
+        data->nbytes += nbytes;
+    }
     return NPYX_OK;
 }
 

@@ -10,11 +10,13 @@ void npyx_sample_walk_begin(npyx_sample_walk *walk, npyx_host *host) {
 
 /* Adds the member's extension to those of its sample, of which each is to be there once. */
 static npyx_status sample_note_ext(npyx_sample_walk *walk, int64_t header_off, npyx_error *error) {
-    if (npyx_name_set_has(&walk->exts, walk->ext.bytes, walk->ext.nbytes))
-        return npyx_fail(error, NPYX_CORRUPT, header_off,
-                         "is the second member of its sample with the extension '%.*s'",
-                         NPYX_SHOWN(walk->ext.bytes, walk->ext.nbytes, 100));
-    return npyx_name_set_add(&walk->exts, walk->ext.bytes, walk->ext.nbytes, error);
+    npyx_name_set *exts = &walk->exts;
+    NPYX_TRY(npyx_name_set_add(exts, walk->ext.bytes, walk->ext.nbytes, error));
+    if (npyx_name_set_before(exts, exts->count - 1) < 0)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_CORRUPT, header_off,
+                     "is the second member of its sample with the extension '%.*s'",
+                     NPYX_SHOWN(walk->ext.bytes, walk->ext.nbytes, 100));
 }
 
 /* Whether the member goes on with the sample at hand. */

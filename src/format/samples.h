@@ -24,7 +24,7 @@ typedef struct npyx_sample_walk {
     npyx_sample_key key;
     npyx_buffer ext;        /* of the member at hand, in lower case as far as its letters are ASCII's */
     npyx_buffer sample_key; /* of the sample at hand, */
-    npyx_name_set exts;     /* and the extensions that it has */
+    npyx_name_set exts;     /* and the extensions of its parts */
 } npyx_sample_walk;
 
 void npyx_sample_walk_begin(npyx_sample_walk *walk, npyx_host *host);
