@@ -7,6 +7,7 @@ import tarfile
 import numpy as np
 import pytest
 
+import shell
 import tars
 from arrays import npy_bytes, npz_bytes, object_npy_bytes, random_array, random_shape, seeded_generator, ten_bytes, zip_bytes
 from expected import assert_has, assert_same_rows, counters, error_of, named_rows, since
@@ -392,7 +393,8 @@ def test_the_first_look_up_in_a_tar_that_was_listed_is_one_read(connect, folder,
         before = counters(db)
         assert values(db, "s.tar", member) == arrays[number].tolist()
         read = since(db, before)
-        assert (read["read_calls"], read["bytes_read"], read["files_opened"]) == (1, len(npy_bytes(arrays[number])), 0)
+        assert read["bytes_read"] == len(npy_bytes(arrays[number])) and not read["files_opened"]
+        assert read["read_calls"] == 1 or shell.MAPPED
 
 
 def test_a_look_up_of_a_large_array_does_not_read_all_of_it(db, folder):
