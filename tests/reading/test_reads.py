@@ -105,7 +105,7 @@ def test_a_look_up_in_a_tar_that_was_listed_is_one_read(connect, tmp_path):
         for member in (i, f"{i:05}", f"{i:05}.npy"):
             rows, read = read_by(db, "SELECT value FROM npy_rows(?, ?) WHERE row = 7", str(path), member)
             assert rows == [(i + 7,)]
-            assert read["bytes_read"] <= 128 + 8000 and (read["read_calls"] == 1 or shell.MAPPED) and not read["files_opened"]
+            assert read["bytes_read"] <= 128 + 8000 and (read["read_calls"] <= 1 or shell.MAPPED) and not read["files_opened"]
     # All of it.
     rows, read = read_by(db, "SELECT sum(value) FROM npy_rows(?, '00005')", str(path))
     assert rows == [(sum(range(5, 1005)),)] and read["bytes_read"] <= BLOCK + 8000
