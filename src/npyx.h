@@ -11,6 +11,7 @@
 #include "format/archive_write.h"
 #include "format/header_npy.h"
 #include "format/sample_key.h"
+#include "format/samples.h"
 #include "format/tar.h"
 #include "io/file_system.h"
 #include "io/files_ahead.h"

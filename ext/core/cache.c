@@ -55,16 +55,12 @@ static npyx_status cache_take_part(npyx_source **source, const npyext_part *part
     return NPYX_OK;
 }
 
-npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_part *part,
-                                const npyext_open_file *ahead, npyx_archive **archive, npyx_file_info *info,
-                                npyx_error *error) {
-    npyx_source *source = ahead == NULL ? NULL : ahead->source;
-    if (source != NULL)
-        *info = ahead->info;
-    else
-        NPYX_TRY(npyx_source_open_file(host, path, &source, info, error));
-    NPYX_TRY(cache_take_part(&source, part, error));
-    return npyx_archive_open(source, npyext_path_hint(path), archive, error);
+static npyx_status cache_open(npyx_host *host, const char *path, const npyext_part *part,
+                              npyext_open_file *file, npyx_archive **archive, npyx_error *error) {
+    if (file->source == NULL)
+        NPYX_TRY(npyx_source_open_file(host, path, &file->source, &file->info, error));
+    NPYX_TRY(cache_take_part(&file->source, part, error));
+    return npyx_archive_open(file->source, npyext_path_hint(path), archive, error);
 }
 
 /* Closes what nobody uses: stale files, and the oldest beyond the limit. */
@@ -113,27 +109,31 @@ static npyext_cached_file *cache_find(npyext_connection *connection, const char 
 }
 
 npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, const npyext_part *part,
-                                 int64_t tick, const npyext_open_file *ahead, npyext_cached_file **file,
+                                 int64_t tick, npyext_open_file *ahead, npyext_cached_file **file,
                                  npyx_error *error) {
     static const npyext_part all;
     npyx_host *host = &connection->host;
+    npyext_open_file own = {0};
     size_t path_nbytes = strlen(path) + 1;
+    bool is_survey = tick == 0;
+    ahead = ahead == NULL ? &own : ahead;
     part = part == NULL ? &all : part;
     uint64_t path_hash = npyx_siphash(host->hash_key, path, path_nbytes);
-    *file = cache_find(connection, path, path_hash, part, tick);
+    *file = cache_find(connection, path, path_hash, part, is_survey ? npyext_cache_tick(connection) : tick);
     if (*file != NULL) {
         host->counters.cache_hits++;
         (*file)->nusers++;
-        npyx_source_close(ahead == NULL ? NULL : ahead->source);
+        npyx_source_close(ahead->source);
+        ahead->info = (*file)->info;
         return NPYX_OK;
     }
     cache_trim(connection);
     npyext_cached_file *opened = npyx_alloc_zeroed(host, sizeof *opened + path_nbytes);
     if (opened == NULL) {
-        npyx_source_close(ahead == NULL ? NULL : ahead->source);
+        npyx_source_close(ahead->source);
         return npyx_fail_nomem(error);
     }
-    npyx_status status = npyext_open_archive(host, path, part, ahead, &opened->archive, &opened->info, error);
+    npyx_status status = cache_open(host, path, part, ahead, &opened->archive, error);
     if (status != NPYX_OK) {
         npyx_free(host, opened);
         return status;
@@ -141,8 +141,10 @@ npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path
     memcpy(opened->path, path, path_nbytes);
     opened->path_hash = path_hash;
     opened->part = *part;
+    opened->info = ahead->info;
     opened->nusers = 1;
     opened->validated_at = connection->clock;
+    opened->is_stale = is_survey && opened->archive->format != NPYX_FORMAT_TAR;
     opened->older = connection->newest_file;
     connection->newest_file = opened;
     *file = opened;

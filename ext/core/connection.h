@@ -73,7 +73,7 @@ typedef struct npyext_cached_file {
     npyx_archive *archive;
     npyx_file_info info;
     int nusers;
-    bool is_stale; /* replaced on disk: closed when its last user lets go */
+    bool is_stale; /* not to be found; closed when its last user lets go */
     int64_t validated_at;
     uint64_t path_hash;
     npyext_part part;
@@ -83,16 +83,17 @@ typedef struct npyext_cached_file {
 /* A number for a new cursor: files validated before it are validated again. */
 int64_t npyext_cache_tick(npyext_connection *connection);
 
-/* A file that was opened ahead; source is NULL when it was not. */
+/* A file that was opened ahead, or is to be opened. */
 typedef struct npyext_open_file {
-    npyx_source *source;
-    npyx_file_info info;
+    npyx_source *source; /* NULL: it was not */
+    npyx_file_info info; /* set when it was or could be opened, whatever it holds */
 } npyext_open_file;
 
 /* The part of the file at path, open, and one user more. part and ahead may be NULL; ahead's source is taken
- * over. */
+ * over. A tick of 0 is a survey's, which wants each of many files once: only a tar is kept open behind it,
+ * whose directory was a pass through all of it. */
 npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, const npyext_part *part,
-                                 int64_t tick, const npyext_open_file *ahead, npyext_cached_file **file,
+                                 int64_t tick, npyext_open_file *ahead, npyext_cached_file **file,
                                  npyx_error *error);
 /* One user less. Takes NULL. */
 void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file);
@@ -105,11 +106,6 @@ npyx_hint npyext_path_hint(const char *path);
 /* Opens a BLOB as an archive; its bytes outlive that. */
 npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
                              npyx_archive **archive, npyx_error *error);
-
-/* Opens a path, or a part of it, as an archive, without keeping it. As above. */
-npyx_status npyext_open_archive(npyx_host *host, const char *path, const npyext_part *part,
-                                const npyext_open_file *ahead, npyx_archive **archive, npyx_file_info *info,
-                                npyx_error *error);
 
 /* ---- arrays described a moment ago ----
  * What a scalar function is called with in one row it is called with, mostly, in the next: the same handle,

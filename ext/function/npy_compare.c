@@ -402,6 +402,7 @@ const npyext_function npyext_npy_compare = {
     .name = "npy_compare",
     NPYEXT_COLUMNS(compare_columns),
     .takes_two = true,
+    .example = "'a.npz', 'b.npz'",
     .has_error_column = true,
     .estimated_nrows = 100,
     .cursor_nbytes = sizeof(compare_cursor),

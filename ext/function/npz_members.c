@@ -117,6 +117,7 @@ static const npyext_column members_columns[] = {
 
 const npyext_function npyext_npz_members = {
     .name = "npz_members",
+    .example = "'x.npz'",
     NPYEXT_COLUMNS(members_columns),
     .has_error_column = true,
     NPYEXT_SURVEY(members_methods),

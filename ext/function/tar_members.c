@@ -7,16 +7,11 @@
 typedef struct tar_cursor {
     npyext_cursor base;
     npyx_tar_walk walk;
-    int64_t idx;    /* of the member at hand */
-    int64_t sample; /* its sample's number; -1: it is in none */
-    int64_t nsamples;
+    int64_t idx;       /* of the member at hand */
     bool has_member;   /* the row is of one, perhaps of one at fault */
     bool has_contents; /* which can be read as far as is known */
-    bool has_key;
-    npyx_sample_key key;
-    npyx_buffer sample_key; /* of the sample at hand */
-    npyx_name_set exts;     /* that it has, in lower case */
-    npyx_buffer ext;        /* of the member at hand */
+    bool is_over;      /* a fault of the tar has been told, past which there is no way */
+    npyx_sample_walk samples;
 } tar_cursor;
 
 /* Before the tar is closed. */
@@ -28,11 +23,7 @@ static void tar_end_walk(tar_cursor *tar) {
 static void tar_members_close(npyext_cursor *cursor) {
     tar_cursor *tar = (tar_cursor *)cursor;
     tar_end_walk(tar);
-    if (tar->sample_key.host == NULL) /* nothing was opened */
-        return;
-    npyx_buffer_clear(&tar->sample_key);
-    npyx_name_set_clear(&tar->exts);
-    npyx_buffer_clear(&tar->ext);
+    npyx_sample_walk_clear(&tar->samples);
 }
 
 static npyx_status tar_members_begin(npyext_cursor *cursor, const npyext_request *request,
@@ -49,50 +40,14 @@ static npyx_status tar_next_file(tar_cursor *tar, npyx_error *error) {
     tar->base.is_eof = status == NPYX_DONE;
     NPYX_TRY(status);
     npyx_archive *archive = scan->opened.archive;
-    tar->idx = tar->sample = -1;
-    tar->nsamples = 0;
+    tar->idx = -1;
+    tar->is_over = archive->format != NPYX_FORMAT_TAR;
     tar->walk = (npyx_tar_walk){.window.source = archive->source};
-    tar->sample_key.host = tar->exts.bytes.host = tar->ext.host = &scan->connection->host;
-    npyx_buffer_reset(&tar->sample_key);
-    if (archive->format == NPYX_FORMAT_TAR)
+    npyx_sample_walk_begin(&tar->samples, &scan->connection->host);
+    if (!tar->is_over)
         return NPYX_DONE;
-    tar->walk.is_at_end = true;
     return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not a .tar; npy_meta lists it",
                      npyx_format_name(archive->format));
-}
-
-/* Adds the member's extension to those of its sample, of which each is to be there once. */
-static npyx_status note_ext(tar_cursor *tar, npyx_error *error) {
-    if (npyx_name_set_has(&tar->exts, tar->ext.bytes, tar->ext.nbytes))
-        return npyx_fail(error, NPYX_CORRUPT, tar->walk.member.header_off,
-                         "is the second member of its sample with the extension '%.*s'",
-                         NPYX_SHOWN(tar->ext.bytes, tar->ext.nbytes, 100));
-    return npyx_name_set_add(&tar->exts, tar->ext.bytes, tar->ext.nbytes, error);
-}
-
-/* Counts samples: members next to each other that have one key. */
-static npyx_status note_sample(tar_cursor *tar, npyx_error *error) {
-    const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
-    bool is_file = tar->walk.member.type == NPYX_TAR_FILE || tar->walk.member.type == NPYX_TAR_SPARSE;
-    tar->has_key = npyx_sample_key_of(name->nbytes == 0 ? "" : name->bytes, name->nbytes, &tar->key);
-    tar->sample = -1;
-    npyx_buffer_reset(&tar->ext);
-    if (tar->has_key)
-        npyx_buffer_append_lower(&tar->ext, name->bytes + tar->key.ext_off, name->nbytes - tar->key.ext_off);
-    NPYX_TRY(npyx_buffer_check(&tar->ext, error));
-    if (!is_file || !tar->has_key || tar->key.is_skipped)
-        return NPYX_OK;
-    bool is_same = tar->nsamples > 0 && tar->sample_key.nbytes == tar->key.key_nbytes &&
-                   memcmp(tar->sample_key.bytes, name->bytes, tar->key.key_nbytes) == 0;
-    tar->nsamples += !is_same;
-    tar->sample = tar->nsamples - 1;
-    if (!is_same) {
-        npyx_name_set_cut(&tar->exts, 0);
-        npyx_buffer_reset(&tar->sample_key);
-        npyx_buffer_append(&tar->sample_key, name->bytes, tar->key.key_nbytes);
-        NPYX_TRY(npyx_buffer_check(&tar->sample_key, error));
-    }
-    return note_ext(tar, error);
 }
 
 /* Where faults become rows, one of the contents has to be known before the row's first column is asked for.
@@ -107,7 +62,7 @@ static npyx_status check_data_of_row(tar_cursor *tar, npyx_error *error) {
     }
     npyx_status status = npyx_tar_check_data(&tar->walk, error);
     tar->has_contents = status == NPYX_OK;
-    tar->walk.is_at_end |= status != NPYX_OK; /* which is told here */
+    tar->is_over = status != NPYX_OK;
     return status;
 }
 
@@ -122,19 +77,20 @@ static void name_member(tar_cursor *tar) {
 static npyx_status tar_members_step(npyext_cursor *cursor, npyx_error *error) {
     tar_cursor *tar = (tar_cursor *)cursor;
     tar->has_member = tar->base.scan.has_entry = false;
-    if (tar->walk.window.source == NULL)
+    if (tar->walk.window.source == NULL || tar->is_over)
         return tar_next_file(tar, error);
     npyx_status status = npyx_tar_next(&tar->walk, error);
-    if (status == NPYX_DONE)
+    if (status == NPYX_DONE) {
+        npyx_archive_tar_learn_end(tar->base.scan.opened.archive, &tar->walk);
         return tar_next_file(tar, error);
-    tar->idx++;
-    if (status != NPYX_OK) {
-        tar->walk.is_at_end = true; /* there is no way past it */
-        return status;
     }
+    tar->idx++;
+    tar->is_over = status != NPYX_OK;
+    NPYX_TRY(status);
+    npyx_archive_tar_learn(tar->base.scan.opened.archive, &tar->walk);
     tar->has_member = tar->has_contents = true;
     name_member(tar);
-    NPYX_TRY(note_sample(tar, error));
+    NPYX_TRY(npyx_sample_walk_take(&tar->samples, &tar->walk.member, error));
     return check_data_of_row(tar, error);
 }
 
@@ -155,7 +111,7 @@ TAR_INTEGER(tar_result_gid, member->numbers[NPYX_TAR_GID])
                cursor->scan.opened.archive->source->file_off + (off))
 TAR_OFFSET(tar_result_header_offset, member->header_off)
 TAR_OFFSET(tar_result_data_offset, member->data_off)
-TAR_RESULT(tar_result_sample, tar->sample >= 0, sqlite3_result_int64, tar->sample)
+TAR_RESULT(tar_result_sample, tar->samples.sample >= 0, sqlite3_result_int64, tar->samples.sample)
 TAR_RESULT(tar_result_type, true, sqlite3_result_text, npyx_tar_type_name(member->type), -1, SQLITE_STATIC)
 
 static void tar_result_mtime(sqlite3_context *context, npyext_cursor *cursor) {
@@ -186,21 +142,29 @@ TAR_TEXT(tar_result_name, NPYX_TAR_NAME)
 TAR_TEXT(tar_result_linkname, NPYX_TAR_LINKNAME)
 TAR_TEXT(tar_result_uname, NPYX_TAR_UNAME)
 TAR_TEXT(tar_result_gname, NPYX_TAR_GNAME)
-TAR_RESULT(tar_result_key, tar->has_key, tar_result_bytes, cursor, member->texts[NPYX_TAR_NAME].bytes,
-           tar->key.key_nbytes)
-TAR_RESULT(tar_result_ext, tar->has_key, tar_result_bytes, cursor, tar->ext.bytes, tar->ext.nbytes)
+TAR_RESULT(tar_result_key, tar->samples.has_key, tar_result_bytes, cursor, member->texts[NPYX_TAR_NAME].bytes,
+           tar->samples.key.key_nbytes)
+TAR_RESULT(tar_result_ext, tar->samples.has_key, tar_result_bytes, cursor, tar->samples.ext.bytes,
+           tar->samples.ext.nbytes)
 
-/* The contents, read now. A sparse member's are not put together. */
+/* The contents, read now. A sparse member's are not put together. What is compressed may claim a thousand
+ * times the bytes that are there, so room for it doubles with what has come. */
 static npyx_status read_data(tar_cursor *tar, npyx_buffer *data, npyx_error *error) {
+    enum { FIRST_NBYTES = 1 << 20 };
     const npyx_tar_member *member = &tar->walk.member;
     if (member->type == NPYX_TAR_SPARSE)
         return npyx_tar_fail_sparse(member->header_off, error);
-    npyx_buffer_reset(data);
-    if (!npyx_buffer_reserve(data, (size_t)member->data_nbytes))
-        return npyx_buffer_check(data, error);
-    NPYX_TRY(npyx_source_read_exactly(tar->walk.window.source, member->data_off, data->bytes,
-                                      (size_t)member->data_nbytes, error));
-    data->nbytes = (size_t)member->data_nbytes;
+    size_t left_nbytes = (size_t)member->data_nbytes;
+    bool is_claim = tar->base.scan.opened.archive->is_inflated && left_nbytes <= data->limit_nbytes;
+    size_t nbytes = is_claim ? FIRST_NBYTES : left_nbytes;
+    for (npyx_buffer_reset(data); left_nbytes > 0; left_nbytes -= nbytes, nbytes = data->nbytes) {
+        nbytes = nbytes < left_nbytes ? nbytes : left_nbytes;
+        if (!npyx_buffer_reserve(data, nbytes))
+            return npyx_buffer_check(data, error);
+        NPYX_TRY(npyx_source_read_exactly(tar->walk.window.source, member->data_off + (int64_t)data->nbytes,
+                                          data->bytes + data->nbytes, nbytes, error));
+        data->nbytes += nbytes;
+    }
     return NPYX_OK;
 }
 
@@ -253,6 +217,7 @@ static const npyext_column tar_columns[] = {
 
 const npyext_function npyext_tar_members = {
     .name = "tar_members",
+    .example = "'x.tar'",
     NPYEXT_COLUMNS(tar_columns),
     .has_error_column = true,
     .estimated_nrows = 1000,

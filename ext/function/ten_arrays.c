@@ -31,6 +31,7 @@ static const npyext_column tens_columns[] = {
 
 const npyext_function npyext_ten_arrays = {
     .name = "ten_arrays",
+    .example = "'x.ten'",
     NPYEXT_COLUMNS(tens_columns),
     .has_error_column = true,
     NPYEXT_SURVEY(tens_methods),

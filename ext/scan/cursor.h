@@ -30,6 +30,7 @@ static inline const npyx_dtype *npyext_selection_dtype(const npyext_selection *s
 struct npyext_cursor {
     sqlite3_vtab_cursor base;
     bool is_eof;
+    unsigned nrows_begun;
     npyext_scan scan;
     npyext_selection selection; /* of functions that read items; its array is of those that list */
     npyx_buffer scratch;        /* for xColumn */

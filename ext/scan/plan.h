@@ -157,6 +157,7 @@ typedef struct npyext_function {
     const char *key;       /* what the PRIMARY KEY has behind array_key; NULL: nothing */
     bool takes_member;     /* the argument chooses one array of many */
     bool takes_two;        /* NPYEXT_OTHER_SOURCE has to be given, too */
+    const char *example;   /* of its sources, for a message; NULL: 'x.npy' */
     bool writes;           /* there is no source; NPYEXT_TARGET and NPYEXT_ARRAY have to be given */
     bool takes_window;     /* xFilter asks for npyext_plan_window and skips the rows that it says */
     npyext_row row;        /* what a row is of */

@@ -40,8 +40,8 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
                              "qualify it, as in m.path"
                            : "";
     return npyx_fail(error, NPYX_INVALID, -1, "%s needs %s, as in %s(%s)%s", name,
-                     takes_two ? "two sources" : "a source", name, takes_two ? "'a.npz', 'b.npz'" : "'x.npy'",
-                     hint);
+                     takes_two ? "two sources" : "a source", name,
+                     scan->function->example == NULL ? "'x.npy'" : scan->function->example, hint);
 }
 
 /* What a term gives a value to, or a list (*list); neither for terms that the function itself looks at. */

@@ -245,19 +245,15 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
                                 &opened->archive, error);
     }
     const char *path = files->paths.paths[index];
-    opened->info.nbytes = -1;
-    npyext_open_file ahead = {0};
+    npyext_open_file ahead = {.info.nbytes = -1};
     npyx_status status = files_take(connection, files, index, &ahead, error);
     if (status != NPYX_OK && status != NPYX_DONE)
         return status;
     const npyext_part part = npyext_files_part(files, index);
-    status = tick == 0 ? npyext_open_archive(&connection->host, path, &part, &ahead, &opened->archive,
-                                             &opened->info, error)
-                       : npyext_cache_acquire(connection, path, &part, tick, &ahead, &opened->cached, error);
-    if (opened->cached != NULL) {
+    status = npyext_cache_acquire(connection, path, &part, tick, &ahead, &opened->cached, error);
+    if (opened->cached != NULL)
         opened->archive = opened->cached->archive;
-        opened->info = opened->cached->info;
-    }
+    opened->info = ahead.info;
     opened->is_known = opened->is_file = opened->info.nbytes >= 0;
     if (status == NPYX_OK && files->is_handle)
         return npyext_handle_check(&connection->handle_key, files->handle_stamp, &opened->info, error);

@@ -38,7 +38,7 @@ npyext_part npyext_files_part(const npyext_files *files, size_t index);
 /* An open file, or a BLOB. */
 typedef struct npyext_opened {
     npyx_archive *archive;      /* NULL: nothing is open */
-    npyext_cached_file *cached; /* NULL: the archive is not shared */
+    npyext_cached_file *cached; /* whose the archive is; NULL: it is a BLOB's */
     /* what is known of it without reading it, of what is no archive too */
     bool is_known; /* it could be opened: info.nbytes is set */
     bool is_file;  /* not a BLOB: all of info is set */
@@ -46,8 +46,7 @@ typedef struct npyext_opened {
 } npyext_opened;
 
 /* Opens file number index; who goes through many in order has the next ones opened ahead. tick, as given by
- * npyext_cache_tick for the cursor, takes it from the cache and leaves it there; 0 does without: a survey of
- * ten thousand files wants each once. */
+ * npyext_cache_tick for the cursor, or 0 for a survey, is what npyext_cache_acquire takes. */
 npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files, size_t index, int64_t tick,
                               npyext_opened *opened, npyx_error *error);
 /* Takes what is not open, too. */

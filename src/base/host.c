@@ -203,6 +203,10 @@ void npyx_buffer_append_lower(npyx_buffer *buffer, const char *text, size_t nbyt
 }
 
 void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbytes) {
+    if (npyx_utf8_is_valid(text, nbytes)) {
+        npyx_buffer_append(buffer, text, nbytes);
+        return;
+    }
     for (size_t i = 0; i < nbytes;) {
         size_t length = npyx_utf8_character(text + i, nbytes - i);
         npyx_buffer_append(buffer, length == 0 ? NPYX_UTF8_REPLACEMENT : text + i, length == 0 ? 3 : length);

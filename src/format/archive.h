@@ -118,6 +118,20 @@ enum { NPYX_DOS_TIME_NBYTES = 20 };
 /* False, and nothing written, when the DOS time is no date: writers put 0 there. */
 bool npyx_dos_time_text(uint32_t dos_time, char *out);
 
+/* ---- of a tar, for who walks through its source ----
+ *
+ * Who lists the members of a tar has been where its arrays are. What it tells of them is what the tar need
+ * not look for again. */
+
+struct npyx_tar_walk;
+
+/* Notes the arrays of the member at hand, as long as that takes no more than its first bytes and none was
+ * passed over. A failure is for the tar's own walk to meet. */
+void npyx_archive_tar_learn(npyx_archive *archive, struct npyx_tar_walk *walk);
+
+/* The walk has come to a sound end. */
+void npyx_archive_tar_learn_end(npyx_archive *archive, const struct npyx_tar_walk *walk);
+
 /* For npyx_archive_open alone: each takes the source over on success only. A .npy or a .ten, whose first
  * bytes head is: NPYX_HEADER_NPY_USUAL_NBYTES or all. */
 npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, const uint8_t *head,

@@ -11,9 +11,10 @@
  *     member        | a.emb.npy | b.txt | c.feats.npz        | d.x.ten |
  *     spot (array)  | 0         |       | 1 (w)  | 2 (bias)  | 3       |
  *
- * The walk goes over the members once and leaves a spot for each array, so that later look-ups seek. A member
- * is opened as an archive of its own when it is looked into; the one opened last is kept for the next array
- * of it, and each for as long as something is read from it.
+ * The walk goes over the members once and leaves a spot for each array, so that later look-ups seek. Another
+ * walk through the same tar, that of a list of its members, leaves spots of the plain .npy files that it
+ * comes by. A member is opened as an archive of its own when it is looked into; the one opened last is kept
+ * for the next array of it, and each for as long as something is read from it.
  */
 
 enum { TAR_IS_DAMAGED = -1, TAR_IS_SPARSE = -2 }; /* the member of a spot */
@@ -22,6 +23,9 @@ enum { TAR_IS_DAMAGED = -1, TAR_IS_SPARSE = -2 }; /* the member of a spot */
  * global header. So what is kept of names has a limit that grows with the number of arrays. One name alone
  * always has room, in which no byte may be UTF-8. */
 enum { NAMES_NBYTES = 1 << 24, NAME_NBYTES_ON_AVERAGE = 1 << 12 };
+
+/* A compressed tar of a few megabytes may have as many as it likes. */
+enum { MAX_NARRAYS = 5000000 };
 
 typedef struct tar_spot {
     int64_t header_off, data_off, nbytes; /* of the member */
@@ -42,15 +46,26 @@ typedef struct tar_nested {
     int nusers;        /* sources that read from it; the tar is one while it is its newest */
 } tar_nested;
 
+/* The last .npy file of one array that another walk came by: shards are full of them, and one of this size
+ * that begins like it is one, too. */
+typedef struct tar_like {
+    int64_t nbytes;      /* of all of it; 0: there was none yet */
+    size_t begin_nbytes; /* up to the first item */
+    uint8_t begin[NPYX_LOOKALIKE_NBYTES];
+} tar_like;
+
 struct tar_archive {
     npyx_archive base;
     npyx_tar_walk walk;
+    npyx_tar_walk *at; /* the one whose member is looked into: this or another */
+    tar_like like;
     tar_spot *spots;
     int64_t nspots, capacity_nspots;
     npyx_arena names;
     int64_t names_nbytes; /* of all spots, and of those that found no room */
     npyx_buffer name;     /* of the member at hand, in UTF-8 */
     bool is_walked;
+    int64_t learnt_off;    /* of the header of the last member that another walk came by */
     npyx_error walk_error; /* what ended the walk, behind the last spot; NPYX_OK: the end */
     tar_nested *newest;    /* NULL: none is open */
 };
@@ -111,15 +126,26 @@ static npyx_status nested_open(tar_archive *tar, int64_t data_off, int64_t nbyte
     return status;
 }
 
+/* Opens the member of a spot. A small one is read at once, so that to look up an array is one read. */
+static npyx_status nested_read(tar_archive *tar, const tar_spot *spot, npyx_error *error) {
+    npyx_source *shard = tar->base.source;
+    bool is_small = spot->nbytes <= NPYX_TAR_SMALL_NBYTES;
+    size_t wanted_nbytes = is_small ? (size_t)spot->nbytes : NPYX_LOOKALIKE_NBYTES, nbytes = 0;
+    uint8_t *head = npyx_alloc(shard->host, wanted_nbytes);
+    NPYX_TRY(npyx_check_memory(head, error));
+    npyx_status status = npyx_source_read(shard, spot->data_off, head, wanted_nbytes, &nbytes, error);
+    if (status == NPYX_OK && is_small) /* what was copied is not held against the file again */
+        status = npyx_source_check(shard, error);
+    if (status == NPYX_OK)
+        status = nested_open(tar, spot->data_off, spot->nbytes, head, nbytes, error);
+    npyx_free(shard->host, head);
+    return status;
+}
+
 /* The member of a spot, open. */
 static npyx_status nested_of(tar_archive *tar, const tar_spot *spot, tar_nested **nested, npyx_error *error) {
-    uint8_t head[NPYX_LOOKALIKE_NBYTES];
-    size_t head_nbytes = 0;
     if (tar->newest == NULL || tar->newest->data_off != spot->data_off) {
-        size_t wanted_nbytes = spot->nbytes < (int64_t)sizeof head ? (size_t)spot->nbytes : sizeof head;
-        NPYX_TRY(
-            npyx_source_read(tar->base.source, spot->data_off, head, wanted_nbytes, &head_nbytes, error));
-        npyx_status status = nested_open(tar, spot->data_off, spot->nbytes, head, head_nbytes, error);
+        npyx_status status = nested_read(tar, spot, error);
         if (status == NPYX_DONE)
             return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, spot->data_off,
                                 "the file changed while it was read");
@@ -133,7 +159,7 @@ static npyx_status nested_of(tar_archive *tar, const tar_spot *spot, tar_nested 
 
 /* The member's name as UTF-8: what is none becomes U+FFFD. */
 static npyx_status tar_note_name(tar_archive *tar, npyx_error *error) {
-    const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
+    const npyx_buffer *name = &tar->at->member.texts[NPYX_TAR_NAME];
     npyx_buffer_reset(&tar->name);
     npyx_buffer_append_utf8(&tar->name, name->bytes, name->nbytes);
     return npyx_buffer_check(&tar->name, error);
@@ -143,10 +169,14 @@ static npyx_status tar_note_name(tar_archive *tar, npyx_error *error) {
  * to that again. */
 static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, size_t sample_nbytes, int zip_method,
                                 npyx_error *error) {
-    const npyx_tar_member *member = &tar->walk.member;
+    const npyx_tar_member *member = &tar->at->member;
     size_t nbytes = tar->name.nbytes;
     NPYX_TRY(npyx_buffer_check(&tar->name, error));
     tar->names_nbytes += (int64_t)nbytes;
+    if (tar->nspots == MAX_NARRAYS)
+        return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, member->header_off,
+                            "has more than %d arrays, which is as many as are kept of a .tar",
+                            (int)MAX_NARRAYS);
     if (tar->names_nbytes - NAMES_NBYTES > tar->nspots * NAME_NBYTES_ON_AVERAGE)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, member->header_off,
                             "the names of the arrays up to byte %" PRId64
@@ -263,20 +293,20 @@ static npyx_status tar_add_sparse(tar_archive *tar, npyx_error *error) {
 
 /* Looks into the member at hand. What is wrong with a member is its own, and no fault of the tar. */
 static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
-    const npyx_tar_member *member = &tar->walk.member;
+    const npyx_tar_member *member = &tar->at->member;
     const uint8_t *head = NULL;
     size_t head_nbytes = 0;
     if (member->type == NPYX_TAR_SPARSE)
         return tar_add_sparse(tar, error);
     if (member->type != NPYX_TAR_FILE)
         return NPYX_OK;
-    NPYX_TRY(npyx_tar_head(&tar->walk, NPYX_LOOKALIKE_NBYTES, &head, &head_nbytes, error));
+    NPYX_TRY(npyx_tar_head(tar->at, NPYX_LOOKALIKE_NBYTES, &head, &head_nbytes, error));
     bool is_array = npyx_begins_npy(head, head_nbytes) || npyx_begins_ten(head, head_nbytes) ||
                     npyx_begins_zip(head, head_nbytes);
     if (!is_array)
         return NPYX_OK;
     if (member->data_nbytes <= NPYX_TAR_SMALL_NBYTES)
-        NPYX_TRY(npyx_tar_head(&tar->walk, NPYX_TAR_SMALL_NBYTES, &head, &head_nbytes, error));
+        NPYX_TRY(npyx_tar_head(tar->at, NPYX_TAR_SMALL_NBYTES, &head, &head_nbytes, error));
     npyx_status status = nested_open(tar, member->data_off, member->data_nbytes, head, head_nbytes, error);
     if (status == NPYX_DONE)
         return NPYX_OK;
@@ -309,16 +339,86 @@ static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *erro
         npyx_status status = tar_take_member(tar, &tar->walk_error);
         if (status == NPYX_OK)
             continue;
+        if (status == NPYX_DONE) { /* small members were copied, and not held against the file since */
+            status = npyx_source_check(tar->base.source, &tar->walk_error);
+            tar->walk_error.status = status;
+        }
         if (is_of_moment(status))
             return npyx_fail_again(error, &tar->walk_error);
-        if (status == NPYX_DONE) /* small members were copied, and are not held against the file any more */
-            status = npyx_source_check(tar->base.source, &tar->walk_error);
         tar->walk_error.status = status;
         tar->is_walked = true;
     }
     if (index < tar->nspots)
         return NPYX_OK;
     return tar->walk_error.status == NPYX_OK ? NPYX_DONE : npyx_fail_again(error, &tar->walk_error);
+}
+
+/* ---- what another walk comes by ---- */
+
+static bool tar_is_like(const tar_like *like, int64_t nbytes, const uint8_t *head, size_t head_nbytes) {
+    return like->nbytes > 0 && nbytes == like->nbytes && head_nbytes >= like->begin_nbytes &&
+           memcmp(head, like->begin, like->begin_nbytes) == 0;
+}
+
+/* The same as tar_look_into of a member of which no more is read than its first bytes. NPYX_DONE: that is too
+ * little. */
+static npyx_status tar_look_at(tar_archive *tar, npyx_error *error) {
+    const npyx_tar_member *member = &tar->at->member;
+    const uint8_t *head = NULL;
+    size_t nbytes = 0;
+    tar_like *like = &tar->like;
+    if (member->type != NPYX_TAR_FILE)
+        return member->type == NPYX_TAR_SPARSE ? tar_add_sparse(tar, error) : NPYX_OK;
+    NPYX_TRY(npyx_tar_head(tar->at, NPYX_LOOKALIKE_NBYTES, &head, &nbytes, error));
+    if (npyx_begins_ten(head, nbytes) || npyx_begins_zip(head, nbytes))
+        return NPYX_DONE;
+    if (!npyx_begins_npy(head, nbytes))
+        return NPYX_OK;
+    if (!tar_is_like(like, member->data_nbytes, head, nbytes)) {
+        npyx_array array;
+        npyx_array_init(&array, tar->base.source->host);
+        npyx_status status = nested_open(tar, member->data_off, member->data_nbytes, head, nbytes, error);
+        if (status == NPYX_OK)
+            status = npyx_archive_describe(tar->newest->archive, 0, &array, error);
+        bool is_one = status == NPYX_OK && !array.dtype->has_objects && array.data_off <= (int64_t)nbytes &&
+                      array.data_off + array.nbytes == member->data_nbytes;
+        size_t begin_nbytes = is_one ? (size_t)array.data_off : 0;
+        npyx_array_clear(&array);
+        if (!is_one)
+            return NPYX_DONE;
+        *like = (tar_like){.nbytes = member->data_nbytes, .begin_nbytes = begin_nbytes};
+        memcpy(like->begin, head, begin_nbytes);
+    }
+    NPYX_TRY(tar_note_name(tar, error));
+    return tar_add_member(tar, 0, error);
+}
+
+void npyx_archive_tar_learn(npyx_archive *archive, npyx_tar_walk *walk) {
+    tar_archive *tar = (tar_archive *)archive;
+    npyx_error error; /* is met again by the tar's own walk */
+    int64_t nspots = tar->nspots, names_nbytes = tar->names_nbytes;
+    if (walk->member.header_off != tar->walk.off || tar->is_walked)
+        return;
+    tar->at = walk;
+    npyx_status status = tar_look_at(tar, &error);
+    tar->at = &tar->walk;
+    if (status == NPYX_OK) {
+        tar->learnt_off = walk->member.header_off;
+        npyx_tar_catch_up(&tar->walk, walk);
+    } else {
+        tar->nspots = nspots;
+        tar->names_nbytes = names_nbytes;
+    }
+}
+
+void npyx_archive_tar_learn_end(npyx_archive *archive, const npyx_tar_walk *walk) {
+    tar_archive *tar = (tar_archive *)archive;
+    bool is_all = tar->learnt_off >= 0 && walk->member.header_off == tar->learnt_off && !tar->is_walked;
+    npyx_error error;
+    if (!is_all || npyx_source_check(archive->source, &error) != NPYX_OK)
+        return;
+    tar->is_walked = true;
+    tar->walk_error.status = NPYX_OK;
 }
 
 /* ---- an archive's methods ---- */
@@ -408,6 +508,8 @@ npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_ar
     tar->base = (npyx_archive){
         .ops = &tar_ops, .format = NPYX_FORMAT_TAR, .source = source, .is_inflated = is_inflated};
     tar->walk.window.source = source;
+    tar->at = &tar->walk;
+    tar->learnt_off = -1;
     tar->name.host = tar->names.host = source->host;
     *archive = &tar->base;
     return NPYX_OK;

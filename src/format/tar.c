@@ -1,89 +1,11 @@
 #include "tar.h"
 
 #include "io/first_bytes.h"
-#include "text/span.h"
-
-/* Where the fields of a header block lie. */
-enum {
-    NAME_OFF = 0,
-    NAME_NBYTES = 100,
-    MODE_OFF = 100,
-    UID_OFF = 108,
-    GID_OFF = 116,
-    ID_NBYTES = 8,
-    SIZE_OFF = 124,
-    MTIME_OFF = 136,
-    LONG_NBYTES = 12,
-    TYPE_OFF = 156,
-    LINKNAME_OFF = 157,
-    MAGIC_OFF = 257,
-    UNAME_OFF = 265,
-    GNAME_OFF = 297,
-    OWNER_NBYTES = 32,
-    PREFIX_OFF = 345,
-    PREFIX_NBYTES = 155,
-    /* of an old GNU sparse member */
-    MAP_GOES_ON_OFF = 482,
-    REAL_SIZE_OFF = 483,
-    NEXT_MAP_GOES_ON_OFF = 504
-};
 
 enum {
     /* no name, and no header of many records, is longer in earnest */
     MAX_EXTENDED_NBYTES = 1 << 22
 };
-
-const char *npyx_tar_type_name(npyx_tar_type type) {
-    static const char *const names[] = {"file",  "directory", "symlink", "hardlink", "char",
-                                        "block", "fifo",      "sparse",  "other"};
-    return names[type];
-}
-
-/* ---- fields ---- */
-
-/* A field's text, up to its first NUL. */
-static npyx_span tar_text(const uint8_t *block, size_t off, size_t nbytes) {
-    const uint8_t *end = memchr(block + off, '\0', nbytes);
-    return (npyx_span){(const char *)block + off, end == NULL ? nbytes : (size_t)(end - (block + off))};
-}
-
-/* Base 256: a first byte of 0x80, or 0xff for two's complement, and the number in the bytes behind it. */
-static bool tar_binary(const uint8_t *field, size_t nbytes, int64_t *number) {
-    uint64_t bits = field[0] == 0xff ? UINT64_MAX : 0, sign = bits;
-    for (size_t i = 1; i < nbytes; i++) {
-        if (nbytes - i > 8 && field[i] != (uint8_t)sign)
-            return false; /* beyond 64 bits */
-        bits = bits << 8 | field[i];
-    }
-    *number = (int64_t)bits;
-    return ((int64_t)bits < 0) == (sign != 0);
-}
-
-/* Of what tar_binary has no room for: only times are said so. */
-static double tar_binary_f64(const uint8_t *field, size_t nbytes) {
-    double number = field[0] == 0xff ? -1 : 0;
-    for (size_t i = 1; i < nbytes; i++)
-        number = number * 256 + field[i];
-    return number;
-}
-
-/* A number in octal, between blanks, up to a NUL; none is 0. */
-static bool tar_number_at(const uint8_t *block, size_t off, size_t nbytes, int64_t *number) {
-    *number = 0;
-    if (block[off] == 0x80 || block[off] == 0xff)
-        return tar_binary(block + off, nbytes, number);
-    npyx_span digits = npyx_span_trim(tar_text(block, off, nbytes));
-    bool is_negative = npyx_span_begins(digits, "-");
-    if (is_negative)
-        digits = npyx_span_behind(digits, 1);
-    for (; digits.nbytes > 0; digits = npyx_span_behind(digits, 1)) {
-        if (digits.text[0] < '0' || digits.text[0] > '7')
-            return false;
-        *number = *number * 8 + (digits.text[0] - '0');
-    }
-    *number = is_negative ? -*number : *number;
-    return true;
-}
 
 static bool is_zeros(const uint8_t *bytes, size_t nbytes) {
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, nbytes - 1) == 0;
@@ -151,7 +73,7 @@ static npyx_status read_extended(npyx_tar_walk *walk, const uint8_t *block, int6
     int64_t data_off = off + NPYX_TAR_BLOCK_NBYTES, left_nbytes = source_of(walk)->nbytes - data_off;
     const uint8_t *data = (const uint8_t *)"";
     size_t some_nbytes = 0;
-    bool is_number = tar_number_at(block, SIZE_OFF, LONG_NBYTES, nbytes);
+    bool is_number = npyx_tar_size_of(block, nbytes);
     if (is_number && *nbytes < 0)
         return fail_negative(error, off);
     if (is_number && *nbytes > MAX_EXTENDED_NBYTES && *nbytes <= left_nbytes)
@@ -180,7 +102,7 @@ static npyx_status take_long_name(npyx_tar_sayings *own, char type, const char *
 /* Takes a header that is about the next member. */
 static npyx_status take_extended(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
                                  npyx_tar_sayings *said, npyx_error *error) {
-    char type = (char)block[TYPE_OFF];
+    char type = npyx_tar_flag_of(block);
     npyx_tar_sayings own;
     const char *bytes = "";
     int64_t nbytes = 0;
@@ -200,26 +122,11 @@ static npyx_status take_extended(npyx_tar_walk *walk, const uint8_t *block, int6
 }
 
 static bool is_extended(const uint8_t *block) {
-    return block[TYPE_OFF] != '\0' && strchr("LKxgX", block[TYPE_OFF]) != NULL;
+    char flag = npyx_tar_flag_of(block);
+    return flag != '\0' && strchr("LKxgX", flag) != NULL;
 }
 
 /* ---- a member ---- */
-
-static npyx_tar_type type_of(uint8_t flag) {
-    switch (flag) {
-    case '\0':
-    case '0':
-    case '7': return NPYX_TAR_FILE;
-    case '1': return NPYX_TAR_HARDLINK;
-    case '2': return NPYX_TAR_SYMLINK;
-    case '3': return NPYX_TAR_CHAR;
-    case '4': return NPYX_TAR_BLOCK;
-    case '5': return NPYX_TAR_DIRECTORY;
-    case '6': return NPYX_TAR_FIFO;
-    case 'S': return NPYX_TAR_SPARSE;
-    default: return NPYX_TAR_OTHER;
-    }
-}
 
 /* Whether the size of such a member says how many bytes lie behind its header. */
 static bool has_data(npyx_tar_type type) {
@@ -231,84 +138,11 @@ static npyx_status fail_header(npyx_error *error, int64_t off) {
                      "no tar header at byte %" PRId64 ", where one is to be (its checksum is wrong)", off);
 }
 
-static npyx_status read_numbers(npyx_tar_member *member, const uint8_t *block, int64_t off,
-                                npyx_error *error) {
-    static const struct {
-        size_t off, nbytes;
-    } fields[] = {[NPYX_TAR_SIZE] = {SIZE_OFF, LONG_NBYTES},
-                  [NPYX_TAR_MODE] = {MODE_OFF, ID_NBYTES},
-                  [NPYX_TAR_UID] = {UID_OFF, ID_NBYTES},
-                  [NPYX_TAR_GID] = {GID_OFF, ID_NBYTES},
-                  [NPYX_TAR_MTIME] = {MTIME_OFF, LONG_NBYTES}};
-    const uint8_t *mtime = block + MTIME_OFF;
-    member->has_fraction = false;
-    for (int i = 0; i < NPYX_TAR_NNUMBERS; i++) {
-        bool is_number = tar_number_at(block, fields[i].off, fields[i].nbytes, &member->numbers[i]);
-        if (i == NPYX_TAR_MTIME)
-            member->mtime = (double)member->numbers[i];
-        if (!is_number && i == NPYX_TAR_MTIME && (*mtime == 0x80 || *mtime == 0xff)) {
-            member->has_fraction = true;
-            member->mtime = tar_binary_f64(mtime, LONG_NBYTES);
-        } else if (!is_number) {
-            return npyx_fail(error, NPYX_CORRUPT, off + (int64_t)fields[i].off,
-                             "the tar header at byte %" PRId64 " has no number at byte %" PRId64, off,
-                             off + (int64_t)fields[i].off);
-        }
-    }
-    return NPYX_OK;
-}
-
-static npyx_status read_texts(npyx_tar_member *member, const uint8_t *block, npyx_error *error) {
-    /* GNU's magic is another one (`ustar  `), and it keeps times there */
-    bool has_prefix = memcmp(block + MAGIC_OFF, "ustar", 6) == 0;
-    npyx_span prefix = {"", 0};
-    if (has_prefix)
-        prefix = tar_text(block, PREFIX_OFF, PREFIX_NBYTES);
-    npyx_span texts[] = {[NPYX_TAR_NAME] = tar_text(block, NAME_OFF, NAME_NBYTES),
-                         [NPYX_TAR_LINKNAME] = tar_text(block, LINKNAME_OFF, NAME_NBYTES),
-                         [NPYX_TAR_UNAME] = tar_text(block, UNAME_OFF, OWNER_NBYTES),
-                         [NPYX_TAR_GNAME] = tar_text(block, GNAME_OFF, OWNER_NBYTES)};
-    for (int i = 0; i < NPYX_TAR_NTEXTS; i++) {
-        npyx_buffer *text = &member->texts[i];
-        npyx_buffer_reset(text);
-        if (i == NPYX_TAR_NAME && prefix.nbytes > 0 && member->type != NPYX_TAR_SPARSE) {
-            npyx_buffer_append(text, prefix.text, prefix.nbytes);
-            npyx_buffer_append_char(text, '/');
-        }
-        npyx_buffer_append(text, texts[i].text, texts[i].nbytes);
-        NPYX_TRY(npyx_buffer_check(text, error));
-    }
-    return NPYX_OK;
-}
-
-/* Puts what was said in the place of what the header says. */
-static npyx_status apply_sayings(npyx_tar_member *member, const npyx_tar_sayings *said, npyx_error *error) {
-    for (int i = 0; i < NPYX_TAR_NNUMBERS; i++) {
-        if (said->has_number[i])
-            member->numbers[i] = said->numbers[i];
-    }
-    if (said->has_number[NPYX_TAR_MTIME]) {
-        member->mtime = said->mtime;
-        member->has_fraction = said->has_fraction;
-    }
-    for (int i = 0; i < NPYX_TAR_NTEXTS; i++) {
-        if (!said->has_text[i])
-            continue;
-        npyx_buffer_reset(&member->texts[i]);
-        npyx_buffer_append(&member->texts[i], said->texts[i].bytes, said->texts[i].nbytes);
-        NPYX_TRY(npyx_buffer_check(&member->texts[i], error));
-    }
-    if (said->is_sparse && member->type == NPYX_TAR_FILE)
-        member->type = NPYX_TAR_SPARSE;
-    return NPYX_OK;
-}
-
 /* An old GNU sparse member: its map may go on in blocks behind the header. */
 static npyx_status pass_map(npyx_tar_walk *walk, const uint8_t *block, int64_t *real_nbytes,
                             npyx_error *error) {
-    bool goes_on = block[MAP_GOES_ON_OFF] != 0;
-    if (!tar_number_at(block, REAL_SIZE_OFF, LONG_NBYTES, real_nbytes))
-        *real_nbytes = 0;
+    bool goes_on = npyx_tar_map_goes_on(block, true);
+    *real_nbytes = npyx_tar_real_size_of(block);
     while (goes_on) {
         npyx_status status = tar_block(walk, walk->member.data_off, &block, error);
         if (status == NPYX_DONE)
@@ -316,7 +150,7 @@ static npyx_status pass_map(npyx_tar_walk *walk, const uint8_t *block, int64_t *
                                    "the tar ends in the middle of a sparse map");
         NPYX_TRY(status);
         walk->member.data_off += NPYX_TAR_BLOCK_NBYTES;
-        goes_on = block[NEXT_MAP_GOES_ON_OFF] != 0;
+        goes_on = npyx_tar_map_goes_on(block, false);
     }
     return NPYX_OK;
 }
@@ -376,30 +210,14 @@ static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_s
                                                                               : NPYX_OK;
 }
 
-/* A folder's name has no slash at its end. The first tars had no type for folders but that slash. */
-static void settle_folder(npyx_tar_member *member, uint8_t flag) {
-    npyx_buffer *name = &member->texts[NPYX_TAR_NAME];
-    if (flag == '\0' && name->nbytes > 0 && name->bytes[name->nbytes - 1] == '/')
-        member->type = NPYX_TAR_DIRECTORY;
-    while (member->type == NPYX_TAR_DIRECTORY && name->nbytes > 0 && name->bytes[name->nbytes - 1] == '/')
-        name->nbytes--;
-}
-
 static npyx_status tar_read_member(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
                                    const npyx_tar_sayings *said, npyx_error *error) {
-    npyx_tar_member *member = &walk->member;
-    uint8_t flag = block[TYPE_OFF];
+    bool is_old_sparse = npyx_tar_flag_of(block) == 'S';
     int64_t real_nbytes = 0;
-    member->type = type_of(flag);
-    bool is_old_sparse = member->type == NPYX_TAR_SPARSE;
-    member->data_off = off + NPYX_TAR_BLOCK_NBYTES;
-    NPYX_TRY(read_numbers(member, block, off, error));
-    NPYX_TRY(read_texts(member, block, error));
-    settle_folder(member, flag);
+    walk->member.data_off = off + NPYX_TAR_BLOCK_NBYTES;
+    NPYX_TRY(npyx_tar_read_header(&walk->member, block, off, said, error));
     if (is_old_sparse)
         NPYX_TRY(pass_map(walk, block, &real_nbytes, error));
-    NPYX_TRY(apply_sayings(member, said, error));
-    settle_folder(member, '0');
     return place_data(walk, off, said, is_old_sparse, real_nbytes, error);
 }
 
@@ -424,7 +242,7 @@ static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_er
         NPYX_TRY(status);
         if (!npyx_is_tar_header(block))
             return fail_header(error, off);
-        bool is_about_next = block[TYPE_OFF] != 'g';
+        bool is_about_next = npyx_tar_flag_of(block) != 'g';
         if (!has_header && is_about_next) {
             has_header = true;
             walk->member.header_off = off;
@@ -488,6 +306,13 @@ npyx_status npyx_tar_head(npyx_tar_walk *walk, size_t nbytes, const uint8_t **by
 void npyx_tar_seek(npyx_tar_walk *walk, int64_t header_off) {
     walk->off = header_off;
     walk->is_at_end = walk->is_unchecked = false;
+}
+
+void npyx_tar_catch_up(npyx_tar_walk *walk, const npyx_tar_walk *other) {
+    walk->off = other->off;
+    walk->is_unchecked = other->is_unchecked;
+    walk->member.data_off = other->member.data_off;
+    walk->member.data_nbytes = other->member.data_nbytes;
 }
 
 void npyx_tar_clear(npyx_tar_walk *walk) {

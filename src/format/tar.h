@@ -90,6 +90,10 @@ npyx_status npyx_tar_check_data(npyx_tar_walk *walk, npyx_error *error);
 /* Takes up the walk at the header of a member that it came by. */
 void npyx_tar_seek(npyx_tar_walk *walk, int64_t header_off);
 
+/* Takes up the walk behind the member that another one, through the same source, has at hand. No global
+ * header lies between the two. */
+void npyx_tar_catch_up(npyx_tar_walk *walk, const npyx_tar_walk *other);
+
 void npyx_tar_clear(npyx_tar_walk *walk);
 
 /* The failure of who wants the contents of a sparse member, whose header is at header_off. */
@@ -123,5 +127,23 @@ npyx_status npyx_tar_add_sayings(npyx_tar_sayings *sayings, const npyx_tar_sayin
 
 void npyx_tar_sayings_init(npyx_tar_sayings *sayings, npyx_host *host);
 void npyx_tar_sayings_clear(npyx_tar_sayings *sayings);
+
+/* ---- what a header block says (tar_header.c) ---- */
+
+/* The number of bytes behind it; false: it has no such number. */
+bool npyx_tar_size_of(const uint8_t *block, int64_t *nbytes);
+
+/* The letter of its type. */
+char npyx_tar_flag_of(const uint8_t *block);
+
+/* Of an old GNU sparse member: the size of its contents, and whether its map goes on behind its header, or
+ * behind a block of the map. */
+int64_t npyx_tar_real_size_of(const uint8_t *block);
+bool npyx_tar_map_goes_on(const uint8_t *block, bool is_header);
+
+/* Sets type, numbers, mtime and texts of a member by its header, which lies at off, and by what was said of
+ * it before. NPYX_CORRUPT for a field that is no number. */
+npyx_status npyx_tar_read_header(npyx_tar_member *member, const uint8_t *block, int64_t off,
+                                 const npyx_tar_sayings *said, npyx_error *error);
 
 #endif

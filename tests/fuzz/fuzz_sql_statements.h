@@ -238,6 +238,49 @@ static const statement statements[] = {
     /* rows of several kinds */
     {"SELECT npy_json(npy_stack(column1)) FROM (VALUES (?1), (npy_json(?1)), (?2), (?3), (?4))", NULL, NULL},
     {"SELECT npy_json(npy_stack(column1)) FROM (VALUES (npy_from_json(?2, ?3)), (?2), (?4))", NULL, NULL},
+    /* tars */
+    {"SELECT *, sample, mode, uid, gid, uname, gname, linkname, header_offset, data_offset, data, array_key "
+     "FROM tar_members(?1, ?2)",
+     NULL, NULL},
+    {"SELECT idx, name, key, ext, type, size, mtime, sample, linkname, data FROM tar_members('f')",
+     "SELECT idx, name, key, ext, type, size, mtime, sample, linkname, data FROM tar_members(?1)", NULL},
+    {"SELECT name, typeof(data), error_kind FROM tar_members('f', 'row')",
+     "SELECT name, typeof(data), error_kind FROM tar_members(?1, 'row')", NULL},
+    {"SELECT name, ext FROM tar_members(?1) WHERE key = ?2 OR name LIKE ?3 OR sample = ?4 ORDER BY idx DESC",
+     NULL, NULL},
+    {"SELECT sum(length(data)) FROM tar_members(?1)",
+     "SELECT sum(size) FROM tar_members(?1) WHERE type = 'file'", NULL},
+    {"SELECT *, key, ext, parts, array_key FROM npy_meta(?1, 'row') WHERE key = ?2 OR ext <> ?3", NULL, NULL},
+    {"SELECT name, row, data FROM npy_rows(?1) WHERE key = ?2",
+     "SELECT name, row, data FROM npy_rows(?1) WHERE +key = ?2", NULL},
+    {"SELECT m.idx, r.row, r.data FROM npy_meta('f') m JOIN npy_rows('f', m.idx) r",
+     "SELECT m.idx, r.row, r.data FROM npy_meta(?1) m JOIN npy_rows(?1, m.idx) r", NULL},
+    {"SELECT m.name, npy_json(npy_member(?1, m.name)) FROM npy_meta(?1, 'skip') m", NULL, NULL},
+    {"SELECT t.name, n.* FROM tar_members(?1, 'row') t JOIN npy_meta(t.data, 'row') n", NULL, NULL},
+    /* ranges */
+    {"SELECT name, row, data FROM npy_rows(json_object('path', 'f', 'offset', 0, 'nbytes', length(?1)))",
+     "SELECT name, row, data FROM npy_rows(?1)", NULL},
+    {"SELECT * FROM npy_meta(json_object('path', 'd/f', 'offset', 0 + ?2, 'nbytes', 0 + ?3), ?4)", NULL,
+     NULL},
+    {"SELECT t.idx, n.name, n.dtype, n.shape, n.error_kind FROM tar_members('f') t JOIN npy_meta(json_object("
+     "'path', 'f', 'offset', t.data_offset, 'nbytes', t.size), 'row') n WHERE t.type = 'file' AND t.size > 0",
+     "SELECT t.idx, n.name, n.dtype, n.shape, n.error_kind FROM tar_members(?1) t JOIN npy_meta(t.data, "
+     "'row') n WHERE t.type = 'file' AND t.size > 0",
+     NULL},
+    {"SELECT path, data FROM npy_rows((SELECT json_group_array(json_object('path', 'f', 'offset', "
+     "data_offset, 'nbytes', size)) FROM tar_members('f') WHERE ext = 'npy'))",
+     NULL, NULL},
+    {"SELECT name, data FROM tar_members(json_object('path', 'f', 'offset', 512 * ?2, 'nbytes', length(?1) - "
+     "512 * ?2))",
+     "SELECT name, data FROM tar_members(substr(?1, 1 + 512 * ?2))", NULL},
+    {"SELECT path, name, error FROM npy_meta(json_array(json_object('path', 'f', 'offset', 0 + ?2, "
+     "'nbytes', 0 + ?3), 'f', ?4), 'row')",
+     NULL, NULL},
+    {"SELECT status, first_at FROM npy_compare(?1, json_object('path', 'f', 'offset', 0, 'nbytes', "
+     "length(?1)))",
+     "SELECT status, first_at FROM npy_compare(?1, ?1)", NULL},
+    {"SELECT npy_json(array) FROM npy_file(json_object('path', 'f', 'offset', 0, 'nbytes', length(?1)))",
+     "SELECT npy_json(array) FROM npy_file('f')", NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

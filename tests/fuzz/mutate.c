@@ -1,11 +1,13 @@
 /*
  * Mutations that know the formats, for libFuzzer: a change inside of an array reaches the code behind the
  * checks around it. A zip gets right sizes, CRCs and a directory again, a .npy the length of its header, a
- * .ten counts that fit. One change in five is libFuzzer's own, so that the checks meet wrong ones, too.
+ * .ten counts that fit, a tar sizes and sums. One change in five is libFuzzer's own, so that the checks meet
+ * wrong ones, too.
  */
 #include <zlib.h>
 
 #include "fuzz.h"
+#include "io/first_bytes.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
@@ -273,6 +275,68 @@ static size_t mutate_ten(uint8_t *data, size_t size, size_t capacity) {
     return made_nbytes > 0 ? made_nbytes : LLVMFuzzerMutate(data, size, capacity);
 }
 
+/* ---- tars ---- */
+
+enum { SIZE_OFF = 124, SUM_OFF = 148, SUM_NBYTES = 8 };
+
+static void append_octal(uint8_t *field, int ndigits, size_t number) {
+    for (int i = ndigits - 1; i >= 0; i--, number >>= 3)
+        field[i] = (uint8_t)('0' + (number & 7));
+    field[ndigits] = '\0';
+}
+
+/* A changed header, or the header of changed contents: nbytes of them, or as many as it says when NULL. */
+static void append_header(const uint8_t *block, bool is_to_change, const size_t *nbytes, bytes *out) {
+    bytes header = is_to_change ? mutated(block, NPYX_TAR_BLOCK_NBYTES) : new_bytes(NPYX_TAR_BLOCK_NBYTES);
+    append(&header, block + header.nbytes,
+           header.nbytes < NPYX_TAR_BLOCK_NBYTES ? NPYX_TAR_BLOCK_NBYTES - header.nbytes : 0);
+    size_t sum = 0;
+    if (nbytes != NULL)
+        append_octal(header.at + SIZE_OFF, 11, *nbytes);
+    memset(header.at + SUM_OFF, ' ', SUM_NBYTES);
+    for (size_t i = 0; i < NPYX_TAR_BLOCK_NBYTES; i++)
+        sum += header.at[i];
+    append_octal(header.at + SUM_OFF, 6, sum);
+    append(out, header.at, NPYX_TAR_BLOCK_NBYTES);
+    free(header.at);
+}
+
+/* How many bytes the header says, as far as they are there. */
+static size_t contents_nbytes(const uint8_t *block, size_t left_nbytes) {
+    size_t nbytes = 0;
+    for (int i = 0; i < 11 && block[SIZE_OFF + i] >= '0' && block[SIZE_OFF + i] <= '7'; i++)
+        nbytes = nbytes * 8 + (size_t)(block[SIZE_OFF + i] - '0');
+    return nbytes < left_nbytes ? nbytes : left_nbytes;
+}
+
+/* Changes one header or the contents behind it. */
+static size_t mutate_tar(uint8_t *data, size_t size, size_t capacity) {
+    bytes out = new_bytes(capacity);
+    uint32_t chosen = below(10), number = 0;
+    size_t off = 0;
+    while (size - off >= NPYX_TAR_BLOCK_NBYTES && npyx_begins_tar(data + off, size - off)) {
+        const uint8_t *block = data + off, *from = block + NPYX_TAR_BLOCK_NBYTES;
+        size_t left_nbytes = size - off - NPYX_TAR_BLOCK_NBYTES;
+        size_t nbytes = contents_nbytes(block, left_nbytes), filled_nbytes = (nbytes + 511) / 512 * 512;
+        bool is_chosen = number++ == chosen, is_header = is_chosen && below(3) == 0;
+        bytes contents = new_bytes(nbytes + 4096);
+        append(&contents, from, nbytes);
+        if (is_chosen && !is_header)
+            contents.nbytes = mutate_file(contents.at, nbytes, contents.capacity);
+        append_header(block, is_header, is_chosen && !is_header ? &contents.nbytes : NULL, &out);
+        append(&out, contents.at, contents.nbytes);
+        append_number(&out, 0, (int)((512 - contents.nbytes % 512) % 512));
+        free(contents.at);
+        off += NPYX_TAR_BLOCK_NBYTES + (filled_nbytes < left_nbytes ? filled_nbytes : left_nbytes);
+    }
+    append(&out, data + off, size - off);
+    bool is_changed = chosen < number;
+    if (is_changed)
+        memcpy(data, out.at, size = out.nbytes);
+    free(out.at);
+    return is_changed ? size : LLVMFuzzerMutate(data, size, capacity);
+}
+
 static size_t mutate_file(uint8_t *data, size_t size, size_t capacity) {
     if (below(5) > 0 && size >= 12 && memcmp(data, "\x93NUMPY", 6) == 0)
         return mutate_npy(data, size, capacity);
@@ -280,6 +344,8 @@ static size_t mutate_file(uint8_t *data, size_t size, size_t capacity) {
         return mutate_zip(data, size, capacity);
     if (below(5) > 0 && size >= 16 && memcmp(data, "~TenBin~", 8) == 0)
         return mutate_ten(data, size, capacity);
+    if (below(5) > 0 && npyx_begins_tar(data, size))
+        return mutate_tar(data, size, capacity);
     return LLVMFuzzerMutate(data, size, capacity);
 }
 

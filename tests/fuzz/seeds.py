@@ -3,6 +3,7 @@
 They come from the makers of the project's own tests, so that a new kind of file is a seed as soon as it is tested.
 """
 
+import gzip
 import io
 import os
 import re
@@ -10,6 +11,7 @@ import struct
 import sys
 import tarfile
 import zipfile
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
 
@@ -17,6 +19,7 @@ import numpy as np  # noqa: E402
 
 import arrays  # noqa: E402
 import make_files  # noqa: E402
+import tars  # noqa: E402
 from formats import header_text, npy, npz, ten  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -155,7 +158,8 @@ def arguments_of(statement):
               "npy_member(?1, ": "a", "npy_from_json(": "[[1, 2], [3, 4]]", "npy_from_json(?2, ": "<i2",
               "npy_from_data(?1, ": "u1", "npy_from_data(?1, ?2, ": "[-1]", "npy_array(value, ": "<f4",
               "npy_array(value, ?2, ": "[-1]", "npy_records(": "[('a', '<f4'), ('b', '<U3')]", "npy_stack(data, ": "<f8",
-              "npy_stack(column1, ": "<f4", "npz_archive(column1, ?1, ": "deflate:9", "npy_stats(?1, '', ?2) WHERE axis = ": "0"}
+              "npy_stack(column1, ": "<f4", "npz_archive(column1, ?1, ": "deflate:9", "npy_stats(?1, '', ?2) WHERE axis = ": "0",
+              "tar_members(?1, ": "row", "key = ": "a", "'offset', 0 + ": "0", "'nbytes', 0 + ": "152", "'offset', 512 * ": "0"}
     quoted = iter([{"dtype=%Q": b"<f4", "shape=%Q": b"[-1]", "method=%Q": b"deflate"}.get(text) for text in re.findall(r"\w*=?%Q", statement)])
     for number in (2, 3, 4):
         own = next(quoted, None)
@@ -189,6 +193,9 @@ def sqls():
              arrays.npy_bytes(np.array([(1, 2.5), (3, 4)], [("x", "<i4"), ("y", "<f8")])),
              arrays.npy_bytes(np.array([1 + 2j, 3])), arrays.npy_bytes(np.array(["ab", "c"])),
              arrays.npy_bytes(np.array(["2020-01-01", "NaT"], "M8[D]"))]
+    array = arrays.npy_bytes(np.arange(3))
+    shard = tars.tar(tars.pax({"path": "a.npy"}) + tars.member("short", array), tars.member("a.cls", b"7"), end=bytes(512))
+    files += [shard, tars.gzipped(shard + tars.member("b.npz", arrays.npz_bytes({"w": np.arange(4)}, "deflate")), [700])]
     for number, statement in enumerate(statements()):
         for k, contents in enumerate(files):
             texts = [b"\1\1", b"\1\5", b""] if k % 2 else [b":", b"2.5", b"0"]
@@ -212,6 +219,45 @@ def tar_files():
                 tar.addfile(info)
         yield out.getvalue()
         yield out.getvalue()[:2048]
+    made = list(tars_of_parts())
+    yield from made
+    # What is compressed already: in several members, cut, with the fields that a header may have.
+    for contents in made[:3]:
+        yield tars.gzipped(contents)
+        yield tars.gzipped(contents, [0, 100, 100, 512, len(contents) // 2])
+        yield tars.gzipped(contents)[:-20]
+        yield gzip.compress(b"") * 9 + tars.gzipped(contents, [700]) + bytes(600)
+        yield gzip_with_fields(contents)
+    yield tars.gzipped(made[0]) + b"something else"
+    yield tars.gzipped(b"no tar")
+
+
+def gzip_with_fields(contents):
+    """An extra field, a name, a comment, and the CRC of all that."""
+    begin = b"\x1f\x8b\x08\x1e" + bytes(6) + b"\5\0ab\1\0x" + b"name\0" + b"comment\0"
+    return begin + struct.pack("<H", zlib.crc32(begin) & 0xFFFF) + tars.gzipped(contents)[10:]
+
+
+def tars_of_parts():
+    """Everything that can stand before a member or in it."""
+    member, pax, tar = tars.member, tars.pax, tars.tar
+    array, many = arrays.npy_bytes(np.arange(3)), {"w": np.arange(6.0).reshape(2, 3), "d/b": np.ones(2), "": np.arange(1)}
+    nested = arrays.zip_bytes([("a.npy", array), ("a.npy", array), (".npy", array), ("no.txt", b"text")])
+    yield tar(member("a.npy", array), member("b.npz", arrays.npz_bytes(many, "deflate")), member("c.npz", nested),
+              member("d.ten", arrays.ten_bytes([np.arange(3, dtype="i2"), np.arange(2.0), np.arange(1.0)], infos=["x", "", "x"])), member("e.npy", array + array))  # fmt: skip
+    yield tar(tars.gnu_long("L", "n" * 150 + ".npy") + member("short", array), tars.gnu_long("K", "t" * 300) + member("link", type=b"2"),
+              pax({"path": "p" * 120 + "/\u00e9.npy", "mtime": "1.25", "uid": 2**40}) + member("short", array), member("d" * 90 + "/x.npy", array, prefix="p" * 150),
+              pax({"size": len(array), "linkpath": "l" * 200}) + member("size.npy", array, size=0))  # fmt: skip
+    yield tar(pax({"mtime": "7.5", "uname": "all", "comment": "of all"}, b"g"), member("a.npy", array), pax({"uname": "others"}, b"g"), pax({"gname": "own"}) + member("b.npy", array),
+              member("folder/", type=b"\0", magic=tars.V7), member("late", mtime=2**80, uid=-5), member("minus", mtime=-7))  # fmt: skip
+    segments = [(100 * i, b"s" * (i + 1)) for i in range(30)]
+    for version in tars.SPARSE_VERSIONS:
+        yield tar(member("a.npy", array), tars.sparse(version, "s.npy", segments, 4000), member("b.npy", array))
+    yield tar(tars.gnu_sparse("s.npy", segments, 4000)[:1024])
+    yield tar(member("a.npy", array, size=2**62), end=b"")
+    yield tar(*(pax({"path": f"{i}"}) for i in range(9)), *(tars.gnu_long("L", f"{i}") for i in range(9)), member("x.npy", array))
+    yield tar(pax([("path", f"p{i}") for i in range(200)] + [("size", "--9")]) + member("x.npy", array[:-1]), end=bytes(99))
+    yield tar(*(member(f"k.{i}", type=b"0") for i in range(20)), member("k.1"), member("0000000.npy", array), end=tars.END + bytes(3000) + b"x")
 
 
 SEEDS = {

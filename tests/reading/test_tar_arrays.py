@@ -7,6 +7,7 @@ import tarfile
 import numpy as np
 import pytest
 
+import shell
 import tars
 from arrays import npy_bytes, npz_bytes, object_npy_bytes, random_array, random_shape, seeded_generator, ten_bytes, zip_bytes
 from expected import assert_has, assert_same_rows, counters, error_of, named_rows, since
@@ -376,6 +377,89 @@ def test_later_statements_seek(db, folder):
     # Another file of that name is noticed.
     write("s.tar", tar_of([("last.npy", npy_bytes(np.arange(3) + 7)), ("more.npy", npy_bytes(A))]))
     assert values(db, "s.tar", "last") == [7, 8, 9] and names(db, "s.tar") == ["last", "more"]
+
+
+LISTINGS = ["SELECT count(*) FROM npy_meta(?)", "SELECT count(*) FROM tar_members(?)", "SELECT max(max) FROM npy_stats(?)"]
+
+
+@pytest.mark.parametrize("sql", LISTINGS)
+def test_the_first_look_up_in_a_tar_that_was_listed_is_one_read(connect, folder, sql):
+    arrays = [np.arange(i, i + 30 + i % 3) for i in range(500)]
+    parts = [part for i, a in enumerate(arrays) for part in ((f"{i:03}.cls", b"%d" % i), (f"{i:03}.npy", npy_bytes(a)))]
+    write("s.tar", tar_of(parts))
+    for member, number in (("311", 311), ("497.npy", 497), (0, 0)):
+        db = connect()
+        db.execute(sql, ("s.tar",)).fetchall()
+        before = counters(db)
+        assert values(db, "s.tar", member) == arrays[number].tolist()
+        read = since(db, before)
+        assert read["bytes_read"] == len(npy_bytes(arrays[number])) and not read["files_opened"]
+        assert read["read_calls"] == 1 or shell.MAPPED
+
+
+def test_a_look_up_of_a_large_array_does_not_read_all_of_it(db, folder):
+    large = np.arange(1_000_000)
+    write("s.tar", tar_of([("a.npy", npy_bytes(large)), ("b.npy", npy_bytes(large[:100]))]))
+    db.execute("SELECT * FROM tar_members('s.tar')").fetchall()
+    before = counters(db)
+    assert db.execute("SELECT value FROM npy_rows('s.tar', 'a') WHERE row = 777777").fetchall() == [(777777,)]
+    assert since(db, before)["bytes_read"] < 200_000
+
+
+def looked_through():
+    """Tars in which arrays are not found by the first bytes of plain .npy files alone: {what: contents}."""
+    plain = [member(f"{i}.npy", npy_bytes(np.arange(i))) for i in range(4)]
+    return {
+        "mixed": tar_of(MEMBERS),
+        "nothing": tar(),
+        "no arrays": tar_of([("a.txt", b"a"), ("b.txt", b"b")]),
+        "several in one": tar(*plain[:2], member("s.npy", npy_bytes(A) + npy_bytes(B)), *plain[2:]),
+        "more behind an array": tar(*plain[:2], member("s.npy", npy_bytes(A) + b"more"), *plain[2:]),
+        "cut": tar(*plain[:2], member("s.npy", npy_bytes(A)[:-1]), *plain[2:]),
+        "objects": tar(*plain[:2], member("o.npy", object_npy_bytes((2,))), *plain[2:]),
+        "a long header": tar(*plain[:2], member("l.npy", npy_bytes(np.zeros(2, [(f"a_field_of_number_{i}", "i4") for i in range(60)]))), *plain[2:]),
+        "a global header": tar(plain[0], tars.pax({"path": "global.npy"}, b"g"), *plain[1:]),
+        "of pax": tar(*plain[:2], tars.pax({"path": "d/long.npy"}), *plain[2:]),
+        "equal names": tar(*plain, *plain),
+        "sparse": tar(*plain[:2], tars.gnu_sparse("s.npy", [(0, b"x" * 512)], 5000), *plain[2:]),
+        "damaged behind": tar(*plain, b"\1" * 512),
+        "ends early": tar(*plain, end=b"")[:-600],
+        "bytes behind": tar(*plain) + b"x",
+    }
+
+
+@pytest.mark.parametrize("what", looked_through())
+@pytest.mark.parametrize("limit", [0, 1, 3, -1])
+def test_a_list_of_members_changes_nothing_of_what_arrays_there_are(connect, folder, what, limit):
+    contents = looked_through()[what]
+    sql = "SELECT *, key, ext, error_kind, data_offset FROM npy_meta(?, 'row')"
+    for name, bytes in (("s.tar", contents), ("s.tar.gz", gzipped(contents))):
+        write(name, bytes)
+        alone = connect().execute(sql, (name,)).fetchall()
+        db = connect()
+        db.execute("SELECT * FROM tar_members(?, 'row') LIMIT ?", (name, limit)).fetchall()
+        assert db.execute(sql, (name,)).fetchall() == alone
+        db.execute("SELECT * FROM tar_members(?, 'row')", (name,)).fetchall()
+        assert db.execute(sql, (name,)).fetchall() == alone
+        for (idx,) in db.execute("SELECT idx FROM npy_meta(?, 'skip') WHERE dtype <> 'object'", (name,)).fetchall():
+            assert [repr(value) for value in values(db, name, idx)] == [repr(value) for value in values(connect(), name, idx)]
+
+
+def test_two_lists_of_members_at_once(db, folder):
+    write("s.tar", tar_of([(f"{i}.npy", npy_bytes(np.arange(i + 1))) for i in range(5)]))
+    sql = "SELECT a.name, b.name, m.name FROM tar_members('s.tar') AS a, tar_members('s.tar') AS b, npy_meta('s.tar') AS m"
+    rows = db.execute(sql + " WHERE a.idx = b.idx AND b.idx = m.idx ORDER BY a.idx").fetchall()
+    assert rows == [(f"{i}.npy", f"{i}.npy", str(i)) for i in range(5)]
+
+
+def test_a_tar_that_was_listed_and_replaced_is_read_anew(db, folder):
+    write("s.tar", tar_of([("a.npy", npy_bytes(A))]))
+    for sql in LISTINGS:
+        db.execute(sql, ("s.tar",)).fetchall()
+        write("t.tar", tar_of([("b.npy", npy_bytes(A + 1)), ("a.npy", npy_bytes(A + 2))]))
+        os.replace("t.tar", "s.tar")
+        assert values(db, "s.tar", "a") == (A + 2).tolist()
+        write("s.tar", tar_of([("a.npy", npy_bytes(A))]))
 
 
 # --- ranges ------------------------------------------------------------------------------------------------

@@ -1,12 +1,16 @@
 """What test_faults.py makes fail: scripts of SQL that together call everything, each with what has to stand
 before it and what tells the state of the files and tables that it changes."""
 
+import functools
+import json
+import os
 from typing import NamedTuple
 
 import numpy as np
 
 import make_files
-from arrays import npy_bytes, npz_bytes
+from arrays import npy_bytes, npz_bytes, ten_bytes
+from tars import END, gnu_long, gnu_sparse, gzipped, member, pax, tar
 
 
 class Case(NamedTuple):
@@ -37,10 +41,48 @@ def make(folder):
         "many.npz": npz_bytes({f"a rather long name of a layer/number {i}": wide[i] for i in range(40)}),
         "out.npy": npy_bytes(np.arange(3.0)),
         "out.npz": npz_bytes({"old": np.arange(3)}),
+        **tar_files(),
     }
     for name, contents in files.items():
         with open(name, "wb") as file:
             file.write(contents)
+        os.utime(name, (10**9, 10**9))  # or messages say that it was written just now, for a while
+
+
+@functools.lru_cache(maxsize=None)
+def shard():
+    """A tar with something of everything, and members beyond what is read at once. Made once: NumPy writes the time of
+    day into an .npz, and how far that compresses is never the same."""
+    rng = np.random.default_rng(6)
+    members = [
+        member("d", type=b"5"), pax({"comment": "of all", "uname": "somebody"}, b"g"),
+        pax({"path": "a/000.emb.npy", "mtime": "1.5"}) + member("short", npy_bytes(np.arange(6.0).reshape(2, 3))),
+        member("a/000.cls", b"7"), gnu_long("L", "a/001." + "n" * 150 + ".npz") + member("short", npz_bytes({"w": np.arange(4), "b": np.ones(2), "d/w": np.arange(3)}, "deflate")),
+        member("a/001.x.ten", ten_bytes([np.array([1, 2], "i4"), np.array([[3.0]]), np.array([4], "u1")], infos=["n", "", "m"])),
+        gnu_long("K", "k" * 120) + member("link", type=b"2", linkname="k"), gnu_sparse("s.bin", [(100 * i, b"s") for i in range(30)], 4000),
+        member("a/002.txt", rng.bytes(3000)), member("a/003.npy", npy_bytes(np.arange(40_000))),
+        member("stored.npz", npz_bytes({"x": np.arange(5)})), member("a/004.npy", npy_bytes(np.arange(3))),
+    ]  # fmt: skip
+    return tar(*members, end=END + bytes(3000))
+
+
+def tar_files():
+    contents = shard()
+    broken = tar(member("broken.npy", npy_bytes(np.arange(9))[:-5]), gnu_sparse("s.npy", [(0, b"s")], 99), member("good.npy", npy_bytes(np.arange(3))), member("cut.npy", size=9000))
+    return {"x.tar": contents, "broken.tar": broken, "x.tar.gz": gzipped(contents, [700, 700, len(contents) // 2]), "x.bin": b"before" + gzipped(contents) + b"behind"}
+
+
+def range_of(path, begin, nbytes):
+    """Of a part of a file, as an SQL literal."""
+    return "'" + json.dumps({"path": path, "offset": begin, "nbytes": nbytes}) + "'"
+
+
+def range_of_member(begin, length=None):
+    """The contents of a member of x.tar that begin so, and have so many bytes or as many as its header says."""
+    contents = shard()
+    at = contents.index(begin)
+    nbytes = int(contents[at - 512 + 124 : at - 512 + 135], 8) if length is None else length
+    return range_of("x.tar", at, nbytes)
 
 
 def reading(name, script, **more):
@@ -105,6 +147,42 @@ SUMS = [
     reading("npy_compare of some of each", "SELECT name, status FROM npy_compare('mixed.npz', 'multi.ten')"),
     reading("npy_compare of structures", "SELECT * FROM npy_compare('structured/nested.npy', 'structured/nested.npy')"),
     reading("npy_compare of handles", "SELECT status, max_abs FROM npy_file('w.npz') AS a JOIN npy_file('deflated.npz') AS b USING (name) JOIN npy_compare(a.array, b.array)"),
+]
+
+MAGIC = b"\x93NUMPY"
+EVERY_MEMBER = "SELECT *, sample, mode, uid, gid, uname, gname, linkname, header_offset, data_offset, parts, stem, array_key FROM tar_members"
+ALL_OF_GZ = range_of("x.bin", 6, len(gzipped(shard())))
+
+TARS = [
+    reading("tar_members", f"{EVERY_MEMBER}('x.tar')"),
+    reading("tar_members with data", "SELECT name, hex(data) FROM tar_members('x.tar') WHERE type = 'file'"),
+    reading("tar_members, faults as rows", "SELECT name, length(data), error FROM tar_members('broken.tar', 'row')"),
+    reading("tar_members, compressed", f"{EVERY_MEMBER}('x.tar.gz')"),
+    reading("tar_members, compressed, with data", "SELECT name, hex(data) FROM tar_members('x.tar.gz') WHERE type = 'file'"),
+    reading("tar_members of a list", """SELECT path, name, error FROM tar_members('["x.tar", "y.npy", "broken.tar", "x.tar.gz"]')"""),
+    reading("tar_members of a range", f"SELECT path, name, header_offset, length(data) FROM tar_members({ALL_OF_GZ}) WHERE type <> 'sparse'"),
+    reading("npy_meta of a tar", "SELECT *, key, ext, compression, array_key FROM npy_meta('x.tar')"),
+    reading("npy_meta of a tar with faults", "SELECT name, shape, error FROM npy_meta('broken.tar', 'row')"),
+    reading("npy_meta of a compressed tar", "SELECT *, key, ext, array_key FROM npy_meta('x.tar.gz')"),
+    reading("npy_meta of a gzip file in a file", f"SELECT name, shape, error FROM npy_meta({ALL_OF_GZ}, 'row')"),
+    reading("npy_meta of ranges", f"SELECT path, name, shape, key FROM npy_meta({range_of_member(b'~TenBin~')}) UNION ALL SELECT path, name, shape, key FROM npy_meta({range_of_member(b'PK')})"),
+    reading("npy_rows of a tar", "SELECT name, key, ext, row, value FROM npy_rows('x.tar', '', ':9')"),
+    reading("npy_rows of a compressed tar", "SELECT name, key, ext, row, value FROM npy_rows('x.tar.gz', '', ':9')"),
+    reading("npy_rows of a tar by names", "SELECT j.value, r.row, r.value FROM json_each('[\"a/004\", \"a/001.x.ten:n\", \"a/003.npy\", \"stored.npz:x\"]') AS j JOIN npy_rows('x.tar', j.value) AS r WHERE r.row = 1"),
+    reading("npy_rows of a compressed tar, there and back", "SELECT j.value, r.value FROM json_each('[39000, 5, 20000, 39999]') AS j JOIN npy_rows('x.tar.gz', 'a/003') AS r ON r.row = j.value"),
+    reading("npy_rows of a nested .npz", f"SELECT name, row, value FROM npy_rows({range_of_member(b'PK')})"),
+    reading("npy_rows of ranges", f"SELECT path, row, value FROM npy_rows('[' || {range_of_member(b'~TenBin~')} || ', \"y.npy\", ' || {range_of_member(MAGIC)} || ']', 0)"),
+    reading("npy_stats of a tar", "SELECT name, key, count, sum, std FROM npy_stats('x.tar')"),
+    reading("npy_stats of a compressed tar", "SELECT name, count, sum, std, error FROM npy_stats('x.tar.gz') WHERE on_error = 'row'"),
+    reading("npy_compare of tars", "SELECT name, status FROM npy_compare('x.tar', 'x.tar.gz')"),
+    reading("npy_file of a tar", "SELECT name, npy_json(npy_slice(array, ':2')) FROM npy_file('x.tar')"),
+    reading("npy_file of a range", f"SELECT path, name, npy_json(array) FROM npy_file({range_of_member(b'PK')})"),
+    reading("a join of members", "SELECT t.name, r.value FROM tar_members('x.tar') AS t JOIN npy_rows(t.data) AS r WHERE t.ext IN ('emb.npy', 'x.ten') AND r.row = 0"),
+    reading("a join by an index of members", "SELECT s.name, r.value FROM s JOIN npy_rows(json_object('path', 'x.tar', 'offset', s.data_offset, 'nbytes', s.size)) AS r WHERE r.row = 1",
+            setup="CREATE TABLE s AS SELECT name, data_offset, size FROM tar_members('x.tar') WHERE ext IN ('emb.npy', 'npy')"),
+    reading("a typed table of a tar", "SELECT rowid, * FROM t", setup="CREATE VIRTUAL TABLE t USING npy('x.tar', member='a/004')"),
+    reading("a typed table of a compressed tar", "BEGIN; CREATE VIRTUAL TABLE t USING npy('x.tar.gz', member='a/000.emb'); SELECT rowid, * FROM t; ROLLBACK",
+            check="SELECT count(*) FROM sqlite_schema"),
 ]
 
 ARRAY = "npy_from_json('[[1.5, 2, null], [4, 5, 6]]')"
@@ -188,5 +266,5 @@ WRITES = [
 
 LOADING = [Case("loading", "", only_reads=False)]
 
-READING = LISTS + ROWS + SUMS + SCALARS + AGGREGATES + TABLES
+READING = LISTS + ROWS + SUMS + TARS + SCALARS + AGGREGATES + TABLES
 ALL = READING + WRITES + LOADING

@@ -235,7 +235,8 @@ def test_a_million_members(connect, folder, heap):
     n, step = 1_000_000, 20_000
     tars.write_gzipped("x.tar.gz", [*(numbered(member("0000000.cls"), np.arange(i, i + step)) for i in range(0, n, step)), END])
     db = connect()
-    db.execute("SELECT name FROM tar_members('x.tar.gz') LIMIT 1").fetchall()
+    write("y.tar.gz", gzipped(tar(member("a.cls"))))
+    db.execute("SELECT name FROM tar_members('y.tar.gz')").fetchall()
     heap(10 * MIB * FACTOR)
     before = counters(db)
     sql = "SELECT count(*), max(sample), min(name), max(name), sum(size), count(error) FROM tar_members('x.tar.gz')"
@@ -266,6 +267,17 @@ def test_what_is_kept_of_each_array(connect, folder):
     assert one(db, "SELECT value FROM npy_rows('x.tar', ?)", f"{n - 1:07}") == 0
     kept = (memory_used() - before) / n
     assert kept < LOOKED_UP_NBYTES + 2 * name_nbytes, kept
+
+
+def test_more_arrays_than_are_kept(connect, folder):
+    """Ten million, in a compressed tar of some megabytes."""
+    one_array, n = npy_bytes(np.zeros(0, "u1")), 100_000
+    contents = member("a.npy", one_array * n)
+    tars.write_gzipped("x.tar.gz", [*([contents] * 100), END])
+    db = connect()
+    said = error_of(db, "SELECT value FROM npy_rows('x.tar.gz', 'a.npy:5000000')")
+    assert "x.tar.gz" in said and "has more than 5000000 arrays" in said
+    assert one(db, "SELECT count(*) FROM npy_rows('x.tar.gz', 4999999)") == 0
 
 
 # --- compressed --------------------------------------------------------------------------------------------

@@ -1,0 +1,142 @@
+#include "samples.h"
+
+void npyx_sample_walk_begin(npyx_sample_walk *walk, npyx_host *host) {
+    walk->ext.host = walk->sample_key.host = walk->exts.bytes.host = host;
+    walk->nsamples = 0;
+    walk->sample = -1;
+    walk->has_key = false;
+    npyx_buffer_reset(&walk->sample_key);
+}
+
+/* Adds the member's extension to those of its sample, of which each is to be there once. */
+static npyx_status sample_note_ext(npyx_sample_walk *walk, int64_t header_off, npyx_error *error) {
+    npyx_name_set *exts = &walk->exts;
+    NPYX_TRY(npyx_name_set_add(exts, walk->ext.bytes, walk->ext.nbytes, error));
+    if (npyx_name_set_before(exts, exts->count - 1) < 0)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_CORRUPT, header_off,
+                     "is the second member of its sample with the extension '%.*s'",
+                     NPYX_SHOWN(walk->ext.bytes, walk->ext.nbytes, 100));
+}
+
+/* Whether the member goes on with the sample at hand. */
+static bool sample_goes_on(const npyx_sample_walk *walk, const char *key, size_t nbytes) {
+    return walk->nsamples > 0 && walk->sample_key.nbytes == nbytes &&
+           memcmp(walk->sample_key.bytes, key, nbytes) == 0;
+}
+
+npyx_status npyx_sample_walk_take(npyx_sample_walk *walk, const npyx_tar_member *member, npyx_error *error) {
+    const npyx_buffer *name = &member->texts[NPYX_TAR_NAME];
+    const char *text = name->nbytes == 0 ? "" : name->bytes;
+    bool is_file = member->type == NPYX_TAR_FILE || member->type == NPYX_TAR_SPARSE;
+    walk->has_key = npyx_sample_key_of(text, name->nbytes, &walk->key);
+    walk->sample = -1;
+    npyx_buffer_reset(&walk->ext);
+    if (!walk->has_key)
+        return NPYX_OK;
+    npyx_buffer_append_lower(&walk->ext, text + walk->key.ext_off, name->nbytes - walk->key.ext_off);
+    NPYX_TRY(npyx_buffer_check(&walk->ext, error));
+    if (!is_file || walk->key.is_skipped)
+        return NPYX_OK;
+    if (!sample_goes_on(walk, text, walk->key.key_nbytes)) {
+        walk->nsamples++;
+        npyx_name_set_cut(&walk->exts, 0);
+        npyx_buffer_reset(&walk->sample_key);
+        npyx_buffer_append(&walk->sample_key, text, walk->key.key_nbytes);
+        NPYX_TRY(npyx_buffer_check(&walk->sample_key, error));
+    }
+    walk->sample = walk->nsamples - 1;
+    return sample_note_ext(walk, member->header_off, error);
+}
+
+void npyx_sample_walk_clear(npyx_sample_walk *walk) {
+    if (walk->ext.host == NULL)
+        return;
+    npyx_buffer_clear(&walk->ext);
+    npyx_buffer_clear(&walk->sample_key);
+    npyx_name_set_clear(&walk->exts);
+}
+
+/* ---- the samples of a shard, kept ---- */
+
+/* The number of the extension at hand among those of the shard. */
+static npyx_status samples_ext(npyx_samples *samples, const npyx_buffer *ext, int64_t *number,
+                               npyx_error *error) {
+    *number = npyx_name_set_find(&samples->exts, ext->bytes, ext->nbytes, NULL);
+    if (*number >= 0)
+        return NPYX_OK;
+    *number = samples->exts.count;
+    return npyx_name_set_add(&samples->exts, ext->bytes, ext->nbytes, error);
+}
+
+static npyx_status samples_begin_sample(npyx_samples *samples, const npyx_buffer *key, npyx_error *error) {
+    int64_t *grown = npyx_grow(samples->host, samples->first_parts, samples->nsamples,
+                               &samples->capacity_nsamples, sizeof *grown);
+    NPYX_TRY(npyx_check_memory(grown, error));
+    samples->first_parts = grown;
+    NPYX_TRY(npyx_name_set_add(&samples->keys, key->bytes, key->nbytes, error));
+    grown[samples->nsamples++] = samples->nparts;
+    return NPYX_OK;
+}
+
+static npyx_status samples_add(npyx_samples *samples, const npyx_sample_walk *walk,
+                               const npyx_tar_member *member, npyx_error *error) {
+    int64_t ext = 0;
+    NPYX_TRY(samples_ext(samples, &walk->ext, &ext, error));
+    npyx_sample_part *grown =
+        npyx_grow(samples->host, samples->parts, samples->nparts, &samples->capacity_nparts, sizeof *grown);
+    NPYX_TRY(npyx_check_memory(grown, error));
+    samples->parts = grown;
+    if (walk->sample == samples->nsamples)
+        NPYX_TRY(samples_begin_sample(samples, &walk->sample_key, error));
+    grown[samples->nparts++] = (npyx_sample_part){.data_off = member->data_off,
+                                                  .nbytes = member->data_nbytes,
+                                                  .ext = (int32_t)ext,
+                                                  .is_sparse = member->type == NPYX_TAR_SPARSE};
+    return NPYX_OK;
+}
+
+npyx_status npyx_samples_read(npyx_source *shard, npyx_samples *samples, npyx_error *fault,
+                              npyx_error *error) {
+    npyx_tar_walk tar = {.window.source = shard};
+    npyx_sample_walk walk = {0};
+    npyx_status status = NPYX_OK;
+    samples->host = samples->keys.bytes.host = samples->exts.bytes.host = shard->host;
+    fault->status = NPYX_OK;
+    npyx_sample_walk_begin(&walk, shard->host);
+    while (status == NPYX_OK && (status = npyx_tar_next(&tar, error)) == NPYX_OK) {
+        npyx_error taken;
+        status = npyx_sample_walk_take(&walk, &tar.member, &taken);
+        if (status == NPYX_OK && walk.sample >= 0) {
+            status = samples_add(samples, &walk, &tar.member, error);
+        } else if (status == NPYX_CORRUPT) {
+            if (fault->status == NPYX_OK)
+                *fault = taken;
+            status = NPYX_OK;
+        } else if (status != NPYX_OK) {
+            npyx_fail_again(error, &taken);
+        }
+    }
+    npyx_sample_walk_clear(&walk);
+    npyx_tar_clear(&tar);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+const npyx_sample_part *npyx_samples_part(const npyx_samples *samples, int64_t sample, int64_t ext) {
+    int64_t end = sample + 1 < samples->nsamples ? samples->first_parts[sample + 1] : samples->nparts;
+    for (int64_t i = samples->first_parts[sample]; i < end; i++) {
+        if (samples->parts[i].ext == ext)
+            return &samples->parts[i];
+    }
+    return NULL;
+}
+
+void npyx_samples_clear(npyx_samples *samples) {
+    if (samples->host == NULL)
+        return;
+    npyx_name_set_clear(&samples->keys);
+    npyx_name_set_clear(&samples->exts);
+    npyx_free(samples->host, samples->parts);
+    npyx_free(samples->host, samples->first_parts);
+    *samples = (npyx_samples){0};
+}
