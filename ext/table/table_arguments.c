@@ -1,9 +1,9 @@
 /*
- * The arguments of CREATE VIRTUAL TABLE ... USING npy(...), which SQLite hands on as they were typed: a path,
- * and `key = value`. Quotes are taken off here; a list in one of them has quotes of its own.
+ * The arguments of CREATE VIRTUAL TABLE ... USING npy(...) or wds(...), which SQLite hands on as they were
+ * typed: a path, and `key = value`. Quotes are taken off here; a list in one of them has quotes of its own.
  */
 
-#include "npy_table.h"
+#include "table.h"
 
 const char *const npyext_table_argument_names[NPYEXT_TABLE_NARGUMENTS] = {
     [NPYEXT_TABLE_PATH] = "path",       [NPYEXT_TABLE_MEMBER] = "member",   [NPYEXT_TABLE_MEMBER_IDX] = "idx",
@@ -100,20 +100,17 @@ static size_t find_key(const char *raw, const char **value) {
 }
 
 /* The path and idx have no key. */
-static npyx_status find_argument(const char *raw, size_t key_nbytes, npyext_table_argument *argument,
-                                 npyx_error *error) {
+static npyx_status find_argument(const npyext_table_kind *kind, const char *raw, size_t key_nbytes,
+                                 npyext_table_argument *argument, npyx_error *error) {
     for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
         const char *name = npyext_table_argument_names[i];
         *argument = (npyext_table_argument)i;
-        if (i != NPYEXT_TABLE_MEMBER_IDX && strlen(name) == key_nbytes &&
-            sqlite3_strnicmp(raw, name, (int)key_nbytes) == 0)
+        bool is_taken = (kind->arguments >> i & 1) != 0 && i != NPYEXT_TABLE_MEMBER_IDX;
+        if (is_taken && strlen(name) == key_nbytes && sqlite3_strnicmp(raw, name, (int)key_nbytes) == 0)
             return NPYX_OK;
     }
-    return npyx_refuse(
-        error,
-        "there is no argument '%.*s' (there are a path, member, members, columns, slice, view, mode, and for "
-        "tables that write dtype, shape and method; a path with '=' needs quotes)",
-        NPYX_SHOWN(raw, key_nbytes, 80));
+    return npyx_refuse(error, "there is no argument '%.*s' (there are %s; a path with '=' needs quotes)",
+                       NPYX_SHOWN(raw, key_nbytes, 80), kind->arguments_text);
 }
 
 static npyx_status set_argument(npyext_declaration *declaration, npyext_table_argument argument,
@@ -137,7 +134,6 @@ bool npyext_table_is_writing(const npyext_declaration *declaration) {
     return mode != NULL && strcmp(mode, "r") != 0;
 }
 
-/* What the mode says of the other arguments. */
 static npyx_status check_mode(const npyext_declaration *declaration, npyx_error *error) {
     const char *const *arguments = declaration->arguments, *mode = arguments[NPYEXT_TABLE_MODE];
     bool writes = npyext_table_is_writing(declaration);
@@ -148,40 +144,30 @@ static npyx_status check_mode(const npyext_declaration *declaration, npyx_error 
         return npyx_refuse(error,
                            "there is no mode '%.*s': 'r' reads, 'w+' writes a new file, 'a' adds to one",
                            NPYX_SHOWN(mode, strlen(mode), 80));
-    for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
-        bool is_of_writers = i >= NPYEXT_TABLE_DTYPE,
-             is_of_both = i == NPYEXT_TABLE_COLUMNS || i == NPYEXT_TABLE_MODE;
-        if (arguments[i] != NULL && !is_of_both && is_of_writers != writes)
-            return npyx_refuse(error, "%s belongs to tables that %s (mode='%s')",
-                               npyext_table_argument_names[i], writes ? "read" : "write",
-                               writes ? "r" : "w+");
-    }
     return NPYX_OK;
 }
 
-static npyx_status parse_argument(npyext_declaration *declaration, const char *raw, npyx_error *error) {
+static npyx_status parse_argument(npyext_declaration *declaration, const npyext_table_kind *kind,
+                                  const char *raw, npyx_error *error) {
     npyext_table_argument argument = NPYEXT_TABLE_PATH;
     const char *text = raw + strspn(raw, blanks), *behind_key = NULL, *value = NULL;
     bool is_bare = false;
     size_t key_nbytes = find_key(text, &behind_key);
     if (key_nbytes > 0) {
-        NPYX_TRY(find_argument(text, key_nbytes, &argument, error));
+        NPYX_TRY(find_argument(kind, text, key_nbytes, &argument, error));
         text = behind_key;
     }
     NPYX_TRY(argument_read_value(&declaration->arena, text, &value, &is_bare, error));
     return set_argument(declaration, argument, value, is_bare, error);
 }
 
-npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, int nraw, const char *const *raw,
-                                         npyx_error *error) {
-    const char *const *arguments = declaration->arguments;
+npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, const npyext_table_kind *kind,
+                                         int nraw, const char *const *raw, npyx_error *error) {
     for (int i = 0; i < nraw; i++)
-        NPYX_TRY(parse_argument(declaration, raw[i], error));
-    int nmembers = (arguments[NPYEXT_TABLE_MEMBER] != NULL) + (arguments[NPYEXT_TABLE_MEMBER_IDX] != NULL) +
-                   (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
-    if (arguments[NPYEXT_TABLE_PATH] == NULL)
-        return npyx_refuse(error, "a table needs a path, as in CREATE VIRTUAL TABLE t USING npy('x.npy')");
-    if (nmembers > 1)
-        return npyx_refuse(error, "give one member or a list of members, not both");
-    return check_mode(declaration, error);
+        NPYX_TRY(parse_argument(declaration, kind, raw[i], error));
+    if (declaration->arguments[NPYEXT_TABLE_PATH] == NULL)
+        return npyx_refuse(error, "a table needs a path, as in CREATE VIRTUAL TABLE t USING %s(%s)",
+                           kind->module, kind->example);
+    NPYX_TRY(check_mode(declaration, error));
+    return kind->check(declaration, error);
 }

@@ -10,7 +10,7 @@
  * Whoever made the database wrote these: each row is checked as it is read, and nothing of it becomes SQL.
  */
 
-#include "npy_table.h"
+#include "table.h"
 
 const char *const npyext_table_type_names[NPYEXT_TABLE_NTYPES] = {"", "INTEGER", "REAL", "TEXT", "BLOB"};
 
@@ -195,8 +195,7 @@ static npyx_status read_rows(shadow_reader *r, int *code) {
         r->nrows++;
         status = read_row(r);
     }
-    bool is_complete = declaration->arguments[NPYEXT_TABLE_PATH] != NULL && declaration->narrays > 0 &&
-                       declaration->ncolumns > 0;
+    bool is_complete = declaration->arguments[NPYEXT_TABLE_PATH] != NULL && declaration->ncolumns > 0;
     if (status == NPYX_OK && *code == SQLITE_DONE && !is_complete)
         return npyx_fail(r->error, NPYX_CORRUPT, -1, "the table's declaration is not all there");
     return status;

@@ -1,0 +1,286 @@
+#include "table.h"
+
+#include "table_writer.h"
+
+/* ---- xBestIndex ---- */
+
+double npyext_table_take_rowid(sqlite3_index_info *info, double nrows, npyext_plan *plan, sqlite3_str *text) {
+    for (int i = 0; i < info->nConstraint && plan->nterms < NPYEXT_MAX_TERMS; i++) {
+        int op = info->aConstraint[i].op;
+        const npyext_operator *operator= npyext_operator_of(op);
+        bool is_sought = (operator->kinds>> NPYEXT_IS_INDEX & 1) != 0;
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought)
+            continue;
+        sqlite3_str_appendf(text, "%srowid%s", plan->nterms == 0 ? " by " : ", ",
+                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : operator->text);
+        plan->terms[plan->nterms++] = (npyext_term){.column = NPYEXT_TABLE_ROWID, .op = (unsigned char)op};
+        info->aConstraintUsage[i].argvIndex = plan->nterms;
+        info->aConstraintUsage[i].omit = 1;
+        bool is_equality = op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
+        if (is_equality)
+            info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+        nrows = is_equality ? 1 : nrows > 4 ? nrows / 4 : nrows;
+    }
+    return nrows;
+}
+
+/* ---- making and unmaking ---- */
+
+int npyext_table_disconnect(sqlite3_vtab *vtab) {
+    npyext_table *table = (npyext_table *)vtab;
+    if (table->kind->clear != NULL)
+        table->kind->clear(table);
+    npyext_table_writer_free(table->writer);
+    npyx_arena_clear(&table->declaration.arena);
+    sqlite3_free(table);
+    return SQLITE_OK;
+}
+
+/* A table that knows its own name and nothing else; NULL when memory is out. */
+static npyext_table *new_table(const npyext_table_kind *kind, npyext_connection *connection,
+                               const char *const *argv) {
+    npyext_table *table = npyx_alloc_zeroed(&connection->host, kind->table_nbytes);
+    if (table == NULL)
+        return NULL;
+    table->kind = kind;
+    table->connection = connection;
+    table->declaration.arena.host = &connection->host;
+    table->schema = npyx_arena_copy(&table->declaration.arena, argv[1], strlen(argv[1]));
+    table->name = npyx_arena_copy(&table->declaration.arena, argv[2], strlen(argv[2]));
+    if (table->schema == NULL || table->name == NULL) {
+        npyext_table_disconnect(&table->base);
+        return NULL;
+    }
+    return table;
+}
+
+/* Appends the declaration of a column to a CREATE TABLE. */
+static void append_column(sqlite3_str *schema, const char *name, npyext_table_type type) {
+    sqlite3_str_appendf(schema, "%s\"%w\" %s", sqlite3_str_length(schema) == 0 ? "CREATE TABLE x(" : ", ",
+                        name, npyext_table_type_names[type]);
+}
+
+/* A damaged table has one column, so that it can be dropped. */
+static int table_declare(sqlite3 *db, const npyext_table *table) {
+    const npyext_declaration *declaration = &table->declaration;
+    sqlite3_str *text = sqlite3_str_new(db);
+    for (int i = 0; i < declaration->ncolumns && !table->is_damaged; i++)
+        append_column(text, declaration->columns[i].name, declaration->columns[i].type);
+    if (table->is_damaged)
+        append_column(text, "value", NPYEXT_TABLE_ANY);
+    sqlite3_str_appendall(text, ")");
+    int code = npyext_declare_columns(db, text);
+    if (code == SQLITE_OK)
+        code = npyext_declare_risk(table->connection, 0);
+    if (code == SQLITE_OK && table->writer != NULL) /* INSERT OR IGNORE and the like */
+        code = sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
+    return code;
+}
+
+static bool is_temporary(const npyext_table *table) {
+    return strcmp(table->schema, "temp") == 0;
+}
+
+/* No database can carry a table that writes files: whoever opens it would run it. */
+static npyx_status make_writer(npyext_table *table, npyx_error *error) {
+    bool adds = strcmp(table->declaration.arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    NPYX_TRY(npyext_policy_check_writing(&table->connection->policy, adds ? "mode='a'" : "mode='w+'", error));
+    if (!is_temporary(table))
+        return npyx_refuse(
+            error,
+            "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING %s(...)",
+            table->name, table->kind->module);
+    return npyext_table_writer_new(table->connection, table->name, &table->declaration, &table->writer,
+                                   error);
+}
+
+/* Makes what xCreate was asked for, up to its columns. */
+static int table_make(npyext_table *table, int nraw, const char *const *raw, char **message) {
+    npyx_error error;
+    npyx_entry entry = {0};
+    npyext_connection_begin(table->connection);
+    npyx_status status = npyext_table_parse_arguments(&table->declaration, table->kind, nraw, raw, &error);
+    if (status == NPYX_OK)
+        status = npyext_table_is_writing(&table->declaration) ? make_writer(table, &error)
+                                                              : table->kind->make(table, &entry, &error);
+    int code = npyext_code(status);
+    if (code != SQLITE_OK && code != SQLITE_NOMEM) {
+        npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH], .entry = &entry};
+        *message = npyext_error_text(place, &error);
+    }
+    return code;
+}
+
+int npyext_table_create(const npyext_table_kind *kind, sqlite3 *db, void *client, int argc,
+                        const char *const *argv, sqlite3_vtab **vtab, char **message) {
+    npyext_connection *connection = ((const npyext_registration *)client)->connection;
+    npyext_table *table = new_table(kind, connection, argv);
+    if (table == NULL)
+        return SQLITE_NOMEM;
+    int code = table_make(table, argc - 3, argv + 3, message);
+    if (code == SQLITE_OK && (code = table_declare(db, table)) != SQLITE_OK)
+        *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
+    if (code == SQLITE_OK && table->writer != NULL)
+        npyext_published_forget(connection, table->name);
+    else if (code == SQLITE_OK)
+        code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
+    if (code == SQLITE_OK)
+        *vtab = &table->base;
+    else
+        npyext_table_disconnect(&table->base);
+    return code;
+}
+
+/* Reads the declaration again: that of a table that writes from its arguments, any other from the shadow
+ * table. SQLITE_ERROR: there is none, and the damage says why. */
+static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const char *const *raw) {
+    if (is_temporary(table)) {
+        if (npyext_table_parse_arguments(&table->declaration, table->kind, nraw, raw, &table->damage) ==
+                NPYX_OK &&
+            npyext_table_is_writing(&table->declaration))
+            return npyext_code(make_writer(table, &table->damage));
+        memset(table->declaration.arguments, 0, sizeof table->declaration.arguments);
+    }
+    int code = npyext_shadow_read(db, table->schema, table->name, &table->declaration, &table->damage);
+    if (code != SQLITE_OK)
+        return code;
+    return npyext_code(table->kind->check_declared(&table->declaration, &table->damage));
+}
+
+/* Never looks at the file that a table reads: a database whose files are gone opens, answers other queries,
+ * and drops the table. A declaration that makes no sense does not fail either, because that would keep the
+ * table from being dropped. */
+int npyext_table_connect(const npyext_table_kind *kind, sqlite3 *db, void *client, int argc,
+                         const char *const *argv, sqlite3_vtab **vtab, char **message) {
+    npyext_table *table = new_table(kind, ((const npyext_registration *)client)->connection, argv);
+    if (table == NULL)
+        return SQLITE_NOMEM;
+    int code = read_declaration(db, table, argc - 3, argv + 3);
+    table->is_damaged = code == SQLITE_ERROR;
+    if (code == SQLITE_OK || code == SQLITE_ERROR)
+        code = table_declare(db, table);
+    if (code == SQLITE_ERROR && !table->is_damaged) {
+        npyx_error_set(&table->damage, NPYX_CORRUPT, -1, "the table's declaration makes no columns (%s)",
+                       sqlite3_errmsg(db));
+        table->is_damaged = true;
+        code = table_declare(db, table);
+    }
+    if (code == SQLITE_OK) {
+        *vtab = &table->base;
+        return SQLITE_OK;
+    }
+    if (code != SQLITE_NOMEM)
+        *message = sqlite3_mprintf("npyext: the declaration of %s cannot be read: %s", argv[2],
+                                   npyext_declare_reason(db, code));
+    npyext_table_disconnect(&table->base);
+    return code;
+}
+
+int npyext_table_destroy(sqlite3_vtab *vtab) {
+    npyext_table *table = (npyext_table *)vtab;
+    npyext_connection *connection = table->connection;
+    if (table->writer != NULL && npyext_table_writer_is_open(table->writer))
+        return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not tell */
+    int code = npyext_shadow_drop(connection->db, table->schema, table->name);
+    if (code != SQLITE_OK)
+        return code;
+    if (is_temporary(table))
+        npyext_published_forget(connection, table->name);
+    return npyext_table_disconnect(vtab);
+}
+
+int npyext_table_rename(sqlite3_vtab *vtab, const char *name) {
+    npyext_table *table = (npyext_table *)vtab;
+    npyext_connection *connection = table->connection;
+    if (table->writer == NULL) {
+        int code = npyext_shadow_rename(connection->db, table->schema, table->name, name);
+        if (code != SQLITE_OK && code != SQLITE_NOMEM) {
+            sqlite3_free(vtab->zErrMsg);
+            vtab->zErrMsg = sqlite3_mprintf("npyext: %s", sqlite3_errmsg(connection->db));
+        }
+        return code;
+    }
+    if (npyext_table_writer_is_open(table->writer))
+        return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
+    return npyext_published_rename(connection, table->name, name) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* ---- INSERT, and the transactions it stands in ---- */
+
+static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error *error) {
+    npyext_place place = {.path = ((npyext_table *)vtab)->declaration.arguments[NPYEXT_TABLE_PATH]};
+    return status == NPYX_OK ? SQLITE_OK : npyext_report(vtab, place, error);
+}
+
+/* A table that reads has no part in transactions. */
+static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepoint) {
+    npyx_error error;
+    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    return writer == NULL
+               ? SQLITE_OK
+               : table_report(vtab, npyext_table_writer_go_on(writer, event, savepoint, &error), &error);
+}
+
+/* The methods that tell of an event: of a transaction, and of a savepoint in it. */
+#define TABLE_METHOD(name, event)                                                                            \
+    int name(sqlite3_vtab *vtab) {                                                                           \
+        return table_go_on(vtab, (event), 0);                                                                \
+    }
+#define TABLE_SAVEPOINT_METHOD(name, event)                                                                  \
+    int name(sqlite3_vtab *vtab, int savepoint) {                                                            \
+        return table_go_on(vtab, (event), savepoint);                                                        \
+    }
+TABLE_METHOD(npyext_table_begin, NPYEXT_WRITER_BEGIN)
+TABLE_METHOD(npyext_table_sync, NPYEXT_WRITER_SYNC)
+TABLE_METHOD(npyext_table_commit, NPYEXT_WRITER_COMMIT)
+TABLE_METHOD(npyext_table_rollback, NPYEXT_WRITER_ROLLBACK)
+TABLE_SAVEPOINT_METHOD(npyext_table_savepoint, NPYEXT_WRITER_MARK)
+TABLE_SAVEPOINT_METHOD(npyext_table_release, NPYEXT_WRITER_RELEASE)
+TABLE_SAVEPOINT_METHOD(npyext_table_rollback_to, NPYEXT_WRITER_RETURN)
+
+static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
+    if (table->is_damaged) {
+        *error = table->damage;
+        return error->status;
+    }
+    return npyx_refuse(error,
+                       "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as "
+                       "in CREATE VIRTUAL TABLE temp.out USING %s(%s)",
+                       table->name, table->kind->module, table->kind->writing_example);
+}
+
+/* An explicit rowid can only be the one that comes next. */
+static npyx_status check_rowid(const npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
+    int64_t next = npyext_table_writer_next(writer);
+    if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
+        return NPYX_OK;
+    return npyx_refuse(error, "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
+                       (int64_t)sqlite3_value_int64(value));
+}
+
+/* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
+int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
+    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    npyx_error error;
+    int64_t row = 0;
+    if (writer == NULL)
+        return table_report(vtab, fail_readonly((npyext_table *)vtab, &error), &error);
+    if (argc == 1 || sqlite3_value_type(argv[0]) != SQLITE_NULL)
+        return table_report(
+            vtab, npyx_refuse(&error, "rows can be added, not %s", argc == 1 ? "deleted" : "changed"),
+            &error);
+    /* SQLite leaves xBegin out in the transaction that has made the table */
+    int code = npyext_table_writer_is_open(writer) ? SQLITE_OK : npyext_table_begin(vtab);
+    if (code != SQLITE_OK)
+        return code;
+    npyx_status status = check_rowid(writer, argv[1], &error);
+    if (status == NPYX_OK)
+        status = npyext_table_writer_insert(writer, argv + 2, &row, &error);
+    *rowid = row;
+    code = table_report(vtab, status, &error);
+    return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;
+}
+
+int npyext_table_is_shadow_name(const char *suffix) {
+    return sqlite3_stricmp(suffix, "npy") == 0;
+}

@@ -1,0 +1,164 @@
+/*
+ * CREATE VIRTUAL TABLE t USING npy(...) or wds(...): what tables that a database keeps have in common.
+ *
+ * A declaration is what the database keeps of a table: its arguments, its columns, and what its arrays were
+ * when it was made. It lies in the shadow table, so that connecting never reads the disk. Nothing that a
+ * database says is pasted into SQL or used as an offset.
+ */
+#ifndef NPYEXT_TABLE_H
+#define NPYEXT_TABLE_H
+
+#include "core/connection.h"
+#include "scan/plan.h"
+
+typedef enum npyext_table_argument {
+    NPYEXT_TABLE_PATH,
+    NPYEXT_TABLE_MEMBER,
+    NPYEXT_TABLE_MEMBER_IDX, /* member=1 without quotes */
+    NPYEXT_TABLE_MEMBERS,
+    NPYEXT_TABLE_COLUMNS,
+    NPYEXT_TABLE_SLICE,
+    NPYEXT_TABLE_VIEW,
+    NPYEXT_TABLE_MODE,
+    /* of tables that write */
+    NPYEXT_TABLE_DTYPE,
+    NPYEXT_TABLE_SHAPE,
+    NPYEXT_TABLE_METHOD,
+    NPYEXT_TABLE_NARGUMENTS
+} npyext_table_argument;
+
+/* Their names in the shadow table. */
+extern const char *const npyext_table_argument_names[NPYEXT_TABLE_NARGUMENTS];
+
+/* A declared type. ANY is none: uint64 is INTEGER up to 2^63 - 1 and TEXT above, which the affinity of any
+ * type that has one would round. */
+typedef enum npyext_table_type {
+    NPYEXT_TABLE_ANY,
+    NPYEXT_TABLE_INTEGER,
+    NPYEXT_TABLE_REAL,
+    NPYEXT_TABLE_TEXT,
+    NPYEXT_TABLE_BLOB,
+    NPYEXT_TABLE_NTYPES
+} npyext_table_type;
+
+extern const char *const npyext_table_type_names[NPYEXT_TABLE_NTYPES];
+
+typedef struct npyext_declared_column {
+    const char *name;
+    npyext_table_type type;
+} npyext_declared_column;
+
+/* An array as it was: another dtype or another shape behind the first axis makes it another one. */
+typedef struct npyext_declared_array {
+    const char *name;
+    const char *form; /* `<f4[*, 128]` */
+} npyext_declared_array;
+
+/* All texts lie in the arena. */
+typedef struct npyext_declaration {
+    npyx_arena arena;
+    const char *arguments[NPYEXT_TABLE_NARGUMENTS]; /* NULL: not given */
+    int narrays;
+    npyext_declared_array *arrays;
+    int ncolumns;
+    npyext_declared_column *columns;
+} npyext_declaration;
+
+/* Room for narrays and ncolumns in a declaration that has none. */
+npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narrays, int ncolumns,
+                                       npyx_error *error);
+
+typedef struct npyext_table_kind npyext_table_kind;
+
+/* Reads the arguments as SQLite hands them on: raw, quotes kept. NPYX_INVALID or NPYX_NOMEM. */
+npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, const npyext_table_kind *kind,
+                                         int nraw, const char *const *raw, npyx_error *error);
+
+/* Whether the arguments are of a table that writes: mode 'w+' or 'a'. */
+bool npyext_table_is_writing(const npyext_declaration *declaration);
+
+/* Splits a list at its commas. An item in double quotes is what stands between them, commas included. */
+npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const char ***items, int *nitems,
+                                    npyx_error *error);
+
+/* ---- the shadow table "schema"."table_npy" ---- */
+
+/* Each returns an SQLite code. Write leaves nothing behind when it fails, but a message, to be freed with
+ * sqlite3_free. */
+int npyext_shadow_write(sqlite3 *db, const char *schema, const char *table,
+                        const npyext_declaration *declaration, char **message);
+int npyext_shadow_rename(sqlite3 *db, const char *schema, const char *table, const char *new_table);
+int npyext_shadow_drop(sqlite3 *db, const char *schema, const char *table);
+/* SQLITE_ERROR: what it holds is no declaration, and *error says why. */
+int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyext_declaration *declaration,
+                       npyx_error *error);
+
+/* ---- the table ---- */
+
+typedef struct npyext_table npyext_table;
+
+/* What tells the tables of one module from those of another. */
+struct npyext_table_kind {
+    const char *module;
+    size_t table_nbytes;         /* of what begins with an npyext_table */
+    unsigned arguments;          /* a bit for each that it takes */
+    const char *arguments_text;  /* for the message of an unknown one */
+    const char *example;         /* a path with its quotes */
+    const char *writing_example; /* the arguments of a table that writes */
+    /* Whether the arguments go together. */
+    npyx_status (*check)(const npyext_declaration *declaration, npyx_error *error);
+    /* Makes the columns of the declaration from the files. *entry, when it is at fault, has a name in the
+     * declaration's arena. */
+    npyx_status (*make)(npyext_table *table, npyx_entry *entry, npyx_error *error);
+    /* Whether a declaration of a database is one that make could have made. */
+    npyx_status (*check_declared)(const npyext_declaration *declaration, npyx_error *error);
+    void (*clear)(npyext_table *table); /* or NULL */
+};
+
+struct npyext_table_writer;
+
+struct npyext_table {
+    sqlite3_vtab base;
+    const npyext_table_kind *kind;
+    struct npyext_table_writer *writer; /* of a table that writes; NULL for one that reads */
+    npyext_connection *connection;
+    const char *schema; /* texts of the declaration's arena */
+    const char *name;
+    bool is_damaged; /* there is no declaration; the table can be dropped, and reading it is this error: */
+    npyx_error damage;
+    npyext_declaration declaration;
+};
+
+/* Methods of every such module; those of a kind itself are xCreate and xConnect, which call these. */
+int npyext_table_create(const npyext_table_kind *kind, sqlite3 *db, void *client, int argc,
+                        const char *const *argv, sqlite3_vtab **vtab, char **message);
+int npyext_table_connect(const npyext_table_kind *kind, sqlite3 *db, void *client, int argc,
+                         const char *const *argv, sqlite3_vtab **vtab, char **message);
+int npyext_table_disconnect(sqlite3_vtab *vtab);
+int npyext_table_destroy(sqlite3_vtab *vtab);
+int npyext_table_rename(sqlite3_vtab *vtab, const char *name);
+int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid);
+int npyext_table_begin(sqlite3_vtab *vtab);
+int npyext_table_sync(sqlite3_vtab *vtab);
+int npyext_table_commit(sqlite3_vtab *vtab);
+int npyext_table_rollback(sqlite3_vtab *vtab);
+int npyext_table_savepoint(sqlite3_vtab *vtab, int savepoint);
+int npyext_table_release(sqlite3_vtab *vtab, int savepoint);
+int npyext_table_rollback_to(sqlite3_vtab *vtab, int savepoint);
+int npyext_table_is_shadow_name(const char *suffix);
+
+#define NPYEXT_TABLE_METHODS                                                                                 \
+    .xDisconnect = npyext_table_disconnect, .xDestroy = npyext_table_destroy,                                \
+    .xUpdate = npyext_table_update, .xBegin = npyext_table_begin, .xSync = npyext_table_sync,                \
+    .xCommit = npyext_table_commit, .xRollback = npyext_table_rollback, .xRename = npyext_table_rename,      \
+    .xSavepoint = npyext_table_savepoint, .xRelease = npyext_table_release,                                  \
+    .xRollbackTo = npyext_table_rollback_to, .xShadowName = npyext_table_is_shadow_name
+
+/* The column of a plan's terms about the rowid. */
+enum { NPYEXT_TABLE_ROWID = 0 };
+
+/* Takes the comparisons of the rowid, which are exact; returns the rows that they are thought to leave of
+ * nrows. */
+double npyext_table_take_rowid(sqlite3_index_info *info, double nrows, npyext_plan *plan, sqlite3_str *text);
+
+#endif
