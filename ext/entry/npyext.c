@@ -8,6 +8,7 @@ SQLITE_EXTENSION_INIT1
 #include "function/functions.h"
 #include "second_library.h"
 #include "table/npy_table.h"
+#include "table/wds_table.h"
 #include "value/aggregates.h"
 #include "value/scalars.h"
 
@@ -70,6 +71,7 @@ static const registered registrations[] = {
     {TABLE("npy_file", npyext_npy_file),                                            IN(EVERYWHERE, READS)},
     {TABLE("npy_write", npyext_npy_write),                                          IN(WITH_WRITING, WRITES)},
     {.name = "npy", .module = &npyext_table_module,                                 IN(WITH_FILES, READS)},
+    {.name = "wds", .module = &npyext_wds_module,                                   IN(WITH_FILES, READS)},
     {OWN("npyext_version", npyext_version_function),                                IN(EVERYWHERE, PURE)},
     {OWN("npyext_debug", npyext_debug_function),                                    IN(EVERYWHERE, OF_PROCESS)},
     {OWN("npyext_counters", npyext_counters_function),                              IN(EVERYWHERE, OF_PROCESS)},

@@ -147,25 +147,12 @@ TAR_RESULT(tar_result_key, tar->samples.has_key, tar_result_bytes, cursor, membe
 TAR_RESULT(tar_result_ext, tar->samples.has_key, tar_result_bytes, cursor, tar->samples.ext.bytes,
            tar->samples.ext.nbytes)
 
-/* The contents, read now. A sparse member's are not put together. What is compressed may claim a thousand
- * times the bytes that are there, so room for it doubles with what has come. */
+/* The contents, read now. A sparse member's are not put together. */
 static npyx_status read_data(tar_cursor *tar, npyx_buffer *data, npyx_error *error) {
-    enum { FIRST_NBYTES = 1 << 20 };
     const npyx_tar_member *member = &tar->walk.member;
     if (member->type == NPYX_TAR_SPARSE)
         return npyx_tar_fail_sparse(member->header_off, error);
-    size_t left_nbytes = (size_t)member->data_nbytes;
-    bool is_claim = tar->base.scan.opened.archive->is_inflated && left_nbytes <= data->limit_nbytes;
-    size_t nbytes = is_claim ? FIRST_NBYTES : left_nbytes;
-    for (npyx_buffer_reset(data); left_nbytes > 0; left_nbytes -= nbytes, nbytes = data->nbytes) {
-        nbytes = nbytes < left_nbytes ? nbytes : left_nbytes;
-        if (!npyx_buffer_reserve(data, nbytes))
-            return npyx_buffer_check(data, error);
-        NPYX_TRY(npyx_source_read_exactly(tar->walk.window.source, member->data_off + (int64_t)data->nbytes,
-                                          data->bytes + data->nbytes, nbytes, error));
-        data->nbytes += nbytes;
-    }
-    return NPYX_OK;
+    return npyx_tar_read_data(tar->walk.window.source, member->data_off, member->data_nbytes, data, error);
 }
 
 static void tar_result_data(sqlite3_context *context, npyext_cursor *cursor) {

@@ -30,7 +30,7 @@ static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
 
 /* What the mode says of the other arguments. */
 static npyx_status check_arguments(const npyext_declaration *declaration, npyx_error *error) {
-    const char *const *arguments = declaration->arguments, *mode = arguments[NPYEXT_TABLE_MODE];
+    const char *const *arguments = declaration->arguments;
     bool writes = npyext_table_is_writing(declaration);
     int nmembers = (arguments[NPYEXT_TABLE_MEMBER] != NULL) + (arguments[NPYEXT_TABLE_MEMBER_IDX] != NULL) +
                    (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
@@ -48,7 +48,7 @@ static npyx_status check_arguments(const npyext_declaration *declaration, npyx_e
 }
 
 /* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
-static npyx_status make_columns(npyext_table *table, npyx_entry *entry, npyx_error *error) {
+static npyx_status make_columns(npyext_table *table, npyext_place *place, npyx_error *error) {
     const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
     npyext_layout layout;
     npyext_layout_init(&layout, table->connection, &table->declaration);
@@ -57,10 +57,15 @@ static npyx_status make_columns(npyext_table *table, npyx_entry *entry, npyx_err
         npyx_error_set(error, status, -1, "no such file; a table is of one file, and its path is no pattern");
     if (status == NPYX_OK)
         status = npyext_layout_record(&layout, error);
-    if (layout.at != NULL) /* whose name goes with the layout */
-        entry->name = npyx_arena_copy(&table->declaration.arena, layout.at->name, layout.at->name_nbytes);
-    if (entry->name != NULL)
-        entry->name_nbytes = layout.at->name_nbytes;
+    if (layout.at != NULL) { /* whose name goes with the layout */
+        npyx_arena *arena = &table->declaration.arena;
+        npyx_entry *entry = npyx_arena_alloc(arena, sizeof *entry);
+        const char *name = npyx_arena_copy(arena, layout.at->name, layout.at->name_nbytes);
+        if (entry != NULL && name != NULL) {
+            *entry = (npyx_entry){.name = name, .name_nbytes = layout.at->name_nbytes};
+            place->entry = entry;
+        }
+    }
     npyext_layout_clear(&layout);
     return status;
 }

@@ -97,17 +97,16 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
 /* Makes what xCreate was asked for, up to its columns. */
 static int table_make(npyext_table *table, int nraw, const char *const *raw, char **message) {
     npyx_error error;
-    npyx_entry entry = {0};
+    npyext_place place = {0};
     npyext_connection_begin(table->connection);
     npyx_status status = npyext_table_parse_arguments(&table->declaration, table->kind, nraw, raw, &error);
+    place.path = table->declaration.arguments[NPYEXT_TABLE_PATH];
     if (status == NPYX_OK)
         status = npyext_table_is_writing(&table->declaration) ? make_writer(table, &error)
-                                                              : table->kind->make(table, &entry, &error);
+                                                              : table->kind->make(table, &place, &error);
     int code = npyext_code(status);
-    if (code != SQLITE_OK && code != SQLITE_NOMEM) {
-        npyext_place place = {.path = table->declaration.arguments[NPYEXT_TABLE_PATH], .entry = &entry};
+    if (code != SQLITE_OK && code != SQLITE_NOMEM)
         *message = npyext_error_text(place, &error);
-    }
     return code;
 }
 
@@ -243,6 +242,9 @@ static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
         *error = table->damage;
         return error->status;
     }
+    if (table->kind->writing_example == NULL)
+        return npyx_refuse(error, "table %.60s reads these files, and no table of this kind writes any",
+                           table->name);
     return npyx_refuse(error,
                        "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as "
                        "in CREATE VIRTUAL TABLE temp.out USING %s(%s)",

@@ -104,12 +104,12 @@ struct npyext_table_kind {
     unsigned arguments;          /* a bit for each that it takes */
     const char *arguments_text;  /* for the message of an unknown one */
     const char *example;         /* a path with its quotes */
-    const char *writing_example; /* the arguments of a table that writes */
+    const char *writing_example; /* the arguments of a table that writes; NULL: there are none */
     /* Whether the arguments go together. */
     npyx_status (*check)(const npyext_declaration *declaration, npyx_error *error);
-    /* Makes the columns of the declaration from the files. *entry, when it is at fault, has a name in the
-     * declaration's arena. */
-    npyx_status (*make)(npyext_table *table, npyx_entry *entry, npyx_error *error);
+    /* Makes the columns of the declaration from the files. *place is the path as it was given; what is set
+     * instead, of a fault, lies in the declaration's arena. */
+    npyx_status (*make)(npyext_table *table, npyext_place *place, npyx_error *error);
     /* Whether a declaration of a database is one that make could have made. */
     npyx_status (*check_declared)(const npyext_declaration *declaration, npyx_error *error);
     void (*clear)(npyext_table *table); /* or NULL */

@@ -45,6 +45,16 @@ int64_t npyx_name_set_find(const npyx_name_set *set, const char *name, size_t nb
     return i;
 }
 
+const char *npyx_name_set_text(const npyx_name_set *set, int64_t i, size_t *nbytes) {
+    *nbytes = set->entries[i].nbytes;
+    return text_of(set, &set->entries[i]);
+}
+
+size_t npyx_name_set_nbytes(const npyx_name_set *set) {
+    return set->bytes.capacity_nbytes + (size_t)set->capacity * sizeof set->entries[0] +
+           set->nslots * sizeof set->slots[0];
+}
+
 int64_t npyx_name_set_before(const npyx_name_set *set, int64_t i) {
     return set->entries[i].before;
 }

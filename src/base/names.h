@@ -25,11 +25,17 @@ static inline bool npyx_name_set_has(const npyx_name_set *set, const char *name,
     return npyx_name_set_find(set, name, nbytes, NULL) >= 0;
 }
 
+/* Name number i; not NUL-terminated. It stays until the next is added. */
+const char *npyx_name_set_text(const npyx_name_set *set, int64_t i, size_t *nbytes);
+
 /* The number of the entry of the same name that was added before number i; -1 when there is none. */
 int64_t npyx_name_set_before(const npyx_name_set *set, int64_t i);
 
 /* Copies the name; one that is there already is there twice then. NPYX_NOMEM leaves the set as it was. */
 npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbytes, npyx_error *error);
+
+/* What it takes of memory. */
+size_t npyx_name_set_nbytes(const npyx_name_set *set);
 
 /* Takes out all but the first count names. */
 void npyx_name_set_cut(npyx_name_set *set, int64_t count);

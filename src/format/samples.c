@@ -59,14 +59,31 @@ void npyx_sample_walk_clear(npyx_sample_walk *walk) {
 
 /* ---- the samples of a shard, kept ---- */
 
+/* Adds a name as UTF-8. */
+static npyx_status samples_add_name(npyx_samples *samples, npyx_name_set *set, const npyx_buffer *name,
+                                    npyx_error *error) {
+    npyx_buffer_reset(&samples->text);
+    npyx_buffer_append_utf8(&samples->text, name->bytes, name->nbytes);
+    NPYX_TRY(npyx_buffer_check(&samples->text, error));
+    return npyx_name_set_add(set, samples->text.nbytes == 0 ? "" : samples->text.bytes, samples->text.nbytes,
+                             error);
+}
+
 /* The number of the extension at hand among those of the shard. */
 static npyx_status samples_ext(npyx_samples *samples, const npyx_buffer *ext, int64_t *number,
                                npyx_error *error) {
-    *number = npyx_name_set_find(&samples->exts, ext->bytes, ext->nbytes, NULL);
+    npyx_name_set *exts = &samples->exts;
+    *number = npyx_name_set_find(exts, ext->nbytes == 0 ? "" : ext->bytes, ext->nbytes, NULL);
     if (*number >= 0)
         return NPYX_OK;
-    *number = samples->exts.count;
-    return npyx_name_set_add(&samples->exts, ext->bytes, ext->nbytes, error);
+    NPYX_TRY(samples_add_name(samples, exts, ext, error));
+    *number = exts->count - 1;
+    int64_t before = npyx_name_set_before(exts, *number);
+    if (before >= 0) { /* as UTF-8 it is one that is there */
+        npyx_name_set_cut(exts, *number);
+        *number = before;
+    }
+    return NPYX_OK;
 }
 
 static npyx_status samples_begin_sample(npyx_samples *samples, const npyx_buffer *key, npyx_error *error) {
@@ -74,7 +91,7 @@ static npyx_status samples_begin_sample(npyx_samples *samples, const npyx_buffer
                                &samples->capacity_nsamples, sizeof *grown);
     NPYX_TRY(npyx_check_memory(grown, error));
     samples->first_parts = grown;
-    NPYX_TRY(npyx_name_set_add(&samples->keys, key->bytes, key->nbytes, error));
+    NPYX_TRY(samples_add_name(samples, &samples->keys, key, error));
     grown[samples->nsamples++] = samples->nparts;
     return NPYX_OK;
 }
@@ -96,27 +113,28 @@ static npyx_status samples_add(npyx_samples *samples, const npyx_sample_walk *wa
     return NPYX_OK;
 }
 
-npyx_status npyx_samples_read(npyx_source *shard, npyx_samples *samples, npyx_error *fault,
-                              npyx_error *error) {
+/* The sample at hand may not be all there. */
+static void samples_drop_last(npyx_samples *samples) {
+    if (samples->nsamples == 0)
+        return;
+    samples->nsamples--;
+    samples->nparts = samples->first_parts[samples->nsamples];
+    npyx_name_set_cut(&samples->keys, samples->nsamples);
+}
+
+npyx_status npyx_samples_read(npyx_source *shard, npyx_samples *samples, npyx_error *error) {
     npyx_tar_walk tar = {.window.source = shard};
     npyx_sample_walk walk = {0};
     npyx_status status = NPYX_OK;
-    samples->host = samples->keys.bytes.host = samples->exts.bytes.host = shard->host;
-    fault->status = NPYX_OK;
+    samples->host = samples->keys.bytes.host = samples->exts.bytes.host = samples->text.host = shard->host;
     npyx_sample_walk_begin(&walk, shard->host);
     while (status == NPYX_OK && (status = npyx_tar_next(&tar, error)) == NPYX_OK) {
-        npyx_error taken;
-        status = npyx_sample_walk_take(&walk, &tar.member, &taken);
-        if (status == NPYX_OK && walk.sample >= 0) {
+        status = npyx_sample_walk_take(&walk, &tar.member, error);
+        if (status == NPYX_OK && walk.sample >= 0)
             status = samples_add(samples, &walk, &tar.member, error);
-        } else if (status == NPYX_CORRUPT) {
-            if (fault->status == NPYX_OK)
-                *fault = taken;
-            status = NPYX_OK;
-        } else if (status != NPYX_OK) {
-            npyx_fail_again(error, &taken);
-        }
     }
+    if (status != NPYX_DONE)
+        samples_drop_last(samples);
     npyx_sample_walk_clear(&walk);
     npyx_tar_clear(&tar);
     return status == NPYX_DONE ? NPYX_OK : status;
@@ -131,11 +149,18 @@ const npyx_sample_part *npyx_samples_part(const npyx_samples *samples, int64_t s
     return NULL;
 }
 
+size_t npyx_samples_nbytes(const npyx_samples *samples) {
+    return npyx_name_set_nbytes(&samples->keys) + npyx_name_set_nbytes(&samples->exts) +
+           samples->text.capacity_nbytes + (size_t)samples->capacity_nparts * sizeof samples->parts[0] +
+           (size_t)samples->capacity_nsamples * sizeof samples->first_parts[0];
+}
+
 void npyx_samples_clear(npyx_samples *samples) {
     if (samples->host == NULL)
         return;
     npyx_name_set_clear(&samples->keys);
     npyx_name_set_clear(&samples->exts);
+    npyx_buffer_clear(&samples->text);
     npyx_free(samples->host, samples->parts);
     npyx_free(samples->host, samples->first_parts);
     *samples = (npyx_samples){0};

@@ -48,22 +48,24 @@ typedef struct npyx_sample_part {
 /* Zero-initialise. */
 typedef struct npyx_samples {
     npyx_host *host;
-    npyx_name_set keys; /* of the samples, in their order; one that comes again is there twice */
-    npyx_name_set exts; /* of all parts, each once, in the order in which they came first */
+    npyx_name_set keys; /* of the samples, in their order, as UTF-8; one that comes again is there twice */
+    npyx_name_set exts; /* of all parts, as UTF-8, each once, in the order in which they came first */
+    npyx_buffer text;   /* a name on its way into them */
     npyx_sample_part *parts;
     int64_t nparts, capacity_nparts;
     int64_t *first_parts; /* of each sample; the last one's end where all parts do */
     int64_t nsamples, capacity_nsamples;
 } npyx_samples;
 
-/* Walks through a shard, in one pass over its headers. On failure the samples before the fault are there. A
- * part whose extension its sample has already is left out; *fault, whose status is NPYX_OK when there is
- * none, is of the first such part. */
-npyx_status npyx_samples_read(npyx_source *shard, npyx_samples *samples, npyx_error *fault,
-                              npyx_error *error);
+/* Walks through a shard, in one pass over its headers. A second part of a sample with the same extension is
+ * NPYX_CORRUPT, as for WebDataset. On failure all samples before the one at fault are there. */
+npyx_status npyx_samples_read(npyx_source *shard, npyx_samples *samples, npyx_error *error);
 
 /* The part of a sample with an extension; NULL when there is none. */
 const npyx_sample_part *npyx_samples_part(const npyx_samples *samples, int64_t sample, int64_t ext);
+
+/* What they take of memory. */
+size_t npyx_samples_nbytes(const npyx_samples *samples);
 
 /* Takes one that was never read, too. */
 void npyx_samples_clear(npyx_samples *samples);

@@ -303,6 +303,23 @@ npyx_status npyx_tar_head(npyx_tar_walk *walk, size_t nbytes, const uint8_t **by
     return *head_nbytes == wanted_nbytes ? NPYX_OK : fail_data(walk, error);
 }
 
+npyx_status npyx_tar_read_data(npyx_source *source, int64_t off, int64_t nbytes, npyx_buffer *data,
+                               npyx_error *error) {
+    enum { FIRST_NBYTES = 1 << 20 };
+    size_t left_nbytes = (size_t)nbytes;
+    bool is_claim = source->is_open_ended && left_nbytes <= data->limit_nbytes;
+    size_t step_nbytes = is_claim ? FIRST_NBYTES : left_nbytes;
+    for (npyx_buffer_reset(data); left_nbytes > 0; left_nbytes -= step_nbytes, step_nbytes = data->nbytes) {
+        step_nbytes = step_nbytes < left_nbytes ? step_nbytes : left_nbytes;
+        if (!npyx_buffer_reserve(data, step_nbytes))
+            return npyx_buffer_check(data, error);
+        NPYX_TRY(npyx_source_read_exactly(source, off + (int64_t)data->nbytes, data->bytes + data->nbytes,
+                                          step_nbytes, error));
+        data->nbytes += step_nbytes;
+    }
+    return NPYX_OK;
+}
+
 void npyx_tar_seek(npyx_tar_walk *walk, int64_t header_off) {
     walk->off = header_off;
     walk->is_at_end = walk->is_unchecked = false;

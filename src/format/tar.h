@@ -87,6 +87,12 @@ npyx_status npyx_tar_head(npyx_tar_walk *walk, size_t nbytes, const uint8_t **by
  * of a source whose length is not known, and of nothing else, it is not known before. */
 npyx_status npyx_tar_check_data(npyx_tar_walk *walk, npyx_error *error);
 
+/* Reads the contents of a member, nbytes at off of a tar, into data, which is emptied first. What is
+ * compressed may claim a thousand times the bytes that are there, so room for it doubles with what has come.
+ */
+npyx_status npyx_tar_read_data(npyx_source *source, int64_t off, int64_t nbytes, npyx_buffer *data,
+                               npyx_error *error);
+
 /* Takes up the walk at the header of a member that it came by. */
 void npyx_tar_seek(npyx_tar_walk *walk, int64_t header_off);
 

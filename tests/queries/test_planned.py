@@ -571,7 +571,7 @@ def test_a_text_is_sought_without_a_step_for_each_row(connect, tmp_path):
         db, steps = connect(), []
         db.set_progress_handler(lambda: steps.append(1) and None, 100)
         assert db.execute(f"SELECT value FROM {function}(?) WHERE value = 'sample_77777'", (path,)).fetchall() == [("sample_77777",)]
-        assert len(steps) < 10 or version_of(db) < (3, 38), function
+        assert len(steps) < 500 or version_of(db) < (3, 38), function  # a look for interrupts takes 20, a step for each row 5,000
 
 
 def read_as_one_axis(select, path):

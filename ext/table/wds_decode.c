@@ -1,0 +1,71 @@
+/* Parts of samples as values, as webdataset's basichandlers (autodecode.py) make them. */
+
+#include "text/span.h"
+#include "wds_table.h"
+
+npyext_wds_decoder npyext_wds_decoder_of(const char *ext) {
+    static const struct {
+        const char *ext;
+        npyext_wds_decoder decoder;
+    } decoders[] = {{"txt", NPYEXT_WDS_TEXT},        {"text", NPYEXT_WDS_TEXT},
+                    {"transcript", NPYEXT_WDS_TEXT}, {"json", NPYEXT_WDS_TEXT},
+                    {"jsn", NPYEXT_WDS_TEXT},        {"cls", NPYEXT_WDS_INTEGER},
+                    {"cls2", NPYEXT_WDS_INTEGER},    {"index", NPYEXT_WDS_INTEGER},
+                    {"inx", NPYEXT_WDS_INTEGER},     {"id", NPYEXT_WDS_INTEGER}};
+    const char *dot = strrchr(ext, '.');
+    const char *last = dot == NULL ? ext : dot + 1;
+    for (size_t i = 0; i < sizeof decoders / sizeof decoders[0]; i++) {
+        if (strcmp(last, decoders[i].ext) == 0)
+            return decoders[i].decoder;
+    }
+    return NPYEXT_WDS_BYTES;
+}
+
+/* What Python's int() reads: digits, with single underscores between them, a sign before and blanks around
+ * them. False for anything else. *fits: it is an INTEGER of SQLite's. */
+static bool decode_integer(npyx_span text, int64_t *number, bool *fits) {
+    text = npyx_span_trim(text);
+    bool is_negative = npyx_span_begins(text, "-"), was_digit = false;
+    uint64_t size = 0, limit = (uint64_t)INT64_MAX + is_negative;
+    *fits = true;
+    if (is_negative || npyx_span_begins(text, "+"))
+        text = npyx_span_behind(text, 1);
+    for (; text.nbytes > 0; text = npyx_span_behind(text, 1)) {
+        char c = text.text[0];
+        if (c == '_' && was_digit) {
+            was_digit = false;
+            continue;
+        }
+        if (!npyx_is_digit(c))
+            return false;
+        was_digit = true;
+        uint64_t digit = (uint64_t)(c - '0');
+        *fits = *fits && size <= (limit - digit) / 10;
+        size = *fits ? size * 10 + digit : 0;
+    }
+    *number = (int64_t)(is_negative ? 0 - size : size);
+    return was_digit;
+}
+
+npyx_status npyext_wds_decode(npyext_wds_decoder decoder, const uint8_t *bytes, size_t nbytes,
+                              npyx_value *value, npyx_error *error) {
+    const char *text = nbytes == 0 ? "" : (const char *)bytes;
+    bool fits = true;
+    *value = (npyx_value){.bytes = text, .nbytes = nbytes};
+    if (decoder == NPYEXT_WDS_BYTES) {
+        value->kind = NPYX_VALUE_BLOB;
+    } else if (decoder == NPYEXT_WDS_TEXT) {
+        value->kind = NPYX_VALUE_TEXT;
+        if (!npyx_utf8_is_valid(text, nbytes))
+            return npyx_fail(error, NPYX_CORRUPT, -1, "is not UTF-8, and no text for that");
+    } else {
+        value->kind = NPYX_VALUE_INTEGER;
+        if (!decode_integer((npyx_span){text, nbytes}, &value->integer, &fits))
+            return npyx_fail(error, NPYX_CORRUPT, -1, "is no integer but '%.*s'",
+                             NPYX_SHOWN(text, nbytes, 40));
+        if (!fits)
+            return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is an integer beyond 64 bits: %.*s",
+                             NPYX_SHOWN(text, nbytes, 40));
+    }
+    return NPYX_OK;
+}
