@@ -134,18 +134,28 @@ static void leave_shard(wds_cursor *cursor, size_t file) {
     cursor->shards[file] = NULL;
 }
 
-/* The rowid of a file's first sample: all shards before it are counted. */
+/* Adds the samples of a shard to those before the next one's. */
+static npyx_status count_shard(wds_cursor *cursor, size_t file, npyx_error *error) {
+    bool is_at_hand = cursor->shards[file] != NULL;
+    NPYX_TRY(take_shard(cursor, file, error));
+    const npyext_wds_shard *shard = cursor->shards[file];
+    if (shard->fault.status != NPYX_OK)
+        return npyx_fail_again(error, &shard->fault);
+    cursor->first_rowids[file + 1] = cursor->first_rowids[file] + shard->samples.nsamples;
+    if (!is_at_hand)
+        leave_shard(cursor, file);
+    return NPYX_OK;
+}
+
+/* Learns the rowid of a file's first sample: all shards before it are counted. A failure leaves the cursor at
+ * the one whose it is. */
 static npyx_status count_up_to(wds_cursor *cursor, size_t file, npyx_error *error) {
     for (; cursor->nknown < file; cursor->nknown++) {
-        size_t counted = cursor->nknown;
-        bool is_at_hand = cursor->shards[counted] != NULL;
-        NPYX_TRY(take_shard(cursor, counted, error));
-        const npyext_wds_shard *shard = cursor->shards[counted];
-        if (shard->fault.status != NPYX_OK)
-            return npyx_fail_again(error, &shard->fault);
-        cursor->first_rowids[counted + 1] = cursor->first_rowids[counted] + shard->samples.nsamples;
-        if (!is_at_hand)
-            leave_shard(cursor, counted);
+        npyx_status status = count_shard(cursor, cursor->nknown, error);
+        if (status != NPYX_OK) {
+            cursor->file = cursor->nknown;
+            return status;
+        }
     }
     return NPYX_OK;
 }
@@ -197,7 +207,7 @@ static npyx_status begin_shard(wds_cursor *cursor, npyx_error *error) {
     }
     if (is_sought(&cursor->key)) {
         int64_t found = npyx_name_set_find(&samples->keys, cursor->key.bytes, cursor->key.nbytes, NULL);
-        while (found > cursor->last)
+        while (found >= 0 && found > cursor->last)
             found = npyx_name_set_before(&samples->keys, found);
         cursor->last = found < cursor->sample ? -1 : found; /* those before it follow */
         cursor->sample = cursor->last;
@@ -217,6 +227,8 @@ static npyx_status end_shard(wds_cursor *cursor, npyx_error *error) {
     if (fault.status != NPYX_OK && !cursor->is_cut)
         return npyx_fail_again(error, &fault);
     leave_shard(cursor, cursor->file++);
+    if (cursor->is_cut)
+        cursor->file = npyext_files_count(&cursor->files);
     return NPYX_OK;
 }
 
@@ -228,9 +240,7 @@ static npyx_status find_row(wds_cursor *cursor, npyx_error *error) {
             NPYX_TRY(end_shard(cursor, error));
         while (cursor->file < nfiles && is_left_out(cursor))
             cursor->file++;
-        bool is_beyond = cursor->nknown >= cursor->file && cursor->file < nfiles &&
-                         cursor->first_rowids[cursor->file] > cursor->rowids.high;
-        cursor->is_eof = cursor->file == nfiles || is_beyond;
+        cursor->is_eof = cursor->file == nfiles;
         if (cursor->is_eof)
             return NPYX_OK;
         NPYX_TRY(begin_shard(cursor, error));
@@ -310,10 +320,8 @@ int npyext_wds_eof(sqlite3_vtab_cursor *cursor) {
 int npyext_wds_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
     wds_cursor *cursor = (wds_cursor *)base;
     npyx_error error;
-    if (count_up_to(cursor, cursor->file, &error) != NPYX_OK) {
-        cursor->file = cursor->nknown; /* whose fault it is */
+    if (count_up_to(cursor, cursor->file, &error) != NPYX_OK)
         return report(cursor, &error);
-    }
     *rowid = cursor->first_rowids[cursor->file] + cursor->sample;
     return SQLITE_OK;
 }
