@@ -198,6 +198,17 @@ static const statement statements[] = {
     {"SELECT * FROM t", NULL,
      "CREATE VIRTUAL TABLE t USING npy('f'); DELETE FROM t_npy WHERE position = length(%Q); PRAGMA "
      "writable_schema = RESET; ALTER TABLE t RENAME TO u; DROP TABLE u"},
+    /* tables of samples */
+    {"SELECT rowid, * FROM t", "SELECT rowid, * FROM t ORDER BY rowid",
+     "CREATE VIRTUAL TABLE t USING wds('f')"},
+    {"SELECT rowid, * FROM t WHERE __key__ = ?2 ORDER BY rowid", "SELECT rowid, * FROM t WHERE +__key__ = ?2",
+     "CREATE VIRTUAL TABLE t USING wds('f')"},
+    {"SELECT rowid, * FROM t WHERE rowid > ?2 AND rowid <= ?3 OR __key__ IN (?2, ?4)", NULL,
+     "CREATE VIRTUAL TABLE t USING wds('[\"d/f\", \"f\"]', columns=%Q)"},
+    {"SELECT * FROM t", NULL,
+     "CREATE VIRTUAL TABLE t USING wds('f'); UPDATE t_npy SET name = %Q, value = %Q WHERE position = "
+     "length(%Q) "
+     "+ 1; PRAGMA writable_schema = RESET"},
     /* patterns, and tables that write; what they publish can be read */
     {"SELECT path FROM npy_file('**/f')", "SELECT path FROM npy_file('[\"d/f\", \"f\"]')", NULL},
     {"SELECT path FROM npy_file('{d,.}/[e-g]')", "SELECT path FROM npy_file('[\"./f\", \"d/f\"]')", NULL},

@@ -132,14 +132,41 @@ static void walk(npyx_source *source, const uint8_t *bytes, size_t size, npyx_bu
     npyx_tar_clear(&tar);
 }
 
+/* Its samples, up to the end or a fault: each part is in the file and of its sample alone, each key is found.
+ */
+static void group(npyx_source *source) {
+    npyx_error error = {0};
+    npyx_samples samples = {0};
+    npyx_status status = npyx_samples_read(source, &samples, &error);
+    fuzz_require(status == NPYX_OK || error.message[0] != '\0');
+    fuzz_require(samples.keys.count == samples.nsamples);
+    int64_t nparts = 0;
+    for (int64_t i = 0; i < samples.nsamples; i++) {
+        size_t nbytes = 0;
+        const char *key = npyx_name_set_text(&samples.keys, i, &nbytes);
+        fuzz_require(npyx_utf8_is_valid(key, nbytes));
+        fuzz_require(npyx_name_set_find(&samples.keys, key, nbytes, NULL) >= i);
+        for (int64_t ext = 0; ext < samples.exts.count; ext++) {
+            const npyx_sample_part *part = npyx_samples_part(&samples, i, ext);
+            nparts += part != NULL;
+            fuzz_require(part == NULL || source->is_open_ended ||
+                         (part->data_off > 0 && part->nbytes <= source->nbytes - part->data_off));
+        }
+    }
+    fuzz_require(nparts <= samples.nparts && nparts >= samples.nsamples);
+    npyx_samples_clear(&samples);
+}
+
 /* Every member, plain and compressed. */
 static void walk_both(fuzz_host *fuzz, const uint8_t *bytes, size_t size, const npyx_buffer *packed) {
     npyx_buffer plain = {.host = &fuzz->host}, inflated = {.host = &fuzz->host};
     npyx_source *source = open_source(fuzz, bytes, size, false);
     walk(source, bytes, size, &plain);
+    group(source);
     npyx_source_close(source);
     source = open_source(fuzz, (const uint8_t *)packed->bytes, packed->nbytes, true);
     walk(source, bytes, size, &inflated);
+    group(source);
     npyx_source_close(source);
     fuzz_require(plain.nbytes == inflated.nbytes && memcmp(plain.bytes, inflated.bytes, plain.nbytes) == 0);
     npyx_buffer_clear(&plain);

@@ -7,6 +7,8 @@ import json
 import math
 import os
 import re
+import sqlite3
+import tarfile
 import zipfile
 
 import numpy as np
@@ -22,7 +24,7 @@ def number(text):
 
 def test_every_file_says_what_it_answers():
     names = [os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))]
-    assert len(names) == 21
+    assert len(names) == 24
     for name in names:
         with open(os.path.join(LIBRARY, name + ".sql")) as file:
             text = file.read()
@@ -123,6 +125,7 @@ GROWING = [
     ("pack", {"source": "parts/*", "target": "packed.npz"}),
     ("sample", {"labels": "labels.npy", "n": 30}),
     ("shards_classes", {"source": "wds/*"}),
+    ("shards_dali", {"source": "wds/s-000003.tar"}),
     ("shards_index", {"source": "wds/*", "key": "3-00001", "ext": "x.npy"}),
     ("shards_lacking", {"source": "wds/*", "usual": 30}),
     ("shards_survey", {"source": "wds/*"}),
@@ -746,3 +749,81 @@ def test_shards_index(lab):
         assert held == [saved[path][key][ext].encode() if ext == "cls" else saved[path][key][ext] for ext in ("v.npy", "W.npz", "cls")]
         assert [row["value"] for row in rows] == list(np.frombuffer(saved[path][key]["v.npy"][-32:])) and {row["path"] for row in rows} == {path}
         assert [(row["name"], row["value"]) for row in ask(lab, "shards_index", source="s/*", key=key, ext="w.npz")[2]] == [("a", shard), ("a", i)]
+
+
+# --- indexes that others read ------------------------------------------------------------------------------
+
+
+def indexed(paths):
+    """[(number of the shard, path, [(key, extension with its letters, TarInfo)], offset behind the last member)], as tarfile
+    tells it; Energon, wids and DALI's wds2idx go through a shard by it or by GNU tar."""
+    shards = []
+    for number, path in enumerate(sorted(paths)):
+        with tarfile.open(path) as archive:
+            members = [(*re.match(r"^((?:.*/|)[^.]+)[.]([^/]*)$", info.name).groups(), info) for info in archive if info.isreg()]
+            members = [(key, ext, info) for key, ext, info in members if not re.match(r"__[^/]*__($|/)", info.name)]
+            shards.append((number, path, members, archive.offset))
+    return shards
+
+
+def random_shards(folder, n):
+    rng = seeded_generator()
+    texts = ["cls", "A.npy", "seg.PNG", "json"]
+    samples_of = lambda shard: {f"{shard}/s{i:03}": {ext: "x" * int(rng.integers(2000)) for ext in texts if ext == "cls" or rng.random() < 0.7} for i in range(int(rng.integers(1, 40)))}
+    return save_shards(folder, n, samples_of, format=str(rng.choice(["ustar", "gnu", "pax"])))
+
+
+def test_shards_energon(lab):
+    """As WebdatasetPreparator._preprocess_tar of megatron-energon 7 fills the tables."""
+    saved = random_shards("s", 5)
+    want_samples, want_parts = [], []
+    for number, _, members, end in indexed(saved):
+        starts = [(key, info.offset) for i, (key, _, info) in enumerate(members) if i == 0 or key != members[i - 1][0]]
+        ends = [offset for _, offset in starts[1:]] + [end]
+        want_samples += [(number, key, i, offset, behind - offset) for i, ((key, offset), behind) in enumerate(zip(starts, ends))]
+        numbers = {key: i for i, (key, _) in enumerate(starts)}
+        want_parts += [(number, numbers[key], ext, info.offset_data, info.size) for key, ext, info in members]
+    ((counts,),) = ask(lab, "shards_energon", source="s/*.tar")
+    assert counts == {"shards": 5, "samples": len(want_samples), "parts": len(want_parts)}
+    assert lab.execute("SELECT tar_file_id, sample_key, sample_index, byte_offset, byte_size FROM samples").fetchall() == want_samples
+    assert lab.execute("SELECT tar_file_id, sample_index, part_name, content_byte_offset, content_byte_size FROM sample_parts").fetchall() == want_parts
+    indexes = {name for (name,) in lab.execute("SELECT name FROM sqlite_schema WHERE type = 'index'")}
+    assert indexes == {"idx_samples_sample_key", "idx_samples_by_tar_and_idx", "idx_sample_parts_seq", "idx_sample_parts_full"}
+
+
+def test_shards_energon_leaves_alone_what_is_there(lab):
+    random_shards("s", 1)
+    lab.execute("CREATE TABLE samples(mine)")
+    with pytest.raises(sqlite3.OperationalError, match="table samples already exists"):
+        ask(lab, "shards_energon", source="s/*.tar")
+    assert lab.execute("SELECT * FROM samples").fetchall() == []
+
+
+def test_shards_energon_of_a_key_that_is_there_twice(lab):
+    save_shards("s", 2, lambda shard: {"same": {"cls": "1"}})
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE constraint failed: samples.sample_key"):
+        ask(lab, "shards_energon", source="s/*.tar")
+
+
+def test_shards_dali(lab):
+    """As IndexCreator of DALI's wds2idx writes it."""
+    for _, path, members, _ in indexed(random_shards("s", 3)):
+        lines = []
+        for i, (key, ext, info) in enumerate(members):
+            part = f"{ext} {info.offset_data} {info.size} {info.name}"
+            if i > 0 and key == members[i - 1][0]:
+                lines[-1] += " " + part
+            else:
+                lines.append(part)
+        (rows,) = ask(lab, "shards_dali", source=path)
+        assert [row["line"] for row in rows] == [f"v1.2 {len(lines)}", *lines]
+
+
+def test_shards_wids(lab):
+    """As main_create of wids_index.py writes it, without the md5sum."""
+    saved = random_shards("s", 4)
+    with open("s/empty.tar", "wb") as file:
+        file.write(tars.tar())
+    ((row,),) = ask(lab, "shards_wids", source="s/*.tar", set="some")
+    shards = [{"url": path, "nsamples": len({key for key, _, _ in members}), "filesize": os.path.getsize(path)} for _, path, members, _ in indexed([*saved, "s/empty.tar"])]
+    assert json.loads(row["shardindex"]) == {"__kind__": "wids-shard-index-v1", "wids_version": 1, "name": "some", "shardlist": shards}
