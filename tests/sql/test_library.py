@@ -126,9 +126,11 @@ GROWING = [
     ("sample", {"labels": "labels.npy", "n": 30}),
     ("shards_classes", {"source": "wds/*"}),
     ("shards_dali", {"source": "wds/s-000003.tar"}),
+    ("shards_energon", {"source": "wds/*"}),
     ("shards_index", {"source": "wds/*", "key": "3-00001", "ext": "x.npy"}),
     ("shards_lacking", {"source": "wds/*", "usual": 30}),
     ("shards_survey", {"source": "wds/*"}),
+    ("shards_wids", {"source": "wds/*"}),
     ("siblings", {"source": "{steps,runs}/**"}),
     ("survey", {"source": "{steps,runs}/**"}),
 ]
@@ -159,7 +161,8 @@ def test_no_query_is_quadratic(lab, tmp_path, monkeypatch):
         os.mkdir(tmp_path / str(n))
         monkeypatch.chdir(tmp_path / str(n))
         make_growing(n)
-        lab.execute("DROP TABLE IF EXISTS temp.log")
+        for table in ("temp.log", "samples", "sample_parts"):
+            lab.execute(f"DROP TABLE IF EXISTS {table}")
         lab.execute("CREATE TEMP TABLE log(run TEXT, optimizer TEXT, learning_rate TEXT, width TEXT)")
         lab.executemany("INSERT INTO log VALUES (?, 'sgd', '0.1', '8')", [[f"r{i}"] for i in range(n)])
         steps.append([vm_steps(lab, name, parameters) for name, parameters in GROWING])
