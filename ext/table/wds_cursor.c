@@ -107,7 +107,7 @@ static npyx_status find_files(wds_cursor *cursor, npyx_error *error) {
     cursor->tick = npyext_cache_tick(connection_of(cursor));
     NPYX_TRY(npyext_wds_resolve(table_of(cursor), &cursor->files, error));
     size_t nfiles = npyext_files_count(&cursor->files), nexts = (size_t)nexts_of(cursor);
-    cursor->shards = npyx_alloc_zeroed(host, (nfiles + 1) * sizeof cursor->shards[0]);
+    cursor->shards = npyx_alloc_zeroed(host, (nfiles + 1) * sizeof(void *));
     NPYX_TRY(npyx_check_memory(cursor->shards, error));
     cursor->first_rowids = npyx_alloc_zeroed(host, (nfiles + 1) * sizeof cursor->first_rowids[0]);
     NPYX_TRY(npyx_check_memory(cursor->first_rowids, error));

@@ -82,12 +82,12 @@ enum { NPYEXT_WDS_KEY_TERM = NPYEXT_TABLE_ROWID + 1, NPYEXT_WDS_URL_TERM };
 /* The cursor's methods. */
 int npyext_wds_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
 int npyext_wds_close(sqlite3_vtab_cursor *cursor);
-int npyext_wds_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
+int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
                       sqlite3_value **argv);
-int npyext_wds_next(sqlite3_vtab_cursor *cursor);
+int npyext_wds_next(sqlite3_vtab_cursor *base);
 int npyext_wds_eof(sqlite3_vtab_cursor *cursor);
-int npyext_wds_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number);
-int npyext_wds_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
+int npyext_wds_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number);
+int npyext_wds_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid);
 
 /* CREATE VIRTUAL TABLE s USING wds(...); its client data is a registration without a definition. */
 extern const sqlite3_module npyext_wds_module;
