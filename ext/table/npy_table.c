@@ -29,7 +29,7 @@ static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
 /* ---- its kind ---- */
 
 /* What the mode says of the other arguments. */
-static npyx_status check_arguments(const npyext_declaration *declaration, npyx_error *error) {
+static npyx_status npy_table_check_arguments(const npyext_declaration *declaration, npyx_error *error) {
     const char *const *arguments = declaration->arguments;
     bool writes = npyext_table_is_writing(declaration);
     int nmembers = (arguments[NPYEXT_TABLE_MEMBER] != NULL) + (arguments[NPYEXT_TABLE_MEMBER_IDX] != NULL) +
@@ -48,7 +48,7 @@ static npyx_status check_arguments(const npyext_declaration *declaration, npyx_e
 }
 
 /* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
-static npyx_status make_columns(npyext_table *table, npyext_place *place, npyx_error *error) {
+static npyx_status npy_table_make_columns(npyext_table *table, npyext_place *place, npyx_error *error) {
     const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
     npyext_layout layout;
     npyext_layout_init(&layout, table->connection, &table->declaration);
@@ -70,7 +70,7 @@ static npyx_status make_columns(npyext_table *table, npyext_place *place, npyx_e
     return status;
 }
 
-static npyx_status check_declared(const npyext_declaration *declaration, npyx_error *error) {
+static npyx_status npy_table_check_declared(const npyext_declaration *declaration, npyx_error *error) {
     return declaration->narrays > 0
                ? NPYX_OK
                : npyx_fail(error, NPYX_CORRUPT, -1, "the table's declaration is not all there");
@@ -84,9 +84,9 @@ static const npyext_table_kind npy_kind = {
                       "shape and method",
     .example = "'x.npy'",
     .writing_example = "'out.npy', mode='w+', dtype='float32'",
-    .check = check_arguments,
-    .make = make_columns,
-    .check_declared = check_declared,
+    .check = npy_table_check_arguments,
+    .make = npy_table_make_columns,
+    .check_declared = npy_table_check_declared,
 };
 
 static int create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,

@@ -35,16 +35,16 @@ typedef struct wds_cursor {
     npyx_buffer scratch;
 } wds_cursor;
 
-static npyext_wds_table *table_of(const wds_cursor *cursor) {
+static npyext_wds_table *wds_table_of(const wds_cursor *cursor) {
     return (npyext_wds_table *)cursor->base.pVtab;
 }
 
-static npyext_connection *connection_of(const wds_cursor *cursor) {
-    return table_of(cursor)->base.connection;
+static npyext_connection *wds_connection_of(const wds_cursor *cursor) {
+    return wds_table_of(cursor)->base.connection;
 }
 
-static int nexts_of(const wds_cursor *cursor) {
-    return table_of(cursor)->base.declaration.ncolumns - NPYEXT_WDS_FIRST_EXT;
+static int wds_nexts_of(const wds_cursor *cursor) {
+    return wds_table_of(cursor)->base.declaration.ncolumns - NPYEXT_WDS_FIRST_EXT;
 }
 
 int npyext_wds_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
@@ -63,19 +63,19 @@ int npyext_wds_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
 
 /* ---- files ---- */
 
-static void close_opened(wds_cursor *cursor) {
+static void wds_close_opened(wds_cursor *cursor) {
     if (cursor->opened == NULL)
         return;
     npyx_window_clear(&cursor->window);
-    npyext_cache_release(connection_of(cursor), cursor->opened);
+    npyext_cache_release(wds_connection_of(cursor), cursor->opened);
     cursor->opened = NULL;
 }
 
-static void clear_files(wds_cursor *cursor) {
+static void wds_clear_files(wds_cursor *cursor) {
     npyx_host *host = cursor->scratch.host;
-    close_opened(cursor);
+    wds_close_opened(cursor);
     for (size_t i = 0; cursor->shards != NULL && i < npyext_files_count(&cursor->files); i++)
-        npyext_wds_shard_release(table_of(cursor), cursor->shards[i]);
+        npyext_wds_shard_release(wds_table_of(cursor), cursor->shards[i]);
     npyx_free(host, cursor->shards);
     npyx_free(host, cursor->first_rowids);
     npyx_free(host, cursor->exts);
@@ -91,7 +91,7 @@ static void clear_files(wds_cursor *cursor) {
 
 int npyext_wds_close(sqlite3_vtab_cursor *cursor) {
     wds_cursor *closed = (wds_cursor *)cursor;
-    clear_files(closed);
+    wds_clear_files(closed);
     npyext_argument_clear(&closed->key);
     npyext_argument_clear(&closed->url);
     npyx_buffer_clear(&closed->scratch);
@@ -100,13 +100,13 @@ int npyext_wds_close(sqlite3_vtab_cursor *cursor) {
 }
 
 /* Once a cursor: what a pattern finds is the same for all of a statement. */
-static npyx_status find_files(wds_cursor *cursor, npyx_error *error) {
+static npyx_status wds_find_files(wds_cursor *cursor, npyx_error *error) {
     if (cursor->has_files)
         return NPYX_OK;
     npyx_host *host = cursor->scratch.host;
-    cursor->tick = npyext_cache_tick(connection_of(cursor));
-    NPYX_TRY(npyext_wds_resolve(table_of(cursor), &cursor->files, error));
-    size_t nfiles = npyext_files_count(&cursor->files), nexts = (size_t)nexts_of(cursor);
+    cursor->tick = npyext_cache_tick(wds_connection_of(cursor));
+    NPYX_TRY(npyext_wds_resolve(wds_table_of(cursor), &cursor->files, error));
+    size_t nfiles = npyext_files_count(&cursor->files), nexts = (size_t)wds_nexts_of(cursor);
     cursor->shards = npyx_alloc_zeroed(host, (nfiles + 1) * sizeof(void *));
     NPYX_TRY(npyx_check_memory(cursor->shards, error));
     cursor->first_rowids = npyx_alloc_zeroed(host, (nfiles + 1) * sizeof cursor->first_rowids[0]);
@@ -117,41 +117,41 @@ static npyx_status find_files(wds_cursor *cursor, npyx_error *error) {
     return NPYX_OK;
 }
 
-static npyx_status take_shard(wds_cursor *cursor, size_t file, npyx_error *error) {
+static npyx_status wds_take_shard(wds_cursor *cursor, size_t file, npyx_error *error) {
     if (cursor->shards[file] != NULL)
         return NPYX_OK;
     npyext_part part = npyext_files_part(&cursor->files, file);
     NPYX_TRY(npyx_poll(cursor->scratch.host, error));
-    return npyext_wds_shard_acquire(table_of(cursor), npyext_files_path(&cursor->files, file), &part,
+    return npyext_wds_shard_acquire(wds_table_of(cursor), npyext_files_path(&cursor->files, file), &part,
                                     cursor->tick, &cursor->shards[file], error);
 }
 
 /* To be called for each shard that is left behind. */
-static void leave_shard(wds_cursor *cursor, size_t file) {
-    if (!npyext_wds_is_full(table_of(cursor)))
+static void wds_leave_shard(wds_cursor *cursor, size_t file) {
+    if (!npyext_wds_is_full(wds_table_of(cursor)))
         return;
-    npyext_wds_shard_release(table_of(cursor), cursor->shards[file]);
+    npyext_wds_shard_release(wds_table_of(cursor), cursor->shards[file]);
     cursor->shards[file] = NULL;
 }
 
 /* Adds the samples of a shard to those before the next one's. */
-static npyx_status count_shard(wds_cursor *cursor, size_t file, npyx_error *error) {
+static npyx_status wds_count_shard(wds_cursor *cursor, size_t file, npyx_error *error) {
     bool is_at_hand = cursor->shards[file] != NULL;
-    NPYX_TRY(take_shard(cursor, file, error));
+    NPYX_TRY(wds_take_shard(cursor, file, error));
     const npyext_wds_shard *shard = cursor->shards[file];
     if (shard->fault.status != NPYX_OK)
         return npyx_fail_again(error, &shard->fault);
     cursor->first_rowids[file + 1] = cursor->first_rowids[file] + shard->samples.nsamples;
     if (!is_at_hand)
-        leave_shard(cursor, file);
+        wds_leave_shard(cursor, file);
     return NPYX_OK;
 }
 
 /* Learns the rowid of a file's first sample: all shards before it are counted. A failure leaves the cursor at
  * the one whose it is. */
-static npyx_status count_up_to(wds_cursor *cursor, size_t file, npyx_error *error) {
+static npyx_status wds_count_up_to(wds_cursor *cursor, size_t file, npyx_error *error) {
     for (; cursor->nknown < file; cursor->nknown++) {
-        npyx_status status = count_shard(cursor, cursor->nknown, error);
+        npyx_status status = wds_count_shard(cursor, cursor->nknown, error);
         if (status != NPYX_OK) {
             cursor->file = cursor->nknown;
             return status;
@@ -162,13 +162,13 @@ static npyx_status count_up_to(wds_cursor *cursor, size_t file, npyx_error *erro
 
 /* ---- rows ---- */
 
-static bool is_sought(const npyext_argument *argument) {
+static bool wds_is_sought(const npyext_argument *argument) {
     return argument->type == SQLITE_TEXT;
 }
 
 /* Where a failure lies: in the shard at hand, or in the one that was to be. */
-static int report(wds_cursor *cursor, const npyx_error *error) {
-    npyext_place place = {.path = table_of(cursor)->base.declaration.arguments[NPYEXT_TABLE_PATH]};
+static int wds_report(wds_cursor *cursor, const npyx_error *error) {
+    npyext_place place = {.path = wds_table_of(cursor)->base.declaration.arguments[NPYEXT_TABLE_PATH]};
     if (cursor->has_files && cursor->file < npyext_files_count(&cursor->files))
         place.path = npyext_files_path(&cursor->files, cursor->file);
     cursor->is_eof = true;
@@ -176,20 +176,20 @@ static int report(wds_cursor *cursor, const npyx_error *error) {
 }
 
 /* Whether the file at hand is one that is asked for. */
-static bool is_left_out(const wds_cursor *cursor) {
+static bool wds_is_left_out(const wds_cursor *cursor) {
     const char *path = npyext_files_path(&cursor->files, cursor->file);
-    return is_sought(&cursor->url) &&
+    return wds_is_sought(&cursor->url) &&
            (strlen(path) != cursor->url.nbytes || memcmp(path, cursor->url.bytes, cursor->url.nbytes) != 0);
 }
 
 /* Goes to the first sample of the shard at hand, or behind its last when none is asked for. */
-static npyx_status begin_shard(wds_cursor *cursor, npyx_error *error) {
+static npyx_status wds_begin_shard(wds_cursor *cursor, npyx_error *error) {
     bool is_range = cursor->rowids.low > 0 || cursor->rowids.high < INT64_MAX;
-    NPYX_TRY(take_shard(cursor, cursor->file, error));
+    NPYX_TRY(wds_take_shard(cursor, cursor->file, error));
     cursor->shard = cursor->shards[cursor->file];
     const npyx_samples *samples = &cursor->shard->samples;
-    const npyext_declaration *declaration = &table_of(cursor)->base.declaration;
-    for (int i = 0; i < nexts_of(cursor); i++) {
+    const npyext_declaration *declaration = &wds_table_of(cursor)->base.declaration;
+    for (int i = 0; i < wds_nexts_of(cursor); i++) {
         const char *ext = declaration->columns[NPYEXT_WDS_FIRST_EXT + i].name;
         cursor->exts[i] = npyx_name_set_find(&samples->exts, ext, strlen(ext), NULL);
     }
@@ -197,7 +197,7 @@ static npyx_status begin_shard(wds_cursor *cursor, npyx_error *error) {
     cursor->last = samples->nsamples - 1;
     cursor->is_cut = false;
     if (is_range) {
-        NPYX_TRY(count_up_to(cursor, cursor->file, error));
+        NPYX_TRY(wds_count_up_to(cursor, cursor->file, error));
         int64_t first = cursor->first_rowids[cursor->file];
         if (cursor->rowids.low > first)
             cursor->sample = cursor->rowids.low - first;
@@ -205,7 +205,7 @@ static npyx_status begin_shard(wds_cursor *cursor, npyx_error *error) {
         if (cursor->rowids.high < first + cursor->last)
             cursor->last = cursor->rowids.high - first;
     }
-    if (is_sought(&cursor->key)) {
+    if (wds_is_sought(&cursor->key)) {
         int64_t found = npyx_name_set_find(&samples->keys, cursor->key.bytes, cursor->key.nbytes, NULL);
         while (found >= 0 && found > cursor->last)
             found = npyx_name_set_before(&samples->keys, found);
@@ -216,40 +216,40 @@ static npyx_status begin_shard(wds_cursor *cursor, npyx_error *error) {
 }
 
 /* Whether a row is at hand. */
-static bool is_at_row(const wds_cursor *cursor) {
+static bool wds_is_at_row(const wds_cursor *cursor) {
     return cursor->shard != NULL && cursor->sample >= 0 && cursor->sample <= cursor->last;
 }
 
 /* Leaves the shard at hand. Where it is at fault, that is told behind its last sample. */
-static npyx_status end_shard(wds_cursor *cursor, npyx_error *error) {
+static npyx_status wds_end_shard(wds_cursor *cursor, npyx_error *error) {
     npyx_error fault = cursor->shard->fault;
     cursor->shard = NULL;
     if (fault.status != NPYX_OK && !cursor->is_cut)
         return npyx_fail_again(error, &fault);
-    leave_shard(cursor, cursor->file++);
+    wds_leave_shard(cursor, cursor->file++);
     if (cursor->is_cut)
         cursor->file = npyext_files_count(&cursor->files);
     return NPYX_OK;
 }
 
 /* Goes on to a row from where there is none. */
-static npyx_status find_row(wds_cursor *cursor, npyx_error *error) {
+static npyx_status wds_find_row(wds_cursor *cursor, npyx_error *error) {
     size_t nfiles = npyext_files_count(&cursor->files);
-    while (!is_at_row(cursor)) {
+    while (!wds_is_at_row(cursor)) {
         if (cursor->shard != NULL)
-            NPYX_TRY(end_shard(cursor, error));
-        while (cursor->file < nfiles && is_left_out(cursor))
+            NPYX_TRY(wds_end_shard(cursor, error));
+        while (cursor->file < nfiles && wds_is_left_out(cursor))
             cursor->file++;
         cursor->is_eof = cursor->file == nfiles;
         if (cursor->is_eof)
             return NPYX_OK;
-        NPYX_TRY(begin_shard(cursor, error));
+        NPYX_TRY(wds_begin_shard(cursor, error));
     }
     return NPYX_OK;
 }
 
-static npyx_status take_arguments(wds_cursor *cursor, const char *sentence, sqlite3_value **argv, int argc,
-                                  npyx_error *error) {
+static npyx_status wds_take_arguments(wds_cursor *cursor, const char *sentence, sqlite3_value **argv,
+                                      int argc, npyx_error *error) {
     npyext_argument_clear(&cursor->key);
     npyext_argument_clear(&cursor->url);
     npyext_plan_read(&cursor->plan, sentence);
@@ -269,7 +269,7 @@ int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *senten
                       sqlite3_value **argv) {
     (void)idx_num;
     wds_cursor *cursor = (wds_cursor *)base;
-    const npyext_table *table = &table_of(cursor)->base;
+    const npyext_table *table = &wds_table_of(cursor)->base;
     npyx_error error;
     if (table->is_damaged)
         return npyext_report(base->pVtab, (npyext_place){.path = table->name}, &table->damage);
@@ -277,7 +277,7 @@ int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *senten
     cursor->is_eof = false;
     cursor->shard = NULL;
     cursor->file = 0;
-    npyx_status status = take_arguments(cursor, sentence, argv, argc, &error);
+    npyx_status status = wds_take_arguments(cursor, sentence, argv, argc, &error);
     bool is_none = cursor->rowids.low > cursor->rowids.high || cursor->key.type == SQLITE_NULL ||
                    cursor->url.type == SQLITE_NULL;
     if (status == NPYX_OK && is_none) {
@@ -285,21 +285,21 @@ int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *senten
         return SQLITE_OK;
     }
     if (status == NPYX_OK)
-        status = find_files(cursor, &error);
+        status = wds_find_files(cursor, &error);
     if (status == NPYX_OK)
-        status = find_row(cursor, &error);
+        status = wds_find_row(cursor, &error);
     if (status == NPYX_OK)
         return SQLITE_OK;
-    int code = report(cursor, &error);
+    int code = wds_report(cursor, &error);
     if (!cursor->has_files)
-        clear_files(cursor);
+        wds_clear_files(cursor);
     return code;
 }
 
 int npyext_wds_next(sqlite3_vtab_cursor *base) {
     wds_cursor *cursor = (wds_cursor *)base;
     npyx_error error;
-    if (is_sought(&cursor->key)) {
+    if (wds_is_sought(&cursor->key)) {
         int64_t before = npyx_name_set_before(&cursor->shard->samples.keys, cursor->sample);
         bool is_beyond =
             cursor->rowids.low > 0 && cursor->first_rowids[cursor->file] + before < cursor->rowids.low;
@@ -307,10 +307,10 @@ int npyext_wds_next(sqlite3_vtab_cursor *base) {
     } else {
         cursor->sample++;
     }
-    if (is_at_row(cursor))
+    if (wds_is_at_row(cursor))
         return SQLITE_OK;
-    npyext_connection_begin(connection_of(cursor));
-    return find_row(cursor, &error) == NPYX_OK ? SQLITE_OK : report(cursor, &error);
+    npyext_connection_begin(wds_connection_of(cursor));
+    return wds_find_row(cursor, &error) == NPYX_OK ? SQLITE_OK : wds_report(cursor, &error);
 }
 
 int npyext_wds_eof(sqlite3_vtab_cursor *cursor) {
@@ -320,8 +320,8 @@ int npyext_wds_eof(sqlite3_vtab_cursor *cursor) {
 int npyext_wds_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
     wds_cursor *cursor = (wds_cursor *)base;
     npyx_error error;
-    if (count_up_to(cursor, cursor->file, &error) != NPYX_OK)
-        return report(cursor, &error);
+    if (wds_count_up_to(cursor, cursor->file, &error) != NPYX_OK)
+        return wds_report(cursor, &error);
     *rowid = cursor->first_rowids[cursor->file] + cursor->sample;
     return SQLITE_OK;
 }
@@ -329,28 +329,28 @@ int npyext_wds_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
 /* ---- cells ---- */
 
 /* The file at hand, open. */
-static npyx_status open_file(wds_cursor *cursor, npyx_error *error) {
+static npyx_status wds_open_file(wds_cursor *cursor, npyx_error *error) {
     if (cursor->opened != NULL && cursor->opened_file == cursor->file)
         return NPYX_OK;
     npyext_part part = npyext_files_part(&cursor->files, cursor->file);
-    close_opened(cursor);
-    npyext_connection_begin(connection_of(cursor));
-    NPYX_TRY(npyext_cache_acquire(connection_of(cursor), npyext_files_path(&cursor->files, cursor->file),
+    wds_close_opened(cursor);
+    npyext_connection_begin(wds_connection_of(cursor));
+    NPYX_TRY(npyext_cache_acquire(wds_connection_of(cursor), npyext_files_path(&cursor->files, cursor->file),
                                   &part, cursor->tick, NULL, &cursor->opened, error));
     cursor->opened_file = cursor->file;
     cursor->window.source = cursor->opened->archive->source;
     if (npyx_file_info_is_untouched(&cursor->opened->info, &cursor->shard->info))
         return NPYX_OK;
-    close_opened(cursor);
+    wds_close_opened(cursor);
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1, "the file changed while it was read");
 }
 
 /* The bytes of a part, until the next is read. Samples one after the other are read together. */
-static npyx_status read_part(wds_cursor *cursor, const npyx_sample_part *part, const uint8_t **bytes,
-                             npyx_error *error) {
+static npyx_status wds_read_part(wds_cursor *cursor, const npyx_sample_part *part, const uint8_t **bytes,
+                                 npyx_error *error) {
     if (part->is_sparse)
         return npyx_tar_fail_sparse(part->data_off, error);
-    NPYX_TRY(open_file(cursor, error));
+    NPYX_TRY(wds_open_file(cursor, error));
     if (part->nbytes > NPYX_TAR_SMALL_NBYTES) {
         NPYX_TRY(
             npyx_tar_read_data(cursor->window.source, part->data_off, part->nbytes, &cursor->scratch, error));
@@ -359,22 +359,23 @@ static npyx_status read_part(wds_cursor *cursor, const npyx_sample_part *part, c
     }
     size_t nbytes = (size_t)part->nbytes, some_nbytes = 0;
     NPYX_TRY(npyx_window_some(&cursor->window, part->data_off, nbytes,
-                              is_sought(&cursor->key) ? nbytes : NPYX_TAR_SMALL_NBYTES, bytes, &some_nbytes,
-                              error));
+                              wds_is_sought(&cursor->key) ? nbytes : NPYX_TAR_SMALL_NBYTES, bytes,
+                              &some_nbytes, error));
     return some_nbytes == nbytes ? NPYX_OK
                                  : npyx_fail_short(cursor->window.source, error, part->data_off,
                                                    "the file ends in the middle of this part");
 }
 
 /* Names the part in a message as the tar does. */
-static void report_part(wds_cursor *cursor, sqlite3_context *context, int number, const npyx_error *error) {
+static void wds_report_part(wds_cursor *cursor, sqlite3_context *context, int number,
+                            const npyx_error *error) {
     size_t nbytes = 0;
     const char *key = npyx_name_set_text(&cursor->shard->samples.keys, cursor->sample, &nbytes);
     npyx_buffer *name = &cursor->scratch;
     npyx_buffer_reset(name);
     npyx_buffer_append(name, key, nbytes);
     npyx_buffer_append_char(name, '.');
-    npyx_buffer_append_text(name, table_of(cursor)->base.declaration.columns[number].name);
+    npyx_buffer_append_text(name, wds_table_of(cursor)->base.declaration.columns[number].name);
     const npyx_entry entry = {.name = name->bytes, .name_nbytes = name->nbytes};
     npyext_result_error(
         context,
@@ -401,14 +402,14 @@ int npyext_wds_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int n
         return SQLITE_OK;
     const uint8_t *bytes = NULL;
     npyx_value value;
-    npyx_status status = read_part(cursor, part, &bytes, &error);
+    npyx_status status = wds_read_part(cursor, part, &bytes, &error);
     if (status == NPYX_OK)
-        status =
-            npyext_wds_decode(npyext_wds_decoder_of(table_of(cursor)->base.declaration.columns[number].name),
-                              bytes, (size_t)part->nbytes, &value, &error);
+        status = npyext_wds_decode(
+            npyext_wds_decoder_of(wds_table_of(cursor)->base.declaration.columns[number].name), bytes,
+            (size_t)part->nbytes, &value, &error);
     if (status == NPYX_OK)
         npyext_result_value(context, &value);
     else
-        report_part(cursor, context, number, &error);
+        wds_report_part(cursor, context, number, &error);
     return SQLITE_OK;
 }

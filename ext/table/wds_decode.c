@@ -23,7 +23,7 @@ npyext_wds_decoder npyext_wds_decoder_of(const char *ext) {
 
 /* What Python's int() reads: digits, with single underscores between them, a sign before and blanks around
  * them. False for anything else. *fits: it is an INTEGER of SQLite's. */
-static bool decode_integer(npyx_span text, int64_t *number, bool *fits) {
+static bool wds_decode_integer(npyx_span text, int64_t *number, bool *fits) {
     text = npyx_span_trim(text);
     bool is_negative = npyx_span_begins(text, "-"), was_digit = false;
     uint64_t size = 0, limit = (uint64_t)INT64_MAX + is_negative;
@@ -60,7 +60,7 @@ npyx_status npyext_wds_decode(npyext_wds_decoder decoder, const uint8_t *bytes, 
             return npyx_fail(error, NPYX_CORRUPT, -1, "is not UTF-8, and no text for that");
     } else {
         value->kind = NPYX_VALUE_INTEGER;
-        if (!decode_integer((npyx_span){text, nbytes}, &value->integer, &fits))
+        if (!wds_decode_integer((npyx_span){text, nbytes}, &value->integer, &fits))
             return npyx_fail(error, NPYX_CORRUPT, -1, "is no integer but '%.*s'",
                              NPYX_SHOWN(text, nbytes, 40));
         if (!fits)

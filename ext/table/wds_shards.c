@@ -2,7 +2,7 @@
 
 #include "wds_table.h"
 
-static void shard_free(npyext_wds_table *table, npyext_wds_shard *shard) {
+static void wds_shard_free(npyext_wds_table *table, npyext_wds_shard *shard) {
     table->shards_nbytes -= shard->nbytes;
     npyx_samples_clear(&shard->samples);
     npyx_free(&table->base.connection->host, shard);
@@ -13,7 +13,7 @@ bool npyext_wds_is_full(const npyext_wds_table *table) {
 }
 
 /* Forgets what nobody uses: stale ones, and the oldest beyond the limit. */
-static void shards_trim(npyext_wds_table *table) {
+static void wds_shards_trim(npyext_wds_table *table) {
     npyext_wds_shard **link = &table->shards;
     int64_t nbytes = 0;
     while (*link != NULL) {
@@ -22,7 +22,7 @@ static void shards_trim(npyext_wds_table *table) {
         if (shard->nusers == 0 && (shard->is_stale || nbytes > NPYEXT_WDS_KEPT_NBYTES)) {
             *link = shard->next;
             nbytes -= shard->nbytes;
-            shard_free(table, shard);
+            wds_shard_free(table, shard);
         } else {
             link = &shard->next;
         }
@@ -30,8 +30,8 @@ static void shards_trim(npyext_wds_table *table) {
 }
 
 /* The directory kept of a path, moved to the front; NULL when there is none. */
-static npyext_wds_shard *shards_find(npyext_wds_table *table, const char *path, uint64_t path_hash,
-                                     const npyext_part *part) {
+static npyext_wds_shard *wds_shards_find(npyext_wds_table *table, const char *path, uint64_t path_hash,
+                                         const npyext_part *part) {
     npyext_wds_shard **link = &table->shards;
     while (*link != NULL && ((*link)->is_stale || (*link)->path_hash != path_hash ||
                              (*link)->part.is_range != part->is_range || (*link)->part.off != part->off ||
@@ -47,27 +47,27 @@ static npyext_wds_shard *shards_find(npyext_wds_table *table, const char *path, 
 }
 
 /* What is of this moment, or of this process, is no fault that the shard keeps. */
-static bool is_kept_fault(npyx_status status) {
+static bool wds_is_kept_fault(npyx_status status) {
     return status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED;
 }
 
-static npyx_status shard_read(npyext_wds_shard *shard, npyx_archive *archive, npyx_error *error) {
+static npyx_status wds_shard_read(npyext_wds_shard *shard, npyx_archive *archive, npyx_error *error) {
     if (archive->format != NPYX_FORMAT_TAR)
         return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not a .tar",
                          npyx_format_name(archive->format));
     npyx_status status = npyx_samples_read(archive->source, &shard->samples, &shard->fault);
     if (status == NPYX_OK)
         status = npyx_source_check(archive->source, error);
-    else if (!is_kept_fault(status))
+    else if (!wds_is_kept_fault(status))
         npyx_fail_again(error, &shard->fault);
     if (status == NPYX_OK)
         shard->fault.status = NPYX_OK;
-    return is_kept_fault(status) && shard->fault.status == status ? NPYX_OK : status;
+    return wds_is_kept_fault(status) && shard->fault.status == status ? NPYX_OK : status;
 }
 
-static npyx_status shard_open(npyext_wds_table *table, const char *path, uint64_t path_hash,
-                              const npyext_part *part, int64_t tick, npyext_wds_shard **shard,
-                              npyx_error *error) {
+static npyx_status wds_shard_open(npyext_wds_table *table, const char *path, uint64_t path_hash,
+                                  const npyext_part *part, int64_t tick, npyext_wds_shard **shard,
+                                  npyx_error *error) {
     npyext_connection *connection = table->base.connection;
     npyext_cached_file *file = NULL;
     size_t path_nbytes = strlen(path) + 1;
@@ -76,13 +76,13 @@ static npyx_status shard_open(npyext_wds_table *table, const char *path, uint64_
     npyx_status status = npyext_cache_acquire(connection, path, part, tick, NULL, &file, error);
     if (status == NPYX_OK) {
         opened->info = file->info;
-        status = shard_read(opened, file->archive, error);
+        status = wds_shard_read(opened, file->archive, error);
     }
     npyext_cache_release(connection, file);
     opened->nbytes = (int64_t)(sizeof *opened + path_nbytes + npyx_samples_nbytes(&opened->samples));
     table->shards_nbytes += opened->nbytes;
     if (status != NPYX_OK) {
-        shard_free(table, opened);
+        wds_shard_free(table, opened);
         return status;
     }
     memcpy(opened->path, path, path_nbytes);
@@ -98,15 +98,15 @@ npyx_status npyext_wds_shard_acquire(npyext_wds_table *table, const char *path, 
     npyx_host *host = &table->base.connection->host;
     npyx_file_info now;
     uint64_t path_hash = npyx_siphash(host->hash_key, path, strlen(path));
-    *shard = shards_find(table, path, path_hash, part);
+    *shard = wds_shards_find(table, path, path_hash, part);
     if (*shard != NULL &&
         (!npyx_file_info_of_path(host, path, &now) || !npyx_file_info_is_untouched(&now, &(*shard)->info))) {
         (*shard)->is_stale = true;
         *shard = NULL;
     }
     if (*shard == NULL) {
-        shards_trim(table);
-        NPYX_TRY(shard_open(table, path, path_hash, part, tick, shard, error));
+        wds_shards_trim(table);
+        NPYX_TRY(wds_shard_open(table, path, path_hash, part, tick, shard, error));
     }
     (*shard)->nusers++;
     return NPYX_OK;
@@ -117,11 +117,11 @@ void npyext_wds_shard_release(npyext_wds_table *table, npyext_wds_shard *shard) 
         return;
     shard->nusers--;
     if (shard->is_stale || npyext_wds_is_full(table))
-        shards_trim(table);
+        wds_shards_trim(table);
 }
 
 void npyext_wds_shards_clear(npyext_wds_table *table) {
     for (npyext_wds_shard *shard = table->shards; shard != NULL; shard = shard->next)
         shard->is_stale = true;
-    shards_trim(table);
+    wds_shards_trim(table);
 }

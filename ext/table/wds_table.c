@@ -3,9 +3,9 @@
 #include "wds_table.h"
 
 /* Headers are not read to plan: guesses, by which a join looks keys up rather than to sort the samples. */
-static const double ESTIMATED_NROWS = 100000, ESTIMATED_NSHARDS = 100;
+static const double WDS_ESTIMATED_NROWS = 100000, WDS_ESTIMATED_NSHARDS = 100;
 
-static const npyext_declared_column first_columns[] = {
+static const npyext_declared_column wds_first_columns[] = {
     [NPYEXT_WDS_KEY] = {.name = "__key__", .type = NPYEXT_TABLE_TEXT},
     [NPYEXT_WDS_URL] = {.name = "__url__", .type = NPYEXT_TABLE_TEXT},
 };
@@ -14,7 +14,7 @@ static const npyext_declared_column first_columns[] = {
 
 /* The constraint `column = value` as texts compare; -1 when there is none. SQLite checks it once more: the
  * value may be no text. */
-static int find_equality(sqlite3_index_info *info, int column) {
+static int wds_find_equality(sqlite3_index_info *info, int column) {
     for (int i = 0; i < info->nConstraint; i++) {
         if (info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && info->aConstraint[i].usable &&
             info->aConstraint[i].iColumn == column &&
@@ -24,35 +24,35 @@ static int find_equality(sqlite3_index_info *info, int column) {
     return -1;
 }
 
-static bool take_equality(sqlite3_index_info *info, int column, int term, npyext_plan *plan,
-                          sqlite3_str *text) {
-    int i = find_equality(info, column);
+static bool wds_take_equality(sqlite3_index_info *info, int column, int term, npyext_plan *plan,
+                              sqlite3_str *text) {
+    int i = wds_find_equality(info, column);
     if (i < 0 || plan->nterms == NPYEXT_MAX_TERMS)
         return false;
-    sqlite3_str_appendf(text, "%s%s = ?", plan->nterms == 0 ? " by " : ", ", first_columns[column].name);
+    sqlite3_str_appendf(text, "%s%s = ?", plan->nterms == 0 ? " by " : ", ", wds_first_columns[column].name);
     plan->terms[plan->nterms++] =
         (npyext_term){.column = (unsigned char)term, .op = SQLITE_INDEX_CONSTRAINT_EQ};
     info->aConstraintUsage[i].argvIndex = plan->nterms;
     return true;
 }
 
-static int best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+static int wds_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     const npyext_table *table = (const npyext_table *)vtab;
     const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
     npyext_plan plan = {.used = info->colUsed};
     sqlite3_str *text = sqlite3_str_new(NULL);
     sqlite3_str_appendf(text, "%s", path == NULL ? "a damaged declaration" : path);
-    double nrows = npyext_table_take_rowid(info, ESTIMATED_NROWS, &plan, text);
-    bool has_key = take_equality(info, NPYEXT_WDS_KEY, NPYEXT_WDS_KEY_TERM, &plan, text);
-    bool has_url = take_equality(info, NPYEXT_WDS_URL, NPYEXT_WDS_URL_TERM, &plan, text);
+    double nrows = npyext_table_take_rowid(info, WDS_ESTIMATED_NROWS, &plan, text);
+    bool has_key = wds_take_equality(info, NPYEXT_WDS_KEY, NPYEXT_WDS_KEY_TERM, &plan, text);
+    bool has_url = wds_take_equality(info, NPYEXT_WDS_URL, NPYEXT_WDS_URL_TERM, &plan, text);
     nrows = has_key ? 1 : nrows;
-    nrows = has_url && nrows > ESTIMATED_NSHARDS ? nrows / ESTIMATED_NSHARDS : nrows;
+    nrows = has_url && nrows > WDS_ESTIMATED_NSHARDS ? nrows / WDS_ESTIMATED_NSHARDS : nrows;
     if (!has_key && info->nOrderBy > 0 && info->aOrderBy[0].iColumn < 0 && !info->aOrderBy[0].desc) {
         info->orderByConsumed = 1; /* as they come; what follows a rowid in ORDER BY changes nothing */
         sqlite3_str_appendall(text, "; in order");
     }
     info->estimatedRows = (sqlite3_int64)nrows;
-    info->estimatedCost = nrows + (has_url ? 1 : ESTIMATED_NSHARDS); /* a look at each shard */
+    info->estimatedCost = nrows + (has_url ? 1 : WDS_ESTIMATED_NSHARDS); /* a look at each shard */
     return npyext_plan_give(&plan, text, info);
 }
 
@@ -64,40 +64,40 @@ npyx_status npyext_wds_resolve(const npyext_wds_table *table, npyext_files *file
     return npyext_files_resolve(table->base.connection, &source, files, error);
 }
 
-static npyext_table_type type_of(const char *ext) {
+static npyext_table_type wds_type_of(const char *ext) {
     static const npyext_table_type types[] = {[NPYEXT_WDS_TEXT] = NPYEXT_TABLE_TEXT,
                                               [NPYEXT_WDS_INTEGER] = NPYEXT_TABLE_INTEGER,
                                               [NPYEXT_WDS_BYTES] = NPYEXT_TABLE_BLOB};
     return types[npyext_wds_decoder_of(ext)];
 }
 
-static bool is_first_column(const char *name) {
+static bool wds_is_first_column(const char *name) {
     return sqlite3_stricmp(name, "__key__") == 0 || sqlite3_stricmp(name, "__url__") == 0;
 }
 
 /* Adds the column of an extension, whose name is the arena's. */
-static void add_column(npyext_declaration *declaration, const char *ext) {
+static void wds_add_column(npyext_declaration *declaration, const char *ext) {
     declaration->columns[declaration->ncolumns++] =
-        (npyext_declared_column){.name = ext, .type = type_of(ext)};
+        (npyext_declared_column){.name = ext, .type = wds_type_of(ext)};
 }
 
-static npyx_status begin_columns(npyext_declaration *declaration, int64_t nexts, int max_ncolumns,
-                                 npyx_error *error) {
+static npyx_status wds_begin_columns(npyext_declaration *declaration, int64_t nexts, int max_ncolumns,
+                                     npyx_error *error) {
     if (nexts + NPYEXT_WDS_FIRST_EXT > max_ncolumns)
         return npyx_refuse(error,
                            "%" PRId64 " extensions are more columns than the %d that SQLite allows here",
                            nexts, max_ncolumns);
     NPYX_TRY(npyext_declaration_reserve(declaration, 0, NPYEXT_WDS_FIRST_EXT + (int)nexts, error));
     for (int i = 0; i < NPYEXT_WDS_FIRST_EXT; i++)
-        declaration->columns[declaration->ncolumns++] = first_columns[i];
+        declaration->columns[declaration->ncolumns++] = wds_first_columns[i];
     return NPYX_OK;
 }
 
 /* Extensions are in lower case as far as their letters are ASCII's, as those of members are. */
-static npyx_status add_named(npyext_declaration *declaration, char *ext, npyx_error *error) {
+static npyx_status wds_add_named(npyext_declaration *declaration, char *ext, npyx_error *error) {
     for (char *c = ext; *c != '\0'; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c | 0x20) : *c;
-    if (*ext == '\0' || is_first_column(ext))
+    if (*ext == '\0' || wds_is_first_column(ext))
         return npyx_refuse(error, "columns names extensions, as in columns='jpg, cls'; '%s' is none", ext);
     if (!npyx_utf8_is_valid(ext, strlen(ext)))
         return npyx_refuse(error, "columns has a name that is no UTF-8");
@@ -105,27 +105,27 @@ static npyx_status add_named(npyext_declaration *declaration, char *ext, npyx_er
         if (strcmp(declaration->columns[i].name, ext) == 0)
             return npyx_refuse(error, "columns names '%.*s' twice", NPYX_SHOWN(ext, strlen(ext), 80));
     }
-    add_column(declaration, ext);
+    wds_add_column(declaration, ext);
     return NPYX_OK;
 }
 
-static npyx_status make_named(npyext_declaration *declaration, int max_ncolumns, npyx_error *error) {
+static npyx_status wds_make_named(npyext_declaration *declaration, int max_ncolumns, npyx_error *error) {
     const char **names = NULL;
     int nnames = 0;
     NPYX_TRY(npyext_table_parse_list(&declaration->arena, declaration->arguments[NPYEXT_TABLE_COLUMNS],
                                      &names, &nnames, error));
-    NPYX_TRY(begin_columns(declaration, nnames, max_ncolumns, error));
+    NPYX_TRY(wds_begin_columns(declaration, nnames, max_ncolumns, error));
     for (int i = 0; i < nnames; i++) {
         char *ext = npyx_arena_copy(&declaration->arena, names[i], strlen(names[i]));
         NPYX_TRY(npyx_check_memory(ext, error));
-        NPYX_TRY(add_named(declaration, ext, error));
+        NPYX_TRY(wds_add_named(declaration, ext, error));
     }
     return NPYX_OK;
 }
 
 /* A column for each extension of a shard. An empty one has no name that a column could have. */
-static npyx_status make_found(npyext_declaration *declaration, const npyx_samples *samples, int max_ncolumns,
-                              npyx_error *error) {
+static npyx_status wds_make_found(npyext_declaration *declaration, const npyx_samples *samples,
+                                  int max_ncolumns, npyx_error *error) {
     const npyx_name_set *exts = &samples->exts;
     if (samples->nsamples == 0)
         return npyx_refuse(error,
@@ -136,21 +136,21 @@ static npyx_status make_found(npyext_declaration *declaration, const npyx_sample
                            "has %" PRId64 " different extensions, more than the %d that become columns "
                            "by themselves; name some, as in columns='jpg, cls'",
                            exts->count, NPYEXT_WDS_MAX_NFOUND);
-    NPYX_TRY(begin_columns(declaration, exts->count, max_ncolumns, error));
+    NPYX_TRY(wds_begin_columns(declaration, exts->count, max_ncolumns, error));
     for (int64_t i = 0; i < exts->count; i++) {
         size_t nbytes = 0;
         const char *name = npyx_name_set_text(exts, i, &nbytes);
         char *ext = npyx_arena_copy(&declaration->arena, name, nbytes);
         NPYX_TRY(npyx_check_memory(ext, error));
-        bool is_column = nbytes > 0 && strlen(ext) == nbytes && !is_first_column(ext);
+        bool is_column = nbytes > 0 && strlen(ext) == nbytes && !wds_is_first_column(ext);
         if (is_column)
-            add_column(declaration, ext);
+            wds_add_column(declaration, ext);
     }
     return NPYX_OK;
 }
 
 /* Looks into the first shard, in any case: a table that cannot be read is better not made. */
-static npyx_status make_columns(npyext_table *base, npyext_place *place, npyx_error *error) {
+static npyx_status wds_make_columns(npyext_table *base, npyext_place *place, npyx_error *error) {
     npyext_wds_table *table = (npyext_wds_table *)base;
     npyext_connection *connection = base->connection;
     npyext_files files = {.paths.arena.host = &connection->host};
@@ -165,11 +165,11 @@ static npyx_status make_columns(npyext_table *base, npyext_place *place, npyx_er
                                           npyext_cache_tick(connection), &shard, error);
     }
     if (status == NPYX_OK && base->declaration.arguments[NPYEXT_TABLE_COLUMNS] != NULL)
-        status = make_named(&base->declaration, max_ncolumns, error);
+        status = wds_make_named(&base->declaration, max_ncolumns, error);
     else if (status == NPYX_OK && shard->fault.status != NPYX_OK)
         status = npyx_fail_again(error, &shard->fault);
     else if (status == NPYX_OK)
-        status = make_found(&base->declaration, &shard->samples, max_ncolumns, error);
+        status = wds_make_found(&base->declaration, &shard->samples, max_ncolumns, error);
     if (status != NPYX_OK && npyext_files_count(&files) > 0) {
         const char *path = npyext_files_path(&files, 0);
         const char *copy = npyx_arena_copy(&base->declaration.arena, path, strlen(path));
@@ -182,27 +182,27 @@ static npyx_status make_columns(npyext_table *base, npyext_place *place, npyx_er
 
 /* ---- its kind ---- */
 
-static npyx_status check_arguments(const npyext_declaration *declaration, npyx_error *error) {
+static npyx_status wds_check_arguments(const npyext_declaration *declaration, npyx_error *error) {
     (void)declaration;
     (void)error;
     return NPYX_OK;
 }
 
 /* A column's type follows from its name. */
-static npyx_status check_declared(const npyext_declaration *declaration, npyx_error *error) {
+static npyx_status wds_check_declared(const npyext_declaration *declaration, npyx_error *error) {
     bool is_sound = declaration->narrays == 0 && declaration->ncolumns >= NPYEXT_WDS_FIRST_EXT;
     for (int i = 0; i < declaration->ncolumns && is_sound; i++) {
         const npyext_declared_column *column = &declaration->columns[i];
-        is_sound = i < NPYEXT_WDS_FIRST_EXT ? strcmp(column->name, first_columns[i].name) == 0 &&
-                                                  column->type == first_columns[i].type
-                                            : column->type == type_of(column->name);
+        is_sound = i < NPYEXT_WDS_FIRST_EXT ? strcmp(column->name, wds_first_columns[i].name) == 0 &&
+                                                  column->type == wds_first_columns[i].type
+                                            : column->type == wds_type_of(column->name);
     }
     return is_sound
                ? NPYX_OK
                : npyx_fail(error, NPYX_CORRUPT, -1, "the table's declaration is none of a table of samples");
 }
 
-static void clear(npyext_table *table) {
+static void wds_clear(npyext_table *table) {
     npyext_wds_shards_clear((npyext_wds_table *)table);
 }
 
@@ -212,27 +212,27 @@ static const npyext_table_kind wds_kind = {
     .arguments = 1u << NPYEXT_TABLE_COLUMNS,
     .arguments_text = "a path and columns",
     .example = "'train-{000000..000127}.tar'",
-    .check = check_arguments,
-    .make = make_columns,
-    .check_declared = check_declared,
-    .clear = clear,
+    .check = wds_check_arguments,
+    .make = wds_make_columns,
+    .check_declared = wds_check_declared,
+    .clear = wds_clear,
 };
 
-static int create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                  char **message) {
+static int wds_create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                      char **message) {
     return npyext_table_create(&wds_kind, db, client, argc, argv, vtab, message);
 }
 
-static int connect_table(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                         char **message) {
+static int wds_connect_table(sqlite3 *db, void *client, int argc, const char *const *argv,
+                             sqlite3_vtab **vtab, char **message) {
     return npyext_table_connect(&wds_kind, db, client, argc, argv, vtab, message);
 }
 
 const sqlite3_module npyext_wds_module = {
     .iVersion = 3,
-    .xCreate = create,
-    .xConnect = connect_table,
-    .xBestIndex = best_index,
+    .xCreate = wds_create,
+    .xConnect = wds_connect_table,
+    .xBestIndex = wds_best_index,
     .xOpen = npyext_wds_open,
     .xClose = npyext_wds_close,
     .xFilter = npyext_wds_filter,
