@@ -53,7 +53,8 @@ static bool wds_is_kept_fault(npyx_status status) {
 
 static npyx_status wds_shard_read(npyext_wds_shard *shard, npyx_archive *archive, npyx_error *error) {
     if (archive->format != NPYX_FORMAT_TAR)
-        return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not a .tar",
+        return npyx_fail(error, NPYX_INVALID, 0,
+                         "is a .%s file, not a .tar; USING npy(...) makes a table of it",
                          npyx_format_name(archive->format));
     npyx_status status = npyx_samples_read(archive->source, &shard->samples, &shard->fault);
     if (status == NPYX_OK)

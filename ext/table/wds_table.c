@@ -29,7 +29,7 @@ static bool wds_take_equality(sqlite3_index_info *info, int column, int term, np
     int i = wds_find_equality(info, column);
     if (i < 0 || plan->nterms == NPYEXT_MAX_TERMS)
         return false;
-    sqlite3_str_appendf(text, "%s%s = ?", plan->nterms == 0 ? " by " : ", ", wds_first_columns[column].name);
+    sqlite3_str_appendf(text, "%s%s=?", plan->nterms == 0 ? " by " : ", ", wds_first_columns[column].name);
     plan->terms[plan->nterms++] =
         (npyext_term){.column = (unsigned char)term, .op = SQLITE_INDEX_CONSTRAINT_EQ};
     info->aConstraintUsage[i].argvIndex = plan->nterms;

@@ -130,6 +130,11 @@ npyx_status npyx_samples_read(npyx_source *shard, npyx_samples *samples, npyx_er
     npyx_sample_walk_begin(&walk, shard->host);
     while (status == NPYX_OK && (status = npyx_tar_next(&tar, error)) == NPYX_OK) {
         status = npyx_sample_walk_take(&walk, &tar.member, error);
+        if (status == NPYX_CORRUPT) /* who reads samples has no member's name to say it of */
+            status = npyx_fail(error, status, tar.member.header_off,
+                               "the sample '%.*s' has two members with the extension '%.*s'",
+                               NPYX_SHOWN(walk.sample_key.bytes, walk.sample_key.nbytes, 100),
+                               NPYX_SHOWN(walk.ext.bytes, walk.ext.nbytes, 100));
         if (status == NPYX_OK && walk.sample >= 0)
             status = samples_add(samples, &walk, &tar.member, error);
     }

@@ -256,7 +256,7 @@ def test_random_shards(connect, folder):
         ("'text.tar'", "text.tar: "),
         ("'zeros.tar'", "zeros.tar: holds no samples, so what columns there are is not known; name them"),
         ("'many.tar'", "many.tar: has 201 different extensions, more than the 200 that become columns by themselves; name some"),
-        ("'second.tar'", "second.tar: is the second member of its sample with the extension 'txt'"),
+        ("'second.tar'", "second.tar: the sample 'a' has two members with the extension 'txt'"),
         ("'s.tar', columns='cls, txt, CLS'", "s.tar: columns names 'cls' twice"),
         ("'s.tar', columns='cls,,txt'", "columns names extensions"),
         ("'s.tar', columns='__key__'", "columns names extensions, as in columns='jpg, cls'; '__key__' is none"),
@@ -308,7 +308,7 @@ def test_a_second_part_is_a_fault_behind_the_samples_before(db, folder):
     write("s.tar", tar_of([("0.txt", b"0"), ("1.cls", b"1"), ("1.cls", b"2"), ("2.txt", b"2")]))
     make(db, "'s.tar'", "columns='cls, txt'")
     assert db.execute("SELECT __key__, txt FROM s LIMIT 1").fetchall() == [("0", "0")]
-    assert "s.tar: is the second member of its sample with the extension 'cls'" in error_of(db, "SELECT __key__ FROM s")
+    assert "s.tar: the sample '1' has two members with the extension 'cls'" in error_of(db, "SELECT __key__ FROM s")
 
 
 def test_a_sparse_part_is_an_error_when_it_is_read(db, folder):
