@@ -274,7 +274,7 @@ static npyx_status target_open_file(npyx_target *target, const char *path, npyx_
     return file->kind == NPYX_TARGET_COPY ? copy_replaced(target, error) : NPYX_OK;
 }
 
-/* ---- closing ---- */
+/* ---- resting ---- */
 
 bool npyx_target_is_ours(const npyx_target_file *file) {
     return file->process == getpid();
@@ -286,6 +286,77 @@ static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
         flock(*descriptor, LOCK_UN);
     npyx_descriptor_close(descriptor);
 }
+
+/* Lets the file's name be found by who sweeps: the lock's file tells that there is one. */
+static npyx_status name_for_resting(npyx_target_file *file, npyx_error *error) {
+    npyx_status status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
+    if (status == NPYX_DONE)
+        return NPYX_IO;
+    if (status == NPYX_OK && file->beside[0] == '\0')
+        status = npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    if (status == NPYX_OK) {
+        npyx_target_lock_leave(&file->lock);
+        file->has_left_lock = true;
+    } else {
+        npyx_target_lock_release(&file->lock, file->folder, file->name);
+    }
+    return status;
+}
+
+npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    if (file->is_resting)
+        return NPYX_OK;
+    NPYX_TRY(npyx_sink_flush(target->sink, error));
+    if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
+        return npyx_fail_errno(error, errno, "cannot be cut to its length");
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &file->rested, error));
+    NPYX_TRY(name_for_resting(file, error));
+    file->is_resting = true;
+    npyx_sink_close(target->sink);
+    target->sink = NULL;
+    unlock_and_close(file, &file->descriptor);
+    unlock_and_close(file, &file->replaced);
+    npyx_descriptor_close(&file->folder);
+    return NPYX_OK;
+}
+
+/* Opens the file called beside, if it is still the one that rests. */
+static npyx_status open_rested(npyx_target_file *file, npyx_error *error) {
+    struct stat found;
+    file->folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file->folder < 0)
+        return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
+    file->descriptor = openat(file->folder, file->beside, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool is_it = file->descriptor >= 0 && fstat(file->descriptor, &found) == 0 &&
+                 found.st_ino == file->rested.st_ino && found.st_dev == file->rested.st_dev &&
+                 found.st_size == file->rested.st_size &&
+                 (flock(file->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
+    if (is_it && npyx_target_leads_to(file->folder, file->beside, file->descriptor))
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_IO, -1, "cannot be published (the new file, %s, was removed or changed)",
+                     file->beside);
+}
+
+npyx_status npyx_target_resume(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    if (!file->is_resting)
+        return NPYX_OK;
+    npyx_status status = open_rested(file, error);
+    if (status == NPYX_OK)
+        status =
+            npyx_sink_open_file(file->host, file->descriptor, file->rested.st_size, &target->sink, error);
+    if (status != NPYX_OK) {
+        npyx_descriptor_close(&file->descriptor);
+        npyx_descriptor_close(&file->folder);
+        return status;
+    }
+    target->sink->first_nbytes = 0; /* all of it is the target's own */
+    file->is_resting = false;
+    return NPYX_OK;
+}
+
+/* ---- closing ---- */
 
 static void close_target(npyx_target *target) {
     npyx_target_file *file = target->file;
@@ -319,11 +390,21 @@ static void take_back(npyx_target *target) {
         unlinkat(file->folder, file->beside, 0);
 }
 
+/* One that has rested has left the lock's file, which goes with the release of the lock. */
+static void take_back_all(npyx_target *target) {
+    npyx_target_file *file = target->file;
+    if (npyx_target_resume(target, NULL) != NPYX_OK)
+        return; /* others have taken the file away, and the lock's */
+    take_back(target);
+    if (file->has_left_lock && file->lock < 0)
+        (void)npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, NULL);
+}
+
 void npyx_target_abandon(npyx_target *target) {
     if (target->file == NULL)
         return;
     if (npyx_target_is_ours(target->file))
-        take_back(target);
+        take_back_all(target);
     close_target(target);
 }
 

@@ -80,6 +80,13 @@ void npyx_target_withdraw(npyx_target *target);
 /* Withdraws, and lets others publish before this one is prepared again or abandoned. */
 void npyx_target_yield(npyx_target *target);
 
+/* Closes all that is open of a NEW target that was not prepared, whose file gets a name beside the path, so
+ * that many can wait for one commit. Its sink is gone until npyx_target_resume opens it again, as long as it
+ * was. Nothing holds the path meanwhile: another who writes to it takes the file away, and resume is NPYX_IO.
+ */
+npyx_status npyx_target_rest(npyx_target *target, npyx_error *error);
+npyx_status npyx_target_resume(npyx_target *target, npyx_error *error);
+
 /* Publishes, unless that was done, for good. To be called after prepare; the target is closed whatever the
  * status. It fails only where publish would. */
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error);

@@ -55,6 +55,9 @@ typedef struct npyx_target_file {
     int lock;                             /* descriptor of the file that it is; -1: not held */
     int64_t original_nbytes;              /* of a file that is extended */
     npyx_target_state state;
+    bool has_left_lock; /* its file is there, and nobody holds it */
+    bool is_resting;    /* nothing is open; what is known of the file called beside: */
+    struct stat rested; /* with the size that it has without what follows the sink's end */
     bool keeps_tail; /* of a file that is extended: its seal could not be taken back, so nothing is cut off */
     uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
     size_t seal_nbytes;
@@ -103,6 +106,14 @@ npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const 
 
 /* Removes the lock's file and lets go; does nothing when it is not held. */
 void npyx_target_lock_release(int *lock, int folder, const char *name);
+
+/* Lets go, and leaves the lock's file as a crash would: so what has a name beside is found, should this
+ * process not come back to it. */
+void npyx_target_lock_leave(int *lock);
+
+/* Gives a file without a name, locked, a free one. For the lock's holder. */
+npyx_status npyx_target_link(int folder, const char *name, int descriptor,
+                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error);
 
 /* Removes what a crash has left of the lock and of the files beside name, unless somebody publishes at this
  * moment. One look where nothing is left. */

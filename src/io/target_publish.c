@@ -36,9 +36,8 @@ static int link_free(int from, const char *path, int flags, int folder, const ch
     return errno_value;
 }
 
-/* Gives a file without a name, locked, a free one. For the lock's holder. */
-static npyx_status target_link(int folder, const char *name, int descriptor,
-                               char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
+npyx_status npyx_target_link(int folder, const char *name, int descriptor,
+                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
     char itself[40];
     snprintf(itself, sizeof itself, "/proc/self/fd/%d", descriptor);
     int errno_value = link_free(AT_FDCWD, itself, AT_SYMLINK_FOLLOW, folder, name, "", beside);
@@ -256,7 +255,7 @@ static npyx_status claim_path(npyx_target *target, npyx_error *error) {
         NPYX_TRY(npyx_target_check_copied(target, error));
     if (is_extended || file->beside[0] != '\0')
         return NPYX_OK;
-    return target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    return npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
 }
 
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
