@@ -178,7 +178,7 @@ int npyext_table_connect(const npyext_table_kind *kind, sqlite3 *db, void *clien
 int npyext_table_destroy(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
-    if (table->writer != NULL && npyext_table_writer_is_open(table->writer))
+    if (table->writer != NULL && npyext_transaction_is_open(&table->writer->transaction))
         return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not tell */
     int code = npyext_shadow_drop(connection->db, table->schema, table->name);
     if (code != SQLITE_OK)
@@ -199,7 +199,7 @@ int npyext_table_rename(sqlite3_vtab *vtab, const char *name) {
         }
         return code;
     }
-    if (npyext_table_writer_is_open(table->writer))
+    if (npyext_transaction_is_open(&table->writer->transaction))
         return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
     return npyext_published_rename(connection, table->name, name) ? SQLITE_OK : SQLITE_NOMEM;
 }
@@ -217,7 +217,8 @@ static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepo
     npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
     return writer == NULL
                ? SQLITE_OK
-               : table_report(vtab, npyext_table_writer_go_on(writer, event, savepoint, &error), &error);
+               : table_report(vtab, npyext_transaction_go_on(&writer->transaction, event, savepoint, &error),
+                              &error);
 }
 
 /* The methods that tell of an event: of a transaction, and of a savepoint in it. */
@@ -272,7 +273,7 @@ int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqli
             vtab, npyx_refuse(&error, "rows can be added, not %s", argc == 1 ? "deleted" : "changed"),
             &error);
     /* SQLite leaves xBegin out in the transaction that has made the table */
-    int code = npyext_table_writer_is_open(writer) ? SQLITE_OK : npyext_table_begin(vtab);
+    int code = npyext_transaction_is_open(&writer->transaction) ? SQLITE_OK : npyext_table_begin(vtab);
     if (code != SQLITE_OK)
         return code;
     npyx_status status = check_rowid(writer, argv[1], &error);
