@@ -163,6 +163,7 @@ typedef struct npyext_published {
     struct npyext_published *next;
     bool is_published;
     npyx_file_info info;              /* of the file as it was then, of several of the last */
+    int64_t number;                   /* of the last of several */
     struct npyext_transaction *owner; /* the one that is open; NULL: none */
     char table[];
 } npyext_published;

@@ -92,12 +92,14 @@ static npyx_status transaction_return(npyext_transaction *t, int savepoint, npyx
 
 /* ---- xRollback ---- */
 
-static void close_transaction(npyext_transaction *t) {
+static void close_transaction(npyext_transaction *t, bool is_published) {
     npyext_published *record = record_of(t); /* there is one: begin made it */
     transaction_release(t, BEGINNING);
     t->state = NPYEXT_WRITER_CLOSED;
     if (record != NULL && record->owner == t)
         record->owner = NULL;
+    if (t->ops->closed != NULL)
+        t->ops->closed(t, record, is_published);
 }
 
 /* Cutting off what was added is no change by others. */
@@ -117,7 +119,7 @@ static void transaction_rollback(npyext_transaction *t) {
             npyx_target_abandon(target);
         if (record != NULL)
             record_cut(t, record);
-        close_transaction(t);
+        close_transaction(t, false);
     }
     t->state = NPYEXT_WRITER_CLOSED;
 }
@@ -292,7 +294,7 @@ static void transaction_commit(npyext_transaction *t) {
         record->info = info;
     }
     t->lost.status = status;
-    close_transaction(t);
+    close_transaction(t, status == NPYX_OK);
 }
 
 npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_writer_event event, int savepoint,

@@ -73,6 +73,9 @@ typedef struct npyext_transaction_ops {
     npyx_target *(*target)(npyext_transaction *transaction, int64_t number);
     /* Gives back all but the targets; what they are written by before they are closed. */
     void (*close)(npyext_transaction *transaction);
+    /* The transaction has ended, and its targets are closed; NULL: there is nothing to do. record is what is
+     * to be remembered of what was published, or NULL. */
+    void (*closed)(npyext_transaction *transaction, npyext_published *record, bool is_published);
 } npyext_transaction_ops;
 
 /* The first member of what a table writes by. */

@@ -112,12 +112,20 @@ static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error
                      "is no array file (begins with %s), and is not replaced; remove it first", shown);
 }
 
-npyx_status npyx_target_check_replaceable(int descriptor, npyx_error *error) {
+/* A tar without members is all zeros. */
+static bool is_tar_file(const uint8_t *head, size_t nbytes) {
+    bool is_zeros =
+        nbytes == NPYX_TAR_BLOCK_NBYTES && head[0] == 0 && memcmp(head, head + 1, nbytes - 1) == 0;
+    return is_zeros || npyx_begins_tar(head, nbytes);
+}
+
+npyx_status npyx_target_check_replaceable(int descriptor, bool is_tar, npyx_error *error) {
     uint8_t head[NPYX_LOOKALIKE_NBYTES];
     size_t nbytes = 0;
     NPYX_TRY(
         npyx_descriptor_read(NULL, descriptor, 0, head, sizeof head, &nbytes, "cannot be examined", error));
-    return nbytes == 0 || is_array_file(head, nbytes) ? NPYX_OK : fail_replacing(head, nbytes, error);
+    bool is_replaceable = nbytes == 0 || (is_tar ? is_tar_file(head, nbytes) : is_array_file(head, nbytes));
+    return is_replaceable ? NPYX_OK : fail_replacing(head, nbytes, error);
 }
 
 /* ---- opening ---- */
@@ -243,7 +251,7 @@ static npyx_status open_new(npyx_target *target, npyx_error *error) {
     if (!target->has_info)
         return target_make_file(target, error);
     target->info = npyx_file_info_of_stat(&found);
-    npyx_status status = npyx_target_check_replaceable(seen, error);
+    npyx_status status = npyx_target_check_replaceable(seen, file->is_tar, error);
     close(seen);
     NPYX_TRY(status);
     NPYX_TRY(target_make_file(target, error));
@@ -414,6 +422,7 @@ npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_k
     NPYX_TRY(npyx_check_memory(target->file, error));
     *target->file = (npyx_target_file){.host = host,
                                        .kind = kind,
+                                       .is_tar = target->is_tar,
                                        .process = getpid(),
                                        .folder = -1,
                                        .lock = -1,

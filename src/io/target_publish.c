@@ -236,7 +236,7 @@ static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
     struct stat found;
     npyx_descriptor_close(&file->replaced);
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
-    return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, error) : NPYX_OK;
+    return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, file->is_tar, error) : NPYX_OK;
 }
 
 /* Takes the lock, and sees to it that all is ready for the path. */
@@ -282,7 +282,7 @@ static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
                              ? fail_replaced(error)
                              : npyx_target_look(file->folder, file->beside, O_RDONLY, &seen, &found, error);
     if (status == NPYX_OK && seen >= 0)
-        status = npyx_target_check_replaceable(seen, error);
+        status = npyx_target_check_replaceable(seen, file->is_tar, error);
     if (status == NPYX_OK) {
         close(file->replaced);
         file->replaced = seen;

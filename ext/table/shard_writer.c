@@ -1,0 +1,625 @@
+#include "shard_writer.h"
+
+#include <stdio.h>
+
+#include "format/tar_write.h"
+#include "io/first_bytes.h"
+#include "source/array_value.h"
+
+/* A shard of the transaction. */
+typedef struct shard {
+    int64_t number;
+    char *path;
+    npyx_target target;
+    int64_t nsamples, payload_nbytes;
+    bool is_copy;
+    int64_t end_nbytes; /* how long it was before its end was written; -1: it was not */
+} shard;
+
+/* How far the last shard was. */
+typedef struct shard_mark {
+    int64_t nshards, nsamples, payload_nbytes, nbytes;
+    npyx_buffer key;
+} shard_mark;
+
+/* A column and its place among the parts of a sample, which are sorted by their extensions. */
+typedef struct shard_column {
+    const char *ext;
+    int value; /* number of the column */
+    npyext_wds_decoder decoder;
+} shard_column;
+
+struct npyext_shard_writer {
+    npyext_transaction transaction;
+    npyx_arena arena;
+    const char *prefix, *suffix; /* of a path; between them stands the number */
+    bool has_number;
+    int width;
+    int64_t maxcount;
+    double maxsize;
+    bool adds;
+    shard_column *columns;
+    int ncolumns;
+    /* of the transaction that is open */
+    shard **shards;
+    int64_t nshards, capacity_nshards;
+    npyx_buffer key;  /* of the last sample of the last shard; empty: there is none yet */
+    npyx_buffer cell; /* an array on its way into a shard */
+    npyx_buffer name;
+    int64_t last_number; /* of those that were published; -1: none */
+};
+
+static npyext_shard_writer *shards_of(npyext_transaction *transaction) {
+    return (npyext_shard_writer *)transaction;
+}
+
+static npyx_host *host_of(const npyext_shard_writer *writer) {
+    return &writer->transaction.connection->host;
+}
+
+/* ---- arguments ---- */
+
+/* Exactly one %d or %0Nd, or none. */
+static npyx_status shards_read_path(npyext_shard_writer *writer, const char *path, npyx_error *error) {
+    const char *percent = strchr(path, '%'), *behind = percent;
+    writer->transaction.path = path;
+    writer->has_number = percent != NULL;
+    if (percent != NULL) {
+        bool is_padded = *++behind == '0';
+        for (; *behind >= '0' && *behind <= '9' && writer->width < 100; behind++)
+            writer->width = writer->width * 10 + (*behind - '0');
+        bool is_one = *behind == 'd' && strchr(behind, '%') == NULL && strchr(behind, '/') == NULL &&
+                      (is_padded ? writer->width > 0 && writer->width <= 18 : writer->width == 0);
+        if (!is_one)
+            return npyx_refuse(error, "a path has one %%d or %%06d in the name of its file, or none");
+        behind++;
+    }
+    writer->prefix =
+        npyx_arena_copy(&writer->arena, path, percent == NULL ? strlen(path) : (size_t)(percent - path));
+    writer->suffix = percent == NULL ? "" : npyx_arena_copy(&writer->arena, behind, strlen(behind));
+    NPYX_TRY(npyx_check_memory(writer->prefix, error));
+    return npyx_check_memory(writer->suffix, error);
+}
+
+/* A number above 0, as it may be typed: 100000 or 3e9. */
+static npyx_status shards_read_limit(const char *text, const char *name, double *limit, npyx_error *error) {
+    char *end = NULL;
+    *limit = strtod(text, &end);
+    if (end != text && *end == '\0' && *limit > 0 && *limit < 9e18)
+        return NPYX_OK;
+    return npyx_refuse(error, "%s is a number above 0, not '%.*s'", name, NPYX_SHOWN(text, strlen(text), 40));
+}
+
+static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *const *arguments,
+                                      npyx_error *error) {
+    const char *maxcount = arguments[NPYEXT_TABLE_MAXCOUNT], *maxsize = arguments[NPYEXT_TABLE_MAXSIZE];
+    double count = 100000;
+    writer->maxsize = 3e9;
+    if (!writer->has_number && (maxcount != NULL || maxsize != NULL))
+        return npyx_refuse(error,
+                           "without a %%d in its path a table writes one shard, and has no maxcount or "
+                           "maxsize");
+    if (maxcount != NULL)
+        NPYX_TRY(shards_read_limit(maxcount, "maxcount", &count, error));
+    if (maxsize != NULL)
+        NPYX_TRY(shards_read_limit(maxsize, "maxsize", &writer->maxsize, error));
+    if (count != (double)(int64_t)count)
+        return npyx_refuse(error, "maxcount is a whole number, not '%.*s'",
+                           NPYX_SHOWN(maxcount, strlen(maxcount), 40));
+    writer->maxcount = (int64_t)count;
+    return NPYX_OK;
+}
+
+/* The columns of the declaration, sorted as Python sorts their extensions: by code points, which UTF-8 keeps.
+ */
+static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext_declaration *declaration,
+                                       npyx_error *error) {
+    writer->ncolumns = declaration->ncolumns - NPYEXT_WDS_FIRST_EXT;
+    writer->columns =
+        npyx_arena_alloc(&writer->arena, (size_t)(writer->ncolumns + 1) * sizeof writer->columns[0]);
+    NPYX_TRY(npyx_check_memory(writer->columns, error));
+    for (int i = 0; i < writer->ncolumns; i++) {
+        const char *ext = declaration->columns[NPYEXT_WDS_FIRST_EXT + i].name;
+        int at = i;
+        for (; at > 0 && strcmp(writer->columns[at - 1].ext, ext) > 0; at--)
+            writer->columns[at] = writer->columns[at - 1];
+        writer->columns[at] = (shard_column){
+            .ext = ext, .value = NPYEXT_WDS_FIRST_EXT + i, .decoder = npyext_wds_decoder_of(ext)};
+    }
+    return NPYX_OK;
+}
+
+/* ---- paths ---- */
+
+static npyx_status shards_path(npyext_shard_writer *writer, int64_t number, npyx_buffer *path,
+                               npyx_error *error) {
+    npyx_buffer_reset(path);
+    npyx_buffer_append_text(path, writer->prefix);
+    if (writer->has_number)
+        npyx_buffer_printf(path, "%0*" PRId64, writer->width, number);
+    npyx_buffer_append(path, writer->suffix, strlen(writer->suffix) + 1);
+    return npyx_buffer_check(path, error);
+}
+
+/* The pattern of every path that may be a shard's. */
+static npyx_status shards_pattern(const npyext_shard_writer *writer, npyx_buffer *pattern,
+                                  npyx_error *error) {
+    const char *parts[] = {writer->prefix, writer->suffix};
+    for (int i = 0; i < 2; i++) {
+        for (const char *c = parts[i]; *c != '\0'; c++) {
+            bool is_special = strchr("*?[]{}", *c) != NULL;
+            npyx_buffer_printf(pattern, is_special ? "[%c]" : "%c", *c);
+        }
+        if (i == 0)
+            npyx_buffer_append_text(pattern, "*");
+    }
+    npyx_buffer_append_char(pattern, '\0');
+    return npyx_buffer_check(pattern, error);
+}
+
+/* The number of a path that the pattern has found; -1 for one that is no shard's. */
+static int64_t number_of_path(npyext_shard_writer *writer, const char *path) {
+    size_t prefix_nbytes = strlen(writer->prefix);
+    npyx_error error;
+    char *end = NULL;
+    if (strlen(path) <= prefix_nbytes || path[prefix_nbytes] < '0' || path[prefix_nbytes] > '9')
+        return -1;
+    int64_t number = strtoll(path + prefix_nbytes, &end, 10);
+    bool is_its = shards_path(writer, number, &writer->name, &error) == NPYX_OK &&
+                  strcmp(writer->name.bytes, path) == 0;
+    return is_its ? number : -1;
+}
+
+/* What is there: the highest number, and the names of those above one. */
+static npyx_status find_shards(npyext_shard_writer *writer, int64_t above, int64_t *highest,
+                               npyx_name_list *list, npyx_error *error) {
+    npyext_connection *connection = writer->transaction.connection;
+    npyext_files files = {.paths.arena.host = &connection->host};
+    npyx_buffer pattern = {.host = &connection->host};
+    *highest = -1;
+    if (!writer->has_number)
+        return NPYX_OK;
+    npyx_status status = shards_pattern(writer, &pattern, error);
+    if (status == NPYX_OK) {
+        const npyext_argument source = {
+            .type = SQLITE_TEXT, .bytes = pattern.bytes, .nbytes = pattern.nbytes - 1};
+        status = npyext_files_resolve(connection, &source, &files, error);
+    }
+    for (size_t i = 0; status == NPYX_OK && i < npyext_files_count(&files); i++) {
+        const char *path = npyext_files_path(&files, i);
+        int64_t number = number_of_path(writer, path);
+        *highest = number > *highest ? number : *highest;
+        if (number > above && list != NULL)
+            npyx_name_list_add(list, path, strlen(path));
+    }
+    npyext_files_clear(&files);
+    npyx_buffer_clear(&pattern);
+    return status == NPYX_NOT_FOUND ? NPYX_OK : status;
+}
+
+/* ---- shards ---- */
+
+static shard *last_shard(const npyext_shard_writer *writer) {
+    return writer->nshards == 0 ? NULL : writer->shards[writer->nshards - 1];
+}
+
+static npyx_target *shards_target(npyext_transaction *transaction, int64_t number) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    return number < writer->nshards ? &writer->shards[number]->target : NULL;
+}
+
+static void free_shard(npyext_shard_writer *writer, shard *freed) {
+    npyx_target_abandon(&freed->target);
+    npyx_free(host_of(writer), freed->path);
+    npyx_free(host_of(writer), freed);
+}
+
+/* Adds a shard that is not open yet. */
+static npyx_status add_shard(npyext_shard_writer *writer, int64_t number, shard **added, npyx_error *error) {
+    npyx_host *host = host_of(writer);
+    shard **grown =
+        npyx_grow(host, writer->shards, writer->nshards, &writer->capacity_nshards, sizeof(void *));
+    NPYX_TRY(npyx_check_memory(grown, error));
+    writer->shards = grown;
+    NPYX_TRY(shards_path(writer, number, &writer->name, error));
+    shard *made = npyx_alloc_zeroed(host, sizeof *made);
+    char *path = npyx_alloc(host, writer->name.nbytes);
+    if (made == NULL || path == NULL) {
+        npyx_free(host, made);
+        npyx_free(host, path);
+        return npyx_fail_nomem(error);
+    }
+    memcpy(path, writer->name.bytes, writer->name.nbytes);
+    *made = (shard){.number = number, .path = path, .end_nbytes = -1, .target.is_tar = true};
+    grown[writer->nshards++] = *added = made;
+    return NPYX_OK;
+}
+
+static npyx_status open_shard(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+    shard *opened = NULL;
+    NPYX_TRY(add_shard(writer, number, &opened, error));
+    npyx_buffer_reset(&writer->key);
+    npyx_status status =
+        npyx_target_open(&opened->target, host_of(writer), NPYX_TARGET_NEW, opened->path, error);
+    if (status != NPYX_OK)
+        free_shard(writer, writer->shards[--writer->nshards]);
+    return status;
+}
+
+/* Reads how many samples a shard has, the bytes of their parts, the last one's key, and where its end begins.
+ */
+static npyx_status measure_shard(npyext_shard_writer *writer, npyx_source *source, shard *measured,
+                                 int64_t *end_off, npyx_error *error) {
+    npyx_tar_walk tar = {.window.source = source};
+    npyx_sample_walk walk = {0};
+    npyx_status status = NPYX_OK;
+    *end_off = 0;
+    npyx_sample_walk_begin(&walk, source->host);
+    while (status == NPYX_OK && (status = npyx_tar_next(&tar, error)) == NPYX_OK) {
+        status = npyx_sample_walk_take(&walk, &tar.member, error);
+        measured->payload_nbytes += walk.sample >= 0 ? tar.member.data_nbytes : 0;
+        *end_off = tar.off;
+    }
+    if (status == NPYX_DONE) {
+        measured->nsamples = walk.nsamples;
+        npyx_buffer_reset(&writer->key);
+        npyx_buffer_append(&writer->key, walk.sample_key.bytes, walk.sample_key.nbytes);
+        status = npyx_buffer_check(&writer->key, error);
+    }
+    npyx_sample_walk_clear(&walk);
+    npyx_tar_clear(&tar);
+    return status;
+}
+
+static bool is_full(const npyext_shard_writer *writer, const shard *of) {
+    return writer->has_number &&
+           (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
+}
+
+/* Opens a copy of a shard that is there, from which the end is cut off. NPYX_DONE: it is full. */
+static npyx_status reopen_shard(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+    shard *opened = NULL;
+    npyx_source *source = NULL;
+    int64_t end_off = 0;
+    NPYX_TRY(add_shard(writer, number, &opened, error));
+    opened->is_copy = true;
+    npyx_status status =
+        npyx_target_open(&opened->target, host_of(writer), NPYX_TARGET_COPY, opened->path, error);
+    if (status == NPYX_OK)
+        status = npyx_source_open_sink(opened->target.sink, &source, error);
+    if (status == NPYX_OK)
+        status = measure_shard(writer, source, opened, &end_off, error);
+    npyx_source_close(source);
+    if (status == NPYX_OK && is_full(writer, opened))
+        status = NPYX_DONE;
+    if (status == NPYX_OK)
+        status = npyx_sink_cut(opened->target.sink, end_off, error);
+    if (status != NPYX_OK)
+        free_shard(writer, writer->shards[--writer->nshards]);
+    return status;
+}
+
+/* ---- a transaction ---- */
+
+static npyx_status check_published(const npyext_published *record, const npyx_target *target,
+                                   npyx_error *error) {
+    npyx_file_info now;
+    if (npyx_target_info(target, &now) && npyx_file_info_is_same(&now, &record->info))
+        return NPYX_OK;
+    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
+}
+
+static npyx_status shards_open(npyext_transaction *transaction, const npyext_published *record,
+                               npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    int64_t number = record->is_published ? record->number : -1;
+    transaction->is_new = true;
+    if (!record->is_published && writer->adds)
+        NPYX_TRY(find_shards(writer, INT64_MAX, &number, NULL, error));
+    if (!writer->has_number && (record->is_published || writer->adds))
+        number = 0;
+    if (number < 0)
+        return open_shard(writer, 0, error);
+    npyx_status status = reopen_shard(writer, number, error);
+    if (status == NPYX_NOT_FOUND && !record->is_published)
+        return open_shard(writer, number, error);
+    if (status == NPYX_OK && record->is_published)
+        status = check_published(record, &last_shard(writer)->target, error);
+    transaction->is_new = status == NPYX_DONE;
+    return status == NPYX_DONE ? open_shard(writer, number + 1, error) : status;
+}
+
+static void shards_unmark(npyext_transaction *transaction, void *place) {
+    npyx_buffer_clear(&((shard_mark *)place)->key);
+    npyx_free(&transaction->connection->host, place);
+}
+
+static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    const shard *last = last_shard(writer);
+    shard_mark *mark = npyx_alloc_zeroed(host_of(writer), sizeof *mark);
+    NPYX_TRY(npyx_check_memory(mark, error));
+    *mark = (shard_mark){.nshards = writer->nshards,
+                         .nsamples = last->nsamples,
+                         .payload_nbytes = last->payload_nbytes,
+                         .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
+                         .key.host = host_of(writer)};
+    npyx_buffer_append(&mark->key, writer->key.bytes, writer->key.nbytes);
+    npyx_status status = npyx_buffer_check(&mark->key, error);
+    if (status == NPYX_OK)
+        *place = mark;
+    else
+        shards_unmark(transaction, mark);
+    return status;
+}
+
+/* Makes the last shard one that samples can be added to. */
+static npyx_status cut_last(npyext_shard_writer *writer, int64_t nbytes, npyx_error *error) {
+    shard *last = last_shard(writer);
+    NPYX_TRY(npyx_target_resume(&last->target, error));
+    NPYX_TRY(npyx_sink_cut(last->target.sink, nbytes, error));
+    last->end_nbytes = -1;
+    return NPYX_OK;
+}
+
+static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *to,
+                                   npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    const shard_mark *mark = to->place;
+    while (writer->nshards > mark->nshards)
+        free_shard(writer, writer->shards[--writer->nshards]);
+    shard *last = last_shard(writer);
+    NPYX_TRY(cut_last(writer, mark->nbytes, error));
+    last->nsamples = mark->nsamples;
+    last->payload_nbytes = mark->payload_nbytes;
+    npyx_buffer_reset(&writer->key);
+    npyx_buffer_append(&writer->key, mark->key.bytes, mark->key.nbytes);
+    return npyx_buffer_check(&writer->key, error);
+}
+
+static npyx_status end_last(npyext_shard_writer *writer, npyx_error *error) {
+    shard *last = last_shard(writer);
+    int64_t nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes;
+    if (last->end_nbytes >= 0)
+        return NPYX_OK;
+    NPYX_TRY(npyx_tar_write_end(last->target.sink, error));
+    last->end_nbytes = nbytes;
+    return NPYX_OK;
+}
+
+/* No old shard is left behind new ones, where a reader would take it for one of them. */
+static npyx_status check_behind_last(npyext_shard_writer *writer, npyx_error *error) {
+    npyx_name_list list = {0};
+    int64_t highest = -1;
+    NPYX_TRY(find_shards(writer, last_shard(writer)->number, &highest, &list, error));
+    return highest <= last_shard(writer)->number
+               ? NPYX_OK
+               : npyx_refuse(error,
+                             "other shards would follow the last one that is written: %s; remove them first",
+                             npyx_name_list_text(&list));
+}
+
+static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    NPYX_TRY(check_behind_last(writer, error));
+    NPYX_TRY(end_last(writer, error));
+    writer->last_number = last_shard(writer)->number;
+    for (int64_t i = 0; i < writer->nshards; i++)
+        NPYX_TRY(npyx_target_resume(&writer->shards[i]->target, error));
+    return NPYX_OK;
+}
+
+static void shards_close(npyext_transaction *transaction) {
+    npyx_buffer_reset(&shards_of(transaction)->key);
+}
+
+static void shards_closed(npyext_transaction *transaction, npyext_published *record, bool is_published) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    if (record != NULL && is_published)
+        record->number = writer->last_number;
+    while (writer->nshards > 0)
+        free_shard(writer, writer->shards[--writer->nshards]);
+}
+
+static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
+                                                        .mark = shards_mark,
+                                                        .unmark = shards_unmark,
+                                                        .cut_back = shards_cut_back,
+                                                        .finish = shards_finish,
+                                                        .target = shards_target,
+                                                        .close = shards_close,
+                                                        .closed = shards_closed};
+
+/* ---- samples ---- */
+
+/* The bytes of a cell of an array: as they are where they are a file already, else made by a writer. */
+static npyx_status array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_value *value,
+                              npyx_error *error) {
+    static const npyext_caller caller = {"a cell", "cell"};
+    static const npyx_value no_name = {.kind = NPYX_VALUE_TEXT, .bytes = ""};
+    static const npyx_zip_method stored = {0};
+    npyext_connection *connection = writer->transaction.connection;
+    npyext_array_value array;
+    npyx_sink *sink = NULL;
+    npyx_archive_writer *archive = NULL;
+    npyx_buffer_reset(&writer->cell);
+    writer->cell.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    NPYX_TRY(npyx_sink_open_memory(&writer->cell, &sink, error));
+    npyx_status status = npyext_array_value_open(&array, connection, NULL, &caller, value, error);
+    if (status == NPYX_OK && !is_ten)
+        status = npyext_stream_npy(&array, sink, error);
+    if (status == NPYX_OK && is_ten)
+        status = npyx_archive_writer_open(sink, NPYX_FORMAT_TEN, &archive, error);
+    if (status == NPYX_OK && is_ten)
+        status = npyext_stream_member(&array, archive, NPYX_FORMAT_TEN, &no_name, stored, error);
+    if (status == NPYX_OK && is_ten)
+        status = npyx_archive_writer_finish(archive, error);
+    npyx_archive_writer_close(archive);
+    npyext_array_value_close(&array);
+    npyx_sink_close(sink);
+    return status;
+}
+
+static bool ends_as(const char *ext, const char *last) {
+    const char *dot = strrchr(ext, '.');
+    return strcmp(dot == NULL ? ext : dot + 1, last) == 0;
+}
+
+/* The bytes of a cell, good until the next. Of an array it is a file, of all else its bytes or its text. */
+static npyx_status cell_bytes(npyext_shard_writer *writer, const shard_column *column, sqlite3_value *value,
+                              npyx_value *cell, npyx_error *error) {
+    npyx_value checked;
+    bool is_npy = ends_as(column->ext, "npy"),
+         is_ten = ends_as(column->ext, "ten") || ends_as(column->ext, "tb");
+    bool is_blob = sqlite3_value_type(value) == SQLITE_BLOB;
+    NPYX_TRY(is_blob ? npyext_value_read(value, cell, error) : npyext_value_text(value, cell, error));
+    bool is_file = is_blob && (is_ten ? npyx_begins_ten(cell->bytes, cell->nbytes)
+                                      : npyx_begins_npy(cell->bytes, cell->nbytes));
+    if ((is_npy || is_ten) && !is_file) {
+        NPYX_TRY(array_cell(writer, is_ten, value, error));
+        cell->bytes = writer->cell.bytes;
+        cell->nbytes = writer->cell.nbytes;
+    }
+    return npyext_wds_decode(column->decoder, (const uint8_t *)cell->bytes, cell->nbytes, &checked, error);
+}
+
+static npyx_status append_part(npyext_shard_writer *writer, const npyx_value *key, const shard_column *column,
+                               sqlite3_value *value, shard *last, npyx_error *error) {
+    npyx_value cell;
+    npyx_status status = cell_bytes(writer, column, value, &cell, error);
+    if (status != NPYX_OK) {
+        status = status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED ? NPYX_INVALID : status;
+        error->status = status;
+        return npyx_error_place(error, status, "column '%.60s'", column->ext);
+    }
+    npyx_buffer *name = &writer->name;
+    npyx_buffer_reset(name);
+    npyx_buffer_append(name, key->bytes, key->nbytes);
+    npyx_buffer_append_char(name, '.');
+    npyx_buffer_append_text(name, column->ext);
+    NPYX_TRY(npyx_buffer_check(name, error));
+    NPYX_TRY(
+        npyx_tar_write_member(last->target.sink, name->bytes, name->nbytes, cell.bytes, cell.nbytes, error));
+    last->payload_nbytes += (int64_t)cell.nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status append_parts(npyext_shard_writer *writer, const npyx_value *key, sqlite3_value **values,
+                                npyx_error *error) {
+    shard *last = last_shard(writer);
+    int nparts = 0;
+    for (int i = 0; i < writer->ncolumns; i++) {
+        sqlite3_value *value = values[writer->columns[i].value];
+        if (sqlite3_value_type(value) == SQLITE_NULL)
+            continue;
+        NPYX_TRY(append_part(writer, key, &writer->columns[i], value, last, error));
+        nparts++;
+    }
+    return nparts > 0 ? NPYX_OK : npyx_refuse(error, "a sample has at least one part; all columns are NULL");
+}
+
+/* A full shard is finished before the next sample, as ShardWriter does it. */
+static npyx_status make_room(npyext_shard_writer *writer, npyx_error *error) {
+    shard *last = last_shard(writer);
+    if (!is_full(writer, last))
+        return NPYX_OK;
+    NPYX_TRY(end_last(writer, error));
+    if (!last->is_copy)
+        NPYX_TRY(npyx_target_rest(&last->target, error));
+    return open_shard(writer, last->number + 1, error);
+}
+
+static npyx_status append_sample(npyext_shard_writer *writer, sqlite3_value **values, npyx_error *error) {
+    npyx_value key;
+    if (sqlite3_value_type(values[NPYEXT_WDS_URL]) != SQLITE_NULL)
+        return npyx_refuse(error, "__url__ is the shard's that a sample goes to, and not given");
+    if (sqlite3_value_type(values[NPYEXT_WDS_KEY]) == SQLITE_NULL)
+        return npyx_refuse(error, "__key__ is NULL");
+    NPYX_TRY(npyext_value_text(values[NPYEXT_WDS_KEY], &key, error));
+    NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
+    NPYX_TRY(make_room(writer, error));
+    shard *last = last_shard(writer);
+    bool is_same = last->nsamples > 0 && writer->key.nbytes == key.nbytes &&
+                   memcmp(writer->key.bytes, key.bytes, key.nbytes) == 0;
+    if (is_same)
+        return npyx_refuse(error, "__key__ '%.*s' is that of the sample before, too",
+                           NPYX_SHOWN(key.bytes, key.nbytes, 100));
+    int64_t nbytes = last->target.sink->nbytes, payload_nbytes = last->payload_nbytes;
+    npyx_status status = append_parts(writer, &key, values, error);
+    if (status != NPYX_OK) {
+        npyx_error second;
+        last->payload_nbytes = payload_nbytes;
+        if (npyx_sink_cut(last->target.sink, nbytes, &second) != NPYX_OK)
+            writer->transaction.state = NPYEXT_WRITER_SPOILT;
+        return status;
+    }
+    last->nsamples++;
+    npyx_buffer_reset(&writer->key);
+    npyx_buffer_append(&writer->key, key.bytes, key.nbytes);
+    return npyx_buffer_check(&writer->key, error);
+}
+
+int64_t npyext_shard_writer_next(const npyext_transaction *writer) {
+    return writer->nrows;
+}
+
+npyx_status npyext_shard_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
+                                       int64_t *rowid, npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    npyext_connection_begin(transaction->connection);
+    npyext_transaction_withdraw(transaction);
+    *rowid = transaction->nrows;
+    npyx_status status = NPYX_OK;
+    if (last_shard(writer)->end_nbytes >= 0) /* a COMMIT was put off */
+        status = cut_last(writer, last_shard(writer)->end_nbytes, error);
+    if (status == NPYX_OK)
+        status = append_sample(writer, values, error);
+    if (status != NPYX_OK) {
+        transaction->has_taken_back = true;
+        return npyx_error_place(error, status, "row %" PRId64, *rowid);
+    }
+    transaction->nrows++;
+    return NPYX_OK;
+}
+
+/* ---- all of it ---- */
+
+npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *table,
+                                    npyext_declaration *declaration, npyext_transaction **writer,
+                                    npyx_error *error) {
+    npyext_shard_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, error));
+    made->transaction =
+        (npyext_transaction){.ops = &shard_writer_ops, .connection = connection, .table = table};
+    made->arena.host = made->key.host = made->cell.host = made->name.host = &connection->host;
+    made->adds = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    npyx_status status = shards_read_path(made, declaration->arguments[NPYEXT_TABLE_PATH], error);
+    if (status == NPYX_OK)
+        status = shards_read_limits(made, declaration->arguments, error);
+    if (status == NPYX_OK)
+        status = shards_sort_columns(made, declaration, error);
+    if (status == NPYX_OK)
+        *writer = &made->transaction;
+    else
+        npyext_shard_writer_free(&made->transaction);
+    return status;
+}
+
+void npyext_shard_writer_free(npyext_transaction *transaction) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    npyx_host *host = host_of(writer);
+    npyext_transaction_clear(transaction);
+    npyx_free(host, writer->shards);
+    npyx_buffer_clear(&writer->key);
+    npyx_buffer_clear(&writer->cell);
+    npyx_buffer_clear(&writer->name);
+    npyx_arena_clear(&writer->arena);
+    npyx_free(host, writer);
+}
+
+void npyext_shard_writer_fail_read(const npyext_transaction *writer, npyx_error *error) {
+    npyx_error_set(error, NPYX_INVALID, -1,
+                   "table %.60s only adds samples; what is committed is read by another table, as in CREATE "
+                   "VIRTUAL TABLE s USING wds('train-*.tar')",
+                   writer->table);
+}
