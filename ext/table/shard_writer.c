@@ -53,7 +53,7 @@ static npyext_shard_writer *shards_of(npyext_transaction *transaction) {
     return (npyext_shard_writer *)transaction;
 }
 
-static npyx_host *host_of(const npyext_shard_writer *writer) {
+static npyx_host *shard_host_of(const npyext_shard_writer *writer) {
     return &writer->transaction.connection->host;
 }
 
@@ -101,11 +101,11 @@ static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *c
                            "maxsize");
     if (maxcount != NULL)
         NPYX_TRY(shards_read_limit(maxcount, "maxcount", &count, error));
-    if (maxsize != NULL)
-        NPYX_TRY(shards_read_limit(maxsize, "maxsize", &writer->maxsize, error));
-    if (count != (double)(int64_t)count)
+    if (maxcount != NULL && count != (double)(int64_t)count)
         return npyx_refuse(error, "maxcount is a whole number, not '%.*s'",
                            NPYX_SHOWN(maxcount, strlen(maxcount), 40));
+    if (maxsize != NULL)
+        NPYX_TRY(shards_read_limit(maxsize, "maxsize", &writer->maxsize, error));
     writer->maxcount = (int64_t)count;
     return NPYX_OK;
 }
@@ -158,7 +158,7 @@ static npyx_status shards_pattern(const npyext_shard_writer *writer, npyx_buffer
 }
 
 /* The number of a path that the pattern has found; -1 for one that is no shard's. */
-static int64_t number_of_path(npyext_shard_writer *writer, const char *path) {
+static int64_t shard_number_of_path(npyext_shard_writer *writer, const char *path) {
     size_t prefix_nbytes = strlen(writer->prefix);
     npyx_error error;
     char *end = NULL;
@@ -171,8 +171,8 @@ static int64_t number_of_path(npyext_shard_writer *writer, const char *path) {
 }
 
 /* What is there: the highest number, and the names of those above one. */
-static npyx_status find_shards(npyext_shard_writer *writer, int64_t above, int64_t *highest,
-                               npyx_name_list *list, npyx_error *error) {
+static npyx_status shard_find_shards(npyext_shard_writer *writer, int64_t above, int64_t *highest,
+                                     npyx_name_list *list, npyx_error *error) {
     npyext_connection *connection = writer->transaction.connection;
     npyext_files files = {.paths.arena.host = &connection->host};
     npyx_buffer pattern = {.host = &connection->host};
@@ -187,7 +187,7 @@ static npyx_status find_shards(npyext_shard_writer *writer, int64_t above, int64
     }
     for (size_t i = 0; status == NPYX_OK && i < npyext_files_count(&files); i++) {
         const char *path = npyext_files_path(&files, i);
-        int64_t number = number_of_path(writer, path);
+        int64_t number = shard_number_of_path(writer, path);
         *highest = number > *highest ? number : *highest;
         if (number > above && list != NULL)
             npyx_name_list_add(list, path, strlen(path));
@@ -199,7 +199,7 @@ static npyx_status find_shards(npyext_shard_writer *writer, int64_t above, int64
 
 /* ---- shards ---- */
 
-static shard *last_shard(const npyext_shard_writer *writer) {
+static shard *shard_last_shard(const npyext_shard_writer *writer) {
     return writer->nshards == 0 ? NULL : writer->shards[writer->nshards - 1];
 }
 
@@ -208,15 +208,16 @@ static npyx_target *shards_target(npyext_transaction *transaction, int64_t numbe
     return number < writer->nshards ? &writer->shards[number]->target : NULL;
 }
 
-static void free_shard(npyext_shard_writer *writer, shard *freed) {
+static void shard_free_shard(npyext_shard_writer *writer, shard *freed) {
     npyx_target_abandon(&freed->target);
-    npyx_free(host_of(writer), freed->path);
-    npyx_free(host_of(writer), freed);
+    npyx_free(shard_host_of(writer), freed->path);
+    npyx_free(shard_host_of(writer), freed);
 }
 
 /* Adds a shard that is not open yet. */
-static npyx_status add_shard(npyext_shard_writer *writer, int64_t number, shard **added, npyx_error *error) {
-    npyx_host *host = host_of(writer);
+static npyx_status shard_add_shard(npyext_shard_writer *writer, int64_t number, shard **added,
+                                   npyx_error *error) {
+    npyx_host *host = shard_host_of(writer);
     shard **grown =
         npyx_grow(host, writer->shards, writer->nshards, &writer->capacity_nshards, sizeof(void *));
     NPYX_TRY(npyx_check_memory(grown, error));
@@ -235,21 +236,21 @@ static npyx_status add_shard(npyext_shard_writer *writer, int64_t number, shard 
     return NPYX_OK;
 }
 
-static npyx_status open_shard(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+static npyx_status shard_open_shard(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
     shard *opened = NULL;
-    NPYX_TRY(add_shard(writer, number, &opened, error));
+    NPYX_TRY(shard_add_shard(writer, number, &opened, error));
     npyx_buffer_reset(&writer->key);
     npyx_status status =
-        npyx_target_open(&opened->target, host_of(writer), NPYX_TARGET_NEW, opened->path, error);
+        npyx_target_open(&opened->target, shard_host_of(writer), NPYX_TARGET_NEW, opened->path, error);
     if (status != NPYX_OK)
-        free_shard(writer, writer->shards[--writer->nshards]);
+        shard_free_shard(writer, writer->shards[--writer->nshards]);
     return status;
 }
 
 /* Reads how many samples a shard has, the bytes of their parts, the last one's key, and where its end begins.
  */
-static npyx_status measure_shard(npyext_shard_writer *writer, npyx_source *source, shard *measured,
-                                 int64_t *end_off, npyx_error *error) {
+static npyx_status shard_measure_shard(npyext_shard_writer *writer, npyx_source *source, shard *measured,
+                                       int64_t *end_off, npyx_error *error) {
     npyx_tar_walk tar = {.window.source = source};
     npyx_sample_walk walk = {0};
     npyx_status status = NPYX_OK;
@@ -271,38 +272,38 @@ static npyx_status measure_shard(npyext_shard_writer *writer, npyx_source *sourc
     return status;
 }
 
-static bool is_full(const npyext_shard_writer *writer, const shard *of) {
+static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
     return writer->has_number &&
            (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
 }
 
 /* Opens a copy of a shard that is there, from which the end is cut off. NPYX_DONE: it is full. */
-static npyx_status reopen_shard(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+static npyx_status shard_reopen_shard(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
     shard *opened = NULL;
     npyx_source *source = NULL;
     int64_t end_off = 0;
-    NPYX_TRY(add_shard(writer, number, &opened, error));
+    NPYX_TRY(shard_add_shard(writer, number, &opened, error));
     opened->is_copy = true;
     npyx_status status =
-        npyx_target_open(&opened->target, host_of(writer), NPYX_TARGET_COPY, opened->path, error);
+        npyx_target_open(&opened->target, shard_host_of(writer), NPYX_TARGET_COPY, opened->path, error);
     if (status == NPYX_OK)
         status = npyx_source_open_sink(opened->target.sink, &source, error);
     if (status == NPYX_OK)
-        status = measure_shard(writer, source, opened, &end_off, error);
+        status = shard_measure_shard(writer, source, opened, &end_off, error);
     npyx_source_close(source);
-    if (status == NPYX_OK && is_full(writer, opened))
+    if (status == NPYX_OK && shard_is_full(writer, opened))
         status = NPYX_DONE;
     if (status == NPYX_OK)
         status = npyx_sink_cut(opened->target.sink, end_off, error);
     if (status != NPYX_OK)
-        free_shard(writer, writer->shards[--writer->nshards]);
+        shard_free_shard(writer, writer->shards[--writer->nshards]);
     return status;
 }
 
 /* ---- a transaction ---- */
 
-static npyx_status check_published(const npyext_published *record, const npyx_target *target,
-                                   npyx_error *error) {
+static npyx_status shard_check_published(const npyext_published *record, const npyx_target *target,
+                                         npyx_error *error) {
     npyx_file_info now;
     if (npyx_target_info(target, &now) && npyx_file_info_is_same(&now, &record->info))
         return NPYX_OK;
@@ -315,18 +316,18 @@ static npyx_status shards_open(npyext_transaction *transaction, const npyext_pub
     int64_t number = record->is_published ? record->number : -1;
     transaction->is_new = true;
     if (!record->is_published && writer->adds)
-        NPYX_TRY(find_shards(writer, INT64_MAX, &number, NULL, error));
+        NPYX_TRY(shard_find_shards(writer, INT64_MAX, &number, NULL, error));
     if (!writer->has_number && (record->is_published || writer->adds))
         number = 0;
     if (number < 0)
-        return open_shard(writer, 0, error);
-    npyx_status status = reopen_shard(writer, number, error);
+        return shard_open_shard(writer, 0, error);
+    npyx_status status = shard_reopen_shard(writer, number, error);
     if (status == NPYX_NOT_FOUND && !record->is_published)
-        return open_shard(writer, number, error);
+        return shard_open_shard(writer, number, error);
     if (status == NPYX_OK && record->is_published)
-        status = check_published(record, &last_shard(writer)->target, error);
+        status = shard_check_published(record, &shard_last_shard(writer)->target, error);
     transaction->is_new = status == NPYX_DONE;
-    return status == NPYX_DONE ? open_shard(writer, number + 1, error) : status;
+    return status == NPYX_DONE ? shard_open_shard(writer, number + 1, error) : status;
 }
 
 static void shards_unmark(npyext_transaction *transaction, void *place) {
@@ -336,14 +337,14 @@ static void shards_unmark(npyext_transaction *transaction, void *place) {
 
 static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
-    const shard *last = last_shard(writer);
-    shard_mark *mark = npyx_alloc_zeroed(host_of(writer), sizeof *mark);
+    const shard *last = shard_last_shard(writer);
+    shard_mark *mark = npyx_alloc_zeroed(shard_host_of(writer), sizeof *mark);
     NPYX_TRY(npyx_check_memory(mark, error));
     *mark = (shard_mark){.nshards = writer->nshards,
                          .nsamples = last->nsamples,
                          .payload_nbytes = last->payload_nbytes,
                          .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
-                         .key.host = host_of(writer)};
+                         .key.host = shard_host_of(writer)};
     npyx_buffer_append(&mark->key, writer->key.bytes, writer->key.nbytes);
     npyx_status status = npyx_buffer_check(&mark->key, error);
     if (status == NPYX_OK)
@@ -354,8 +355,8 @@ static npyx_status shards_mark(npyext_transaction *transaction, void **place, np
 }
 
 /* Makes the last shard one that samples can be added to. */
-static npyx_status cut_last(npyext_shard_writer *writer, int64_t nbytes, npyx_error *error) {
-    shard *last = last_shard(writer);
+static npyx_status shard_cut_last(npyext_shard_writer *writer, int64_t nbytes, npyx_error *error) {
+    shard *last = shard_last_shard(writer);
     NPYX_TRY(npyx_target_resume(&last->target, error));
     NPYX_TRY(npyx_sink_cut(last->target.sink, nbytes, error));
     last->end_nbytes = -1;
@@ -367,9 +368,9 @@ static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext
     npyext_shard_writer *writer = shards_of(transaction);
     const shard_mark *mark = to->place;
     while (writer->nshards > mark->nshards)
-        free_shard(writer, writer->shards[--writer->nshards]);
-    shard *last = last_shard(writer);
-    NPYX_TRY(cut_last(writer, mark->nbytes, error));
+        shard_free_shard(writer, writer->shards[--writer->nshards]);
+    shard *last = shard_last_shard(writer);
+    NPYX_TRY(shard_cut_last(writer, mark->nbytes, error));
     last->nsamples = mark->nsamples;
     last->payload_nbytes = mark->payload_nbytes;
     npyx_buffer_reset(&writer->key);
@@ -377,8 +378,8 @@ static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext
     return npyx_buffer_check(&writer->key, error);
 }
 
-static npyx_status end_last(npyext_shard_writer *writer, npyx_error *error) {
-    shard *last = last_shard(writer);
+static npyx_status shard_end_last(npyext_shard_writer *writer, npyx_error *error) {
+    shard *last = shard_last_shard(writer);
     int64_t nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes;
     if (last->end_nbytes >= 0)
         return NPYX_OK;
@@ -388,11 +389,11 @@ static npyx_status end_last(npyext_shard_writer *writer, npyx_error *error) {
 }
 
 /* No old shard is left behind new ones, where a reader would take it for one of them. */
-static npyx_status check_behind_last(npyext_shard_writer *writer, npyx_error *error) {
+static npyx_status shard_check_behind_last(npyext_shard_writer *writer, npyx_error *error) {
     npyx_name_list list = {0};
     int64_t highest = -1;
-    NPYX_TRY(find_shards(writer, last_shard(writer)->number, &highest, &list, error));
-    return highest <= last_shard(writer)->number
+    NPYX_TRY(shard_find_shards(writer, shard_last_shard(writer)->number, &highest, &list, error));
+    return highest <= shard_last_shard(writer)->number
                ? NPYX_OK
                : npyx_refuse(error,
                              "other shards would follow the last one that is written: %s; remove them first",
@@ -401,9 +402,9 @@ static npyx_status check_behind_last(npyext_shard_writer *writer, npyx_error *er
 
 static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
-    NPYX_TRY(check_behind_last(writer, error));
-    NPYX_TRY(end_last(writer, error));
-    writer->last_number = last_shard(writer)->number;
+    NPYX_TRY(shard_check_behind_last(writer, error));
+    NPYX_TRY(shard_end_last(writer, error));
+    writer->last_number = shard_last_shard(writer)->number;
     for (int64_t i = 0; i < writer->nshards; i++)
         NPYX_TRY(npyx_target_resume(&writer->shards[i]->target, error));
     return NPYX_OK;
@@ -418,7 +419,7 @@ static void shards_closed(npyext_transaction *transaction, npyext_published *rec
     if (record != NULL && is_published)
         record->number = writer->last_number;
     while (writer->nshards > 0)
-        free_shard(writer, writer->shards[--writer->nshards]);
+        shard_free_shard(writer, writer->shards[--writer->nshards]);
 }
 
 static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
@@ -433,8 +434,8 @@ static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
 /* ---- samples ---- */
 
 /* The bytes of a cell of an array: as they are where they are a file already, else made by a writer. */
-static npyx_status array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_value *value,
-                              npyx_error *error) {
+static npyx_status shard_array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_value *value,
+                                    npyx_error *error) {
     static const npyext_caller caller = {"a cell", "cell"};
     static const npyx_value no_name = {.kind = NPYX_VALUE_TEXT, .bytes = ""};
     static const npyx_zip_method stored = {0};
@@ -460,33 +461,34 @@ static npyx_status array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_
     return status;
 }
 
-static bool ends_as(const char *ext, const char *last) {
+static bool shard_ends_as(const char *ext, const char *last) {
     const char *dot = strrchr(ext, '.');
     return strcmp(dot == NULL ? ext : dot + 1, last) == 0;
 }
 
 /* The bytes of a cell, good until the next. Of an array it is a file, of all else its bytes or its text. */
-static npyx_status cell_bytes(npyext_shard_writer *writer, const shard_column *column, sqlite3_value *value,
-                              npyx_value *cell, npyx_error *error) {
+static npyx_status shard_cell_bytes(npyext_shard_writer *writer, const shard_column *column,
+                                    sqlite3_value *value, npyx_value *cell, npyx_error *error) {
     npyx_value checked;
-    bool is_npy = ends_as(column->ext, "npy"),
-         is_ten = ends_as(column->ext, "ten") || ends_as(column->ext, "tb");
+    bool is_npy = shard_ends_as(column->ext, "npy"),
+         is_ten = shard_ends_as(column->ext, "ten") || shard_ends_as(column->ext, "tb");
     bool is_blob = sqlite3_value_type(value) == SQLITE_BLOB;
     NPYX_TRY(is_blob ? npyext_value_read(value, cell, error) : npyext_value_text(value, cell, error));
     bool is_file = is_blob && (is_ten ? npyx_begins_ten(cell->bytes, cell->nbytes)
                                       : npyx_begins_npy(cell->bytes, cell->nbytes));
     if ((is_npy || is_ten) && !is_file) {
-        NPYX_TRY(array_cell(writer, is_ten, value, error));
+        NPYX_TRY(shard_array_cell(writer, is_ten, value, error));
         cell->bytes = writer->cell.bytes;
         cell->nbytes = writer->cell.nbytes;
     }
     return npyext_wds_decode(column->decoder, (const uint8_t *)cell->bytes, cell->nbytes, &checked, error);
 }
 
-static npyx_status append_part(npyext_shard_writer *writer, const npyx_value *key, const shard_column *column,
-                               sqlite3_value *value, shard *last, npyx_error *error) {
+static npyx_status shard_append_part(npyext_shard_writer *writer, const npyx_value *key,
+                                     const shard_column *column, sqlite3_value *value, shard *last,
+                                     npyx_error *error) {
     npyx_value cell;
-    npyx_status status = cell_bytes(writer, column, value, &cell, error);
+    npyx_status status = shard_cell_bytes(writer, column, value, &cell, error);
     if (status != NPYX_OK) {
         status = status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED ? NPYX_INVALID : status;
         error->status = status;
@@ -504,32 +506,33 @@ static npyx_status append_part(npyext_shard_writer *writer, const npyx_value *ke
     return NPYX_OK;
 }
 
-static npyx_status append_parts(npyext_shard_writer *writer, const npyx_value *key, sqlite3_value **values,
-                                npyx_error *error) {
-    shard *last = last_shard(writer);
+static npyx_status shard_append_parts(npyext_shard_writer *writer, const npyx_value *key,
+                                      sqlite3_value **values, npyx_error *error) {
+    shard *last = shard_last_shard(writer);
     int nparts = 0;
     for (int i = 0; i < writer->ncolumns; i++) {
         sqlite3_value *value = values[writer->columns[i].value];
         if (sqlite3_value_type(value) == SQLITE_NULL)
             continue;
-        NPYX_TRY(append_part(writer, key, &writer->columns[i], value, last, error));
+        NPYX_TRY(shard_append_part(writer, key, &writer->columns[i], value, last, error));
         nparts++;
     }
     return nparts > 0 ? NPYX_OK : npyx_refuse(error, "a sample has at least one part; all columns are NULL");
 }
 
 /* A full shard is finished before the next sample, as ShardWriter does it. */
-static npyx_status make_room(npyext_shard_writer *writer, npyx_error *error) {
-    shard *last = last_shard(writer);
-    if (!is_full(writer, last))
+static npyx_status shard_make_room(npyext_shard_writer *writer, npyx_error *error) {
+    shard *last = shard_last_shard(writer);
+    if (!shard_is_full(writer, last))
         return NPYX_OK;
-    NPYX_TRY(end_last(writer, error));
+    NPYX_TRY(shard_end_last(writer, error));
     if (!last->is_copy)
         NPYX_TRY(npyx_target_rest(&last->target, error));
-    return open_shard(writer, last->number + 1, error);
+    return shard_open_shard(writer, last->number + 1, error);
 }
 
-static npyx_status append_sample(npyext_shard_writer *writer, sqlite3_value **values, npyx_error *error) {
+static npyx_status shard_append_sample(npyext_shard_writer *writer, sqlite3_value **values,
+                                       npyx_error *error) {
     npyx_value key;
     if (sqlite3_value_type(values[NPYEXT_WDS_URL]) != SQLITE_NULL)
         return npyx_refuse(error, "__url__ is the shard's that a sample goes to, and not given");
@@ -537,15 +540,15 @@ static npyx_status append_sample(npyext_shard_writer *writer, sqlite3_value **va
         return npyx_refuse(error, "__key__ is NULL");
     NPYX_TRY(npyext_value_text(values[NPYEXT_WDS_KEY], &key, error));
     NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
-    NPYX_TRY(make_room(writer, error));
-    shard *last = last_shard(writer);
+    NPYX_TRY(shard_make_room(writer, error));
+    shard *last = shard_last_shard(writer);
     bool is_same = last->nsamples > 0 && writer->key.nbytes == key.nbytes &&
                    memcmp(writer->key.bytes, key.bytes, key.nbytes) == 0;
     if (is_same)
         return npyx_refuse(error, "__key__ '%.*s' is that of the sample before, too",
                            NPYX_SHOWN(key.bytes, key.nbytes, 100));
     int64_t nbytes = last->target.sink->nbytes, payload_nbytes = last->payload_nbytes;
-    npyx_status status = append_parts(writer, &key, values, error);
+    npyx_status status = shard_append_parts(writer, &key, values, error);
     if (status != NPYX_OK) {
         npyx_error second;
         last->payload_nbytes = payload_nbytes;
@@ -570,10 +573,10 @@ npyx_status npyext_shard_writer_insert(npyext_transaction *transaction, sqlite3_
     npyext_transaction_withdraw(transaction);
     *rowid = transaction->nrows;
     npyx_status status = NPYX_OK;
-    if (last_shard(writer)->end_nbytes >= 0) /* a COMMIT was put off */
-        status = cut_last(writer, last_shard(writer)->end_nbytes, error);
+    if (shard_last_shard(writer)->end_nbytes >= 0) /* a COMMIT was put off */
+        status = shard_cut_last(writer, shard_last_shard(writer)->end_nbytes, error);
     if (status == NPYX_OK)
-        status = append_sample(writer, values, error);
+        status = shard_append_sample(writer, values, error);
     if (status != NPYX_OK) {
         transaction->has_taken_back = true;
         return npyx_error_place(error, status, "row %" PRId64, *rowid);
@@ -607,7 +610,7 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
 
 void npyext_shard_writer_free(npyext_transaction *transaction) {
     npyext_shard_writer *writer = shards_of(transaction);
-    npyx_host *host = host_of(writer);
+    npyx_host *host = shard_host_of(writer);
     npyext_transaction_clear(transaction);
     npyx_free(host, writer->shards);
     npyx_buffer_clear(&writer->key);

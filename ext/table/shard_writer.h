@@ -23,10 +23,10 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
                                     npyx_error *error);
 
 /* Rolls back. */
-void npyext_shard_writer_free(npyext_transaction *writer);
+void npyext_shard_writer_free(npyext_transaction *transaction);
 
-npyx_status npyext_shard_writer_insert(npyext_transaction *writer, sqlite3_value **values, int64_t *rowid,
-                                       npyx_error *error);
+npyx_status npyext_shard_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
+                                       int64_t *rowid, npyx_error *error);
 int64_t npyext_shard_writer_next(const npyext_transaction *writer);
 
 /* The error of a statement that reads the table. */
