@@ -5,6 +5,7 @@
 #include "format/tar_write.h"
 #include "io/first_bytes.h"
 #include "source/array_value.h"
+#include "text/span.h"
 
 /* A shard of the transaction. */
 typedef struct shard {
@@ -43,8 +44,9 @@ struct npyext_shard_writer {
     /* of the transaction that is open */
     shard **shards;
     int64_t nshards, capacity_nshards;
-    npyx_buffer key;  /* of the last sample of the last shard; empty: there is none yet */
-    npyx_buffer cell; /* an array on its way into a shard */
+    npyx_buffer key;        /* of the last sample of the last shard; empty: there is none yet */
+    npyx_buffer key_before; /* of the shard before, as long as the last one has none */
+    npyx_buffer cell;       /* an array on its way into a shard */
     npyx_buffer name;
     int64_t last_number; /* of those that were published; -1: none */
 };
@@ -61,6 +63,10 @@ static npyx_host *shard_host_of(const npyext_shard_writer *writer) {
 
 /* Exactly one %d or %0Nd, or none. */
 static npyx_status shards_read_path(npyext_shard_writer *writer, const char *path, npyx_error *error) {
+    const npyx_span name = {path, strlen(path)};
+    if (npyx_span_ends(name, ".gz") || npyx_span_ends(name, ".tgz"))
+        return npyx_refuse(error,
+                           "shards are written as they are; compress them afterwards, or name them .tar");
     const char *percent = strchr(path, '%'), *behind = percent;
     writer->transaction.path = path;
     writer->has_number = percent != NULL;
@@ -405,8 +411,6 @@ static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *er
     NPYX_TRY(shard_check_behind_last(writer, error));
     NPYX_TRY(shard_end_last(writer, error));
     writer->last_number = shard_last_shard(writer)->number;
-    for (int64_t i = 0; i < writer->nshards; i++)
-        NPYX_TRY(npyx_target_resume(&writer->shards[i]->target, error));
     return NPYX_OK;
 }
 
@@ -528,7 +532,19 @@ static npyx_status shard_make_room(npyext_shard_writer *writer, npyx_error *erro
     NPYX_TRY(shard_end_last(writer, error));
     if (!last->is_copy)
         NPYX_TRY(npyx_target_rest(&last->target, error));
+    npyx_buffer before = writer->key_before;
+    writer->key_before = writer->key;
+    writer->key = before;
     return shard_open_shard(writer, last->number + 1, error);
+}
+
+/* Goes back to the shard before, when the sample that was to begin a new one is none. */
+static npyx_status shard_unmake_room(npyext_shard_writer *writer, npyx_error *error) {
+    npyx_buffer key = writer->key;
+    shard_free_shard(writer, writer->shards[--writer->nshards]);
+    writer->key = writer->key_before;
+    writer->key_before = key;
+    return shard_cut_last(writer, shard_last_shard(writer)->end_nbytes, error);
 }
 
 static npyx_status shard_append_sample(npyext_shard_writer *writer, sqlite3_value **values,
@@ -540,6 +556,7 @@ static npyx_status shard_append_sample(npyext_shard_writer *writer, sqlite3_valu
         return npyx_refuse(error, "__key__ is NULL");
     NPYX_TRY(npyext_value_text(values[NPYEXT_WDS_KEY], &key, error));
     NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
+    int64_t nshards = writer->nshards;
     NPYX_TRY(shard_make_room(writer, error));
     shard *last = shard_last_shard(writer);
     bool is_same = last->nsamples > 0 && writer->key.nbytes == key.nbytes &&
@@ -552,7 +569,9 @@ static npyx_status shard_append_sample(npyext_shard_writer *writer, sqlite3_valu
     if (status != NPYX_OK) {
         npyx_error second;
         last->payload_nbytes = payload_nbytes;
-        if (npyx_sink_cut(last->target.sink, nbytes, &second) != NPYX_OK)
+        npyx_status undone = writer->nshards > nshards ? shard_unmake_room(writer, &second)
+                                                       : npyx_sink_cut(last->target.sink, nbytes, &second);
+        if (undone != NPYX_OK)
             writer->transaction.state = NPYEXT_WRITER_SPOILT;
         return status;
     }
@@ -573,7 +592,8 @@ npyx_status npyext_shard_writer_insert(npyext_transaction *transaction, sqlite3_
     npyext_transaction_withdraw(transaction);
     *rowid = transaction->nrows;
     npyx_status status = NPYX_OK;
-    if (shard_last_shard(writer)->end_nbytes >= 0) /* a COMMIT was put off */
+    if (shard_last_shard(writer)->end_nbytes >=
+        0) /* a COMMIT was put off, or the next shard could not be opened */
         status = shard_cut_last(writer, shard_last_shard(writer)->end_nbytes, error);
     if (status == NPYX_OK)
         status = shard_append_sample(writer, values, error);
@@ -594,7 +614,8 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
     NPYX_TRY(npyx_check_memory(made, error));
     made->transaction =
         (npyext_transaction){.ops = &shard_writer_ops, .connection = connection, .table = table};
-    made->arena.host = made->key.host = made->cell.host = made->name.host = &connection->host;
+    made->arena.host = made->key_before.host = made->key.host = made->cell.host = made->name.host =
+        &connection->host;
     made->adds = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") == 0;
     npyx_status status = shards_read_path(made, declaration->arguments[NPYEXT_TABLE_PATH], error);
     if (status == NPYX_OK)
@@ -614,6 +635,7 @@ void npyext_shard_writer_free(npyext_transaction *transaction) {
     npyext_transaction_clear(transaction);
     npyx_free(host, writer->shards);
     npyx_buffer_clear(&writer->key);
+    npyx_buffer_clear(&writer->key_before);
     npyx_buffer_clear(&writer->cell);
     npyx_buffer_clear(&writer->name);
     npyx_arena_clear(&writer->arena);

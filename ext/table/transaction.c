@@ -218,17 +218,32 @@ static bool is_declared(const npyext_transaction *t) {
                                          NULL) != SQLITE_ERROR;
 }
 
+/* Of the targets of one transaction so many are open at a time while they take their places. One that is
+ * further behind is for good then. */
+enum { NOPEN_TARGETS = 64 };
+
+static npyx_status prepare_target(npyx_target *target, npyx_error *error) {
+    NPYX_TRY(npyx_target_resume(target, error));
+    return npyx_target_prepare(target, error);
+}
+
+/* The first ones: what can be in the way of the others is met by the commit. */
 static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        NPYX_TRY(npyx_target_prepare(target, error));
+    for (int64_t i = 0; i < NOPEN_TARGETS && (target = t->ops->target(t, i)) != NULL; i++)
+        NPYX_TRY(prepare_target(target, error));
     return NPYX_OK;
 }
 
 static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
+    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
+        if (!npyx_target_is_prepared(target))
+            NPYX_TRY(prepare_target(target, error));
         NPYX_TRY(npyx_target_publish(target, error));
+        if (i >= NOPEN_TARGETS - 1)
+            NPYX_TRY(npyx_target_commit(t->ops->target(t, i - (NOPEN_TARGETS - 1)), error));
+    }
     return NPYX_OK;
 }
 
@@ -257,6 +272,14 @@ static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
     return does_another_write ? NPYX_OK : publish_targets(t, error);
 }
 
+static npyx_status commit_target(npyx_target *target, npyx_error *error) {
+    npyx_status status = npyx_target_is_prepared(target) ? NPYX_OK : prepare_target(target, error);
+    if (status == NPYX_OK)
+        return npyx_target_commit(target, error);
+    npyx_target_abandon(target);
+    return status;
+}
+
 /* Those before one that fails are for good; of the others nothing is. */
 static npyx_status commit_targets(npyext_transaction *t, npyx_file_info *info) {
     npyx_status status = NPYX_OK;
@@ -264,10 +287,10 @@ static npyx_status commit_targets(npyext_transaction *t, npyx_file_info *info) {
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
         bool is_superseded = t->state == NPYEXT_WRITER_SUPERSEDED;
         *info = (npyx_file_info){0};
-        if (status == NPYX_OK && !is_superseded)
-            status = npyx_target_commit(target, &t->lost);
-        else
+        if (target->file != NULL && (status != NPYX_OK || is_superseded))
             npyx_target_abandon(target);
+        else if (target->file != NULL)
+            status = commit_target(target, &t->lost);
         if (status == NPYX_OK && !is_superseded)
             npyx_target_info(target, info);
     }

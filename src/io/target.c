@@ -440,8 +440,19 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {
     return target->has_info;
 }
 
+/* What the folder of a target is, whether or not it is open. */
+static bool stat_folder(const npyx_target_file *file, struct stat *found) {
+    if (file->folder >= 0)
+        return fstat(file->folder, found) == 0;
+    int folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_found = folder >= 0 && fstat(folder, found) == 0;
+    npyx_descriptor_close(&folder);
+    return is_found;
+}
+
 bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other) {
     struct stat one, two;
-    return strcmp(target->file->name, other->file->name) == 0 && fstat(target->file->folder, &one) == 0 &&
-           fstat(other->file->folder, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    return target->file != NULL && other->file != NULL &&
+           strcmp(target->file->name, other->file->name) == 0 && stat_folder(target->file, &one) &&
+           stat_folder(other->file, &two) && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }

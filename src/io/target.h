@@ -60,7 +60,10 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
 npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
                              npyx_error *error);
 
-/* Whether both are open for the same path. */
+/* Whether it was prepared, or published. */
+bool npyx_target_is_prepared(const npyx_target *target);
+
+/* Whether both are open, or rest, for the same path. */
 bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other);
 
 /* The long part of a commit: writes out and syncs what the sink holds, takes the path's lock (waiting for

@@ -338,6 +338,10 @@ static npyx_status show(npyx_target *target, npyx_error *error) {
     return sync_folder(file, error);
 }
 
+bool npyx_target_is_prepared(const npyx_target *target) {
+    return target->file != NULL && target->file->state >= NPYX_TARGET_PREPARED;
+}
+
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
     if (target->file->state == NPYX_TARGET_WRITTEN)
         return npyx_fail(error, NPYX_INVALID, -1, "cannot be published: it was not prepared");

@@ -202,6 +202,27 @@ def test_samples_that_are_refused(out, values, why):
     assert contents() == shard_writer([("last", {"cls": b"1"}), ("behind", {"cls": b"2"})])
 
 
+def test_a_sample_that_is_refused_begins_no_shard(out):
+    make(out, "maxcount=2")
+    samples = [(f"{i}", {"cls": b"1"}) for i in range(4)]
+    out.execute("BEGIN")
+    insert(out, samples)
+    out.execute("INSERT OR IGNORE INTO o(__key__, cls) VALUES ('bad', 'x'), ('none', NULL)")
+    out.execute("COMMIT")
+    assert contents() == shard_writer(samples, 2)
+    out.execute("INSERT OR IGNORE INTO o(__key__, cls) VALUES ('bad', 'x'), ('4', 1), ('worse', 'x'), ('4', 1), ('5', 1)")
+    assert contents() == shard_writer(samples + [("4", {"cls": b"1"}), ("5", {"cls": b"1"})], 2)
+
+
+def test_more_shards_than_are_open_at_a_time(out):
+    make(out, "maxcount=1")
+    samples = [(f"{i}", {"cls": b"1"}) for i in range(150)]
+    out.execute("BEGIN")
+    insert(out, samples)
+    out.execute("COMMIT")
+    assert contents() == shard_writer(samples, 1) and not leftovers()
+
+
 def test_an_array_cell_that_is_none(out):
     make(out)
     for value in (b"no array", "text", 7):
@@ -236,6 +257,7 @@ def test_rows_are_only_added(out):
         ("'out-%d.tar', mode='w+', columns='cls', maxcount=0", "maxcount is a number above 0"),
         ("'out-%d.tar', mode='w+', columns='cls', maxcount=1.5", "maxcount is a whole number"),
         ("'out-%d.tar', mode='w+', columns='cls', maxsize='x'", "maxsize is a number above 0"),
+        ("'out-%d.tar.gz', mode='w+', columns='cls'", "shards are written as they are; compress them afterwards"),
         ("'out-%d.tar', mode='x', columns='cls'", "there is no mode 'x'"),
         ("'out-%d.tar', maxcount=5", "maxcount belongs to tables that write"),
         ("'out-%d.tar', mode='w+', columns='cls,cls'", "columns names 'cls' twice"),
