@@ -76,7 +76,7 @@ static npyx_status npy_table_check_declared(const npyext_declaration *declaratio
                : npyx_fail(error, NPYX_CORRUPT, -1, "the table's declaration is not all there");
 }
 
-static const npyext_table_kind npy_kind = {
+const npyext_table_kind npyext_npy_table_kind = {
     .module = "npy",
     .table_nbytes = sizeof(npyext_table),
     .arguments = (1u << NPYEXT_TABLE_NARGUMENTS) - 1,
@@ -89,20 +89,8 @@ static const npyext_table_kind npy_kind = {
     .check_declared = npy_table_check_declared,
 };
 
-static int create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                  char **message) {
-    return npyext_table_create(&npy_kind, db, client, argc, argv, vtab, message);
-}
-
-static int connect_table(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                         char **message) {
-    return npyext_table_connect(&npy_kind, db, client, argc, argv, vtab, message);
-}
-
 const sqlite3_module npyext_table_module = {
     .iVersion = 3,
-    .xCreate = create,
-    .xConnect = connect_table,
     .xBestIndex = table_best_index,
     .xOpen = npyext_table_open,
     .xClose = npyext_table_close,
