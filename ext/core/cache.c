@@ -79,17 +79,13 @@ static void cache_trim(npyext_connection *connection) {
     }
 }
 
-static bool is_same_part(const npyext_part *a, const npyext_part *b) {
-    return a->is_range == b->is_range && a->off == b->off && a->nbytes == b->nbytes;
-}
-
 /* The file kept for a path, moved to the front; NULL when there is none or it is not the file at the path
  * now. */
 static npyext_cached_file *cache_find(npyext_connection *connection, const char *path, uint64_t path_hash,
                                       const npyext_part *part, int64_t tick) {
     npyext_cached_file **link = &connection->newest_file;
     while (*link != NULL && ((*link)->is_stale || (*link)->path_hash != path_hash ||
-                             !is_same_part(&(*link)->part, part) || strcmp((*link)->path, path) != 0))
+                             !npyext_part_is_same(&(*link)->part, part) || strcmp((*link)->path, path) != 0))
         link = &(*link)->older;
     npyext_cached_file *file = *link;
     if (file == NULL)

@@ -31,6 +31,10 @@ typedef struct npyext_part {
     int64_t off, nbytes;
 } npyext_part;
 
+static inline bool npyext_part_is_same(const npyext_part *a, const npyext_part *b) {
+    return a->is_range == b->is_range && a->off == b->off && a->nbytes == b->nbytes;
+}
+
 /* What a handle says. */
 typedef struct npyext_handle {
     const char *path; /* borrowed from the handle; no NUL behind */

@@ -42,14 +42,15 @@ typedef struct registered {
     const sqlite3_module *module;
     /* scalars and aggregates */
     int argc, max_argc;     /* -1: any number */
-    const void *definition; /* NULL: the function needs none */
+    const void *definition; /* of a module its kind of tables; NULL: the function needs none */
     void (*function)(sqlite3_context *, int, sqlite3_value **);
     void (*step)(sqlite3_context *, int, sqlite3_value **);
     void (*final)(sqlite3_context *);
 } registered;
 
-#define TABLE(name_of, table) .name = (name_of), .table_function = &(table)
-#define OWN(name_of, call)    .name = (name_of), .function = (call)
+#define TABLE(name_of, table)     .name = (name_of), .table_function = &(table)
+#define MODULE(name_of, of, kind) .name = (name_of), .module = &(of), .definition = &(kind)
+#define OWN(name_of, call)        .name = (name_of), .function = (call)
 #define DEFINED(name_of, least, most, of)                                                                    \
     .name = (name_of), .argc = (least), .max_argc = (most), .definition = &(of)
 #define SCALAR(name_of, least, most, of) DEFINED(name_of, least, most, of), .function = npyext_scalar_call
@@ -70,8 +71,8 @@ static const registered registrations[] = {
     {TABLE("npy_compare", npyext_npy_compare),                                      IN(EVERYWHERE, READS)},
     {TABLE("npy_file", npyext_npy_file),                                            IN(EVERYWHERE, READS)},
     {TABLE("npy_write", npyext_npy_write),                                          IN(WITH_WRITING, WRITES)},
-    {.name = "npy", .module = &npyext_table_module,                                 IN(WITH_FILES, READS)},
-    {.name = "wds", .module = &npyext_wds_module,                                   IN(WITH_FILES, READS)},
+    {MODULE("npy", npyext_table_module, npyext_npy_table_kind),                     IN(WITH_FILES, READS)},
+    {MODULE("wds", npyext_wds_module, npyext_wds_table_kind),                       IN(WITH_FILES, READS)},
     {OWN("npyext_version", npyext_version_function),                                IN(EVERYWHERE, PURE)},
     {OWN("npyext_debug", npyext_debug_function),                                    IN(EVERYWHERE, OF_PROCESS)},
     {OWN("npyext_counters", npyext_counters_function),                              IN(EVERYWHERE, OF_PROCESS)},

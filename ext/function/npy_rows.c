@@ -78,9 +78,7 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
     }
     if (items->position < reader->first_row || items->position >= reader->first_row + reader->nrows_read)
         NPYX_TRY(rows_read_block(rows, error));
-    static const uint8_t no_items; /* rows without bytes have no memory, and an address to count from */
     const uint8_t *block = astype == NULL ? reader->rows : (const uint8_t *)items->converted.bytes;
-    block = block == NULL ? &no_items : block;
     int64_t block_end = reader->first_row + reader->nrows_read;
     items->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
     items->item = block + (items->position - reader->first_row) * items->step_nbytes;

@@ -192,7 +192,7 @@ struct npyext_request {
 /* What SQLite is given with a module or a function, and gives back with each call. */
 typedef struct npyext_registration {
     npyext_connection *connection;
-    const void *definition; /* an npyext_function, npyext_scalar or npyext_aggregate */
+    const void *definition; /* an npyext_function, npyext_table_kind, npyext_scalar or npyext_aggregate */
     int flags;              /* for npyext_declare_risk */
 } npyext_registration;
 

@@ -98,7 +98,7 @@ static int64_t npy_table_next_rowid(const npyext_transaction *writer) {
     return npyext_table_writer_next((const npyext_table_writer *)writer);
 }
 
-static const npyext_table_kind npy_kind = {
+const npyext_table_kind npyext_npy_table_kind = {
     .module = "npy",
     .table_nbytes = sizeof(npyext_table),
     .arguments = (1u << NPYEXT_TABLE_MAXCOUNT) - 1,
@@ -115,20 +115,8 @@ static const npyext_table_kind npy_kind = {
     .next_rowid = npy_table_next_rowid,
 };
 
-static int create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                  char **message) {
-    return npyext_table_create(&npy_kind, db, client, argc, argv, vtab, message);
-}
-
-static int connect_table(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                         char **message) {
-    return npyext_table_connect(&npy_kind, db, client, argc, argv, vtab, message);
-}
-
 const sqlite3_module npyext_table_module = {
     .iVersion = 3,
-    .xCreate = create,
-    .xConnect = connect_table,
     .xBestIndex = table_best_index,
     .xOpen = npyext_table_open,
     .xClose = npyext_table_close,

@@ -75,7 +75,8 @@ int npyext_table_eof(sqlite3_vtab_cursor *cursor);
 int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number);
 int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
 
-/* CREATE VIRTUAL TABLE t USING npy(...); its client data is a registration without a definition. */
+/* CREATE VIRTUAL TABLE t USING npy(...). */
+extern const npyext_table_kind npyext_npy_table_kind;
 extern const sqlite3_module npyext_table_module;
 
 #endif

@@ -27,7 +27,7 @@ typedef struct shard_mark {
 typedef struct shard_column {
     const char *ext;
     int value; /* number of the column */
-    npyext_wds_decoder decoder;
+    npyext_table_type type;
 } shard_column;
 
 struct npyext_shard_writer {
@@ -55,7 +55,7 @@ static npyext_shard_writer *shards_of(npyext_transaction *transaction) {
     return (npyext_shard_writer *)transaction;
 }
 
-static npyx_host *shard_host_of(const npyext_shard_writer *writer) {
+static npyx_host *shards_host(const npyext_shard_writer *writer) {
     return &writer->transaction.connection->host;
 }
 
@@ -129,8 +129,8 @@ static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext
         int at = i;
         for (; at > 0 && strcmp(writer->columns[at - 1].ext, ext) > 0; at--)
             writer->columns[at] = writer->columns[at - 1];
-        writer->columns[at] = (shard_column){
-            .ext = ext, .value = NPYEXT_WDS_FIRST_EXT + i, .decoder = npyext_wds_decoder_of(ext)};
+        writer->columns[at] =
+            (shard_column){.ext = ext, .value = NPYEXT_WDS_FIRST_EXT + i, .type = npyext_wds_type_of(ext)};
     }
     return NPYX_OK;
 }
@@ -164,7 +164,7 @@ static npyx_status shards_pattern(const npyext_shard_writer *writer, npyx_buffer
 }
 
 /* The number of a path that the pattern has found; -1 for one that is no shard's. */
-static int64_t shard_number_of_path(npyext_shard_writer *writer, const char *path) {
+static int64_t shards_number_of_path(npyext_shard_writer *writer, const char *path) {
     size_t prefix_nbytes = strlen(writer->prefix);
     npyx_error error;
     char *end = NULL;
@@ -177,8 +177,8 @@ static int64_t shard_number_of_path(npyext_shard_writer *writer, const char *pat
 }
 
 /* What is there: the highest number, and the names of those above one. */
-static npyx_status shard_find_shards(npyext_shard_writer *writer, int64_t above, int64_t *highest,
-                                     npyx_name_list *list, npyx_error *error) {
+static npyx_status shards_find(npyext_shard_writer *writer, int64_t above, int64_t *highest,
+                               npyx_name_list *list, npyx_error *error) {
     npyext_connection *connection = writer->transaction.connection;
     npyext_files files = {.paths.arena.host = &connection->host};
     npyx_buffer pattern = {.host = &connection->host};
@@ -193,7 +193,7 @@ static npyx_status shard_find_shards(npyext_shard_writer *writer, int64_t above,
     }
     for (size_t i = 0; status == NPYX_OK && i < npyext_files_count(&files); i++) {
         const char *path = npyext_files_path(&files, i);
-        int64_t number = shard_number_of_path(writer, path);
+        int64_t number = shards_number_of_path(writer, path);
         *highest = number > *highest ? number : *highest;
         if (number > above && list != NULL)
             npyx_name_list_add(list, path, strlen(path));
@@ -205,7 +205,7 @@ static npyx_status shard_find_shards(npyext_shard_writer *writer, int64_t above,
 
 /* ---- shards ---- */
 
-static shard *shard_last_shard(const npyext_shard_writer *writer) {
+static shard *shards_last(const npyext_shard_writer *writer) {
     return writer->nshards == 0 ? NULL : writer->shards[writer->nshards - 1];
 }
 
@@ -214,16 +214,15 @@ static npyx_target *shards_target(npyext_transaction *transaction, int64_t numbe
     return number < writer->nshards ? &writer->shards[number]->target : NULL;
 }
 
-static void shard_free_shard(npyext_shard_writer *writer, shard *freed) {
+static void shards_free_one(npyext_shard_writer *writer, shard *freed) {
     npyx_target_abandon(&freed->target);
-    npyx_free(shard_host_of(writer), freed->path);
-    npyx_free(shard_host_of(writer), freed);
+    npyx_free(shards_host(writer), freed->path);
+    npyx_free(shards_host(writer), freed);
 }
 
 /* Adds a shard that is not open yet. */
-static npyx_status shard_add_shard(npyext_shard_writer *writer, int64_t number, shard **added,
-                                   npyx_error *error) {
-    npyx_host *host = shard_host_of(writer);
+static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, shard **added, npyx_error *error) {
+    npyx_host *host = shards_host(writer);
     shard **grown =
         npyx_grow(host, writer->shards, writer->nshards, &writer->capacity_nshards, sizeof(void *));
     NPYX_TRY(npyx_check_memory(grown, error));
@@ -242,21 +241,21 @@ static npyx_status shard_add_shard(npyext_shard_writer *writer, int64_t number, 
     return NPYX_OK;
 }
 
-static npyx_status shard_open_shard(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+static npyx_status shards_open_new(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
     shard *opened = NULL;
-    NPYX_TRY(shard_add_shard(writer, number, &opened, error));
+    NPYX_TRY(shards_add(writer, number, &opened, error));
     npyx_buffer_reset(&writer->key);
     npyx_status status =
-        npyx_target_open(&opened->target, shard_host_of(writer), NPYX_TARGET_NEW, opened->path, error);
+        npyx_target_open(&opened->target, shards_host(writer), NPYX_TARGET_NEW, opened->path, error);
     if (status != NPYX_OK)
-        shard_free_shard(writer, writer->shards[--writer->nshards]);
+        shards_free_one(writer, writer->shards[--writer->nshards]);
     return status;
 }
 
 /* Reads how many samples a shard has, the bytes of their parts, the last one's key, and where its end begins.
  */
-static npyx_status shard_measure_shard(npyext_shard_writer *writer, npyx_source *source, shard *measured,
-                                       int64_t *end_off, npyx_error *error) {
+static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *source, shard *measured,
+                                  int64_t *end_off, npyx_error *error) {
     npyx_tar_walk tar = {.window.source = source};
     npyx_sample_walk walk = {0};
     npyx_status status = NPYX_OK;
@@ -284,32 +283,32 @@ static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
 }
 
 /* Opens a copy of a shard that is there, from which the end is cut off. NPYX_DONE: it is full. */
-static npyx_status shard_reopen_shard(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
     shard *opened = NULL;
     npyx_source *source = NULL;
     int64_t end_off = 0;
-    NPYX_TRY(shard_add_shard(writer, number, &opened, error));
+    NPYX_TRY(shards_add(writer, number, &opened, error));
     opened->is_copy = true;
     npyx_status status =
-        npyx_target_open(&opened->target, shard_host_of(writer), NPYX_TARGET_COPY, opened->path, error);
+        npyx_target_open(&opened->target, shards_host(writer), NPYX_TARGET_COPY, opened->path, error);
     if (status == NPYX_OK)
         status = npyx_source_open_sink(opened->target.sink, &source, error);
     if (status == NPYX_OK)
-        status = shard_measure_shard(writer, source, opened, &end_off, error);
+        status = shards_measure(writer, source, opened, &end_off, error);
     npyx_source_close(source);
     if (status == NPYX_OK && shard_is_full(writer, opened))
         status = NPYX_DONE;
     if (status == NPYX_OK)
         status = npyx_sink_cut(opened->target.sink, end_off, error);
     if (status != NPYX_OK)
-        shard_free_shard(writer, writer->shards[--writer->nshards]);
+        shards_free_one(writer, writer->shards[--writer->nshards]);
     return status;
 }
 
 /* ---- a transaction ---- */
 
-static npyx_status shard_check_published(const npyext_published *record, const npyx_target *target,
-                                         npyx_error *error) {
+static npyx_status shards_check_published(const npyext_published *record, const npyx_target *target,
+                                          npyx_error *error) {
     npyx_file_info now;
     if (npyx_target_info(target, &now) && npyx_file_info_is_same(&now, &record->info))
         return NPYX_OK;
@@ -322,18 +321,18 @@ static npyx_status shards_open(npyext_transaction *transaction, const npyext_pub
     int64_t number = record->is_published ? record->number : -1;
     transaction->is_new = true;
     if (!record->is_published && writer->adds)
-        NPYX_TRY(shard_find_shards(writer, INT64_MAX, &number, NULL, error));
+        NPYX_TRY(shards_find(writer, INT64_MAX, &number, NULL, error));
     if (!writer->has_number && (record->is_published || writer->adds))
         number = 0;
     if (number < 0)
-        return shard_open_shard(writer, 0, error);
-    npyx_status status = shard_reopen_shard(writer, number, error);
+        return shards_open_new(writer, 0, error);
+    npyx_status status = shards_reopen(writer, number, error);
     if (status == NPYX_NOT_FOUND && !record->is_published)
-        return shard_open_shard(writer, number, error);
+        return shards_open_new(writer, number, error);
     if (status == NPYX_OK && record->is_published)
-        status = shard_check_published(record, &shard_last_shard(writer)->target, error);
+        status = shards_check_published(record, &shards_last(writer)->target, error);
     transaction->is_new = status == NPYX_DONE;
-    return status == NPYX_DONE ? shard_open_shard(writer, number + 1, error) : status;
+    return status == NPYX_DONE ? shards_open_new(writer, number + 1, error) : status;
 }
 
 static void shards_unmark(npyext_transaction *transaction, void *place) {
@@ -343,14 +342,14 @@ static void shards_unmark(npyext_transaction *transaction, void *place) {
 
 static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
-    const shard *last = shard_last_shard(writer);
-    shard_mark *mark = npyx_alloc_zeroed(shard_host_of(writer), sizeof *mark);
+    const shard *last = shards_last(writer);
+    shard_mark *mark = npyx_alloc_zeroed(shards_host(writer), sizeof *mark);
     NPYX_TRY(npyx_check_memory(mark, error));
     *mark = (shard_mark){.nshards = writer->nshards,
                          .nsamples = last->nsamples,
                          .payload_nbytes = last->payload_nbytes,
                          .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
-                         .key.host = shard_host_of(writer)};
+                         .key.host = shards_host(writer)};
     npyx_buffer_append(&mark->key, writer->key.bytes, writer->key.nbytes);
     npyx_status status = npyx_buffer_check(&mark->key, error);
     if (status == NPYX_OK)
@@ -361,8 +360,8 @@ static npyx_status shards_mark(npyext_transaction *transaction, void **place, np
 }
 
 /* Makes the last shard one that samples can be added to. */
-static npyx_status shard_cut_last(npyext_shard_writer *writer, int64_t nbytes, npyx_error *error) {
-    shard *last = shard_last_shard(writer);
+static npyx_status shards_cut_last(npyext_shard_writer *writer, int64_t nbytes, npyx_error *error) {
+    shard *last = shards_last(writer);
     NPYX_TRY(npyx_target_resume(&last->target, error));
     NPYX_TRY(npyx_sink_cut(last->target.sink, nbytes, error));
     last->end_nbytes = -1;
@@ -374,9 +373,9 @@ static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext
     npyext_shard_writer *writer = shards_of(transaction);
     const shard_mark *mark = to->place;
     while (writer->nshards > mark->nshards)
-        shard_free_shard(writer, writer->shards[--writer->nshards]);
-    shard *last = shard_last_shard(writer);
-    NPYX_TRY(shard_cut_last(writer, mark->nbytes, error));
+        shards_free_one(writer, writer->shards[--writer->nshards]);
+    shard *last = shards_last(writer);
+    NPYX_TRY(shards_cut_last(writer, mark->nbytes, error));
     last->nsamples = mark->nsamples;
     last->payload_nbytes = mark->payload_nbytes;
     npyx_buffer_reset(&writer->key);
@@ -384,8 +383,8 @@ static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext
     return npyx_buffer_check(&writer->key, error);
 }
 
-static npyx_status shard_end_last(npyext_shard_writer *writer, npyx_error *error) {
-    shard *last = shard_last_shard(writer);
+static npyx_status shards_end_last(npyext_shard_writer *writer, npyx_error *error) {
+    shard *last = shards_last(writer);
     int64_t nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes;
     if (last->end_nbytes >= 0)
         return NPYX_OK;
@@ -395,11 +394,11 @@ static npyx_status shard_end_last(npyext_shard_writer *writer, npyx_error *error
 }
 
 /* No old shard is left behind new ones, where a reader would take it for one of them. */
-static npyx_status shard_check_behind_last(npyext_shard_writer *writer, npyx_error *error) {
+static npyx_status shards_check_behind_last(npyext_shard_writer *writer, npyx_error *error) {
     npyx_name_list list = {0};
     int64_t highest = -1;
-    NPYX_TRY(shard_find_shards(writer, shard_last_shard(writer)->number, &highest, &list, error));
-    return highest <= shard_last_shard(writer)->number
+    NPYX_TRY(shards_find(writer, shards_last(writer)->number, &highest, &list, error));
+    return highest <= shards_last(writer)->number
                ? NPYX_OK
                : npyx_refuse(error,
                              "other shards would follow the last one that is written: %s; remove them first",
@@ -408,9 +407,9 @@ static npyx_status shard_check_behind_last(npyext_shard_writer *writer, npyx_err
 
 static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
-    NPYX_TRY(shard_check_behind_last(writer, error));
-    NPYX_TRY(shard_end_last(writer, error));
-    writer->last_number = shard_last_shard(writer)->number;
+    NPYX_TRY(shards_check_behind_last(writer, error));
+    NPYX_TRY(shards_end_last(writer, error));
+    writer->last_number = shards_last(writer)->number;
     return NPYX_OK;
 }
 
@@ -423,7 +422,7 @@ static void shards_closed(npyext_transaction *transaction, npyext_published *rec
     if (record != NULL && is_published)
         record->number = writer->last_number;
     while (writer->nshards > 0)
-        shard_free_shard(writer, writer->shards[--writer->nshards]);
+        shards_free_one(writer, writer->shards[--writer->nshards]);
 }
 
 static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
@@ -438,8 +437,8 @@ static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
 /* ---- samples ---- */
 
 /* The bytes of a cell of an array: as they are where they are a file already, else made by a writer. */
-static npyx_status shard_array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_value *value,
-                                    npyx_error *error) {
+static npyx_status shards_array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_value *value,
+                                     npyx_error *error) {
     static const npyext_caller caller = {"a cell", "cell"};
     static const npyx_value no_name = {.kind = NPYX_VALUE_TEXT, .bytes = ""};
     static const npyx_zip_method stored = {0};
@@ -471,8 +470,8 @@ static bool shard_ends_as(const char *ext, const char *last) {
 }
 
 /* The bytes of a cell, good until the next. Of an array it is a file, of all else its bytes or its text. */
-static npyx_status shard_cell_bytes(npyext_shard_writer *writer, const shard_column *column,
-                                    sqlite3_value *value, npyx_value *cell, npyx_error *error) {
+static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_column *column,
+                                     sqlite3_value *value, npyx_value *cell, npyx_error *error) {
     npyx_value checked;
     bool is_npy = shard_ends_as(column->ext, "npy"),
          is_ten = shard_ends_as(column->ext, "ten") || shard_ends_as(column->ext, "tb");
@@ -481,18 +480,18 @@ static npyx_status shard_cell_bytes(npyext_shard_writer *writer, const shard_col
     bool is_file = is_blob && (is_ten ? npyx_begins_ten(cell->bytes, cell->nbytes)
                                       : npyx_begins_npy(cell->bytes, cell->nbytes));
     if ((is_npy || is_ten) && !is_file) {
-        NPYX_TRY(shard_array_cell(writer, is_ten, value, error));
+        NPYX_TRY(shards_array_cell(writer, is_ten, value, error));
         cell->bytes = writer->cell.bytes;
         cell->nbytes = writer->cell.nbytes;
     }
-    return npyext_wds_decode(column->decoder, (const uint8_t *)cell->bytes, cell->nbytes, &checked, error);
+    return npyext_wds_decode(column->type, (const uint8_t *)cell->bytes, cell->nbytes, &checked, error);
 }
 
-static npyx_status shard_append_part(npyext_shard_writer *writer, const npyx_value *key,
-                                     const shard_column *column, sqlite3_value *value, shard *last,
-                                     npyx_error *error) {
+static npyx_status shards_append_part(npyext_shard_writer *writer, const npyx_value *key,
+                                      const shard_column *column, sqlite3_value *value, shard *last,
+                                      npyx_error *error) {
     npyx_value cell;
-    npyx_status status = shard_cell_bytes(writer, column, value, &cell, error);
+    npyx_status status = shards_cell_bytes(writer, column, value, &cell, error);
     if (status != NPYX_OK) {
         status = status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED ? NPYX_INVALID : status;
         error->status = status;
@@ -510,45 +509,45 @@ static npyx_status shard_append_part(npyext_shard_writer *writer, const npyx_val
     return NPYX_OK;
 }
 
-static npyx_status shard_append_parts(npyext_shard_writer *writer, const npyx_value *key,
-                                      sqlite3_value **values, npyx_error *error) {
-    shard *last = shard_last_shard(writer);
+static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_value *key,
+                                       sqlite3_value **values, npyx_error *error) {
+    shard *last = shards_last(writer);
     int nparts = 0;
     for (int i = 0; i < writer->ncolumns; i++) {
         sqlite3_value *value = values[writer->columns[i].value];
         if (sqlite3_value_type(value) == SQLITE_NULL)
             continue;
-        NPYX_TRY(shard_append_part(writer, key, &writer->columns[i], value, last, error));
+        NPYX_TRY(shards_append_part(writer, key, &writer->columns[i], value, last, error));
         nparts++;
     }
     return nparts > 0 ? NPYX_OK : npyx_refuse(error, "a sample has at least one part; all columns are NULL");
 }
 
 /* A full shard is finished before the next sample, as ShardWriter does it. */
-static npyx_status shard_make_room(npyext_shard_writer *writer, npyx_error *error) {
-    shard *last = shard_last_shard(writer);
+static npyx_status shards_make_room(npyext_shard_writer *writer, npyx_error *error) {
+    shard *last = shards_last(writer);
     if (!shard_is_full(writer, last))
         return NPYX_OK;
-    NPYX_TRY(shard_end_last(writer, error));
+    NPYX_TRY(shards_end_last(writer, error));
     if (!last->is_copy)
         NPYX_TRY(npyx_target_rest(&last->target, error));
     npyx_buffer before = writer->key_before;
     writer->key_before = writer->key;
     writer->key = before;
-    return shard_open_shard(writer, last->number + 1, error);
+    return shards_open_new(writer, last->number + 1, error);
 }
 
 /* Goes back to the shard before, when the sample that was to begin a new one is none. */
-static npyx_status shard_unmake_room(npyext_shard_writer *writer, npyx_error *error) {
+static npyx_status shards_unmake_room(npyext_shard_writer *writer, npyx_error *error) {
     npyx_buffer key = writer->key;
-    shard_free_shard(writer, writer->shards[--writer->nshards]);
+    shards_free_one(writer, writer->shards[--writer->nshards]);
     writer->key = writer->key_before;
     writer->key_before = key;
-    return shard_cut_last(writer, shard_last_shard(writer)->end_nbytes, error);
+    return shards_cut_last(writer, shards_last(writer)->end_nbytes, error);
 }
 
-static npyx_status shard_append_sample(npyext_shard_writer *writer, sqlite3_value **values,
-                                       npyx_error *error) {
+static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_value **values,
+                                        npyx_error *error) {
     npyx_value key;
     if (sqlite3_value_type(values[NPYEXT_WDS_URL]) != SQLITE_NULL)
         return npyx_refuse(error, "__url__ is the shard's that a sample goes to, and not given");
@@ -557,19 +556,19 @@ static npyx_status shard_append_sample(npyext_shard_writer *writer, sqlite3_valu
     NPYX_TRY(npyext_value_text(values[NPYEXT_WDS_KEY], &key, error));
     NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
     int64_t nshards = writer->nshards;
-    NPYX_TRY(shard_make_room(writer, error));
-    shard *last = shard_last_shard(writer);
+    NPYX_TRY(shards_make_room(writer, error));
+    shard *last = shards_last(writer);
     bool is_same = last->nsamples > 0 && writer->key.nbytes == key.nbytes &&
                    memcmp(writer->key.bytes, key.bytes, key.nbytes) == 0;
     if (is_same)
         return npyx_refuse(error, "__key__ '%.*s' is that of the sample before, too",
                            NPYX_SHOWN(key.bytes, key.nbytes, 100));
     int64_t nbytes = last->target.sink->nbytes, payload_nbytes = last->payload_nbytes;
-    npyx_status status = shard_append_parts(writer, &key, values, error);
+    npyx_status status = shards_append_parts(writer, &key, values, error);
     if (status != NPYX_OK) {
         npyx_error second;
         last->payload_nbytes = payload_nbytes;
-        npyx_status undone = writer->nshards > nshards ? shard_unmake_room(writer, &second)
+        npyx_status undone = writer->nshards > nshards ? shards_unmake_room(writer, &second)
                                                        : npyx_sink_cut(last->target.sink, nbytes, &second);
         if (undone != NPYX_OK)
             writer->transaction.state = NPYEXT_WRITER_SPOILT;
@@ -592,11 +591,11 @@ npyx_status npyext_shard_writer_insert(npyext_transaction *transaction, sqlite3_
     npyext_transaction_withdraw(transaction);
     *rowid = transaction->nrows;
     npyx_status status = NPYX_OK;
-    if (shard_last_shard(writer)->end_nbytes >=
-        0) /* a COMMIT was put off, or the next shard could not be opened */
-        status = shard_cut_last(writer, shard_last_shard(writer)->end_nbytes, error);
+    /* a COMMIT was put off, or the next shard could not be opened */
+    if (shards_last(writer)->end_nbytes >= 0)
+        status = shards_cut_last(writer, shards_last(writer)->end_nbytes, error);
     if (status == NPYX_OK)
-        status = shard_append_sample(writer, values, error);
+        status = shards_append_sample(writer, values, error);
     if (status != NPYX_OK) {
         transaction->has_taken_back = true;
         return npyx_error_place(error, status, "row %" PRId64, *rowid);
@@ -631,7 +630,7 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
 
 void npyext_shard_writer_free(npyext_transaction *transaction) {
     npyext_shard_writer *writer = shards_of(transaction);
-    npyx_host *host = shard_host_of(writer);
+    npyx_host *host = shards_host(writer);
     npyext_transaction_clear(transaction);
     npyx_free(host, writer->shards);
     npyx_buffer_clear(&writer->key);

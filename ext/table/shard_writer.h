@@ -2,8 +2,8 @@
  * What a table of samples with mode='w+' or 'a' writes: shards, one after the other, as WebDataset's
  * ShardWriter writes them with mtime=0.
  *
- *     out-000000.tar (finished, rests) | out-000001.tar (finished, rests) | out-000002.tar (samples are
- * added)
+ *     out-000000.tar        out-000001.tar        out-000002.tar
+ *     finished, rests       finished, rests       samples are added
  *
  * A shard that is full rests under a name beside its path and holds no descriptor (target.h). The end of a
  * transaction publishes all of them in order. Each transaction goes on with the last shard, where that is not

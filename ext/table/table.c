@@ -36,8 +36,9 @@ int npyext_table_disconnect(sqlite3_vtab *vtab) {
 }
 
 /* A table that knows its own name and nothing else; NULL when memory is out. */
-static npyext_table *new_table(const npyext_table_kind *kind, npyext_connection *connection,
-                               const char *const *argv) {
+static npyext_table *new_table(const npyext_registration *registration, const char *const *argv) {
+    const npyext_table_kind *kind = registration->definition;
+    npyext_connection *connection = registration->connection;
     npyext_table *table = npyx_alloc_zeroed(&connection->host, kind->table_nbytes);
     if (table == NULL)
         return NULL;
@@ -108,17 +109,16 @@ static int table_make(npyext_table *table, int nraw, const char *const *raw, cha
     return code;
 }
 
-int npyext_table_create(const npyext_table_kind *kind, sqlite3 *db, void *client, int argc,
-                        const char *const *argv, sqlite3_vtab **vtab, char **message) {
-    npyext_connection *connection = ((const npyext_registration *)client)->connection;
-    npyext_table *table = new_table(kind, connection, argv);
+int npyext_table_create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                        char **message) {
+    npyext_table *table = new_table(client, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
     int code = table_make(table, argc - 3, argv + 3, message);
     if (code == SQLITE_OK && (code = table_declare(db, table)) != SQLITE_OK)
         *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
     if (code == SQLITE_OK && table->writer != NULL)
-        npyext_published_forget(connection, table->name);
+        npyext_published_forget(table->connection, table->name);
     else if (code == SQLITE_OK)
         code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
     if (code == SQLITE_OK)
@@ -147,9 +147,9 @@ static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const ch
 /* Never looks at the file that a table reads: a database whose files are gone opens, answers other queries,
  * and drops the table. A declaration that makes no sense does not fail either, because that would keep the
  * table from being dropped. */
-int npyext_table_connect(const npyext_table_kind *kind, sqlite3 *db, void *client, int argc,
-                         const char *const *argv, sqlite3_vtab **vtab, char **message) {
-    npyext_table *table = new_table(kind, ((const npyext_registration *)client)->connection, argv);
+int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                         char **message) {
+    npyext_table *table = new_table(client, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
     int code = read_declaration(db, table, argc - 3, argv + 3);

@@ -109,7 +109,7 @@ struct npyext_table_kind {
     const char *arguments_text;  /* for the message of an unknown one */
     const char *example;         /* a path with its quotes */
     const char *writing_example; /* the arguments of a table that writes; NULL: there are none */
-    /* Whether the arguments go together. */
+    /* Whether the arguments go together; or NULL. */
     npyx_status (*check)(const npyext_declaration *declaration, npyx_error *error);
     /* Makes the columns of the declaration from the files. *place is the path as it was given; what is set
      * instead, of a fault, lies in the declaration's arena. */
@@ -138,11 +138,11 @@ struct npyext_table {
     npyext_declaration declaration;
 };
 
-/* Methods of every such module; those of a kind itself are xCreate and xConnect, which call these. */
-int npyext_table_create(const npyext_table_kind *kind, sqlite3 *db, void *client, int argc,
-                        const char *const *argv, sqlite3_vtab **vtab, char **message);
-int npyext_table_connect(const npyext_table_kind *kind, sqlite3 *db, void *client, int argc,
-                         const char *const *argv, sqlite3_vtab **vtab, char **message);
+/* Methods of every such module, whose client data is a registration with a kind as its definition. */
+int npyext_table_create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                        char **message);
+int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                         char **message);
 int npyext_table_disconnect(sqlite3_vtab *vtab);
 int npyext_table_destroy(sqlite3_vtab *vtab);
 int npyext_table_rename(sqlite3_vtab *vtab, const char *name);
@@ -157,6 +157,7 @@ int npyext_table_rollback_to(sqlite3_vtab *vtab, int savepoint);
 int npyext_table_is_shadow_name(const char *suffix);
 
 #define NPYEXT_TABLE_METHODS                                                                                 \
+    .xCreate = npyext_table_create, .xConnect = npyext_table_connect,                                        \
     .xDisconnect = npyext_table_disconnect, .xDestroy = npyext_table_destroy,                                \
     .xUpdate = npyext_table_update, .xBegin = npyext_table_begin, .xSync = npyext_table_sync,                \
     .xCommit = npyext_table_commit, .xRollback = npyext_table_rollback, .xRename = npyext_table_rename,      \

@@ -172,5 +172,5 @@ npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, const 
         return npyx_refuse(error, "a table needs a path, as in CREATE VIRTUAL TABLE t USING %s(%s)",
                            kind->module, kind->example);
     NPYX_TRY(check_mode(declaration, error));
-    return kind->check(declaration, error);
+    return kind->check == NULL ? NPYX_OK : kind->check(declaration, error);
 }

@@ -408,9 +408,8 @@ int npyext_wds_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int n
     npyx_value value;
     npyx_status status = wds_read_part(cursor, part, &bytes, &error);
     if (status == NPYX_OK)
-        status = npyext_wds_decode(
-            npyext_wds_decoder_of(wds_table_of(cursor)->base.declaration.columns[number].name), bytes,
-            (size_t)part->nbytes, &value, &error);
+        status = npyext_wds_decode(wds_table_of(cursor)->base.declaration.columns[number].type, bytes,
+                                   (size_t)part->nbytes, &value, &error);
     if (status == NPYX_OK)
         npyext_result_value(context, &value);
     else

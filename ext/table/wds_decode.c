@@ -3,22 +3,22 @@
 #include "text/span.h"
 #include "wds_table.h"
 
-npyext_wds_decoder npyext_wds_decoder_of(const char *ext) {
+npyext_table_type npyext_wds_type_of(const char *ext) {
     static const struct {
         const char *ext;
-        npyext_wds_decoder decoder;
-    } decoders[] = {{"txt", NPYEXT_WDS_TEXT},        {"text", NPYEXT_WDS_TEXT},
-                    {"transcript", NPYEXT_WDS_TEXT}, {"json", NPYEXT_WDS_TEXT},
-                    {"jsn", NPYEXT_WDS_TEXT},        {"cls", NPYEXT_WDS_INTEGER},
-                    {"cls2", NPYEXT_WDS_INTEGER},    {"index", NPYEXT_WDS_INTEGER},
-                    {"inx", NPYEXT_WDS_INTEGER},     {"id", NPYEXT_WDS_INTEGER}};
+        npyext_table_type type;
+    } types[] = {{"txt", NPYEXT_TABLE_TEXT},        {"text", NPYEXT_TABLE_TEXT},
+                 {"transcript", NPYEXT_TABLE_TEXT}, {"json", NPYEXT_TABLE_TEXT},
+                 {"jsn", NPYEXT_TABLE_TEXT},        {"cls", NPYEXT_TABLE_INTEGER},
+                 {"cls2", NPYEXT_TABLE_INTEGER},    {"index", NPYEXT_TABLE_INTEGER},
+                 {"inx", NPYEXT_TABLE_INTEGER},     {"id", NPYEXT_TABLE_INTEGER}};
     const char *dot = strrchr(ext, '.');
     const char *last = dot == NULL ? ext : dot + 1;
-    for (size_t i = 0; i < sizeof decoders / sizeof decoders[0]; i++) {
-        if (strcmp(last, decoders[i].ext) == 0)
-            return decoders[i].decoder;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(last, types[i].ext) == 0)
+            return types[i].type;
     }
-    return NPYEXT_WDS_BYTES;
+    return NPYEXT_TABLE_BLOB;
 }
 
 /* What Python's int() reads: digits, with single underscores between them, a sign before and blanks around
@@ -47,14 +47,14 @@ static bool wds_decode_integer(npyx_span text, int64_t *number, bool *fits) {
     return was_digit;
 }
 
-npyx_status npyext_wds_decode(npyext_wds_decoder decoder, const uint8_t *bytes, size_t nbytes,
-                              npyx_value *value, npyx_error *error) {
+npyx_status npyext_wds_decode(npyext_table_type type, const uint8_t *bytes, size_t nbytes, npyx_value *value,
+                              npyx_error *error) {
     const char *text = nbytes == 0 ? "" : (const char *)bytes;
     bool fits = true;
     *value = (npyx_value){.bytes = text, .nbytes = nbytes};
-    if (decoder == NPYEXT_WDS_BYTES) {
+    if (type == NPYEXT_TABLE_BLOB) {
         value->kind = NPYX_VALUE_BLOB;
-    } else if (decoder == NPYEXT_WDS_TEXT) {
+    } else if (type == NPYEXT_TABLE_TEXT) {
         value->kind = NPYX_VALUE_TEXT;
         if (!npyx_utf8_is_valid(text, nbytes))
             return npyx_fail(error, NPYX_CORRUPT, -1, "is not UTF-8, and no text for that");

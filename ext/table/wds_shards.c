@@ -34,8 +34,7 @@ static npyext_wds_shard *wds_shards_find(npyext_wds_table *table, const char *pa
                                          const npyext_part *part) {
     npyext_wds_shard **link = &table->shards;
     while (*link != NULL && ((*link)->is_stale || (*link)->path_hash != path_hash ||
-                             (*link)->part.is_range != part->is_range || (*link)->part.off != part->off ||
-                             (*link)->part.nbytes != part->nbytes || strcmp((*link)->path, path) != 0))
+                             !npyext_part_is_same(&(*link)->part, part) || strcmp((*link)->path, path) != 0))
         link = &(*link)->next;
     npyext_wds_shard *shard = *link;
     if (shard == NULL)

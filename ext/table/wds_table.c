@@ -65,13 +65,6 @@ npyx_status npyext_wds_resolve(const npyext_wds_table *table, npyext_files *file
     return npyext_files_resolve(table->base.connection, &source, files, error);
 }
 
-static npyext_table_type wds_type_of(const char *ext) {
-    static const npyext_table_type types[] = {[NPYEXT_WDS_TEXT] = NPYEXT_TABLE_TEXT,
-                                              [NPYEXT_WDS_INTEGER] = NPYEXT_TABLE_INTEGER,
-                                              [NPYEXT_WDS_BYTES] = NPYEXT_TABLE_BLOB};
-    return types[npyext_wds_decoder_of(ext)];
-}
-
 static bool wds_is_first_column(const char *name) {
     return sqlite3_stricmp(name, "__key__") == 0 || sqlite3_stricmp(name, "__url__") == 0;
 }
@@ -79,7 +72,7 @@ static bool wds_is_first_column(const char *name) {
 /* Adds the column of an extension, whose name is the arena's. */
 static void wds_add_column(npyext_declaration *declaration, const char *ext) {
     declaration->columns[declaration->ncolumns++] =
-        (npyext_declared_column){.name = ext, .type = wds_type_of(ext)};
+        (npyext_declared_column){.name = ext, .type = npyext_wds_type_of(ext)};
 }
 
 static npyx_status wds_begin_columns(npyext_declaration *declaration, int64_t nexts, int max_ncolumns,
@@ -209,7 +202,7 @@ static npyx_status wds_check_declared(const npyext_declaration *declaration, npy
         const npyext_declared_column *column = &declaration->columns[i];
         is_sound = i < NPYEXT_WDS_FIRST_EXT ? strcmp(column->name, wds_first_columns[i].name) == 0 &&
                                                   column->type == wds_first_columns[i].type
-                                            : column->type == wds_type_of(column->name);
+                                            : column->type == npyext_wds_type_of(column->name);
     }
     return is_sound
                ? NPYX_OK
@@ -220,7 +213,7 @@ static void wds_clear(npyext_table *table) {
     npyext_wds_shards_clear((npyext_wds_table *)table);
 }
 
-static const npyext_table_kind wds_kind = {
+const npyext_table_kind npyext_wds_table_kind = {
     .module = "wds",
     .table_nbytes = sizeof(npyext_wds_table),
     .arguments = 1u << NPYEXT_TABLE_COLUMNS | 1u << NPYEXT_TABLE_MODE | 1u << NPYEXT_TABLE_MAXCOUNT |
@@ -238,20 +231,8 @@ static const npyext_table_kind wds_kind = {
     .next_rowid = npyext_shard_writer_next,
 };
 
-static int wds_create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                      char **message) {
-    return npyext_table_create(&wds_kind, db, client, argc, argv, vtab, message);
-}
-
-static int wds_connect_table(sqlite3 *db, void *client, int argc, const char *const *argv,
-                             sqlite3_vtab **vtab, char **message) {
-    return npyext_table_connect(&wds_kind, db, client, argc, argv, vtab, message);
-}
-
 const sqlite3_module npyext_wds_module = {
     .iVersion = 3,
-    .xCreate = wds_create,
-    .xConnect = wds_connect_table,
     .xBestIndex = wds_best_index,
     .xOpen = npyext_wds_open,
     .xClose = npyext_wds_close,

@@ -19,18 +19,14 @@ enum { NPYEXT_WDS_KEY, NPYEXT_WDS_URL, NPYEXT_WDS_FIRST_EXT };
 /* More than these are most likely names with dots in them, and not extensions. */
 enum { NPYEXT_WDS_MAX_NFOUND = 200 };
 
-/* How the parts of an extension are decoded, by what is behind its last dot (webdataset, autodecode.py). */
-typedef enum npyext_wds_decoder {
-    NPYEXT_WDS_TEXT,    /* txt, text, transcript, and JSON: json, jsn */
-    NPYEXT_WDS_INTEGER, /* cls, cls2, index, inx, id */
-    NPYEXT_WDS_BYTES    /* all others */
-} npyext_wds_decoder;
+/* The type of an extension's column, by what is behind its last dot (webdataset, autodecode.py): TEXT for
+ * txt, text, transcript and JSON (json, jsn), INTEGER for cls, cls2, index, inx and id, BLOB for all others.
+ */
+npyext_table_type npyext_wds_type_of(const char *ext);
 
-npyext_wds_decoder npyext_wds_decoder_of(const char *ext);
-
-/* A part as a value of its column, or the error of what is none of it. */
-npyx_status npyext_wds_decode(npyext_wds_decoder decoder, const uint8_t *bytes, size_t nbytes,
-                              npyx_value *value, npyx_error *error);
+/* A part as a value of its column's type, or the error of what is none of it. */
+npyx_status npyext_wds_decode(npyext_table_type type, const uint8_t *bytes, size_t nbytes, npyx_value *value,
+                              npyx_error *error);
 
 /* ---- shards ---- */
 
@@ -89,7 +85,8 @@ int npyext_wds_eof(sqlite3_vtab_cursor *cursor);
 int npyext_wds_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number);
 int npyext_wds_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid);
 
-/* CREATE VIRTUAL TABLE s USING wds(...); its client data is a registration without a definition. */
+/* CREATE VIRTUAL TABLE s USING wds(...). */
+extern const npyext_table_kind npyext_wds_table_kind;
 extern const sqlite3_module npyext_wds_module;
 
 #endif

@@ -360,13 +360,32 @@ static bool tar_is_like(const tar_like *like, int64_t nbytes, const uint8_t *hea
            memcmp(head, like->begin, like->begin_nbytes) == 0;
 }
 
+/* Makes the member at hand the like, if it is a .npy of one array whose header is all in its first bytes.
+ * NPYX_DONE: it is not. */
+static npyx_status tar_find_like(tar_archive *tar, const uint8_t *head, size_t head_nbytes,
+                                 npyx_error *error) {
+    int64_t nbytes = tar->at->member.data_nbytes;
+    npyx_array array;
+    npyx_array_init(&array, tar->base.source->host);
+    npyx_status status = nested_open(tar, tar->at->member.data_off, nbytes, head, head_nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_archive_describe(tar->newest->archive, 0, &array, error);
+    bool is_one = status == NPYX_OK && !array.dtype->has_objects && array.data_off <= (int64_t)head_nbytes &&
+                  array.data_off + array.nbytes == nbytes;
+    if (is_one) {
+        tar->like = (tar_like){.nbytes = nbytes, .begin_nbytes = (size_t)array.data_off};
+        memcpy(tar->like.begin, head, tar->like.begin_nbytes);
+    }
+    npyx_array_clear(&array);
+    return is_one ? NPYX_OK : NPYX_DONE;
+}
+
 /* The same as tar_look_into of a member of which no more is read than its first bytes. NPYX_DONE: that is too
  * little. */
 static npyx_status tar_look_at(tar_archive *tar, npyx_error *error) {
     const npyx_tar_member *member = &tar->at->member;
     const uint8_t *head = NULL;
     size_t nbytes = 0;
-    tar_like *like = &tar->like;
     if (member->type != NPYX_TAR_FILE)
         return member->type == NPYX_TAR_SPARSE ? tar_add_sparse(tar, error) : NPYX_OK;
     NPYX_TRY(npyx_tar_head(tar->at, NPYX_LOOKALIKE_NBYTES, &head, &nbytes, error));
@@ -374,21 +393,8 @@ static npyx_status tar_look_at(tar_archive *tar, npyx_error *error) {
         return NPYX_DONE;
     if (!npyx_begins_npy(head, nbytes))
         return NPYX_OK;
-    if (!tar_is_like(like, member->data_nbytes, head, nbytes)) {
-        npyx_array array;
-        npyx_array_init(&array, tar->base.source->host);
-        npyx_status status = nested_open(tar, member->data_off, member->data_nbytes, head, nbytes, error);
-        if (status == NPYX_OK)
-            status = npyx_archive_describe(tar->newest->archive, 0, &array, error);
-        bool is_one = status == NPYX_OK && !array.dtype->has_objects && array.data_off <= (int64_t)nbytes &&
-                      array.data_off + array.nbytes == member->data_nbytes;
-        size_t begin_nbytes = is_one ? (size_t)array.data_off : 0;
-        npyx_array_clear(&array);
-        if (!is_one)
-            return NPYX_DONE;
-        *like = (tar_like){.nbytes = member->data_nbytes, .begin_nbytes = begin_nbytes};
-        memcpy(like->begin, head, begin_nbytes);
-    }
+    if (!tar_is_like(&tar->like, member->data_nbytes, head, nbytes))
+        NPYX_TRY(tar_find_like(tar, head, nbytes, error));
     NPYX_TRY(tar_note_name(tar, error));
     return tar_add_member(tar, 0, error);
 }
