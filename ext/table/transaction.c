@@ -167,7 +167,8 @@ static npyx_status supersede_one(npyext_transaction *t, npyext_transaction *othe
                                  npyx_error *error) {
     if (!is_at_path_of_one(t, target))
         return NPYX_OK;
-    if (other->state == NPYEXT_WRITER_PREPARED && !t->is_new)
+    bool gives_way = t->is_new && !target->is_tar; /* of a set of shards some would stay */
+    if (other->state == NPYEXT_WRITER_PREPARED && !gives_way)
         return npyx_refuse(error,
                            "is written by another table of this transaction, too; commit one of them first");
     npyx_target_yield(target); /* it may hold the lock since a COMMIT that was put off */

@@ -342,8 +342,10 @@ static npyx_status open_rested(npyx_target_file *file, npyx_error *error) {
                  (flock(file->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
     if (is_it && npyx_target_leads_to(file->folder, file->beside, file->descriptor))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_IO, -1, "cannot be published (the new file, %s, was removed or changed)",
-                     file->beside);
+    return npyx_fail(
+        error, NPYX_IO, -1,
+        "cannot be published (the new file, %s, was removed or changed, as another writer of this path does)",
+        file->beside);
 }
 
 npyx_status npyx_target_resume(npyx_target *target, npyx_error *error) {

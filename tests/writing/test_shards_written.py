@@ -478,6 +478,29 @@ def test_two_writers_of_one_path(connect, folder):
     assert contents() == theirs and not leftovers()
 
 
+@pytest.mark.parametrize("of_one, of_other", [(3, 3), (5, 3), (3, 5), (7, 1)])
+@pytest.mark.parametrize("has_database", [False, True])
+def test_two_tables_of_one_path_in_one_transaction(connect, folder, of_one, of_other, has_database):
+    """Neither is published: whichever went second would leave shards of the first, or throw away its samples."""
+    db = connect("d.db")
+    db.isolation_level = None
+    db.execute("CREATE TABLE kept(x)")
+    for name in ("one", "other"):
+        make(db, "maxcount=1", name=name)
+    db.execute("BEGIN")
+    insert(db, [(f"a{i}", {"cls": b"1"}) for i in range(of_one)], "one")
+    insert(db, [(f"b{i}", {"cls": b"1"}) for i in range(of_other)], "other")
+    if has_database:
+        db.execute("INSERT INTO kept VALUES (1)")
+    with pytest.raises(sqlite3.Error, match="is written by another table|other shards would follow|another writer of this path"):
+        db.execute("COMMIT")
+    if db.in_transaction:
+        db.execute("ROLLBACK")
+    assert contents() == [] and not leftovers()
+    insert(db, [("z", {"cls": b"1"})], "one")
+    assert contents() == shard_writer([("z", {"cls": b"1"})])
+
+
 def test_a_full_disk(out):
     """A limit of the size of files stands for one: the shards before are not published either."""
     import resource
