@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/crc32.h"
+
 /* ---- what an array is ---- */
 
 static npyx_status scalars_shape(npyext_call *c) {
@@ -156,3 +158,24 @@ static npyx_status scalars_data(npyext_call *c) {
 }
 
 NPYEXT_SCALAR(npy_data, ITEMS, BLOB, scalars_data, "npy_data(array)");
+
+/* ---- a value of any kind ---- */
+
+/* What Python's zlib.crc32 says, so that a split by it can be made there, too. The bytes of a handle are
+ * others in every connection, and would make a sum that is never the same. */
+static npyx_status scalars_crc32(npyext_call *c) {
+    npyx_value value;
+    int type = sqlite3_value_type(c->argv[0]);
+    if (type == SQLITE_NULL)
+        return NPYX_DONE;
+    NPYX_TRY(type == SQLITE_BLOB ? npyext_value_read(c->argv[0], &value, &c->error)
+                                 : npyext_value_text(c->argv[0], &value, &c->error));
+    if (type == SQLITE_BLOB && npyext_handle_is_like(value.bytes, value.nbytes))
+        return npyext_call_refuse(
+            c, "takes bytes or a text, not a handle; of its items it is "
+               "npy_crc32(npy_data(array)), of a whole file the column crc32 of npy_stats");
+    sqlite3_result_int64(c->context, npyx_crc32(0, (const uint8_t *)value.bytes, value.nbytes));
+    return NPYX_OK;
+}
+
+NPYEXT_SCALAR(npy_crc32, ANYTHING, VALUE, scalars_crc32, "npy_crc32(key)");

@@ -8,6 +8,7 @@ import sqlite3
 import struct
 import threading
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -238,6 +239,26 @@ def test_other_values_are_refused(connect):
         assert (one(db, "SELECT npy_valid(?)", array), one(db, "SELECT npy_ndim(?)", array)) == (1, 1)
         for function in ("npy_get", "npy_json", "npy_data"):
             assert "holds Python objects" in error_of(db, f"SELECT {function}(?)", array)
+
+
+def test_crc32_is_that_of_zlib(connect):
+    db, rng = connect(), seeded_generator()
+    for size in [0, 1, 7, 100, 5000, 1_000_003]:
+        data = rng.bytes(size)
+        text = "".join(chr(int(c)) for c in rng.integers(1, 0xD000, min(size, 1000)))
+        assert one(db, "SELECT npy_crc32(?)", data) == zlib.crc32(data)
+        assert one(db, "SELECT npy_crc32(?)", text) == zlib.crc32(text.encode())
+    assert one(db, "SELECT npy_crc32(x'')") == one(db, "SELECT npy_crc32('')") == 0
+    assert one(db, "SELECT npy_crc32(-12)") == zlib.crc32(b"-12") and one(db, "SELECT npy_crc32(1.5)") == zlib.crc32(b"1.5")
+    assert one(db, "SELECT npy_crc32(NULL)") is None
+    assert one(db, "SELECT npy_crc32(npy_json(?))", npy_bytes(np.arange(3))) == zlib.crc32(b"[0,1,2]")
+
+
+def test_crc32_of_a_handle_is_refused(connect, tmp_path):
+    db = connect()
+    handle = handle_of(db, write(tmp_path / "a.npy", np.arange(3)))
+    assert error_of(db, "SELECT npy_crc32(?)", handle).startswith("npyext: npy_crc32: takes bytes or a text, not a handle; of its items it is npy_crc32(npy_data(array))")
+    assert one(db, "SELECT npy_crc32(npy_data(?))", handle) == zlib.crc32(np.arange(3).tobytes())
 
 
 def test_valid_is_an_answer_for_any_blob(connect):
