@@ -149,7 +149,7 @@ static const statement statements[] = {
     {"SELECT npy_json(npy_order(?1, ?2))", NULL, NULL},
     {"SELECT npy_json(npy_transpose(?1)), npy_json(npy_transpose(?1, ?2))", NULL, NULL},
     {"SELECT npyext_version(), npyext_debug(), npyext_counters(), npy_valid(?2), npy_shape(?3), "
-     "npy_crc32(?1)",
+     "npy_hash(?1), npy_hash(?1, ?2)",
      NULL, NULL},
     /* aggregates */
     {"SELECT npy_json(npy_array(value)) FROM npy_elements(?1)", NULL, NULL},

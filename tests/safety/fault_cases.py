@@ -194,7 +194,7 @@ TARS = [
 ARRAY = "npy_from_json('[[1.5, 2, null], [4, 5, 6]]')"
 
 SCALARS = [
-    reading("npy_shape and others", f"SELECT npy_shape(a), npy_dtype(a), npy_ndim(a), npy_size(a), npy_valid(a), npy_crc32(npy_data(a)) FROM (SELECT {ARRAY} AS a)"),
+    reading("npy_shape and others", f"SELECT npy_shape(a), npy_dtype(a), npy_ndim(a), npy_size(a), npy_valid(a), npy_hash(npy_data(a)) FROM (SELECT {ARRAY} AS a)"),
     reading("npy_get", f"SELECT npy_get(a, 1, -1), npy_get(a, 0), npy_get_or(a, 'none', 7), npy_get_or(a, 'none', 1) FROM (SELECT {ARRAY} AS a)"),
     reading("npy_slice", f"SELECT hex(npy_slice({ARRAY}, '::-1, 1:'))"),
     reading("npy_json and npy_data", f"SELECT npy_json({ARRAY}), hex(npy_data({ARRAY}))"),
