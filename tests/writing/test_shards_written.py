@@ -446,7 +446,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_writer_that_is_killed(out):
     """Nothing of it is at a path; what waited beside it goes away with the next one who writes there."""
-    done = subprocess.run([sys.executable, "-B", "-c", KILLED, os.path.join(shell.TESTS, "lib")], env={**os.environ, "NPYEXT_EXTENSION": shell.EXTENSION})
+    done = subprocess.run([sys.executable, "-B", "-c", KILLED, os.path.join(shell.TESTS, "lib")], env={**os.environ, "NPYEXT_SO": shell.EXTENSION})
     assert done.returncode == -signal.SIGKILL
     assert contents() == [] and leftovers()
     make(out, "maxcount=2")
