@@ -1,11 +1,9 @@
 #include "shard_writer.h"
 
-#include <stdio.h>
-
 #include "format/tar_write.h"
 #include "io/first_bytes.h"
+#include "shard_paths.h"
 #include "source/array_value.h"
-#include "text/span.h"
 
 /* A shard of the transaction. */
 typedef struct shard {
@@ -33,9 +31,7 @@ typedef struct shard_column {
 struct npyext_shard_writer {
     npyext_transaction transaction;
     npyx_arena arena;
-    const char *prefix, *suffix; /* of a path; between them stands the number */
-    bool has_number;
-    int width;
+    npyext_shard_paths paths;
     int64_t maxcount;
     double maxsize;
     bool adds;
@@ -61,32 +57,6 @@ static npyx_host *shards_host(const npyext_shard_writer *writer) {
 
 /* ---- arguments ---- */
 
-/* Exactly one %d or %0Nd, or none. */
-static npyx_status shards_read_path(npyext_shard_writer *writer, const char *path, npyx_error *error) {
-    const npyx_span name = {path, strlen(path)};
-    if (npyx_span_ends(name, ".gz") || npyx_span_ends(name, ".tgz"))
-        return npyx_refuse(error,
-                           "shards are written as they are; compress them afterwards, or name them .tar");
-    const char *percent = strchr(path, '%'), *behind = percent;
-    writer->transaction.path = path;
-    writer->has_number = percent != NULL;
-    if (percent != NULL) {
-        bool is_padded = *++behind == '0';
-        for (; *behind >= '0' && *behind <= '9' && writer->width < 100; behind++)
-            writer->width = writer->width * 10 + (*behind - '0');
-        bool is_one = *behind == 'd' && strchr(behind, '%') == NULL && strchr(behind, '/') == NULL &&
-                      (is_padded ? writer->width > 0 && writer->width <= 18 : writer->width == 0);
-        if (!is_one)
-            return npyx_refuse(error, "a path has one %%d or %%06d in the name of its file, or none");
-        behind++;
-    }
-    writer->prefix =
-        npyx_arena_copy(&writer->arena, path, percent == NULL ? strlen(path) : (size_t)(percent - path));
-    writer->suffix = percent == NULL ? "" : npyx_arena_copy(&writer->arena, behind, strlen(behind));
-    NPYX_TRY(npyx_check_memory(writer->prefix, error));
-    return npyx_check_memory(writer->suffix, error);
-}
-
 /* A number above 0, as it may be typed: 100000 or 3e9. */
 static npyx_status shards_read_limit(const char *text, const char *name, double *limit, npyx_error *error) {
     char *end = NULL;
@@ -101,7 +71,7 @@ static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *c
     const char *maxcount = arguments[NPYEXT_TABLE_MAXCOUNT], *maxsize = arguments[NPYEXT_TABLE_MAXSIZE];
     double count = 100000;
     writer->maxsize = 3e9;
-    if (!writer->has_number && (maxcount != NULL || maxsize != NULL))
+    if (!writer->paths.has_number && (maxcount != NULL || maxsize != NULL))
         return npyx_refuse(error,
                            "without a %%d in its path a table writes one shard, and has no maxcount or "
                            "maxsize");
@@ -135,74 +105,6 @@ static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext
     return NPYX_OK;
 }
 
-/* ---- paths ---- */
-
-static npyx_status shards_path(npyext_shard_writer *writer, int64_t number, npyx_buffer *path,
-                               npyx_error *error) {
-    npyx_buffer_reset(path);
-    npyx_buffer_append_text(path, writer->prefix);
-    if (writer->has_number)
-        npyx_buffer_printf(path, "%0*" PRId64, writer->width, number);
-    npyx_buffer_append(path, writer->suffix, strlen(writer->suffix) + 1);
-    return npyx_buffer_check(path, error);
-}
-
-/* The pattern of every path that may be a shard's. */
-static npyx_status shards_pattern(const npyext_shard_writer *writer, npyx_buffer *pattern,
-                                  npyx_error *error) {
-    const char *parts[] = {writer->prefix, writer->suffix};
-    for (int i = 0; i < 2; i++) {
-        for (const char *c = parts[i]; *c != '\0'; c++) {
-            bool is_special = strchr("*?[]{}", *c) != NULL;
-            npyx_buffer_printf(pattern, is_special ? "[%c]" : "%c", *c);
-        }
-        if (i == 0)
-            npyx_buffer_append_text(pattern, "*");
-    }
-    npyx_buffer_append_char(pattern, '\0');
-    return npyx_buffer_check(pattern, error);
-}
-
-/* The number of a path that the pattern has found; -1 for one that is no shard's. */
-static int64_t shards_number_of_path(npyext_shard_writer *writer, const char *path) {
-    size_t prefix_nbytes = strlen(writer->prefix);
-    npyx_error error;
-    char *end = NULL;
-    if (strlen(path) <= prefix_nbytes || path[prefix_nbytes] < '0' || path[prefix_nbytes] > '9')
-        return -1;
-    int64_t number = strtoll(path + prefix_nbytes, &end, 10);
-    bool is_its = shards_path(writer, number, &writer->name, &error) == NPYX_OK &&
-                  strcmp(writer->name.bytes, path) == 0;
-    return is_its ? number : -1;
-}
-
-/* What is there: the highest number, and the names of those above one. */
-static npyx_status shards_find(npyext_shard_writer *writer, int64_t above, int64_t *highest,
-                               npyx_name_list *list, npyx_error *error) {
-    npyext_connection *connection = writer->transaction.connection;
-    npyext_files files = {.paths.arena.host = &connection->host};
-    npyx_buffer pattern = {.host = &connection->host};
-    *highest = -1;
-    if (!writer->has_number)
-        return NPYX_OK;
-    npyx_status status = shards_pattern(writer, &pattern, error);
-    if (status == NPYX_OK) {
-        const npyext_argument source = {
-            .type = SQLITE_TEXT, .bytes = pattern.bytes, .nbytes = pattern.nbytes - 1};
-        status = npyext_files_resolve(connection, &source, &files, error);
-    }
-    for (size_t i = 0; status == NPYX_OK && i < npyext_files_count(&files); i++) {
-        const char *path = npyext_files_path(&files, i);
-        int64_t number = shards_number_of_path(writer, path);
-        *highest = number > *highest ? number : *highest;
-        if (number > above && list != NULL)
-            npyx_name_list_add(list, path, strlen(path));
-    }
-    npyext_files_clear(&files);
-    npyx_buffer_clear(&pattern);
-    return status == NPYX_NOT_FOUND ? NPYX_OK : status;
-}
-
 /* ---- shards ---- */
 
 static shard *shards_last(const npyext_shard_writer *writer) {
@@ -227,7 +129,7 @@ static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, shard
         npyx_grow(host, writer->shards, writer->nshards, &writer->capacity_nshards, sizeof(void *));
     NPYX_TRY(npyx_check_memory(grown, error));
     writer->shards = grown;
-    NPYX_TRY(shards_path(writer, number, &writer->name, error));
+    NPYX_TRY(npyext_shard_path(&writer->paths, number, &writer->name, error));
     shard *made = npyx_alloc_zeroed(host, sizeof *made);
     char *path = npyx_alloc(host, writer->name.nbytes);
     if (made == NULL || path == NULL) {
@@ -278,7 +180,7 @@ static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *sour
 }
 
 static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
-    return writer->has_number &&
+    return writer->paths.has_number &&
            (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
 }
 
@@ -320,9 +222,11 @@ static npyx_status shards_open(npyext_transaction *transaction, const npyext_pub
     npyext_shard_writer *writer = shards_of(transaction);
     int64_t number = record->is_published ? record->number : -1;
     transaction->is_new = true;
+    if (!record->is_published)
+        NPYX_TRY(npyext_shard_paths_sweep(&writer->paths, error));
     if (!record->is_published && writer->adds)
-        NPYX_TRY(shards_find(writer, INT64_MAX, &number, NULL, error));
-    if (!writer->has_number && (record->is_published || writer->adds))
+        NPYX_TRY(npyext_shard_paths_find(&writer->paths, INT64_MAX, &number, NULL, error));
+    if (!writer->paths.has_number && (record->is_published || writer->adds))
         number = 0;
     if (number < 0)
         return shards_open_new(writer, 0, error);
@@ -397,7 +301,7 @@ static npyx_status shards_end_last(npyext_shard_writer *writer, npyx_error *erro
 static npyx_status shards_check_behind_last(npyext_shard_writer *writer, npyx_error *error) {
     npyx_name_list list = {0};
     int64_t highest = -1;
-    NPYX_TRY(shards_find(writer, shards_last(writer)->number, &highest, &list, error));
+    NPYX_TRY(npyext_shard_paths_find(&writer->paths, shards_last(writer)->number, &highest, &list, error));
     return highest <= shards_last(writer)->number
                ? NPYX_OK
                : npyx_refuse(error,
@@ -611,12 +515,15 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
                                     npyx_error *error) {
     npyext_shard_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction =
-        (npyext_transaction){.ops = &shard_writer_ops, .connection = connection, .table = table};
+    made->transaction = (npyext_transaction){.ops = &shard_writer_ops,
+                                             .connection = connection,
+                                             .table = table,
+                                             .path = declaration->arguments[NPYEXT_TABLE_PATH]};
+    made->paths.connection = connection;
     made->arena.host = made->key_before.host = made->key.host = made->cell.host = made->name.host =
-        &connection->host;
+        made->paths.name.host = &connection->host;
     made->adds = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") == 0;
-    npyx_status status = shards_read_path(made, declaration->arguments[NPYEXT_TABLE_PATH], error);
+    npyx_status status = npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error);
     if (status == NPYX_OK)
         status = shards_read_limits(made, declaration->arguments, error);
     if (status == NPYX_OK)
@@ -637,6 +544,7 @@ void npyext_shard_writer_free(npyext_transaction *transaction) {
     npyx_buffer_clear(&writer->key_before);
     npyx_buffer_clear(&writer->cell);
     npyx_buffer_clear(&writer->name);
+    npyx_buffer_clear(&writer->paths.name);
     npyx_arena_clear(&writer->arena);
     npyx_free(host, writer);
 }

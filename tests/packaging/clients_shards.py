@@ -78,9 +78,9 @@ for one, other in zip(theirs, ours):
 print(kept)
 """
 
-# Prints how many rows it has inserted, and how many MiB more the process came to need than it had.
+# Prints how many rows it has inserted, how many MiB more the process came to need than it had, and seconds.
 FILTER = """
-import re, sys
+import re, sys, time
 sys.path.insert(0, sys.argv[1])
 import shell
 
@@ -90,12 +90,12 @@ def resident(name):
 
 db = shell.connect()
 db.isolation_level = None
-before = resident("VmRSS")
+before, begun = resident("VmRSS"), time.monotonic()
 db.execute("CREATE VIRTUAL TABLE temp.train USING wds('train-*.tar')")
 db.execute(f"CREATE VIRTUAL TABLE temp.clean USING wds('clean-%06d.tar', mode='w+', maxcount={sys.argv[2]}, columns='emb.npy, cls, json')")
 done = db.execute('''INSERT INTO clean(__key__, "emb.npy", cls, json) SELECT t.__key__, t."emb.npy", t.cls, t.json FROM train AS t
                       WHERE NOT EXISTS (SELECT 1 FROM npy_stats(t."emb.npy") WHERE nulls > 0)''')
-print(done.rowcount, resident("VmHWM") - before)
+print(done.rowcount, resident("VmHWM") - before, time.monotonic() - begun)
 """
 
 RANGE = "json_object('path', i.path, 'offset', i.data_offset, 'nbytes', i.size)"
@@ -113,10 +113,11 @@ def filter_all(python, samples, nans, options):
     """One INSERT makes new shards of the set. They are those that webdataset's own loop writes, and however many samples there are,
     the memory is that of a few."""
     arguments = [os.path.join(shell.TESTS, "lib"), str(SAMPLES)]
-    kept, used = packages.run("/usr/bin/python3", "-B", "-c", FILTER, *arguments, env={**os.environ, "NPYEXT_SO": shell.EXTENSION}, **options).split()
+    kept, used, seconds = packages.run("/usr/bin/python3", "-B", "-c", FILTER, *arguments, env={**os.environ, "NPYEXT_SO": shell.EXTENSION}, **options).split()
     assert int(kept) == samples - len(nans)
     assert float(used) < 40, f"{used} MiB"
     assert packages.run(python, "-B", "-W", "ignore", "-c", CHECK, str(SAMPLES), **options).splitlines()[-1] == kept
+    return float(seconds)
 
 
 def ask_all(folder, shards, seed):
@@ -156,7 +157,7 @@ def ask_all(folder, shards, seed):
         assert ask(lookups, db, "", sql, key) == [(written["chosen"][key],)]
     told.append(("one vector through it", sorted(seconds for _, seconds in lookups)[len(lookups) // 2]))
     db.close()
-    filter_all(python, samples, written["nans"], options)
+    told.append(("write them anew, without the samples that have NaN", filter_all(python, samples, written["nans"], options)))
     return told, written["seconds"]
 
 

@@ -1,14 +1,11 @@
-"""Tables of samples that write: the shards are held against those of webdataset's ShardWriter, whose rule stands in
-`shard_writer` below (webdataset 1.0, writer.py, with mtime=0)."""
+"""Tables of samples that write: the shards are held against those of webdataset's ShardWriter (tars.shard_writer)."""
 
 import glob
-import io
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
-import tarfile
 
 import numpy as np
 import pytest
@@ -16,27 +13,7 @@ import pytest
 import shell
 from arrays import npy_bytes, seeded_generator, ten_bytes
 from expected import error_of
-from tars import tar_of
-
-
-def shard_writer(samples, maxcount=100000, maxsize=3e9):
-    """The shards of [(key, {extension: bytes})]."""
-    made, out, archive, count, size = [], None, None, 0, 0
-    for key, parts in [*samples, (None, {})]:
-        if archive is None or key is not None and (count >= maxcount or size >= maxsize):
-            if archive is not None:
-                archive.close()
-                made.append(out.getvalue())
-            out = io.BytesIO()
-            archive, count, size = tarfile.open(fileobj=out, mode="w|"), 0, 0
-        for ext in sorted(parts):
-            info = tarfile.TarInfo(f"{key}.{ext}")
-            info.size, info.mtime, info.mode, info.uname, info.gname = len(parts[ext]), 0, 0o444, "bigdata", "bigdata"
-            archive.addfile(info, io.BytesIO(parts[ext]))
-            size += info.size
-        count += 1
-    archive.close()
-    return made + [out.getvalue()]
+from tars import shard_writer, tar_of
 
 
 def contents(pattern="out-*.tar"):
