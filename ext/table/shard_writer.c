@@ -373,6 +373,34 @@ static bool shard_ends_as(const char *ext, const char *last) {
     return strcmp(dot == NULL ? ext : dot + 1, last) == 0;
 }
 
+/* Whether all arrays of a file can be described: of a .npy the first, behind which anything may follow. */
+static npyx_status shards_describe(npyx_archive *archive, npyx_host *host, npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    for (int64_t i = 0; status == NPYX_OK && (i == 0 || archive->format == NPYX_FORMAT_TEN); i++) {
+        npyx_entry entry;
+        npyx_array array;
+        npyx_array_init(&array, host);
+        status = npyx_archive_entry(archive, i, &entry, error);
+        if (status == NPYX_OK)
+            status = npyx_archive_describe(archive, i, &array, error);
+        npyx_array_clear(&array);
+    }
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* A file of an array goes out as it is: one that is damaged would be found by who trains with it. */
+static npyx_status shards_check_file(const npyext_shard_writer *writer, const npyx_value *cell,
+                                     npyx_error *error) {
+    npyx_source *source = NULL;
+    npyx_archive *archive = NULL;
+    npyx_host *host = shards_host(writer);
+    NPYX_TRY(npyx_source_open_memory(host, cell->bytes, cell->nbytes, &source, error));
+    NPYX_TRY(npyx_archive_open(source, NPYX_NO_HINT, &archive, error));
+    npyx_status status = shards_describe(archive, host, error);
+    npyx_archive_close(archive);
+    return status;
+}
+
 /* The bytes of a cell, good until the next. Of an array it is a file, of all else its bytes or its text. */
 static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_column *column,
                                      sqlite3_value *value, npyx_value *cell, npyx_error *error) {
@@ -383,6 +411,8 @@ static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_co
     NPYX_TRY(is_blob ? npyext_value_read(value, cell, error) : npyext_value_text(value, cell, error));
     bool is_file = is_blob && (is_ten ? npyx_begins_ten(cell->bytes, cell->nbytes)
                                       : npyx_begins_npy(cell->bytes, cell->nbytes));
+    if ((is_npy || is_ten) && is_file)
+        NPYX_TRY(shards_check_file(writer, cell, error));
     if ((is_npy || is_ten) && !is_file) {
         NPYX_TRY(shards_array_cell(writer, is_ten, value, error));
         cell->bytes = writer->cell.bytes;

@@ -210,6 +210,20 @@ def test_an_array_cell_that_is_none(out):
     assert contents() == []
 
 
+def test_a_damaged_array_is_refused(out):
+    """Found by fuzzing: a .npy that nobody can read went into a shard as it was."""
+    make(out, columns="npy, x.ten")
+    whole, ten = npy_bytes(np.arange(9.0)), ten_bytes([np.arange(3.0), np.arange(2)])
+    for array in (whole.replace(b"descr", b"desc!"), whole[:-1], whole[:20]):
+        text = error_of(out, "INSERT INTO o(__key__, npy) VALUES ('k', ?)", array, code=sqlite3.SQLITE_CONSTRAINT)
+        assert text.startswith("npyext: out-%06d.tar: row 0: column 'npy': "), text
+    for end in (20, 40, len(ten) - 60):
+        error_of(out, 'INSERT INTO o(__key__, "x.ten") VALUES (?, ?)', "k", ten[:end], code=sqlite3.SQLITE_CONSTRAINT)
+    assert contents() == []
+    out.execute('INSERT INTO o(__key__, npy, "x.ten") VALUES (?, ?, ?)', ("k", whole + b"more", ten))
+    assert contents() == shard_writer([("k", {"npy": whole + b"more", "x.ten": ten})])
+
+
 def test_rows_are_only_added(out):
     make(out)
     insert(out, [("a", {"cls": b"1"})])
