@@ -139,6 +139,7 @@ bool npyext_published_rename(npyext_connection *connection, const char *table, c
         return false;
     renamed->is_published = before->is_published;
     renamed->info = before->info;
+    renamed->number = before->number;
     renamed->owner = before->owner;
     npyext_published_forget(connection, table);
     return true;

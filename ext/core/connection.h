@@ -166,8 +166,9 @@ void npyext_memo_clear(npyext_connection *connection, bool only_large);
 typedef struct npyext_published {
     struct npyext_published *next;
     bool is_published;
-    npyx_file_info info;               /* of the file as it was then */
-    struct npyext_table_writer *owner; /* the object whose transaction is open; NULL: none */
+    npyx_file_info info;              /* of the file as it was then, of several of the last */
+    int64_t number;                   /* of the last of several */
+    struct npyext_transaction *owner; /* the one that is open; NULL: none */
     char table[];
 } npyext_published;
 

@@ -3,6 +3,7 @@
 
 #include "npy_table.h"
 #include "source/pattern.h"
+#include "table_writer.h"
 
 /* The header is not read to plan: a guess, small enough for lookups to be preferred to sorting. */
 static const double ESTIMATED_NROWS = 1000000;
@@ -76,10 +77,31 @@ static npyx_status npy_table_check_declared(const npyext_declaration *declaratio
                : npyx_fail(error, NPYX_CORRUPT, -1, "the table's declaration is not all there");
 }
 
+static npyx_status npy_table_make_writer(npyext_table *table, npyext_transaction **writer,
+                                         npyx_error *error) {
+    npyext_table_writer *made = NULL;
+    NPYX_TRY(npyext_table_writer_new(table->connection, table->name, &table->declaration, &made, error));
+    *writer = &made->transaction;
+    return NPYX_OK;
+}
+
+static void npy_table_free_writer(npyext_transaction *writer) {
+    npyext_table_writer_free((npyext_table_writer *)writer);
+}
+
+static npyx_status npy_table_insert(npyext_transaction *writer, sqlite3_value **values, int64_t *rowid,
+                                    npyx_error *error) {
+    return npyext_table_writer_insert((npyext_table_writer *)writer, values, rowid, error);
+}
+
+static int64_t npy_table_next_rowid(const npyext_transaction *writer) {
+    return npyext_table_writer_next((const npyext_table_writer *)writer);
+}
+
 const npyext_table_kind npyext_npy_table_kind = {
     .module = "npy",
     .table_nbytes = sizeof(npyext_table),
-    .arguments = (1u << NPYEXT_TABLE_NARGUMENTS) - 1,
+    .arguments = (1u << NPYEXT_TABLE_MAXCOUNT) - 1,
     .arguments_text = "a path, member, members, columns, slice, view, mode, and for tables that write dtype, "
                       "shape and method",
     .example = "'x.npy'",
@@ -87,6 +109,10 @@ const npyext_table_kind npyext_npy_table_kind = {
     .check = npy_table_check_arguments,
     .make = npy_table_make_columns,
     .check_declared = npy_table_check_declared,
+    .make_writer = npy_table_make_writer,
+    .free_writer = npy_table_free_writer,
+    .insert = npy_table_insert,
+    .next_rowid = npy_table_next_rowid,
 };
 
 const sqlite3_module npyext_table_module = {

@@ -205,7 +205,7 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     if (table->is_damaged)
         return npyext_report(cursor->pVtab, (npyext_place){.path = table->name}, &table->damage);
     if (table->writer != NULL) {
-        npyext_table_writer_fail_read(table->writer, &error);
+        npyext_table_writer_fail_read((const npyext_table_writer *)table->writer, &error);
         return npyext_report(cursor->pVtab, place, &error);
     }
     uint64_t used_before = rows->plan.used;

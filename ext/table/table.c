@@ -1,7 +1,5 @@
 #include "table.h"
 
-#include "table_writer.h"
-
 /* ---- xBestIndex ---- */
 
 double npyext_table_take_rowid(sqlite3_index_info *info, double nrows, npyext_plan *plan, sqlite3_str *text) {
@@ -30,7 +28,8 @@ int npyext_table_disconnect(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
     if (table->kind->clear != NULL)
         table->kind->clear(table);
-    npyext_table_writer_free(table->writer);
+    if (table->writer != NULL)
+        table->kind->free_writer(table->writer);
     npyx_arena_clear(&table->declaration.arena);
     sqlite3_free(table);
     return SQLITE_OK;
@@ -91,8 +90,7 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
             error,
             "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING %s(...)",
             table->name, table->kind->module);
-    return npyext_table_writer_new(table->connection, table->name, &table->declaration, &table->writer,
-                                   error);
+    return table->kind->make_writer(table, &table->writer, error);
 }
 
 /* Makes what xCreate was asked for, up to its columns. */
@@ -178,7 +176,7 @@ int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const 
 int npyext_table_destroy(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
-    if (table->writer != NULL && npyext_table_writer_is_open(table->writer))
+    if (table->writer != NULL && npyext_transaction_is_open(table->writer))
         return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not tell */
     int code = npyext_shadow_drop(connection->db, table->schema, table->name);
     if (code != SQLITE_OK)
@@ -199,7 +197,7 @@ int npyext_table_rename(sqlite3_vtab *vtab, const char *name) {
         }
         return code;
     }
-    if (npyext_table_writer_is_open(table->writer))
+    if (npyext_transaction_is_open(table->writer))
         return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
     return npyext_published_rename(connection, table->name, name) ? SQLITE_OK : SQLITE_NOMEM;
 }
@@ -214,10 +212,10 @@ static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error
 /* A table that reads has no part in transactions. */
 static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepoint) {
     npyx_error error;
-    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    npyext_transaction *writer = ((npyext_table *)vtab)->writer;
     return writer == NULL
                ? SQLITE_OK
-               : table_report(vtab, npyext_table_writer_go_on(writer, event, savepoint, &error), &error);
+               : table_report(vtab, npyext_transaction_go_on(writer, event, savepoint, &error), &error);
 }
 
 /* The methods that tell of an event: of a transaction, and of a savepoint in it. */
@@ -252,8 +250,8 @@ static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
 }
 
 /* An explicit rowid can only be the one that comes next. */
-static npyx_status check_rowid(const npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
-    int64_t next = npyext_table_writer_next(writer);
+static npyx_status check_rowid(const npyext_table *table, sqlite3_value *value, npyx_error *error) {
+    int64_t next = table->kind->next_rowid(table->writer);
     if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
         return NPYX_OK;
     return npyx_refuse(error, "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
@@ -262,7 +260,7 @@ static npyx_status check_rowid(const npyext_table_writer *writer, sqlite3_value 
 
 /* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
 int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
-    npyext_table_writer *writer = ((npyext_table *)vtab)->writer;
+    npyext_transaction *writer = ((npyext_table *)vtab)->writer;
     npyx_error error;
     int64_t row = 0;
     if (writer == NULL)
@@ -272,12 +270,12 @@ int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqli
             vtab, npyx_refuse(&error, "rows can be added, not %s", argc == 1 ? "deleted" : "changed"),
             &error);
     /* SQLite leaves xBegin out in the transaction that has made the table */
-    int code = npyext_table_writer_is_open(writer) ? SQLITE_OK : npyext_table_begin(vtab);
+    int code = npyext_transaction_is_open(writer) ? SQLITE_OK : npyext_table_begin(vtab);
     if (code != SQLITE_OK)
         return code;
-    npyx_status status = check_rowid(writer, argv[1], &error);
+    npyx_status status = check_rowid((npyext_table *)vtab, argv[1], &error);
     if (status == NPYX_OK)
-        status = npyext_table_writer_insert(writer, argv + 2, &row, &error);
+        status = ((npyext_table *)vtab)->kind->insert(writer, argv + 2, &row, &error);
     *rowid = row;
     code = table_report(vtab, status, &error);
     return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;

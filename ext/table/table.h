@@ -10,6 +10,7 @@
 
 #include "core/connection.h"
 #include "scan/plan.h"
+#include "transaction.h"
 
 typedef enum npyext_table_argument {
     NPYEXT_TABLE_PATH,
@@ -24,6 +25,9 @@ typedef enum npyext_table_argument {
     NPYEXT_TABLE_DTYPE,
     NPYEXT_TABLE_SHAPE,
     NPYEXT_TABLE_METHOD,
+    /* of tables of samples that write */
+    NPYEXT_TABLE_MAXCOUNT,
+    NPYEXT_TABLE_MAXSIZE,
     NPYEXT_TABLE_NARGUMENTS
 } npyext_table_argument;
 
@@ -113,14 +117,19 @@ struct npyext_table_kind {
     /* Whether a declaration of a database is one that make could have made. */
     npyx_status (*check_declared)(const npyext_declaration *declaration, npyx_error *error);
     void (*clear)(npyext_table *table); /* or NULL */
+    /* Of tables that write, whose transaction is the first member of what they write by. */
+    npyx_status (*make_writer)(npyext_table *table, npyext_transaction **writer, npyx_error *error);
+    void (*free_writer)(npyext_transaction *writer); /* rolls back */
+    /* Adds a row; values are the columns'. *rowid is its number. Nothing is added when it fails. */
+    npyx_status (*insert)(npyext_transaction *writer, sqlite3_value **values, int64_t *rowid,
+                          npyx_error *error);
+    int64_t (*next_rowid)(const npyext_transaction *writer);
 };
-
-struct npyext_table_writer;
 
 struct npyext_table {
     sqlite3_vtab base;
     const npyext_table_kind *kind;
-    struct npyext_table_writer *writer; /* of a table that writes; NULL for one that reads */
+    npyext_transaction *writer; /* of a table that writes; NULL for one that reads */
     npyext_connection *connection;
     const char *schema; /* texts of the declaration's arena */
     const char *name;

@@ -6,10 +6,13 @@
 #include "table.h"
 
 const char *const npyext_table_argument_names[NPYEXT_TABLE_NARGUMENTS] = {
-    [NPYEXT_TABLE_PATH] = "path",       [NPYEXT_TABLE_MEMBER] = "member",   [NPYEXT_TABLE_MEMBER_IDX] = "idx",
-    [NPYEXT_TABLE_MEMBERS] = "members", [NPYEXT_TABLE_COLUMNS] = "columns", [NPYEXT_TABLE_SLICE] = "slice",
-    [NPYEXT_TABLE_VIEW] = "view",       [NPYEXT_TABLE_MODE] = "mode",       [NPYEXT_TABLE_DTYPE] = "dtype",
-    [NPYEXT_TABLE_SHAPE] = "shape",     [NPYEXT_TABLE_METHOD] = "method",
+    [NPYEXT_TABLE_PATH] = "path",       [NPYEXT_TABLE_MEMBER] = "member",
+    [NPYEXT_TABLE_MEMBER_IDX] = "idx",  [NPYEXT_TABLE_MEMBERS] = "members",
+    [NPYEXT_TABLE_COLUMNS] = "columns", [NPYEXT_TABLE_SLICE] = "slice",
+    [NPYEXT_TABLE_VIEW] = "view",       [NPYEXT_TABLE_MODE] = "mode",
+    [NPYEXT_TABLE_DTYPE] = "dtype",     [NPYEXT_TABLE_SHAPE] = "shape",
+    [NPYEXT_TABLE_METHOD] = "method",   [NPYEXT_TABLE_MAXCOUNT] = "maxcount",
+    [NPYEXT_TABLE_MAXSIZE] = "maxsize",
 };
 
 static const char blanks[] = " \t\r\n\f";

@@ -14,7 +14,7 @@ static npyx_format format_of_name(const char *path) {
 
 npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
                                         npyx_error *error) {
-    npyx_array_init(array, &writer->connection->host);
+    npyx_array_init(array, &writer->transaction.connection->host);
     array->dtype = writer->dtype;
     array->ndim = writer->ndim;
     memcpy(array->shape, writer->shape, sizeof array->shape[0] * (size_t)writer->ndim);
@@ -31,7 +31,8 @@ bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const np
 static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
     npyx_array row;
     npyx_status status = npyext_table_writer_measure(writer, 1, &row, error);
-    if (status != NPYX_OK || row.nbytes > sqlite3_limit(writer->connection->db, SQLITE_LIMIT_LENGTH, -1))
+    if (status != NPYX_OK ||
+        row.nbytes > sqlite3_limit(writer->transaction.connection->db, SQLITE_LIMIT_LENGTH, -1))
         return npyx_refuse(error, "a row has more bytes than SQLite's values may have");
     writer->row_nelem = row.nelem;
     writer->row_nbytes = row.nbytes;
@@ -39,8 +40,8 @@ static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
 }
 
 static npyx_status read_shape(npyext_table_writer *writer, const char *text, npyx_error *error) {
-    NPYX_TRY(npyx_integers_parse(&writer->connection->host, "shape", text, strlen(text), writer->shape,
-                                 &writer->ndim, error));
+    NPYX_TRY(npyx_integers_parse(&writer->transaction.connection->host, "shape", text, strlen(text),
+                                 writer->shape, &writer->ndim, error));
     if (writer->ndim == 0)
         return npyx_refuse(error, "an array without an axis has no rows to add");
     for (int axis = 0; axis < writer->ndim; axis++) {
@@ -114,10 +115,10 @@ static npyx_status take_array(npyext_table_writer *writer, npyx_archive *archive
 
 /* What mode 'a' finds at the path. *is_there is false when that is nothing. */
 static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there, npyx_error *error) {
-    npyext_connection *connection = writer->connection;
+    npyext_connection *connection = writer->transaction.connection;
     npyext_cached_file *file = NULL;
-    npyx_status status = npyext_cache_acquire(connection, writer->path, NULL, npyext_cache_tick(connection),
-                                              NULL, &file, error);
+    npyx_status status = npyext_cache_acquire(connection, writer->transaction.path, NULL,
+                                              npyext_cache_tick(connection), NULL, &file, error);
     *is_there = status != NPYX_NOT_FOUND;
     if (!*is_there)
         return NPYX_OK;
@@ -162,9 +163,9 @@ static npyx_status read_arguments(npyext_table_writer *writer, npyx_error *error
     const char *dtype = writer->arguments[NPYEXT_TABLE_DTYPE], *shape = writer->arguments[NPYEXT_TABLE_SHAPE];
     const char *method = writer->arguments[NPYEXT_TABLE_METHOD];
     bool is_there = false;
-    writer->path = writer->arguments[NPYEXT_TABLE_PATH];
+    writer->transaction.path = writer->arguments[NPYEXT_TABLE_PATH];
     writer->adds = strcmp(writer->arguments[NPYEXT_TABLE_MODE], "a") == 0;
-    writer->format = format_of_name(writer->path);
+    writer->format = format_of_name(writer->transaction.path);
     if (writer->adds)
         NPYX_TRY(writer_read_file(writer, &is_there, error));
     NPYX_TRY(writer_check_format(writer, error));
@@ -208,8 +209,8 @@ npyx_status npyext_table_writer_new(npyext_connection *connection, const char *t
     npyext_table_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
     *writer = NULL;
     NPYX_TRY(npyx_check_memory(made, error));
-    made->connection = connection;
-    made->table = table;
+    made->transaction =
+        (npyext_transaction){.ops = &npyext_table_writer_ops, .connection = connection, .table = table};
     made->arena.host = &connection->host;
     made->arguments = declaration->arguments;
     npyext_layout_init(&made->layout, connection, declaration);
@@ -226,11 +227,10 @@ npyx_status npyext_table_writer_new(npyext_connection *connection, const char *t
 void npyext_table_writer_free(npyext_table_writer *writer) {
     if (writer == NULL)
         return;
-    npyx_host *host = &writer->connection->host;
-    npyext_table_writer_go_on(writer, NPYEXT_WRITER_ROLLBACK, 0, NULL);
+    npyx_host *host = &writer->transaction.connection->host;
+    npyext_transaction_clear(&writer->transaction);
     npyext_layout_clear(&writer->layout);
     npyx_arena_clear(&writer->arena);
-    npyx_free(host, writer->marks);
     npyx_free(host, writer);
 }
 
@@ -239,5 +239,6 @@ void npyext_table_writer_fail_read(const npyext_table_writer *writer, npyx_error
     npyx_error_set(
         error, NPYX_INVALID, -1,
         "table %.60s only adds %s; what is committed is read from the file, as in SELECT * FROM %s('%.200s')",
-        writer->table, is_npy ? "rows" : "arrays", is_npy ? "npy_rows" : "npy_meta", writer->path);
+        writer->transaction.table, is_npy ? "rows" : "arrays", is_npy ? "npy_rows" : "npy_meta",
+        writer->transaction.path);
 }

@@ -8,7 +8,7 @@ static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *
     static const npyext_caller caller = {"row", "row"};
     npyext_rows rows = {.has_shape = true, .ndim = writer->ndim - 1, .nelem = writer->row_nelem};
     npyext_array_builder *row = &writer->row;
-    npyext_connection_begin(writer->connection);
+    npyext_connection_begin(writer->transaction.connection);
     memcpy(rows.shape, writer->shape + 1, sizeof rows.shape[0] * (size_t)rows.ndim);
     row->out.nbytes = NPYEXT_HEADER_NBYTES;
     NPYX_TRY(npyext_rows_append(&rows, row, NULL, &caller, value, error));
@@ -50,8 +50,9 @@ static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **v
         const npyext_layout_column *column = &layout->columns[i];
         if (store_plain(column->plain_type, values[i], item + column->off))
             continue;
-        npyx_status status = npyext_items_encode(&writer->connection->host, column->dtype, column->ndim,
-                                                 column->shape, values[i], item + column->off, error);
+        npyx_status status =
+            npyext_items_encode(&writer->transaction.connection->host, column->dtype, column->ndim,
+                                column->shape, values[i], item + column->off, error);
         if (status != NPYX_OK)
             return npyx_error_place(error, status, "column '%.60s'", column->name);
     }
@@ -63,9 +64,10 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
     static const npyext_caller caller = {"array", "array"};
     npyext_array_value array;
     npyx_value name;
-    npyext_connection_begin(writer->connection);
+    npyext_connection_begin(writer->transaction.connection);
     NPYX_TRY(npyext_member_name(values[0], &name, error));
-    npyx_status status = npyext_array_value_open(&array, writer->connection, NULL, &caller, values[1], error);
+    npyx_status status =
+        npyext_array_value_open(&array, writer->transaction.connection, NULL, &caller, values[1], error);
     if (status == NPYX_DONE)
         status = npyx_refuse(error, "the array is NULL");
     if (status == NPYX_OK)
@@ -79,7 +81,7 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
 npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,
                                        npyx_error *error) {
     npyx_status status;
-    npyext_table_writer_withdraw(writer);
+    npyext_transaction_withdraw(&writer->transaction);
     *rowid = npyext_table_writer_next(writer);
     if (writer->archive != NULL)
         status = writer_append_array(writer, values, error);
@@ -93,9 +95,9 @@ npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_valu
     else
         status = append_columns(writer, values, error);
     if (status != NPYX_OK) {
-        writer->has_taken_back = true;
+        writer->transaction.has_taken_back = true;
         return npyx_error_place(error, status, "row %" PRId64, *rowid);
     }
-    writer->nrows++;
+    writer->transaction.nrows++;
     return NPYX_OK;
 }

@@ -6,7 +6,7 @@
  * open while parts of its samples are asked for.
  */
 
-#include "wds_table.h"
+#include "shard_writer.h"
 
 typedef struct wds_cursor {
     sqlite3_vtab_cursor base;
@@ -273,6 +273,10 @@ int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *senten
     npyx_error error;
     if (table->is_damaged)
         return npyext_report(base->pVtab, (npyext_place){.path = table->name}, &table->damage);
+    if (table->writer != NULL) {
+        npyext_shard_writer_fail_read(table->writer, &error);
+        return npyext_report(base->pVtab, (npyext_place){.path = table->writer->path}, &error);
+    }
     npyext_connection_begin(table->connection);
     cursor->is_eof = false;
     cursor->shard = NULL;

@@ -1,6 +1,7 @@
 /* CREATE VIRTUAL TABLE s USING wds(shards, ...): the samples of WebDataset's shards as a table. */
 
 #include "wds_table.h"
+#include "shard_writer.h"
 
 /* Headers are not read to plan: guesses, by which a join looks keys up rather than to sort the samples. */
 static const double WDS_ESTIMATED_NROWS = 100000, WDS_ESTIMATED_NSHARDS = 100;
@@ -175,6 +176,25 @@ static npyx_status wds_make_columns(npyext_table *base, npyext_place *place, npy
 
 /* ---- its kind ---- */
 
+static npyx_status wds_check_arguments(const npyext_declaration *declaration, npyx_error *error) {
+    const char *const *arguments = declaration->arguments;
+    bool writes = npyext_table_is_writing(declaration);
+    if (writes && arguments[NPYEXT_TABLE_COLUMNS] == NULL)
+        return npyx_refuse(error, "a table that writes names its columns, as in columns='jpg, cls'");
+    for (int i = NPYEXT_TABLE_MAXCOUNT; i <= NPYEXT_TABLE_MAXSIZE; i++) {
+        if (arguments[i] != NULL && !writes)
+            return npyx_refuse(error, "%s belongs to tables that write (mode='w+')",
+                               npyext_table_argument_names[i]);
+    }
+    return NPYX_OK;
+}
+
+static npyx_status wds_make_writer(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
+    int max_ncolumns = sqlite3_limit(table->connection->db, SQLITE_LIMIT_COLUMN, -1);
+    NPYX_TRY(wds_make_named(&table->declaration, max_ncolumns, error));
+    return npyext_shard_writer_new(table->connection, table->name, &table->declaration, writer, error);
+}
+
 /* A column's type follows from its name. */
 static npyx_status wds_check_declared(const npyext_declaration *declaration, npyx_error *error) {
     bool is_sound = declaration->narrays == 0 && declaration->ncolumns >= NPYEXT_WDS_FIRST_EXT;
@@ -196,12 +216,19 @@ static void wds_clear(npyext_table *table) {
 const npyext_table_kind npyext_wds_table_kind = {
     .module = "wds",
     .table_nbytes = sizeof(npyext_wds_table),
-    .arguments = 1u << NPYEXT_TABLE_COLUMNS,
-    .arguments_text = "a path and columns",
+    .arguments = 1u << NPYEXT_TABLE_COLUMNS | 1u << NPYEXT_TABLE_MODE | 1u << NPYEXT_TABLE_MAXCOUNT |
+                 1u << NPYEXT_TABLE_MAXSIZE,
+    .arguments_text = "a path, columns, mode, and for tables that write maxcount and maxsize",
     .example = "'train-{000000..000127}.tar'",
+    .writing_example = "'out-%06d.tar', mode='w+', columns='jpg, cls'",
+    .check = wds_check_arguments,
     .make = wds_make_columns,
     .check_declared = wds_check_declared,
     .clear = wds_clear,
+    .make_writer = wds_make_writer,
+    .free_writer = npyext_shard_writer_free,
+    .insert = npyext_shard_writer_insert,
+    .next_rowid = npyext_shard_writer_next,
 };
 
 const sqlite3_module npyext_wds_module = {

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/siphash.h"
+
 /* ---- what an array is ---- */
 
 static npyx_status scalars_shape(npyext_call *c) {
@@ -156,3 +158,43 @@ static npyx_status scalars_data(npyext_call *c) {
 }
 
 NPYEXT_SCALAR(npy_data, ITEMS, BLOB, scalars_data, "npy_data(array)");
+
+/* ---- a value of any kind ---- */
+
+/* The key of SipHash is the seed in its first eight bytes, little-endian, and zeros. */
+static npyx_status scalars_hash_key(npyext_call *c, uint8_t key[NPYX_SIPHASH_KEY_NBYTES]) {
+    memset(key, 0, NPYX_SIPHASH_KEY_NBYTES);
+    if (c->argc < 2)
+        return NPYX_OK;
+    int type = sqlite3_value_type(c->argv[1]);
+    if (type == SQLITE_NULL)
+        return NPYX_DONE;
+    if (type != SQLITE_INTEGER)
+        return npyext_call_refuse(c, "the seed is to be an INTEGER, as in npy_hash(key, 7)");
+    uint64_t seed = (uint64_t)sqlite3_value_int64(c->argv[1]);
+    for (int i = 0; i < 8; i++)
+        key[i] = (uint8_t)(seed >> 8 * i);
+    return NPYX_OK;
+}
+
+/* Never negative, so that `% 100` is a percentage. The bytes of a handle are others in every connection, and
+ * would make a hash that is never the same. */
+static npyx_status scalars_hash(npyext_call *c) {
+    npyx_value value;
+    uint8_t key[NPYX_SIPHASH_KEY_NBYTES];
+    int type = sqlite3_value_type(c->argv[0]);
+    if (type == SQLITE_NULL)
+        return NPYX_DONE;
+    NPYX_TRY(scalars_hash_key(c, key));
+    NPYX_TRY(type == SQLITE_BLOB ? npyext_value_read(c->argv[0], &value, &c->error)
+                                 : npyext_value_text(c->argv[0], &value, &c->error));
+    if (type == SQLITE_BLOB && npyext_handle_is_like(value.bytes, value.nbytes))
+        return npyext_call_refuse(c,
+                                  "takes bytes or a text, not a handle; of its items it is "
+                                  "npy_hash(npy_data(array)), of a whole file the column crc32 of npy_stats");
+    uint64_t hash = npyx_siphash(key, value.bytes, value.nbytes);
+    sqlite3_result_int64(c->context, (sqlite3_int64)(hash & INT64_MAX));
+    return NPYX_OK;
+}
+
+NPYEXT_SCALAR(npy_hash, ANYTHING, VALUE, scalars_hash, "npy_hash(key)");

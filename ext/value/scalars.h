@@ -53,6 +53,9 @@ typedef struct npyext_scalar {
 extern const npyext_scalar npyext_npy_shape, npyext_npy_dtype, npyext_npy_ndim, npyext_npy_size,
     npyext_npy_valid, npyext_npy_get, npyext_npy_get_or, npyext_npy_slice, npyext_npy_json, npyext_npy_data;
 
+/* npy_hash(value [, seed]): of the bytes of any BLOB, or of the text of any other value. */
+extern const npyext_scalar npyext_npy_hash;
+
 /* The others make an array: a .npy BLOB, byte for byte what numpy.save writes for the same array, and NULL
  * when an argument is NULL. */
 

@@ -112,12 +112,20 @@ static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error
                      "is no array file (begins with %s), and is not replaced; remove it first", shown);
 }
 
-npyx_status npyx_target_check_replaceable(int descriptor, npyx_error *error) {
+/* A tar without members is all zeros. */
+static bool is_tar_file(const uint8_t *head, size_t nbytes) {
+    bool is_zeros =
+        nbytes == NPYX_TAR_BLOCK_NBYTES && head[0] == 0 && memcmp(head, head + 1, nbytes - 1) == 0;
+    return is_zeros || npyx_begins_tar(head, nbytes);
+}
+
+npyx_status npyx_target_check_replaceable(int descriptor, bool is_tar, npyx_error *error) {
     uint8_t head[NPYX_LOOKALIKE_NBYTES];
     size_t nbytes = 0;
     NPYX_TRY(
         npyx_descriptor_read(NULL, descriptor, 0, head, sizeof head, &nbytes, "cannot be examined", error));
-    return nbytes == 0 || is_array_file(head, nbytes) ? NPYX_OK : fail_replacing(head, nbytes, error);
+    bool is_replaceable = nbytes == 0 || (is_tar ? is_tar_file(head, nbytes) : is_array_file(head, nbytes));
+    return is_replaceable ? NPYX_OK : fail_replacing(head, nbytes, error);
 }
 
 /* ---- opening ---- */
@@ -243,7 +251,7 @@ static npyx_status open_new(npyx_target *target, npyx_error *error) {
     if (!target->has_info)
         return target_make_file(target, error);
     target->info = npyx_file_info_of_stat(&found);
-    npyx_status status = npyx_target_check_replaceable(seen, error);
+    npyx_status status = npyx_target_check_replaceable(seen, file->is_tar, error);
     close(seen);
     NPYX_TRY(status);
     NPYX_TRY(target_make_file(target, error));
@@ -274,7 +282,7 @@ static npyx_status target_open_file(npyx_target *target, const char *path, npyx_
     return file->kind == NPYX_TARGET_COPY ? copy_replaced(target, error) : NPYX_OK;
 }
 
-/* ---- closing ---- */
+/* ---- resting ---- */
 
 bool npyx_target_is_ours(const npyx_target_file *file) {
     return file->process == getpid();
@@ -286,6 +294,79 @@ static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
         flock(*descriptor, LOCK_UN);
     npyx_descriptor_close(descriptor);
 }
+
+/* Lets the file's name be found by who sweeps: the lock's file tells that there is one. */
+static npyx_status name_for_resting(npyx_target_file *file, npyx_error *error) {
+    npyx_status status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
+    if (status == NPYX_DONE)
+        return NPYX_IO;
+    if (status == NPYX_OK && file->beside[0] == '\0')
+        status = npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    if (status == NPYX_OK) {
+        npyx_target_lock_leave(&file->lock);
+        file->has_left_lock = true;
+    } else {
+        npyx_target_lock_release(&file->lock, file->folder, file->name);
+    }
+    return status;
+}
+
+npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    if (file->is_resting)
+        return NPYX_OK;
+    NPYX_TRY(npyx_sink_flush(target->sink, error));
+    if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
+        return npyx_fail_errno(error, errno, "cannot be cut to its length");
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &file->rested, error));
+    NPYX_TRY(name_for_resting(file, error));
+    file->is_resting = true;
+    npyx_sink_close(target->sink);
+    target->sink = NULL;
+    unlock_and_close(file, &file->descriptor);
+    unlock_and_close(file, &file->replaced);
+    npyx_descriptor_close(&file->folder);
+    return NPYX_OK;
+}
+
+/* Opens the file called beside, if it is still the one that rests. */
+static npyx_status open_rested(npyx_target_file *file, npyx_error *error) {
+    struct stat found;
+    file->folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file->folder < 0)
+        return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
+    file->descriptor = openat(file->folder, file->beside, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool is_it = file->descriptor >= 0 && fstat(file->descriptor, &found) == 0 &&
+                 found.st_ino == file->rested.st_ino && found.st_dev == file->rested.st_dev &&
+                 found.st_size == file->rested.st_size &&
+                 (flock(file->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
+    if (is_it && npyx_target_leads_to(file->folder, file->beside, file->descriptor))
+        return NPYX_OK;
+    return npyx_fail(
+        error, NPYX_IO, -1,
+        "cannot be published (the new file, %s, was removed or changed, as another writer of this path does)",
+        file->beside);
+}
+
+npyx_status npyx_target_resume(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    if (!file->is_resting)
+        return NPYX_OK;
+    npyx_status status = open_rested(file, error);
+    if (status == NPYX_OK)
+        status =
+            npyx_sink_open_file(file->host, file->descriptor, file->rested.st_size, &target->sink, error);
+    if (status != NPYX_OK) {
+        npyx_descriptor_close(&file->descriptor);
+        npyx_descriptor_close(&file->folder);
+        return status;
+    }
+    target->sink->first_nbytes = 0; /* all of it is the target's own */
+    file->is_resting = false;
+    return NPYX_OK;
+}
+
+/* ---- closing ---- */
 
 static void close_target(npyx_target *target) {
     npyx_target_file *file = target->file;
@@ -319,11 +400,21 @@ static void take_back(npyx_target *target) {
         unlinkat(file->folder, file->beside, 0);
 }
 
+/* One that has rested has left the lock's file, which goes with the release of the lock. */
+static void take_back_all(npyx_target *target) {
+    npyx_target_file *file = target->file;
+    if (npyx_target_resume(target, NULL) != NPYX_OK)
+        return; /* others have taken the file away, and the lock's */
+    take_back(target);
+    if (file->has_left_lock && file->lock < 0)
+        (void)npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, NULL);
+}
+
 void npyx_target_abandon(npyx_target *target) {
     if (target->file == NULL)
         return;
     if (npyx_target_is_ours(target->file))
-        take_back(target);
+        take_back_all(target);
     close_target(target);
 }
 
@@ -333,6 +424,7 @@ npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_k
     NPYX_TRY(npyx_check_memory(target->file, error));
     *target->file = (npyx_target_file){.host = host,
                                        .kind = kind,
+                                       .is_tar = target->is_tar,
                                        .process = getpid(),
                                        .folder = -1,
                                        .lock = -1,
@@ -350,8 +442,19 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {
     return target->has_info;
 }
 
+/* What the folder of a target is, whether or not it is open. */
+static bool stat_folder(const npyx_target_file *file, struct stat *found) {
+    if (file->folder >= 0)
+        return fstat(file->folder, found) == 0;
+    int folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_found = folder >= 0 && fstat(folder, found) == 0;
+    npyx_descriptor_close(&folder);
+    return is_found;
+}
+
 bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other) {
     struct stat one, two;
-    return strcmp(target->file->name, other->file->name) == 0 && fstat(target->file->folder, &one) == 0 &&
-           fstat(other->file->folder, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    return target->file != NULL && other->file != NULL &&
+           strcmp(target->file->name, other->file->name) == 0 && stat_folder(target->file, &one) &&
+           stat_folder(other->file, &two) && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }

@@ -39,14 +39,15 @@ typedef struct npyx_target {
     npyx_sink *sink; /* owned by the target; NULL when it is closed */
     struct npyx_target_file *file;
     bool uses_names; /* it does without nameless files, as on a file system that has none: for tests */
+    bool is_tar;     /* it writes a tar, and replaces tars alone; others replace none */
     bool has_info;   /* for npyx_target_info, which outlives the closing */
     npyx_file_info info;
 } npyx_target;
 
-/* Opens the target; *target is zero-initialised but for uses_names. NPYX_NOT_FOUND for COPY and EXTEND
- * without a file at the path (and for a folder that does not exist), NPYX_INVALID for a file that is not to
- * be replaced, NPYX_IO with the system's reason otherwise, and for COPY and EXTEND of a file that another one
- * adds to at this moment. */
+/* Opens the target; *target is zero-initialised but for uses_names and is_tar. NPYX_NOT_FOUND for COPY and
+ * EXTEND without a file at the path (and for a folder that does not exist), NPYX_INVALID for a file that is
+ * not to be replaced, NPYX_IO with the system's reason otherwise, and for COPY and EXTEND of a file that
+ * another one adds to at this moment. */
 npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
                              npyx_error *error);
 
@@ -59,7 +60,10 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
 npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
                              npyx_error *error);
 
-/* Whether both are open for the same path. */
+/* Whether it was prepared, or published. */
+bool npyx_target_is_prepared(const npyx_target *target);
+
+/* Whether both are open, or rest, for the same path. */
 bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other);
 
 /* The long part of a commit: writes out and syncs what the sink holds, takes the path's lock (waiting for
@@ -79,6 +83,13 @@ void npyx_target_withdraw(npyx_target *target);
 
 /* Withdraws, and lets others publish before this one is prepared again or abandoned. */
 void npyx_target_yield(npyx_target *target);
+
+/* Closes all that is open of a NEW target that was not prepared, whose file gets a name beside the path, so
+ * that many can wait for one commit. Its sink is gone until npyx_target_resume opens it again, as long as it
+ * was. Nothing holds the path meanwhile: another who writes to it takes the file away, and resume is NPYX_IO.
+ */
+npyx_status npyx_target_rest(npyx_target *target, npyx_error *error);
+npyx_status npyx_target_resume(npyx_target *target, npyx_error *error);
 
 /* Publishes, unless that was done, for good. To be called after prepare; the target is closed whatever the
  * status. It fails only where publish would. */

@@ -44,6 +44,7 @@ typedef enum npyx_target_state {
 typedef struct npyx_target_file {
     npyx_host *host;
     npyx_target_kind kind;
+    bool is_tar;
     pid_t process; /* that opened it: a forked copy of it leaves the file to that one */
     int folder;
     int descriptor;
@@ -55,6 +56,9 @@ typedef struct npyx_target_file {
     int lock;                             /* descriptor of the file that it is; -1: not held */
     int64_t original_nbytes;              /* of a file that is extended */
     npyx_target_state state;
+    bool has_left_lock; /* its file is there, and nobody holds it */
+    bool is_resting;    /* nothing is open; what is known of the file called beside: */
+    struct stat rested; /* with the size that it has without what follows the sink's end */
     bool keeps_tail; /* of a file that is extended: its seal could not be taken back, so nothing is cut off */
     uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
     size_t seal_nbytes;
@@ -73,9 +77,9 @@ bool npyx_target_is_ours(const npyx_target_file *file);
 npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, struct stat *found,
                              npyx_error *error);
 
-/* NPYX_INVALID, saying what it is, for a file that is neither empty nor an array file by its first bytes: it
- * is not to be replaced. */
-npyx_status npyx_target_check_replaceable(int descriptor, npyx_error *error);
+/* NPYX_INVALID, saying what it is, for a file that is neither empty nor an array file by its first bytes, or
+ * a tar where one is written: it is not to be replaced. */
+npyx_status npyx_target_check_replaceable(int descriptor, bool is_tar, npyx_error *error);
 
 /* The failure of making one. */
 npyx_status npyx_target_fail_make(npyx_error *error, int errno_value);
@@ -103,6 +107,14 @@ npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const 
 
 /* Removes the lock's file and lets go; does nothing when it is not held. */
 void npyx_target_lock_release(int *lock, int folder, const char *name);
+
+/* Lets go, and leaves the lock's file as a crash would: so what has a name beside is found, should this
+ * process not come back to it. */
+void npyx_target_lock_leave(int *lock);
+
+/* Gives a file without a name, locked, a free one. For the lock's holder. */
+npyx_status npyx_target_link(int folder, const char *name, int descriptor,
+                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error);
 
 /* Removes what a crash has left of the lock and of the files beside name, unless somebody publishes at this
  * moment. One look where nothing is left. */

@@ -179,6 +179,12 @@ npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const 
     return NPYX_OK;
 }
 
+void npyx_target_lock_leave(int *lock) {
+    if (*lock >= 0)
+        flock(*lock, LOCK_UN);
+    npyx_descriptor_close(lock);
+}
+
 void npyx_target_lock_release(int *lock, int folder, const char *name) {
     char beside[NPYX_TARGET_NAME_NBYTES];
     if (*lock < 0)

@@ -36,9 +36,8 @@ static int link_free(int from, const char *path, int flags, int folder, const ch
     return errno_value;
 }
 
-/* Gives a file without a name, locked, a free one. For the lock's holder. */
-static npyx_status target_link(int folder, const char *name, int descriptor,
-                               char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
+npyx_status npyx_target_link(int folder, const char *name, int descriptor,
+                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
     char itself[40];
     snprintf(itself, sizeof itself, "/proc/self/fd/%d", descriptor);
     int errno_value = link_free(AT_FDCWD, itself, AT_SYMLINK_FOLLOW, folder, name, "", beside);
@@ -237,7 +236,7 @@ static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
     struct stat found;
     npyx_descriptor_close(&file->replaced);
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
-    return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, error) : NPYX_OK;
+    return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, file->is_tar, error) : NPYX_OK;
 }
 
 /* Takes the lock, and sees to it that all is ready for the path. */
@@ -256,7 +255,7 @@ static npyx_status claim_path(npyx_target *target, npyx_error *error) {
         NPYX_TRY(npyx_target_check_copied(target, error));
     if (is_extended || file->beside[0] != '\0')
         return NPYX_OK;
-    return target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    return npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
 }
 
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
@@ -283,7 +282,7 @@ static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
                              ? fail_replaced(error)
                              : npyx_target_look(file->folder, file->beside, O_RDONLY, &seen, &found, error);
     if (status == NPYX_OK && seen >= 0)
-        status = npyx_target_check_replaceable(seen, error);
+        status = npyx_target_check_replaceable(seen, file->is_tar, error);
     if (status == NPYX_OK) {
         close(file->replaced);
         file->replaced = seen;
@@ -337,6 +336,10 @@ static npyx_status show(npyx_target *target, npyx_error *error) {
     NPYX_TRY(take_path(file, error));
     file->state = NPYX_TARGET_PUBLISHED;
     return sync_folder(file, error);
+}
+
+bool npyx_target_is_prepared(const npyx_target *target) {
+    return target->file != NULL && target->file->state >= NPYX_TARGET_PREPARED;
 }
 
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {

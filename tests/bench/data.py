@@ -8,6 +8,8 @@ import zipfile
 
 import numpy as np
 
+import peers
+
 # NumPy seeds; the values matter only in that they do not compress or branch unnaturally well.
 SEED = 20260102
 FILE_COUNTS = [100, 1000, 10_000, 100_000]
@@ -136,6 +138,21 @@ def _arrays(path):
     _tar(path, members)
 
 
+def _samples(folder):
+    """100 shards of 1,000 samples by webdataset's own writer; a NaN in one vector of a hundred."""
+    peers.webdataset()
+    import webdataset
+
+    os.makedirs(folder)
+    rng = np.random.default_rng(SEED)
+    with webdataset.ShardWriter(os.path.join(folder, "train-%06d.tar"), maxcount=1000, verbose=0) as out:
+        for i in range(100_000):
+            vector = rng.standard_normal(256, dtype="f4")
+            if i % 100 == 0:
+                vector[i // 100 % 256] = np.nan
+            out.write({"__key__": f"{i:08}", "emb.npy": vector, "cls": i % 10, "json": {"caption": f"number {i}"}})
+
+
 def member(number):
     return f"layer_{number:06}"
 
@@ -192,6 +209,7 @@ MAKERS = {
     "deflated.npz": _deflated,
     "shard.tar": _shard,
     "arrays.tar": _arrays,
+    "samples": _samples,
 }
 
 

@@ -20,6 +20,10 @@ import shell  # noqa: E402
 FOLDER = os.path.join(shell.ROOT, ".build", "bench")
 SHOWN = 100  # characters of an answer
 
+# Of a table of samples, into one that writes shards.
+FILTER = """INSERT INTO kept(__key__, "emb.npy", cls, json) SELECT s.__key__, s."emb.npy", s.cls, s.json FROM samples AS s
+             WHERE NOT EXISTS (SELECT 1 FROM npy_stats(s."emb.npy") WHERE nulls > 0)"""
+
 
 class Unmeasured(Exception):
     """Why there are no figures."""
@@ -117,6 +121,38 @@ def extremes_by_webdataset(name):
     return work
 
 
+def filtered_by_webdataset(pattern, out):
+    """The samples without NaN, their bytes as they are, into new shards."""
+    import glob
+    import io
+
+    import numpy as np
+    import webdataset
+
+    def work():
+        kept = 0
+        with webdataset.ShardWriter(out, maxcount=1000, mtime=0, verbose=0) as sink:
+            for sample in webdataset.WebDataset(sorted(glob.glob(pattern)), shardshuffle=False):
+                if not np.isnan(np.lib.format.read_array(io.BytesIO(sample["emb.npy"]))).any():
+                    sink.write(sample)
+                    kept += 1
+        return kept
+
+    return work
+
+
+def filtered_by_sql(pattern, out):
+    connection = shell.connect()
+    connection.isolation_level = None
+
+    def work():
+        connection.execute(f"CREATE VIRTUAL TABLE temp.samples USING wds('{pattern}')")
+        connection.execute(f"CREATE VIRTUAL TABLE temp.kept USING wds('{out}', mode='w+', maxcount=1000, columns='emb.npy, cls, json')")
+        return connection.execute(FILTER).rowcount
+
+    return work
+
+
 WORKS = {
     work.__name__: work
     for work in (
@@ -127,6 +163,8 @@ WORKS = {
         inflated_by_zlib,
         members_by_tarfile,
         extremes_by_webdataset,
+        filtered_by_webdataset,
+        filtered_by_sql,
     )
 }
 

@@ -148,7 +148,9 @@ static const statement statements[] = {
     {"SELECT npy_json(npy_reshape(?1, ?2))", NULL, NULL},
     {"SELECT npy_json(npy_order(?1, ?2))", NULL, NULL},
     {"SELECT npy_json(npy_transpose(?1)), npy_json(npy_transpose(?1, ?2))", NULL, NULL},
-    {"SELECT npyext_version(), npyext_debug(), npyext_counters(), npy_valid(?2), npy_shape(?3)", NULL, NULL},
+    {"SELECT npyext_version(), npyext_debug(), npyext_counters(), npy_valid(?2), npy_shape(?3), "
+     "npy_hash(?1), npy_hash(?1, ?2)",
+     NULL, NULL},
     /* aggregates */
     {"SELECT npy_json(npy_array(value)) FROM npy_elements(?1)", NULL, NULL},
     {"SELECT npy_json(npy_array(value, ?2)) FROM npy_elements(?1)", NULL, NULL},
@@ -209,6 +211,14 @@ static const statement statements[] = {
      "CREATE VIRTUAL TABLE t USING wds('f'); UPDATE t_npy SET name = %Q, value = %Q WHERE position = "
      "length(%Q) "
      "+ 1; PRAGMA writable_schema = RESET"},
+    {"INSERT OR IGNORE INTO t(__key__, cls, npy) VALUES (?2, ?3, ?1), (?3, ?2, ?4), (?4, 1, ?1)", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING wds('g-%%d', mode='w+', columns='cls, npy', maxcount=2)"},
+    {"COMMIT", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING wds('g-%%d', mode='w+', columns='txt', maxcount=1); BEGIN; INSERT OR "
+     "IGNORE INTO "
+     "t(__key__, txt) VALUES ('a', %Q); SAVEPOINT a; INSERT OR IGNORE INTO t(__key__, txt) VALUES ('b', %Q), "
+     "('c', %Q); "
+     "ROLLBACK TO a; INSERT INTO t(__key__, txt) VALUES ('d', 'd')"},
     /* patterns, and tables that write; what they publish can be read */
     {"SELECT path FROM npy_file('**/f')", "SELECT path FROM npy_file('[\"d/f\", \"f\"]')", NULL},
     {"SELECT path FROM npy_file('{d,.}/[e-g]')", "SELECT path FROM npy_file('[\"./f\", \"d/f\"]')", NULL},

@@ -21,6 +21,7 @@
     survey/...                              good files among a corrupt, a truncated, an empty and an object one
     dataset/...                             twelve rows with labels and splits, images in batches, copies, an archive,
                                             and in each of them what the queries of sql/ are to find
+    clips/heron_01.npy ..., labels.csv      four arrays, and a label and a caption of each
     wds/train-000000.tar ... 000002         twelve samples as WebDataset's ShardWriter lays them out, each of cls, emb.npy, json
                                             and latent.npz; one without its latent.npz, one without its json, a float64 among
                                             the float32, a NaN
@@ -246,6 +247,9 @@ def files():
 
     for path, data in dataset():
         yield "dataset/" + path, data
+    for number, name in enumerate(["gate_01", "heron_01", "heron_02", "kite_01"]):
+        yield f"clips/{name}.npy", numbers("<f4", (2, 3), [number + i / 8 for i in range(6)])
+    yield "clips/labels.csv", b"name,label,caption\ngate_01,0,a wooden gate\nheron_01,1,a heron at dusk\nheron_02,1,\nkite_01,2,a red kite\n"
     for path, data in shards():
         yield "wds/" + path, data
 

@@ -446,3 +446,23 @@ def gzipped(contents, cuts=()):
     """One gzip member, or one for each piece between the cuts."""
     ends = [0, *cuts, len(contents)]
     return b"".join(gzip.compress(contents[start:end], mtime=0) for start, end in zip(ends, ends[1:]))
+
+
+def shard_writer(samples, maxcount=100000, maxsize=3e9):
+    """The shards of [(key, {extension: bytes})] as webdataset's ShardWriter makes them (webdataset 1.0, writer.py, with mtime=0)."""
+    made, out, archive, count, size = [], None, None, 0, 0
+    for key, parts in [*samples, (None, {})]:
+        if archive is None or key is not None and (count >= maxcount or size >= maxsize):
+            if archive is not None:
+                archive.close()
+                made.append(out.getvalue())
+            out = io.BytesIO()
+            archive, count, size = tarfile.open(fileobj=out, mode="w|"), 0, 0
+        for ext in sorted(parts):
+            info = tarfile.TarInfo(f"{key}.{ext}")
+            info.size, info.mtime, info.mode, info.uname, info.gname = len(parts[ext]), 0, 0o444, "bigdata", "bigdata"
+            archive.addfile(info, io.BytesIO(parts[ext]))
+            size += info.size
+        count += 1
+    archive.close()
+    return made + [out.getvalue()]

@@ -240,6 +240,52 @@ def test_other_values_are_refused(connect):
             assert "holds Python objects" in error_of(db, f"SELECT {function}(?)", array)
 
 
+def siphash(data, seed=0):
+    """SipHash-2-4 as Aumasson and Bernstein give it, of 64 bits, under the key seed."""
+    mask = 2**64 - 1
+    rotate = lambda x, n: (x << n | x >> (64 - n)) & mask
+    v = [seed & mask ^ 0x736F6D6570736575, 0x646F72616E646F6D, seed & mask ^ 0x6C7967656E657261, 0x7465646279746573]
+
+    def rounds(n):
+        for _ in range(n):
+            for a, b, x, y in ((0, 1, 13, 32), (2, 3, 16, 0), (0, 3, 21, 0), (2, 1, 17, 32)):
+                v[a] = (v[a] + v[b]) & mask
+                v[b] = rotate(v[b], x) ^ v[a]
+                v[a] = rotate(v[a], y) if y else v[a]
+
+    padded = data + bytes(7 - len(data) % 8) + bytes([len(data) % 256])
+    for i in range(0, len(padded), 8):
+        word = int.from_bytes(padded[i : i + 8], "little")
+        v[3] ^= word
+        rounds(2)
+        v[0] ^= word
+    v[2] ^= 0xFF
+    rounds(4)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def test_hash(connect):
+    assert siphash(b"") == 0x1E924B9D737700D7  # of the reference code under a key of zeros
+    db, rng = connect(), seeded_generator()
+    of = lambda data, seed=0: siphash(data, seed) % 2**63
+    for size in [*range(20), 100, 5000]:
+        data, seed = rng.bytes(size), int(rng.integers(-(2**63), 2**63 - 1))
+        text = "".join(chr(int(c)) for c in rng.integers(1, 0xD000, size))
+        assert one(db, "SELECT npy_hash(?)", data) == of(data)
+        assert one(db, "SELECT npy_hash(?, ?)", text, seed) == of(text.encode(), seed)
+    assert one(db, "SELECT npy_hash(-12)") == of(b"-12") and one(db, "SELECT npy_hash(1.5, -1)") == of(b"1.5", -1)
+    assert db.execute("SELECT npy_hash(NULL), npy_hash(NULL, 1), npy_hash('a', NULL)").fetchone() == (None, None, None)
+    assert one(db, "SELECT npy_hash(npy_json(?))", npy_bytes(np.arange(3))) == of(b"[0,1,2]")
+    assert "the seed is to be an INTEGER" in error_of(db, "SELECT npy_hash('a', 'b')")
+
+
+def test_hash_of_a_handle_is_refused(connect, tmp_path):
+    db = connect()
+    handle = handle_of(db, write(tmp_path / "a.npy", np.arange(3)))
+    assert error_of(db, "SELECT npy_hash(?)", handle).startswith("npyext: npy_hash: takes bytes or a text, not a handle; of its items it is npy_hash(npy_data(array))")
+    assert one(db, "SELECT npy_hash(npy_data(?))", handle) == siphash(np.arange(3).tobytes()) % 2**63
+
+
 def test_valid_is_an_answer_for_any_blob(connect):
     db, rng = connect(), seeded_generator()
     whole = npy_bytes(np.arange(5, dtype="i4"))

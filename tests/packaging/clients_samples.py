@@ -1,7 +1,9 @@
 """Tables of samples (USING wds) against webdataset (PyPI) over the same shards, sample by sample (`make check-clients`)."""
 
+import glob
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
@@ -27,6 +29,16 @@ for sample, values in zip(raw, decoded):
             value = values[ext]
             parts[ext] = [data.decode("latin-1"), value if isinstance(value, (str, int)) else None]
     print(json.dumps([sample["__key__"], sample["__url__"], parts]))
+"""
+
+# Writes [[key, {extension: text of latin-1}]] into shards.
+SHARD_WRITER = """
+import json, sys
+import webdataset
+samples, maxcount, maxsize = json.load(sys.stdin)
+with webdataset.ShardWriter("theirs-%d.tar", maxcount=maxcount, maxsize=maxsize, mtime=0, verbose=0) as out:
+    for key, parts in samples:
+        out.write({"__key__": key, **{ext: data.encode("latin-1") for ext, data in parts.items()}})
 """
 
 FOLDERS = ["", "", "d/", "a.b/c/", "d/__x__/"]
@@ -93,3 +105,38 @@ def test_samples_are_those_of_webdataset(tmp_path, monkeypatch):
         cells = [cell_of(ext, *parts[ext]) if ext in parts else None for ext in exts]
         assert row == (i, key, url, *cells), (row, key, url, parts)
         assert row in db.execute("SELECT rowid, * FROM s WHERE __key__ = ?", (key,)).fetchall()
+
+
+def test_shards_are_those_of_shard_writer(tmp_path, monkeypatch):
+    """Names beyond ustar included, which stand in pax headers on both sides."""
+    python = packages.python_with("webdataset", "webdataset", "numpy")
+    rng = seeded_generator()
+    monkeypatch.chdir(tmp_path)
+    exts = [ext for ext in CELLS if ext.lower() == ext]
+    stems = [*STEMS[:-1], "k" * 90, "long/" * 30 + "k"]
+    for number in range(6):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        samples = []
+        for i in range(int(rng.integers(1, 80))):
+            parts = {ext: CELLS[ext][rng.integers(len(CELLS[ext]))] for ext in exts if rng.random() < 0.5} or {"cls": "7"}
+            parts = {ext: cell if isinstance(cell, bytes) else cell.encode() for ext, cell in parts.items()}
+            samples.append((f"{['', 'd/', 'a.b/c/'][rng.integers(3)]}{stems[rng.integers(len(stems))]}{i}", parts))
+        limits = int(rng.choice([1, 7, 1000])), int(rng.choice([1000, 10**9]))
+        given = json.dumps([[(key, {ext: data.decode("latin-1") for ext, data in parts.items()}) for key, parts in samples], *limits])
+        subprocess.run([python, "-B", "-W", "ignore", "-c", SHARD_WRITER], input=given, text=True, check=True, timeout=60 * shell.PATIENCE)
+        db = shell.connect()
+        db.isolation_level = None
+        db.execute(f"CREATE VIRTUAL TABLE temp.o USING wds('ours-%d.tar', mode='w+', columns='{', '.join(exts)}', maxcount={limits[0]}, maxsize={limits[1]})")
+        db.execute("BEGIN")
+        for key, parts in samples:
+            cells = [parts.get(ext) for ext in exts]
+            columns = ", ".join(f'"{ext}"' for ext in exts)
+            db.execute(f"INSERT INTO o(__key__, {columns}) VALUES (?{', ?' * len(exts)})", (key, *cells))
+        db.execute("COMMIT")
+        theirs, ours = sorted(glob.glob("theirs-*.tar")), sorted(glob.glob("ours-*.tar"))
+        assert [name.partition("-")[2] for name in theirs] == [name.partition("-")[2] for name in ours]
+        for one, other in zip(theirs, ours):
+            with open(one, "rb") as file, open(other, "rb") as mine:
+                assert file.read() == mine.read(), (one, other, limits)

@@ -55,6 +55,49 @@ seconds = time.monotonic() - begun
 print(json.dumps({"classes": classes, "nans": nans, "chosen": chosen, "nbytes": nbytes, "seconds": seconds}))
 """
 
+# Filters the set itself, reads back what we have made of it, and holds both against each other.
+CHECK = """
+import glob, io, json, sys
+import numpy as np
+import webdataset
+
+read = lambda pattern: webdataset.WebDataset(sorted(glob.glob(pattern)), shardshuffle=False)
+parts = lambda sample: {name: value for name, value in sample.items() if name not in ("__url__", "__local_path__")}
+kept, back = 0, iter(read("clean-*.tar"))
+with webdataset.ShardWriter("theirs-%06d.tar", maxcount=int(sys.argv[1]), mtime=0, verbose=0) as out:
+    for sample in read("train-*.tar"):
+        if not np.isnan(np.load(io.BytesIO(sample["emb.npy"]))).any():
+            out.write(sample)
+            assert parts(next(back)) == parts(sample), sample["__key__"]
+            kept += 1
+assert next(back, None) is None
+theirs, ours = sorted(glob.glob("theirs-*.tar")), sorted(glob.glob("clean-*.tar"))
+assert len(theirs) == len(ours) > 0
+for one, other in zip(theirs, ours):
+    assert open(one, "rb").read() == open(other, "rb").read(), (one, other)
+print(kept)
+"""
+
+# Prints how many rows it has inserted, how many MiB more the process came to need than it had, and seconds.
+FILTER = """
+import re, sys, time
+sys.path.insert(0, sys.argv[1])
+import shell
+
+def resident(name):
+    with open("/proc/self/status") as status:
+        return int(re.search(name + r":\\s+(\\d+) kB", status.read())[1]) / 1024
+
+db = shell.connect()
+db.isolation_level = None
+before, begun = resident("VmRSS"), time.monotonic()
+db.execute("CREATE VIRTUAL TABLE temp.train USING wds('train-*.tar')")
+db.execute(f"CREATE VIRTUAL TABLE temp.clean USING wds('clean-%06d.tar', mode='w+', maxcount={sys.argv[2]}, columns='emb.npy, cls, json')")
+done = db.execute('''INSERT INTO clean(__key__, "emb.npy", cls, json) SELECT t.__key__, t."emb.npy", t.cls, t.json FROM train AS t
+                      WHERE NOT EXISTS (SELECT 1 FROM npy_stats(t."emb.npy") WHERE nulls > 0)''')
+print(done.rowcount, resident("VmHWM") - before, time.monotonic() - begun)
+"""
+
 RANGE = "json_object('path', i.path, 'offset', i.data_offset, 'nbytes', i.size)"
 
 
@@ -64,6 +107,17 @@ def ask(told, db, what, sql, *arguments):
     rows = db.execute(sql, arguments).fetchall()
     told.append((what, time.perf_counter() - begun))
     return rows
+
+
+def filter_all(python, samples, nans, options):
+    """One INSERT makes new shards of the set. They are those that webdataset's own loop writes, and however many samples there are,
+    the memory is that of a few."""
+    arguments = [os.path.join(shell.TESTS, "lib"), str(SAMPLES)]
+    kept, used, seconds = packages.run("/usr/bin/python3", "-B", "-c", FILTER, *arguments, env={**os.environ, "NPYEXT_SO": shell.EXTENSION}, **options).split()
+    assert int(kept) == samples - len(nans)
+    assert float(used) < 40, f"{used} MiB"
+    assert packages.run(python, "-B", "-W", "ignore", "-c", CHECK, str(SAMPLES), **options).splitlines()[-1] == kept
+    return float(seconds)
 
 
 def ask_all(folder, shards, seed):
@@ -103,6 +157,7 @@ def ask_all(folder, shards, seed):
         assert ask(lookups, db, "", sql, key) == [(written["chosen"][key],)]
     told.append(("one vector through it", sorted(seconds for _, seconds in lookups)[len(lookups) // 2]))
     db.close()
+    told.append(("write them anew, without the samples that have NaN", filter_all(python, samples, written["nans"], options)))
     return told, written["seconds"]
 
 

@@ -260,7 +260,7 @@ def test_random_shards(connect, folder):
         ("'s.tar', columns='cls, txt, CLS'", "s.tar: columns names 'cls' twice"),
         ("'s.tar', columns='cls,,txt'", "columns names extensions"),
         ("'s.tar', columns='__key__'", "columns names extensions, as in columns='jpg, cls'; '__key__' is none"),
-        ("'s.tar', mode='w+'", "there is no argument 'mode' (there are a path and columns"),
+        ("'s.tar', mode='w+'", "a table that writes names its columns"),
         ("'s.tar', members='a'", "there is no argument 'members'"),
         ("'s.tar', 't.tar'", "is a second path"),
     ],
@@ -421,7 +421,7 @@ def test_a_database_that_outlives_its_shards(connect, folder):
     db.execute("ALTER TABLE s RENAME TO renamed")
     assert db.execute("SELECT count(*) FROM renamed").fetchone() == (2,)
     for sql in ("INSERT INTO renamed(__key__) VALUES ('z')", "DELETE FROM renamed", "UPDATE renamed SET cls = 1"):
-        assert "reads these files" in error_of(db, sql)
+        assert "reads this file" in error_of(db, sql)
     db.execute("DROP TABLE renamed")
     assert db.execute("SELECT name FROM sqlite_schema").fetchall() == [("other",)]
 

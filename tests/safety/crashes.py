@@ -7,6 +7,7 @@ and writes states of a file, one transaction each.
 
 import ctypes
 import errno
+import glob
 import json
 import os
 import signal
@@ -169,6 +170,14 @@ def rows_of(state):
     return [bytes([state, i + 1, 1, 1, 1, 1, 1, 1]) * NCOLUMNS for i in range([3, 11, 9, 17][state % 4])]
 
 
+MAXCOUNT = 2
+
+
+def samples_of(state):
+    """The samples that a transaction adds to shards."""
+    return [(f"{state}_{i}", {"bin": bytes([state, i]) * 150_000}) for i in range(5)]
+
+
 class Form:
     """A file, and the transactions that bring it from state to state; state 0 lies there before."""
 
@@ -180,6 +189,9 @@ class Form:
         shape = f", dtype='f8', shape='[-1, {NCOLUMNS}]'" if self.is_npy and self.mode == "w+" else ""
         if self.mode is not None:
             db.execute(f"CREATE VIRTUAL TABLE temp.out USING npy('{self.path}', mode='{self.mode}'{shape})")
+
+    def contents(self):
+        return contents(self.path)
 
     def array(self, state):
         """An expression for the array of a state, and its parameters."""
@@ -206,6 +218,19 @@ class Form:
         db.execute("COMMIT")
 
 
+class Shards(Form):
+    """A set of shards of two samples. A transaction adds five: to the last shard, and in new ones."""
+
+    def open(self, db):
+        db.execute(f"CREATE VIRTUAL TABLE temp.out USING wds('{self.path}', mode='{self.mode}', columns='bin', maxcount={MAXCOUNT})")
+
+    def insert(self, db, state):
+        db.executemany("INSERT INTO out(__key__, bin) VALUES (?, ?)", ((key, parts["bin"]) for key, parts in samples_of(state)))
+
+    def contents(self):
+        return {path: contents(path) for path in sorted(glob.glob(self.path.replace("%d", "*")))}
+
+
 FORMS = {
     "w+ npy": Form("out.npy", "w+"),
     "w+ npz": Form("out.npz", "w+"),
@@ -215,6 +240,7 @@ FORMS = {
     "a ten": Form("out.ten", "a"),
     "npy_write": Form("out.npy", None),
 }
+SHARDS = {"w+": Shards("out-%d.tar", "w+"), "a": Shards("out-%d.tar", "a")}
 
 
 # --- children --------------------------------------------------------------------------------------------------------
@@ -253,7 +279,7 @@ def write_and_try_again(form, library, run, report):
     db = shell.connect()
     form.open(db)
     for state in range(run["first"], run["last"] + 1):
-        files, before, descriptors = os.listdir("."), contents(form.path), os.listdir("/proc/self/fd")
+        files, before, descriptors = os.listdir("."), form.contents(), os.listdir("/proc/self/fd")
         facts = {"error": None}
         armed(library, run)
         try:
@@ -264,7 +290,7 @@ def write_and_try_again(form, library, run, report):
         if facts["error"] is not None:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            facts["is_as_before"] = contents(form.path) == before
+            facts["is_as_before"] = form.contents() == before
             facts["new_files"] = sorted(set(os.listdir(".")) - set(files))
             facts["new_descriptors"] = len(os.listdir("/proc/self/fd")) - len(descriptors)
             form.write(db, state)
@@ -339,7 +365,7 @@ def serve(path):
             report = lambda fact: os.write(writer, json.dumps(fact).encode() + b"\n")
             try:
                 os.chdir(run["folder"])
-                WORK[run["work"]](FORMS[run["form"]], library, run, report)
+                WORK[run["work"]]({**FORMS, **SHARDS}[run["form"]], library, run, report)
                 code = 0
             except BaseException as error:
                 report(["fault", repr(error)])

@@ -194,7 +194,7 @@ TARS = [
 ARRAY = "npy_from_json('[[1.5, 2, null], [4, 5, 6]]')"
 
 SCALARS = [
-    reading("npy_shape and others", f"SELECT npy_shape(a), npy_dtype(a), npy_ndim(a), npy_size(a), npy_valid(a) FROM (SELECT {ARRAY} AS a)"),
+    reading("npy_shape and others", f"SELECT npy_shape(a), npy_dtype(a), npy_ndim(a), npy_size(a), npy_valid(a), npy_hash(npy_data(a)) FROM (SELECT {ARRAY} AS a)"),
     reading("npy_get", f"SELECT npy_get(a, 1, -1), npy_get(a, 0), npy_get_or(a, 'none', 7), npy_get_or(a, 'none', 1) FROM (SELECT {ARRAY} AS a)"),
     reading("npy_slice", f"SELECT hex(npy_slice({ARRAY}, '::-1, 1:'))"),
     reading("npy_json and npy_data", f"SELECT npy_json({ARRAY}), hex(npy_data({ARRAY}))"),
@@ -251,6 +251,16 @@ ZIP_TABLE = "CREATE VIRTUAL TABLE temp.out USING npy('out.npz', mode='w+', metho
 ZIP_STATE = "SELECT group_concat(name || npy_json(array)) FROM npy_file('out.npz')"
 PUT_ZIP_BACK = "SELECT * FROM npy_write('out.npz', (SELECT npz_archive('old', npy_from_json('[1, 2]'))));"
 
+
+
+def shard_table(name):
+    return f"CREATE VIRTUAL TABLE temp.out USING wds('{name}-%d.tar', mode='w+', maxcount=2, columns='cls, txt');"
+
+
+def shards(name):
+    return f"SELECT group_concat(path || name || CAST(data AS TEXT)) FROM (SELECT path, name, data FROM tar_members('[\"{name}-0.tar\", \"{name}-1.tar\", \"{name}-2.tar\"]', 'skip'))"
+
+
 WRITES = [
     writing("npy_write", "SELECT * FROM npy_write('out.npy', npy_from_json('[7, 8, 9]'))"),
     writing("npy_write of a handle", "SELECT * FROM npy_write('out.npy', (SELECT array FROM npy_file('X.npy')))"),
@@ -267,6 +277,12 @@ WRITES = [
             setup=PUT_ZIP_BACK + "CREATE VIRTUAL TABLE temp.more USING npy('out.npz', mode='a');", check=ZIP_STATE, libc=False),
     writing("a .ten", "BEGIN; DROP TABLE IF EXISTS temp.out; CREATE VIRTUAL TABLE temp.out USING npy('out.ten', mode='w+'); INSERT INTO out VALUES ('a', npy_from_json('[1, 2]')), ('b', npy_from_json('[3.5]')); COMMIT",
             setup="SELECT * FROM npy_write('out.ten', (SELECT ten_archive(npy_from_json('[1]'), 'old')));", check="SELECT group_concat(name || npy_json(array)) FROM npy_file('out.ten')"),
+    writing("shards", f"BEGIN; DROP TABLE IF EXISTS temp.out; {shard_table('one')} INSERT INTO out(__key__, cls, txt) VALUES ('a', 1, 'x'), ('b', 2, NULL), ('c', 3, 'z'); COMMIT", check=shards("one")),
+    writing("shards with savepoints", "BEGIN; INSERT INTO out(__key__, cls) VALUES ('d', 1), ('e', 2), ('f', 3); SAVEPOINT a; "
+            "INSERT INTO out(__key__, cls) VALUES ('g', 1), ('h', 2), ('i', 3); ROLLBACK TO a; INSERT INTO out(__key__, cls) VALUES ('j', 4), ('k', 5); COMMIT",
+            setup=shard_table("two"), check=shards("two")),
+    writing("a ROLLBACK of shards", f"BEGIN; DROP TABLE IF EXISTS temp.out; {shard_table('three')} INSERT INTO out(__key__, cls) VALUES ('d', 1), ('e', 2), ('f', 3); ROLLBACK", check=shards("three")),
+    writing("a sample added to a shard", "BEGIN; INSERT INTO out(__key__, cls) VALUES ('b', 2); COMMIT", setup=shard_table("four") + "INSERT INTO out(__key__, cls) VALUES ('a', 1);", check=shards("four")),
     writing("DROP of a table that writes", "BEGIN; DROP TABLE out; ROLLBACK; SELECT count(*) FROM pragma_table_info('out')", setup=ROW_TABLE),
 ]
 

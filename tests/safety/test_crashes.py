@@ -11,6 +11,7 @@ import crashes
 import shell
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from crashes import FORMS, NCOLUMNS
+from tars import shard_writer
 
 NRANDOM = 15  # kills of each form at random moments: a hundred in all
 LAST = 3  # the states that are written where every moment is tried
@@ -209,3 +210,86 @@ def test_a_database_that_commits_before_the_file(server, tmp_path, name, call):
     # an archive is whole when the database commits, and rows that are added are never renamed
     all_before = (call == "pwrite" and name != "a npy") or (call == "renameat" and name == "a npy")
     assert told_later == ({False} if all_before else {False, True})
+
+
+# --- shards ------------------------------------------------------------------------------------------------
+
+
+def shards_of(states):
+    """What lies in the folder when these are written."""
+    made = shard_writer([sample for state in states for sample in crashes.samples_of(state)], crashes.MAXCOUNT)
+    return {f"out-{i}.tar": data for i, data in enumerate(made)}
+
+
+def begin_shards(folder, name):
+    """A new folder with shards: of state 0, which is added to, or of one sample, which is replaced."""
+    folder.mkdir()
+    old = shards_of([0]) if name == "a" else {"out-0.tar": shard_writer([("old", {"bin": b"old"})])[0]}
+    for path, data in old.items():
+        (folder / path).write_bytes(data)
+    return old
+
+
+def shards_in(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("out-*.tar")}
+
+
+def after(name, old, state):
+    return old if state == 0 else shards_of(range(0 if name == "a" else 1, state + 1))
+
+
+@pytest.mark.parametrize("action", ["kill", "tear"])
+@pytest.mark.parametrize("name", crashes.SHARDS)
+def test_kills_of_a_writer_of_shards(server, tmp_path, name, action):
+    """Each shard is an old one or a new one, whole, and those that are new come first. The next writer clears away the rest."""
+    at, nmixed = 0, 0
+    while True:
+        at += 1
+        folder = tmp_path / str(at)
+        old = begin_shards(folder, name)
+        outcome = server.run("write", name, folder, 1, LAST, "pwrite" if action == "tear" else "", at, action)
+        if outcome["end"] == 0:
+            break
+        label = f"{name}, {action} at call {at}: {outcome}"
+        assert outcome["end"] == -9, label
+        done = max([0, *(state for what, state in outcome["reports"] if what == "done")])
+        trying = max([0, *(state for what, state in outcome["reports"] if what == "trying")])
+        before, meant, found = after(name, old, done), after(name, old, max(done, trying)), shards_in(folder)
+        names = sorted(meant)
+        mixes = [{**{key: meant[key] for key in names[:n]}, **{key: data for key, data in before.items() if key not in names[:n]}} for n in range(len(names) + 1)]
+        assert found in mixes, label
+        nmixed += found not in (before, meant)
+        for path in found:
+            os.remove(folder / path)
+        again = server.run("write", "w+", folder, 1, 1)
+        assert again["end"] == 0, (label, again)
+        assert sorted(os.listdir(folder)) == sorted(shards_of([1])) and shards_in(folder) == shards_of([1]), label
+    assert outcome["reports"][-1] == ["calls", at - 1]
+    assert shards_in(folder) == after(name, old, LAST) and sorted(os.listdir(folder)) == sorted(shards_in(folder))
+    assert at > 20 and (nmixed > 0 or action == "tear"), (at, nmixed)
+
+
+@pytest.mark.parametrize("name", crashes.SHARDS)
+@pytest.mark.parametrize("call, action, persists, message", FAILURES)
+def test_calls_of_a_writer_of_shards_that_fail(server, tmp_path, name, call, action, persists, message):
+    """No shard is new when a COMMIT fails; nothing is left beside them; the same connection writes then."""
+    at, nfailed = 0, 0
+    while True:
+        at += 1
+        folder = tmp_path / str(at)
+        old = begin_shards(folder, name)
+        outcome = server.run("write and try again", name, folder, 1, LAST, call, at, action, persists)
+        label = f"{name}: {call} {at} fails with {action}"
+        assert outcome["end"] == 0, (label, outcome)
+        for facts in outcome["reports"]:
+            assert (facts["error"] is not None) == (facts["calls"] >= at), (label, facts)
+            if facts["error"] is None:
+                continue
+            nfailed += 1
+            assert facts["error"].startswith("npyext: out-%d.tar: ") and message in facts["error"], (label, facts)
+            assert facts["is_as_before"] and facts["new_files"] == [] and facts["new_descriptors"] == 0, (label, facts)
+        assert shards_in(folder) == after(name, old, LAST), label
+        assert sorted(os.listdir(folder)) == sorted(shards_in(folder)), label
+        if all(facts["error"] is None for facts in outcome["reports"]):
+            break
+    assert nfailed > 0 or call == "ftruncate"

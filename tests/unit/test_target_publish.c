@@ -328,8 +328,93 @@ static void test_every_writer_sweeps(void **state) {
     }
 }
 
+/* ---- targets that rest ---- */
+
+static int count_descriptors(void) {
+    int n = 0;
+    for (int descriptor = 0; descriptor < 1024; descriptor++)
+        n += fcntl(descriptor, F_GETFD) != -1;
+    return n;
+}
+
+static void test_a_target_that_rests_holds_no_descriptor(void **state) {
+    (void)state;
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        put(ARRAY "old");
+        int before = count_descriptors();
+        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
+        append(&target, ARRAY "new");
+        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+        assert_int_equal(count_descriptors(), before);
+        assert_int_equal(count_names(), 3); /* what is there, what is to come, and the lock's file */
+        assert_holds(ARRAY "old");
+        assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
+        assert_int_equal(target.sink->nbytes, sizeof ARRAY "new" - 1);
+        append(&target, "er");
+        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+        assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
+        prepare_and_publish(&target);
+        assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+        assert_holds(ARRAY "newer");
+        assert_int_equal(count_names(), 1);
+        assert_int_equal(count_descriptors(), before);
+    }
+}
+
+static void test_a_target_that_rests_is_abandoned(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        npyx_target target = open_target(NPYX_TARGET_NEW, i % 2);
+        append(&target, ARRAY "new");
+        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+        if (i >= 2)
+            assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
+        npyx_target_abandon(&target);
+        assert_int_equal(count_names(), 0);
+    }
+}
+
+static void test_a_target_that_has_rested_can_be_cut(void **state) {
+    (void)state;
+    npyx_target target = open_target(NPYX_TARGET_NEW, false);
+    append(&target, ARRAY "of this much is left");
+    assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+    assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
+    assert_int_equal(npyx_sink_cut(target.sink, sizeof ARRAY "of this" - 1, &error), NPYX_OK);
+    append(&target, "!");
+    assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+    assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
+    prepare_and_publish(&target);
+    assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+    assert_holds(ARRAY "of this!");
+}
+
+/* As after a crash of its process: the next one who writes there takes its file away. */
+static void test_a_target_that_rests_makes_way(void **state) {
+    (void)state;
+    for (int uses_names = 0; uses_names < 2; uses_names++) {
+        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
+        append(&target, ARRAY "mine");
+        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+        npyx_target other = open_target(NPYX_TARGET_NEW, uses_names);
+        append(&other, ARRAY "theirs");
+        prepare_and_publish(&other);
+        assert_int_equal(npyx_target_commit(&other, &error), NPYX_OK);
+        assert_int_equal(npyx_target_resume(&target, &error), NPYX_IO);
+        npyx_target_abandon(&target);
+        assert_holds(ARRAY "theirs");
+        assert_int_equal(count_names(), 1);
+        unlink(path);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_target_that_rests_holds_no_descriptor, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_target_that_rests_is_abandoned, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_target_that_has_rested_can_be_cut, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_target_that_rests_makes_way, begin, end),
         cmocka_unit_test_setup_teardown(test_what_was_published_can_be_taken_back, begin, end),
         cmocka_unit_test_setup_teardown(test_a_file_where_none_was_goes_away_again, begin, end),
         cmocka_unit_test_setup_teardown(test_a_commit_is_for_good, begin, end),

@@ -1,0 +1,140 @@
+#include "shard_paths.h"
+
+#include "io/target.h"
+#include "source/opener.h"
+#include "text/span.h"
+
+/* Exactly one %d or %0Nd, or none. */
+npyx_status npyext_shard_paths_read(npyext_shard_paths *paths, npyx_arena *arena, const char *path,
+                                    npyx_error *error) {
+    const npyx_span name = {path, strlen(path)};
+    if (npyx_span_ends(name, ".gz") || npyx_span_ends(name, ".tgz"))
+        return npyx_refuse(error,
+                           "shards are written as they are; compress them afterwards, or name them .tar");
+    const char *percent = strchr(path, '%'), *behind = percent;
+    paths->has_number = percent != NULL;
+    if (percent != NULL) {
+        bool is_padded = *++behind == '0';
+        for (; *behind >= '0' && *behind <= '9' && paths->width < 100; behind++)
+            paths->width = paths->width * 10 + (*behind - '0');
+        bool is_one = *behind == 'd' && strchr(behind, '%') == NULL && strchr(behind, '/') == NULL &&
+                      (is_padded ? paths->width > 0 && paths->width <= 18 : paths->width == 0);
+        if (!is_one)
+            return npyx_refuse(error, "a path has one %%d or %%06d in the name of its file, or none");
+        behind++;
+    }
+    paths->prefix = npyx_arena_copy(arena, path, percent == NULL ? strlen(path) : (size_t)(percent - path));
+    paths->suffix = percent == NULL ? "" : npyx_arena_copy(arena, behind, strlen(behind));
+    NPYX_TRY(npyx_check_memory(paths->prefix, error));
+    return npyx_check_memory(paths->suffix, error);
+}
+
+npyx_status npyext_shard_path(npyext_shard_paths *paths, int64_t number, npyx_buffer *path,
+                              npyx_error *error) {
+    npyx_buffer_reset(path);
+    npyx_buffer_append_text(path, paths->prefix);
+    if (paths->has_number)
+        npyx_buffer_printf(path, "%0*" PRId64, paths->width, number);
+    npyx_buffer_append(path, paths->suffix, strlen(paths->suffix) + 1);
+    return npyx_buffer_check(path, error);
+}
+
+static void paths_append_literal(npyx_buffer *pattern, const char *text, size_t nbytes) {
+    for (size_t i = 0; i < nbytes; i++)
+        npyx_buffer_printf(pattern, strchr("*?[]{}", text[i]) == NULL ? "%c" : "[%c]", text[i]);
+}
+
+/* The pattern of every path that may be a shard's, or of what a crash may have left beside one. */
+static npyx_status paths_pattern(const npyext_shard_paths *paths, bool is_beside, npyx_buffer *pattern,
+                                 npyx_error *error) {
+    const char *slash = strrchr(paths->prefix, '/');
+    size_t folder_nbytes = slash == NULL ? 0 : (size_t)(slash - paths->prefix) + 1;
+    npyx_buffer_reset(pattern);
+    paths_append_literal(pattern, paths->prefix, folder_nbytes);
+    npyx_buffer_append_text(pattern, is_beside ? "." : "");
+    paths_append_literal(pattern, paths->prefix + folder_nbytes, strlen(paths->prefix) - folder_nbytes);
+    npyx_buffer_append_text(pattern, "*");
+    paths_append_literal(pattern, paths->suffix, strlen(paths->suffix));
+    npyx_buffer_append_text(pattern, is_beside ? ".*.npyext" : "");
+    npyx_buffer_append_char(pattern, '\0');
+    return npyx_buffer_check(pattern, error);
+}
+
+/* The files of that pattern; there may be none. */
+static npyx_status paths_list(npyext_shard_paths *paths, bool is_beside, npyext_files *files,
+                              npyx_error *error) {
+    npyext_connection *connection = paths->connection;
+    npyx_buffer pattern = {.host = &connection->host};
+    npyx_status status = paths_pattern(paths, is_beside, &pattern, error);
+    if (status == NPYX_OK) {
+        const npyext_argument source = {
+            .type = SQLITE_TEXT, .bytes = pattern.bytes, .nbytes = pattern.nbytes - 1};
+        status = npyext_files_resolve(connection, &source, files, error);
+    }
+    npyx_buffer_clear(&pattern);
+    return status == NPYX_NOT_FOUND ? NPYX_OK : status;
+}
+
+/* The number of a path that the pattern has found; -1 for one that is no shard's. */
+static int64_t paths_number(npyext_shard_paths *paths, const char *path) {
+    size_t prefix_nbytes = strlen(paths->prefix);
+    npyx_error error;
+    uint64_t number = 0;
+    if (strlen(path) <= prefix_nbytes)
+        return -1;
+    const npyx_span rest = {path + prefix_nbytes, strlen(path) - prefix_nbytes};
+    bool is_its = npyx_span_digits(rest, &number) > 0 && number <= INT64_MAX &&
+                  npyext_shard_path(paths, (int64_t)number, &paths->name, &error) == NPYX_OK &&
+                  strcmp(paths->name.bytes, path) == 0;
+    return is_its ? (int64_t)number : -1;
+}
+
+npyx_status npyext_shard_paths_find(npyext_shard_paths *paths, int64_t above, int64_t *highest,
+                                    npyx_name_list *list, npyx_error *error) {
+    npyext_files files = {.paths.arena.host = &paths->connection->host};
+    *highest = -1;
+    if (!paths->has_number)
+        return NPYX_OK;
+    npyx_status status = paths_list(paths, false, &files, error);
+    for (size_t i = 0; status == NPYX_OK && i < npyext_files_count(&files); i++) {
+        const char *path = npyext_files_path(&files, i);
+        int64_t number = paths_number(paths, path);
+        *highest = number > *highest ? number : *highest;
+        if (number > above && list != NULL)
+            npyx_name_list_add(list, path, strlen(path));
+    }
+    npyext_files_clear(&files);
+    return status;
+}
+
+/* The path of the shard beside which a file of another name was left; '' when it is none's. */
+static void paths_of_left(const char *left, npyx_buffer *path) {
+    const char *slash = strrchr(left, '/'), *name = slash == NULL ? left : slash + 1;
+    const char *end = left + strlen(left) - strlen(".npyext");
+    while (end > name && end[-1] != '.')
+        end--;
+    npyx_buffer_reset(path);
+    npyx_buffer_append(path, left, (size_t)(name - left));
+    if (end - 1 > name + 1)
+        npyx_buffer_append(path, name + 1, (size_t)(end - 1 - (name + 1)));
+    npyx_buffer_append_char(path, '\0');
+}
+
+/* Opening a target clears away what a crash has left. What is in its way is met by who writes that shard. */
+npyx_status npyext_shard_paths_sweep(npyext_shard_paths *paths, npyx_error *error) {
+    npyext_files files = {.paths.arena.host = &paths->connection->host};
+    npyx_buffer path = {.host = &paths->connection->host};
+    npyx_status status = paths->has_number ? paths_list(paths, true, &files, error) : NPYX_OK;
+    for (size_t i = 0; status == NPYX_OK && i < npyext_files_count(&files); i++) {
+        npyx_target target = {.is_tar = true};
+        npyx_error unseen;
+        paths_of_left(npyext_files_path(&files, i), &path);
+        if (npyx_buffer_check(&path, error) == NPYX_OK && paths_number(paths, path.bytes) >= 0 &&
+            npyx_target_open(&target, &paths->connection->host, NPYX_TARGET_NEW, path.bytes, &unseen) ==
+                NPYX_OK)
+            npyx_target_abandon(&target);
+    }
+    npyx_buffer_clear(&path);
+    npyext_files_clear(&files);
+    return status;
+}

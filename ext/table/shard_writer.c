@@ -1,0 +1,588 @@
+#include "shard_writer.h"
+
+#include "format/tar_write.h"
+#include "io/first_bytes.h"
+#include "shard_paths.h"
+#include "source/array_value.h"
+
+/* A shard of the transaction. */
+typedef struct shard {
+    int64_t number;
+    char *path;
+    npyx_target target;
+    int64_t nsamples, payload_nbytes;
+    bool is_copy;
+    int64_t end_nbytes; /* how long it was before its end was written; -1: it was not */
+} shard;
+
+/* How far the last shard was. */
+typedef struct shard_mark {
+    int64_t nshards, nsamples, payload_nbytes, nbytes;
+    npyx_buffer key;
+} shard_mark;
+
+/* A column and its place among the parts of a sample, which are sorted by their extensions. */
+typedef struct shard_column {
+    const char *ext;
+    int value; /* number of the column */
+    npyext_table_type type;
+} shard_column;
+
+struct npyext_shard_writer {
+    npyext_transaction transaction;
+    npyx_arena arena;
+    npyext_shard_paths paths;
+    int64_t maxcount;
+    double maxsize;
+    bool adds;
+    shard_column *columns;
+    int ncolumns;
+    /* of the transaction that is open */
+    shard **shards;
+    int64_t nshards, capacity_nshards;
+    npyx_buffer key;        /* of the last sample of the last shard; empty: there is none yet */
+    npyx_buffer key_before; /* of the shard before, as long as the last one has none */
+    npyx_buffer cell;       /* an array on its way into a shard */
+    npyx_buffer name;
+    int64_t last_number; /* of those that were published; -1: none */
+};
+
+static npyext_shard_writer *shards_of(npyext_transaction *transaction) {
+    return (npyext_shard_writer *)transaction;
+}
+
+static npyx_host *shards_host(const npyext_shard_writer *writer) {
+    return &writer->transaction.connection->host;
+}
+
+/* ---- arguments ---- */
+
+/* A number above 0, as it may be typed: 100000 or 3e9. */
+static npyx_status shards_read_limit(const char *text, const char *name, double *limit, npyx_error *error) {
+    npyx_number number = {0};
+    bool is_number = *text != '\0' && npyx_number_read(text, strlen(text), &number) == strlen(text);
+    *limit = npyx_number_to_f64(&number);
+    if (is_number && *limit > 0 && *limit < 9e18)
+        return NPYX_OK;
+    return npyx_refuse(error, "%s is a number above 0, not '%.*s'", name, NPYX_SHOWN(text, strlen(text), 40));
+}
+
+static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *const *arguments,
+                                      npyx_error *error) {
+    const char *maxcount = arguments[NPYEXT_TABLE_MAXCOUNT], *maxsize = arguments[NPYEXT_TABLE_MAXSIZE];
+    double count = 100000;
+    writer->maxsize = 3e9;
+    if (!writer->paths.has_number && (maxcount != NULL || maxsize != NULL))
+        return npyx_refuse(error,
+                           "without a %%d in its path a table writes one shard, and has no maxcount or "
+                           "maxsize");
+    if (maxcount != NULL)
+        NPYX_TRY(shards_read_limit(maxcount, "maxcount", &count, error));
+    if (maxcount != NULL && count != (double)(int64_t)count)
+        return npyx_refuse(error, "maxcount is a whole number, not '%.*s'",
+                           NPYX_SHOWN(maxcount, strlen(maxcount), 40));
+    if (maxsize != NULL)
+        NPYX_TRY(shards_read_limit(maxsize, "maxsize", &writer->maxsize, error));
+    writer->maxcount = (int64_t)count;
+    return NPYX_OK;
+}
+
+/* The columns of the declaration, sorted as Python sorts their extensions: by code points, which UTF-8 keeps.
+ */
+static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext_declaration *declaration,
+                                       npyx_error *error) {
+    writer->ncolumns = declaration->ncolumns - NPYEXT_WDS_FIRST_EXT;
+    writer->columns =
+        npyx_arena_alloc(&writer->arena, (size_t)(writer->ncolumns + 1) * sizeof writer->columns[0]);
+    NPYX_TRY(npyx_check_memory(writer->columns, error));
+    for (int i = 0; i < writer->ncolumns; i++) {
+        const char *ext = declaration->columns[NPYEXT_WDS_FIRST_EXT + i].name;
+        int at = i;
+        for (; at > 0 && strcmp(writer->columns[at - 1].ext, ext) > 0; at--)
+            writer->columns[at] = writer->columns[at - 1];
+        writer->columns[at] =
+            (shard_column){.ext = ext, .value = NPYEXT_WDS_FIRST_EXT + i, .type = npyext_wds_type_of(ext)};
+    }
+    return NPYX_OK;
+}
+
+/* ---- shards ---- */
+
+static shard *shards_last(const npyext_shard_writer *writer) {
+    return writer->nshards == 0 ? NULL : writer->shards[writer->nshards - 1];
+}
+
+static npyx_target *shards_target(npyext_transaction *transaction, int64_t number) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    return number < writer->nshards ? &writer->shards[number]->target : NULL;
+}
+
+static void shards_free_one(npyext_shard_writer *writer, shard *freed) {
+    npyx_target_abandon(&freed->target);
+    npyx_free(shards_host(writer), freed->path);
+    npyx_free(shards_host(writer), freed);
+}
+
+/* Adds a shard that is not open yet. */
+static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, shard **added, npyx_error *error) {
+    npyx_host *host = shards_host(writer);
+    shard **grown =
+        npyx_grow(host, writer->shards, writer->nshards, &writer->capacity_nshards, sizeof(void *));
+    NPYX_TRY(npyx_check_memory(grown, error));
+    writer->shards = grown;
+    NPYX_TRY(npyext_shard_path(&writer->paths, number, &writer->name, error));
+    shard *made = npyx_alloc_zeroed(host, sizeof *made);
+    char *path = npyx_alloc(host, writer->name.nbytes);
+    if (made == NULL || path == NULL) {
+        npyx_free(host, made);
+        npyx_free(host, path);
+        return npyx_fail_nomem(error);
+    }
+    memcpy(path, writer->name.bytes, writer->name.nbytes);
+    *made = (shard){.number = number, .path = path, .end_nbytes = -1, .target.is_tar = true};
+    grown[writer->nshards++] = *added = made;
+    return NPYX_OK;
+}
+
+static npyx_status shards_open_new(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+    shard *opened = NULL;
+    NPYX_TRY(shards_add(writer, number, &opened, error));
+    npyx_buffer_reset(&writer->key);
+    npyx_status status =
+        npyx_target_open(&opened->target, shards_host(writer), NPYX_TARGET_NEW, opened->path, error);
+    if (status != NPYX_OK)
+        shards_free_one(writer, writer->shards[--writer->nshards]);
+    return status;
+}
+
+/* Reads how many samples a shard has, the bytes of their parts, the last one's key, and where its end begins.
+ */
+static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *source, shard *measured,
+                                  int64_t *end_off, npyx_error *error) {
+    npyx_tar_walk tar = {.window.source = source};
+    npyx_sample_walk walk = {0};
+    npyx_status status = NPYX_OK;
+    *end_off = 0;
+    npyx_sample_walk_begin(&walk, source->host);
+    while (status == NPYX_OK && (status = npyx_tar_next(&tar, error)) == NPYX_OK) {
+        status = npyx_sample_walk_take(&walk, &tar.member, error);
+        measured->payload_nbytes += walk.sample >= 0 ? tar.member.data_nbytes : 0;
+        *end_off = tar.off;
+    }
+    if (status == NPYX_DONE) {
+        measured->nsamples = walk.nsamples;
+        npyx_buffer_reset(&writer->key);
+        npyx_buffer_append(&writer->key, walk.sample_key.bytes, walk.sample_key.nbytes);
+        status = npyx_buffer_check(&writer->key, error);
+    }
+    npyx_sample_walk_clear(&walk);
+    npyx_tar_clear(&tar);
+    return status;
+}
+
+static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
+    return writer->paths.has_number &&
+           (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
+}
+
+/* Opens a copy of a shard that is there, from which the end is cut off. NPYX_DONE: it is full. */
+static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+    shard *opened = NULL;
+    npyx_source *source = NULL;
+    int64_t end_off = 0;
+    NPYX_TRY(shards_add(writer, number, &opened, error));
+    opened->is_copy = true;
+    npyx_status status =
+        npyx_target_open(&opened->target, shards_host(writer), NPYX_TARGET_COPY, opened->path, error);
+    if (status == NPYX_OK)
+        status = npyx_source_open_sink(opened->target.sink, &source, error);
+    if (status == NPYX_OK)
+        status = shards_measure(writer, source, opened, &end_off, error);
+    npyx_source_close(source);
+    if (status == NPYX_OK && shard_is_full(writer, opened))
+        status = NPYX_DONE;
+    if (status == NPYX_OK)
+        status = npyx_sink_cut(opened->target.sink, end_off, error);
+    if (status != NPYX_OK)
+        shards_free_one(writer, writer->shards[--writer->nshards]);
+    return status;
+}
+
+/* ---- a transaction ---- */
+
+static npyx_status shards_check_published(const npyext_published *record, const npyx_target *target,
+                                          npyx_error *error) {
+    npyx_file_info now;
+    if (npyx_target_info(target, &now) && npyx_file_info_is_same(&now, &record->info))
+        return NPYX_OK;
+    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
+}
+
+static npyx_status shards_open(npyext_transaction *transaction, const npyext_published *record,
+                               npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    int64_t number = record->is_published ? record->number : -1;
+    transaction->is_new = true;
+    if (!record->is_published)
+        NPYX_TRY(npyext_shard_paths_sweep(&writer->paths, error));
+    if (!record->is_published && writer->adds)
+        NPYX_TRY(npyext_shard_paths_find(&writer->paths, INT64_MAX, &number, NULL, error));
+    if (!writer->paths.has_number && (record->is_published || writer->adds))
+        number = 0;
+    if (number < 0)
+        return shards_open_new(writer, 0, error);
+    npyx_status status = shards_reopen(writer, number, error);
+    if (status == NPYX_NOT_FOUND && !record->is_published)
+        return shards_open_new(writer, number, error);
+    if (status == NPYX_OK && record->is_published)
+        status = shards_check_published(record, &shards_last(writer)->target, error);
+    transaction->is_new = status == NPYX_DONE;
+    return status == NPYX_DONE ? shards_open_new(writer, number + 1, error) : status;
+}
+
+static void shards_unmark(npyext_transaction *transaction, void *place) {
+    npyx_buffer_clear(&((shard_mark *)place)->key);
+    npyx_free(&transaction->connection->host, place);
+}
+
+static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    const shard *last = shards_last(writer);
+    shard_mark *mark = npyx_alloc_zeroed(shards_host(writer), sizeof *mark);
+    NPYX_TRY(npyx_check_memory(mark, error));
+    *mark = (shard_mark){.nshards = writer->nshards,
+                         .nsamples = last->nsamples,
+                         .payload_nbytes = last->payload_nbytes,
+                         .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
+                         .key.host = shards_host(writer)};
+    npyx_buffer_append(&mark->key, writer->key.bytes, writer->key.nbytes);
+    npyx_status status = npyx_buffer_check(&mark->key, error);
+    if (status == NPYX_OK)
+        *place = mark;
+    else
+        shards_unmark(transaction, mark);
+    return status;
+}
+
+/* Makes the last shard one that samples can be added to. */
+static npyx_status shards_cut_last(npyext_shard_writer *writer, int64_t nbytes, npyx_error *error) {
+    shard *last = shards_last(writer);
+    NPYX_TRY(npyx_target_resume(&last->target, error));
+    NPYX_TRY(npyx_sink_cut(last->target.sink, nbytes, error));
+    last->end_nbytes = -1;
+    return NPYX_OK;
+}
+
+static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *to,
+                                   npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    const shard_mark *mark = to->place;
+    while (writer->nshards > mark->nshards)
+        shards_free_one(writer, writer->shards[--writer->nshards]);
+    shard *last = shards_last(writer);
+    NPYX_TRY(shards_cut_last(writer, mark->nbytes, error));
+    last->nsamples = mark->nsamples;
+    last->payload_nbytes = mark->payload_nbytes;
+    npyx_buffer_reset(&writer->key);
+    npyx_buffer_append(&writer->key, mark->key.bytes, mark->key.nbytes);
+    return npyx_buffer_check(&writer->key, error);
+}
+
+static npyx_status shards_end_last(npyext_shard_writer *writer, npyx_error *error) {
+    shard *last = shards_last(writer);
+    int64_t nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes;
+    if (last->end_nbytes >= 0)
+        return NPYX_OK;
+    NPYX_TRY(npyx_tar_write_end(last->target.sink, error));
+    last->end_nbytes = nbytes;
+    return NPYX_OK;
+}
+
+/* No old shard is left behind new ones, where a reader would take it for one of them. */
+static npyx_status shards_check_behind_last(npyext_shard_writer *writer, npyx_error *error) {
+    npyx_name_list list = {0};
+    int64_t highest = -1;
+    NPYX_TRY(npyext_shard_paths_find(&writer->paths, shards_last(writer)->number, &highest, &list, error));
+    return highest <= shards_last(writer)->number
+               ? NPYX_OK
+               : npyx_refuse(error,
+                             "other shards would follow the last one that is written: %s; remove them first",
+                             npyx_name_list_text(&list));
+}
+
+static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    NPYX_TRY(shards_check_behind_last(writer, error));
+    NPYX_TRY(shards_end_last(writer, error));
+    writer->last_number = shards_last(writer)->number;
+    return NPYX_OK;
+}
+
+static void shards_close(npyext_transaction *transaction) {
+    npyx_buffer_reset(&shards_of(transaction)->key);
+}
+
+static void shards_closed(npyext_transaction *transaction, npyext_published *record, bool is_published) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    if (record != NULL && is_published)
+        record->number = writer->last_number;
+    while (writer->nshards > 0)
+        shards_free_one(writer, writer->shards[--writer->nshards]);
+}
+
+static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
+                                                        .mark = shards_mark,
+                                                        .unmark = shards_unmark,
+                                                        .cut_back = shards_cut_back,
+                                                        .finish = shards_finish,
+                                                        .target = shards_target,
+                                                        .close = shards_close,
+                                                        .closed = shards_closed};
+
+/* ---- samples ---- */
+
+/* The bytes of a cell of an array: as they are where they are a file already, else made by a writer. */
+static npyx_status shards_array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_value *value,
+                                     npyx_error *error) {
+    static const npyext_caller caller = {"a cell", "cell"};
+    static const npyx_value no_name = {.kind = NPYX_VALUE_TEXT, .bytes = ""};
+    static const npyx_zip_method stored = {0};
+    npyext_connection *connection = writer->transaction.connection;
+    npyext_array_value array;
+    npyx_sink *sink = NULL;
+    npyx_archive_writer *archive = NULL;
+    npyx_buffer_reset(&writer->cell);
+    writer->cell.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    NPYX_TRY(npyx_sink_open_memory(&writer->cell, &sink, error));
+    npyx_status status = npyext_array_value_open(&array, connection, NULL, &caller, value, error);
+    if (status == NPYX_OK && !is_ten)
+        status = npyext_stream_npy(&array, sink, error);
+    if (status == NPYX_OK && is_ten)
+        status = npyx_archive_writer_open(sink, NPYX_FORMAT_TEN, &archive, error);
+    if (status == NPYX_OK && is_ten)
+        status = npyext_stream_member(&array, archive, NPYX_FORMAT_TEN, &no_name, stored, error);
+    if (status == NPYX_OK && is_ten)
+        status = npyx_archive_writer_finish(archive, error);
+    npyx_archive_writer_close(archive);
+    npyext_array_value_close(&array);
+    npyx_sink_close(sink);
+    return status;
+}
+
+static bool shard_ends_as(const char *ext, const char *last) {
+    const char *dot = strrchr(ext, '.');
+    return strcmp(dot == NULL ? ext : dot + 1, last) == 0;
+}
+
+/* Whether all arrays of a file can be described: of a .npy the first, behind which anything may follow. */
+static npyx_status shards_describe(npyx_archive *archive, npyx_host *host, npyx_error *error) {
+    npyx_status status = NPYX_OK;
+    for (int64_t i = 0; status == NPYX_OK && (i == 0 || archive->format == NPYX_FORMAT_TEN); i++) {
+        npyx_entry entry;
+        npyx_array array;
+        npyx_array_init(&array, host);
+        status = npyx_archive_entry(archive, i, &entry, error);
+        if (status == NPYX_OK)
+            status = npyx_archive_describe(archive, i, &array, error);
+        npyx_array_clear(&array);
+    }
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* A file of an array goes out as it is: one that is damaged would be found by who trains with it. */
+static npyx_status shards_check_file(const npyext_shard_writer *writer, const npyx_value *cell,
+                                     npyx_error *error) {
+    npyx_source *source = NULL;
+    npyx_archive *archive = NULL;
+    npyx_host *host = shards_host(writer);
+    NPYX_TRY(npyx_source_open_memory(host, cell->bytes, cell->nbytes, &source, error));
+    NPYX_TRY(npyx_archive_open(source, NPYX_NO_HINT, &archive, error));
+    npyx_status status = shards_describe(archive, host, error);
+    npyx_archive_close(archive);
+    return status;
+}
+
+/* The bytes of a cell, good until the next. Of an array it is a file, of all else its bytes or its text. */
+static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_column *column,
+                                     sqlite3_value *value, npyx_value *cell, npyx_error *error) {
+    npyx_value checked;
+    bool is_npy = shard_ends_as(column->ext, "npy"),
+         is_ten = shard_ends_as(column->ext, "ten") || shard_ends_as(column->ext, "tb");
+    bool is_blob = sqlite3_value_type(value) == SQLITE_BLOB;
+    NPYX_TRY(is_blob ? npyext_value_read(value, cell, error) : npyext_value_text(value, cell, error));
+    bool is_file = is_blob && (is_ten ? npyx_begins_ten(cell->bytes, cell->nbytes)
+                                      : npyx_begins_npy(cell->bytes, cell->nbytes));
+    if ((is_npy || is_ten) && is_file)
+        NPYX_TRY(shards_check_file(writer, cell, error));
+    if ((is_npy || is_ten) && !is_file) {
+        NPYX_TRY(shards_array_cell(writer, is_ten, value, error));
+        cell->bytes = writer->cell.bytes;
+        cell->nbytes = writer->cell.nbytes;
+    }
+    return npyext_wds_decode(column->type, (const uint8_t *)cell->bytes, cell->nbytes, &checked, error);
+}
+
+static npyx_status shards_append_part(npyext_shard_writer *writer, const npyx_value *key,
+                                      const shard_column *column, sqlite3_value *value, shard *last,
+                                      npyx_error *error) {
+    npyx_value cell;
+    npyx_status status = shards_cell_bytes(writer, column, value, &cell, error);
+    if (status != NPYX_OK) {
+        status = status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED ? NPYX_INVALID : status;
+        error->status = status;
+        return npyx_error_place(error, status, "column '%.60s'", column->ext);
+    }
+    npyx_buffer *name = &writer->name;
+    npyx_buffer_reset(name);
+    npyx_buffer_append(name, key->bytes, key->nbytes);
+    npyx_buffer_append_char(name, '.');
+    npyx_buffer_append_text(name, column->ext);
+    NPYX_TRY(npyx_buffer_check(name, error));
+    NPYX_TRY(
+        npyx_tar_write_member(last->target.sink, name->bytes, name->nbytes, cell.bytes, cell.nbytes, error));
+    last->payload_nbytes += (int64_t)cell.nbytes;
+    return NPYX_OK;
+}
+
+static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_value *key,
+                                       sqlite3_value **values, npyx_error *error) {
+    shard *last = shards_last(writer);
+    int nparts = 0;
+    for (int i = 0; i < writer->ncolumns; i++) {
+        sqlite3_value *value = values[writer->columns[i].value];
+        if (sqlite3_value_type(value) == SQLITE_NULL)
+            continue;
+        NPYX_TRY(shards_append_part(writer, key, &writer->columns[i], value, last, error));
+        nparts++;
+    }
+    return nparts > 0 ? NPYX_OK : npyx_refuse(error, "a sample has at least one part; all columns are NULL");
+}
+
+/* A full shard is finished before the next sample, as ShardWriter does it. */
+static npyx_status shards_make_room(npyext_shard_writer *writer, npyx_error *error) {
+    shard *last = shards_last(writer);
+    if (!shard_is_full(writer, last))
+        return NPYX_OK;
+    NPYX_TRY(shards_end_last(writer, error));
+    if (!last->is_copy)
+        NPYX_TRY(npyx_target_rest(&last->target, error));
+    npyx_buffer before = writer->key_before;
+    writer->key_before = writer->key;
+    writer->key = before;
+    return shards_open_new(writer, last->number + 1, error);
+}
+
+/* Goes back to the shard before, when the sample that was to begin a new one is none. */
+static npyx_status shards_unmake_room(npyext_shard_writer *writer, npyx_error *error) {
+    npyx_buffer key = writer->key;
+    shards_free_one(writer, writer->shards[--writer->nshards]);
+    writer->key = writer->key_before;
+    writer->key_before = key;
+    return shards_cut_last(writer, shards_last(writer)->end_nbytes, error);
+}
+
+static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_value **values,
+                                        npyx_error *error) {
+    npyx_value key;
+    if (sqlite3_value_type(values[NPYEXT_WDS_URL]) != SQLITE_NULL)
+        return npyx_refuse(error, "__url__ is the shard's that a sample goes to, and not given");
+    if (sqlite3_value_type(values[NPYEXT_WDS_KEY]) == SQLITE_NULL)
+        return npyx_refuse(error, "__key__ is NULL");
+    NPYX_TRY(npyext_value_text(values[NPYEXT_WDS_KEY], &key, error));
+    NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
+    int64_t nshards = writer->nshards;
+    NPYX_TRY(shards_make_room(writer, error));
+    shard *last = shards_last(writer);
+    bool is_same = last->nsamples > 0 && writer->key.nbytes == key.nbytes &&
+                   memcmp(writer->key.bytes, key.bytes, key.nbytes) == 0;
+    if (is_same)
+        return npyx_refuse(error, "__key__ '%.*s' is that of the sample before, too",
+                           NPYX_SHOWN(key.bytes, key.nbytes, 100));
+    int64_t nbytes = last->target.sink->nbytes, payload_nbytes = last->payload_nbytes;
+    npyx_status status = shards_append_parts(writer, &key, values, error);
+    if (status != NPYX_OK) {
+        npyx_error second;
+        last->payload_nbytes = payload_nbytes;
+        npyx_status undone = writer->nshards > nshards ? shards_unmake_room(writer, &second)
+                                                       : npyx_sink_cut(last->target.sink, nbytes, &second);
+        if (undone != NPYX_OK)
+            writer->transaction.state = NPYEXT_WRITER_SPOILT;
+        return status;
+    }
+    last->nsamples++;
+    npyx_buffer_reset(&writer->key);
+    npyx_buffer_append(&writer->key, key.bytes, key.nbytes);
+    return npyx_buffer_check(&writer->key, error);
+}
+
+int64_t npyext_shard_writer_next(const npyext_transaction *writer) {
+    return writer->nrows;
+}
+
+npyx_status npyext_shard_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
+                                       int64_t *rowid, npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    npyext_connection_begin(transaction->connection);
+    npyext_transaction_withdraw(transaction);
+    *rowid = transaction->nrows;
+    npyx_status status = NPYX_OK;
+    /* a COMMIT was put off, or the next shard could not be opened */
+    if (shards_last(writer)->end_nbytes >= 0)
+        status = shards_cut_last(writer, shards_last(writer)->end_nbytes, error);
+    if (status == NPYX_OK)
+        status = shards_append_sample(writer, values, error);
+    if (status != NPYX_OK) {
+        transaction->has_taken_back = true;
+        return npyx_error_place(error, status, "row %" PRId64, *rowid);
+    }
+    transaction->nrows++;
+    return NPYX_OK;
+}
+
+/* ---- all of it ---- */
+
+npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *table,
+                                    npyext_declaration *declaration, npyext_transaction **writer,
+                                    npyx_error *error) {
+    npyext_shard_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, error));
+    made->transaction = (npyext_transaction){.ops = &shard_writer_ops,
+                                             .connection = connection,
+                                             .table = table,
+                                             .path = declaration->arguments[NPYEXT_TABLE_PATH]};
+    made->paths.connection = connection;
+    made->arena.host = made->key_before.host = made->key.host = made->cell.host = made->name.host =
+        made->paths.name.host = &connection->host;
+    made->adds = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    npyx_status status = npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error);
+    if (status == NPYX_OK)
+        status = shards_read_limits(made, declaration->arguments, error);
+    if (status == NPYX_OK)
+        status = shards_sort_columns(made, declaration, error);
+    if (status == NPYX_OK)
+        *writer = &made->transaction;
+    else
+        npyext_shard_writer_free(&made->transaction);
+    return status;
+}
+
+void npyext_shard_writer_free(npyext_transaction *transaction) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    npyx_host *host = shards_host(writer);
+    npyext_transaction_clear(transaction);
+    npyx_free(host, writer->shards);
+    npyx_buffer_clear(&writer->key);
+    npyx_buffer_clear(&writer->key_before);
+    npyx_buffer_clear(&writer->cell);
+    npyx_buffer_clear(&writer->name);
+    npyx_buffer_clear(&writer->paths.name);
+    npyx_arena_clear(&writer->arena);
+    npyx_free(host, writer);
+}
+
+void npyext_shard_writer_fail_read(const npyext_transaction *writer, npyx_error *error) {
+    npyx_error_set(error, NPYX_INVALID, -1,
+                   "table %.60s only adds samples; what is committed is read by another table, as in CREATE "
+                   "VIRTUAL TABLE s USING wds('train-*.tar')",
+                   writer->table);
+}

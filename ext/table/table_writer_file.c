@@ -1,0 +1,227 @@
+/*
+ * What a transaction of a typed table that writes (transaction.h) makes of its file.
+ *
+ * A file that rows are added to, and what a savepoint and the end make of it:
+ *
+ *    | header | rows that were there | rows of this transaction ... |
+ *                                    ^ mark 0        ^ mark of a savepoint
+ *
+ * A return cuts it off at a mark. The header, which says how many rows there are, is written over last, by
+ * the target's commit; until then a reader sees none of the new ones.
+ */
+
+#include "table_writer.h"
+
+static npyext_table_writer *writer_of(npyext_transaction *transaction) {
+    return (npyext_table_writer *)transaction;
+}
+
+static npyx_target *file_target(npyext_transaction *transaction, int64_t number) {
+    return number == 0 ? &writer_of(transaction)->target : NULL;
+}
+
+/* ---- savepoints ---- */
+
+static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
+    npyext_table_writer *writer = writer_of(transaction);
+    if (writer->archive == NULL)
+        return NPYX_OK;
+    npyx_archive_mark *mark = npyx_alloc_zeroed(&transaction->connection->host, sizeof *mark);
+    NPYX_TRY(npyx_check_memory(mark, error));
+    npyx_status status = npyx_archive_writer_mark(writer->archive, mark, error);
+    if (status == NPYX_OK)
+        *place = mark;
+    else
+        npyx_free(&transaction->connection->host, mark);
+    return status;
+}
+
+static void file_unmark(npyext_transaction *transaction, void *place) {
+    npyx_archive_mark_clear(place);
+    npyx_free(&transaction->connection->host, place);
+}
+
+/* Takes the rows behind a mark out of the file. */
+static npyx_status file_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *mark,
+                                 npyx_error *error) {
+    npyext_table_writer *writer = writer_of(transaction);
+    npyx_sink *sink = writer->target.sink;
+    if (writer->archive != NULL)
+        return npyx_archive_writer_return(writer->archive, mark->place, error);
+    return npyx_sink_cut(sink, sink->nbytes - (transaction->nrows - mark->nrows) * writer->row_nbytes, error);
+}
+
+/* The archive is written to the target's sink, and goes first. */
+static void file_close(npyext_transaction *transaction) {
+    npyext_table_writer *writer = writer_of(transaction);
+    npyx_archive_writer_close(writer->archive);
+    writer->archive = NULL;
+    npyext_array_builder_clear(&writer->row);
+}
+
+/* ---- xBegin ---- */
+
+/* Describes the array that rows are added to. What is locked is read, and not what is at the path. */
+static npyx_status read_header(const npyext_table_writer *writer, npyx_array *array, npyx_error *error) {
+    uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
+    size_t head_nbytes = 0;
+    npyx_source *source = NULL;
+    NPYX_TRY(npyx_source_open_sink(writer->target.sink, &source, error));
+    npyx_status status = npyx_source_read(source, 0, head, sizeof head, &head_nbytes, error);
+    if (status == NPYX_OK)
+        status = npyx_header_npy_read(source, head, head_nbytes, array, error);
+    if (status == NPYX_OK)
+        status = npyx_array_check_nbytes(array, source->nbytes, error);
+    npyx_source_close(source);
+    return status;
+}
+
+static bool is_as_declared(const npyext_table_writer *writer, const npyx_array *array) {
+    bool is_same = npyx_dtype_is_same(array->dtype, writer->dtype) &&
+                   npyx_dtype_byteorder(array->dtype) == npyx_dtype_byteorder(writer->dtype);
+    return (is_same || npyx_dtype_is_spelled_by(writer->dtype, array->dtype)) && array->ndim > 0 &&
+           npyext_table_writer_has_rows_of(writer, array) && (array->ndim == 1 || !array->fortran_order);
+}
+
+/* Of several arrays that were saved one after the other rows would take the place of the next one. */
+static npyx_status check_behind(npyx_sink *sink, int64_t end_off, npyx_error *error) {
+    char behind[16];
+    size_t nbytes = (size_t)(sink->nbytes - end_off);
+    nbytes = nbytes < sizeof behind ? nbytes : sizeof behind;
+    if (nbytes > 0)
+        NPYX_TRY(npyx_sink_read(sink, end_off, behind, nbytes, error));
+    if (!npyx_begins_npy(behind, nbytes))
+        return NPYX_OK;
+    return npyx_fail(
+        error, NPYX_INVALID, end_off,
+        "another array begins where this one ends (byte %" PRId64
+        "): rows would be written over it; write the arrays to an .npz, or each to a .npy of its own",
+        end_off);
+}
+
+/* Takes the header of the array that more rows are added to; *end_off is where its rows end. */
+static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, int64_t *end_off,
+                               npyx_error *error) {
+    NPYX_TRY(read_header(writer, array, error));
+    if (!is_as_declared(writer, array))
+        return npyx_refuse(error, "has changed since the table was made; drop the table and create it anew");
+    writer->nrows_before = array->shape[0];
+    writer->header_nbytes = (size_t)array->data_off;
+    writer->version_major = array->version_major;
+    *end_off = array->data_off + array->nbytes;
+    return check_behind(writer->target.sink, *end_off, error);
+}
+
+static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_error *error) {
+    npyx_array array;
+    npyx_array_init(&array, &writer->transaction.connection->host);
+    npyx_status status = take_header(writer, &array, end_off, error);
+    npyx_array_clear(&array);
+    return status;
+}
+
+/* Goes to where the rows end. What lies behind them belongs to nothing, but it stays until the COMMIT: such a
+ * file is copied, and the copy added to. */
+static npyx_status go_to_end(npyext_table_writer *writer, npyx_error *error) {
+    npyx_host *host = &writer->transaction.connection->host;
+    int64_t end_off = 0;
+    NPYX_TRY(find_end(writer, &end_off, error));
+    if (writer->target.sink->nbytes == end_off)
+        return NPYX_OK;
+    npyx_target_abandon(&writer->target);
+    NPYX_TRY(npyx_target_open(&writer->target, host, NPYX_TARGET_COPY, writer->transaction.path, error));
+    NPYX_TRY(find_end(writer, &end_off, error));
+    return npyx_sink_cut(writer->target.sink, end_off, error);
+}
+
+/* Room for the header, whose size does not depend on the number of rows. */
+static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error) {
+    npyx_buffer header = {.host = &writer->transaction.connection->host};
+    int64_t shape[NPYX_MAX_NDIM] = {0};
+    memcpy(shape + 1, writer->shape + 1, sizeof shape[0] * (size_t)(writer->ndim - 1));
+    npyx_header_npy_append(writer->dtype, writer->ndim, shape, false, &header);
+    npyx_status status = npyx_buffer_check(&header, error);
+    if (status == NPYX_OK) {
+        writer->header_nbytes = header.nbytes;
+        writer->version_major = (uint8_t)header.bytes[6];
+        status = npyx_sink_append(writer->target.sink, header.bytes, header.nbytes, error);
+    }
+    npyx_buffer_clear(&header);
+    return status;
+}
+
+/* Room for the row at hand. */
+static npyx_status make_room_for_row(npyext_table_writer *writer, npyx_error *error) {
+    uint8_t *items = NULL;
+    npyext_array_builder *row = &writer->row;
+    NPYX_TRY(npyext_array_builder_begin(row, writer->transaction.connection, error));
+    row->dtype = writer->dtype;
+    row->is_dtype_given = true;
+    return npyext_items_reserve(&row->out, row->dtype, writer->row_nelem, &items, error);
+}
+
+/* NPYX_INVALID when the file is not the one that this table has written. */
+static npyx_status check_published(const npyext_table_writer *writer, const npyext_published *record,
+                                   npyx_error *error) {
+    npyx_file_info now;
+    if (npyx_target_info(&writer->target, &now) && npyx_file_info_is_same(&now, &record->info))
+        return NPYX_OK;
+    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
+}
+
+static npyx_status file_open(npyext_transaction *transaction, const npyext_published *record,
+                             npyx_error *error) {
+    npyext_table_writer *writer = writer_of(transaction);
+    npyx_host *host = &writer->transaction.connection->host;
+    bool is_npy = writer->format == NPYX_FORMAT_NPY;
+    npyx_target_kind kind = is_npy ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
+    npyx_status status = NPYX_NOT_FOUND;
+    writer->nrows_before = 0;
+    if (record->is_published || writer->adds)
+        status = npyx_target_open(&writer->target, host, kind, writer->transaction.path, error);
+    transaction->is_new =
+        status == NPYX_NOT_FOUND && !record->is_published; /* there is nothing to add to yet */
+    NPYX_TRY(transaction->is_new
+                 ? npyx_target_open(&writer->target, host, NPYX_TARGET_NEW, writer->transaction.path, error)
+                 : status);
+    if (record->is_published)
+        NPYX_TRY(check_published(writer, record, error));
+    if (!is_npy)
+        return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
+    NPYX_TRY(make_room_for_row(writer, error));
+    return transaction->is_new ? reserve_header(writer, error) : go_to_end(writer, error);
+}
+
+/* ---- xSync ---- */
+
+/* The header with the number of rows, to be written when all of them are on disk. */
+static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
+    npyx_buffer header = {.host = &writer->transaction.connection->host};
+    npyx_array array;
+    int64_t nrows = npyext_table_writer_next(writer);
+    if (writer->shape[0] >= 0 && nrows != writer->shape[0])
+        return npyx_refuse(error, "the shape says %" PRId64 " rows, and there are %" PRId64, writer->shape[0],
+                           nrows);
+    NPYX_TRY(npyext_table_writer_measure(writer, nrows, &array, error));
+    npyx_status status =
+        npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, writer->version_major,
+                                      writer->header_nbytes, &header, error);
+    if (status == NPYX_OK)
+        status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);
+    npyx_buffer_clear(&header);
+    return status;
+}
+
+static npyx_status file_finish(npyext_transaction *transaction, npyx_error *error) {
+    npyext_table_writer *writer = writer_of(transaction);
+    return writer->format == NPYX_FORMAT_NPY ? seal_header(writer, error)
+                                             : npyx_archive_writer_finish(writer->archive, error);
+}
+
+const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
+                                                        .mark = file_mark,
+                                                        .unmark = file_unmark,
+                                                        .cut_back = file_cut_back,
+                                                        .finish = file_finish,
+                                                        .target = file_target,
+                                                        .close = file_close};
