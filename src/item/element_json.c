@@ -1,5 +1,5 @@
 
-#include "element.h"
+#include "object.h"
 #include "text/number_text.h"
 
 static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
@@ -147,6 +147,10 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
         const npyx_dtype part = npyx_dtype_part(dtype);
         return element_append_json(&part, 1, &(int64_t){2}, item, out, error);
     }
+    if (dtype->type == NPYX_HELD_OBJECT) {
+        NPYX_TRY(npyx_object_measure(npyx_object_of_item(item), out->host, error));
+        return npyx_object_append_json(npyx_object_of_item(item), out, error);
+    }
     npyx_buffer scratch = {.host = out->host};
     npyx_value value = {0};
     npyx_status status = npyx_element_scalar(dtype, item, &scratch, &value, error);
@@ -224,9 +228,13 @@ static double least_item(const npyx_dtype *dtype) {
     return nbytes;
 }
 
+double npyx_element_least_json(const npyx_dtype *dtype, int ndim, const int64_t *shape) {
+    return least_list(ndim, shape, least_item(dtype));
+}
+
 npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                      const uint8_t *items, npyx_buffer *out, npyx_error *error) {
-    double least_nbytes = least_list(ndim, shape, least_item(dtype));
+    double least_nbytes = npyx_element_least_json(dtype, ndim, shape);
     bool has_bytes = dtype->itemsize > 0;
     for (int axis = 0; axis < ndim; axis++)
         has_bytes = has_bytes && shape[axis] > 0;
