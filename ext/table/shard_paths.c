@@ -79,13 +79,14 @@ static npyx_status paths_list(npyext_shard_paths *paths, bool is_beside, npyext_
 static int64_t paths_number(npyext_shard_paths *paths, const char *path) {
     size_t prefix_nbytes = strlen(paths->prefix);
     npyx_error error;
-    char *end = NULL;
-    if (strlen(path) <= prefix_nbytes || path[prefix_nbytes] < '0' || path[prefix_nbytes] > '9')
+    uint64_t number = 0;
+    if (strlen(path) <= prefix_nbytes)
         return -1;
-    int64_t number = strtoll(path + prefix_nbytes, &end, 10);
-    bool is_its = npyext_shard_path(paths, number, &paths->name, &error) == NPYX_OK &&
+    const npyx_span rest = {path + prefix_nbytes, strlen(path) - prefix_nbytes};
+    bool is_its = npyx_span_digits(rest, &number) > 0 && number <= INT64_MAX &&
+                  npyext_shard_path(paths, (int64_t)number, &paths->name, &error) == NPYX_OK &&
                   strcmp(paths->name.bytes, path) == 0;
-    return is_its ? number : -1;
+    return is_its ? (int64_t)number : -1;
 }
 
 npyx_status npyext_shard_paths_find(npyext_shard_paths *paths, int64_t above, int64_t *highest,

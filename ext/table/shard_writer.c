@@ -59,9 +59,10 @@ static npyx_host *shards_host(const npyext_shard_writer *writer) {
 
 /* A number above 0, as it may be typed: 100000 or 3e9. */
 static npyx_status shards_read_limit(const char *text, const char *name, double *limit, npyx_error *error) {
-    char *end = NULL;
-    *limit = strtod(text, &end);
-    if (end != text && *end == '\0' && *limit > 0 && *limit < 9e18)
+    npyx_number number = {0};
+    bool is_number = *text != '\0' && npyx_number_read(text, strlen(text), &number) == strlen(text);
+    *limit = npyx_number_to_f64(&number);
+    if (is_number && *limit > 0 && *limit < 9e18)
         return NPYX_OK;
     return npyx_refuse(error, "%s is a number above 0, not '%.*s'", name, NPYX_SHOWN(text, strlen(text), 40));
 }
