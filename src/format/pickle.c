@@ -5,6 +5,7 @@
 
 #include "pickle_machine.h"
 #include "text/number_text.h"
+#include "text/span.h"
 
 typedef npyx_status pickle_op(npyx_pickle *p);
 
@@ -24,10 +25,10 @@ void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char 
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     const char *name = p->op_off < p->nbytes ? pickle_opcodes[p->bytes[p->op_off]].name : NULL;
-    npyx_error_set(p->error, status, p->base_off + (int64_t)p->op_off, "%s the pickle at byte %" PRId64 ": %s%s%s",
+    npyx_error_set(p->error, status, p->base_off + (int64_t)p->op_off,
+                   "%s the pickle at byte %" PRId64 ": %s%s%s",
                    status == NPYX_CORRUPT ? "a fault in" : "cannot read", p->base_off + (int64_t)p->op_off,
-                   name == NULL ? "" : name,
-                   name == NULL ? "" : ": ", what);
+                   name == NULL ? "" : name, name == NULL ? "" : ": ", what);
     npyx_error_set_kind(p->error, NPYX_KIND_OBJECTS);
 }
 
@@ -121,19 +122,34 @@ npyx_status npyx_pickle_new_text(npyx_pickle *p, const uint8_t *bytes, size_t nb
     return pickle_replace_surrogates(p, bytes, nbytes, object);
 }
 
-npyx_status npyx_pickle_add(npyx_pickle *p, npyx_object *container, npyx_object *part) {
-    if (container->list.count == container->list.capacity) {
-        uint64_t capacity = container->list.capacity == 0 ? 4 : 2 * (uint64_t)container->list.capacity;
-        npyx_object **items =
-            capacity > UINT32_MAX ? NULL : npyx_arena_alloc(p->arena, (size_t)capacity * sizeof *items);
-        NPYX_TRY(npyx_check_memory(items, p->error));
-        if (container->list.count > 0)
-            memcpy(items, container->list.items, container->list.count * sizeof *items);
-        container->list.items = items;
-        container->list.capacity = (uint32_t)capacity;
-    }
-    container->list.items[container->list.count++] = part;
+/* Room for n parts more. */
+static npyx_status pickle_reserve(npyx_pickle *p, npyx_object *container, int64_t n) {
+    uint64_t wanted = container->list.count + (uint64_t)n, capacity = 2 * (uint64_t)container->list.capacity;
+    if (wanted <= container->list.capacity)
+        return NPYX_OK;
+    capacity = capacity < wanted ? wanted : capacity;
+    capacity = capacity < 4 ? 4 : capacity;
+    npyx_object **items =
+        capacity > UINT32_MAX ? NULL : npyx_arena_alloc(p->arena, (size_t)capacity * sizeof(npyx_object *));
+    NPYX_TRY(npyx_check_memory(items, p->error));
+    if (container->list.count > 0)
+        memcpy(items, container->list.items, container->list.count * sizeof(npyx_object *));
+    container->list.items = items;
+    container->list.capacity = (uint32_t)capacity;
     return NPYX_OK;
+}
+
+static npyx_status pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_object *const *parts,
+                                  int64_t n) {
+    NPYX_TRY(pickle_reserve(p, container, n));
+    if (n > 0)
+        memcpy(container->list.items + container->list.count, parts, (size_t)n * sizeof(npyx_object *));
+    container->list.count += (uint32_t)n;
+    return NPYX_OK;
+}
+
+npyx_status npyx_pickle_add(npyx_pickle *p, npyx_object *container, npyx_object *part) {
+    return pickle_add_all(p, container, &part, 1);
 }
 
 bool npyx_pickle_bytes_of(const npyx_object *object, const uint8_t **bytes, size_t *nbytes) {
@@ -172,10 +188,13 @@ bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer) {
 /* ---- the stack ---- */
 
 static npyx_status pickle_push(npyx_pickle *p, npyx_object *object) {
-    npyx_object **stack = npyx_grow(p->arena->host, p->stack, p->nstack, &p->capacity_nstack, sizeof *stack);
-    NPYX_TRY(npyx_check_memory(stack, p->error));
-    p->stack = stack;
-    stack[p->nstack++] = object;
+    if (p->nstack == p->capacity_nstack) {
+        npyx_object **stack =
+            npyx_grow(p->arena->host, p->stack, p->nstack, &p->capacity_nstack, sizeof *stack);
+        NPYX_TRY(npyx_check_memory(stack, p->error));
+        p->stack = stack;
+    }
+    p->stack[p->nstack++] = object;
     return NPYX_OK;
 }
 
@@ -218,8 +237,7 @@ static npyx_status pickle_gather(npyx_pickle *p, npyx_object_kind kind) {
     NPYX_TRY(npyx_pickle_new(p, kind, &made));
     if (kind == NPYX_OBJECT_DICT && n % 2 != 0)
         return npyx_pickle_fail(p, "a key has no value");
-    for (int64_t i = 0; i < n; i++)
-        NPYX_TRY(npyx_pickle_add(p, made, values[i]));
+    NPYX_TRY(pickle_add_all(p, made, values, n));
     return pickle_push(p, made);
 }
 
@@ -497,18 +515,12 @@ static npyx_status op_binstring(npyx_pickle *p) {
     return pickle_push_str(p, bytes, (size_t)nbytes);
 }
 
-static int pickle_hex(char c) {
-    return c >= '0' && c <= '9'                     ? c - '0'
-           : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                    : -1;
-}
-
 /* ndigits hexadecimal ones; -1 when there are not so many. */
 static int64_t pickle_hex_number(const char *text, const char *end, int ndigits) {
     int64_t number = 0;
     for (int i = 0; i < ndigits; i++) {
-        int digit = text + i < end ? pickle_hex(text[i]) : -1;
-        if (digit < 0)
+        int digit = text + i < end ? npyx_hex_digit(text[i]) : 36;
+        if (digit == 36)
             return -1;
         number = number << 4 | digit;
     }
@@ -622,8 +634,7 @@ static npyx_status pickle_push_tuple(npyx_pickle *p, int64_t n) {
     npyx_object **values, *made;
     NPYX_TRY(pickle_pop(p, n, &values));
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, &made));
-    for (int64_t i = 0; i < n; i++)
-        NPYX_TRY(npyx_pickle_add(p, made, values[i]));
+    NPYX_TRY(pickle_add_all(p, made, values, n));
     return pickle_push(p, made);
 }
 
@@ -666,9 +677,7 @@ static npyx_status pickle_extend(npyx_pickle *p, npyx_object_kind kind, npyx_obj
     NPYX_TRY(pickle_container(p, top, kind, &container));
     if (kind == NPYX_OBJECT_DICT && n % 2 != 0)
         return npyx_pickle_fail(p, "a key has no value");
-    for (int64_t i = 0; i < n; i++)
-        NPYX_TRY(npyx_pickle_add(p, container, values[i]));
-    return NPYX_OK;
+    return pickle_add_all(p, container, values, n);
 }
 
 static npyx_status pickle_extend_by(npyx_pickle *p, npyx_object_kind kind, int64_t n) {
@@ -744,10 +753,13 @@ static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
     if (number > p->off)
         return npyx_pickle_fail(p, "memo number %" PRIu64 " so early", number);
     while (p->nmemo <= (int64_t)number) {
-        npyx_object **memo = npyx_grow(p->arena->host, p->memo, p->nmemo, &p->capacity_nmemo, sizeof *memo);
-        NPYX_TRY(npyx_check_memory(memo, p->error));
-        p->memo = memo;
-        memo[p->nmemo++] = NULL;
+        if (p->nmemo == p->capacity_nmemo) {
+            npyx_object **memo =
+                npyx_grow(p->arena->host, p->memo, p->nmemo, &p->capacity_nmemo, sizeof *memo);
+            NPYX_TRY(npyx_check_memory(memo, p->error));
+            p->memo = memo;
+        }
+        p->memo[p->nmemo++] = NULL;
     }
     p->nmemoized += p->memo[number] == NULL;
     p->memo[number] = top;
@@ -879,8 +891,7 @@ static npyx_status op_obj(npyx_pickle *p) {
     if (n == 0)
         return npyx_pickle_fail(p, "there is no class");
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, &args));
-    for (int64_t i = 1; i < n; i++)
-        NPYX_TRY(npyx_pickle_add(p, args, values[i]));
+    NPYX_TRY(pickle_add_all(p, args, values + 1, n - 1));
     return pickle_push_call(p, values[0], args, NULL);
 }
 

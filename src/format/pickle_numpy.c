@@ -315,6 +315,10 @@ npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, cons
         return npyx_pickle_fail_unsupported(p, "%" PRIu64 " bytes of items in so few", nbytes);
     *items = npyx_arena_alloc(p->arena, (size_t)nbytes + 1);
     NPYX_TRY(npyx_check_memory(*items, p->error));
+    if (dtype->type == NPYX_HELD_OBJECT && sizeof(npyx_object *) == 8 && n > 0) {
+        memcpy(*items, list->list.items, (size_t)nbytes);
+        return NPYX_OK;
+    }
     for (uint32_t i = 0; i < n; i++) {
         NPYX_TRY(numpy_store(p, dtype, list->list.items[i], *items + (int64_t)i * dtype->itemsize));
         if ((i & 0xfff) == 0xfff)
