@@ -130,10 +130,10 @@ static npyx_status pickle_reserve(npyx_pickle *p, npyx_object *container, int64_
     capacity = capacity < wanted ? wanted : capacity;
     capacity = capacity < 4 ? 4 : capacity;
     npyx_object **items =
-        capacity > UINT32_MAX ? NULL : npyx_arena_alloc(p->arena, (size_t)capacity * sizeof(npyx_object *));
+        capacity > UINT32_MAX ? NULL : npyx_arena_alloc(p->arena, (size_t)capacity * sizeof(void *));
     NPYX_TRY(npyx_check_memory(items, p->error));
     if (container->list.count > 0)
-        memcpy(items, container->list.items, container->list.count * sizeof(npyx_object *));
+        memcpy(items, container->list.items, container->list.count * sizeof(void *));
     container->list.items = items;
     container->list.capacity = (uint32_t)capacity;
     return NPYX_OK;
@@ -143,7 +143,7 @@ static npyx_status pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_o
                                   int64_t n) {
     NPYX_TRY(pickle_reserve(p, container, n));
     if (n > 0)
-        memcpy(container->list.items + container->list.count, parts, (size_t)n * sizeof(npyx_object *));
+        memcpy(container->list.items + container->list.count, parts, (size_t)n * sizeof(void *));
     container->list.count += (uint32_t)n;
     return NPYX_OK;
 }
@@ -190,7 +190,7 @@ bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer) {
 static npyx_status pickle_push(npyx_pickle *p, npyx_object *object) {
     if (p->nstack == p->capacity_nstack) {
         npyx_object **stack =
-            npyx_grow(p->arena->host, p->stack, p->nstack, &p->capacity_nstack, sizeof *stack);
+            npyx_grow(p->arena->host, p->stack, p->nstack, &p->capacity_nstack, sizeof(void *));
         NPYX_TRY(npyx_check_memory(stack, p->error));
         p->stack = stack;
     }
@@ -755,7 +755,7 @@ static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
     while (p->nmemo <= (int64_t)number) {
         if (p->nmemo == p->capacity_nmemo) {
             npyx_object **memo =
-                npyx_grow(p->arena->host, p->memo, p->nmemo, &p->capacity_nmemo, sizeof *memo);
+                npyx_grow(p->arena->host, p->memo, p->nmemo, &p->capacity_nmemo, sizeof(void *));
             NPYX_TRY(npyx_check_memory(memo, p->error));
             p->memo = memo;
         }

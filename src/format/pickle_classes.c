@@ -121,10 +121,11 @@ static npyx_status class_rest(npyx_pickle *p, const npyx_object *args, npyx_obje
     return NPYX_OK;
 }
 
-/* copyreg.__newobj__(class, *args). */
+/* copyreg.__newobj__(class, *args). One of itself would be called as deep as it has arguments. */
 static npyx_status call_newobj(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
     npyx_object *rest;
-    if (class_nargs(args) == 0)
+    if (class_nargs(args) == 0 || npyx_pickle_is_global(args->list.items[0], "copyreg.__newobj__") ||
+        npyx_pickle_is_global(args->list.items[0], "copy_reg.__newobj__"))
         return NPYX_DONE;
     NPYX_TRY(class_rest(p, args, &rest));
     return npyx_pickle_call(p, args->list.items[0], rest, NULL, object);

@@ -21,6 +21,7 @@ typedef struct npyx_pickle {
     npyx_object *none, *truth[2];
     npyx_object *spare; /* nspare nodes that are none yet */
     uint32_t nspare, nspare_next;
+    int64_t nfields; /* of all dtypes, however deep */
     bool has_stopped;
     npyx_error *error;
 } npyx_pickle;

@@ -147,12 +147,21 @@ static const npyx_object *numpy_find_field(const npyx_object *fields, const npyx
     return NULL;
 }
 
-/* All fields, however deep: a dtype that stands in many fields is in the pickle once. */
-static int64_t numpy_count_fields(const npyx_dtype *dtype) {
+/* Counts all fields, however deep; more than most are not counted to the end. */
+static int64_t numpy_count_fields(const npyx_dtype *dtype, int64_t most) {
     int64_t count = dtype->nfields;
-    for (int i = 0; i < dtype->nfields; i++)
-        count += numpy_count_fields(dtype->fields[i].dtype);
+    for (int i = 0; i < dtype->nfields && count <= most; i++)
+        count += numpy_count_fields(dtype->fields[i].dtype, most - count);
     return count;
+}
+
+/* A dtype may stand in many fields and be in the pickle once. So what dtypes come to is bounded for each, and
+ * for all of a pickle by its bytes. */
+static npyx_status numpy_check_fields(npyx_pickle *p, const npyx_dtype *dtype) {
+    int64_t count = numpy_count_fields(dtype, NUMPY_MAX_FIELDS);
+    p->nfields += count;
+    bool is_sane = count <= NUMPY_MAX_FIELDS && (uint64_t)p->nfields <= p->nbytes + NUMPY_MAX_FIELDS;
+    return is_sane ? NPYX_OK : NPYX_DONE;
 }
 
 static npyx_status numpy_struct_dtype(npyx_pickle *p, const npyx_object *state, int depth,
@@ -161,7 +170,7 @@ static npyx_status numpy_struct_dtype(npyx_pickle *p, const npyx_object *state, 
     int64_t itemsize;
     bool is_known = names->kind == NPYX_OBJECT_TUPLE && fields != NULL && fields->kind == NPYX_OBJECT_DICT &&
                     npyx_pickle_integer_of(npyx_pickle_part(state, 5), &itemsize) && itemsize >= 0 &&
-                    itemsize <= NPYX_MAX_ITEMSIZE && names->list.count <= INT32_MAX / 2 &&
+                    itemsize <= NPYX_MAX_ITEMSIZE && names->list.count <= NUMPY_MAX_FIELDS &&
                     (names->list.count == 0) == (fields->list.count == 0);
     if (!is_known)
         return NPYX_DONE;
@@ -182,7 +191,7 @@ static npyx_status numpy_struct_dtype(npyx_pickle *p, const npyx_object *state, 
         whole->has_objects = whole->has_objects || made[i].dtype->has_objects;
     }
     *dtype = whole;
-    return numpy_count_fields(whole) <= NUMPY_MAX_FIELDS ? NPYX_OK : NPYX_DONE;
+    return numpy_check_fields(p, whole);
 }
 
 static bool numpy_is_string_dtype(const npyx_object *callable) {
@@ -315,7 +324,7 @@ npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, cons
         return npyx_pickle_fail_unsupported(p, "%" PRIu64 " bytes of items in so few", nbytes);
     *items = npyx_arena_alloc(p->arena, (size_t)nbytes + 1);
     NPYX_TRY(npyx_check_memory(*items, p->error));
-    if (dtype->type == NPYX_HELD_OBJECT && sizeof(npyx_object *) == 8 && n > 0) {
+    if (dtype->type == NPYX_HELD_OBJECT && sizeof(void *) == 8 && n > 0) {
         memcpy(*items, list->list.items, (size_t)nbytes);
         return NPYX_OK;
     }

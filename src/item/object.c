@@ -155,10 +155,11 @@ static void object_append_bytes(const npyx_object *object, npyx_buffer *out) {
 static npyx_status object_append_list(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
     npyx_buffer_append_char(out, '[');
     for (uint32_t i = 0; i < object->list.count && out->status == NPYX_OK; i++) {
+        size_t before_nbytes = out->nbytes;
         if (i > 0)
             npyx_buffer_append_char(out, ',');
         NPYX_TRY(object_append(object->list.items[i], out, error));
-        if ((i & 0xfff) == 0xfff)
+        if (before_nbytes >> 16 != out->nbytes >> 16) /* parts may be shared, and few in each list */
             NPYX_TRY(npyx_poll(out->host, error));
     }
     npyx_buffer_append_char(out, ']');

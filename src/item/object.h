@@ -86,13 +86,13 @@ enum { NPYX_OBJECT_MAX_NDIGITS = 4300 };
 /* The node that an item of NPYX_HELD_OBJECT is. */
 static inline npyx_object *npyx_object_of_item(const uint8_t *item) {
     npyx_object *object;
-    memcpy(&object, item, sizeof object);
+    memcpy(&object, item, sizeof(void *));
     return object;
 }
 
 static inline void npyx_object_store(npyx_object *object, uint8_t *item) {
     memset(item, 0, 8);
-    memcpy(item, &object, sizeof object);
+    memcpy(item, &object, sizeof(void *));
 }
 
 /* Sees to it that a node can be written, and what that takes at least, shared parts counted as often as they

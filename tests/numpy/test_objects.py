@@ -15,6 +15,7 @@ import pickletools
 import sqlite3
 import struct
 import sys
+import time
 import uuid
 import zipfile
 import zoneinfo
@@ -518,6 +519,34 @@ def test_claims(connect):
         if changed != whole:
             value = db.execute("SELECT value FROM npy_rows(?)", (changed,)).fetchone()[0]
             assert "ndarray" in value and "args" in value, value
+
+
+def test_work_that_multiplies(connect):
+    """What stands in the pickle once and counts many times is refused, or named, before it takes time."""
+    db = connect()
+    newobj = b"ccopyreg\n__newobj__\n"
+    started = time.process_time()
+    value = value_of(db, newobj + b"q\0" + b"(" + b"h\0" * 200_000 + b"t\x81.")
+    assert json.loads(value)["__class__"] == "copyreg.__newobj__" and len(json.loads(value)["args"]) == 200_000
+    # a dtype of 40 fields of one of 40 fields of ..., where all lie at offset 0
+    names = b"(" + b"".join(b"X\x02\0\0\0%02d" % i for i in range(40)) + b"t"
+    stream = names + b"q\0"
+    stream += b"0cnumpy\ndtype\nq\1X\2\0\0\0f4\x89\x88\x87R(K\3X\1\0\0\0<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tbq\2"
+    for _ in range(12):
+        fields = b"}(" + b"".join(b"X\2\0\0\0%02dh\2K\0\x86" % i for i in range(40)) + b"u"
+        stream += b"0h\1X\2\0\0\0V4\x89\x88\x87R(K\3X\1\0\0\0|Nh\0" + fields + b"K\4K\1K\x10tbq\2"
+    array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85C\1b\x87R(K\1K\1\x85h\2\x89C\4abcdtb"
+    error_of(db, "SELECT value FROM npy_rows(?)", behind_header(b"]" + stream + b"0" + array + b"a."), code=sqlite3.SQLITE_TOOBIG)
+    assert time.process_time() - started < 20 * shell.PATIENCE
+
+
+def test_a_query_of_objects_is_interrupted(connect):
+    """A list doubled 26 times prints for long."""
+    db = connect()
+    calls = []
+    db.set_progress_handler(lambda: calls.append(1) or len(calls) > 3, 1000)
+    with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        db.execute("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT length(npy_json(?)) FROM n", (behind_header(b"]" + doubled(26)[:-1] + b"a."),)).fetchall()
 
 
 def test_truncated_at_every_byte(connect):
