@@ -52,7 +52,8 @@ static npyx_status selection_open(npyext_selection *selection, const npyext_scan
     }
     if (!scan->function->takes_objects)
         NPYX_TRY(npyx_array_check_values(&selection->array, error));
-    if (selection->array.dtype->has_objects) /* its items are not those of the file */
+    /* of objects the items are not those of the file; who only counts them does without */
+    if (selection->array.dtype->has_objects && (scan->plan.needs & NPYEXT_NEEDS_ITEMS) != 0)
         NPYX_TRY(
             npyx_archive_open_values(archive, scan->index, &selection->array, &selection->payload, error));
     npyx_view_of_array(&selection->array, &selection->view);

@@ -558,6 +558,16 @@ def test_truncated_at_every_byte(connect):
             error_of(db, "SELECT value FROM npy_rows(?)", data[:end])
 
 
+def test_counting_reads_no_pickle(connect, tmp_path):
+    db, path = connect(), tmp_path / "a.npy"
+    path.write_bytes(behind_header(b"no pickle", (1000,)))
+    assert db.execute("SELECT count(*), sum(row), max(path) FROM npy_rows(?)", (str(path),)).fetchall() == [(1000, 499500, str(path))]
+    assert db.execute("SELECT count(*) FROM npy_elements(?) WHERE idx > 9", (str(path),)).fetchall() == [(990,)]
+    error_of(db, "SELECT count(value) FROM npy_rows(?)", str(path))
+    error_of(db, "SELECT count(*) FROM npy_rows(?) WHERE value > 0", str(path))
+    error_of(db, "SELECT count FROM npy_stats(?)", str(path))
+
+
 def test_random_damage_is_an_answer_or_an_error(connect):
     db, rng = connect(), seeded_generator()
     for round in range(60):
