@@ -559,8 +559,10 @@ static npyx_status op_string(npyx_pickle *p) {
     NPYX_TRY(npyx_check_memory(bytes, p->error));
     const char *end = line + line_nbytes - 1;
     for (const char *c = line + 1; c < end; c++) {
-        int escaped = *c == '\\' && c + 1 < end ? pickle_escape(c + 1, end, &taken) : -1;
-        if (*c == '\\' && c + 1 < end && c[1] == 'x' && escaped < 0)
+        if (*c == '\\' && c + 1 == end)
+            return npyx_pickle_fail(p, "a text that ends in a backslash");
+        int escaped = *c == '\\' ? pickle_escape(c + 1, end, &taken) : -1;
+        if (*c == '\\' && c[1] == 'x' && escaped < 0)
             return npyx_pickle_fail(p, "a \\x without two digits");
         bytes[n++] = escaped < 0 ? (uint8_t)*c : (uint8_t)escaped;
         c += escaped < 0 ? 0 : taken;
