@@ -90,8 +90,9 @@ static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
     return out;
 }
 
-/* The same, into a buffer. */
-static void append_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, npyx_buffer *out) {
+/* The same, into a buffer. Not a part of its callers, which recurse: its own is a large frame. */
+static __attribute__((noinline)) void append_numbers(const npyx_dtype *dtype, const uint8_t *item,
+                                                     int64_t nelem, npyx_buffer *out) {
     enum { NUMBER_NBYTES = NPYX_NUMBER_TEXT_NBYTES + 1 };
     size_t max_nbytes = (size_t)nelem * NUMBER_NBYTES;
     if (out->limit_nbytes != 0 && out->limit_nbytes - out->nbytes < max_nbytes) {

@@ -76,8 +76,9 @@ struct npyx_object {
     };
 };
 
-/* Frames of the stack that writing a value may take: some 200 bytes each. */
-enum { NPYX_OBJECT_MAX_HEIGHT = 300 };
+/* Frames of the stack that writing a value may take, some 300 bytes each: 64 KiB at most, where a thread of
+ * musl has 128. */
+enum { NPYX_OBJECT_MAX_HEIGHT = 200 };
 
 /* Python refuses to print integers of more digits, as that takes the square of them
  * (sys.set_int_max_str_digits). */
