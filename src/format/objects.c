@@ -84,8 +84,8 @@ static npyx_status objects_make(npyx_objects *made, npyx_source *payload, const 
     NPYX_TRY(npyx_pickle_read(&made->arena, bytes, p.nbytes, array->data_off, &root, NULL, error));
     p.op_off = p.nbytes; /* what follows is no opcode's */
     NPYX_TRY(objects_list(&p, root, array, &list));
-    const npyx_dtype *held = npyx_dtype_held(&made->arena, array->dtype);
-    NPYX_TRY(npyx_check_memory(held, error));
+    const npyx_dtype *held;
+    NPYX_TRY(npyx_dtype_hold(&made->arena, array->dtype, &held, error));
     npyx_status status = npyx_pickle_store_list(&p, held, list, &items);
     if (status == NPYX_DONE)
         return objects_fail(array, "items that do not fit the dtype of the header", error);
@@ -117,8 +117,8 @@ static void objects_close(void *ctx) {
 
 npyx_status npyx_objects_open(npyx_objects *objects, npyx_array *array, npyx_source **items,
                               npyx_error *error) {
-    const npyx_dtype *held = npyx_dtype_held(&array->arena, array->dtype);
-    NPYX_TRY(npyx_check_memory(held, error));
+    const npyx_dtype *held;
+    NPYX_TRY(npyx_dtype_hold(&array->arena, array->dtype, &held, error));
     NPYX_TRY(
         npyx_source_open_memory(objects->arena.host, objects->items, objects->items_nbytes, items, error));
     (*items)->on_close = objects_close;

@@ -159,6 +159,10 @@ static int64_t numpy_count_fields(const npyx_dtype *dtype, int64_t most) {
  * for all of a pickle by its bytes. */
 static npyx_status numpy_check_fields(npyx_pickle *p, const npyx_dtype *dtype) {
     int64_t count = numpy_count_fields(dtype, NUMPY_MAX_FIELDS);
+    npyx_error unseen;
+    npyx_status status = npyx_dtype_check_objects(p->arena->host, dtype, &unseen);
+    if (status != NPYX_OK)
+        return status == NPYX_UNSUPPORTED ? NPYX_DONE : npyx_fail_again(p->error, &unseen);
     p->nfields += count;
     bool is_sane = count <= NUMPY_MAX_FIELDS && (uint64_t)p->nfields <= p->nbytes + NUMPY_MAX_FIELDS;
     return is_sane ? NPYX_OK : NPYX_DONE;

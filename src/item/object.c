@@ -363,25 +363,75 @@ npyx_status npyx_object_value(const npyx_object *object, npyx_buffer *scratch, n
 
 /* ---- dtypes ---- */
 
-static const npyx_field *object_held_fields(npyx_arena *arena, const npyx_dtype *dtype) {
-    npyx_field *fields = npyx_arena_alloc(arena, (size_t)dtype->nfields * sizeof *fields);
-    for (int i = 0; fields != NULL && i < dtype->nfields; i++) {
-        fields[i] = dtype->fields[i];
-        fields[i].dtype = npyx_dtype_held(arena, dtype->fields[i].dtype);
-        if (fields[i].dtype == NULL)
-            return NULL;
-    }
-    return fields;
+/* The bytes of a field. */
+typedef struct object_span {
+    int64_t begin, end;
+    bool has_objects;
+} object_span;
+
+static int object_compare_spans(const void *a, const void *b, const void *ctx) {
+    const object_span *one = a, *other = b;
+    (void)ctx;
+    return one->begin < other->begin ? -1 : one->begin > other->begin;
 }
 
-const npyx_dtype *npyx_dtype_held(npyx_arena *arena, const npyx_dtype *dtype) {
+static bool object_spans_lie_apart(const object_span *spans, int nspans) {
+    int64_t end = 0, objects_end = 0; /* of those before */
+    for (int i = 0; i < nspans; i++) {
+        if (spans[i].begin < (spans[i].has_objects ? end : objects_end))
+            return false;
+        end = spans[i].end > end ? spans[i].end : end;
+        if (spans[i].has_objects && spans[i].end > objects_end)
+            objects_end = spans[i].end;
+    }
+    return true;
+}
+
+npyx_status npyx_dtype_check_objects(npyx_host *host, const npyx_dtype *dtype, npyx_error *error) {
+    int nspans = 0;
+    if (!dtype->has_objects || dtype->nfields < 2)
+        return NPYX_OK;
+    object_span *spans = npyx_alloc(host, (size_t)dtype->nfields * sizeof *spans);
+    NPYX_TRY(npyx_check_memory(spans, error));
+    for (int i = 0; i < dtype->nfields; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        int64_t nbytes = field->nelem * field->dtype->itemsize;
+        if (nbytes > 0 && !field->is_padding)
+            spans[nspans++] = (object_span){field->off, field->off + nbytes, field->dtype->has_objects};
+    }
+    npyx_status status =
+        npyx_sort(host, spans, (size_t)nspans, sizeof *spans, object_compare_spans, NULL, error);
+    if (status == NPYX_OK && !object_spans_lie_apart(spans, nspans))
+        status = npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
+                              "has fields that lie over Python objects, which NumPy does not allow");
+    npyx_free(host, spans);
+    return status;
+}
+
+static npyx_status object_hold_fields(npyx_arena *arena, const npyx_dtype *dtype, const npyx_field **held,
+                                      npyx_error *error) {
+    npyx_field *fields = npyx_arena_alloc(arena, (size_t)dtype->nfields * sizeof *fields);
+    NPYX_TRY(npyx_check_memory(fields, error));
+    for (int i = 0; i < dtype->nfields; i++) {
+        fields[i] = dtype->fields[i];
+        NPYX_TRY(npyx_dtype_hold(arena, dtype->fields[i].dtype, &fields[i].dtype, error));
+    }
+    *held = fields;
+    return NPYX_OK;
+}
+
+npyx_status npyx_dtype_hold(npyx_arena *arena, const npyx_dtype *dtype, const npyx_dtype **held,
+                            npyx_error *error) {
+    *held = dtype;
     if (!dtype->has_objects)
-        return dtype;
-    npyx_dtype *held = npyx_arena_alloc(arena, sizeof *held);
-    if (held == NULL)
-        return NULL;
-    *held = *dtype;
-    held->type = dtype->type == NPYX_OBJECT ? NPYX_HELD_OBJECT : dtype->type;
-    held->fields = dtype->nfields == 0 ? dtype->fields : object_held_fields(arena, dtype);
-    return dtype->nfields > 0 && held->fields == NULL ? NULL : held;
+        return NPYX_OK;
+    NPYX_TRY(npyx_dtype_check_objects(arena->host, dtype, error));
+    npyx_dtype *made = npyx_arena_alloc(arena, sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, error));
+    *made = *dtype;
+    made->type = dtype->type == NPYX_OBJECT ? NPYX_HELD_OBJECT : dtype->type;
+    if (dtype->nfields > 0)
+        NPYX_TRY(object_hold_fields(arena, dtype, &made->fields, error));
+    *held = made;
+    return NPYX_OK;
 }

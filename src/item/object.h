@@ -110,7 +110,14 @@ npyx_status npyx_object_value(const npyx_object *object, npyx_buffer *scratch, n
 /* Appends it as JSON. Look at out->status behind it. */
 npyx_status npyx_object_append_json(const npyx_object *object, npyx_buffer *out, npyx_error *error);
 
-/* The dtype with held objects in the place of objects; itself where it has none. NULL when memory is out. */
-const npyx_dtype *npyx_dtype_held(npyx_arena *arena, const npyx_dtype *dtype);
+/* Makes a dtype with held objects in the place of objects; itself where it has none. NPYX_UNSUPPORTED where
+ * npyx_dtype_check_objects says so. */
+npyx_status npyx_dtype_hold(npyx_arena *arena, const npyx_dtype *dtype, const npyx_dtype **held,
+                            npyx_error *error);
+
+/* An object's bytes are an address, so no other field may lie over them: NPYX_UNSUPPORTED, as NumPy refuses
+ * such a dtype, too (descriptor.c, validate_object_field_overlap). Of a structured dtype's own fields alone.
+ */
+npyx_status npyx_dtype_check_objects(npyx_host *host, const npyx_dtype *dtype, npyx_error *error);
 
 #endif

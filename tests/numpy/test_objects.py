@@ -522,6 +522,32 @@ def test_claims(connect):
             assert "ndarray" in value and "args" in value, value
 
 
+def dtype_pickle(names, fields, itemsize):
+    """A structured dtype of any fields: {name: (code, byte order, offset)}."""
+    plain = lambda code, order: b"cnumpy\ndtype\nX" + struct.pack("<I", len(code)) + code.encode() + b"\x89\x88\x87R(K\3X\1\0\0\0" + order.encode() + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"
+    text = lambda name: b"X" + struct.pack("<I", len(name)) + name.encode()
+    pairs = b"".join(text(name) + plain(code, order) + b"K" + bytes([offset]) + b"\x86" for name, (code, order, offset) in fields.items())
+    code = f"V{itemsize}"
+    return b"cnumpy\ndtype\n" + text(code) + b"\x89\x88\x87R(K\3X\1\0\0\0|N(" + b"".join(map(text, names)) + b"t}(" + pairs + b"uK" + bytes([itemsize]) + b"K\1K\x10tb"
+
+
+@pytest.mark.parametrize("offsets", [(0, 4), (4, 0), (0, 0), (0, 7), (8, 1)])
+def test_a_field_over_an_object(connect, offsets):
+    """Found by fuzzing: a number that lies over an object showed its address, or was taken for one."""
+    db = connect()
+    fields = {"o": ("O8", "|", offsets[0]), "n": ("f8", "<", offsets[1])}
+    array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85C\1b\x87R(K\1K\1\x85"
+    for names in (["o", "n"], ["n", "o"]):
+        items = b"(X\1\0\0\0xG\x40\x00\x00\x00\x00\x00\x00\x00t" if names[0] == "o" else b"(G\x40\x00\x00\x00\x00\x00\x00\x00X\1\0\0\0xt"
+        value = value_of(db, array + dtype_pickle(names, fields, 16) + b"\x89]" + items + b"atb.")
+        assert json.loads(value)["__class__"].endswith("_reconstruct"), value
+    apart = {"o": ("O8", "|", 8), "n": ("f8", "<", 0)}
+    items = b"(X\1\0\0\0xG\x40\x00\x00\x00\x00\x00\x00\x00t"
+    assert value_of(db, array + dtype_pickle(["o", "n"], apart, 16) + b"\x89]" + items + b"atb.") == '[{"o":"x","n":2.0}]'
+    header = {"names": ["o", "n"], "formats": ["|O", "<f8"], "offsets": list(offsets), "itemsize": 16}
+    error_of(db, "SELECT value FROM npy_rows(?)", behind_header(b"](" + b"Nta.", (1,), header))
+
+
 def test_work_that_multiplies(connect):
     """What stands in the pickle once and counts many times is refused, or named, before it takes time."""
     db = connect()
