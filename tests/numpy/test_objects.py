@@ -272,6 +272,13 @@ def test_the_pickle_is_read_once(connect, tmp_path):
     assert db.execute("SELECT value FROM npy_rows(?)", (path,)).fetchall() == [("another",)]
 
 
+def test_expect(connect):
+    db, data = connect(), saved(array_of([1, "a"]), 4)
+    for expected in ("object", "O", "object[*]", "[2]", "O[2]"):
+        assert db.execute("SELECT value FROM npy_rows(?) WHERE expect = ?", (data, expected)).fetchall() == [(1,), ("a",)]
+    assert "expected float32, found object[2]" in error_of(db, "SELECT value FROM npy_rows(?) WHERE expect = 'float32'", data)
+
+
 REFUSED = [
     "SELECT data FROM npy_rows('a.npy')",
     "SELECT npy_data(array) FROM npy_file('a.npy')",
