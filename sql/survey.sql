@@ -35,7 +35,7 @@ SELECT format, dtype, row_shape AS shape, count(*) AS arrays, count(DISTINCT pat
 WITH oddities(path, name, severity, oddity) AS (
          SELECT path, name, 1, error FROM temp.survey WHERE error IS NOT NULL
          UNION ALL
-         SELECT path, name, 2, 'a pickle of Python objects: not readable without running it' FROM temp.survey WHERE has_objects
+         SELECT path, name, 2, 'Python objects, in a pickle: values only' FROM temp.survey WHERE has_objects
          UNION ALL
          SELECT path, name, 3, 'no items: shape ' || shape FROM temp.survey WHERE size = 0
          UNION ALL

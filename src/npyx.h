@@ -10,6 +10,7 @@
 #include "format/archive.h"
 #include "format/archive_write.h"
 #include "format/header_npy.h"
+#include "format/objects.h"
 #include "format/sample_key.h"
 #include "format/samples.h"
 #include "format/tar.h"

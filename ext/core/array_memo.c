@@ -77,6 +77,7 @@ static npyx_status open_array(npyext_connection *connection, npyext_known_array 
         npyext_cache_acquire(connection, known->path, &known->part, known->tick, NULL, &known->file, error));
     NPYX_TRY(npyext_handle_check(&connection->handle_key, handle->stamp, &known->file->info, error));
     npyx_archive *archive = known->file->archive;
+    known->index = handle->index;
     NPYX_TRY(find_entry(known, handle->index, error));
     NPYX_TRY(npyx_archive_describe(archive, handle->index, &known->array, error));
     if (!known->array.is_array)
@@ -123,6 +124,16 @@ npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *byt
     *known = found;
     npyx_status status = open_array(connection, found, &handle, error);
     found->is_sound = status == NPYX_OK;
+    return status;
+}
+
+npyx_status npyext_known_hold(npyext_known_array *known, npyx_error *error) {
+    npyx_source_close(known->payload);
+    known->payload = NULL;
+    known->window_nbytes = 0;
+    npyx_status status =
+        npyx_archive_open_values(known->file->archive, known->index, &known->array, &known->payload, error);
+    known->is_sound = status == NPYX_OK;
     return status;
 }
 

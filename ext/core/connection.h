@@ -127,6 +127,7 @@ typedef struct npyext_known_array {
     /* of a handle's array */
     const char *path; /* NULL: it is a header's */
     npyext_part part;
+    int64_t index;
     npyx_entry entry; /* its name is in the arena below: a description that fails takes the array's with it */
     bool has_entry;
     npyx_arena arena;
@@ -149,6 +150,9 @@ npyx_status npyext_memo_of_header(npyext_connection *connection, const void *hea
  * no handle of this key. */
 npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *bytes, size_t nbytes,
                                   int64_t tick, npyext_known_array **known, npyx_error *error);
+
+/* Makes a handle's array of objects one that has values. After a failure it is opened anew the next time. */
+npyx_status npyext_known_hold(npyext_known_array *known, npyx_error *error);
 
 /* nbytes at off of a handle's array, alive until the next call. */
 npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,

@@ -82,7 +82,8 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
     int64_t block_end = reader->first_row + reader->nrows_read;
     items->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
     items->item = block + (items->position - reader->first_row) * items->step_nbytes;
-    rows->raw_nbytes = rows->needs_swap || items->step_nbytes > INT32_MAX ? 0 : items->step_nbytes;
+    bool is_raw = !rows->needs_swap && !npyext_selection_dtype(&items->base.selection)->has_objects;
+    rows->raw_nbytes = is_raw && items->step_nbytes <= INT32_MAX ? items->step_nbytes : 0;
     items->block_end = block_end <= rows->last ? block_end : rows->last + 1;
     items->plain_end = items->is_filtered ? 0 : items->block_end;
     if (!items->is_filtered)
@@ -135,6 +136,12 @@ static void rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_item_cursor *items = &rows->items;
     size_t nbytes = (size_t)items->step_nbytes;
     const void *bytes = items->item;
+    if (npyext_selection_dtype(&items->base.selection)->has_objects) { /* addresses are nobody's business */
+        npyx_error error;
+        npyx_error_set(&error, NPYX_UNSUPPORTED, -1, "items that are Python objects have no data");
+        npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+        return;
+    }
     if (rows->needs_swap && nbytes > 0) {
         npyx_error error;
         npyx_buffer_reset(&items->base.scratch);

@@ -211,7 +211,12 @@ STATS_RESULT(stats_argmax, stats->extremes[NPYX_GREATEST].position >= 0, result_
     NPYEXT_KNOWN_RESULT(static, name, const stats_cursor *stats = (stats_cursor *)cursor;                    \
                         const npyx_reduction *reduction = &stats->reduction,                                 \
                         !cursor->scan.has_error && (is_known), __VA_ARGS__)
-STATS_OF_LEAF(stats_crc32, reduction->wants_crc32, sqlite3_result_int64, reduction->crc32[stats->leaf])
+static bool has_crc32(const npyx_reduction *reduction, int64_t leaf) {
+    return reduction->wants_crc32 && !reduction->leaves[leaf].view.dtype->has_objects;
+}
+
+STATS_OF_LEAF(stats_crc32, has_crc32(reduction, stats->leaf), sqlite3_result_int64,
+              reduction->crc32[stats->leaf])
 STATS_OF_LEAF(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
               reduction->leaves[stats->leaf].name, -1, SQLITE_TRANSIENT)
 
@@ -322,6 +327,7 @@ const npyext_function npyext_npy_stats = {
     .name = "npy_stats",
     NPYEXT_COLUMNS(stats_columns),
     .takes_member = true,
+    .takes_objects = true,
     .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,
     .estimated_nrows = 1,

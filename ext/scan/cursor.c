@@ -50,14 +50,20 @@ static npyx_status selection_open(npyext_selection *selection, const npyext_scan
             return NPYX_DONE;
         return npyx_archive_fail_no_array(archive, error);
     }
+    if (!scan->function->takes_objects)
+        NPYX_TRY(npyx_array_check_values(&selection->array, error));
+    /* of objects the items are not those of the file; who only counts them does without */
+    if (selection->array.dtype->has_objects && (scan->plan.needs & NPYEXT_NEEDS_ITEMS) != 0)
+        NPYX_TRY(
+            npyx_archive_open_values(archive, scan->index, &selection->array, &selection->payload, error));
     npyx_view_of_array(&selection->array, &selection->view);
-    NPYX_TRY(npyx_array_check_values(&selection->array, error));
     NPYX_TRY(apply_argument(selection, scan, NPYEXT_FIELD, "field", error));
     NPYX_TRY(apply_argument(selection, scan, NPYEXT_VIEW, "view", error));
     NPYX_TRY(apply_argument(selection, scan, NPYEXT_EXPECT, "expect", error));
     NPYX_TRY(apply_argument(selection, scan, NPYEXT_SLICE, "slice", error));
     NPYX_TRY(apply_argument(selection, scan, NPYEXT_ASTYPE, "astype", error));
-    NPYX_TRY(npyx_archive_open_payload(archive, scan->index, &selection->payload, error));
+    if (selection->payload == NULL)
+        NPYX_TRY(npyx_archive_open_payload(archive, scan->index, &selection->payload, error));
     selection->is_open = true;
     return NPYX_OK;
 }

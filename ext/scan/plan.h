@@ -156,6 +156,7 @@ typedef struct npyext_function {
     int ncolumns;
     const char *key;       /* what the PRIMARY KEY has behind array_key; NULL: nothing */
     bool takes_member;     /* the argument chooses one array of many */
+    bool takes_objects;    /* arrays of them, which have values; others refuse those */
     bool takes_two;        /* NPYEXT_OTHER_SOURCE has to be given, too */
     const char *example;   /* of its sources, for a message; NULL: 'x.npy' */
     bool writes;           /* there is no source; NPYEXT_TARGET and NPYEXT_ARRAY have to be given */

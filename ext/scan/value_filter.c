@@ -136,6 +136,8 @@ static void begin_text(npyext_value_filter *filter, const npyext_value_term *ter
 void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype) {
     bool is_complex = npyx_dtype_kind(dtype) == 'c', has_items = reserve_items(filter, dtype);
     filter->nfilters = 0;
+    if (dtype->has_objects) /* a value of whatever kind */
+        return;
     for (int i = 0; i < filter->nterms; i++) {
         npyext_value_term term = filter->terms[i];
         bool is_part = term.component != NPYX_WHOLE;

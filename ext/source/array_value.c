@@ -121,9 +121,43 @@ npyx_status npyext_array_value_open(npyext_array_value *value, npyext_connection
         value, context == NULL ? npyext_cache_tick(connection) : statement_tick(context, connection), error);
 }
 
+/* Reads the objects of a BLOB, whose description is another BLOB's, too: this one has a description of its
+ * own then, and the objects in the place of its bytes. */
+static npyx_status hold_blob(npyext_array_value *value, npyx_error *error) {
+    npyx_host *host = &value->connection->host;
+    npyx_objects *objects = NULL;
+    npyx_source *blob = NULL, *items = NULL;
+    value->held = npyx_alloc(host, sizeof *value->held);
+    NPYX_TRY(npyx_check_memory(value->held, error));
+    npyx_array_init(value->held, host);
+    NPYX_TRY(npyx_header_npy_parse(value->bytes, value->known->key.nbytes, value->held, error));
+    NPYX_TRY(npyx_source_open_memory(host, value->bytes, value->nbytes, &blob, error));
+    npyx_status status = npyx_objects_read(blob, value->held, &objects, error);
+    npyx_source_close(blob);
+    NPYX_TRY(status);
+    status = npyx_objects_open(objects, value->held, &items, error);
+    npyx_objects_release(objects);
+    NPYX_TRY(status);
+    npyx_source_close(value->memory);
+    value->memory = items;
+    value->array = value->held;
+    value->nbytes = (size_t)items->nbytes;
+    return npyx_source_window(items, 0, value->nbytes, NULL, &value->bytes, error);
+}
+
+npyx_status npyext_array_value_hold(npyext_array_value *value, npyx_error *error) {
+    if (!value->array->dtype->has_objects || value->array->is_held)
+        return NPYX_OK;
+    return value->bytes == NULL ? npyext_known_hold(value->known, error) : hold_blob(value, error);
+}
+
 void npyext_array_value_close(npyext_array_value *value) {
     npyx_source_close(value->memory);
     value->memory = NULL;
+    if (value->held != NULL)
+        npyx_array_clear(value->held);
+    npyx_free(&value->connection->host, value->held);
+    value->held = NULL;
     npyext_memo_clear(value->connection, true);
 }
 

@@ -22,6 +22,7 @@ typedef struct npyext_array_value {
     size_t nbytes;
     npyext_place place;  /* for messages */
     npyx_source *memory; /* the BLOB as a source, once one was needed */
+    npyx_array *held;    /* of a BLOB with objects, whose values were asked for; NULL otherwise */
 } npyext_array_value;
 
 /* Describes an argument. NPYX_DONE: it is NULL. There is one at a time in a connection; close it whatever the
@@ -31,6 +32,9 @@ npyx_status npyext_array_value_open(npyext_array_value *value, npyext_connection
                                     sqlite3_context *context, const npyext_caller *caller,
                                     sqlite3_value *argument, npyx_error *error);
 void npyext_array_value_close(npyext_array_value *value);
+
+/* Has the pickle of an array of objects read, so that it has values; of another array all stays. */
+npyx_status npyext_array_value_hold(npyext_array_value *value, npyx_error *error);
 
 /* What the array's data are read from; its offsets are the array's. Lives as long as the value. */
 npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **source, npyx_error *error);

@@ -17,6 +17,7 @@ typedef struct npyext_layout_array {
     npyx_array array;
     const char *form; /* as npyext_declared_array has it; NULL: no file tells of the array */
     npyx_view view;
+    npyx_source *items; /* of an array of objects that a cursor reads; NULL for others */
 } npyext_layout_array;
 
 typedef struct npyext_layout_column {
@@ -36,6 +37,7 @@ typedef struct npyext_layout {
     npyext_cached_file *file; /* that was opened; NULL: none */
     npyx_arena arena;
     bool is_side_by_side; /* a column an array */
+    bool reads_values;    /* it is a cursor's */
     bool has_whole_rows;  /* rows of more than one item are one column, `row` */
     npyext_layout_array *arrays;
     int64_t narrays, capacity_narrays;

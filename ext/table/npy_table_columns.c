@@ -9,7 +9,7 @@
 
 static npyext_table_type scalar_type(const npyx_dtype *dtype) {
     char kind = npyx_dtype_kind(dtype);
-    if (dtype->type == NPYX_U8)
+    if (dtype->type == NPYX_U8 || kind == 'O')
         return NPYEXT_TABLE_ANY;
     if (npyx_type_is_of_ml_dtypes(dtype->type) || kind == 'f')
         return NPYEXT_TABLE_REAL;

@@ -118,7 +118,10 @@ static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_str
 static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow, npyx_error *error) {
     const npyext_layout_array *opened = &cursor->layout.arrays[array];
     table_stream *stream = &cursor->streams[array];
-    NPYX_TRY(npyx_archive_open_payload(cursor->layout.file->archive, opened->index, &stream->payload, error));
+    NPYX_TRY(opened->items != NULL ? npyx_source_open_range(opened->items, 0, opened->items->nbytes, false, 0,
+                                                            &stream->payload, error)
+                                   : npyx_archive_open_payload(cursor->layout.file->archive, opened->index,
+                                                               &stream->payload, error));
     npyx_view view = opened->view;
     if (may_narrow)
         cursor_narrow(cursor, &view, stream);

@@ -17,9 +17,15 @@ void npyext_layout_init(npyext_layout *layout, npyext_connection *connection,
                               .max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1)};
 }
 
+static void clear_array(npyext_layout_array *cleared) {
+    npyx_source_close(cleared->items);
+    cleared->items = NULL;
+    npyx_array_clear(&cleared->array);
+}
+
 void npyext_layout_clear(npyext_layout *layout) {
     for (int64_t i = 0; i < layout->narrays; i++)
-        npyx_array_clear(&layout->arrays[i].array);
+        clear_array(&layout->arrays[i]);
     npyx_free(layout->arena.host, layout->arrays);
     npyx_arena_clear(&layout->arena);
     npyext_cache_release(layout->connection, layout->file);
@@ -75,10 +81,11 @@ static npyx_status add_entry(npyext_layout *layout, int64_t index, bool is_asked
     if (!added->array.is_array && is_asked_for)
         return npyx_archive_fail_no_array(archive, error);
     if (added->array.is_array) {
-        NPYX_TRY(npyx_array_check_values(&added->array, error));
         NPYX_TRY(make_form(layout, added, error));
+        if (layout->reads_values && added->array.dtype->has_objects)
+            NPYX_TRY(npyx_archive_open_values(archive, index, &added->array, &added->items, error));
     } else {
-        npyx_array_clear(&added->array);
+        clear_array(added);
         layout->narrays--;
     }
     layout->at = NULL;
@@ -289,6 +296,7 @@ static npyx_status layout_compare_columns(const npyext_layout *layout, npyx_erro
 /* ---- all of it ---- */
 
 npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_error *error) {
+    layout->reads_values = is_declared;
     npyext_connection *connection = layout->connection;
     NPYX_TRY(npyext_cache_acquire(connection, layout->declaration->arguments[NPYEXT_TABLE_PATH], NULL,
                                   npyext_cache_tick(connection), NULL, &layout->file, error));

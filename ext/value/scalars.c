@@ -119,7 +119,7 @@ static npyx_status scalars_get(npyext_call *c) {
     bool has_fallback = c->caller == &npyext_npy_get_or.caller, is_inside = false;
     if (c->argc < 1 + has_fallback)
         return npyext_call_refuse(c, "takes an array%s and indices", has_fallback ? ", a fallback" : "");
-    NPYX_TRY(npyext_call_take_items(c));
+    NPYX_TRY(npyext_call_take_values(c));
     NPYX_TRY(scalars_choose(c, 1 + has_fallback, &is_inside));
     if (is_inside)
         return scalars_result_part(c);
@@ -151,7 +151,7 @@ static npyx_status scalars_json(npyext_call *c) {
     return npyext_array_value_append_json(&c->value, &c->view, &c->out, &c->error);
 }
 
-NPYEXT_SCALAR(npy_json, ITEMS, JSON, scalars_json, "npy_json(array)");
+NPYEXT_SCALAR(npy_json, VALUES, JSON, scalars_json, "npy_json(array)");
 
 static npyx_status scalars_data(npyext_call *c) {
     return npyext_array_value_append_items(&c->value, &c->view, true, &c->out, &c->error);

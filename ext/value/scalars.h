@@ -26,7 +26,8 @@ typedef struct npyext_call {
 typedef enum npyext_takes {
     NPYEXT_TAKES_ANYTHING,
     NPYEXT_TAKES_ARRAY, /* described */
-    NPYEXT_TAKES_ITEMS  /* and viewed; not one of objects */
+    NPYEXT_TAKES_ITEMS, /* and viewed; not one of objects */
+    NPYEXT_TAKES_VALUES /* the same, of objects too */
 } npyext_takes;
 
 /* What becomes of out. */
@@ -71,7 +72,7 @@ extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_ord
 void npyext_scalar_call(sqlite3_context *context, int argc, sqlite3_value **argv);
 
 /* Takes the array, for a function that does so itself because it need not have any argument. */
-npyx_status npyext_call_take_items(npyext_call *c);
+npyx_status npyext_call_take_values(npyext_call *c);
 
 /* Says that a fault, if there is one, is of the call and not of an array, and returns the status. */
 npyx_status npyext_call_fault(npyext_call *c, npyx_status status);

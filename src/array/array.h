@@ -13,6 +13,7 @@ enum { NPYX_MAX_NDIM = 64 };
 typedef struct npyx_array {
     npyx_arena arena; /* holds dtype and descr */
     bool is_array;    /* an entry of an archive begins as an array, whether or not its header is sound */
+    bool is_held;     /* of objects, which lie in memory: its items are nodes (format/objects.h) */
     bool is_known;    /* the header was sound, whatever became of the data behind it: all below is set */
     const npyx_dtype *dtype;
     const char *descr; /* the header's own spelling; a string without its quotes */
@@ -38,7 +39,7 @@ npyx_status npyx_array_measure(npyx_array *array, npyx_error *error);
  * of objects is one pickle, whose length no header tells: it passes. */
 npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error);
 
-/* NPYX_UNSUPPORTED for arrays of objects, whose values are a pickle. */
+/* NPYX_UNSUPPORTED for arrays of objects, held or not: for who needs more than values of them. */
 npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error);
 
 #endif

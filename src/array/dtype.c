@@ -37,6 +37,7 @@ const npyx_type_info npyx_types[NPYX_NTYPES] = {
     [NPYX_VOID] = {"void", 'V', 0, 1, true, NULL, "V void void0"},
     [NPYX_STRUCT] = {"void", 'V', 0, 1, true, NULL, ""},
     [NPYX_OBJECT] = {"object", 'O', 8, 1, false, "O", "O object0 object_"},
+    [NPYX_HELD_OBJECT] = {"object", 'O', 8, 1, false, "O", ""},
 };
 
 static void append_unit(const npyx_dtype *dtype, npyx_buffer *buffer) {

@@ -48,7 +48,8 @@ typedef enum npyx_type {
     NPYX_TEXT,
     NPYX_VOID,
     NPYX_STRUCT,
-    NPYX_OBJECT,
+    NPYX_OBJECT,      /* as a file has it: the data are a pickle, and there are no items */
+    NPYX_HELD_OBJECT, /* in memory: an item is the address of a node (item/object.h) */
     NPYX_NTYPES
 } npyx_type;
 

@@ -183,7 +183,8 @@ static bool matches_code(const npyx_literal *code, const npyx_dtype *wanted, con
     bool is_sized = wanted->itemsize > 0 || npyx_is_digit(code->text[code->text_nbytes - 1]);
     if (wanted->type == NPYX_VOID && !is_sized) /* in NumPy structured dtypes are void ones */
         return found->type == NPYX_VOID || found->type == NPYX_STRUCT;
-    if (wanted->type != found->type ||
+    npyx_type type = found->type == NPYX_HELD_OBJECT ? NPYX_OBJECT : found->type;
+    if (wanted->type != type ||
         (gives_order(code) && npyx_dtype_byteorder(wanted) != npyx_dtype_byteorder(found)))
         return false;
     switch (npyx_dtype_kind(wanted)) {

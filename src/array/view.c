@@ -156,8 +156,8 @@ npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nby
 }
 
 npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx_error *error) {
-    if (dtype->has_objects)
-        return npyx_fail(error, NPYX_INVALID, -1, "items cannot be viewed as Python objects");
+    if (dtype->has_objects || view->dtype->has_objects)
+        return npyx_refuse(error, "items cannot be viewed as Python objects, nor these as something else");
     if (dtype->itemsize != view->dtype->itemsize)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the view has items of %" PRId64 " bytes, the array of %" PRId64, dtype->itemsize,

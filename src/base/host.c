@@ -135,6 +135,13 @@ char *npyx_arena_copy(npyx_arena *arena, const char *bytes, size_t nbytes) {
     return copy;
 }
 
+size_t npyx_arena_nbytes(const npyx_arena *arena) {
+    size_t nbytes = 0;
+    for (const npyx_arena_block *block = arena->newest; block != NULL; block = block->older)
+        nbytes += sizeof *block + block->capacity_nbytes;
+    return nbytes;
+}
+
 void npyx_arena_clear(npyx_arena *arena) {
     while (arena->newest != NULL) {
         npyx_arena_block *block = arena->newest;

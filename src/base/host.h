@@ -32,6 +32,7 @@ typedef struct npyx_host {
      * checkpoints.h, and 0 at first. */
     struct npyx_checkpoints *checkpoints;
     int ncheckpoints;
+    size_t kept_objects_nbytes;   /* of all archives; to be left to archive.h, and 0 at first */
     const struct npyx_root *root; /* what all paths lie below (root.h); NULL: they lead anywhere */
     /* Of every hash table of names: random, so that nobody can make names that fall together. */
     uint8_t hash_key[NPYX_SIPHASH_KEY_NBYTES];
@@ -80,6 +81,8 @@ void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes);
 /* A copy of bytes with a NUL after it. */
 char *npyx_arena_copy(npyx_arena *arena, const char *bytes, size_t nbytes);
 void npyx_arena_clear(npyx_arena *arena);
+/* What it takes of memory. */
+size_t npyx_arena_nbytes(const npyx_arena *arena);
 
 /*
  * Bytes that grow. A failed append leaves the contents as they were and the reason in status, after which

@@ -4,6 +4,7 @@
 #include "header_npy.h"
 #include "header_ten.h"
 #include "io/first_bytes.h"
+#include "objects.h"
 #include "text/span.h"
 
 /* A script or a program, which may unpack the zip behind it: of the files that are known, only in these is
@@ -112,6 +113,7 @@ void npyx_archive_close(npyx_archive *archive) {
     if (archive == NULL)
         return;
     npyx_name_set_clear(&archive->names);
+    npyx_archive_forget_objects(archive);
     archive->ops->close(archive);
 }
 

@@ -47,6 +47,7 @@ struct npyx_archive {
     /* Of all entries, as they are stored; learnt when the first is looked up. */
     npyx_name_set names;
     npyx_status names_status; /* NPYX_OK: not learnt yet; NPYX_DONE, or what is wrong behind the last name */
+    struct npyx_kept_objects *kept_objects; /* of arrays whose pickle was read */
 };
 
 /* What a file's name says where its first bytes say nothing: an empty .ten has no arrays, and a .tar of zeros
@@ -106,6 +107,13 @@ npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *p
  */
 npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx_source **payload,
                                       npyx_error *error);
+
+/* The same for who wants values. array is the entry's, described; one of objects becomes one that is held in
+ * memory (npyx_objects_open): its pickle is read, and kept with the archive for the next time, as long as all
+ * that a host keeps of this takes no more than NPYX_KEPT_OBJECTS_NBYTES. */
+enum { NPYX_KEPT_OBJECTS_NBYTES = 1 << 26 };
+npyx_status npyx_archive_open_values(npyx_archive *archive, int64_t index, npyx_array *array,
+                                     npyx_source **items, npyx_error *error);
 
 /* `npy`, `npz`, `ten`, `tar`. */
 const char *npyx_format_name(npyx_format format);

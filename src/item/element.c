@@ -1,4 +1,4 @@
-#include "element.h"
+#include "object.h"
 
 #include "text/number_text.h"
 
@@ -94,8 +94,11 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
     case 'M':
     case 'm': return datetime_value(dtype, item, scratch, value, error);
     case 'O':
-        return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
-                            "a Python object, which is a pickle, is never read");
+        if (dtype->type != NPYX_HELD_OBJECT)
+            return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
+                                "a Python object, which stands in a pickle");
+        NPYX_TRY(npyx_object_measure(npyx_object_of_item(item), scratch->host, error));
+        return npyx_object_value(npyx_object_of_item(item), scratch, value, error);
     case 'U':
         NPYX_TRY(element_append_text(dtype, item, scratch, error));
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, scratch->nbytes);

@@ -28,7 +28,7 @@ typedef struct npyx_value {
 
 /* The value of one item. scratch is reset and may be written; *value lives as long as item and scratch stay
  * untouched. NPYX_CORRUPT for an item that no value stands for (a code point above U+10FFFF, a date beyond
- * the calendar), NPYX_UNSUPPORTED for objects. */
+ * the calendar), NPYX_UNSUPPORTED for objects that are not held. */
 npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                npyx_value *value, npyx_error *error);
 
@@ -43,6 +43,9 @@ bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, boo
  * item. Look at out->status behind it. */
 npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                      const uint8_t *items, npyx_buffer *out, npyx_error *error);
+
+/* The least that this takes. Beyond every limit any number will do. */
+double npyx_element_least_json(const npyx_dtype *dtype, int ndim, const int64_t *shape);
 
 /* Whether items of this dtype have big-endian parts, however deep. */
 bool npyx_element_needs_swap(const npyx_dtype *dtype);

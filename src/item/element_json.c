@@ -1,5 +1,5 @@
 
-#include "element.h"
+#include "object.h"
 #include "text/number_text.h"
 
 static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
@@ -90,8 +90,9 @@ static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
     return out;
 }
 
-/* The same, into a buffer. */
-static void append_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, npyx_buffer *out) {
+/* The same, into a buffer. Not a part of its callers, which recurse: its own is a large frame. */
+static __attribute__((noinline)) void append_numbers(const npyx_dtype *dtype, const uint8_t *item,
+                                                     int64_t nelem, npyx_buffer *out) {
     enum { NUMBER_NBYTES = NPYX_NUMBER_TEXT_NBYTES + 1 };
     size_t max_nbytes = (size_t)nelem * NUMBER_NBYTES;
     if (out->limit_nbytes != 0 && out->limit_nbytes - out->nbytes < max_nbytes) {
@@ -146,6 +147,10 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
     if (npyx_dtype_kind(dtype) == 'c') {
         const npyx_dtype part = npyx_dtype_part(dtype);
         return element_append_json(&part, 1, &(int64_t){2}, item, out, error);
+    }
+    if (dtype->type == NPYX_HELD_OBJECT) {
+        NPYX_TRY(npyx_object_measure(npyx_object_of_item(item), out->host, error));
+        return npyx_object_append_json(npyx_object_of_item(item), out, error);
     }
     npyx_buffer scratch = {.host = out->host};
     npyx_value value = {0};
@@ -224,9 +229,13 @@ static double least_item(const npyx_dtype *dtype) {
     return nbytes;
 }
 
+double npyx_element_least_json(const npyx_dtype *dtype, int ndim, const int64_t *shape) {
+    return least_list(ndim, shape, least_item(dtype));
+}
+
 npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                      const uint8_t *items, npyx_buffer *out, npyx_error *error) {
-    double least_nbytes = least_list(ndim, shape, least_item(dtype));
+    double least_nbytes = npyx_element_least_json(dtype, ndim, shape);
     bool has_bytes = dtype->itemsize > 0;
     for (int axis = 0; axis < ndim; axis++)
         has_bytes = has_bytes && shape[axis] > 0;

@@ -1,6 +1,7 @@
 #include "stats.h"
 
 #include "item/convert.h"
+#include "item/object.h"
 
 npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype) {
     npyx_type type = dtype->type;
@@ -143,6 +144,15 @@ static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
 
 /* ---- all of them ---- */
 
+/* Of objects None and NaN are null. */
+static void stats_count_items(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+    int64_t nnulls = 0;
+    for (int64_t i = 0; stats->dtype->type == NPYX_HELD_OBJECT && i < nelem; i++)
+        nnulls += npyx_object_is_null(npyx_object_of_item(items + i * stats->dtype->itemsize));
+    stats->nulls += nnulls;
+    stats->count += nelem - nnulls;
+}
+
 static void add_chunk(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     switch (stats->form) {
     case NPYX_STATS_REAL:
@@ -150,7 +160,7 @@ static void add_chunk(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     case NPYX_STATS_WIDE: npyx_stats_add_wide(stats, items, nelem); break;
     case NPYX_STATS_COMPLEX: npyx_stats_add_complex(stats, items, nelem); break;
     case NPYX_STATS_ORDER: npyx_stats_add_texts(stats, items, nelem); break;
-    case NPYX_STATS_COUNT: stats->count += nelem; break;
+    case NPYX_STATS_COUNT: stats_count_items(stats, items, nelem); break;
     }
     stats->nseen += nelem;
 }

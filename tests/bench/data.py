@@ -138,6 +138,12 @@ def _arrays(path):
     _tar(path, members)
 
 
+def _objects(path):
+    """An array of 200,000 texts of 20 letters."""
+    letters = np.random.default_rng(SEED).integers(97, 123, (200_000, 20), "u1").tobytes().decode()
+    np.save(path, np.array([letters[20 * i : 20 * i + 20] for i in range(200_000)], object), allow_pickle=True)
+
+
 def _samples(folder):
     """100 shards of 1,000 samples by webdataset's own writer; a NaN in one vector of a hundred."""
     peers.webdataset()
@@ -209,6 +215,7 @@ MAKERS = {
     "deflated.npz": _deflated,
     "shard.tar": _shard,
     "arrays.tar": _arrays,
+    "objects.npy": _objects,
     "samples": _samples,
 }
 

@@ -110,6 +110,12 @@ def members_by_tarfile(name):
     return work
 
 
+def texts_by_numpy(name):
+    import numpy as np
+
+    return lambda: len(json.dumps(np.load(name, allow_pickle=True).tolist()))
+
+
 def extremes_by_webdataset(name):
     """Of all arrays, each decoded by its own decoder."""
     import webdataset
@@ -162,6 +168,7 @@ WORKS = {
         arrays_by_numpy,
         inflated_by_zlib,
         members_by_tarfile,
+        texts_by_numpy,
         extremes_by_webdataset,
         filtered_by_webdataset,
         filtered_by_sql,

@@ -71,7 +71,7 @@ STATEMENTS = {
     "is empty (0 bytes)": "SELECT * FROM npy_meta('survey/empty.npy')",
     "data is truncated (...)": "SELECT * FROM npy_rows('survey/truncated.npy')",
     "the zip is truncated (no end record; ...)": "SELECT * FROM npy_meta('survey/truncated.npz')",
-    "holds Python objects, which are a pickle and are never read (dtype |O)": "SELECT * FROM npy_rows('objects/pickled.npy')",
+    "holds Python objects, whose values can be read and nothing else (dtype |O)": "SELECT * FROM npy_histogram('objects/mixed.npy')",
     "bad header: ...": "SELECT * FROM npy_meta('survey/corrupt.npy')",
     "is encrypted, which is not read": "SELECT * FROM npy_rows('encrypted.npz')",
     "is compressed by ... (zip method ...)": "SELECT * FROM npy_rows('bzip2.npz')",

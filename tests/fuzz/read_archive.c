@@ -73,6 +73,27 @@ static void read_items(npyx_source *payload, const npyx_array *array) {
     npyx_buffer_clear(&scratch);
 }
 
+/* The values of an array of objects, twice: what was read is kept for the second time. */
+static void read_objects(npyx_archive *archive, int64_t index, npyx_array *array) {
+    npyx_source *items = NULL, *again = NULL;
+    npyx_error error = {0};
+    npyx_array other;
+    npyx_array_init(&other, array->arena.host);
+    npyx_status status = npyx_archive_describe(archive, index, &other, &error);
+    if (npyx_archive_open_values(archive, index, array, &items, &error) == NPYX_OK) {
+        fuzz_require(array->is_held && array->nbytes <= items->nbytes);
+        read_items(items, array);
+        fuzz_require_ok(status, &error);
+        fuzz_require_ok(npyx_archive_open_values(archive, index, &other, &again, &error), &error);
+        fuzz_require(again->nbytes == items->nbytes);
+    } else {
+        fuzz_require(error.message[0] != '\0' && !array->is_held);
+    }
+    npyx_source_close(items);
+    npyx_source_close(again);
+    npyx_array_clear(&other);
+}
+
 static void read_entry(fuzz_host *fuzz, npyx_archive *archive, int64_t index, const npyx_entry *entry) {
     npyx_array array;
     npyx_source *payload = NULL;
@@ -97,6 +118,8 @@ static void read_entry(fuzz_host *fuzz, npyx_archive *archive, int64_t index, co
         }
         if (status == NPYX_OK && array.is_array)
             fuzz_require((npyx_array_check_values(&array, &error) == NPYX_OK) == !array.dtype->has_objects);
+        if (status == NPYX_OK && array.is_array && array.dtype->has_objects)
+            read_objects(archive, index, &array);
         read_payload(payload, (uint32_t)index * 2654435761u + 1);
         npyx_source_close(payload);
     } else {

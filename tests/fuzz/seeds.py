@@ -3,13 +3,19 @@
 They come from the makers of the project's own tests, so that a new kind of file is a seed as soon as it is tested.
 """
 
+import collections
+import datetime
+import decimal
 import gzip
 import io
 import os
+import pathlib
+import pickle
 import re
 import struct
 import sys
 import tarfile
+import uuid
 import zipfile
 import zlib
 
@@ -43,6 +49,11 @@ def npy_files():
     for _, contents in [*make_files.types(), *make_files.structured()]:
         yield contents
     yield arrays.object_npy_bytes()
+    for values in objects():
+        array = np.empty(len(values), object)
+        array[:] = values if len(values) != 1 else [values[0]]
+        yield arrays.npy_bytes(array)
+    yield arrays.npy_bytes(np.array([(1, [2], 0.5, "x")], [("a", "<i4"), ("o", "O"), ("h", "<f2"), ("u", "<U2")]))
     yield npy("<f4", (2**40, 0, 3), b"")
     yield npy("<f4", (1000,), bytes(8))
 
@@ -260,9 +271,34 @@ def tars_of_parts():
     yield tar(*(member(f"k.{i}", type=b"0") for i in range(20)), member("k.1"), member("0000000.npy", array), end=tars.END + bytes(3000) + b"x")
 
 
+def objects():
+    """Values of every kind that is known by its class, and of some that are not."""
+    yield [None, True, 1, -(2**31), 2**70, -0.0, float("inf"), "a", "\u4e2d\ud800", b"\0\xff", bytearray(b"b"), 1 - 2j]
+    yield [(), [], {}, set(), frozenset({1}), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), {"k": [1], 2: None, (3,): "v"}]
+    yield [datetime.datetime(2026, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), datetime.date(1, 1, 1), datetime.time(1), datetime.timedelta(-1, 2)]
+    yield [decimal.Decimal("1.50"), uuid.UUID(int=7), pathlib.PurePosixPath("/a/b"), collections.OrderedDict(a=1), collections.Counter("ab"), range(3), len]
+    yield [np.arange(6).reshape(2, 3), np.asfortranarray(np.ones((2, 2), ">f4")), np.float32(0.5), np.datetime64("2026-01-02"), np.array(["a", None], object)]
+    yield [np.zeros(2, [("x", "f4"), ("o", "O"), ("s", "S2", (2,))]), np.ma.array([1, 2], mask=[0, 1]), np.bool_(True), np.array("x")]
+    shared = ["shared"]
+    yield [shared, shared, [shared, {"again": shared}]]
+
+
+def pickles():
+    for value in objects():
+        for protocol in range(6):
+            yield pickle.dumps(value, protocol)
+    yield b"(S'a\\x41\\n'\nV\\u4e2d\nI01\nL5L\nF1.5\n(lp0\ng0\n(dt0."
+    yield b"(i__main__\nC\n(dS'x'\nI1\nsb."
+    yield b"(c__main__\nC\nK\x05o."
+    yield b"]q\0h\0a."
+    yield b"]q\0" + b"".join(b"0](h%ch%ceq%c" % (i, i, i + 1) for i in range(60)) + b"."
+    yield b"cos\nsystem\n(S'true'\ntR."
+
+
 SEEDS = {
     "header": npy_files,
     "dtype": lambda: (text.encode() for text in dtype_texts()),
+    "pickle": pickles,
     "literal": lambda: (bytes([i % 2]) + text.encode() for i, text in enumerate(literals())),
     "npz": npz_files,
     "ten": ten_files,

@@ -3,6 +3,7 @@ every NumPy, malformed ones included."""
 
 import functools
 import io
+import pickle
 import struct
 import warnings
 import zipfile
@@ -28,6 +29,18 @@ def numbers(descr, shape, values, **more):
             "f2": "e", "f4": "f", "f8": "d"}[descr[1:]]
     values = list(values)
     return npy(descr, shape, struct.pack((">" if descr[0] == ">" else "<") + code * len(values), *values), **more)
+
+
+def pickled(shape, items, dtype=b"cnumpy\ndtype\nX\x02\0\0\0O8\x89\x88\x87R(K\x03X\x01\0\0\0|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK?tb"):
+    """The pickle of an array of objects, items in C order, as NumPy makes it with protocol 3."""
+    inside = lambda value: pickle.dumps(value, 3)[2:-1]
+    begin = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85C\x01b\x87R"
+    return b"\x80\x03" + begin + b"(K\x01" + inside(tuple(shape)) + dtype + b"\x89" + inside(list(items)) + b"tb."
+
+
+def objects(shape, items):
+    """A .npy of Python objects."""
+    return npy("|O", shape, pickled(shape, items))
 
 
 def npz(members, method=zipfile.ZIP_STORED, when=(2026, 1, 2, 3, 4, 6), comment=b""):

@@ -7,7 +7,8 @@
     shapes/scalar.npy empty.npy ones.npy    (), (0, 3), (1, 1, 1)
     versions/v1.npy v2.npy v3.npy           header versions
     structured/plain.npy nested.npy padded.npy titled.npy subarray.npy fortran.npy
-    objects/pickled.npy field.npy           object arrays: metadata only
+    objects/settings.npy mixed.npy ragged.npy   arrays of Python objects; a pickle that would run a command, were it
+    objects/hostile.npy field.npy               loaded; a field of objects
     w.npz deflated.npz                      the same two arrays, w and b, stored and deflated
     mixed.npz                               an array, a text, an empty entry, a duplicate name, a name with a slash
     empty.npz                               a bare end record
@@ -41,7 +42,7 @@ import zipfile
 
 import demo_files
 import tars
-from formats import npy, npz, numbers, ten
+from formats import npy, npz, numbers, objects, pickled, ten
 
 MODIFIED = 1767323045  # 2026-01-02 03:04:05 UTC
 NAN, INFINITY = float("nan"), float("inf")
@@ -137,7 +138,7 @@ def dataset():
         ("a.npy", numbers("<f4", (4,), [1, 2, 3, 4])),
         ("a.npy", numbers("<f4", (3,), [1, 2, 3])),
         ("zeros.npy", zeros, zipfile.ZIP_DEFLATED),
-        ("objects.npy", npy("|O", (1,), b"\x80\x02]q\x00K\x01a.")),
+        ("objects.npy", objects((1,), [None])),
         ("../outside.npy", second),
         ("readme.txt", b"hello\n"),
         ("last.npy", second),
@@ -206,9 +207,12 @@ def files():
         yield f"versions/v{version}.npy", numbers("<i2", (3,), [1, 2, 3], version=(version, 0))
     for name, data in structured():
         yield f"structured/{name}.npy", data
-    # A protocol 2 pickle of the list [1]: never to be looked at.
-    yield "objects/pickled.npy", npy("|O", (1,), b"\x80\x02]q\x00K\x01a.")
-    yield "objects/field.npy", npy([("a", "<i4"), ("o", "|O")], (1,), b"\x80\x02]q\x00K\x01a.")
+    yield "objects/settings.npy", objects((), [{"lr": 0.1, "layers": [64, 64], "name": "r1", "seed": None}])
+    yield "objects/mixed.npy", objects((7,), [1, 2.5, "three", None, [4, "4"], b"five", {"six": 6}])
+    yield "objects/ragged.npy", objects((3,), [[1, 2, 3], [], [4]])
+    # Loading it would run a command.
+    yield "objects/hostile.npy", npy("|O", (1,), b"\x80\x03]cos\nsystem\nX\x0b\x00\x00\x00touch owned\x85Ra.")
+    yield "objects/field.npy", npy([("a", "<i4"), ("o", "|O")], (2,), pickled((2,), [(1, {"k": [1]}), (2, None)]))
 
     w, b = numbers("<f4", (3, 2), [0.5, 1, -1.5, 2, 0.1, 0]), numbers("<f4", (2,), [0.25, -0.25])
     yield "w.npz", npz([("w.npy", w), ("b.npy", b)])
@@ -240,7 +244,7 @@ def files():
     yield "survey/corrupt.npy", good.replace(b"'descr'", b"'desc!'")
     yield "survey/empty.npy", b""
     yield "survey/not_an_array.npy", b"These are words.\n"
-    yield "survey/objects.npy", npy("|O", (1,), b"\x80\x02]q\x00K\x01a.")
+    yield "survey/objects.npy", objects((2,), ["a", None])
     yield "survey/truncated.npy", good[:-1]
     yield "survey/truncated.npz", npz([("a.npy", good)])[:-30]
     yield "survey/z.npz", npz([("a.npy", good), ("bad.npy", good[:20])])

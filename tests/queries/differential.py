@@ -118,6 +118,8 @@ class Run:
         os.mkdir(folder)
         os.chdir(folder)
         self.db = sqlite3.connect(":memory:", isolation_level=None, cached_statements=4)
+        # bytes cast to TEXT are any: which rows a LIMIT takes, and so whether they are UTF-8, is nobody's fault
+        self.db.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
         self.db.enable_load_extension(True)
         shell.load(self.db)
         # Those of SQLite 3.40 lose rows of ordinary tables by COLLATE RTRIM; virtual ones never have any.

@@ -92,15 +92,15 @@ def test_broken_members_are_named(connect, tmp_path, case, variant):
     assert db.execute("SELECT sum(value) FROM npy_rows(?, 'good')", (str(path),)).fetchone() == (10,)
 
 
-def test_objects_are_never_unpickled(connect, tmp_path):
+def test_objects_have_values_and_no_data(connect, tmp_path):
     path, db = tmp_path / "o.npy", connect()
     nested = npy_bytes(np.zeros(2, [("a", "i4"), ("b", [("c", "O")])]))
-    for contents in (object_npy_bytes(), nested):
+    for contents, value in ((object_npy_bytes(), None), (nested, '{"a":0,"b":{"c":0}}')):
         path.write_bytes(contents)
-        for column in ("value", "data"):
-            assert "object" in fault(path, error_of(db, f"SELECT {column} FROM npy_rows(?)", str(path)))
+        assert db.execute("SELECT value FROM npy_rows(?) LIMIT 1", (str(path),)).fetchall() == [(value,)]
+        assert "object" in fault(path, error_of(db, "SELECT data FROM npy_rows(?)", str(path)))
     path.write_bytes(npz_bytes({"ok": np.arange(2), "o": np.array([None])}))
-    assert "object" in fault(f"{path}:o", error_of(db, "SELECT value FROM npy_rows(?, 'o')", str(path)))
+    assert "object" in fault(f"{path}:o", error_of(db, "SELECT data FROM npy_rows(?, 'o')", str(path)))
     assert db.execute("SELECT value FROM npy_rows(?, 'ok')", (str(path),)).fetchall() == [(0,), (1,)]
 
 

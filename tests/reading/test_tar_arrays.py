@@ -230,7 +230,7 @@ def test_a_broken_array_is_a_fault_of_its_own(db, folder):
         assert values(db, contents, wanted) == [0, 1, 2]
     assert error_of(db, "SELECT value FROM npy_rows('x.tar', 'header')").startswith("npyext: x.tar:header: ")
     assert "truncated" in error_of(db, "SELECT value FROM npy_rows('x.tar', 'cut.npy')")
-    assert "objects" in error_of(db, "SELECT value FROM npy_rows('x.tar', 'o')")
+    assert values(db, contents, "o") == [None, None, None]
     rows = db.execute("SELECT DISTINCT name FROM npy_rows('x.tar') WHERE on_error = 'skip'").fetchall()
     assert {("good",), ("last",)} <= set(rows)
 

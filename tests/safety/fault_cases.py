@@ -4,12 +4,18 @@ before it and what tells the state of the files and tables that it changes."""
 import functools
 import json
 import os
+import sys
 from typing import NamedTuple
 
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fuzz"))
+
 import make_files
+import seeds
 from arrays import npy_bytes, npz_bytes, ten_bytes
+from formats import objects
+from objects import array_of, saved
 from tars import END, gnu_long, gnu_sparse, gzipped, member, pax, tar
 
 
@@ -41,6 +47,8 @@ def make(folder):
         "many.npz": npz_bytes({f"a rather long name of a layer/number {i}": wide[i] for i in range(40)}),
         "out.npy": npy_bytes(np.arange(3.0)),
         "out.npz": npz_bytes({"old": np.arange(3)}),
+        "objects.npy": saved(array_of([value for values in seeds.objects() for value in values]), 4),
+        "old_objects.npz": npz_bytes({"a": np.array([[{"k": [1, "x"]}, None], [2.5, b"b"]], object), "b": np.arange(3)}, "deflate"),
         **tar_files(),
     }
     for name, contents in files.items():
@@ -85,6 +93,9 @@ def range_of_member(begin, length=None):
     return range_of("x.tar", at, nbytes)
 
 
+OBJECTS = objects((2,), [{"k": [1, "x"]}, b"b"])
+
+
 def reading(name, script, **more):
     return Case(name, script, **more)
 
@@ -110,6 +121,11 @@ ROWS = [
     reading("npy_rows, JSON", "SELECT row, value, path, name, array_key FROM npy_rows('X.npy')"),
     reading("npy_rows, structured", "SELECT row, value, hex(data) FROM npy_rows('structured/nested.npy')"),
     reading("npy_rows, text", "SELECT row, value FROM npy_rows('types/{U,S,M8,V,c}*.npy')"),
+    reading("objects", "SELECT row, value FROM npy_rows('objects.npy')"),
+    reading("objects, deflated", "SELECT name, row, value FROM npy_rows('old_objects.npz'); SELECT npy_get(array, 0, 0), npy_json(array) FROM npy_file('old_objects.npz', 'a')"),
+    reading("objects, one after the other", "SELECT i.value, r.value FROM json_each('[3, 1, 2]') AS i JOIN npy_rows('objects/mixed.npy') AS r ON r.row = i.value"),
+    reading("objects in a BLOB", f"SELECT npy_json(x'{OBJECTS.hex()}'), npy_get(x'{OBJECTS.hex()}', 1); SELECT value FROM npy_elements(x'{OBJECTS.hex()}')"),
+    reading("objects, fields", "SELECT row, value FROM npy_rows('objects/field.npy'); SELECT value FROM npy_rows('objects/field.npy') WHERE field = 'o'; SELECT field_name, count, nulls FROM npy_stats('objects/field.npy')"),
     reading("npy_rows, long", "SELECT count(*), sum(value) FROM npy_rows('long.npy')"),
     reading("npy_rows, filtered", "SELECT row, value FROM npy_rows('long.npy') WHERE value >= 139990"),
     reading("npy_rows, one row", "SELECT value FROM npy_rows('X.npy') WHERE row = 3"),
@@ -180,6 +196,7 @@ TARS = [
     reading("a join of members", "SELECT t.name, r.value FROM tar_members('x.tar') AS t JOIN npy_rows(t.data) AS r WHERE t.ext IN ('emb.npy', 'x.ten') AND r.row = 0"),
     reading("a join by an index of members", "SELECT s.name, r.value FROM s JOIN npy_rows(json_object('path', 'x.tar', 'offset', s.data_offset, 'nbytes', s.size)) AS r WHERE r.row = 1",
             setup="CREATE TABLE s AS SELECT name, data_offset, size FROM tar_members('x.tar') WHERE ext IN ('emb.npy', 'npy')"),
+    reading("a typed table of objects", "SELECT rowid, * FROM t WHERE rowid >= 1", setup="CREATE VIRTUAL TABLE t USING npy('objects/field.npy')"),
     reading("a table of samples", "SELECT rowid, * FROM t", setup="CREATE VIRTUAL TABLE t USING wds('x.tar', columns='cls, emb.npy, x.ten, npy')"),
     reading("a table of samples, compressed", "SELECT rowid, * FROM t", setup="CREATE VIRTUAL TABLE t USING wds('x.tar.gz', columns='cls, emb.npy, npy')"),
     reading("a table of samples, by keys", "SELECT j.value, t.rowid, t.npy FROM json_each('[\"a/004\", \"a/000\", \"no\"]') AS j JOIN t ON t.__key__ = j.value",

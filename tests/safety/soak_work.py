@@ -52,6 +52,7 @@ SCRIPTS = [
     "CREATE VIRTUAL TABLE temp.o USING npy('w/o.npy', mode='w+', dtype='<f8'); INSERT INTO o SELECT row FROM npy_rows({}) LIMIT 50; "
     "INSERT INTO side.kept SELECT * FROM side.s LIMIT 50; COMMIT; DELETE FROM side.kept; DROP TABLE side.s; DETACH side",
     "CREATE VIRTUAL TABLE IF NOT EXISTS k USING wds({}); SELECT count(*), sum(rowid) FROM k; SELECT * FROM k WHERE rowid > 2 OR __key__ = '000001'; DROP TABLE k",
+    "SELECT path, value FROM npy_rows({}) WHERE on_error = 'skip'; SELECT npy_json(array), npy_get(array, 0) FROM npy_file({})",
     "SELECT npyext_debug(), npyext_counters(), npyext_version()",
     "CREATE TEMP VIEW v AS SELECT * FROM npy_meta({}); SELECT count(*) FROM v; DROP VIEW v",
 ]

@@ -98,8 +98,10 @@ SELECT * FROM npy_rows('y.npy') WHERE on_error = 'stop';
 SELECT * FROM npy_meta('y.npy', 'stop');
 
 .print ---- objects
-SELECT * FROM npy_rows('objects/pickled.npy');
-SELECT * FROM npy_rows('objects/field.npy');
+SELECT data FROM npy_rows('objects/mixed.npy');
+SELECT * FROM npy_rows('objects/mixed.npy') WHERE astype = 'f4';
+SELECT npy_slice(array, ':2') FROM npy_file('objects/mixed.npy');
+SELECT npy_json(substr(readfile('objects/mixed.npy'), 1, 300));
 
 .print ---- zips
 SELECT * FROM npy_rows('encrypted.npz');

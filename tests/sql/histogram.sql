@@ -39,7 +39,7 @@ SELECT * FROM npy_histogram('types/f4.npy');
 SELECT * FROM npy_histogram('types/c8.npy');
 SELECT * FROM npy_histogram('types/M8_D.npy');
 SELECT * FROM npy_histogram('structured/plain.npy');
-SELECT * FROM npy_histogram('objects/pickled.npy');
+SELECT * FROM npy_histogram('objects/mixed.npy');
 SELECT path, sum(count) FROM npy_histogram('types/*.npy', '', '', 3) WHERE on_error = 'skip' AND path GLOB '*[ui][12].npy' GROUP BY path;
 EXPLAIN QUERY PLAN SELECT bin FROM npy_histogram('X.npy', '', '', 5, 0, 1) WHERE count > 2;
 EXPLAIN QUERY PLAN SELECT bin FROM npy_histogram('X.npy');

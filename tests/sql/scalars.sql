@@ -61,7 +61,7 @@ SELECT npy_data(x'6162');
 SELECT npy_get(array, 0, 0) FROM npy_file('y.npy');
 SELECT npy_get(array, 'first') FROM npy_file('y.npy');
 SELECT npy_slice(array, '9') FROM npy_file('y.npy');
-SELECT npy_json(array) FROM npy_file('objects/pickled.npy');
+SELECT npy_data(array) FROM npy_file('objects/mixed.npy');
 SELECT npy_shape(array) FROM npy_file('survey/truncated.npy');
 SELECT npy_shape(x'9d4e505958480a00' || zeroblob(40));
 SELECT npy_shape(CAST(x'9d4e505958480a00' || zeroblob(40) AS BLOB));

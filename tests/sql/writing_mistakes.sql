@@ -22,7 +22,7 @@ CREATE VIRTUAL TABLE temp.out USING npy('X.npy', mode='a', dtype='f8');
 CREATE VIRTUAL TABLE temp.out USING npy('orders/f.npy', mode='a');
 CREATE VIRTUAL TABLE temp.out USING npy('shapes/scalar.npy', mode='a');
 CREATE VIRTUAL TABLE temp.out USING npy('survey/truncated.npy', mode='a');
-CREATE VIRTUAL TABLE temp.out USING npy('objects/pickled.npy', mode='a');
+CREATE VIRTUAL TABLE temp.out USING npy('objects/mixed.npy', mode='a');
 
 .print ---- rows of a matrix
 CREATE VIRTUAL TABLE temp.m USING npy('m.npy', mode='w+', dtype='f4', shape='[-1, 4]');

@@ -1,0 +1,35 @@
+/*
+ * The values of an array of objects, whose data are one pickle.
+ */
+#ifndef NPYX_OBJECTS_H
+#define NPYX_OBJECTS_H
+
+#include "array/array.h"
+
+struct npyx_archive;
+
+/* All of it in memory; counted. */
+typedef struct npyx_objects npyx_objects;
+
+/* Reads what stands behind the header of an array with objects, wherever in its items. payload holds the
+ * array, and may be closed then. *objects has one user. NPYX_CORRUPT and NPYX_UNSUPPORTED as
+ * npyx_pickle_read, and for a pickle of something else than the header says. Polls the host. */
+npyx_status npyx_objects_read(npyx_source *payload, const npyx_array *array, npyx_objects **objects,
+                              npyx_error *error);
+
+/* What it takes of memory. */
+size_t npyx_objects_nbytes(const npyx_objects *objects);
+
+/* Makes the array one of what was read: its dtype has held objects, its items lie in C order from offset 0 of
+ * *items on, which is a user until it is closed. The array is the one that was read, described in memory of
+ * its own. */
+npyx_status npyx_objects_open(npyx_objects *objects, npyx_array *array, npyx_source **items,
+                              npyx_error *error);
+
+/* One user less. Takes NULL. */
+void npyx_objects_release(npyx_objects *objects);
+
+/* For npyx_archive_close: gives back what was kept of its arrays. */
+void npyx_archive_forget_objects(struct npyx_archive *archive);
+
+#endif

@@ -1,0 +1,1052 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pickle_machine.h"
+#include "text/number_text.h"
+#include "text/span.h"
+
+typedef npyx_status pickle_op(npyx_pickle *p);
+
+typedef struct pickle_opcode {
+    const char *name;
+    pickle_op *run;
+} pickle_opcode;
+
+static const pickle_opcode pickle_opcodes[256];
+
+/* ---- errors ---- */
+
+void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char *format, ...) {
+    char what[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    const char *name = p->op_off < p->nbytes ? pickle_opcodes[p->bytes[p->op_off]].name : NULL;
+    npyx_error_set(p->error, status, p->base_off + (int64_t)p->op_off,
+                   "%s the pickle at byte %" PRId64 ": %s%s%s",
+                   status == NPYX_CORRUPT ? "a fault in" : "cannot read", p->base_off + (int64_t)p->op_off,
+                   name == NULL ? "" : name, name == NULL ? "" : ": ", what);
+    npyx_error_set_kind(p->error, NPYX_KIND_OBJECTS);
+}
+
+/* ---- bytes ---- */
+
+static npyx_status pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **bytes) {
+    if (nbytes > p->nbytes - p->off)
+        return npyx_pickle_fail(p, "%" PRIu64 " bytes are wanted, the pickle ends after %zu", nbytes,
+                                p->nbytes - p->off);
+    *bytes = p->bytes + p->off;
+    p->off += (size_t)nbytes;
+    return NPYX_OK;
+}
+
+/* An unsigned number of 1, 2, 4 or 8 bytes, little-endian. */
+static npyx_status pickle_number(npyx_pickle *p, size_t nbytes, uint64_t *number) {
+    const uint8_t *bytes;
+    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    *number = 0;
+    for (size_t i = nbytes; i > 0; i--)
+        *number = *number << 8 | bytes[i - 1];
+    return NPYX_OK;
+}
+
+/* What stands before the next line feed. */
+static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes) {
+    const uint8_t *begin = p->bytes + p->off;
+    const uint8_t *end = memchr(begin, '\n', p->nbytes - p->off);
+    if (end == NULL)
+        return npyx_pickle_fail(p, "its line has no end");
+    *line = (const char *)begin;
+    *nbytes = (size_t)(end - begin);
+    p->off += *nbytes + 1;
+    return NPYX_OK;
+}
+
+/* ---- nodes ---- */
+
+npyx_status npyx_pickle_new(npyx_pickle *p, npyx_object_kind kind, npyx_object **object) {
+    if (p->nspare == 0) { /* many at a time, the more the longer the pickle is */
+        p->nspare_next = p->nspare_next < 8 ? 8 : p->nspare_next < 1024 ? 2 * p->nspare_next : 1024;
+        p->spare = npyx_arena_alloc(p->arena, p->nspare_next * sizeof **object);
+        NPYX_TRY(npyx_check_memory(p->spare, p->error));
+        p->nspare = p->nspare_next;
+    }
+    *object = p->spare++;
+    p->nspare--;
+    **object = (npyx_object){.kind = (uint8_t)kind};
+    return NPYX_OK;
+}
+
+npyx_status npyx_pickle_new_bytes(npyx_pickle *p, npyx_object_kind kind, const void *bytes, size_t nbytes,
+                                  npyx_object **object) {
+    NPYX_TRY(npyx_pickle_new(p, kind, object));
+    (*object)->text.bytes = bytes;
+    (*object)->text.nbytes = nbytes;
+    return NPYX_OK;
+}
+
+npyx_status npyx_pickle_new_ascii(npyx_pickle *p, const char *text, size_t nbytes, npyx_object **object) {
+    const char *copy = npyx_arena_copy(p->arena, text, nbytes);
+    NPYX_TRY(npyx_check_memory(copy, p->error));
+    return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, copy, nbytes, object);
+}
+
+/* Python writes lone surrogates as if they were characters ("surrogatepass"). */
+static size_t pickle_surrogate(const uint8_t *bytes, size_t nbytes) {
+    return nbytes >= 3 && bytes[0] == 0xed && bytes[1] >= 0xa0 && bytes[1] <= 0xbf &&
+                   (bytes[2] & 0xc0) == 0x80
+               ? 3
+               : 0;
+}
+
+static npyx_status pickle_replace_surrogates(npyx_pickle *p, const uint8_t *bytes, size_t nbytes,
+                                             npyx_object **object) {
+    char *copy = npyx_arena_alloc(p->arena, nbytes);
+    NPYX_TRY(npyx_check_memory(copy, p->error));
+    for (size_t i = 0, n; i < nbytes; i += n) {
+        n = npyx_utf8_character((const char *)bytes + i, nbytes - i);
+        bool is_character = n > 0;
+        if (!is_character && (n = pickle_surrogate(bytes + i, nbytes - i)) == 0)
+            return npyx_pickle_fail(p, "a text that is not UTF-8");
+        memcpy(copy + i, is_character ? (const char *)bytes + i : NPYX_UTF8_REPLACEMENT, n);
+    }
+    return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, copy, nbytes, object);
+}
+
+npyx_status npyx_pickle_new_text(npyx_pickle *p, const uint8_t *bytes, size_t nbytes, npyx_object **object) {
+    if (npyx_utf8_is_valid((const char *)bytes, nbytes))
+        return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, bytes, nbytes, object);
+    return pickle_replace_surrogates(p, bytes, nbytes, object);
+}
+
+/* Room for n parts more. */
+static npyx_status pickle_reserve(npyx_pickle *p, npyx_object *container, int64_t n) {
+    uint64_t wanted = container->list.count + (uint64_t)n, capacity = 2 * (uint64_t)container->list.capacity;
+    if (wanted <= container->list.capacity)
+        return NPYX_OK;
+    capacity = capacity < wanted ? wanted : capacity;
+    capacity = capacity < 4 ? 4 : capacity;
+    npyx_object **items =
+        capacity > UINT32_MAX ? NULL : npyx_arena_alloc(p->arena, (size_t)capacity * sizeof(void *));
+    NPYX_TRY(npyx_check_memory(items, p->error));
+    if (container->list.count > 0)
+        memcpy(items, container->list.items, container->list.count * sizeof(void *));
+    container->list.items = items;
+    container->list.capacity = (uint32_t)capacity;
+    return NPYX_OK;
+}
+
+static npyx_status pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_object *const *parts,
+                                  int64_t n) {
+    NPYX_TRY(pickle_reserve(p, container, n));
+    if (n > 0)
+        memcpy(container->list.items + container->list.count, parts, (size_t)n * sizeof(void *));
+    container->list.count += (uint32_t)n;
+    return NPYX_OK;
+}
+
+npyx_status npyx_pickle_add(npyx_pickle *p, npyx_object *container, npyx_object *part) {
+    return pickle_add_all(p, container, &part, 1);
+}
+
+bool npyx_pickle_bytes_of(const npyx_object *object, const uint8_t **bytes, size_t *nbytes) {
+    if (object == NULL || (object->kind != NPYX_OBJECT_BYTES && object->kind != NPYX_OBJECT_TEXT))
+        return false;
+    *bytes = (const uint8_t *)object->text.bytes;
+    *nbytes = object->text.nbytes;
+    return true;
+}
+
+bool npyx_pickle_is_text(const npyx_object *object, const char *text) {
+    const uint8_t *bytes;
+    size_t nbytes;
+    return npyx_pickle_bytes_of(object, &bytes, &nbytes) && nbytes == strlen(text) &&
+           memcmp(bytes, text, nbytes) == 0;
+}
+
+bool npyx_pickle_is_global(const npyx_object *object, const char *name) {
+    return object != NULL && object->kind == NPYX_OBJECT_GLOBAL && object->text.nbytes == strlen(name) &&
+           memcmp(object->text.bytes, name, object->text.nbytes) == 0;
+}
+
+npyx_object *npyx_pickle_part(const npyx_object *object, uint32_t i) {
+    bool has_parts =
+        object != NULL && (object->kind == NPYX_OBJECT_TUPLE || object->kind == NPYX_OBJECT_LIST);
+    return has_parts && i < object->list.count ? object->list.items[i] : NULL;
+}
+
+bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer) {
+    if (object == NULL || (object->kind != NPYX_OBJECT_INTEGER && object->kind != NPYX_OBJECT_BOOL))
+        return false;
+    *integer = object->integer;
+    return true;
+}
+
+/* ---- the stack ---- */
+
+static npyx_status pickle_push(npyx_pickle *p, npyx_object *object) {
+    if (p->nstack == p->capacity_nstack) {
+        npyx_object **stack =
+            npyx_grow(p->arena->host, p->stack, p->nstack, &p->capacity_nstack, sizeof(void *));
+        NPYX_TRY(npyx_check_memory(stack, p->error));
+        p->stack = stack;
+    }
+    p->stack[p->nstack++] = object;
+    return NPYX_OK;
+}
+
+static int64_t pickle_fence(const npyx_pickle *p) {
+    return p->nmarks == 0 ? 0 : p->marks[p->nmarks - 1];
+}
+
+/* Takes n values off, which lie at *values until the next is pushed. Those before the last mark are not to be
+ * had. */
+static npyx_status pickle_pop(npyx_pickle *p, int64_t n, npyx_object ***values) {
+    if (p->nstack - pickle_fence(p) < n)
+        return npyx_pickle_fail(p, "the stack has too few values");
+    p->nstack -= n;
+    *values = p->stack + p->nstack;
+    return NPYX_OK;
+}
+
+/* Those behind the last mark, which goes. */
+static npyx_status pickle_pop_mark(npyx_pickle *p, npyx_object ***values, int64_t *n) {
+    if (p->nmarks == 0)
+        return npyx_pickle_fail(p, "there is no MARK");
+    *n = p->nstack - p->marks[--p->nmarks];
+    p->nstack -= *n;
+    *values = p->stack + p->nstack;
+    return NPYX_OK;
+}
+
+static npyx_status pickle_top(npyx_pickle *p, npyx_object **top) {
+    if (p->nstack == pickle_fence(p))
+        return npyx_pickle_fail(p, "the stack is empty");
+    *top = p->stack[p->nstack - 1];
+    return NPYX_OK;
+}
+
+/* A container of what lies behind the last mark. */
+static npyx_status pickle_gather(npyx_pickle *p, npyx_object_kind kind) {
+    npyx_object **values, *made;
+    int64_t n;
+    NPYX_TRY(pickle_pop_mark(p, &values, &n));
+    NPYX_TRY(npyx_pickle_new(p, kind, &made));
+    if (kind == NPYX_OBJECT_DICT && n % 2 != 0)
+        return npyx_pickle_fail(p, "a key has no value");
+    NPYX_TRY(pickle_add_all(p, made, values, n));
+    return pickle_push(p, made);
+}
+
+/* ---- opcodes: constants and numbers ---- */
+
+static npyx_status op_none(npyx_pickle *p) {
+    return pickle_push(p, p->none);
+}
+
+static npyx_status op_true(npyx_pickle *p) {
+    return pickle_push(p, p->truth[1]);
+}
+
+static npyx_status op_false(npyx_pickle *p) {
+    return pickle_push(p, p->truth[0]);
+}
+
+static npyx_status pickle_push_integer(npyx_pickle *p, int64_t integer) {
+    npyx_object *made;
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_INTEGER, &made));
+    made->integer = integer;
+    return pickle_push(p, made);
+}
+
+static npyx_status op_binint(npyx_pickle *p) {
+    uint64_t number;
+    NPYX_TRY(pickle_number(p, 4, &number));
+    return pickle_push_integer(p, (int32_t)(uint32_t)number);
+}
+
+static npyx_status op_binint1(npyx_pickle *p) {
+    uint64_t number;
+    NPYX_TRY(pickle_number(p, 1, &number));
+    return pickle_push_integer(p, (int64_t)number);
+}
+
+static npyx_status op_binint2(npyx_pickle *p) {
+    uint64_t number;
+    NPYX_TRY(pickle_number(p, 2, &number));
+    return pickle_push_integer(p, (int64_t)number);
+}
+
+static npyx_status pickle_push_real(npyx_pickle *p, double real) {
+    npyx_object *made;
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_REAL, &made));
+    made->real = real;
+    return pickle_push(p, made);
+}
+
+static npyx_status op_binfloat(npyx_pickle *p) {
+    const uint8_t *bytes;
+    NPYX_TRY(pickle_take(p, 8, &bytes));
+    return pickle_push_real(p, npyx_load_f64(bytes, true));
+}
+
+/* Python's repr of a float, which is JSON's but for those that are not finite. */
+static npyx_status op_float(npyx_pickle *p) {
+    static const struct {
+        const char *text;
+        double real;
+    } specials[] = {{"inf", INFINITY}, {"+inf", INFINITY}, {"-inf", -INFINITY}, {"nan", NAN}, {"-nan", NAN}};
+    const char *line;
+    size_t nbytes;
+    npyx_number number;
+    NPYX_TRY(pickle_line(p, &line, &nbytes));
+    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
+        if (nbytes == strlen(specials[i].text) && memcmp(line, specials[i].text, nbytes) == 0)
+            return pickle_push_real(p, specials[i].real);
+    }
+    if (nbytes == 0 || npyx_number_read(line, nbytes, &number) != nbytes)
+        return npyx_pickle_fail(p, "'%.*s' is no float", NPYX_SHOWN(line, nbytes, 40));
+    return pickle_push_real(p, npyx_number_to_f64(&number));
+}
+
+/* Decimal digits of a magnitude of nwords words of 32 bits, the lowest first, which are used up. */
+static size_t pickle_digits(uint32_t *words, size_t nwords, char *digits) {
+    enum { BILLION = 1000000000 };
+    size_t ndigits = 0;
+    while (nwords > 0) {
+        uint64_t remainder = 0;
+        for (size_t i = nwords; i > 0; i--) {
+            uint64_t word = remainder << 32 | words[i - 1];
+            words[i - 1] = (uint32_t)(word / BILLION);
+            remainder = word % BILLION;
+        }
+        while (nwords > 0 && words[nwords - 1] == 0)
+            nwords--;
+        for (int i = 0; i < 9 && (nwords > 0 || remainder > 0); i++, remainder /= 10)
+            digits[ndigits++] = (char)('0' + remainder % 10);
+    }
+    return ndigits;
+}
+
+enum { PICKLE_MAX_WORDS = NPYX_OBJECT_MAX_NDIGITS * 4 / 32 + 1 }; /* four bits are more than a digit */
+
+static npyx_status pickle_fail_digits(const npyx_pickle *p) {
+    return npyx_pickle_fail_unsupported(p, "an integer of more than %d digits", NPYX_OBJECT_MAX_NDIGITS);
+}
+
+npyx_status npyx_pickle_new_integer(npyx_pickle *p, const uint8_t *bytes, size_t nbytes,
+                                    npyx_object **object) {
+    uint32_t words[PICKLE_MAX_WORDS] = {0};
+    char digits[PICKLE_MAX_WORDS * 10 + 10], text[sizeof digits + 1];
+    bool is_negative = nbytes > 0 && bytes[nbytes - 1] >= 0x80;
+    while (nbytes > 1 && bytes[nbytes - 1] == (is_negative ? 0xff : 0) &&
+           (bytes[nbytes - 2] >= 0x80) == is_negative)
+        nbytes--;
+    if (nbytes > sizeof words)
+        return pickle_fail_digits(p);
+    uint64_t low = is_negative ? UINT64_MAX : 0;
+    for (size_t i = nbytes; i > 0; i--)
+        low = low << 8 | bytes[i - 1];
+    if (nbytes <= 8) {
+        NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_INTEGER, object));
+        (*object)->integer = (int64_t)low;
+        return NPYX_OK;
+    }
+    uint32_t carry = is_negative; /* of the two's complement */
+    for (size_t i = 0; i < nbytes; i++) {
+        uint32_t byte = (is_negative ? (uint8_t)~bytes[i] : bytes[i]) + carry;
+        carry = byte >> 8;
+        words[i / 4] |= (byte & 0xff) << i % 4 * 8;
+    }
+    size_t ndigits = pickle_digits(words, (nbytes + 3) / 4, digits), n = 0;
+    if (ndigits > NPYX_OBJECT_MAX_NDIGITS)
+        return pickle_fail_digits(p);
+    if (is_negative)
+        text[n++] = '-';
+    while (ndigits > 0)
+        text[n++] = digits[--ndigits];
+    NPYX_TRY(npyx_pickle_new_ascii(p, text, n, object));
+    (*object)->kind = NPYX_OBJECT_WIDE;
+    return NPYX_OK;
+}
+
+static npyx_status pickle_push_long(npyx_pickle *p, size_t number_nbytes) {
+    uint64_t nbytes;
+    const uint8_t *bytes;
+    npyx_object *made;
+    NPYX_TRY(pickle_number(p, number_nbytes, &nbytes));
+    if (number_nbytes == 4 && nbytes > INT32_MAX)
+        return npyx_pickle_fail(p, "its length is negative");
+    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    NPYX_TRY(npyx_pickle_new_integer(p, bytes, (size_t)nbytes, &made));
+    return pickle_push(p, made);
+}
+
+static npyx_status op_long1(npyx_pickle *p) {
+    return pickle_push_long(p, 1);
+}
+
+static npyx_status op_long4(npyx_pickle *p) {
+    return pickle_push_long(p, 4);
+}
+
+/* Decimal digits with a sign, as Python's int reads them. */
+static npyx_status pickle_push_digits(npyx_pickle *p, const char *text, size_t nbytes) {
+    bool has_sign = nbytes > 0 && (*text == '-' || *text == '+'), is_negative = has_sign && *text == '-';
+    const char *digits = text + has_sign;
+    size_t ndigits = nbytes - has_sign;
+    int64_t integer = 0;
+    bool fits = true;
+    for (size_t i = 0; i < ndigits; i++) {
+        if (digits[i] < '0' || digits[i] > '9')
+            ndigits = 0;
+    }
+    if (ndigits == 0)
+        return npyx_pickle_fail(p, "'%.*s' is no integer", NPYX_SHOWN(text, nbytes, 40));
+    while (ndigits > 1 && *digits == '0')
+        digits++, ndigits--;
+    for (size_t i = 0; i < ndigits && fits; i++) {
+        int digit = digits[i] - '0';
+        fits = !__builtin_mul_overflow(integer, 10, &integer) &&
+               !__builtin_add_overflow(integer, is_negative ? -digit : digit, &integer);
+    }
+    if (fits)
+        return pickle_push_integer(p, integer);
+    if (ndigits > NPYX_OBJECT_MAX_NDIGITS)
+        return pickle_fail_digits(p);
+    npyx_object *made;
+    char *copy = npyx_arena_alloc(p->arena, ndigits + 1);
+    NPYX_TRY(npyx_check_memory(copy, p->error));
+    *copy = '-';
+    memcpy(copy + is_negative, digits, ndigits);
+    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_WIDE, copy, ndigits + is_negative, &made));
+    return pickle_push(p, made);
+}
+
+/* `01` and `00` are True and False, which protocol 0 has no other way to say. */
+static npyx_status op_int(npyx_pickle *p) {
+    const char *line;
+    size_t nbytes;
+    NPYX_TRY(pickle_line(p, &line, &nbytes));
+    if (nbytes == 2 && line[0] == '0' && (line[1] == '0' || line[1] == '1'))
+        return pickle_push(p, p->truth[line[1] - '0']);
+    return pickle_push_digits(p, line, nbytes);
+}
+
+static npyx_status op_long(npyx_pickle *p) {
+    const char *line;
+    size_t nbytes;
+    NPYX_TRY(pickle_line(p, &line, &nbytes));
+    return pickle_push_digits(p, line, nbytes - (nbytes > 0 && line[nbytes - 1] == 'L'));
+}
+
+/* ---- opcodes: texts and bytes ---- */
+
+static npyx_status pickle_push_text(npyx_pickle *p, size_t number_nbytes) {
+    uint64_t nbytes;
+    const uint8_t *bytes;
+    npyx_object *made;
+    NPYX_TRY(pickle_number(p, number_nbytes, &nbytes));
+    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    NPYX_TRY(npyx_pickle_new_text(p, bytes, (size_t)nbytes, &made));
+    return pickle_push(p, made);
+}
+
+static npyx_status op_short_binunicode(npyx_pickle *p) {
+    return pickle_push_text(p, 1);
+}
+
+static npyx_status op_binunicode(npyx_pickle *p) {
+    return pickle_push_text(p, 4);
+}
+
+static npyx_status op_binunicode8(npyx_pickle *p) {
+    return pickle_push_text(p, 8);
+}
+
+static npyx_status pickle_push_bytes(npyx_pickle *p, size_t number_nbytes) {
+    uint64_t nbytes;
+    const uint8_t *bytes;
+    npyx_object *made;
+    NPYX_TRY(pickle_number(p, number_nbytes, &nbytes));
+    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_BYTES, bytes, (size_t)nbytes, &made));
+    return pickle_push(p, made);
+}
+
+static npyx_status op_short_binbytes(npyx_pickle *p) {
+    return pickle_push_bytes(p, 1);
+}
+
+static npyx_status op_binbytes(npyx_pickle *p) {
+    return pickle_push_bytes(p, 4);
+}
+
+static npyx_status op_binbytes8(npyx_pickle *p) { /* and BYTEARRAY8 */
+    return pickle_push_bytes(p, 8);
+}
+
+/* Python 2's str may be a text or bytes: it is a text where it is ASCII. */
+static npyx_status pickle_push_str(npyx_pickle *p, const uint8_t *bytes, size_t nbytes) {
+    bool is_ascii = npyx_count_high((const char *)bytes, nbytes) == 0;
+    npyx_object *made;
+    NPYX_TRY(npyx_pickle_new_bytes(p, is_ascii ? NPYX_OBJECT_TEXT : NPYX_OBJECT_BYTES, bytes, nbytes, &made));
+    return pickle_push(p, made);
+}
+
+static npyx_status op_short_binstring(npyx_pickle *p) {
+    uint64_t nbytes;
+    const uint8_t *bytes;
+    NPYX_TRY(pickle_number(p, 1, &nbytes));
+    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    return pickle_push_str(p, bytes, (size_t)nbytes);
+}
+
+static npyx_status op_binstring(npyx_pickle *p) {
+    uint64_t nbytes;
+    const uint8_t *bytes;
+    NPYX_TRY(pickle_number(p, 4, &nbytes));
+    if (nbytes > INT32_MAX)
+        return npyx_pickle_fail(p, "its length is negative");
+    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    return pickle_push_str(p, bytes, (size_t)nbytes);
+}
+
+/* ndigits hexadecimal ones; -1 when there are not so many. */
+static int64_t pickle_hex_number(const char *text, const char *end, int ndigits) {
+    int64_t number = 0;
+    for (int i = 0; i < ndigits; i++) {
+        int digit = text + i < end ? npyx_hex_digit(text[i]) : 36;
+        if (digit == 36)
+            return -1;
+        number = number << 4 | digit;
+    }
+    return number;
+}
+
+/* What stands behind a backslash of a bytes literal: the byte, and how many characters it took. -1 for an
+ * escape that is none, whose backslash stays. */
+static int pickle_escape(const char *text, const char *end, size_t *nbytes) {
+    static const char letters[] = "\\'\"abfnrtv", bytes[] = "\\'\"\a\b\f\n\r\t\v";
+    const char *letter = *text == '\0' ? NULL : strchr(letters, *text);
+    *nbytes = 1;
+    if (letter != NULL)
+        return (uint8_t)bytes[letter - letters];
+    if (*text == 'x') {
+        *nbytes = 3;
+        return (int)pickle_hex_number(text + 1, end, 2);
+    }
+    int number = 0;
+    size_t n = 0;
+    for (; n < 3 && text + n < end && text[n] >= '0' && text[n] <= '7'; n++)
+        number = number * 8 + (text[n] - '0');
+    *nbytes = n;
+    return n == 0 ? -1 : number & 0xff;
+}
+
+/* A str of Python 2 as its repr. */
+static npyx_status op_string(npyx_pickle *p) {
+    const char *line;
+    size_t line_nbytes, n = 0, taken;
+    NPYX_TRY(pickle_line(p, &line, &line_nbytes));
+    bool is_quoted = line_nbytes >= 2 && (*line == '\'' || *line == '"') && line[line_nbytes - 1] == *line;
+    if (!is_quoted)
+        return npyx_pickle_fail(p, "a text without its quotes");
+    uint8_t *bytes = npyx_arena_alloc(p->arena, line_nbytes);
+    NPYX_TRY(npyx_check_memory(bytes, p->error));
+    const char *end = line + line_nbytes - 1;
+    for (const char *c = line + 1; c < end; c++) {
+        if (*c == '\\' && c + 1 == end)
+            return npyx_pickle_fail(p, "a text that ends in a backslash");
+        int escaped = *c == '\\' ? pickle_escape(c + 1, end, &taken) : -1;
+        if (*c == '\\' && c[1] == 'x' && escaped < 0)
+            return npyx_pickle_fail(p, "a \\x without two digits");
+        bytes[n++] = escaped < 0 ? (uint8_t)*c : (uint8_t)escaped;
+        c += escaped < 0 ? 0 : taken;
+    }
+    return pickle_push_str(p, bytes, n);
+}
+
+/* A text in which `\u` and `\U` stand for characters, and each byte for the one of its number. */
+static npyx_status op_unicode(npyx_pickle *p) {
+    const char *line;
+    size_t line_nbytes, n = 0;
+    npyx_object *made;
+    NPYX_TRY(pickle_line(p, &line, &line_nbytes));
+    char *text = line_nbytes > SIZE_MAX / 2 ? NULL : npyx_arena_alloc(p->arena, 2 * line_nbytes + 4);
+    NPYX_TRY(npyx_check_memory(text, p->error));
+    const char *end = line + line_nbytes;
+    for (const char *c = line; c < end; c++) {
+        bool is_escape = *c == '\\' && c + 1 < end && (c[1] == 'u' || c[1] == 'U');
+        int ndigits = is_escape ? (c[1] == 'u' ? 4 : 8) : 0;
+        int64_t code_point = is_escape ? pickle_hex_number(c + 2, end, ndigits) : (uint8_t)*c;
+        if (code_point < 0 || code_point > 0x10ffff)
+            return npyx_pickle_fail(p, "an escape that is no character");
+        n += npyx_utf8_encode((uint32_t)code_point, text + n);
+        c += is_escape ? 1 + ndigits : 0;
+    }
+    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, text, n, &made));
+    return pickle_push(p, made);
+}
+
+/* ---- opcodes: containers ---- */
+
+static npyx_status pickle_push_empty(npyx_pickle *p, npyx_object_kind kind) {
+    npyx_object *made;
+    NPYX_TRY(npyx_pickle_new(p, kind, &made));
+    return pickle_push(p, made);
+}
+
+static npyx_status op_empty_list(npyx_pickle *p) {
+    return pickle_push_empty(p, NPYX_OBJECT_LIST);
+}
+
+static npyx_status op_empty_tuple(npyx_pickle *p) {
+    return pickle_push_empty(p, NPYX_OBJECT_TUPLE);
+}
+
+static npyx_status op_empty_dict(npyx_pickle *p) {
+    return pickle_push_empty(p, NPYX_OBJECT_DICT);
+}
+
+static npyx_status op_empty_set(npyx_pickle *p) {
+    return pickle_push_empty(p, NPYX_OBJECT_SET);
+}
+
+static npyx_status op_list(npyx_pickle *p) {
+    return pickle_gather(p, NPYX_OBJECT_LIST);
+}
+
+static npyx_status op_tuple(npyx_pickle *p) {
+    return pickle_gather(p, NPYX_OBJECT_TUPLE);
+}
+
+static npyx_status op_dict(npyx_pickle *p) {
+    return pickle_gather(p, NPYX_OBJECT_DICT);
+}
+
+static npyx_status op_frozenset(npyx_pickle *p) {
+    return pickle_gather(p, NPYX_OBJECT_SET);
+}
+
+static npyx_status pickle_push_tuple(npyx_pickle *p, int64_t n) {
+    npyx_object **values, *made;
+    NPYX_TRY(pickle_pop(p, n, &values));
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, &made));
+    NPYX_TRY(pickle_add_all(p, made, values, n));
+    return pickle_push(p, made);
+}
+
+static npyx_status op_tuple1(npyx_pickle *p) {
+    return pickle_push_tuple(p, 1);
+}
+
+static npyx_status op_tuple2(npyx_pickle *p) {
+    return pickle_push_tuple(p, 2);
+}
+
+static npyx_status op_tuple3(npyx_pickle *p) {
+    return pickle_push_tuple(p, 3);
+}
+
+/* The part of a node that values of a kind are added to. An instance has one for each: a subclass of list or
+ * of dict, or what has an append of its own. */
+static npyx_status pickle_container(npyx_pickle *p, npyx_object *object, npyx_object_kind kind,
+                                    npyx_object **container) {
+    *container = object;
+    if (object->kind == kind)
+        return NPYX_OK;
+    if (object->kind != NPYX_OBJECT_INSTANCE)
+        return npyx_pickle_fail(p, "what it adds to is no %s",
+                                kind == NPYX_OBJECT_LIST   ? "list"
+                                : kind == NPYX_OBJECT_DICT ? "dict"
+                                                           : "set");
+    npyx_object_instance *instance = object->instance;
+    npyx_object **part = kind == NPYX_OBJECT_DICT ? &instance->entries : &instance->items;
+    if (*part == NULL)
+        NPYX_TRY(npyx_pickle_new(p, kind, part));
+    *container = *part;
+    return NPYX_OK;
+}
+
+/* Adds n values to what lies below them. */
+static npyx_status pickle_extend(npyx_pickle *p, npyx_object_kind kind, npyx_object **values, int64_t n) {
+    npyx_object *top, *container;
+    NPYX_TRY(pickle_top(p, &top));
+    NPYX_TRY(pickle_container(p, top, kind, &container));
+    if (kind == NPYX_OBJECT_DICT && n % 2 != 0)
+        return npyx_pickle_fail(p, "a key has no value");
+    return pickle_add_all(p, container, values, n);
+}
+
+static npyx_status pickle_extend_by(npyx_pickle *p, npyx_object_kind kind, int64_t n) {
+    npyx_object **values;
+    NPYX_TRY(pickle_pop(p, n, &values));
+    return pickle_extend(p, kind, values, n);
+}
+
+static npyx_status pickle_extend_by_mark(npyx_pickle *p, npyx_object_kind kind) {
+    npyx_object **values;
+    int64_t n;
+    NPYX_TRY(pickle_pop_mark(p, &values, &n));
+    return pickle_extend(p, kind, values, n);
+}
+
+static npyx_status op_append(npyx_pickle *p) {
+    return pickle_extend_by(p, NPYX_OBJECT_LIST, 1);
+}
+
+static npyx_status op_setitem(npyx_pickle *p) {
+    return pickle_extend_by(p, NPYX_OBJECT_DICT, 2);
+}
+
+static npyx_status op_appends(npyx_pickle *p) {
+    return pickle_extend_by_mark(p, NPYX_OBJECT_LIST);
+}
+
+static npyx_status op_setitems(npyx_pickle *p) {
+    return pickle_extend_by_mark(p, NPYX_OBJECT_DICT);
+}
+
+static npyx_status op_additems(npyx_pickle *p) {
+    return pickle_extend_by_mark(p, NPYX_OBJECT_SET);
+}
+
+/* ---- opcodes: stack and memo ---- */
+
+static npyx_status op_mark(npyx_pickle *p) {
+    int64_t *marks = npyx_grow(p->arena->host, p->marks, p->nmarks, &p->capacity_nmarks, sizeof *marks);
+    NPYX_TRY(npyx_check_memory(marks, p->error));
+    p->marks = marks;
+    marks[p->nmarks++] = p->nstack;
+    return NPYX_OK;
+}
+
+/* A mark on top goes, where there is one. */
+static npyx_status op_pop(npyx_pickle *p) {
+    npyx_object **values;
+    if (p->nmarks > 0 && p->nstack == pickle_fence(p)) {
+        p->nmarks--;
+        return NPYX_OK;
+    }
+    return pickle_pop(p, 1, &values);
+}
+
+static npyx_status op_pop_mark(npyx_pickle *p) {
+    npyx_object **values;
+    int64_t n;
+    return pickle_pop_mark(p, &values, &n);
+}
+
+static npyx_status op_dup(npyx_pickle *p) {
+    npyx_object *top;
+    NPYX_TRY(pickle_top(p, &top));
+    return pickle_push(p, top);
+}
+
+/* Numbers follow one another, but for those of values that a pickle was rid of; each takes a byte at least.
+ */
+static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
+    npyx_object *top;
+    NPYX_TRY(pickle_top(p, &top));
+    if (number > p->off)
+        return npyx_pickle_fail(p, "memo number %" PRIu64 " so early", number);
+    while (p->nmemo <= (int64_t)number) {
+        if (p->nmemo == p->capacity_nmemo) {
+            npyx_object **memo =
+                npyx_grow(p->arena->host, p->memo, p->nmemo, &p->capacity_nmemo, sizeof(void *));
+            NPYX_TRY(npyx_check_memory(memo, p->error));
+            p->memo = memo;
+        }
+        p->memo[p->nmemo++] = NULL;
+    }
+    p->nmemoized += p->memo[number] == NULL;
+    p->memo[number] = top;
+    return NPYX_OK;
+}
+
+static npyx_status pickle_get(npyx_pickle *p, uint64_t number) {
+    if (number >= (uint64_t)p->nmemo || p->memo[number] == NULL)
+        return npyx_pickle_fail(p, "there is no memo number %" PRIu64, number);
+    return pickle_push(p, p->memo[number]);
+}
+
+/* A memo number as decimal text. */
+static npyx_status pickle_line_number(npyx_pickle *p, uint64_t *number) {
+    const char *line;
+    size_t nbytes;
+    npyx_number read;
+    NPYX_TRY(pickle_line(p, &line, &nbytes));
+    bool is_number = nbytes > 0 && npyx_number_read(line, nbytes, &read) == nbytes &&
+                     read.form == NPYX_NUMBER_I64 && read.i64 >= 0;
+    if (!is_number)
+        return npyx_pickle_fail(p, "'%.*s' is no memo number", NPYX_SHOWN(line, nbytes, 40));
+    *number = (uint64_t)read.i64;
+    return NPYX_OK;
+}
+
+static npyx_status op_put(npyx_pickle *p) {
+    uint64_t number;
+    NPYX_TRY(pickle_line_number(p, &number));
+    return pickle_put(p, number);
+}
+
+static npyx_status op_binput(npyx_pickle *p) {
+    uint64_t number;
+    NPYX_TRY(pickle_number(p, 1, &number));
+    return pickle_put(p, number);
+}
+
+static npyx_status op_long_binput(npyx_pickle *p) {
+    uint64_t number;
+    NPYX_TRY(pickle_number(p, 4, &number));
+    return pickle_put(p, number);
+}
+
+/* Its number is how many there are. */
+static npyx_status op_memoize(npyx_pickle *p) {
+    return pickle_put(p, (uint64_t)p->nmemoized);
+}
+
+static npyx_status op_get(npyx_pickle *p) {
+    uint64_t number;
+    NPYX_TRY(pickle_line_number(p, &number));
+    return pickle_get(p, number);
+}
+
+static npyx_status op_binget(npyx_pickle *p) {
+    uint64_t number;
+    NPYX_TRY(pickle_number(p, 1, &number));
+    return pickle_get(p, number);
+}
+
+static npyx_status op_long_binget(npyx_pickle *p) {
+    uint64_t number;
+    NPYX_TRY(pickle_number(p, 4, &number));
+    return pickle_get(p, number);
+}
+
+/* ---- opcodes: what would import and call ---- */
+
+/* `module.name`, which nothing is looked up by. */
+static npyx_status pickle_push_global(npyx_pickle *p, const char *module, size_t module_nbytes,
+                                      const char *name, size_t name_nbytes) {
+    npyx_object *made;
+    char *text = npyx_arena_alloc(p->arena, module_nbytes + 1 + name_nbytes);
+    NPYX_TRY(npyx_check_memory(text, p->error));
+    memcpy(text, module, module_nbytes);
+    text[module_nbytes] = '.';
+    memcpy(text + module_nbytes + 1, name, name_nbytes);
+    NPYX_TRY(npyx_pickle_new_text(p, (const uint8_t *)text, module_nbytes + 1 + name_nbytes, &made));
+    made->kind = NPYX_OBJECT_GLOBAL;
+    return pickle_push(p, made);
+}
+
+static npyx_status op_global(npyx_pickle *p) {
+    const char *module, *name;
+    size_t module_nbytes, name_nbytes;
+    NPYX_TRY(pickle_line(p, &module, &module_nbytes));
+    NPYX_TRY(pickle_line(p, &name, &name_nbytes));
+    return pickle_push_global(p, module, module_nbytes, name, name_nbytes);
+}
+
+static npyx_status op_stack_global(npyx_pickle *p) {
+    npyx_object **values;
+    NPYX_TRY(pickle_pop(p, 2, &values));
+    if (values[0]->kind != NPYX_OBJECT_TEXT || values[1]->kind != NPYX_OBJECT_TEXT)
+        return npyx_pickle_fail(p, "module and name are to be texts");
+    return pickle_push_global(p, values[0]->text.bytes, values[0]->text.nbytes, values[1]->text.bytes,
+                              values[1]->text.nbytes);
+}
+
+static npyx_status pickle_push_call(npyx_pickle *p, npyx_object *callable, npyx_object *args,
+                                    npyx_object *kwargs) {
+    npyx_object *made;
+    if (args->kind != NPYX_OBJECT_TUPLE)
+        return npyx_pickle_fail(p, "the arguments are to be a tuple");
+    if (kwargs != NULL && kwargs->kind != NPYX_OBJECT_DICT)
+        return npyx_pickle_fail(p, "the keyword arguments are to be a dict");
+    NPYX_TRY(npyx_pickle_call(p, callable, args, kwargs, &made));
+    return pickle_push(p, made);
+}
+
+static npyx_status op_reduce(npyx_pickle *p) { /* and NEWOBJ */
+    npyx_object **values;
+    NPYX_TRY(pickle_pop(p, 2, &values));
+    return pickle_push_call(p, values[0], values[1], NULL);
+}
+
+static npyx_status op_newobj_ex(npyx_pickle *p) {
+    npyx_object **values;
+    NPYX_TRY(pickle_pop(p, 3, &values));
+    return pickle_push_call(p, values[0], values[1], values[2]);
+}
+
+/* The class below its arguments. */
+static npyx_status op_obj(npyx_pickle *p) {
+    npyx_object **values, *args;
+    int64_t n;
+    NPYX_TRY(pickle_pop_mark(p, &values, &n));
+    if (n == 0)
+        return npyx_pickle_fail(p, "there is no class");
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, &args));
+    NPYX_TRY(pickle_add_all(p, args, values + 1, n - 1));
+    return pickle_push_call(p, values[0], args, NULL);
+}
+
+static npyx_status op_inst(npyx_pickle *p) {
+    npyx_object **values;
+    NPYX_TRY(pickle_gather(p, NPYX_OBJECT_TUPLE));
+    NPYX_TRY(op_global(p));
+    NPYX_TRY(pickle_pop(p, 2, &values));
+    return pickle_push_call(p, values[1], values[0], NULL);
+}
+
+static npyx_status op_build(npyx_pickle *p) {
+    npyx_object **values, *top;
+    NPYX_TRY(pickle_pop(p, 1, &values));
+    npyx_object *state = values[0];
+    NPYX_TRY(pickle_top(p, &top));
+    return npyx_pickle_build(p, top, state);
+}
+
+/* ---- opcodes: the rest ---- */
+
+static npyx_status op_proto(npyx_pickle *p) {
+    uint64_t protocol;
+    NPYX_TRY(pickle_number(p, 1, &protocol));
+    return protocol <= 5 ? NPYX_OK : npyx_pickle_fail_unsupported(p, "protocol %" PRIu64, protocol);
+}
+
+/* Says how many bytes may be read at once; all are here. */
+static npyx_status op_frame(npyx_pickle *p) {
+    uint64_t nbytes;
+    NPYX_TRY(pickle_number(p, 8, &nbytes));
+    return nbytes <= p->nbytes - p->off
+               ? NPYX_OK
+               : npyx_pickle_fail(p, "a frame of %" PRIu64 " bytes, where %zu are left", nbytes,
+                                  p->nbytes - p->off);
+}
+
+static npyx_status op_stop(npyx_pickle *p) {
+    p->has_stopped = true;
+    return NPYX_OK;
+}
+
+static npyx_status op_elsewhere(npyx_pickle *p) {
+    return npyx_pickle_fail_unsupported(p, "it refers to what is not in the file");
+}
+
+static const pickle_opcode pickle_opcodes[256] = {
+    ['('] = {"MARK", op_mark},
+    ['.'] = {"STOP", op_stop},
+    ['0'] = {"POP", op_pop},
+    ['1'] = {"POP_MARK", op_pop_mark},
+    ['2'] = {"DUP", op_dup},
+    ['F'] = {"FLOAT", op_float},
+    ['I'] = {"INT", op_int},
+    ['J'] = {"BININT", op_binint},
+    ['K'] = {"BININT1", op_binint1},
+    ['L'] = {"LONG", op_long},
+    ['M'] = {"BININT2", op_binint2},
+    ['N'] = {"NONE", op_none},
+    ['P'] = {"PERSID", op_elsewhere},
+    ['Q'] = {"BINPERSID", op_elsewhere},
+    ['R'] = {"REDUCE", op_reduce},
+    ['S'] = {"STRING", op_string},
+    ['T'] = {"BINSTRING", op_binstring},
+    ['U'] = {"SHORT_BINSTRING", op_short_binstring},
+    ['V'] = {"UNICODE", op_unicode},
+    ['X'] = {"BINUNICODE", op_binunicode},
+    ['a'] = {"APPEND", op_append},
+    ['b'] = {"BUILD", op_build},
+    ['c'] = {"GLOBAL", op_global},
+    ['d'] = {"DICT", op_dict},
+    ['}'] = {"EMPTY_DICT", op_empty_dict},
+    ['e'] = {"APPENDS", op_appends},
+    ['g'] = {"GET", op_get},
+    ['h'] = {"BINGET", op_binget},
+    ['i'] = {"INST", op_inst},
+    ['j'] = {"LONG_BINGET", op_long_binget},
+    ['l'] = {"LIST", op_list},
+    [']'] = {"EMPTY_LIST", op_empty_list},
+    ['o'] = {"OBJ", op_obj},
+    ['p'] = {"PUT", op_put},
+    ['q'] = {"BINPUT", op_binput},
+    ['r'] = {"LONG_BINPUT", op_long_binput},
+    ['s'] = {"SETITEM", op_setitem},
+    ['t'] = {"TUPLE", op_tuple},
+    [')'] = {"EMPTY_TUPLE", op_empty_tuple},
+    ['u'] = {"SETITEMS", op_setitems},
+    ['G'] = {"BINFLOAT", op_binfloat},
+    ['B'] = {"BINBYTES", op_binbytes},
+    ['C'] = {"SHORT_BINBYTES", op_short_binbytes},
+    [0x80] = {"PROTO", op_proto},
+    [0x81] = {"NEWOBJ", op_reduce},
+    [0x82] = {"EXT1", op_elsewhere},
+    [0x83] = {"EXT2", op_elsewhere},
+    [0x84] = {"EXT4", op_elsewhere},
+    [0x85] = {"TUPLE1", op_tuple1},
+    [0x86] = {"TUPLE2", op_tuple2},
+    [0x87] = {"TUPLE3", op_tuple3},
+    [0x88] = {"NEWTRUE", op_true},
+    [0x89] = {"NEWFALSE", op_false},
+    [0x8a] = {"LONG1", op_long1},
+    [0x8b] = {"LONG4", op_long4},
+    [0x8c] = {"SHORT_BINUNICODE", op_short_binunicode},
+    [0x8d] = {"BINUNICODE8", op_binunicode8},
+    [0x8e] = {"BINBYTES8", op_binbytes8},
+    [0x8f] = {"EMPTY_SET", op_empty_set},
+    [0x90] = {"ADDITEMS", op_additems},
+    [0x91] = {"FROZENSET", op_frozenset},
+    [0x92] = {"NEWOBJ_EX", op_newobj_ex},
+    [0x93] = {"STACK_GLOBAL", op_stack_global},
+    [0x94] = {"MEMOIZE", op_memoize},
+    [0x95] = {"FRAME", op_frame},
+    [0x96] = {"BYTEARRAY8", op_binbytes8},
+    [0x97] = {"NEXT_BUFFER", op_elsewhere},
+    [0x98] = {"READONLY_BUFFER", op_elsewhere},
+};
+
+/* ---- the machine ---- */
+
+static npyx_status pickle_constants(npyx_pickle *p) {
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_NONE, &p->none));
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_BOOL, &p->truth[0]));
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_BOOL, &p->truth[1]));
+    p->truth[1]->integer = 1;
+    NPYX_TRY(pickle_push(p, p->none)); /* so that there is a stack, be it empty */
+    p->nstack = 0;
+    return NPYX_OK;
+}
+
+static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
+    NPYX_TRY(pickle_constants(p));
+    for (uint32_t nops = 0; !p->has_stopped; nops++) {
+        p->op_off = p->off;
+        if (p->off == p->nbytes)
+            return npyx_pickle_fail(p, "it ends without STOP");
+        const pickle_opcode *opcode = &pickle_opcodes[p->bytes[p->off++]];
+        if (opcode->run == NULL)
+            return npyx_pickle_fail(p, "0x%02X is no opcode", p->bytes[p->op_off]);
+        NPYX_TRY(opcode->run(p));
+        if ((nops & 0xfff) == 0xfff)
+            NPYX_TRY(npyx_poll(p->arena->host, p->error));
+    }
+    return pickle_top(p, object);
+}
+
+npyx_status npyx_pickle_read(npyx_arena *arena, const uint8_t *bytes, size_t nbytes, int64_t base_off,
+                             npyx_object **object, size_t *pickle_nbytes, npyx_error *error) {
+    npyx_pickle p = {.arena = arena, .bytes = bytes, .nbytes = nbytes, .base_off = base_off, .error = error};
+    npyx_status status = pickle_run(&p, object);
+    npyx_free(arena->host, p.stack);
+    npyx_free(arena->host, p.marks);
+    npyx_free(arena->host, p.memo);
+    if (pickle_nbytes != NULL)
+        *pickle_nbytes = p.off;
+    return status;
+}

@@ -1,0 +1,86 @@
+/* For pickle*.c: the machine, and what opcodes and well-known classes ask of it. */
+#ifndef NPYX_PICKLE_MACHINE_H
+#define NPYX_PICKLE_MACHINE_H
+
+#include "pickle.h"
+
+typedef struct npyx_pickle {
+    npyx_arena *arena;
+    const uint8_t *bytes;
+    size_t nbytes;
+    size_t off;    /* of the next byte */
+    size_t op_off; /* of the opcode at hand */
+    int64_t base_off;
+    npyx_object **stack;
+    int64_t nstack, capacity_nstack;
+    int64_t *marks; /* how high the stack was */
+    int64_t nmarks, capacity_nmarks;
+    npyx_object **memo; /* NULL: not set */
+    int64_t nmemo, capacity_nmemo;
+    int64_t nmemoized; /* for MEMOIZE, which counts */
+    npyx_object *none, *truth[2];
+    npyx_object *spare; /* nspare nodes that are none yet */
+    uint32_t nspare, nspare_next;
+    int64_t nfields; /* of all dtypes, however deep */
+    bool has_stopped;
+    npyx_error *error;
+} npyx_pickle;
+
+/* The failure of the opcode at hand; compilers see that it is not NPYX_OK. */
+void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+#define npyx_pickle_fail(p, ...) (npyx_pickle_set_error((p), NPYX_CORRUPT, __VA_ARGS__), NPYX_CORRUPT)
+#define npyx_pickle_fail_unsupported(p, ...)                                                                 \
+    (npyx_pickle_set_error((p), NPYX_UNSUPPORTED, __VA_ARGS__), NPYX_UNSUPPORTED)
+
+/* ---- nodes ---- */
+
+/* A new one of the kind. */
+npyx_status npyx_pickle_new(npyx_pickle *p, npyx_object_kind kind, npyx_object **object);
+/* A text, checked, whose lone surrogates become U+FFFD; bytes stay the caller's. NPYX_CORRUPT for what is no
+ * UTF-8. */
+npyx_status npyx_pickle_new_text(npyx_pickle *p, const uint8_t *bytes, size_t nbytes, npyx_object **object);
+/* A TEXT in the arena, of ASCII. */
+npyx_status npyx_pickle_new_ascii(npyx_pickle *p, const char *text, size_t nbytes, npyx_object **object);
+/* Bytes, or what else has a text. */
+npyx_status npyx_pickle_new_bytes(npyx_pickle *p, npyx_object_kind kind, const void *bytes, size_t nbytes,
+                                  npyx_object **object);
+/* An integer of nbytes in two's complement, little-endian. */
+npyx_status npyx_pickle_new_integer(npyx_pickle *p, const uint8_t *bytes, size_t nbytes,
+                                    npyx_object **object);
+/* Adds a part to a container of any kind. */
+npyx_status npyx_pickle_add(npyx_pickle *p, npyx_object *container, npyx_object *part);
+
+/* Bytes of a BYTES or a TEXT, as Python 2 pickled the former; false for other kinds. */
+bool npyx_pickle_bytes_of(const npyx_object *object, const uint8_t **bytes, size_t *nbytes);
+/* Whether it is a TEXT, or bytes, of these characters. */
+bool npyx_pickle_is_text(const npyx_object *object, const char *text);
+bool npyx_pickle_is_global(const npyx_object *object, const char *name);
+/* Part number i of a tuple or a list, and NULL where there is none or it is no such thing. */
+npyx_object *npyx_pickle_part(const npyx_object *object, uint32_t i);
+bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer);
+
+/* ---- what would have been called: pickle_classes.c ---- */
+
+/* The node of callable(*args, **kwargs); kwargs may be NULL. args is a TUPLE. */
+npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object *args, npyx_object *kwargs,
+                             npyx_object **object);
+/* Takes state as the object's. */
+npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *state);
+
+/* ---- NumPy's: pickle_numpy.c ----
+ *
+ * Each makes a value of a call (of a state), or NPYX_DONE when it is in no form that is known: then the node
+ * stays what it is, named. */
+
+npyx_status npyx_pickle_call_frombuffer(npyx_pickle *p, const npyx_object *args, npyx_object **object);
+npyx_status npyx_pickle_call_scalar(npyx_pickle *p, const npyx_object *args, npyx_object **object);
+npyx_status npyx_pickle_build_array(npyx_pickle *p, npyx_object *object, const npyx_object *state);
+npyx_status npyx_pickle_build_masked(npyx_pickle *p, npyx_object *object, const npyx_object *state);
+
+/* The items of a list, in the arena: addresses of nodes where dtype has held objects, else as NumPy would
+ * have stored the objects. NPYX_DONE when one of them does not fit. */
+npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, const npyx_object *list,
+                                   uint8_t **items);
+
+#endif

@@ -1,0 +1,516 @@
+/*
+ * Arrays, scalars and dtypes of NumPy, of what their pickles say (numpy/_core/src/multiarray: methods.c,
+ * array_reduce_ex and array_setstate; descriptor.c, arraydescr_reduce and arraydescr_setstate):
+ *
+ *     _reconstruct(ndarray, (0,), b'b')   state (1, shape, dtype, is_fortran, data)
+ *     scalar(dtype, data)
+ *     _frombuffer(data, dtype, shape, order)
+ *     dtype('f8', False, True)            state (3, '<', subarray, names, fields, itemsize, alignment, flags)
+ *
+ * data are the items' bytes, of a dtype with objects a list of the items in C order.
+ */
+
+#include <math.h>
+#include <stdio.h>
+
+#include "array/array.h"
+#include "item/encode.h"
+#include "pickle_machine.h"
+
+/* ---- dtypes ---- */
+
+enum { NUMPY_MAX_DEPTH = 16, NUMPY_MAX_FIELDS = 4096, NUMPY_FEW_FIELDS = 64 };
+
+static npyx_status numpy_dtype(npyx_pickle *p, const npyx_object *object, int depth,
+                               const npyx_dtype **dtype);
+
+static const npyx_dtype numpy_objects = {
+    .type = NPYX_HELD_OBJECT, .has_objects = true, .multiple = 1, .itemsize = 8};
+
+/* What a numpy.dtype has that is in no form that is known: it is not looked at again. */
+static const npyx_dtype numpy_unknown;
+
+/* The text that a dtype is made of: `f4`, or the name of a scalar type. */
+static bool numpy_code(const npyx_object *code, const char **text, size_t *nbytes) {
+    static const char *const modules[] = {"numpy.", "ml_dtypes._ml_dtypes_ext.", "ml_dtypes."};
+    if (code == NULL || (code->kind != NPYX_OBJECT_TEXT && code->kind != NPYX_OBJECT_GLOBAL))
+        return false;
+    *text = code->text.bytes;
+    *nbytes = code->text.nbytes;
+    for (size_t i = 0; code->kind == NPYX_OBJECT_GLOBAL && i < sizeof modules / sizeof modules[0]; i++) {
+        size_t n = strlen(modules[i]);
+        if (*nbytes > n && memcmp(*text, modules[i], n) == 0) {
+            *text += n;
+            *nbytes -= n;
+            return true;
+        }
+    }
+    return code->kind == NPYX_OBJECT_TEXT;
+}
+
+/* The unit of a date, of the metadata ({}, ('ns', 1, 1, 1)), in brackets. */
+static void numpy_unit(const npyx_object *metadata, char *text, size_t capacity_nbytes) {
+    const npyx_object *unit = npyx_pickle_part(metadata, 1);
+    const uint8_t *name;
+    size_t nbytes;
+    int64_t multiple;
+    text[0] = '\0';
+    if (npyx_pickle_bytes_of(npyx_pickle_part(unit, 0), &name, &nbytes) && nbytes < 8 &&
+        npyx_pickle_integer_of(npyx_pickle_part(unit, 1), &multiple) &&
+        !npyx_pickle_is_text(npyx_pickle_part(unit, 0), "generic"))
+        snprintf(text, capacity_nbytes, "[%" PRId64 "%.*s]", multiple, (int)nbytes, (const char *)name);
+}
+
+static npyx_status numpy_plain_dtype(npyx_pickle *p, const npyx_object *code, const npyx_object *state,
+                                     const npyx_dtype **dtype) {
+    const char *text;
+    size_t nbytes;
+    const uint8_t *order = NULL;
+    size_t order_nbytes = 0;
+    char spelled[120], unit[40];
+    npyx_error unseen;
+    if (!numpy_code(code, &text, &nbytes) || nbytes > 40)
+        return NPYX_DONE;
+    if (nbytes > 0 && *text == 'O') { /* of 4 bytes on other machines */
+        *dtype = &numpy_objects;
+        return NPYX_OK;
+    }
+    bool has_order = npyx_pickle_bytes_of(npyx_pickle_part(state, 1), &order, &order_nbytes) &&
+                     order_nbytes == 1 && (*order == '<' || *order == '>') && code->kind == NPYX_OBJECT_TEXT;
+    numpy_unit(npyx_pickle_part(state, 8), unit, sizeof unit);
+    snprintf(spelled, sizeof spelled, "%.*s%.*s%s", has_order ? 1 : 0, has_order ? (const char *)order : "",
+             (int)nbytes, text, unit);
+    npyx_status status = npyx_dtype_from_text(p->arena, spelled, strlen(spelled), dtype, &unseen);
+    if (status == NPYX_NOMEM)
+        return npyx_fail_nomem(p->error);
+    return status == NPYX_OK && (*dtype)->type != NPYX_STRUCT && !(*dtype)->has_objects ? NPYX_OK : NPYX_DONE;
+}
+
+/* A shape as a tuple; NPYX_DONE for what is none. */
+static npyx_status numpy_shape(npyx_pickle *p, const npyx_object *object, int *ndim, const int64_t **shape,
+                               int64_t *nelem) {
+    int64_t one;
+    bool is_integer = npyx_pickle_integer_of(object, &one); /* (3,), as subarrays of one axis may have it */
+    uint32_t n = is_integer                                            ? 1
+                 : object == NULL || object->kind != NPYX_OBJECT_TUPLE ? UINT32_MAX
+                                                                       : object->list.count;
+    if (n > NPYX_MAX_NDIM)
+        return NPYX_DONE;
+    int64_t *made = npyx_arena_alloc(p->arena, (n + 1) * sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, p->error));
+    *nelem = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_length =
+            npyx_pickle_integer_of(is_integer ? object : object->list.items[i], &made[i]) && made[i] >= 0;
+        if (!is_length || !npyx_multiply_i64(*nelem, made[i], nelem))
+            return NPYX_DONE;
+    }
+    *ndim = (int)n;
+    *shape = made;
+    return NPYX_OK;
+}
+
+/* A field of (dtype, offset [, title]); the dtype's state may say that it is a subarray of another. */
+static npyx_status numpy_field(npyx_pickle *p, const npyx_object *name, const npyx_object *value, int depth,
+                               int64_t itemsize, npyx_field *field) {
+    const npyx_object *of = npyx_pickle_part(value, 0);
+    const npyx_object *state = of != NULL && of->kind == NPYX_OBJECT_INSTANCE ? of->instance->state : NULL;
+    const npyx_object *subarray = npyx_pickle_part(state, 2);
+    bool is_subarray = subarray != NULL && subarray->kind == NPYX_OBJECT_TUPLE;
+    int64_t nbytes;
+    *field = (npyx_field){.nelem = 1};
+    if (name->kind != NPYX_OBJECT_TEXT || !npyx_pickle_integer_of(npyx_pickle_part(value, 1), &field->off))
+        return NPYX_DONE;
+    field->name = name->text.bytes;
+    field->name_nbytes = name->text.nbytes;
+    if (is_subarray)
+        NPYX_TRY(numpy_shape(p, npyx_pickle_part(subarray, 1), &field->ndim, &field->shape, &field->nelem));
+    NPYX_TRY(numpy_dtype(p, is_subarray ? npyx_pickle_part(subarray, 0) : of, depth + 1, &field->dtype));
+    bool is_inside = npyx_multiply_i64(field->nelem, field->dtype->itemsize, &nbytes) && field->off >= 0 &&
+                     field->off <= itemsize && nbytes <= itemsize - field->off;
+    return is_inside ? NPYX_OK : NPYX_DONE;
+}
+
+/* Fields stand in the order of their names, with titles among them; Python 2's dicts had no order. */
+static const npyx_object *numpy_find_field(const npyx_object *fields, const npyx_object *name,
+                                           uint32_t *next) {
+    uint32_t npairs = fields->list.count / 2, nlooked = npairs < NUMPY_FEW_FIELDS ? npairs : 2;
+    for (uint32_t i = 0; i < nlooked; i++) {
+        uint32_t at = (*next + i) % npairs;
+        const npyx_object *key = fields->list.items[2 * at];
+        if (key->kind == NPYX_OBJECT_TEXT &&
+            npyx_is_same(key->text.bytes, key->text.nbytes, name->text.bytes, name->text.nbytes)) {
+            *next = at + 1;
+            return fields->list.items[2 * at + 1];
+        }
+    }
+    return NULL;
+}
+
+/* Counts all fields, however deep; more than most are not counted to the end. */
+static int64_t numpy_count_fields(const npyx_dtype *dtype, int64_t most) {
+    int64_t count = dtype->nfields;
+    for (int i = 0; i < dtype->nfields && count <= most; i++)
+        count += numpy_count_fields(dtype->fields[i].dtype, most - count);
+    return count;
+}
+
+/* A dtype may stand in many fields and be in the pickle once. So what dtypes come to is bounded for each, and
+ * for all of a pickle by its bytes. */
+static npyx_status numpy_check_fields(npyx_pickle *p, const npyx_dtype *dtype) {
+    int64_t count = numpy_count_fields(dtype, NUMPY_MAX_FIELDS);
+    npyx_error unseen;
+    npyx_status status = npyx_dtype_check_objects(p->arena->host, dtype, &unseen);
+    if (status != NPYX_OK)
+        return status == NPYX_UNSUPPORTED ? NPYX_DONE : npyx_fail_again(p->error, &unseen);
+    p->nfields += count;
+    bool is_sane = count <= NUMPY_MAX_FIELDS && (uint64_t)p->nfields <= p->nbytes + NUMPY_MAX_FIELDS;
+    return is_sane ? NPYX_OK : NPYX_DONE;
+}
+
+static npyx_status numpy_struct_dtype(npyx_pickle *p, const npyx_object *state, int depth,
+                                      const npyx_dtype **dtype) {
+    const npyx_object *names = npyx_pickle_part(state, 3), *fields = npyx_pickle_part(state, 4);
+    int64_t itemsize;
+    bool is_known = names->kind == NPYX_OBJECT_TUPLE && fields != NULL && fields->kind == NPYX_OBJECT_DICT &&
+                    npyx_pickle_integer_of(npyx_pickle_part(state, 5), &itemsize) && itemsize >= 0 &&
+                    itemsize <= NPYX_MAX_ITEMSIZE && names->list.count <= NUMPY_MAX_FIELDS &&
+                    (names->list.count == 0) == (fields->list.count == 0);
+    if (!is_known)
+        return NPYX_DONE;
+    uint32_t n = names->list.count, next = 0;
+    npyx_field *made = npyx_arena_alloc(p->arena, (n + 1) * sizeof *made);
+    npyx_dtype *whole = npyx_arena_alloc(p->arena, sizeof *whole);
+    NPYX_TRY(npyx_check_memory(made, p->error));
+    NPYX_TRY(npyx_check_memory(whole, p->error));
+    *whole = (npyx_dtype){
+        .type = NPYX_STRUCT, .multiple = 1, .itemsize = itemsize, .nfields = (int)n, .fields = made};
+    for (uint32_t i = 0; i < n; i++) {
+        const npyx_object *name = names->list.items[i];
+        const npyx_object *value =
+            name->kind == NPYX_OBJECT_TEXT ? numpy_find_field(fields, name, &next) : NULL;
+        if (value == NULL)
+            return NPYX_DONE;
+        NPYX_TRY(numpy_field(p, name, value, depth, itemsize, &made[i]));
+        whole->has_objects = whole->has_objects || made[i].dtype->has_objects;
+    }
+    *dtype = whole;
+    return numpy_check_fields(p, whole);
+}
+
+static bool numpy_is_string_dtype(const npyx_object *callable) {
+    return npyx_pickle_is_global(callable, "numpy._core._internal._convert_to_stringdtype_kwargs") ||
+           npyx_pickle_is_global(callable, "numpy.core._internal._convert_to_stringdtype_kwargs") ||
+           npyx_pickle_is_global(callable, "numpy.dtypes.StringDType");
+}
+
+static npyx_status numpy_make_dtype(npyx_pickle *p, const npyx_object_instance *instance, int depth,
+                                    const npyx_dtype **dtype) {
+    const npyx_object *state = instance->state, *names = npyx_pickle_part(state, 3);
+    if (numpy_is_string_dtype(instance->callable)) {
+        *dtype = &numpy_objects;
+        return NPYX_OK;
+    }
+    if (!npyx_pickle_is_global(instance->callable, "numpy.dtype") || depth > NUMPY_MAX_DEPTH)
+        return NPYX_DONE;
+    if (names != NULL && names->kind == NPYX_OBJECT_TUPLE)
+        return numpy_struct_dtype(p, state, depth, dtype);
+    const npyx_object *subarray = npyx_pickle_part(state, 2);
+    if (subarray != NULL && subarray->kind != NPYX_OBJECT_NONE)
+        return NPYX_DONE;
+    return numpy_plain_dtype(p, npyx_pickle_part(instance->args, 0), state, dtype);
+}
+
+static npyx_status numpy_dtype(npyx_pickle *p, const npyx_object *object, int depth,
+                               const npyx_dtype **dtype) {
+    if (object == NULL || object->kind != NPYX_OBJECT_INSTANCE)
+        return NPYX_DONE;
+    npyx_object_instance *instance = object->instance;
+    if (instance->dtype == NULL) {
+        npyx_status status = numpy_make_dtype(p, instance, depth, &instance->dtype);
+        if (status != NPYX_OK && status != NPYX_DONE)
+            return status;
+        instance->dtype = status == NPYX_DONE ? &numpy_unknown : instance->dtype;
+    }
+    *dtype = instance->dtype;
+    return instance->dtype == &numpy_unknown ? NPYX_DONE : NPYX_OK;
+}
+
+/* ---- items ---- */
+
+static npyx_status numpy_store(npyx_pickle *p, const npyx_dtype *dtype, npyx_object *object, uint8_t *item);
+
+/* timedelta64 of a timedelta, which is seconds here. */
+static npyx_status numpy_store_timedelta(const npyx_dtype *dtype, double seconds, npyx_value *value) {
+    static const double unit_seconds[] = {
+        [NPYX_UNIT_W] = 604800, [NPYX_UNIT_D] = 86400, [NPYX_UNIT_h] = 3600, [NPYX_UNIT_m] = 60,
+        [NPYX_UNIT_s] = 1,      [NPYX_UNIT_ms] = 1e-3, [NPYX_UNIT_us] = 1e-6};
+    bool is_known = dtype->unit >= NPYX_UNIT_W && dtype->unit <= NPYX_UNIT_us;
+    double count = is_known ? round(seconds / (unit_seconds[dtype->unit] * dtype->multiple)) : INFINITY;
+    if (!(fabs(count) < 0x1p62))
+        return NPYX_DONE;
+    *value = (npyx_value){.kind = NPYX_VALUE_INTEGER, .integer = (int64_t)count};
+    return NPYX_OK;
+}
+
+static npyx_status numpy_store_value(npyx_pickle *p, const npyx_dtype *dtype, const npyx_object *object,
+                                     uint8_t *item) {
+    npyx_buffer scratch = {.host = p->arena->host};
+    npyx_value value;
+    npyx_error unseen;
+    if (object->kind > NPYX_OBJECT_COMPLEX || object->kind == NPYX_OBJECT_GLOBAL)
+        return NPYX_DONE;
+    npyx_status status = npyx_object_value(object, &scratch, &value, &unseen);
+    if (status == NPYX_OK && dtype->type == NPYX_TIMEDELTA && value.kind == NPYX_VALUE_REAL)
+        status = numpy_store_timedelta(dtype, value.real, &value);
+    if (status == NPYX_OK)
+        status = npyx_encode_value(p->arena->host, dtype, &value, item, &unseen);
+    npyx_buffer_clear(&scratch);
+    if (status == NPYX_NOMEM)
+        return npyx_fail_nomem(p->error);
+    return status == NPYX_OK ? NPYX_OK : NPYX_DONE;
+}
+
+/* Items of an array that stands for a subarray, or of a scalar. */
+static npyx_status numpy_store_array(const npyx_object_array *array, const npyx_dtype *dtype, int64_t nelem,
+                                     uint8_t *items) {
+    int64_t found = 1;
+    for (int axis = 0; axis < array->ndim; axis++)
+        found *= array->shape[axis];
+    bool is_same = array->dtype->type == dtype->type && array->dtype->itemsize == dtype->itemsize &&
+                   array->dtype->is_big_endian == dtype->is_big_endian && array->dtype->unit == dtype->unit &&
+                   array->dtype->multiple == dtype->multiple && dtype->type != NPYX_STRUCT;
+    if (!is_same || found != nelem)
+        return NPYX_DONE;
+    memcpy(items, array->items, (size_t)(nelem * dtype->itemsize));
+    return NPYX_OK;
+}
+
+static npyx_status numpy_store_fields(npyx_pickle *p, const npyx_dtype *dtype, const npyx_object *object,
+                                      uint8_t *item) {
+    uint32_t i = 0;
+    memset(item, 0, (size_t)dtype->itemsize);
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL; i++) {
+        npyx_object *part = npyx_pickle_part(object, i);
+        if (part == NULL)
+            return NPYX_DONE;
+        if (field->ndim == 0)
+            NPYX_TRY(numpy_store(p, field->dtype, part, item + field->off));
+        else if (part->kind == NPYX_OBJECT_ARRAY)
+            NPYX_TRY(numpy_store_array(part->array, field->dtype, field->nelem, item + field->off));
+        else
+            return NPYX_DONE;
+    }
+    return i == object->list.count ? NPYX_OK : NPYX_DONE;
+}
+
+/* Makes an item of an object, which NumPy's own reading of the pickle would have stored so. NPYX_DONE for one
+ * that does not fit. */
+static npyx_status numpy_store(npyx_pickle *p, const npyx_dtype *dtype, npyx_object *object, uint8_t *item) {
+    if (dtype->type == NPYX_HELD_OBJECT || dtype->type == NPYX_OBJECT) {
+        npyx_object_store(object, item);
+        return NPYX_OK;
+    }
+    if (dtype->type == NPYX_STRUCT)
+        return object->kind == NPYX_OBJECT_TUPLE ? numpy_store_fields(p, dtype, object, item) : NPYX_DONE;
+    if (object->kind == NPYX_OBJECT_ARRAY)
+        return numpy_store_array(object->array, dtype, 1, item);
+    return numpy_store_value(p, dtype, object, item);
+}
+
+npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, const npyx_object *list,
+                                   uint8_t **items) {
+    enum { FREE_NBYTES = 1 << 20, NBYTES_PER_BYTE = 4096 };
+    uint32_t n = list->list.count;
+    uint64_t nbytes = (uint64_t)n * (uint64_t)dtype->itemsize;
+    /* what a dtype claims of an item is not in the file */
+    if (nbytes > FREE_NBYTES && nbytes / NBYTES_PER_BYTE > p->nbytes)
+        return npyx_pickle_fail_unsupported(p, "%" PRIu64 " bytes of items in so few", nbytes);
+    *items = npyx_arena_alloc(p->arena, (size_t)nbytes + 1);
+    NPYX_TRY(npyx_check_memory(*items, p->error));
+    if (dtype->type == NPYX_HELD_OBJECT && sizeof(void *) == 8 && n > 0) {
+        memcpy(*items, list->list.items, (size_t)nbytes);
+        return NPYX_OK;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        NPYX_TRY(numpy_store(p, dtype, list->list.items[i], *items + (int64_t)i * dtype->itemsize));
+        if ((i & 0xfff) == 0xfff)
+            NPYX_TRY(npyx_poll(p->arena->host, p->error));
+    }
+    return NPYX_OK;
+}
+
+/* The same items in C order, of those in Fortran order. */
+static npyx_status numpy_to_c_order(npyx_pickle *p, const npyx_object_array *array, int64_t nelem,
+                                    const uint8_t **items) {
+    int64_t itemsize = array->dtype->itemsize, index[NPYX_MAX_NDIM] = {0}, strides[NPYX_MAX_NDIM];
+    uint8_t *made = npyx_arena_alloc(p->arena, (size_t)(nelem * itemsize) + 1);
+    NPYX_TRY(npyx_check_memory(made, p->error));
+    int64_t stride = itemsize, off = 0;
+    for (int axis = 0; axis < array->ndim; axis++) {
+        strides[axis] = stride;
+        stride *= array->shape[axis];
+    }
+    for (int64_t i = 0; i < nelem; i++) {
+        memcpy(made + i * itemsize, *items + off, (size_t)itemsize);
+        for (int axis = array->ndim - 1; axis >= 0; axis--) {
+            off += strides[axis];
+            if (++index[axis] < array->shape[axis])
+                break;
+            off -= strides[axis] * array->shape[axis];
+            index[axis] = 0;
+        }
+        if ((i & 0xffff) == 0xffff)
+            NPYX_TRY(npyx_poll(p->arena->host, p->error));
+    }
+    *items = made;
+    return NPYX_OK;
+}
+
+/* Takes the items of an array: bytes, or a list of objects. */
+static npyx_status numpy_take_items(npyx_pickle *p, npyx_object_array *array, int64_t nelem, bool is_fortran,
+                                    const npyx_object *data) {
+    size_t data_nbytes;
+    int64_t nbytes;
+    uint8_t *stored;
+    bool is_list = data != NULL && data->kind == NPYX_OBJECT_LIST;
+    if (is_list != array->dtype->has_objects || !npyx_multiply_i64(nelem, array->dtype->itemsize, &nbytes))
+        return NPYX_DONE;
+    if (is_list) {
+        if (data->list.count != (uint64_t)nelem)
+            return NPYX_DONE;
+        NPYX_TRY(npyx_pickle_store_list(p, array->dtype, data, &stored));
+        array->items = stored;
+        array->nobjects = nelem;
+        return NPYX_OK;
+    }
+    if (!npyx_pickle_bytes_of(data, &array->items, &data_nbytes) || data_nbytes != (uint64_t)nbytes)
+        return NPYX_DONE;
+    return is_fortran && array->ndim > 1 && nbytes > 0 ? numpy_to_c_order(p, array, nelem, &array->items)
+                                                       : NPYX_OK;
+}
+
+static void numpy_become(npyx_object *object, const npyx_object_array *array) {
+    object->kind = NPYX_OBJECT_ARRAY;
+    object->array = array;
+}
+
+/* An array of its parts. */
+static npyx_status numpy_make_array(npyx_pickle *p, const npyx_object *shape, const npyx_object *dtype,
+                                    bool is_fortran, const npyx_object *data, npyx_object_array **made) {
+    npyx_object_array *array = *made = npyx_arena_alloc(p->arena, sizeof *array);
+    int64_t nelem = 1;
+    NPYX_TRY(npyx_check_memory(array, p->error));
+    *array = (npyx_object_array){0};
+    NPYX_TRY(numpy_dtype(p, dtype, 0, &array->dtype));
+    if (shape != NULL)
+        NPYX_TRY(numpy_shape(p, shape, &array->ndim, &array->shape, &nelem));
+    return numpy_take_items(p, array, nelem, is_fortran, data);
+}
+
+/* (version, shape, dtype, is_fortran, data, ...); the oldest have no version. */
+static bool numpy_state(const npyx_object *state, const npyx_object *parts[4], bool *is_fortran,
+                        uint32_t *next) {
+    int64_t version, fortran;
+    uint32_t first = npyx_pickle_integer_of(npyx_pickle_part(state, 0), &version);
+    for (uint32_t i = 0; i < 4; i++)
+        parts[i] = npyx_pickle_part(state, first + i);
+    *next = first + 4;
+    bool is_known =
+        parts[3] != NULL && parts[0]->kind == NPYX_OBJECT_TUPLE && npyx_pickle_integer_of(parts[2], &fortran);
+    *is_fortran = is_known && fortran != 0;
+    return is_known;
+}
+
+npyx_status npyx_pickle_build_array(npyx_pickle *p, npyx_object *object, const npyx_object *state) {
+    const npyx_object *parts[4];
+    npyx_object_array *array;
+    bool is_fortran;
+    uint32_t next;
+    if (!numpy_state(state, parts, &is_fortran, &next))
+        return NPYX_DONE;
+    NPYX_TRY(numpy_make_array(p, parts[0], parts[1], is_fortran, parts[3], &array));
+    array->state = state;
+    numpy_become(object, array);
+    return NPYX_OK;
+}
+
+npyx_status npyx_pickle_call_frombuffer(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
+    bool is_fortran = npyx_pickle_is_text(npyx_pickle_part(args, 3), "F");
+    npyx_object_array *array;
+    if (args->list.count != 4)
+        return NPYX_DONE;
+    NPYX_TRY(numpy_make_array(p, args->list.items[2], args->list.items[1], is_fortran, args->list.items[0],
+                              &array));
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_ARRAY, object));
+    numpy_become(*object, array);
+    return NPYX_OK;
+}
+
+npyx_status npyx_pickle_call_scalar(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
+    npyx_object_array *array;
+    if (args->list.count != 2)
+        return NPYX_DONE;
+    NPYX_TRY(numpy_make_array(p, NULL, args->list.items[0], false, args->list.items[1], &array));
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_ARRAY, object));
+    numpy_become(*object, array);
+    return NPYX_OK;
+}
+
+/* ---- masked arrays ---- */
+
+static const npyx_dtype numpy_bool = {.type = NPYX_BOOL, .multiple = 1, .itemsize = 1};
+
+/* Nested lists of an array's items from *at on, in which those that are masked are None. */
+static npyx_status numpy_list_masked(npyx_pickle *p, const npyx_object_array *array, int axis,
+                                     const uint8_t *mask, int64_t *at, npyx_object **object) {
+    if (axis == array->ndim && mask[*at] != 0) {
+        *object = p->none;
+        ++*at;
+        return NPYX_OK;
+    }
+    if (axis == array->ndim) {
+        npyx_object_array *item = npyx_arena_alloc(p->arena, sizeof *item);
+        NPYX_TRY(npyx_check_memory(item, p->error));
+        *item = (npyx_object_array){.dtype = array->dtype,
+                                    .items = array->items + *at * array->dtype->itemsize,
+                                    .nobjects = array->nobjects > 0};
+        NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_ARRAY, object));
+        (*object)->array = item;
+        ++*at;
+        return NPYX_OK;
+    }
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_LIST, object));
+    for (int64_t i = 0; i < array->shape[axis]; i++) {
+        npyx_object *part;
+        NPYX_TRY(numpy_list_masked(p, array, axis + 1, mask, at, &part));
+        NPYX_TRY(npyx_pickle_add(p, *object, part));
+    }
+    return NPYX_OK;
+}
+
+/* The array's state and behind it the mask's bytes, in the array's order, and the fill value. */
+npyx_status npyx_pickle_build_masked(npyx_pickle *p, npyx_object *object, const npyx_object *state) {
+    const npyx_object *parts[4];
+    const uint8_t *mask;
+    bool is_fortran;
+    uint32_t next;
+    size_t nbytes;
+    npyx_object *listed;
+    int64_t nelem = 1, at = 0;
+    if (!numpy_state(state, parts, &is_fortran, &next) ||
+        !npyx_pickle_bytes_of(npyx_pickle_part(state, next), &mask, &nbytes))
+        return NPYX_DONE;
+    npyx_object_array *array;
+    NPYX_TRY(numpy_make_array(p, parts[0], parts[1], is_fortran, parts[3], &array));
+    const npyx_object_array as_mask = {.dtype = &numpy_bool, .ndim = array->ndim, .shape = array->shape};
+    for (int axis = 0; axis < array->ndim; axis++)
+        nelem *= array->shape[axis];
+    if (nbytes != (uint64_t)nelem || nelem == 0)
+        return NPYX_DONE;
+    if (is_fortran && array->ndim > 1)
+        NPYX_TRY(numpy_to_c_order(p, &as_mask, nelem, &mask));
+    NPYX_TRY(numpy_list_masked(p, array, 0, mask, &at, &listed));
+    *object = *listed;
+    return NPYX_OK;
+}
