@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "first_bytes.h"
@@ -167,35 +169,77 @@ static npyx_status target_make_file(npyx_target *target, npyx_error *error) {
     return status;
 }
 
-/* Copies what is at off of the file that is replaced; *nbytes is 0 at its end. It is read through the
- * descriptor that is locked: its path may lead to a file by now that is going to be taken back. */
-static npyx_status copy_piece(npyx_target *target, int64_t off, uint8_t *piece, size_t *nbytes,
-                              npyx_error *error) {
-    npyx_host *host = target->file->host;
-    NPYX_TRY(npyx_descriptor_read(host, target->file->replaced, off, piece, COPIED_NBYTES, nbytes,
-                                  "cannot be read", error));
-    NPYX_TRY(npyx_sink_append(target->sink, piece, *nbytes, error));
-    return npyx_poll(host, error);
-}
-
 npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *error) {
     struct stat now;
     NPYX_TRY(npyx_descriptor_stat(target->file->replaced, &now, error));
     npyx_file_info info = npyx_file_info_of_stat(&now);
     if (!npyx_file_info_is_same(&info, &target->info))
-        return npyx_fail(error, NPYX_IO, -1, "was changed by another program while it was added to");
+        return npyx_fail(error, NPYX_IO, -1, "was changed by another program while it was written to");
     return NPYX_OK;
 }
 
-static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
+/* A file system that can share the blocks of two files copies nothing until they are written to. */
+static bool target_clone(const npyx_target_file *file) {
+#ifdef __linux__
+    const unsigned long request = _IOW(0x94, 9, int); /* FICLONE of linux/fs.h, which not every system has */
+    return ioctl(file->descriptor, request, file->replaced) == 0;
+#else
+    (void)file;
+    return false;
+#endif
+}
+
+/* Lets the kernel copy what is at *off, which goes on to where it comes: within a file server, and without a
+ * way through this process. What it cannot do, or not on this file system, is left to who reads and writes.
+ */
+static npyx_status copy_by_kernel(const npyx_target *target, int64_t *off, npyx_error *error) {
+#ifdef SYS_copy_file_range /* the C library's function is younger than the oldest one that is built for */
+    const npyx_target_file *file = target->file;
+    while (*off < target->info.nbytes) {
+        long long in_off = *off, out_off = *off;
+        long n = syscall(SYS_copy_file_range, file->replaced, &in_off, file->descriptor, &out_off,
+                         (size_t)COPIED_NBYTES, 0u);
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return NPYX_OK;
+        *off += n > 0 ? n : 0;
+        NPYX_TRY(npyx_poll(file->host, error));
+    }
+#else
+    (void)target, (void)off, (void)error;
+#endif
+    return NPYX_OK;
+}
+
+/* Copies the rest of the file that is replaced. It is read through the descriptor that is locked: its path
+ * may lead to a file by now that is going to be taken back. */
+static npyx_status copy_by_hand(npyx_target *target, npyx_error *error) {
     npyx_host *host = target->file->host;
     uint8_t *piece = npyx_alloc(host, COPIED_NBYTES);
     npyx_status status = npyx_check_memory(piece, error);
-    size_t nbytes = COPIED_NBYTES;
-    for (int64_t off = 0; status == NPYX_OK && nbytes == COPIED_NBYTES; off += (int64_t)nbytes)
-        status = copy_piece(target, off, piece, &nbytes, error);
+    size_t nbytes = 1;
+    while (status == NPYX_OK && nbytes > 0) {
+        status = npyx_descriptor_read(host, target->file->replaced, target->sink->nbytes, piece,
+                                      COPIED_NBYTES, &nbytes, "cannot be read", error);
+        if (status == NPYX_OK)
+            status = npyx_sink_append(target->sink, piece, nbytes, error);
+        if (status == NPYX_OK)
+            status = npyx_poll(host, error);
+    }
     npyx_free(host, piece);
-    return status == NPYX_OK ? npyx_target_check_copied(target, error) : status;
+    return status;
+}
+
+static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    int64_t copied_nbytes = 0;
+    if (!target->copies_plainly && target_clone(file))
+        copied_nbytes = target->info.nbytes;
+    else if (!target->copies_plainly)
+        NPYX_TRY(copy_by_kernel(target, &copied_nbytes, error));
+    NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, copied_nbytes, &target->sink, error));
+    target->sink->first_nbytes = 0; /* all of it is the target's own */
+    NPYX_TRY(copy_by_hand(target, error));
+    return npyx_target_check_copied(target, error);
 }
 
 /* Opens the file that is added to, and locks it against others who do. NPYX_DONE: somebody holds it, or it
@@ -237,7 +281,19 @@ static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error
     if (status != NPYX_DONE)
         return status;
     return npyx_fail(error, NPYX_IO, -1,
-                     is_held ? "is being added to by another writer" : "was replaced while it was opened");
+                     is_held ? "is being written to by another writer" : "was replaced while it was opened");
+}
+
+npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error) {
+    const npyx_target_file *file = target->file;
+    char beside[NPYX_TARGET_NAME_NBYTES];
+    npyx_status status =
+        target->uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, descriptor, error);
+    if (status != NPYX_DONE)
+        return status;
+    NPYX_TRY(npyx_target_make_named(file->folder, file->name, descriptor, beside, error));
+    unlinkat(file->folder, beside, 0);
+    return NPYX_OK;
 }
 
 /* ---- the kinds ---- */
@@ -278,8 +334,9 @@ static npyx_status target_open_file(npyx_target *target, const char *path, npyx_
     NPYX_TRY(target_open_folder(file, path, error));
     npyx_target_sweep(file->folder, file->name);
     NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, error) : open_added_to(target, error));
-    NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error));
-    return file->kind == NPYX_TARGET_COPY ? copy_replaced(target, error) : NPYX_OK;
+    if (file->kind == NPYX_TARGET_COPY)
+        return copy_replaced(target, error);
+    return npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error);
 }
 
 /* ---- resting ---- */

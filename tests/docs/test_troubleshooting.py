@@ -301,7 +301,7 @@ SITUATIONS = {
     "its columns cannot be declared (...)": by_authorizer((sqlite3.SQLITE_READ,), "SELECT path FROM npy_meta('X.npy')"),
     "the file changed while it was read": changed_while_read,
     "is plain text, which is not replaced; remove it first": written_over_a_text,
-    "is being added to by another writer": two_writers,
+    "is being written to by another writer": two_writers,
     "is no longer as this table has written it": written_by_others,
     "has changed since the table was made": changed_since,
     "the header has no room for more rows": tight_header,

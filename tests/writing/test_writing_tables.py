@@ -550,7 +550,7 @@ def test_two_writers_who_add_to_one_archive(connect, folder, path):
         make(db, path, mode="a")
     one.execute("BEGIN")
     one.execute("INSERT INTO out VALUES ('b', ?)", (array,))
-    assert "is being added to by another writer" in error_of(two, "INSERT INTO out VALUES ('c', ?)", array)
+    assert "is being written to by another writer" in error_of(two, "INSERT INTO out VALUES ('c', ?)", array)
     one.execute("COMMIT")
     two.execute("INSERT INTO out VALUES ('c', ?)", (array,))
     assert [name for (name,) in two.execute("SELECT name FROM npy_meta(?)", (path,))] == ["a", "b", "c"]
