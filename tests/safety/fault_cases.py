@@ -264,6 +264,7 @@ def writing(name, script, setup="", check="SELECT npy_json(array) FROM npy_file(
 
 
 ROW_TABLE = "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32', shape='[-1, 2]', columns='a,b');"
+EDIT_TABLE = "CREATE VIRTUAL TABLE temp.y USING npy('out.npy', mode='r+');"
 ZIP_TABLE = "CREATE VIRTUAL TABLE temp.out USING npy('out.npz', mode='w+', method='deflate');"
 ZIP_STATE = "SELECT group_concat(name || npy_json(array)) FROM npy_file('out.npz')"
 PUT_ZIP_BACK = "SELECT * FROM npy_write('out.npz', (SELECT npz_archive('old', npy_from_json('[1, 2]'))));"
@@ -300,6 +301,16 @@ WRITES = [
             setup=shard_table("two"), check=shards("two")),
     writing("a ROLLBACK of shards", f"BEGIN; DROP TABLE IF EXISTS temp.out; {shard_table('three')} INSERT INTO out(__key__, cls) VALUES ('d', 1), ('e', 2), ('f', 3); ROLLBACK", check=shards("three")),
     writing("a sample added to a shard", "BEGIN; INSERT INTO out(__key__, cls) VALUES ('b', 2); COMMIT", setup=shard_table("four") + "INSERT INTO out(__key__, cls) VALUES ('a', 1);", check=shards("four")),
+    writing("rows changed", "UPDATE y SET value = value + 1 WHERE value < 2", setup=EDIT_TABLE),
+    writing("rows changed with savepoints", "BEGIN; UPDATE y SET value = 5 WHERE rowid = 1; SAVEPOINT a; UPDATE y SET value = -1; "
+            "SELECT sum(value) FROM y; ROLLBACK TO a; UPDATE y SET value = value * 2; COMMIT", setup=EDIT_TABLE),
+    writing("a ROLLBACK of rows changed", "BEGIN; UPDATE y SET value = 5; SELECT * FROM y; ROLLBACK; SELECT * FROM y", setup=EDIT_TABLE),
+    writing("a table that changes rows", "BEGIN; DROP TABLE IF EXISTS temp.y; " + EDIT_TABLE + " SELECT * FROM y; UPDATE y SET value = 3; COMMIT"),
+    writing("arrays in place of rows", "UPDATE y SET value = npy_from_json('[[7.0, 8.0], [9.0, 0.0]]') WHERE rowid = 1",
+            setup="SELECT * FROM npy_write('out.npy', npy_from_json('[[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]'));" + EDIT_TABLE),
+    writing("rows that are added, read", "BEGIN; INSERT INTO out VALUES (1, 2); SELECT rowid, * FROM out; ROLLBACK; SELECT * FROM out", setup=ROW_TABLE),
+    writing("arrays that are added, read", "BEGIN; INSERT INTO more SELECT name, array FROM npy_file('w.npz'); SELECT name, npy_json(array) FROM more; ROLLBACK; SELECT name, npy_json(array) FROM more",
+            setup=PUT_ZIP_BACK + "CREATE VIRTUAL TABLE temp.more USING npy('out.npz', mode='a');", check=ZIP_STATE, libc=False),
     writing("DROP of a table that writes", "BEGIN; DROP TABLE out; ROLLBACK; SELECT count(*) FROM pragma_table_info('out')", setup=ROW_TABLE),
 ]
 
