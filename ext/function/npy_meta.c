@@ -107,6 +107,14 @@ static void meta_strides(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_result_integers(context, &cursor->scratch, strides, array->ndim);
 }
 
+static void meta_metadata(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_archive *archive = cursor->scan.opened.archive;
+    const char *text;
+    size_t nbytes;
+    if (archive != NULL && npyx_archive_metadata(archive, &text, &nbytes))
+        npyext_result_json(context, text, nbytes);
+}
+
 static const npyext_column meta_columns[] = {
     NPYEXT_PATH(false),
     NPYEXT_NAME(false, npyext_survey_name),
@@ -136,6 +144,7 @@ static const npyext_column meta_columns[] = {
     NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER),
     NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER, meta_strides),
+    NPYEXT_HIDDEN("metadata TEXT", 0, meta_metadata),
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

@@ -74,6 +74,8 @@ static npyx_status open_by_magic(npyx_source **opened, npyx_hint hint, npyx_arch
         return npyx_archive_series_open(source, NPYX_FORMAT_TEN, head, nbytes, archive, error);
     if (is_tar(head, nbytes, hint))
         return npyx_archive_tar_open(source, false, archive, error);
+    if (npyx_begins_safetensors(head, nbytes))
+        return npyx_archive_safetensors_open(source, head, archive, error);
     if (npyx_begins_gzip(head, nbytes))
         return open_gzip(opened, hint, archive, error);
     if (nbytes == 0)
@@ -260,6 +262,6 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
 }
 
 const char *npyx_format_name(npyx_format format) {
-    static const char *const names[] = {"npy", "npz", "ten", "tar"};
+    static const char *const names[] = {"npy", "npz", "ten", "tar", "safetensors"};
     return names[format];
 }

@@ -164,7 +164,8 @@ static bool is_pickle(const uint8_t *head, size_t nbytes) {
 }
 
 /* safetensors, README: Format. The header's size, at most 100 MB, and JSON. */
-static bool is_safetensors(const uint8_t *head, size_t nbytes) {
+bool npyx_begins_safetensors(const void *bytes, size_t nbytes) {
+    const uint8_t *head = bytes;
     if (nbytes < 10)
         return false;
     uint64_t header_nbytes = npyx_load_u64(head, false);
@@ -232,12 +233,12 @@ const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
     if (npyx_begins_tar(head, nbytes)) /* first: a tar begins with a name, which may be anything */
         return "a tar archive";
     const char *what = find_magic(head, nbytes);
-    return what != NULL                   ? what
-           : is_pickle(head, nbytes)      ? "a Python pickle"
-           : is_safetensors(head, nbytes) ? "a safetensors file"
-           : is_bzip2(head, nbytes)       ? "bzip2-compressed data"
-           : is_pyc(head, nbytes)         ? "a compiled Python file (.pyc)"
-                                          : kind_of_text(head, nbytes);
+    return what != NULL                            ? what
+           : is_pickle(head, nbytes)               ? "a Python pickle"
+           : npyx_begins_safetensors(head, nbytes) ? "a safetensors file"
+           : is_bzip2(head, nbytes)                ? "bzip2-compressed data"
+           : is_pyc(head, nbytes)                  ? "a compiled Python file (.pyc)"
+                                                   : kind_of_text(head, nbytes);
 }
 
 void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]) {
