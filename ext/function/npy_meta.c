@@ -26,14 +26,15 @@ META_WORD(meta_compression, scan->has_entry && scan->entry.zip_method >= 0,
 
 /* ---- of the array; NULL when its header was not sound ---- */
 
-META_INTEGER(meta_itemsize, array->is_known, array->dtype->itemsize)
+META_INTEGER(meta_itemsize, array->is_known && !array->is_foreign, array->dtype->itemsize)
 META_INTEGER(meta_has_objects, array->is_known, array->dtype->has_objects)
 
 static void meta_character(sqlite3_context *context, char character) {
     npyext_result_text(context, &character, 1);
 }
-NPYEXT_SURVEY_RESULT(static, meta_kind, array->is_known, meta_character, npyx_dtype_kind(array->dtype))
-NPYEXT_SURVEY_RESULT(static, meta_byteorder, array->is_known, meta_character,
+NPYEXT_SURVEY_RESULT(static, meta_kind, array->is_known && !array->is_foreign, meta_character,
+                     npyx_dtype_kind(array->dtype))
+NPYEXT_SURVEY_RESULT(static, meta_byteorder, array->is_known && !array->is_foreign, meta_character,
                      npyx_dtype_byteorder(array->dtype))
 
 /* Of the .npy format; a .ten has none. */

@@ -153,8 +153,9 @@ static npyx_status check_mode(const npyext_declaration *declaration, const npyex
             "file, 'a' adds to one",
             NPYX_SHOWN(mode, strlen(mode), 80));
     if (npyext_table_is_editing(declaration) && kind->editing_example == NULL)
-        return npyx_refuse(error, "no table of this kind changes what is there; 'a' adds to it, and 'w+' writes "
-                                  "a new set of what a SELECT changes");
+        return npyx_refuse(error,
+                           "no table of this kind changes what is there; 'a' adds to it, and 'w+' writes "
+                           "a new set of what a SELECT changes");
     return NPYX_OK;
 }
 

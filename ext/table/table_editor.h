@@ -22,8 +22,8 @@ npyx_status npyext_table_editor_new(npyext_connection *connection, const char *t
                                     npyext_declaration *declaration, npyext_transaction **editor,
                                     npyx_error *error);
 
-/* Notes which file a cursor of the table reads. */
-void npyext_table_editor_has_read(npyext_transaction *editor, const npyx_file_info *info);
+/* Notes which file a cursor of the table reads, for the editor that the transaction is of. */
+void npyext_table_editor_has_read(npyext_transaction *transaction, const npyx_file_info *info);
 
 extern const npyext_transaction_ops npyext_table_editor_ops;
 

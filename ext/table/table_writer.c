@@ -113,6 +113,12 @@ static npyx_status take_array(npyext_table_writer *writer, npyx_archive *archive
     return npyx_check_memory(writer->dtype, error);
 }
 
+static npyx_status fail_adding(npyx_format format, npyx_error *error) {
+    return npyx_refuse(error, "mode='a' adds to a .npy, an .npz or a .ten, and this is a .%s%s",
+                       npyx_format_name(format),
+                       format == NPYX_FORMAT_TAR ? "; USING wds(..., mode='a') adds samples to shards" : "");
+}
+
 /* What mode 'a' finds at the path. *is_there is false when that is nothing. */
 static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there, npyx_error *error) {
     npyext_connection *connection = writer->transaction.connection;
@@ -124,7 +130,9 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there,
         return NPYX_OK;
     NPYX_TRY(status);
     writer->format = file->archive->format;
-    if (writer->format == NPYX_FORMAT_NPY) {
+    if (writer->format > NPYX_FORMAT_TEN) {
+        status = fail_adding(writer->format, error);
+    } else if (writer->format == NPYX_FORMAT_NPY) {
         npyx_array array;
         npyx_array_init(&array, &connection->host);
         status = take_array(writer, file->archive, &array, error);

@@ -57,8 +57,8 @@ struct npyx_archive {
 };
 
 /* What a file's name says where its first bytes say nothing: an empty .ten has no arrays, and a .tar of zeros
- * no members. */
-typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR } npyx_hint;
+ * no members; a .safetensors whose header is too long or cut off is told so. */
+typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR, NPYX_HINT_SAFETENSORS } npyx_hint;
 
 /* Tells the format by the first bytes of source, which belongs to the archive from here on (closed on failure
  * too). */
@@ -157,8 +157,8 @@ npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, co
 npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_archive **archive,
                                   npyx_error *error);
 /* A safetensors file, whose first bytes head is. */
-npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *head, npyx_archive **archive,
-                                          npyx_error *error);
+npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                          npyx_archive **archive, npyx_error *error);
 /* A zip that is_prefixed stands behind something else; NPYX_DONE when there is none. */
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);

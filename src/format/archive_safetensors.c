@@ -9,7 +9,8 @@
  *
  * Checked as the reference implementation checks: each tensor has the bytes that its dtype and shape come to,
  * the first begins at 0, each other where one ends, the last ends with the file. No name, and no key of a
- * tensor, is there twice. Arrays are numbered in the order of their data.
+ * tensor, is there twice. Arrays are numbered in the order of their data. Dtypes that this codec does not
+ * read, those of less than a byte among them, are foreign: such a tensor has a shape, and no values.
  */
 
 #include "archive.h"
@@ -17,11 +18,53 @@
 
 enum { SAFETENSORS_MAX_HEADER_NBYTES = 100000000, SAFETENSORS_PREFIX_NBYTES = 8 };
 
+/* ---- dtypes ---- */
+
+typedef struct safetensors_dtype {
+    const char *name;
+    npyx_type type;
+    int nbits; /* of an item of a foreign dtype; 0: they are the type's, or nobody knows them */
+} safetensors_dtype;
+
+static const safetensors_dtype safetensors_dtypes[] = {{"BOOL", NPYX_BOOL, 0},
+                                                       {"U8", NPYX_U1, 0},
+                                                       {"I8", NPYX_I1, 0},
+                                                       {"U16", NPYX_U2, 0},
+                                                       {"I16", NPYX_I2, 0},
+                                                       {"U32", NPYX_U4, 0},
+                                                       {"I32", NPYX_I4, 0},
+                                                       {"U64", NPYX_U8, 0},
+                                                       {"I64", NPYX_I8, 0},
+                                                       {"F16", NPYX_F2, 0},
+                                                       {"BF16", NPYX_BFLOAT16, 0},
+                                                       {"F32", NPYX_F4, 0},
+                                                       {"F64", NPYX_F8, 0},
+                                                       {"C64", NPYX_C8, 0},
+                                                       {"F8_E4M3", NPYX_E4M3FN, 0},
+                                                       {"F8_E5M2", NPYX_E5M2, 0},
+                                                       {"F8_E8M0", NPYX_E8M0FNU, 0},
+                                                       {"F8_E4M3FNUZ", NPYX_E4M3FNUZ, 0},
+                                                       {"F8_E5M2FNUZ", NPYX_E5M2FNUZ, 0},
+                                                       {"F4", NPYX_NTYPES, 4},
+                                                       {"F6_E2M3", NPYX_NTYPES, 6},
+                                                       {"F6_E3M2", NPYX_NTYPES, 6}};
+
+/* One without a type is foreign. */
+static safetensors_dtype safetensors_find_dtype(const char *name, size_t name_nbytes) {
+    for (size_t i = 0; i < sizeof safetensors_dtypes / sizeof safetensors_dtypes[0]; i++) {
+        const char *known = safetensors_dtypes[i].name;
+        if (npyx_is_same(known, strlen(known), name, name_nbytes))
+            return safetensors_dtypes[i];
+    }
+    return (safetensors_dtype){.type = NPYX_NTYPES};
+}
+
 typedef struct safetensor {
     const char *name;
     size_t name_nbytes;
-    const char *dtype; /* as the header has it */
-    size_t dtype_nbytes;
+    safetensors_dtype dtype;
+    const char *descr; /* the dtype as the header has it */
+    size_t descr_nbytes;
     int ndim;
     int64_t *shape;
     int64_t begin, end; /* in the data */
@@ -37,41 +80,6 @@ typedef struct safetensors_archive {
     const char *metadata; /* JSON, of the arena; NULL: there is none */
     size_t metadata_nbytes;
 } safetensors_archive;
-
-/* ---- dtypes ---- */
-
-static const struct {
-    const char *name;
-    npyx_type type;
-} safetensors_dtypes[] = {{"BOOL", NPYX_BOOL},
-                          {"U8", NPYX_U1},
-                          {"I8", NPYX_I1},
-                          {"U16", NPYX_U2},
-                          {"I16", NPYX_I2},
-                          {"U32", NPYX_U4},
-                          {"I32", NPYX_I4},
-                          {"U64", NPYX_U8},
-                          {"I64", NPYX_I8},
-                          {"F16", NPYX_F2},
-                          {"BF16", NPYX_BFLOAT16},
-                          {"F32", NPYX_F4},
-                          {"F64", NPYX_F8},
-                          {"C64", NPYX_C8},
-                          {"F8_E4M3", NPYX_E4M3FN},
-                          {"F8_E5M2", NPYX_E5M2},
-                          {"F8_E8M0", NPYX_E8M0FNU},
-                          {"F8_E4M3FNUZ", NPYX_E4M3FNUZ},
-                          {"F8_E5M2FNUZ", NPYX_E5M2FNUZ}};
-
-/* NPYX_NTYPES: one that is not known. */
-static npyx_type safetensors_type(const safetensor *tensor) {
-    for (size_t i = 0; i < sizeof safetensors_dtypes / sizeof safetensors_dtypes[0]; i++) {
-        const char *name = safetensors_dtypes[i].name;
-        if (npyx_is_same(name, strlen(name), tensor->dtype, tensor->dtype_nbytes))
-            return safetensors_dtypes[i].type;
-    }
-    return NPYX_NTYPES;
-}
 
 /* ---- the header ---- */
 
@@ -129,7 +137,7 @@ static npyx_status safetensors_integers(safetensors_parser *p, const char *what,
 
 static npyx_status safetensors_shape(safetensors_parser *p, safetensor *tensor) {
     int64_t shape[NPYX_MAX_NDIM];
-    NPYX_TRY(safetensors_integers(p, "a shape is a list of up to 64 lengths", NPYX_MAX_NDIM, shape,
+    NPYX_TRY(safetensors_integers(p, "a shape is no list of up to 64 lengths", NPYX_MAX_NDIM, shape,
                                   &tensor->ndim));
     tensor->shape = npyx_arena_alloc(&p->archive->arena, (size_t)(tensor->ndim + 1) * sizeof shape[0]);
     NPYX_TRY(npyx_check_memory(tensor->shape, p->error));
@@ -138,7 +146,7 @@ static npyx_status safetensors_shape(safetensors_parser *p, safetensor *tensor) 
 }
 
 static npyx_status safetensors_offsets(safetensors_parser *p, safetensor *tensor) {
-    static const char what[] = "data_offsets is a list of two offsets";
+    static const char what[] = "data_offsets is no list of two offsets";
     int64_t offsets[2];
     int n;
     NPYX_TRY(safetensors_integers(p, what, 2, offsets, &n));
@@ -161,8 +169,9 @@ static npyx_status safetensors_member(safetensors_parser *p, safetensor *tensor,
         has[key] = true;
     switch (key) {
     case 0:
-        NPYX_TRY(safetensors_expect(p, NPYX_JSON_STRING, "a dtype is a text"));
-        return safetensors_copy(p, &tensor->dtype, &tensor->dtype_nbytes);
+        NPYX_TRY(safetensors_expect(p, NPYX_JSON_STRING, "a dtype is no text"));
+        tensor->dtype = safetensors_find_dtype(p->reader.string, p->reader.string_nbytes);
+        return safetensors_copy(p, &tensor->descr, &tensor->descr_nbytes);
     case 1: return safetensors_shape(p, tensor);
     case 2: return safetensors_offsets(p, tensor);
     default: NPYX_TRY(safetensors_next(p)); return npyx_json_skip(&p->reader, p->error);
@@ -183,7 +192,7 @@ static npyx_status safetensors_tensor(safetensors_parser *p) {
                                 NPYX_SHOWN(p->reader.string, p->reader.string_nbytes, 100));
     NPYX_TRY(npyx_name_set_add(&p->names, p->reader.string, p->reader.string_nbytes, p->error));
     NPYX_TRY(safetensors_copy(p, &tensor->name, &tensor->name_nbytes));
-    NPYX_TRY(safetensors_expect(p, NPYX_JSON_OBJECT, "a tensor is an object"));
+    NPYX_TRY(safetensors_expect(p, NPYX_JSON_OBJECT, "a tensor is no object"));
     for (;;) {
         NPYX_TRY(safetensors_next(p));
         if (p->reader.token == NPYX_JSON_OBJECT_END)
@@ -198,7 +207,7 @@ static npyx_status safetensors_tensor(safetensors_parser *p) {
 
 /* Texts to texts, which are kept as they stand. */
 static npyx_status safetensors_metadata(safetensors_parser *p) {
-    static const char what[] = "__metadata__ is an object of texts";
+    static const char what[] = "__metadata__ is no object of texts";
     npyx_buffer text = {.host = p->archive->base.source->host};
     char before = '{';
     if (p->archive->metadata != NULL)
@@ -227,7 +236,7 @@ static npyx_status safetensors_metadata(safetensors_parser *p) {
 
 static npyx_status safetensors_parse(safetensors_parser *p) {
     static const char metadata[] = "__metadata__";
-    NPYX_TRY(safetensors_expect(p, NPYX_JSON_OBJECT, "it is an object"));
+    NPYX_TRY(safetensors_expect(p, NPYX_JSON_OBJECT, "it is no object"));
     for (;;) {
         NPYX_TRY(safetensors_next(p));
         if (p->reader.token == NPYX_JSON_OBJECT_END)
@@ -254,19 +263,23 @@ static int safetensors_compare(const void *a, const void *b, const void *ctx) {
                  "bad safetensors header: '%.*s' " format,                                                   \
                  NPYX_SHOWN((tensor)->name, (tensor)->name_nbytes, 100), __VA_ARGS__)
 
-/* Its bytes are those that dtype and shape come to, where the dtype is known. */
+/* Its bytes are those that dtype and shape come to, where the size of an item is known. Items of less than a
+ * byte lie side by side; all of them are whole bytes. */
 static npyx_status safetensors_check_nbytes(const safetensor *tensor, npyx_error *error) {
-    npyx_type type = safetensors_type(tensor);
-    int64_t nbytes = type == NPYX_NTYPES ? 1 : npyx_types[type].itemsize;
-    bool fits = true;
+    npyx_type type = tensor->dtype.type;
+    int64_t nbits = type == NPYX_NTYPES ? tensor->dtype.nbits : 8 * (int64_t)npyx_types[type].itemsize;
+    bool fits = true, is_known = nbits > 0;
     for (int axis = 0; axis < tensor->ndim; axis++)
-        fits = fits && npyx_multiply_i64(nbytes, tensor->shape[axis], &nbytes);
+        fits = fits && npyx_multiply_i64(nbits, tensor->shape[axis], &nbits);
     if (!fits)
-        return safetensors_fail_tensor(tensor, error, "has more than 2^63 - 1 bytes%s", "");
-    if (type != NPYX_NTYPES && nbytes != tensor->end - tensor->begin)
+        return safetensors_fail_tensor(tensor, error, "has more than 2^63 - 1 bits%s", "");
+    if (is_known && nbits % 8 != 0)
+        return safetensors_fail_tensor(tensor, error, "has %" PRId64 " bits, which are no whole bytes",
+                                       nbits);
+    if (is_known && nbits / 8 != tensor->end - tensor->begin)
         return safetensors_fail_tensor(tensor, error,
                                        "has %" PRId64 " bytes by its shape, and %" PRId64 " by its offsets",
-                                       nbytes, tensor->end - tensor->begin);
+                                       nbits / 8, tensor->end - tensor->begin);
     return NPYX_OK;
 }
 
@@ -313,24 +326,28 @@ static npyx_status safetensors_entry(npyx_archive *base, int64_t index, npyx_ent
     return NPYX_OK;
 }
 
+/* Foreign items count as bytes, so that whoever wants them opens the tensor, which says that it is not read.
+ */
 static npyx_status safetensors_describe(npyx_archive *base, int64_t index, npyx_array *array,
                                         npyx_error *error) {
     const safetensor *tensor = &((const safetensors_archive *)base)->tensors[index];
-    npyx_type type = safetensors_type(tensor);
+    npyx_type type = tensor->dtype.type;
     array->is_array = true;
-    if (type == NPYX_NTYPES)
-        return npyx_fail(error, NPYX_UNSUPPORTED, -1, "has the dtype %.*s, which is not read",
-                         NPYX_SHOWN(tensor->dtype, tensor->dtype_nbytes, 40));
+    array->is_foreign = type == NPYX_NTYPES;
     npyx_dtype *dtype = npyx_arena_alloc(&array->arena, sizeof *dtype);
-    array->descr = npyx_arena_copy(&array->arena, tensor->dtype, tensor->dtype_nbytes);
+    array->descr = npyx_arena_copy(&array->arena, tensor->descr, tensor->descr_nbytes);
     NPYX_TRY(npyx_check_memory(dtype, error));
     NPYX_TRY(npyx_check_memory(array->descr, error));
-    *dtype = (npyx_dtype){.type = type, .multiple = 1, .itemsize = npyx_types[type].itemsize};
+    *dtype = (npyx_dtype){.type = array->is_foreign ? NPYX_VOID : type,
+                          .multiple = 1,
+                          .itemsize = array->is_foreign ? 1 : npyx_types[type].itemsize};
     array->dtype = dtype;
-    array->descr_nbytes = tensor->dtype_nbytes;
+    array->descr_nbytes = tensor->descr_nbytes;
     array->ndim = tensor->ndim;
     memcpy(array->shape, tensor->shape, (size_t)tensor->ndim * sizeof array->shape[0]);
-    return npyx_array_measure(array, error);
+    NPYX_TRY(npyx_array_measure(array, error));
+    array->nbytes = tensor->end - tensor->begin;
+    return NPYX_OK;
 }
 
 static npyx_status safetensors_locate(npyx_archive *base, int64_t index, int64_t *payload_off,
@@ -345,6 +362,11 @@ static npyx_status safetensors_open(npyx_archive *base, int64_t index, npyx_sour
                                     npyx_error *error) {
     const safetensors_archive *archive = (const safetensors_archive *)base;
     const safetensor *tensor = &archive->tensors[index];
+    const npyx_array described = {.is_foreign = tensor->dtype.type == NPYX_NTYPES,
+                                  .descr = tensor->descr,
+                                  .descr_nbytes = tensor->descr_nbytes};
+    if (described.is_foreign)
+        return npyx_array_check_values(&described, error);
     return npyx_source_open_range(base->source, archive->data_off + tensor->begin,
                                   tensor->end - tensor->begin, false, 0, payload, error);
 }
@@ -383,14 +405,18 @@ static npyx_status safetensors_read(safetensors_archive *archive, size_t header_
     return status == NPYX_OK ? safetensors_check(archive, error) : status;
 }
 
-npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *head, npyx_archive **archive,
-                                          npyx_error *error) {
-    uint64_t header_nbytes = npyx_load_u64(head, false);
+npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                          npyx_archive **archive, npyx_error *error) {
+    uint64_t header_nbytes = head_nbytes < SAFETENSORS_PREFIX_NBYTES ? 0 : npyx_load_u64(head, false);
     int64_t present_nbytes = source->nbytes - SAFETENSORS_PREFIX_NBYTES;
+    if (present_nbytes < 0)
+        return npyx_fail_short(source, error, 0,
+                               "is too short for a safetensors file (%" PRId64
+                               " bytes, where the length of the header has 8)",
+                               source->nbytes);
     if (header_nbytes > SAFETENSORS_MAX_HEADER_NBYTES)
         return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, 0,
-                            "a safetensors header of %" PRIu64
-                            " bytes is longer than the %d that there may be",
+                            "bad safetensors header: its length says %" PRIu64 " bytes, and there may be %d",
                             header_nbytes, SAFETENSORS_MAX_HEADER_NBYTES);
     if ((int64_t)header_nbytes > present_nbytes)
         return npyx_fail_short(source, error, SAFETENSORS_PREFIX_NBYTES,

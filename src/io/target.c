@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "first_bytes.h"
@@ -178,38 +176,6 @@ npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *erro
     return NPYX_OK;
 }
 
-/* A file system that can share the blocks of two files copies nothing until they are written to. */
-static bool target_clone(const npyx_target_file *file) {
-#ifdef __linux__
-    const unsigned long request = _IOW(0x94, 9, int); /* FICLONE of linux/fs.h, which not every system has */
-    return ioctl(file->descriptor, request, file->replaced) == 0;
-#else
-    (void)file;
-    return false;
-#endif
-}
-
-/* Lets the kernel copy what is at *off, which goes on to where it comes: within a file server, and without a
- * way through this process. What it cannot do, or not on this file system, is left to who reads and writes.
- */
-static npyx_status copy_by_kernel(const npyx_target *target, int64_t *off, npyx_error *error) {
-#ifdef SYS_copy_file_range /* the C library's function is younger than the oldest one that is built for */
-    const npyx_target_file *file = target->file;
-    while (*off < target->info.nbytes) {
-        long long in_off = *off, out_off = *off;
-        long n = syscall(SYS_copy_file_range, file->replaced, &in_off, file->descriptor, &out_off,
-                         (size_t)COPIED_NBYTES, 0u);
-        if (n <= 0 && !(n < 0 && errno == EINTR))
-            return NPYX_OK;
-        *off += n > 0 ? n : 0;
-        NPYX_TRY(npyx_poll(file->host, error));
-    }
-#else
-    (void)target, (void)off, (void)error;
-#endif
-    return NPYX_OK;
-}
-
 /* Copies the rest of the file that is replaced. It is read through the descriptor that is locked: its path
  * may lead to a file by now that is going to be taken back. */
 static npyx_status copy_by_hand(npyx_target *target, npyx_error *error) {
@@ -232,10 +198,9 @@ static npyx_status copy_by_hand(npyx_target *target, npyx_error *error) {
 static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     int64_t copied_nbytes = 0;
-    if (!target->copies_plainly && target_clone(file))
-        copied_nbytes = target->info.nbytes;
-    else if (!target->copies_plainly)
-        NPYX_TRY(copy_by_kernel(target, &copied_nbytes, error));
+    if (!target->copies_plainly)
+        NPYX_TRY(npyx_descriptor_copy(file->host, file->replaced, file->descriptor, target->info.nbytes,
+                                      &copied_nbytes, error));
     NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, copied_nbytes, &target->sink, error));
     target->sink->first_nbytes = 0; /* all of it is the target's own */
     NPYX_TRY(copy_by_hand(target, error));
