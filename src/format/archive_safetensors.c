@@ -87,6 +87,7 @@ typedef struct safetensors_parser {
     safetensors_archive *archive;
     npyx_json_reader reader;
     npyx_name_set names;
+    bool has_metadata; /* which may be null */
     npyx_error *error;
 } safetensors_parser;
 
@@ -97,14 +98,28 @@ static int64_t safetensors_off(const safetensors_parser *p) {
 #define safetensors_fail(p, ...)                                                                             \
     npyx_fail_as((p)->error, NPYX_KIND_HEADER, NPYX_CORRUPT, safetensors_off(p), __VA_ARGS__)
 
-/* The next token; what is no JSON is a bad header. */
+/* What is no JSON is a bad header. */
+static npyx_status safetensors_told(const safetensors_parser *p, npyx_status status, npyx_error *fault) {
+    if (status == NPYX_OK)
+        return NPYX_OK;
+    if (status != NPYX_INVALID && status != NPYX_TOOBIG)
+        return npyx_fail_again(p->error, fault);
+    return npyx_fail_as(p->error, NPYX_KIND_HEADER, NPYX_CORRUPT, SAFETENSORS_PREFIX_NBYTES + fault->off,
+                        "bad safetensors header: %s", fault->message);
+}
+
 static npyx_status safetensors_next(safetensors_parser *p) {
     npyx_error fault;
     npyx_status status = npyx_json_next(&p->reader, &fault);
-    if (status != NPYX_INVALID)
-        return status == NPYX_OK ? NPYX_OK : npyx_fail_again(p->error, &fault);
-    return npyx_fail_as(p->error, NPYX_KIND_HEADER, NPYX_CORRUPT, SAFETENSORS_PREFIX_NBYTES + fault.off,
-                        "bad safetensors header: %s", fault.message);
+    return safetensors_told(p, status, &fault);
+}
+
+/* Passes over the value that comes next. */
+static npyx_status safetensors_skip(safetensors_parser *p) {
+    npyx_error fault;
+    NPYX_TRY(safetensors_next(p));
+    npyx_status status = npyx_json_skip(&p->reader, &fault);
+    return safetensors_told(p, status, &fault);
 }
 
 static npyx_status safetensors_expect(safetensors_parser *p, npyx_json_token token, const char *what) {
@@ -174,7 +189,7 @@ static npyx_status safetensors_member(safetensors_parser *p, safetensor *tensor,
         return safetensors_copy(p, &tensor->descr, &tensor->descr_nbytes);
     case 1: return safetensors_shape(p, tensor);
     case 2: return safetensors_offsets(p, tensor);
-    default: NPYX_TRY(safetensors_next(p)); return npyx_json_skip(&p->reader, p->error);
+    default: return safetensors_skip(p);
     }
 }
 
@@ -210,9 +225,15 @@ static npyx_status safetensors_metadata(safetensors_parser *p) {
     static const char what[] = "__metadata__ is no object of texts";
     npyx_buffer text = {.host = p->archive->base.source->host};
     char before = '{';
-    if (p->archive->metadata != NULL)
+    if (p->has_metadata)
         return safetensors_fail(p, "bad safetensors header: '__metadata__' is there twice");
-    npyx_status status = safetensors_expect(p, NPYX_JSON_OBJECT, what);
+    p->has_metadata = true;
+    NPYX_TRY(safetensors_next(p));
+    if (p->reader.token == NPYX_JSON_NULL)
+        return NPYX_OK;
+    npyx_status status = p->reader.token == NPYX_JSON_OBJECT
+                             ? NPYX_OK
+                             : safetensors_fail(p, "bad safetensors header: %s", what);
     while (status == NPYX_OK && (status = safetensors_next(p)) == NPYX_OK &&
            p->reader.token != NPYX_JSON_OBJECT_END) {
         npyx_buffer_append_char(&text, before);

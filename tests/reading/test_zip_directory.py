@@ -87,7 +87,7 @@ STRICTER = [
     r"the zip is truncated",  # in the middle of the comment
     r"a record ends early",  # zipfile takes what there is
     r"is one of several parts of a split zip",
-    r"not a \.npy, \.npz, \.ten or \.tar file",  # something stands before it and the offsets do not agree with where it begins
+    r"not a \.npy, \.npz, \.ten, \.tar or \.safetensors file",  # something stands before it and the offsets do not agree with where it begins
 ]
 # And an entry that zipfile reads.
 STRICTER_OF_ENTRIES = [

@@ -16,6 +16,7 @@ import seeds
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from formats import objects
 from objects import array_of, saved
+from safetensors_files import file_of, safetensors_bytes, tensor
 from tars import END, gnu_long, gnu_sparse, gzipped, member, pax, tar
 
 
@@ -49,6 +50,8 @@ def make(folder):
         "out.npz": npz_bytes({"old": np.arange(3)}),
         "objects.npy": saved(array_of([value for values in seeds.objects() for value in values]), 4),
         "old_objects.npz": npz_bytes({"a": np.array([[{"k": [1, "x"]}, None], [2.5, b"b"]], object), "b": np.arange(3)}, "deflate"),
+        "checkpoint.safetensors": safetensors_bytes({f"layer {i}": wide[i] for i in range(60)} | {"b": np.arange(3)}, {"a": "b"}),
+        "foreign.safetensors": file_of({"a": tensor("F4", [4], 0, 2), "b": tensor("I8", [2], 2, 4)}, b"abcd"),
         **tar_files(),
     }
     for name, contents in files.items():
@@ -105,6 +108,10 @@ LISTS = [
     reading("npy_meta of an .npz", "SELECT * FROM npy_meta('many.npz')"),
     reading("npy_meta of a deflated .npz", "SELECT * FROM npy_meta('deflated.npz')"),
     reading("npy_meta of a .ten", "SELECT * FROM npy_meta('multi.ten')"),
+    reading("npy_meta of a .safetensors", "SELECT *, metadata FROM npy_meta('checkpoint.safetensors')"),
+    reading("npy_meta of foreign tensors", "SELECT * FROM npy_meta('foreign.safetensors')"),
+    reading("npy_rows of a .safetensors", "SELECT name, value FROM npy_rows('checkpoint.safetensors')"),
+    reading("a tensor by its name", "SELECT value FROM npy_rows('checkpoint.safetensors', 'layer 37')"),
     reading("npy_meta of a pattern", "SELECT * FROM npy_meta('{survey,shards}/**/*.np[yz]')"),
     reading("npy_meta of a tree", "SELECT path, name, shape, error FROM npy_meta('**/*[0-9].npy')"),
     reading("npy_meta of a list", """SELECT path, shape, error FROM npy_meta('["X.npy", "shards/*", "w.npz"]')"""),
