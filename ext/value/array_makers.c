@@ -114,7 +114,8 @@ static npyx_status make_of_member(npyext_call *c) {
                               "; npy_file opens a path, as in SELECT array FROM npy_file(path, name)",
                               &blob));
     if (npyext_handle_is_like(blob.bytes, blob.nbytes))
-        return npyext_call_refuse(c, "takes an .npz, .ten, .tar or .safetensors as a BLOB; a handle is one array already");
+        return npyext_call_refuse(
+            c, "takes an .npz, .ten, .tar or .safetensors as a BLOB; a handle is one array already");
     if (sqlite3_value_type(c->argv[1]) == SQLITE_NULL)
         return NPYX_DONE;
     NPYX_TRY(npyext_argument_copy(&member, c->argv[1], &c->error));
