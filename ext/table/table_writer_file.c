@@ -195,7 +195,8 @@ static npyx_status file_open(npyext_transaction *transaction, const npyext_publi
 /* ---- xSync ---- */
 
 /* Appends the header of as many rows as there are now. */
-static npyx_status append_header(const npyext_table_writer *writer, npyx_buffer *header, npyx_error *error) {
+static npyx_status file_append_header(const npyext_table_writer *writer, npyx_buffer *header,
+                                      npyx_error *error) {
     npyx_array array;
     NPYX_TRY(
         npyext_table_writer_measure(writer, npyext_table_writer_next(&writer->transaction), &array, error));
@@ -210,7 +211,7 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     if (writer->shape[0] >= 0 && nrows != writer->shape[0])
         return npyx_refuse(error, "the shape says %" PRId64 " rows, and there are %" PRId64, writer->shape[0],
                            nrows);
-    npyx_status status = append_header(writer, &header, error);
+    npyx_status status = file_append_header(writer, &header, error);
     if (status == NPYX_OK)
         status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);
     npyx_buffer_clear(&header);
@@ -233,7 +234,7 @@ static npyx_status file_read(npyext_transaction *transaction, npyx_source **sour
         NPYX_TRY(npyx_archive_writer_finish(writer->archive, error));
         return npyx_source_open_written(writer->target.sink, NULL, 0, source, error);
     }
-    npyx_status status = append_header(writer, &header, error);
+    npyx_status status = file_append_header(writer, &header, error);
     if (status == NPYX_OK)
         status = npyx_source_open_written(writer->target.sink, header.bytes, header.nbytes, source, error);
     npyx_buffer_clear(&header);
