@@ -16,7 +16,11 @@
 #include "archive.h"
 #include "text/json_text.h"
 
-enum { SAFETENSORS_MAX_HEADER_NBYTES = 100000000, SAFETENSORS_PREFIX_NBYTES = 8 };
+enum {
+    SAFETENSORS_MAX_HEADER_NBYTES = 100000000,
+    SAFETENSORS_PREFIX_NBYTES = 8,
+    SAFETENSORS_NAME_NBYTES = 1 << 20 /* of a tensor: it is hashed in one go */
+};
 
 /* ---- dtypes ---- */
 
@@ -143,7 +147,7 @@ static npyx_status safetensors_integers(safetensors_parser *p, const char *what,
         if (p->reader.token == NPYX_JSON_LIST_END)
             return NPYX_OK;
         bool is_length = p->reader.token == NPYX_JSON_NUMBER && p->reader.number.form == NPYX_NUMBER_I64 &&
-                         p->reader.number.is_integer && p->reader.number.i64 >= 0;
+                         p->reader.number.is_integer && p->reader.text[p->reader.token_off] != '-';
         if (!is_length || *n == most)
             return safetensors_fail(p, "bad safetensors header: %s", what);
         integers[*n] = p->reader.number.i64;
@@ -202,6 +206,10 @@ static npyx_status safetensors_tensor(safetensors_parser *p) {
     archive->tensors = grown;
     safetensor *tensor = &grown[archive->ntensors++];
     *tensor = (safetensor){.name_off = safetensors_off(p)};
+    if (p->reader.string_nbytes > SAFETENSORS_NAME_NBYTES)
+        return npyx_fail_as(p->error, NPYX_KIND_LIMIT, NPYX_CORRUPT, safetensors_off(p),
+                            "bad safetensors header: a name of %zu bytes, and there may be %d",
+                            p->reader.string_nbytes, SAFETENSORS_NAME_NBYTES);
     if (npyx_name_set_has(&p->names, p->reader.string, p->reader.string_nbytes))
         return safetensors_fail(p, "bad safetensors header: two tensors have the name '%.*s'",
                                 NPYX_SHOWN(p->reader.string, p->reader.string_nbytes, 100));
@@ -220,39 +228,28 @@ static npyx_status safetensors_tensor(safetensors_parser *p) {
                                   NPYX_SHOWN(tensor->name, tensor->name_nbytes, 100));
 }
 
-/* Texts to texts, which are kept as they stand. */
+/* Texts by their names, kept as the JSON that they are. */
 static npyx_status safetensors_metadata(safetensors_parser *p) {
     static const char what[] = "__metadata__ is no object of texts";
-    npyx_buffer text = {.host = p->archive->base.source->host};
-    char before = '{';
     if (p->has_metadata)
         return safetensors_fail(p, "bad safetensors header: '__metadata__' is there twice");
     p->has_metadata = true;
     NPYX_TRY(safetensors_next(p));
+    size_t first = p->reader.token_off;
     if (p->reader.token == NPYX_JSON_NULL)
         return NPYX_OK;
-    npyx_status status = p->reader.token == NPYX_JSON_OBJECT
-                             ? NPYX_OK
-                             : safetensors_fail(p, "bad safetensors header: %s", what);
-    while (status == NPYX_OK && (status = safetensors_next(p)) == NPYX_OK &&
-           p->reader.token != NPYX_JSON_OBJECT_END) {
-        npyx_buffer_append_char(&text, before);
-        npyx_buffer_append_json(&text, p->reader.string, p->reader.string_nbytes);
-        npyx_buffer_append_char(&text, ':');
-        before = ',';
-        status = safetensors_expect(p, NPYX_JSON_STRING, what);
-        npyx_buffer_append_json(&text, p->reader.string, p->reader.string_nbytes);
+    if (p->reader.token != NPYX_JSON_OBJECT)
+        return safetensors_fail(p, "bad safetensors header: %s", what);
+    for (;;) {
+        NPYX_TRY(safetensors_next(p));
+        if (p->reader.token == NPYX_JSON_OBJECT_END)
+            break;
+        NPYX_TRY(safetensors_expect(p, NPYX_JSON_STRING, what));
     }
-    npyx_buffer_append_text(&text, before == '{' ? "{}" : "}");
-    if (status == NPYX_OK)
-        status = npyx_buffer_check(&text, p->error);
-    if (status == NPYX_OK) {
-        p->archive->metadata = npyx_arena_copy(&p->archive->arena, text.bytes, text.nbytes);
-        p->archive->metadata_nbytes = text.nbytes;
-        status = npyx_check_memory(p->archive->metadata, p->error);
-    }
-    npyx_buffer_clear(&text);
-    return status;
+    safetensors_archive *archive = p->archive;
+    archive->metadata_nbytes = p->reader.token_off + 1 - first;
+    archive->metadata = npyx_arena_copy(&archive->arena, p->reader.text + first, archive->metadata_nbytes);
+    return npyx_check_memory(archive->metadata, p->error);
 }
 
 static npyx_status safetensors_parse(safetensors_parser *p) {

@@ -3,10 +3,13 @@
 import json
 import os
 import sqlite3
+import threading
+import time
 
 import numpy as np
 import pytest
 
+import shell
 from arrays import npy_bytes, random_array, random_shape, seeded_generator
 from expected import error_of
 from safetensors_files import BITS, DTYPES, file_of, safetensors_bytes, tensor
@@ -160,6 +163,52 @@ def test_interrupts(db, folder):
     assert db.execute("SELECT count(dtype) FROM npy_meta('many.safetensors')").fetchone() == (n,)
 
 
+def long_headers(nbytes):
+    """Of one token, of many, of none."""
+    yield b"{" + b" " * nbytes + b"}"
+    yield b'{"__metadata__":{"a":"' + b"\\n" * (nbytes // 2) + b'"}}'
+    yield b'{"__metadata__":{"a":"' + "\u00e9".encode() * (nbytes // 2) + b'"}}'
+    yield b'{"__metadata__":{' + b",".join(b'"%07d":""' % i for i in range(nbytes // 14)) + b"}}"
+    yield b'{"a":{"z":[' + b"[]," * (nbytes // 3) + b'0],"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'
+
+
+def test_long_headers_can_be_interrupted(connect, folder):
+    for header in long_headers(4_000_000):
+        db = connect()
+        (folder / "a.safetensors").write_bytes(file_of(header))
+        source = json.dumps(["a.safetensors"] * 3000)  # minutes of it
+        timer = threading.Timer(0.3, db.interrupt)
+        timer.start()
+        begin = time.perf_counter()
+        with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+            db.execute("SELECT count(*) FROM npy_meta(?)", (source,)).fetchall()
+        assert time.perf_counter() - begin < (20 if shell.SANITIZED else 4)
+        timer.join()
+
+
+def test_a_long_text_is_not_cut_in_a_character(connect, folder):
+    """Texts are read in pieces of 65,536 bytes: each character of 2, 3 and 4 bytes at each place of the seam."""
+    db = connect()
+    for character in ("\u00e9", "\u4e2d", "\U0001f600"):
+        for nbefore in range(65536 - 60, 65536 - 20):
+            text = "x" * nbefore + character * 40
+            (folder / "a.safetensors").write_bytes(file_of(json.dumps({"__metadata__": {"k": text}}, ensure_ascii=False).encode()))
+            assert db.execute("SELECT json_extract(metadata, '$.k') FROM npy_meta('a.safetensors')").fetchall() == [(text,)]
+    bad = b'{"__metadata__":{"k":"' + b"x" * 65530 + b"\xe4\xb8" + b'"}}'
+    (folder / "a.safetensors").write_bytes(file_of(bad))
+    assert f"at byte {bad.index(0xE4)} a string is not UTF-8" in error_of(db, "SELECT * FROM npy_meta('a.safetensors')")
+
+
+def test_memory_follows_the_bytes(connect, folder, heap):
+    """A header that claims 90 MB of a file without them takes none."""
+    db = connect()
+    (folder / "a.safetensors").write_bytes(file_of({}, length=90_000_000))
+    heap(1 << 20)
+    assert "the header is truncated" in error_of(db, "SELECT * FROM npy_meta('a.safetensors')")
+    (folder / "a.safetensors").write_bytes(file_of({"a": tensor("F32", [2**40], 0, 2**42)}))
+    assert "data is truncated" in error_of(db, "SELECT * FROM npy_meta('a.safetensors')")
+
+
 # --- what is refused ---------------------------------------------------------------------------------------
 
 SOUND = {
@@ -186,6 +235,8 @@ UNSOUND = {
     "no whole bytes": (file_of({"a": tensor("F4", [3], 0, 2)}, bytes(2)), "'a' has 12 bits, which are no whole bytes"),
     "another size of four bits": (file_of({"a": tensor("F4", [4], 0, 3)}, bytes(3)), "'a' has 2 bytes by its shape, and 3 by its offsets"),
     "a negative length": (file_of({"a": tensor("F32", [-2], 0, 8)}, bytes(8)), "a shape is no list of up to 64 lengths"),
+    "less than nothing": (file_of(b'{"a":{"dtype":"F32","shape":[0],"data_offsets":[-0,0]}}'), "data_offsets is no list of two offsets"),
+    "a name of a megabyte": (file_of(b'{"' + b"n" * 1_048_577 + b'":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'), "a name of 1048577 bytes, and there may be 1048576"),
     "a fraction": (file_of({"a": tensor("F32", [2.0], 0, 8)}, bytes(8)), "a shape is no list of up to 64 lengths"),
     "65 dimensions": (file_of({"a": tensor("F32", [1] * 65, 0, 4)}, bytes(4)), "a shape is no list of up to 64 lengths"),
     "too many items": (file_of({"a": tensor("F32", [2**62, 4], 0, 8)}, bytes(8)), "'a' has more than 2^63 - 1 bits"),
@@ -228,7 +279,7 @@ def test_unsound_headers(db, folder, name):
     for sql in ("npy_rows", "npy_stats", "npy_file"):
         assert error_of(db, f"SELECT * FROM {sql}('a.safetensors')") == found
     [(kind,)] = db.execute("SELECT error_kind FROM npy_meta WHERE source = 'a.safetensors' AND on_error = 'row'")
-    assert kind in ("header", "truncated", "format")
+    assert kind in ("header", "truncated", "format", "limit")
     error_of(db, "SELECT * FROM npy_meta(?)", contents)  # a BLOB has no name: a .safetensors by its first bytes, or nothing
 
 
