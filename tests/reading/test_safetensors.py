@@ -136,7 +136,7 @@ def test_a_thousand_tensors_are_one_read_of_the_header(db, folder):
     lookup = "SELECT value FROM npy_rows(?, ?) WHERE row = 7"
     assert counted(db, lookup, path, "t500")[0] == [(500,)]
     rows, spent = counted(db, lookup, path, "t501")
-    assert rows == [(501,)] and spent["read_calls"] == 1 and spent["bytes_read"] <= 2000 and spent["files_opened"] == 0
+    assert rows == [(501,)] and spent["read_calls"] <= 1 and spent["bytes_read"] <= 2000 and spent["files_opened"] == 0
     assert spent["names_hashed"] <= 3  # nothing is parsed again
 
 
