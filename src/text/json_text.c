@@ -132,7 +132,7 @@ static npyx_status read_string(npyx_json_reader *r, npyx_error *error) {
     }
     npyx_buffer_reset(&r->scratch);
     npyx_buffer_append(&r->scratch, r->string, r->string_nbytes);
-    for (size_t nbytes; json_peek(r) != '"';) {
+    for (size_t nbytes = 0; json_peek(r) != '"';) {
         if (json_peek(r) == -1)
             return json_fail(r, r->off, "a string is not closed", error);
         if (json_peek(r) < 0x20)
