@@ -20,7 +20,7 @@ WITH sides AS (
      before AS MATERIALIZED (
          SELECT m.name, max(m.idx) AS idx, m.shape, m.size, t.var + t.mean * t.mean AS mean_square
            FROM sides AS s JOIN npy_meta(s.a) AS m LEFT JOIN npy_stats(m.path, m.idx) AS t ON t.on_error = 'skip'
-          WHERE m.kind IN ('b', 'i', 'u', 'f')
+          WHERE m.kind IN ('b', 'i', 'u', 'f') OR m.dtype = 'bfloat16' OR m.dtype GLOB 'float8*'
           GROUP BY m.name
      ),
      -- A .npy, whose array has no name, is compared with the one array of the other side, under the name that it has there.

@@ -19,7 +19,7 @@ WITH arrays AS MATERIALIZED (
                 replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(
                     path, '0', ''), '1', ''), '2', ''), '3', ''), '4', ''), '5', ''), '6', ''), '7', ''), '8', ''), '9', '') AS family
            FROM npy_meta(coalesce(:source, 'checkpoints/**/*.npz'))
-          WHERE error IS NULL AND (kind IN ('f', 'c') OR fields IS NOT NULL) AND NOT has_objects
+          WHERE error IS NULL AND (kind IN ('f', 'c') OR fields IS NOT NULL OR dtype = 'bfloat16' OR dtype GLOB 'float8*') AND NOT has_objects
      ),
      found AS MATERIALIZED (
          SELECT m.path, m.idx, m.name, s.field_name, s.nulls, s.infs, s.count,

@@ -13,7 +13,8 @@ npyx_hint npyext_path_hint(const char *path) {
     } hints[] = {{".ten", NPYX_HINT_TEN},
                  {".tar", NPYX_HINT_TAR},
                  {".tar.gz", NPYX_HINT_TAR},
-                 {".tgz", NPYX_HINT_TAR}};
+                 {".tgz", NPYX_HINT_TAR},
+                 {".safetensors", NPYX_HINT_SAFETENSORS}};
     const npyx_span name = {path, strlen(path)};
     for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
         if (npyx_span_ends(name, hints[i].suffix))

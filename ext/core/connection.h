@@ -54,7 +54,7 @@ npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, co
 /* Appends the handle's bytes. Look at out->status behind it. */
 void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out);
 
-/* Whether bytes begin as a handle's; no .npy, .npz, .ten or .tar file does. */
+/* Whether bytes begin as a handle's; no .npy, .npz, .ten, .tar or .safetensors file does. */
 bool npyext_handle_is_like(const void *bytes, size_t nbytes);
 
 /* Reads a handle that was made with this key; false for any other bytes. */

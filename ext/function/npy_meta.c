@@ -26,14 +26,15 @@ META_WORD(meta_compression, scan->has_entry && scan->entry.zip_method >= 0,
 
 /* ---- of the array; NULL when its header was not sound ---- */
 
-META_INTEGER(meta_itemsize, array->is_known, array->dtype->itemsize)
+META_INTEGER(meta_itemsize, array->is_known && !array->is_foreign, array->dtype->itemsize)
 META_INTEGER(meta_has_objects, array->is_known, array->dtype->has_objects)
 
 static void meta_character(sqlite3_context *context, char character) {
     npyext_result_text(context, &character, 1);
 }
-NPYEXT_SURVEY_RESULT(static, meta_kind, array->is_known, meta_character, npyx_dtype_kind(array->dtype))
-NPYEXT_SURVEY_RESULT(static, meta_byteorder, array->is_known, meta_character,
+NPYEXT_SURVEY_RESULT(static, meta_kind, array->is_known && !array->is_foreign, meta_character,
+                     npyx_dtype_kind(array->dtype))
+NPYEXT_SURVEY_RESULT(static, meta_byteorder, array->is_known && !array->is_foreign, meta_character,
                      npyx_dtype_byteorder(array->dtype))
 
 /* Of the .npy format; a .ten has none. */
@@ -107,6 +108,14 @@ static void meta_strides(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_result_integers(context, &cursor->scratch, strides, array->ndim);
 }
 
+static void meta_metadata(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_archive *archive = cursor->scan.opened.archive;
+    const char *text;
+    size_t nbytes;
+    if (archive != NULL && npyx_archive_metadata(archive, &text, &nbytes))
+        npyext_result_json(context, text, nbytes);
+}
+
 static const npyext_column meta_columns[] = {
     NPYEXT_PATH(false),
     NPYEXT_NAME(false, npyext_survey_name),
@@ -136,6 +145,7 @@ static const npyext_column meta_columns[] = {
     NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER),
     NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER, meta_strides),
+    NPYEXT_HIDDEN("metadata TEXT", 0, meta_metadata),
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

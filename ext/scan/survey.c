@@ -69,11 +69,15 @@ NPYEXT_SURVEY_RESULT(extern, npyext_survey_name, scan->has_entry, npyext_result_
                      scan->entry.name_nbytes)
 
 void npyext_survey_dtype(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_array *array = &cursor->selection.array;
     npyx_buffer *text = &cursor->scratch;
-    if (!cursor->selection.array.is_known)
+    if (!array->is_known)
         return;
     npyx_buffer_reset(text);
-    npyx_dtype_append_name(cursor->selection.array.dtype, text);
+    if (array->is_foreign)
+        npyx_buffer_append(text, array->descr, array->descr_nbytes);
+    else
+        npyx_dtype_append_name(array->dtype, text);
     if (text->status == NPYX_OK)
         npyext_result_text(context, text->bytes, text->nbytes);
     else

@@ -97,6 +97,8 @@ static npyx_status open_handle(npyext_array_value *value, int64_t tick, npyx_err
         value->place.path = value->known->path;
         value->place.entry = value->known->has_entry ? &value->known->entry : NULL;
     }
+    if (status == NPYX_OK && value->array->is_foreign)
+        return npyx_array_check_values(value->array, error);
     return status;
 }
 

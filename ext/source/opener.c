@@ -187,9 +187,9 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
                                  npyext_files *files, npyx_error *error) {
     bool is_handle = source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes);
     if (is_handle || source->type == SQLITE_TEXT)
-        NPYX_TRY(npyext_policy_check_name(&connection->policy, is_handle ? "a handle" : "a TEXT",
-                                          "the contents of a .npy, .npz, .ten or .tar file as a BLOB",
-                                          error));
+        NPYX_TRY(npyext_policy_check_name(
+            &connection->policy, is_handle ? "a handle" : "a TEXT",
+            "the contents of a .npy, .npz, .ten, .tar or .safetensors file as a BLOB", error));
     if (is_handle)
         return add_handle(connection, files, source, error);
     if (source->type == SQLITE_BLOB) {

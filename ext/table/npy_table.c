@@ -3,6 +3,7 @@
 
 #include "npy_table.h"
 #include "source/pattern.h"
+#include "table_editor.h"
 #include "table_writer.h"
 
 /* The header is not read to plan: a guess, small enough for lookups to be preferred to sorting. */
@@ -32,7 +33,8 @@ static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
 /* What the mode says of the other arguments. */
 static npyx_status npy_table_check_arguments(const npyext_declaration *declaration, npyx_error *error) {
     const char *const *arguments = declaration->arguments;
-    bool writes = npyext_table_is_writing(declaration);
+    /* one that changes rows in place has those of the file, as one that reads */
+    bool makes = npyext_table_is_writing(declaration) && !npyext_table_is_editing(declaration);
     int nmembers = (arguments[NPYEXT_TABLE_MEMBER] != NULL) + (arguments[NPYEXT_TABLE_MEMBER_IDX] != NULL) +
                    (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
     if (nmembers > 1)
@@ -40,10 +42,9 @@ static npyx_status npy_table_check_arguments(const npyext_declaration *declarati
     for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
         bool is_of_writers = i >= NPYEXT_TABLE_DTYPE,
              is_of_both = i == NPYEXT_TABLE_COLUMNS || i == NPYEXT_TABLE_MODE;
-        if (arguments[i] != NULL && !is_of_both && is_of_writers != writes)
+        if (arguments[i] != NULL && !is_of_both && is_of_writers != makes)
             return npyx_refuse(error, "%s belongs to tables that %s (mode='%s')",
-                               npyext_table_argument_names[i], writes ? "read" : "write",
-                               writes ? "r" : "w+");
+                               npyext_table_argument_names[i], makes ? "read" : "write", makes ? "r" : "w+");
     }
     return NPYX_OK;
 }
@@ -79,23 +80,9 @@ static npyx_status npy_table_check_declared(const npyext_declaration *declaratio
 
 static npyx_status npy_table_make_writer(npyext_table *table, npyext_transaction **writer,
                                          npyx_error *error) {
-    npyext_table_writer *made = NULL;
-    NPYX_TRY(npyext_table_writer_new(table->connection, table->name, &table->declaration, &made, error));
-    *writer = &made->transaction;
-    return NPYX_OK;
-}
-
-static void npy_table_free_writer(npyext_transaction *writer) {
-    npyext_table_writer_free((npyext_table_writer *)writer);
-}
-
-static npyx_status npy_table_insert(npyext_transaction *writer, sqlite3_value **values, int64_t *rowid,
-                                    npyx_error *error) {
-    return npyext_table_writer_insert((npyext_table_writer *)writer, values, rowid, error);
-}
-
-static int64_t npy_table_next_rowid(const npyext_transaction *writer) {
-    return npyext_table_writer_next((const npyext_table_writer *)writer);
+    return npyext_table_is_editing(&table->declaration)
+               ? npyext_table_editor_new(table->connection, table->name, &table->declaration, writer, error)
+               : npyext_table_writer_new(table->connection, table->name, &table->declaration, writer, error);
 }
 
 const npyext_table_kind npyext_npy_table_kind = {
@@ -106,13 +93,11 @@ const npyext_table_kind npyext_npy_table_kind = {
                       "shape and method",
     .example = "'x.npy'",
     .writing_example = "'out.npy', mode='w+', dtype='float32'",
+    .editing_example = "'x.npy', mode='r+'",
     .check = npy_table_check_arguments,
     .make = npy_table_make_columns,
     .check_declared = npy_table_check_declared,
     .make_writer = npy_table_make_writer,
-    .free_writer = npy_table_free_writer,
-    .insert = npy_table_insert,
-    .next_rowid = npy_table_next_rowid,
 };
 
 const sqlite3_module npyext_table_module = {

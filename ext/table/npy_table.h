@@ -35,10 +35,12 @@ typedef struct npyext_layout {
     npyext_connection *connection;
     npyext_declaration *declaration;
     npyext_cached_file *file; /* that was opened; NULL: none */
+    npyx_archive *archive;    /* the file's, or the layout's own where there is no file */
     npyx_arena arena;
     bool is_side_by_side; /* a column an array */
     bool reads_values;    /* it is a cursor's */
     bool has_whole_rows;  /* rows of more than one item are one column, `row` */
+    bool lists_arrays;    /* a row is an array: its name, and all of it */
     npyext_layout_array *arrays;
     int64_t narrays, capacity_narrays;
     npyext_layout_column *columns;
@@ -55,6 +57,9 @@ void npyext_layout_clear(npyext_layout *layout);
  * whose first axes agree, and the columns of these. With is_declared each must be what the declaration says:
  * NPYX_INVALID when it is not, or when there are more columns than SQLite allows. */
 npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_error *error);
+/* The same of what a transaction has written: its source, which is the layout's from here on, closed on
+ * failure, too. */
+npyx_status npyext_layout_read_written(npyext_layout *layout, npyx_source *source, npyx_error *error);
 /* Makes the columns of the views. */
 npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error);
 
@@ -64,6 +69,18 @@ npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtyp
 
 /* Writes arrays and columns down in the declaration; of no file, the columns alone. */
 npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error);
+
+/* ---- what tables that write have written ---- */
+
+/* npyext_layout_read for a cursor of the table: of one that writes, what a transaction has written so far.
+ * NPYX_DONE: the table is empty, and there is no file. */
+npyx_status npyext_layout_read_table(npyext_layout *layout, const npyext_table *table, npyx_error *error);
+
+/* For a layout that lists_arrays, whose archive is open: gives it the rows that there are. */
+npyx_status npyext_layout_list(npyext_layout *layout, npyx_error *error);
+/* A column of such a row: name, array. */
+void npyext_layout_list_column(const npyext_layout *layout, int64_t index, int number,
+                               sqlite3_context *context, npyx_buffer *scratch);
 
 /* ---- the table ---- */
 

@@ -2,7 +2,6 @@
 
 #include "npy_table.h"
 #include "scan/plan.h"
-#include "table_writer.h"
 
 enum {
     /* Of all the blocks of a cursor together. */
@@ -84,7 +83,7 @@ int npyext_table_close(sqlite3_vtab_cursor *cursor) {
 
 static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
     npyext_connection_begin(cursor->layout.connection);
-    NPYX_TRY(npyext_layout_read(&cursor->layout, true, error));
+    NPYX_TRY(npyext_layout_read_table(&cursor->layout, table_of(cursor), error));
     cursor->streams =
         npyx_alloc_zeroed(cursor->scratch.host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
     return npyx_check_memory(cursor->streams, error);
@@ -118,10 +117,10 @@ static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_str
 static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow, npyx_error *error) {
     const npyext_layout_array *opened = &cursor->layout.arrays[array];
     table_stream *stream = &cursor->streams[array];
-    NPYX_TRY(opened->items != NULL ? npyx_source_open_range(opened->items, 0, opened->items->nbytes, false, 0,
-                                                            &stream->payload, error)
-                                   : npyx_archive_open_payload(cursor->layout.file->archive, opened->index,
-                                                               &stream->payload, error));
+    NPYX_TRY(opened->items != NULL
+                 ? npyx_source_open_range(opened->items, 0, opened->items->nbytes, false, 0, &stream->payload,
+                                          error)
+                 : npyx_archive_open_payload(cursor->layout.archive, opened->index, &stream->payload, error));
     npyx_view view = opened->view;
     if (may_narrow)
         cursor_narrow(cursor, &view, stream);
@@ -207,10 +206,6 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     npyx_error error;
     if (table->is_damaged)
         return npyext_report(cursor->pVtab, (npyext_place){.path = table->name}, &table->damage);
-    if (table->writer != NULL) {
-        npyext_table_writer_fail_read((const npyext_table_writer *)table->writer, &error);
-        return npyext_report(cursor->pVtab, place, &error);
-    }
     uint64_t used_before = rows->plan.used;
     npyext_plan_read(&rows->plan, sentence);
     if (rows->plan.used != used_before)
@@ -223,9 +218,10 @@ int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     if (range.low > range.high)
         return SQLITE_OK;
     rows->nlookups = rows->streams != NULL ? rows->nlookups + 1 : 0;
-    if (rows->streams == NULL && cursor_open_file(rows, &error) != NPYX_OK) {
+    npyx_status status = rows->streams == NULL ? cursor_open_file(rows, &error) : NPYX_OK;
+    if (status != NPYX_OK) {
         place.entry = rows->layout.at;
-        int code = npyext_report(cursor->pVtab, place, &error);
+        int code = status == NPYX_DONE ? SQLITE_OK : npyext_report(cursor->pVtab, place, &error);
         cursor_close_file(rows);
         return code;
     }
@@ -281,6 +277,12 @@ static npyx_status fetch(table_cursor *cursor, const npyext_layout_column *colum
 
 int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number) {
     table_cursor *rows = (table_cursor *)cursor;
+    if (table_of(rows)->writer != NULL && sqlite3_vtab_nochange(context))
+        return SQLITE_OK; /* an UPDATE that leaves it as it is */
+    if (rows->layout.lists_arrays) {
+        npyext_layout_list_column(&rows->layout, rows->index, number, context, &rows->scratch);
+        return SQLITE_OK;
+    }
     const npyext_layout_column *column = &rows->layout.columns[number];
     table_stream *stream = &rows->streams[column->array];
     bool is_at_hand = has_row(stream, rows->index) && has_column(stream, column);

@@ -28,6 +28,8 @@ void npyext_layout_clear(npyext_layout *layout) {
         clear_array(&layout->arrays[i]);
     npyx_free(layout->arena.host, layout->arrays);
     npyx_arena_clear(&layout->arena);
+    if (layout->file == NULL)
+        npyx_archive_close(layout->archive);
     npyext_cache_release(layout->connection, layout->file);
     npyext_layout_init(layout, layout->connection, layout->declaration);
 }
@@ -66,7 +68,7 @@ static npyx_status make_form(npyext_layout *layout, npyext_layout_array *made, n
 
 /* Adds an entry of the archive. One that is no array is passed over, unless it was asked for. */
 static npyx_status add_entry(npyext_layout *layout, int64_t index, bool is_asked_for, npyx_error *error) {
-    npyx_archive *archive = layout->file->archive;
+    npyx_archive *archive = layout->archive;
     npyx_entry entry;
     NPYX_TRY(is_asked_for ? npyx_archive_entry_asked_for(archive, index, &entry, error)
                           : npyx_archive_entry(archive, index, &entry, error));
@@ -103,7 +105,7 @@ static bool layout_read_index(const char *text, int64_t *index) {
 
 static npyx_status add_named(npyext_layout *layout, const char *name, bool may_be_index, npyx_error *error) {
     int64_t index = 0;
-    npyx_status status = npyx_archive_find(layout->file->archive, name, strlen(name), &index, error);
+    npyx_status status = npyx_archive_find(layout->archive, name, strlen(name), &index, error);
     if (status == NPYX_NOT_FOUND && may_be_index && layout_read_index(name, &index))
         status = NPYX_OK;
     return status == NPYX_OK ? add_entry(layout, index, true, error) : status;
@@ -145,7 +147,7 @@ static npyx_status layout_choose(npyext_layout *layout, npyx_error *error) {
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array number %.100s", member_idx);
     if (member_idx != NULL)
         return add_entry(layout, index, true, error);
-    if (members == NULL && npyx_archive_is_one_npy(layout->file->archive))
+    if (members == NULL && npyx_archive_is_one_npy(layout->archive))
         return add_entry(layout, 0, true, error);
     layout->is_side_by_side = true;
     return members != NULL ? add_listed(layout, members, error) : add_all(layout, error);
@@ -295,15 +297,30 @@ static npyx_status layout_compare_columns(const npyext_layout *layout, npyx_erro
 
 /* ---- all of it ---- */
 
-npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_error *error) {
-    layout->reads_values = is_declared;
-    npyext_connection *connection = layout->connection;
-    NPYX_TRY(npyext_cache_acquire(connection, layout->declaration->arguments[NPYEXT_TABLE_PATH], NULL,
-                                  npyext_cache_tick(connection), NULL, &layout->file, error));
+/* A declaration of a table that makes its file knows of no arrays. */
+static npyx_status layout_read_archive(npyext_layout *layout, bool is_declared, npyx_error *error) {
+    if (layout->lists_arrays)
+        return npyext_layout_list(layout, error);
     NPYX_TRY(layout_choose(layout, error));
-    if (is_declared)
+    if (is_declared && layout->declaration->narrays > 0)
         NPYX_TRY(layout_compare_arrays(layout, error));
     NPYX_TRY(layout_make_views(layout, error));
     NPYX_TRY(npyext_layout_make_columns(layout, error));
     return is_declared ? layout_compare_columns(layout, error) : NPYX_OK;
+}
+
+npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_error *error) {
+    npyext_connection *connection = layout->connection;
+    layout->reads_values = is_declared;
+    NPYX_TRY(npyext_cache_acquire(connection, layout->declaration->arguments[NPYEXT_TABLE_PATH], NULL,
+                                  npyext_cache_tick(connection), NULL, &layout->file, error));
+    layout->archive = layout->file->archive;
+    return layout_read_archive(layout, is_declared, error);
+}
+
+npyx_status npyext_layout_read_written(npyext_layout *layout, npyx_source *source, npyx_error *error) {
+    layout->reads_values = true;
+    npyx_hint hint = npyext_path_hint(layout->declaration->arguments[NPYEXT_TABLE_PATH]);
+    NPYX_TRY(npyx_archive_open(source, hint, &layout->archive, error));
+    return layout_read_archive(layout, true, error);
 }

@@ -330,15 +330,6 @@ static void shards_closed(npyext_transaction *transaction, npyext_published *rec
         shards_free_one(writer, writer->shards[--writer->nshards]);
 }
 
-static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
-                                                        .mark = shards_mark,
-                                                        .unmark = shards_unmark,
-                                                        .cut_back = shards_cut_back,
-                                                        .finish = shards_finish,
-                                                        .target = shards_target,
-                                                        .close = shards_close,
-                                                        .closed = shards_closed};
-
 /* ---- samples ---- */
 
 /* The bytes of a cell of an array: as they are where they are a file already, else made by a writer. */
@@ -515,12 +506,12 @@ static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_val
     return npyx_buffer_check(&writer->key, error);
 }
 
-int64_t npyext_shard_writer_next(const npyext_transaction *writer) {
+static int64_t shards_next_rowid(const npyext_transaction *writer) {
     return writer->nrows;
 }
 
-npyx_status npyext_shard_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
-                                       int64_t *rowid, npyx_error *error) {
+static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value **values, int64_t *rowid,
+                                 npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
     npyext_connection_begin(transaction->connection);
     npyext_transaction_withdraw(transaction);
@@ -540,6 +531,32 @@ npyx_status npyext_shard_writer_insert(npyext_transaction *transaction, sqlite3_
 }
 
 /* ---- all of it ---- */
+
+static void shards_free(npyext_transaction *transaction) {
+    npyext_shard_writer *writer = shards_of(transaction);
+    npyx_host *host = shards_host(writer);
+    npyext_transaction_clear(transaction);
+    npyx_free(host, writer->shards);
+    npyx_buffer_clear(&writer->key);
+    npyx_buffer_clear(&writer->key_before);
+    npyx_buffer_clear(&writer->cell);
+    npyx_buffer_clear(&writer->name);
+    npyx_buffer_clear(&writer->paths.name);
+    npyx_arena_clear(&writer->arena);
+    npyx_free(host, writer);
+}
+
+static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
+                                                        .mark = shards_mark,
+                                                        .unmark = shards_unmark,
+                                                        .cut_back = shards_cut_back,
+                                                        .finish = shards_finish,
+                                                        .target = shards_target,
+                                                        .close = shards_close,
+                                                        .closed = shards_closed,
+                                                        .insert = shards_insert,
+                                                        .next_rowid = shards_next_rowid,
+                                                        .free = shards_free};
 
 npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *table,
                                     npyext_declaration *declaration, npyext_transaction **writer,
@@ -562,22 +579,8 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
     if (status == NPYX_OK)
         *writer = &made->transaction;
     else
-        npyext_shard_writer_free(&made->transaction);
+        shards_free(&made->transaction);
     return status;
-}
-
-void npyext_shard_writer_free(npyext_transaction *transaction) {
-    npyext_shard_writer *writer = shards_of(transaction);
-    npyx_host *host = shards_host(writer);
-    npyext_transaction_clear(transaction);
-    npyx_free(host, writer->shards);
-    npyx_buffer_clear(&writer->key);
-    npyx_buffer_clear(&writer->key_before);
-    npyx_buffer_clear(&writer->cell);
-    npyx_buffer_clear(&writer->name);
-    npyx_buffer_clear(&writer->paths.name);
-    npyx_arena_clear(&writer->arena);
-    npyx_free(host, writer);
 }
 
 void npyext_shard_writer_fail_read(const npyext_transaction *writer, npyx_error *error) {

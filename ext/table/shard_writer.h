@@ -22,13 +22,6 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
                                     npyext_declaration *declaration, npyext_transaction **writer,
                                     npyx_error *error);
 
-/* Rolls back. */
-void npyext_shard_writer_free(npyext_transaction *transaction);
-
-npyx_status npyext_shard_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
-                                       int64_t *rowid, npyx_error *error);
-int64_t npyext_shard_writer_next(const npyext_transaction *writer);
-
 /* The error of a statement that reads the table. */
 void npyext_shard_writer_fail_read(const npyext_transaction *writer, npyx_error *error);
 

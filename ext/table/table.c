@@ -29,7 +29,7 @@ int npyext_table_disconnect(sqlite3_vtab *vtab) {
     if (table->kind->clear != NULL)
         table->kind->clear(table);
     if (table->writer != NULL)
-        table->kind->free_writer(table->writer);
+        table->writer->ops->free(table->writer);
     npyx_arena_clear(&table->declaration.arena);
     sqlite3_free(table);
     return SQLITE_OK;
@@ -83,8 +83,9 @@ static bool is_temporary(const npyext_table *table) {
 
 /* No database can carry a table that writes files: whoever opens it would run it. */
 static npyx_status make_writer(npyext_table *table, npyx_error *error) {
-    bool adds = strcmp(table->declaration.arguments[NPYEXT_TABLE_MODE], "a") == 0;
-    NPYX_TRY(npyext_policy_check_writing(&table->connection->policy, adds ? "mode='a'" : "mode='w+'", error));
+    char what[16];
+    sqlite3_snprintf(sizeof what, what, "mode='%s'", table->declaration.arguments[NPYEXT_TABLE_MODE]);
+    NPYX_TRY(npyext_policy_check_writing(&table->connection->policy, what, error));
     if (!is_temporary(table))
         return npyx_refuse(
             error,
@@ -202,7 +203,7 @@ int npyext_table_rename(sqlite3_vtab *vtab, const char *name) {
     return npyext_published_rename(connection, table->name, name) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-/* ---- INSERT, and the transactions it stands in ---- */
+/* ---- INSERT and UPDATE, and the transactions they stand in ---- */
 
 static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error *error) {
     npyext_place place = {.path = ((npyext_table *)vtab)->declaration.arguments[NPYEXT_TABLE_PATH]};
@@ -235,48 +236,85 @@ TABLE_SAVEPOINT_METHOD(npyext_table_savepoint, NPYEXT_WRITER_MARK)
 TABLE_SAVEPOINT_METHOD(npyext_table_release, NPYEXT_WRITER_RELEASE)
 TABLE_SAVEPOINT_METHOD(npyext_table_rollback_to, NPYEXT_WRITER_RETURN)
 
-static npyx_status fail_readonly(const npyext_table *table, npyx_error *error) {
+/* What xUpdate is called for. */
+typedef enum table_change { TABLE_DELETE, TABLE_INSERT, TABLE_UPDATE } table_change;
+
+static npyx_status fail_readonly(const npyext_table *table, table_change change, npyx_error *error) {
+    const npyext_table_kind *kind = table->kind;
     if (table->is_damaged) {
         *error = table->damage;
         return error->status;
     }
-    if (table->kind->writing_example == NULL)
+    if (kind->writing_example == NULL)
         return npyx_refuse(error, "table %.60s reads these files, and no table of this kind writes any",
                            table->name);
+    if (change == TABLE_UPDATE && kind->editing_example != NULL)
+        return npyx_refuse(error,
+                           "table %.60s reads this file; one that changes rows is made with mode='r+', as in "
+                           "CREATE VIRTUAL TABLE temp.y USING %s(%s)",
+                           table->name, kind->module, kind->editing_example);
     return npyx_refuse(error,
                        "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as "
                        "in CREATE VIRTUAL TABLE temp.out USING %s(%s)",
-                       table->name, table->kind->module, table->kind->writing_example);
+                       table->name, kind->module, kind->writing_example);
 }
 
 /* An explicit rowid can only be the one that comes next. */
 static npyx_status check_rowid(const npyext_table *table, sqlite3_value *value, npyx_error *error) {
-    int64_t next = table->kind->next_rowid(table->writer);
+    int64_t next = table->writer->ops->next_rowid(table->writer);
     if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
         return NPYX_OK;
     return npyx_refuse(error, "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
                        (int64_t)sqlite3_value_int64(value));
 }
 
+static npyx_status check_change(const npyext_table *table, table_change change, npyx_error *error) {
+    static const char *const done[] = {"deleted", "added", "changed"};
+    if (table->writer == NULL)
+        return fail_readonly(table, change, error);
+    const npyext_transaction_ops *ops = table->writer->ops;
+    if ((change == TABLE_INSERT && ops->insert != NULL) || (change == TABLE_UPDATE && ops->update != NULL))
+        return NPYX_OK;
+    if (ops->insert != NULL)
+        return npyx_refuse(error, "rows can be added, not %s%s", done[change],
+                           change == TABLE_UPDATE ? "; a table with mode='r+' changes those of a .npy" : "");
+    return npyx_refuse(error,
+                       "rows can be changed, not %s; mode='a' adds rows to a file, and npy_write makes a new "
+                       "one of the rows that a SELECT leaves",
+                       done[change]);
+}
+
+static npyx_status add_row(const npyext_table *table, sqlite3_value **argv, sqlite3_int64 *rowid,
+                           npyx_error *error) {
+    int64_t row = 0;
+    NPYX_TRY(check_rowid(table, argv[1], error));
+    npyx_status status = table->writer->ops->insert(table->writer, argv + 2, &row, error);
+    *rowid = row;
+    return status;
+}
+
+static npyx_status change_row(const npyext_table *table, sqlite3_value **argv, npyx_error *error) {
+    int64_t row = sqlite3_value_int64(argv[0]);
+    if (sqlite3_value_type(argv[1]) != SQLITE_INTEGER || sqlite3_value_int64(argv[1]) != row)
+        return npyx_refuse(error, "row %" PRId64 " keeps its number, which is its place in the array", row);
+    return table->writer->ops->update(table->writer, row, argv + 2, error);
+}
+
 /* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
 int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
-    npyext_transaction *writer = ((npyext_table *)vtab)->writer;
+    const npyext_table *table = (npyext_table *)vtab;
     npyx_error error;
-    int64_t row = 0;
-    if (writer == NULL)
-        return table_report(vtab, fail_readonly((npyext_table *)vtab, &error), &error);
-    if (argc == 1 || sqlite3_value_type(argv[0]) != SQLITE_NULL)
-        return table_report(
-            vtab, npyx_refuse(&error, "rows can be added, not %s", argc == 1 ? "deleted" : "changed"),
-            &error);
+    table_change change = argc == 1                                    ? TABLE_DELETE
+                          : sqlite3_value_type(argv[0]) == SQLITE_NULL ? TABLE_INSERT
+                                                                       : TABLE_UPDATE;
+    if (check_change(table, change, &error) != NPYX_OK)
+        return table_report(vtab, error.status, &error);
     /* SQLite leaves xBegin out in the transaction that has made the table */
-    int code = npyext_transaction_is_open(writer) ? SQLITE_OK : npyext_table_begin(vtab);
+    int code = npyext_transaction_is_open(table->writer) ? SQLITE_OK : npyext_table_begin(vtab);
     if (code != SQLITE_OK)
         return code;
-    npyx_status status = check_rowid((npyext_table *)vtab, argv[1], &error);
-    if (status == NPYX_OK)
-        status = ((npyext_table *)vtab)->kind->insert(writer, argv + 2, &row, &error);
-    *rowid = row;
+    npyx_status status =
+        change == TABLE_INSERT ? add_row(table, argv, rowid, &error) : change_row(table, argv, &error);
     code = table_report(vtab, status, &error);
     return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;
 }

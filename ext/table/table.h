@@ -78,8 +78,10 @@ typedef struct npyext_table_kind npyext_table_kind;
 npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, const npyext_table_kind *kind,
                                          int nraw, const char *const *raw, npyx_error *error);
 
-/* Whether the arguments are of a table that writes: mode 'w+' or 'a'. */
+/* Whether the arguments are of a table that writes: mode 'r+', 'w+' or 'a'. */
 bool npyext_table_is_writing(const npyext_declaration *declaration);
+/* Whether they are of one that changes rows in place: mode 'r+'. */
+bool npyext_table_is_editing(const npyext_declaration *declaration);
 
 /* Splits a list at its commas. An item in double quotes is what stands between them, commas included. */
 npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const char ***items, int *nitems,
@@ -109,6 +111,7 @@ struct npyext_table_kind {
     const char *arguments_text;  /* for the message of an unknown one */
     const char *example;         /* a path with its quotes */
     const char *writing_example; /* the arguments of a table that writes; NULL: there are none */
+    const char *editing_example; /* and of one that changes rows */
     /* Whether the arguments go together; or NULL. */
     npyx_status (*check)(const npyext_declaration *declaration, npyx_error *error);
     /* Makes the columns of the declaration from the files. *place is the path as it was given; what is set
@@ -119,11 +122,6 @@ struct npyext_table_kind {
     void (*clear)(npyext_table *table); /* or NULL */
     /* Of tables that write, whose transaction is the first member of what they write by. */
     npyx_status (*make_writer)(npyext_table *table, npyext_transaction **writer, npyx_error *error);
-    void (*free_writer)(npyext_transaction *writer); /* rolls back */
-    /* Adds a row; values are the columns'. *rowid is its number. Nothing is added when it fails. */
-    npyx_status (*insert)(npyext_transaction *writer, sqlite3_value **values, int64_t *rowid,
-                          npyx_error *error);
-    int64_t (*next_rowid)(const npyext_transaction *writer);
 };
 
 struct npyext_table {

@@ -137,16 +137,25 @@ bool npyext_table_is_writing(const npyext_declaration *declaration) {
     return mode != NULL && strcmp(mode, "r") != 0;
 }
 
-static npyx_status check_mode(const npyext_declaration *declaration, npyx_error *error) {
+bool npyext_table_is_editing(const npyext_declaration *declaration) {
+    const char *mode = declaration->arguments[NPYEXT_TABLE_MODE];
+    return mode != NULL && strcmp(mode, "r+") == 0;
+}
+
+static npyx_status check_mode(const npyext_declaration *declaration, const npyext_table_kind *kind,
+                              npyx_error *error) {
     const char *const *arguments = declaration->arguments, *mode = arguments[NPYEXT_TABLE_MODE];
     bool writes = npyext_table_is_writing(declaration);
-    if (writes && strcmp(mode, "r+") == 0)
-        return npyx_refuse(error, "no table changes rows in place; 'a' adds rows to a file, and 'w+' or "
-                                  "npy_write makes a new one of what a SELECT changes");
-    if (writes && strcmp(mode, "w+") != 0 && strcmp(mode, "a") != 0)
+    if (writes && strcmp(mode, "r+") != 0 && strcmp(mode, "w+") != 0 && strcmp(mode, "a") != 0)
+        return npyx_refuse(
+            error,
+            "there is no mode '%.*s': 'r' reads, 'r+' changes rows of a .npy, 'w+' writes a new "
+            "file, 'a' adds to one",
+            NPYX_SHOWN(mode, strlen(mode), 80));
+    if (npyext_table_is_editing(declaration) && kind->editing_example == NULL)
         return npyx_refuse(error,
-                           "there is no mode '%.*s': 'r' reads, 'w+' writes a new file, 'a' adds to one",
-                           NPYX_SHOWN(mode, strlen(mode), 80));
+                           "no table of this kind changes what is there; 'a' adds to it, and 'w+' writes "
+                           "a new set of what a SELECT changes");
     return NPYX_OK;
 }
 
@@ -171,6 +180,6 @@ npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, const 
     if (declaration->arguments[NPYEXT_TABLE_PATH] == NULL)
         return npyx_refuse(error, "a table needs a path, as in CREATE VIRTUAL TABLE t USING %s(%s)",
                            kind->module, kind->example);
-    NPYX_TRY(check_mode(declaration, error));
+    NPYX_TRY(check_mode(declaration, kind, error));
     return kind->check == NULL ? NPYX_OK : kind->check(declaration, error);
 }

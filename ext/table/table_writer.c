@@ -113,6 +113,12 @@ static npyx_status take_array(npyext_table_writer *writer, npyx_archive *archive
     return npyx_check_memory(writer->dtype, error);
 }
 
+static npyx_status fail_adding(npyx_format format, npyx_error *error) {
+    return npyx_refuse(error, "mode='a' adds to a .npy, an .npz or a .ten, and this is a .%s%s",
+                       npyx_format_name(format),
+                       format == NPYX_FORMAT_TAR ? "; USING wds(..., mode='a') adds samples to shards" : "");
+}
+
 /* What mode 'a' finds at the path. *is_there is false when that is nothing. */
 static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there, npyx_error *error) {
     npyext_connection *connection = writer->transaction.connection;
@@ -124,7 +130,9 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there,
         return NPYX_OK;
     NPYX_TRY(status);
     writer->format = file->archive->format;
-    if (writer->format == NPYX_FORMAT_NPY) {
+    if (writer->format > NPYX_FORMAT_TEN) {
+        status = fail_adding(writer->format, error);
+    } else if (writer->format == NPYX_FORMAT_NPY) {
         npyx_array array;
         npyx_array_init(&array, &connection->host);
         status = take_array(writer, file->archive, &array, error);
@@ -204,7 +212,7 @@ static npyx_status make_columns(npyext_table_writer *writer, npyx_error *error) 
 }
 
 npyx_status npyext_table_writer_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_table_writer **writer,
+                                    npyext_declaration *declaration, npyext_transaction **writer,
                                     npyx_error *error) {
     npyext_table_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
     *writer = NULL;
@@ -218,27 +226,22 @@ npyx_status npyext_table_writer_new(npyext_connection *connection, const char *t
     if (status == NPYX_OK)
         status = make_columns(made, error);
     if (status == NPYX_OK)
-        *writer = made;
+        *writer = &made->transaction;
     else
-        npyext_table_writer_free(made);
+        npyext_table_writer_free(&made->transaction);
     return status;
 }
 
-void npyext_table_writer_free(npyext_table_writer *writer) {
-    if (writer == NULL)
-        return;
-    npyx_host *host = &writer->transaction.connection->host;
-    npyext_transaction_clear(&writer->transaction);
+void npyext_table_writer_free(npyext_transaction *transaction) {
+    npyext_table_writer *writer = (npyext_table_writer *)transaction;
+    npyx_host *host = &transaction->connection->host;
+    npyext_transaction_clear(transaction);
     npyext_layout_clear(&writer->layout);
     npyx_arena_clear(&writer->arena);
     npyx_free(host, writer);
 }
 
-void npyext_table_writer_fail_read(const npyext_table_writer *writer, npyx_error *error) {
-    bool is_npy = writer->format == NPYX_FORMAT_NPY;
-    npyx_error_set(
-        error, NPYX_INVALID, -1,
-        "table %.60s only adds %s; what is committed is read from the file, as in SELECT * FROM %s('%.200s')",
-        writer->transaction.table, is_npy ? "rows" : "arrays", is_npy ? "npy_rows" : "npy_meta",
-        writer->transaction.path);
+void npyext_table_writer_shape_layout(const npyext_table_writer *writer, npyext_layout *layout) {
+    layout->has_whole_rows = writer->layout.has_whole_rows;
+    layout->lists_arrays = writer->format != NPYX_FORMAT_NPY;
 }

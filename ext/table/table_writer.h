@@ -41,10 +41,8 @@ typedef struct npyext_table_writer {
 /* Reads the arguments, and for mode 'a' the file's header. NULL with *error set on failure. The declaration
  * outlives the writer, which records its columns in it. */
 npyx_status npyext_table_writer_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_table_writer **writer,
+                                    npyext_declaration *declaration, npyext_transaction **writer,
                                     npyx_error *error);
-/* Takes NULL. A transaction that is open is rolled back. */
-void npyext_table_writer_free(npyext_table_writer *writer);
 
 /* The array of so many rows that the table writes, its items and bytes counted; it borrows the dtype and is
  * not to be cleared. NPYX_CORRUPT when they cannot be counted: nobody could read it. */
@@ -54,18 +52,19 @@ npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64
 /* Whether an array of at least one axis has rows of the shape that the table writes. */
 bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const npyx_array *array);
 
-/* The number that the next row gets. */
-static inline int64_t npyext_table_writer_next(const npyext_table_writer *writer) {
-    return writer->nrows_before + writer->transaction.nrows;
-}
+/* Gives the layout of a cursor the form of the table's rows. */
+void npyext_table_writer_shape_layout(const npyext_table_writer *writer, npyext_layout *layout);
 
 extern const npyext_transaction_ops npyext_table_writer_ops;
 
-/* Adds a row; values are the columns'. *rowid is its number. Nothing is added when it fails. */
-npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,
-                                       npyx_error *error);
+/* Its insert, next_rowid and free. */
+npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
+                                       int64_t *rowid, npyx_error *error);
+int64_t npyext_table_writer_next(const npyext_transaction *transaction);
+void npyext_table_writer_free(npyext_transaction *transaction);
 
-/* The error of a statement that reads the table. */
-void npyext_table_writer_fail_read(const npyext_table_writer *writer, npyx_error *error);
+/* Numbers of the usual types in the host's byte order, without the way around: most of what is ever written.
+ * False for all that needs a closer look. */
+bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item);
 
 #endif

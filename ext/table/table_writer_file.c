@@ -194,18 +194,24 @@ static npyx_status file_open(npyext_transaction *transaction, const npyext_publi
 
 /* ---- xSync ---- */
 
-/* The header with the number of rows, to be written when all of them are on disk. */
+/* Appends the header of as many rows as there are now. */
+static npyx_status file_append_header(const npyext_table_writer *writer, npyx_buffer *header,
+                                      npyx_error *error) {
+    npyx_array array;
+    NPYX_TRY(
+        npyext_table_writer_measure(writer, npyext_table_writer_next(&writer->transaction), &array, error));
+    return npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, writer->version_major,
+                                         writer->header_nbytes, header, error);
+}
+
+/* The header, to be written when all rows are on disk. */
 static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     npyx_buffer header = {.host = &writer->transaction.connection->host};
-    npyx_array array;
-    int64_t nrows = npyext_table_writer_next(writer);
+    int64_t nrows = npyext_table_writer_next(&writer->transaction);
     if (writer->shape[0] >= 0 && nrows != writer->shape[0])
         return npyx_refuse(error, "the shape says %" PRId64 " rows, and there are %" PRId64, writer->shape[0],
                            nrows);
-    NPYX_TRY(npyext_table_writer_measure(writer, nrows, &array, error));
-    npyx_status status =
-        npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, writer->version_major,
-                                      writer->header_nbytes, &header, error);
+    npyx_status status = file_append_header(writer, &header, error);
     if (status == NPYX_OK)
         status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);
     npyx_buffer_clear(&header);
@@ -218,10 +224,31 @@ static npyx_status file_finish(npyext_transaction *transaction, npyx_error *erro
                                              : npyx_archive_writer_finish(writer->archive, error);
 }
 
+/* ---- what is read of it ---- */
+
+/* The header that lies in the file does not know of the rows yet. */
+static npyx_status file_read(npyext_transaction *transaction, npyx_source **source, npyx_error *error) {
+    npyext_table_writer *writer = writer_of(transaction);
+    npyx_buffer header = {.host = &transaction->connection->host};
+    if (writer->format != NPYX_FORMAT_NPY) {
+        NPYX_TRY(npyx_archive_writer_finish(writer->archive, error));
+        return npyx_source_open_written(writer->target.sink, NULL, 0, source, error);
+    }
+    npyx_status status = file_append_header(writer, &header, error);
+    if (status == NPYX_OK)
+        status = npyx_source_open_written(writer->target.sink, header.bytes, header.nbytes, source, error);
+    npyx_buffer_clear(&header);
+    return status;
+}
+
 const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
                                                         .mark = file_mark,
                                                         .unmark = file_unmark,
                                                         .cut_back = file_cut_back,
                                                         .finish = file_finish,
                                                         .target = file_target,
-                                                        .close = file_close};
+                                                        .close = file_close,
+                                                        .insert = npyext_table_writer_insert,
+                                                        .next_rowid = npyext_table_writer_next,
+                                                        .read = file_read,
+                                                        .free = npyext_table_writer_free};

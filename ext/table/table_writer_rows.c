@@ -16,9 +16,7 @@ static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *
                             error);
 }
 
-/* Numbers of the usual types in the host's byte order, without the way around: most of what is ever written.
- * False for all that needs a closer look. */
-static bool store_plain(npyx_type type, sqlite3_value *value, uint8_t *item) {
+bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item) {
     int given = sqlite3_value_type(value);
     if (given == SQLITE_FLOAT && type == NPYX_F8) {
         npyx_store_f64(item, sqlite3_value_double(value), NPYX_HOST_IS_BIG_ENDIAN);
@@ -48,7 +46,7 @@ static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **v
         memset(item, 0, (size_t)writer->row_nbytes); /* padding */
     for (int i = 0; i < layout->ncolumns; i++) {
         const npyext_layout_column *column = &layout->columns[i];
-        if (store_plain(column->plain_type, values[i], item + column->off))
+        if (npyext_store_plain(column->plain_type, values[i], item + column->off))
             continue;
         npyx_status status =
             npyext_items_encode(&writer->transaction.connection->host, column->dtype, column->ndim,
@@ -78,11 +76,16 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
     return status;
 }
 
-npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_value **values, int64_t *rowid,
-                                       npyx_error *error) {
+int64_t npyext_table_writer_next(const npyext_transaction *transaction) {
+    return ((const npyext_table_writer *)transaction)->nrows_before + transaction->nrows;
+}
+
+npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
+                                       int64_t *rowid, npyx_error *error) {
+    npyext_table_writer *writer = (npyext_table_writer *)transaction;
     npyx_status status;
-    npyext_transaction_withdraw(&writer->transaction);
-    *rowid = npyext_table_writer_next(writer);
+    npyext_transaction_withdraw(transaction);
+    *rowid = npyext_table_writer_next(transaction);
     if (writer->archive != NULL)
         status = writer_append_array(writer, values, error);
     else if (writer->shape[0] >= 0 && *rowid >= writer->shape[0])
@@ -95,9 +98,9 @@ npyx_status npyext_table_writer_insert(npyext_table_writer *writer, sqlite3_valu
     else
         status = append_columns(writer, values, error);
     if (status != NPYX_OK) {
-        writer->transaction.has_taken_back = true;
+        transaction->has_taken_back = true;
         return npyx_error_place(error, status, "row %" PRId64, *rowid);
     }
-    writer->transaction.nrows++;
+    transaction->nrows++;
     return NPYX_OK;
 }

@@ -76,6 +76,24 @@ typedef struct npyext_transaction_ops {
     /* The transaction has ended, and its targets are closed; NULL: there is nothing to do. record is what is
      * to be remembered of what was published, or NULL. */
     void (*closed)(npyext_transaction *transaction, npyext_published *record, bool is_published);
+
+    /* ---- rows ---- */
+
+    /* Adds a row; values are the columns'. *rowid is its number. Nothing is added when it fails. NULL: no row
+     * can be added. */
+    npyx_status (*insert)(npyext_transaction *transaction, sqlite3_value **values, int64_t *rowid,
+                          npyx_error *error);
+    /* The number that the next row gets. */
+    int64_t (*next_rowid)(const npyext_transaction *transaction);
+    /* Changes a row; a value of which sqlite3_value_nochange tells stays. When a value does not fit
+     * (NPYX_INVALID), nothing is changed. NULL: no row can be changed. */
+    npyx_status (*update)(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
+                          npyx_error *error);
+    /* What is written, as a file of its format, to be read by who may outlive the transaction, which is open.
+     * A *source of NULL is the file at the path. NULL: it cannot be read. */
+    npyx_status (*read)(npyext_transaction *transaction, npyx_source **source, npyx_error *error);
+    /* Rolls back. */
+    void (*free)(npyext_transaction *transaction);
 } npyext_transaction_ops;
 
 /* The first member of what a table writes by. */

@@ -226,9 +226,6 @@ const npyext_table_kind npyext_wds_table_kind = {
     .check_declared = wds_check_declared,
     .clear = wds_clear,
     .make_writer = wds_make_writer,
-    .free_writer = npyext_shard_writer_free,
-    .insert = npyext_shard_writer_insert,
-    .next_rowid = npyext_shard_writer_next,
 };
 
 const sqlite3_module npyext_wds_module = {

@@ -42,6 +42,9 @@ npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nby
 }
 
 npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error) {
+    if (array->is_foreign)
+        return npyx_fail(error, NPYX_UNSUPPORTED, -1, "has the dtype %.*s, which is not read",
+                         NPYX_SHOWN(array->descr, array->descr_nbytes, 40));
     if (!array->dtype->has_objects)
         return NPYX_OK;
     return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, array->data_off,

@@ -14,6 +14,7 @@ typedef struct npyx_array {
     npyx_arena arena; /* holds dtype and descr */
     bool is_array;    /* an entry of an archive begins as an array, whether or not its header is sound */
     bool is_held;     /* of objects, which lie in memory: its items are nodes (format/objects.h) */
+    bool is_foreign;  /* of a dtype that is known by its name alone, which is descr: nothing is read of it */
     bool is_known;    /* the header was sound, whatever became of the data behind it: all below is set */
     const npyx_dtype *dtype;
     const char *descr; /* the header's own spelling; a string without its quotes */
@@ -39,7 +40,8 @@ npyx_status npyx_array_measure(npyx_array *array, npyx_error *error);
  * of objects is one pickle, whose length no header tells: it passes. */
 npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error);
 
-/* NPYX_UNSUPPORTED for arrays of objects, held or not: for who needs more than values of them. */
+/* NPYX_UNSUPPORTED for arrays of objects, held or not, and of foreign dtypes: for who needs more than values
+ * of them. */
 npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error);
 
 #endif

@@ -17,10 +17,11 @@ static bool may_unpack_itself(const uint8_t *head, size_t nbytes) {
 static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *what, npyx_error *error) {
     char shown[NPYX_FIRST_BYTES_NBYTES];
     if (what != NULL)
-        return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz, .ten or .tar file", what);
+        return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz, .ten, .tar or .safetensors file",
+                         what);
     npyx_first_bytes_text(head, nbytes, shown);
-    return npyx_fail(error, NPYX_CORRUPT, 0, "is not a .npy, .npz, .ten or .tar file (none begins with %s)",
-                     shown);
+    return npyx_fail(error, NPYX_CORRUPT, 0,
+                     "is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with %s)", shown);
 }
 
 /* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */
@@ -74,11 +75,15 @@ static npyx_status open_by_magic(npyx_source **opened, npyx_hint hint, npyx_arch
         return npyx_archive_series_open(source, NPYX_FORMAT_TEN, head, nbytes, archive, error);
     if (is_tar(head, nbytes, hint))
         return npyx_archive_tar_open(source, false, archive, error);
+    if (npyx_begins_safetensors(head, nbytes))
+        return npyx_archive_safetensors_open(source, head, nbytes, archive, error);
     if (npyx_begins_gzip(head, nbytes))
         return open_gzip(opened, hint, archive, error);
     if (nbytes == 0)
         return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
-                            "is empty (0 bytes), so not a .npy, .npz, .ten or .tar file");
+                            "is empty (0 bytes), so not a .npy, .npz, .ten, .tar or .safetensors file");
+    if (hint == NPYX_HINT_SAFETENSORS && npyx_lookalike(head, nbytes) == NULL)
+        return npyx_archive_safetensors_open(source, head, nbytes, archive, error);
     return open_unknown(source, head, nbytes, archive, error);
 }
 
@@ -260,6 +265,6 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
 }
 
 const char *npyx_format_name(npyx_format format) {
-    static const char *const names[] = {"npy", "npz", "ten", "tar"};
+    static const char *const names[] = {"npy", "npz", "ten", "tar", "safetensors"};
     return names[format];
 }

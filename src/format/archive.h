@@ -12,7 +12,13 @@
 #include "base/names.h"
 #include "zip_directory.h"
 
-typedef enum npyx_format { NPYX_FORMAT_NPY, NPYX_FORMAT_NPZ, NPYX_FORMAT_TEN, NPYX_FORMAT_TAR } npyx_format;
+typedef enum npyx_format {
+    NPYX_FORMAT_NPY,
+    NPYX_FORMAT_NPZ,
+    NPYX_FORMAT_TEN,
+    NPYX_FORMAT_TAR,
+    NPYX_FORMAT_SAFETENSORS
+} npyx_format;
 
 /* One entry. The texts live as long as the archive, but those of a .ten until the next entry is asked for. */
 typedef struct npyx_entry {
@@ -51,8 +57,8 @@ struct npyx_archive {
 };
 
 /* What a file's name says where its first bytes say nothing: an empty .ten has no arrays, and a .tar of zeros
- * no members. */
-typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR } npyx_hint;
+ * no members; a .safetensors whose header is too long or cut off is told so. */
+typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR, NPYX_HINT_SAFETENSORS } npyx_hint;
 
 /* Tells the format by the first bytes of source, which belongs to the archive from here on (closed on failure
  * too). */
@@ -115,7 +121,10 @@ enum { NPYX_KEPT_OBJECTS_NBYTES = 1 << 26 };
 npyx_status npyx_archive_open_values(npyx_archive *archive, int64_t index, npyx_array *array,
                                      npyx_source **items, npyx_error *error);
 
-/* `npy`, `npz`, `ten`, `tar`. */
+/* The `__metadata__` of a safetensors file, JSON that lives as long as the archive. False: there is none. */
+bool npyx_archive_metadata(const npyx_archive *archive, const char **text, size_t *nbytes);
+
+/* `npy`, `npz`, `ten`, `tar`, `safetensors`. */
 const char *npyx_format_name(npyx_format format);
 
 /* `stored`, `deflate`, `bzip2`, ...; NULL for a method without a name. */
@@ -147,6 +156,9 @@ npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, co
 /* A tar; is_inflated: as above. */
 npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_archive **archive,
                                   npyx_error *error);
+/* A safetensors file, whose first bytes head is. */
+npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                          npyx_archive **archive, npyx_error *error);
 /* A zip that is_prefixed stands behind something else; NPYX_DONE when there is none. */
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);

@@ -163,13 +163,24 @@ static bool is_pickle(const uint8_t *head, size_t nbytes) {
                      : head[2] != '\0' && strchr(first_opcodes, head[2]) != NULL;
 }
 
-/* safetensors, README: Format. The header's size, at most 100 MB, and JSON. */
-static bool is_safetensors(const uint8_t *head, size_t nbytes) {
-    if (nbytes < 10)
+static bool first_bytes_is_blank(uint8_t byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
+/* safetensors, README: Format. The header's size, at most 100 MB, and JSON, which may have blanks around its
+ * braces. */
+bool npyx_begins_safetensors(const void *bytes, size_t nbytes) {
+    const uint8_t *head = bytes;
+    size_t at = 8;
+    if (nbytes < 10 || npyx_load_u64(head, false) < 2 || npyx_load_u64(head, false) > 100000000)
         return false;
-    uint64_t header_nbytes = npyx_load_u64(head, false);
-    return header_nbytes >= 2 && header_nbytes <= 100000000 && head[8] == '{' &&
-           (head[9] == '"' || head[9] == '}' || head[9] == ' ');
+    while (at < nbytes && first_bytes_is_blank(head[at]))
+        at++;
+    bool has_brace = at < nbytes && head[at] == '{';
+    do
+        at++;
+    while (at < nbytes && first_bytes_is_blank(head[at]));
+    return has_brace && (at >= nbytes || head[at] == '"' || head[at] == '}');
 }
 
 /* bzip2 1.0 compress.c: the size of blocks, and a block's magic, which is pi, or the end's, its root. */
@@ -188,10 +199,6 @@ static bool is_pyc(const uint8_t *head, size_t nbytes) {
 }
 
 /* ---- texts ---- */
-
-static bool first_bytes_is_blank(uint8_t byte) {
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
 
 /* Whether text, in letters of either size, is at off, which is no further than nbytes. */
 static bool has_word(const uint8_t *head, size_t nbytes, size_t off, const char *word) {
@@ -232,12 +239,12 @@ const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
     if (npyx_begins_tar(head, nbytes)) /* first: a tar begins with a name, which may be anything */
         return "a tar archive";
     const char *what = find_magic(head, nbytes);
-    return what != NULL                   ? what
-           : is_pickle(head, nbytes)      ? "a Python pickle"
-           : is_safetensors(head, nbytes) ? "a safetensors file"
-           : is_bzip2(head, nbytes)       ? "bzip2-compressed data"
-           : is_pyc(head, nbytes)         ? "a compiled Python file (.pyc)"
-                                          : kind_of_text(head, nbytes);
+    return what != NULL                            ? what
+           : is_pickle(head, nbytes)               ? "a Python pickle"
+           : npyx_begins_safetensors(head, nbytes) ? "a safetensors file"
+           : is_bzip2(head, nbytes)                ? "bzip2-compressed data"
+           : is_pyc(head, nbytes)                  ? "a compiled Python file (.pyc)"
+                                                   : kind_of_text(head, nbytes);
 }
 
 void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]) {

@@ -14,6 +14,8 @@ bool npyx_begins_npy(const void *bytes, size_t nbytes);
 bool npyx_begins_ten(const void *bytes, size_t nbytes);
 bool npyx_begins_zip(const void *bytes, size_t nbytes);
 bool npyx_begins_gzip(const void *bytes, size_t nbytes);
+/* Like a safetensors file: with the length of a header and its first brace (README, Format). */
+bool npyx_begins_safetensors(const void *bytes, size_t nbytes);
 
 /* Whether they begin like a tar: with a header that has a name and whose sum is right. And whether a block is
  * a tar's header, by its sum alone. */

@@ -203,3 +203,54 @@ npyx_status npyx_source_open_sink(npyx_sink *sink, npyx_source **source, npyx_er
     *source = &made->base;
     return NPYX_OK;
 }
+
+/* ---- the same, and what follows ---- */
+
+typedef struct written_source {
+    npyx_source base;
+    int descriptor;
+    size_t head_nbytes;
+    uint8_t head[];
+} written_source;
+
+static npyx_status written_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
+                                size_t *read_nbytes, npyx_error *error) {
+    const written_source *written = (const written_source *)source;
+    size_t head_nbytes = off < (int64_t)written->head_nbytes ? written->head_nbytes - (size_t)off : 0;
+    head_nbytes = head_nbytes < nbytes ? head_nbytes : nbytes;
+    if (head_nbytes > 0)
+        memcpy(bytes, written->head + off, head_nbytes);
+    *read_nbytes = head_nbytes;
+    if (head_nbytes == nbytes)
+        return NPYX_OK;
+    size_t behind_nbytes = 0;
+    npyx_status status = npyx_descriptor_read(source->host, written->descriptor, off + (int64_t)head_nbytes,
+                                              (uint8_t *)bytes + head_nbytes, nbytes - head_nbytes,
+                                              &behind_nbytes, "cannot be read back", error);
+    *read_nbytes += behind_nbytes;
+    return status;
+}
+
+static void written_close(npyx_source *source) {
+    close(((written_source *)source)->descriptor);
+}
+
+static const npyx_source_ops written_ops = {.read = written_read, .close = written_close};
+
+npyx_status npyx_source_open_written(npyx_sink *sink, const void *head, size_t head_nbytes,
+                                     npyx_source **source, npyx_error *error) {
+    NPYX_TRY(npyx_sink_flush(sink, error));
+    written_source *made = npyx_alloc(sink->host, sizeof *made + head_nbytes);
+    NPYX_TRY(npyx_check_memory(made, error));
+    *made = (written_source){.base = {.ops = &written_ops, .host = sink->host, .nbytes = sink->nbytes},
+                             .descriptor = fcntl(sink->descriptor, F_DUPFD_CLOEXEC, 0),
+                             .head_nbytes = head_nbytes};
+    if (made->descriptor < 0) {
+        npyx_free(sink->host, made);
+        return npyx_fail_errno(error, errno, "cannot be read back");
+    }
+    if (head_nbytes > 0)
+        memcpy(made->head, head, head_nbytes);
+    *source = &made->base;
+    return NPYX_OK;
+}

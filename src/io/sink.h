@@ -53,4 +53,10 @@ npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes,
  * source is closed. */
 npyx_status npyx_source_open_sink(npyx_sink *sink, npyx_source **source, npyx_error *error);
 
+/* The same of a file's sink, flushed before, for who reads on while it is written to, and longer than it is
+ * open: with a descriptor of its own. What is written over shows. The first head_nbytes are head's instead,
+ * which is copied; 0: they are the file's. */
+npyx_status npyx_source_open_written(npyx_sink *sink, const void *head, size_t head_nbytes,
+                                     npyx_source **source, npyx_error *error);
+
 #endif

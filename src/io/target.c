@@ -167,35 +167,44 @@ static npyx_status target_make_file(npyx_target *target, npyx_error *error) {
     return status;
 }
 
-/* Copies what is at off of the file that is replaced; *nbytes is 0 at its end. It is read through the
- * descriptor that is locked: its path may lead to a file by now that is going to be taken back. */
-static npyx_status copy_piece(npyx_target *target, int64_t off, uint8_t *piece, size_t *nbytes,
-                              npyx_error *error) {
-    npyx_host *host = target->file->host;
-    NPYX_TRY(npyx_descriptor_read(host, target->file->replaced, off, piece, COPIED_NBYTES, nbytes,
-                                  "cannot be read", error));
-    NPYX_TRY(npyx_sink_append(target->sink, piece, *nbytes, error));
-    return npyx_poll(host, error);
-}
-
 npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *error) {
     struct stat now;
     NPYX_TRY(npyx_descriptor_stat(target->file->replaced, &now, error));
     npyx_file_info info = npyx_file_info_of_stat(&now);
     if (!npyx_file_info_is_same(&info, &target->info))
-        return npyx_fail(error, NPYX_IO, -1, "was changed by another program while it was added to");
+        return npyx_fail(error, NPYX_IO, -1, "was changed by another program while it was written to");
     return NPYX_OK;
 }
 
-static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
+/* Copies the rest of the file that is replaced. It is read through the descriptor that is locked: its path
+ * may lead to a file by now that is going to be taken back. */
+static npyx_status copy_by_hand(npyx_target *target, npyx_error *error) {
     npyx_host *host = target->file->host;
     uint8_t *piece = npyx_alloc(host, COPIED_NBYTES);
     npyx_status status = npyx_check_memory(piece, error);
-    size_t nbytes = COPIED_NBYTES;
-    for (int64_t off = 0; status == NPYX_OK && nbytes == COPIED_NBYTES; off += (int64_t)nbytes)
-        status = copy_piece(target, off, piece, &nbytes, error);
+    size_t nbytes = 1;
+    while (status == NPYX_OK && nbytes > 0) {
+        status = npyx_descriptor_read(host, target->file->replaced, target->sink->nbytes, piece,
+                                      COPIED_NBYTES, &nbytes, "cannot be read", error);
+        if (status == NPYX_OK)
+            status = npyx_sink_append(target->sink, piece, nbytes, error);
+        if (status == NPYX_OK)
+            status = npyx_poll(host, error);
+    }
     npyx_free(host, piece);
-    return status == NPYX_OK ? npyx_target_check_copied(target, error) : status;
+    return status;
+}
+
+static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    int64_t copied_nbytes = 0;
+    if (!target->copies_plainly)
+        NPYX_TRY(npyx_descriptor_copy(file->host, file->replaced, file->descriptor, target->info.nbytes,
+                                      &copied_nbytes, error));
+    NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, copied_nbytes, &target->sink, error));
+    target->sink->first_nbytes = 0; /* all of it is the target's own */
+    NPYX_TRY(copy_by_hand(target, error));
+    return npyx_target_check_copied(target, error);
 }
 
 /* Opens the file that is added to, and locks it against others who do. NPYX_DONE: somebody holds it, or it
@@ -237,7 +246,19 @@ static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error
     if (status != NPYX_DONE)
         return status;
     return npyx_fail(error, NPYX_IO, -1,
-                     is_held ? "is being added to by another writer" : "was replaced while it was opened");
+                     is_held ? "is being written to by another writer" : "was replaced while it was opened");
+}
+
+npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error) {
+    const npyx_target_file *file = target->file;
+    char beside[NPYX_TARGET_NAME_NBYTES];
+    npyx_status status =
+        target->uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, descriptor, error);
+    if (status != NPYX_DONE)
+        return status;
+    NPYX_TRY(npyx_target_make_named(file->folder, file->name, descriptor, beside, error));
+    unlinkat(file->folder, beside, 0);
+    return NPYX_OK;
 }
 
 /* ---- the kinds ---- */
@@ -278,8 +299,9 @@ static npyx_status target_open_file(npyx_target *target, const char *path, npyx_
     NPYX_TRY(target_open_folder(file, path, error));
     npyx_target_sweep(file->folder, file->name);
     NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, error) : open_added_to(target, error));
-    NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error));
-    return file->kind == NPYX_TARGET_COPY ? copy_replaced(target, error) : NPYX_OK;
+    if (file->kind == NPYX_TARGET_COPY)
+        return copy_replaced(target, error);
+    return npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error);
 }
 
 /* ---- resting ---- */

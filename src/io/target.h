@@ -38,16 +38,17 @@ typedef enum npyx_target_kind {
 typedef struct npyx_target {
     npyx_sink *sink; /* owned by the target; NULL when it is closed */
     struct npyx_target_file *file;
-    bool uses_names; /* it does without nameless files, as on a file system that has none: for tests */
-    bool is_tar;     /* it writes a tar, and replaces tars alone; others replace none */
-    bool has_info;   /* for npyx_target_info, which outlives the closing */
+    bool uses_names;     /* it does without nameless files, as on a file system that has none: for tests */
+    bool copies_plainly; /* by reading and writing, not by the kernel: for tests, too */
+    bool is_tar;         /* it writes a tar, and replaces tars alone; others replace none */
+    bool has_info;       /* for npyx_target_info, which outlives the closing */
     npyx_file_info info;
 } npyx_target;
 
-/* Opens the target; *target is zero-initialised but for uses_names and is_tar. NPYX_NOT_FOUND for COPY and
- * EXTEND without a file at the path (and for a folder that does not exist), NPYX_INVALID for a file that is
- * not to be replaced, NPYX_IO with the system's reason otherwise, and for COPY and EXTEND of a file that
- * another one adds to at this moment. */
+/* Opens the target; *target is zero-initialised but for uses_names, copies_plainly and is_tar. NPYX_NOT_FOUND
+ * for COPY and EXTEND without a file at the path (and for a folder that does not exist), NPYX_INVALID for a
+ * file that is not to be replaced, NPYX_IO with the system's reason otherwise, and for COPY and EXTEND of a
+ * file that another one adds to at this moment. */
 npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
                              npyx_error *error);
 
@@ -59,6 +60,10 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
  * KiB; a second call replaces the first. */
 npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
                              npyx_error *error);
+
+/* Opens an empty file without a name for the writer's notes, in the folder of the path. The descriptor is the
+ * caller's. */
+npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error);
 
 /* Whether it was prepared, or published. */
 bool npyx_target_is_prepared(const npyx_target *target);

@@ -228,7 +228,7 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
 
 static npyx_status fail_replaced(npyx_error *error) {
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
-                        "was replaced by another file while it was added to");
+                        "was replaced by another file while it was written to");
 }
 
 /* Looks at what a new file takes the place of, which may not be what was there when it was begun. */

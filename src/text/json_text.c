@@ -10,6 +10,9 @@ enum {
     BEHIND_VALUE
 };
 
+/* As much as is read between two questions whether to stop. */
+enum { JSON_PIECE_NBYTES = 1 << 16 };
+
 void npyx_json_init(npyx_json_reader *reader, npyx_host *host, const char *text, size_t nbytes) {
     *reader = (npyx_json_reader){.text = text, .nbytes = nbytes, .scratch.host = host};
 }
@@ -34,11 +37,22 @@ static int json_peek(const npyx_json_reader *r) {
     return npyx_span_peek(json_rest(r), 0);
 }
 
+/* Asks the host now and then whether to stop. */
+static npyx_status json_poll(npyx_json_reader *r, npyx_error *error) {
+    if (r->off - r->polled_off < JSON_PIECE_NBYTES)
+        return NPYX_OK;
+    r->polled_off = r->off;
+    return npyx_poll(r->scratch.host, error);
+}
+
 /* Goes to the token that comes next; json's blanks are fewer than Python's. */
-static void json_skip_blanks(npyx_json_reader *r) {
-    for (int c; (c = json_peek(r)) == ' ' || c == '\t' || c == '\n' || c == '\r';)
+static npyx_status json_skip_blanks(npyx_json_reader *r, npyx_error *error) {
+    for (int c; (c = json_peek(r)) == ' ' || c == '\t' || c == '\n' || c == '\r';) {
         r->off++;
+        NPYX_TRY(json_poll(r, error));
+    }
     r->token_off = r->off;
+    return NPYX_OK;
 }
 
 /* `\uXXXX`, or a surrogate pair of two, at off. */
@@ -75,19 +89,36 @@ static npyx_status read_escape(npyx_json_reader *r, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* What stands for itself from here on. */
-static npyx_status read_plain(npyx_json_reader *r, size_t *nbytes, npyx_error *error) {
-    size_t off = r->off, end = off;
-    while (end < r->nbytes && (unsigned char)r->text[end] >= 0x20 && r->text[end] != '"' &&
-           r->text[end] != '\\')
-        end++;
-    *nbytes = end - off;
-    r->off = end;
-    if (npyx_utf8_is_valid(r->text + off, *nbytes))
-        return NPYX_OK;
+static npyx_status json_fail_utf8(const npyx_json_reader *r, size_t off, size_t end, npyx_error *error) {
     for (size_t length; (length = npyx_utf8_character(r->text + off, end - off)) > 0;)
         off += length;
     return json_fail(r, off, "a string is not UTF-8", error);
+}
+
+/* Where what stands for itself from here on ends, or a piece of it, which ends no character in two. */
+static size_t json_piece_end(const npyx_json_reader *r, bool *is_cut) {
+    size_t left_nbytes = r->nbytes - r->off, end = r->off;
+    size_t most = r->off + (left_nbytes < JSON_PIECE_NBYTES ? left_nbytes : JSON_PIECE_NBYTES);
+    while (end < most && (unsigned char)r->text[end] >= 0x20 && r->text[end] != '"' && r->text[end] != '\\')
+        end++;
+    *is_cut = end == most && end < r->nbytes;
+    while (*is_cut && most - end < 3 && ((unsigned char)r->text[end] & 0xc0) == 0x80)
+        end--;
+    return end;
+}
+
+/* What stands for itself from here on. */
+static npyx_status read_plain(npyx_json_reader *r, size_t *nbytes, npyx_error *error) {
+    size_t begin = r->off;
+    for (bool is_cut = true; is_cut;) {
+        size_t end = json_piece_end(r, &is_cut);
+        if (!npyx_utf8_is_valid(r->text + r->off, end - r->off))
+            return json_fail_utf8(r, r->off, end, error);
+        r->off = end;
+        NPYX_TRY(json_poll(r, error));
+    }
+    *nbytes = r->off - begin;
+    return NPYX_OK;
 }
 
 /* From the opening quote on. A string without escapes is left where it lies. */
@@ -101,13 +132,14 @@ static npyx_status read_string(npyx_json_reader *r, npyx_error *error) {
     }
     npyx_buffer_reset(&r->scratch);
     npyx_buffer_append(&r->scratch, r->string, r->string_nbytes);
-    for (size_t nbytes; json_peek(r) != '"';) {
+    for (size_t nbytes = 0; json_peek(r) != '"';) {
         if (json_peek(r) == -1)
             return json_fail(r, r->off, "a string is not closed", error);
         if (json_peek(r) < 0x20)
             return json_fail(r, r->off, "a string holds a control character", error);
         if (json_peek(r) == '\\') {
             NPYX_TRY(read_escape(r, error));
+            NPYX_TRY(json_poll(r, error));
         } else {
             NPYX_TRY(read_plain(r, &nbytes, error));
             npyx_buffer_append(&r->scratch, r->text + r->off - nbytes, nbytes);
@@ -134,10 +166,22 @@ static npyx_status json_enter(npyx_json_reader *r, bool is_object, npyx_error *e
     return NPYX_OK;
 }
 
+/* The number at hand, if one is. */
+static npyx_status json_read_number(npyx_json_reader *r, size_t *nbytes, npyx_error *error) {
+    size_t left_nbytes = r->nbytes - r->off;
+    size_t most_nbytes = left_nbytes < NPYX_JSON_NUMBER_NBYTES ? left_nbytes : NPYX_JSON_NUMBER_NBYTES;
+    *nbytes = npyx_number_read(r->text + r->off, most_nbytes, &r->number);
+    if (*nbytes < NPYX_JSON_NUMBER_NBYTES)
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, (int64_t)r->off, "at byte %zu is a number of %d characters or more",
+                     r->off, NPYX_JSON_NUMBER_NBYTES);
+}
+
 static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
     static const char *const words[] = {
         [NPYX_JSON_NULL] = "null", [NPYX_JSON_TRUE] = "true", [NPYX_JSON_FALSE] = "false"};
-    size_t nbytes = npyx_number_read(r->text + r->off, r->nbytes - r->off, &r->number);
+    size_t nbytes = 0;
+    NPYX_TRY(json_read_number(r, &nbytes, error));
     int c = json_peek(r);
     if (c == '[' || c == '{')
         return json_enter(r, c == '{', error);
@@ -187,9 +231,8 @@ static bool leave(npyx_json_reader *r) {
 
 npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
     npyx_json_reader *r = reader;
-    if ((++r->ntokens & 0xffff) == 0)
-        NPYX_TRY(npyx_poll(r->scratch.host, error));
-    json_skip_blanks(r);
+    NPYX_TRY(json_poll(r, error));
+    NPYX_TRY(json_skip_blanks(r, error));
     switch (r->place) {
     case BEFORE_VALUE: return json_read_value(r, error);
     case BEFORE_FIRST: return leave(r) ? NPYX_OK : read_member(r, error);
@@ -197,7 +240,7 @@ npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
         if (json_peek(r) != ':')
             return json_fail(r, r->off, "a colon is expected", error);
         r->off++;
-        json_skip_blanks(r);
+        NPYX_TRY(json_skip_blanks(r, error));
         return json_read_value(r, error);
     default: break;
     }
@@ -213,7 +256,7 @@ npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
         return json_fail(r, r->off, is_in_object(r) ? "a comma or } is expected" : "a comma or ] is expected",
                          error);
     r->off++;
-    json_skip_blanks(r);
+    NPYX_TRY(json_skip_blanks(r, error));
     return read_member(r, error);
 }
 

@@ -2,7 +2,8 @@
  * A bounded pull reader of JSON (RFC 8259): one token a call, no tree.
  *
  * Nothing is copied but strings with escapes. Numbers too large for a double are infinities, as SQLite's JSON
- * has it (`9e999`). Offsets in errors are bytes of the text.
+ * has it (`9e999`). Offsets in errors are bytes of the text. The host is asked whether to stop every few
+ * bytes, in the middle of a string, too.
  */
 #ifndef NPYX_JSON_TEXT_H
 #define NPYX_JSON_TEXT_H
@@ -12,6 +13,9 @@
 
 /* SQLite's own JSON functions go as deep. */
 enum { NPYX_JSON_DEPTH = 1000 };
+
+/* A number has fewer characters: it is read in one go. */
+enum { NPYX_JSON_NUMBER_NBYTES = 1 << 20 };
 
 typedef enum npyx_json_token {
     NPYX_JSON_END, /* of the text */
@@ -37,7 +41,7 @@ typedef struct npyx_json_reader {
     const char *text;
     size_t nbytes;
     size_t off;
-    uint32_t ntokens; /* read so far, modulo 2^32 */
+    size_t polled_off; /* where the host was asked last whether to stop */
     int depth;
     int place;                           /* what may come next */
     bool is_object[NPYX_JSON_DEPTH + 1]; /* by depth, else a list */
@@ -49,7 +53,7 @@ void npyx_json_init(npyx_json_reader *reader, npyx_host *host, const char *text,
 void npyx_json_clear(npyx_json_reader *reader);
 
 /* Goes to the next token; at the end it stays there. NPYX_INVALID for what is no JSON, and for deeper nesting
- * than NPYX_JSON_DEPTH; NPYX_NOMEM; NPYX_INTERRUPTED, asked now and then. */
+ * than NPYX_JSON_DEPTH or a longer number than NPYX_JSON_NUMBER_NBYTES; NPYX_NOMEM; NPYX_INTERRUPTED. */
 npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error);
 
 /* Goes to the last token of the value whose first is at hand. */

@@ -63,11 +63,14 @@ STATEMENTS = {
         "CREATE VIRTUAL TABLE temp.t USING npy('X.npy'); DELETE FROM t"
     ),
     "tables that write exist as TEMP tables alone": (WRITES.replace("temp.", "")).format("f4"),
-    "table ... only adds rows; ...": WRITES.format("f4") + "; DELETE FROM t",
+    "table ... reads this file; one that changes rows is made with mode='r+'": "CREATE VIRTUAL TABLE temp.t USING npy('X.npy'); UPDATE t SET c0 = 1",
+    "rows can be added, not deleted": WRITES.format("f4") + "; INSERT INTO t VALUES (1); DELETE FROM t",
+    "rows can be changed, not deleted": "CREATE VIRTUAL TABLE temp.t USING npy('X.npy', mode='r+'); DELETE FROM t",
     "database table is locked": WRITES.format("f4") + "; BEGIN; INSERT INTO t VALUES (1.0); DROP TABLE t",
     "no such file": "SELECT * FROM npy_meta('gone.npy')",
-    "is ..., not a .npy, .npz, .ten or .tar file": "SELECT * FROM npy_meta('survey/not_an_array.npy')",
-    "is not a .npy, .npz, .ten or .tar file (none begins with the bytes ...)": "SELECT * FROM npy_meta(zeroblob(100))",
+    "has the dtype F4, which is not read": "SELECT * FROM npy_rows(x'3800000000000000" + b'{"a":{"dtype":"F4","shape":[4],"data_offsets":[0,2]}}   '.hex() + "0000')",
+    "is ..., not a .npy, .npz, .ten, .tar or .safetensors file": "SELECT * FROM npy_meta('survey/not_an_array.npy')",
+    "is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with the bytes ...)": "SELECT * FROM npy_meta(zeroblob(100))",
     "is empty (0 bytes)": "SELECT * FROM npy_meta('survey/empty.npy')",
     "data is truncated (...)": "SELECT * FROM npy_rows('survey/truncated.npy')",
     "the zip is truncated (no end record; ...)": "SELECT * FROM npy_meta('survey/truncated.npz')",
@@ -258,6 +261,14 @@ def changed_since(connect):
     return failure(db, "INSERT INTO t VALUES (2.0)")
 
 
+def changed_after_reading(connect):
+    np.save("v.npy", np.arange(3))
+    db = connect()
+    db.execute("CREATE VIRTUAL TABLE temp.v USING npy('v.npy', mode='r+')")
+    db.create_function("replace_it", 0, lambda: np.save("v.npy", np.arange(4)))
+    return failure_of(db, "UPDATE v SET value = coalesce(replace_it(), 1)")
+
+
 def tight_header(connect):
     with open("tight.npy", "wb") as file:
         file.write(npy_text_bytes("{'descr':'<i4','fortran_order':False,'shape':(2,)}\n", struct.pack("<2i", 1, 2)))
@@ -301,7 +312,8 @@ SITUATIONS = {
     "its columns cannot be declared (...)": by_authorizer((sqlite3.SQLITE_READ,), "SELECT path FROM npy_meta('X.npy')"),
     "the file changed while it was read": changed_while_read,
     "is plain text, which is not replaced; remove it first": written_over_a_text,
-    "is being added to by another writer": two_writers,
+    "is being written to by another writer": two_writers,
+    "was changed by another program after its rows were read": changed_after_reading,
     "is no longer as this table has written it": written_by_others,
     "has changed since the table was made": changed_since,
     "the header has no room for more rows": tight_header,

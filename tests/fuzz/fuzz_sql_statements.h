@@ -256,6 +256,27 @@ static const statement statements[] = {
      "ROLLBACK TO a; INSERT INTO t SELECT 'b' || name, array FROM npy_file('f')"},
     {"DELETE FROM t WHERE rowid = ?3", NULL,
      "CREATE VIRTUAL TABLE temp.t USING npy('g', mode='w+', dtype=%Q); UPDATE t SET value = 3"},
+    /* tables that change rows: what is taken back is as it was, what is read is what is committed */
+    {"SELECT rowid, * FROM t", "SELECT rowid, * FROM r",
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='r+'); CREATE VIRTUAL TABLE temp.r USING npy('d/f'); "
+     "BEGIN; UPDATE OR IGNORE t SET value = value; SAVEPOINT a; UPDATE OR IGNORE t SET value = %Q; "
+     "UPDATE OR IGNORE t SET value = %Q WHERE rowid > 1; ROLLBACK TO a"},
+    {"SELECT rowid, * FROM t", "SELECT rowid, * FROM r",
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='r+'); CREATE VIRTUAL TABLE temp.r USING npy('d/f'); "
+     "BEGIN; UPDATE OR IGNORE t SET c0 = %Q; UPDATE OR IGNORE t SET x = %Q, y = 3; UPDATE OR IGNORE t SET "
+     "c1 = c0, c2 = %Q WHERE rowid < 5; ROLLBACK"},
+    {"SELECT rowid, * FROM t", "SELECT rowid, * FROM r",
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='r+'); CREATE VIRTUAL TABLE temp.r USING npy('f'); "
+     "UPDATE OR IGNORE t SET value = %Q; UPDATE OR IGNORE t SET c0 = c1, c1 = 7; UPDATE OR IGNORE t SET x = "
+     "y, "
+     "y = x"},
+    {"UPDATE OR IGNORE t SET value = ?3, c0 = ?4", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='r+', slice=%Q)"},
+    {"UPDATE OR IGNORE t SET value = ?4, c0 = ?4, x = ?4", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='r+', view=%Q, columns=%Q)"},
+    {"SELECT rowid, * FROM t", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='a'); BEGIN; INSERT INTO t SELECT data FROM "
+     "npy_rows('d/f'); INSERT INTO t SELECT name, array FROM npy_file('d/f')"},
     /* rows of several kinds */
     {"SELECT npy_json(npy_stack(column1)) FROM (VALUES (?1), (npy_json(?1)), (?2), (?3), (?4))", NULL, NULL},
     {"SELECT npy_json(npy_stack(column1)) FROM (VALUES (npy_from_json(?2, ?3)), (?2), (?4))", NULL, NULL},

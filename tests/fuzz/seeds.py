@@ -8,6 +8,7 @@ import datetime
 import decimal
 import gzip
 import io
+import json
 import os
 import pathlib
 import pickle
@@ -207,6 +208,7 @@ def sqls():
     array = arrays.npy_bytes(np.arange(3))
     shard = tars.tar(tars.pax({"path": "a.npy"}) + tars.member("short", array), tars.member("a.cls", b"7"), end=bytes(512))
     files += [shard, tars.gzipped(shard + tars.member("b.npz", arrays.npz_bytes({"w": np.arange(4)}, "deflate")), [700])]
+    files += list(checkpoints())[4:7:2]  # whole ones: a dtype that is not read, and sound ones
     for number, statement in enumerate(statements()):
         for k, contents in enumerate(files):
             texts = [b"\1\1", b"\1\5", b""] if k % 2 else [b":", b"2.5", b"0"]
@@ -295,10 +297,30 @@ def pickles():
     yield b"cos\nsystem\n(S'true'\ntR."
 
 
+def checkpoints():
+    """Whole files, and what fuzz_safetensors.c makes them of."""
+    sizes = {"BOOL": 1, "I8": 1, "U16": 2, "I32": 4, "U64": 8, "F16": 2, "BF16": 2, "F32": 4, "F64": 8, "C64": 8, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1}
+    headers = [{}, {"__metadata__": {"format": "pt", "note": "\u00e9\"\\"}}, {"a": {"dtype": "F4", "shape": [4], "data_offsets": [0, 2]}}]
+    for shapes in ([[2, 3], [], [0, 4]], [[3], [1, 2, 2]]):
+        at, header = 0, {"__metadata__": {"a": "b"}}
+        for i, (dtype, size) in enumerate(sizes.items()):
+            nbytes = size * int(np.prod(shapes[i % len(shapes)], dtype=int))
+            header[f"layer.{i}"] = {"dtype": dtype, "shape": shapes[i % len(shapes)], "data_offsets": [at, at + nbytes]}
+            at += nbytes
+            headers.append(dict(header))
+    for header in headers:
+        text = json.dumps(header).encode()
+        nbytes = max([tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"] or [0])
+        data = bytes(i * 7 % 256 for i in range(nbytes))
+        yield len(text).to_bytes(8, "little") + text + data
+        yield b"\1" + len(text).to_bytes(2, "little") + nbytes.to_bytes(2, "little") + text + data
+
+
 SEEDS = {
     "header": npy_files,
     "dtype": lambda: (text.encode() for text in dtype_texts()),
     "pickle": pickles,
+    "safetensors": checkpoints,
     "literal": lambda: (bytes([i % 2]) + text.encode() for i, text in enumerate(literals())),
     "npz": npz_files,
     "ten": ten_files,

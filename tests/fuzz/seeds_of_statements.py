@@ -26,7 +26,7 @@ def listed_statements():
         elif not comma:
             found[-1][-1] += string.replace('\\"', '"')
     found = [tuple((entry + ["", ""])[:3]) for entry in found if entry[0]]
-    assert len(found) > 150 and all(sql.split()[0] in ("SELECT", "WITH", "INSERT", "COMMIT", "DELETE") for sql, _, _ in found)
+    assert len(found) > 150 and all(sql.split()[0] in ("SELECT", "WITH", "INSERT", "UPDATE", "COMMIT", "DELETE") for sql, _, _ in found)
     return found
 
 
@@ -52,7 +52,7 @@ def script(rng):
         values = [None if own is None else own.decode() for own in seeds.arguments_of(sql + setup)]
         values = [own if own is not None else rng.choice([":", "2.5", "0", "x", "*"]) for own in values]
         texts = iter(values)
-        lines += ["ROLLBACK", "DROP TABLE IF EXISTS t", re.sub("%Q", lambda _: quoted(next(texts)), setup)]
+        lines += ["ROLLBACK", "DROP TABLE IF EXISTS t", "DROP TABLE IF EXISTS r", re.sub("%Q", lambda _: quoted(next(texts)), setup)]
         source = rng.choice(["readfile('f')", "'f'"])
         for text in filter(None, (sql, same)):
             lines.append(re.sub(r"\?(\d)", lambda number: source if number[1] == "1" else quoted(values[int(number[1]) - 2]), text))

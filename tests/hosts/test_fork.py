@@ -74,7 +74,7 @@ def test_a_table_that_writes(connect, folder, name, mode, end):
     if mode == "a":
         # the lock is the parent's still
         other = connect()
-        with pytest.raises(sqlite3.OperationalError, match="added to by another writer"):
+        with pytest.raises(sqlite3.OperationalError, match="written to by another writer"):
             other.execute((declare % "'a'").replace(", dtype=i8", ""))
             other.execute("INSERT INTO out " + row.replace("%d", "99"))
     db.execute("COMMIT")

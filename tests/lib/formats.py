@@ -1,8 +1,9 @@
-"""Writers of .npy, .npz and .ten in plain Python: bytes under full control, the same on every machine and with
+"""Writers of .npy, .npz, .ten and .safetensors in plain Python: bytes under full control, the same on every machine and with
 every NumPy, malformed ones included."""
 
 import functools
 import io
+import json
 import pickle
 import struct
 import warnings
@@ -72,6 +73,17 @@ def ten(arrays, order="<"):
         ten_chunk(ten_header(code, name, shape, order), order) + ten_chunk(data, order)
         for code, name, shape, data in arrays
     )
+
+
+def safetensors(tensors, metadata=None):
+    """A .safetensors of (name, dtype, shape, raw bytes)."""
+    header, data = {} if metadata is None else {"__metadata__": metadata}, b""
+    for name, dtype, shape, raw in tensors:
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
 
 
 @functools.cache

@@ -27,6 +27,8 @@
                                             and latent.npz; one without its latent.npz, one without its json, a float64 among
                                             the float32, a NaN
     wds/train-000003.tar.gz                 two samples more, compressed
+    llm/model-00001-of-00002.safetensors    a small model in two parts: bfloat16, float16 and float32, with a NaN in the
+    llm/model-00002-of-00002.safetensors    second part
     wds/damaged/cut.tar header.tar array.tar    the second shard cut short, with a wrong byte in a tar header, and with one in
                                             the header of an array
 
@@ -42,7 +44,7 @@ import zipfile
 
 import demo_files
 import tars
-from formats import npy, npz, numbers, objects, pickled, ten
+from formats import npy, npz, numbers, objects, pickled, safetensors, ten
 
 MODIFIED = 1767323045  # 2026-01-02 03:04:05 UTC
 NAN, INFINITY = float("nan"), float("inf")
@@ -190,6 +192,20 @@ def shards():
     yield "damaged/array.tar", second.replace(b"'descr': '<f8'", b"'desc!': '<f8'")
 
 
+def model():
+    """A checkpoint in two parts."""
+    half = lambda *values: struct.pack(f"<{len(values)}e", *values)
+    single = lambda *values: struct.pack(f"<{len(values)}f", *values)
+    brain = lambda *values: b"".join(struct.pack("<f", value)[2:] for value in values)
+    weights = [round(0.125 * (i % 7) - 0.25, 3) for i in range(24)]
+    parts = [
+        [("embed.weight", "BF16", (6, 4), brain(*weights)), ("layers.0.attn.weight", "F16", (4, 4), half(*weights[:16])), ("layers.0.norm.weight", "F32", (4,), single(1, 1, 0.5, 1))],
+        [("layers.1.attn.weight", "F16", (4, 4), half(*weights[8:21], NAN, 0.5, 0)), ("layers.1.norm.weight", "F32", (4,), single(1, 1, 1, 2)), ("head.weight", "F32", (6, 4), single(*weights))],
+    ]
+    for number, tensors in enumerate(parts, 1):
+        yield f"llm/model-{number:05}-of-00002.safetensors", safetensors(tensors, {"format": "pt"})
+
+
 def files():
     """Yield (path, bytes)."""
     vectors = [round(0.25 * i - 1, 2) for i in range(24)]
@@ -256,6 +272,7 @@ def files():
     yield "clips/labels.csv", b"name,label,caption\ngate_01,0,a wooden gate\nheron_01,1,a heron at dusk\nheron_02,1,\nkite_01,2,a red kite\n"
     for path, data in shards():
         yield "wds/" + path, data
+    yield from model()
 
 
 def make(folder):

@@ -6,7 +6,6 @@ import io
 import lzma
 import pickle
 import sqlite3
-import struct
 import tarfile
 
 import numpy as np
@@ -29,11 +28,6 @@ def tar_bytes():
     return out.getvalue()
 
 
-def safetensors_bytes():
-    header = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
-    return struct.pack("<Q", len(header)) + header + bytes(4)
-
-
 # Made by who makes such files, where Python can; else as their formats say.
 OTHERS = {
     "an SQLite database": [sqlite_bytes()],
@@ -46,7 +40,6 @@ OTHERS = {
     "an HDF5 file": [b"\x89HDF\r\n\x1a\n" + bytes(40)],
     "a Parquet file": [b"PAR1" + bytes(40) + b"PAR1"],
     "an Arrow file": [b"ARROW1\0\0" + bytes(40)],
-    "a safetensors file": [safetensors_bytes()],
     "a MATLAB file": [b"MATLAB 5.0 MAT-file, Platform: GLNXA64".ljust(124) + b"\0\1IM" + bytes(8)],
     "a PNG picture": [b"\x89PNG\r\n\x1a\n" + bytes(40)],
     "a JPEG picture": [b"\xff\xd8\xff\xe0\0\x10JFIF\0" + bytes(40)],

@@ -538,7 +538,7 @@ def test_a_filter_over_megabytes_changes_no_answer(select, tmp_path):
             value = "real" if dtype == "c16" else "value"
             got = select(sql.format(value=value), (path,))
             assert [row for (row,) in got] == want.tolist(), (dtype, sql)
-    assert nthreads() == before
+    assert nthreads() <= before  # one of another test may have ended meanwhile
 
 
 def test_texts_that_are_sought_change_no_answer(select, tmp_path):

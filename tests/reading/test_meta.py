@@ -39,7 +39,7 @@ VISIBLE = {
 }
 ARGUMENTS = {"npy_rows": ["source", "member", "slice", "field", "view", "astype", "expect", "on_error"]}
 OUTPUTS_HIDDEN = {
-    "npy_meta": ["parts", "stem", "parent", "key", "ext", "error_kind", "strides"],
+    "npy_meta": ["parts", "stem", "parent", "key", "ext", "error_kind", "strides", "metadata"],
     "npz_members": ["crc_ok", "parts", "stem", "parent", "error_kind"],
     "ten_arrays": ["parts", "stem", "parent", "error_kind"],
     "npy_rows": ["data", "path", "name", "parts", "stem", "parent", "key", "ext"],

@@ -170,6 +170,14 @@ def rows_of(state):
     return [bytes([state, i + 1, 1, 1, 1, 1, 1, 1]) * NCOLUMNS for i in range([3, 11, 9, 17][state % 4])]
 
 
+NITEMS = 100_000
+
+
+def items_of(state):
+    """The float64 of a file whose rows change: each state is of all of them."""
+    return [1000.0 * i + state for i in range(NITEMS)]
+
+
 MAXCOUNT = 2
 
 
@@ -184,6 +192,7 @@ class Form:
     def __init__(self, path, mode):
         self.path, self.mode = path, mode
         self.is_npy = path.endswith(".npy") and mode is not None
+        self.bad_statement = "INSERT INTO out VALUES (NULL)" if self.is_npy else "INSERT INTO out VALUES (NULL, NULL)"
 
     def open(self, db):
         shape = f", dtype='f8', shape='[-1, {NCOLUMNS}]'" if self.is_npy and self.mode == "w+" else ""
@@ -218,6 +227,21 @@ class Form:
         db.execute("COMMIT")
 
 
+class Changed(Form):
+    """A file whose rows change."""
+
+    def __init__(self, path):
+        super().__init__(path, "r+")
+        self.bad_statement = "UPDATE out SET value = 'x'"
+
+    def open(self, db):
+        db.execute("PRAGMA temp_store = memory")  # the calls that are counted are ours
+        super().open(db)
+
+    def insert(self, db, state):
+        db.execute("UPDATE out SET value = rowid * 1000.0 + ?", (state,))
+
+
 class Shards(Form):
     """A set of shards of two samples. A transaction adds five: to the last shard, and in new ones."""
 
@@ -239,6 +263,7 @@ FORMS = {
     "a npz": Form("out.npz", "a"),
     "a ten": Form("out.ten", "a"),
     "npy_write": Form("out.npy", None),
+    "r+ npy": Changed("out.npy"),
 }
 SHARDS = {"w+": Shards("out-%d.tar", "w+"), "a": Shards("out-%d.tar", "a")}
 
@@ -303,6 +328,8 @@ def go_back_to_a_savepoint(form, library, run, report):
     db = shell.connect()
     form.open(db)
     db.execute("BEGIN")
+    if form.mode == "r+":  # a return to where no copy was made drops the copy
+        form.insert(db, 3)
     db.execute("SAVEPOINT a")
     form.insert(db, 1)
     armed(library, run)
@@ -324,7 +351,7 @@ def write_with_a_database(form, library, run, report):
     armed(library, run)
     report(error_of(db, "COMMIT"))
     disarmed(library)
-    report(error_of(db, "INSERT INTO out VALUES (NULL)" if form.is_npy else "INSERT INTO out VALUES (NULL, NULL)"))
+    report(error_of(db, form.bad_statement))
     report(db.execute("SELECT count(*) FROM t").fetchone()[0])
     form.write(db, 2)
     db.close()

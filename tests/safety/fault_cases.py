@@ -16,6 +16,7 @@ import seeds
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from formats import objects
 from objects import array_of, saved
+from safetensors_files import file_of, safetensors_bytes, tensor
 from tars import END, gnu_long, gnu_sparse, gzipped, member, pax, tar
 
 
@@ -49,6 +50,8 @@ def make(folder):
         "out.npz": npz_bytes({"old": np.arange(3)}),
         "objects.npy": saved(array_of([value for values in seeds.objects() for value in values]), 4),
         "old_objects.npz": npz_bytes({"a": np.array([[{"k": [1, "x"]}, None], [2.5, b"b"]], object), "b": np.arange(3)}, "deflate"),
+        "checkpoint.safetensors": safetensors_bytes({f"layer {i}": wide[i] for i in range(60)} | {"b": np.arange(3)}, {"a": "b"}),
+        "foreign.safetensors": file_of({"a": tensor("F4", [4], 0, 2), "b": tensor("I8", [2], 2, 4)}, b"abcd"),
         **tar_files(),
     }
     for name, contents in files.items():
@@ -105,6 +108,10 @@ LISTS = [
     reading("npy_meta of an .npz", "SELECT * FROM npy_meta('many.npz')"),
     reading("npy_meta of a deflated .npz", "SELECT * FROM npy_meta('deflated.npz')"),
     reading("npy_meta of a .ten", "SELECT * FROM npy_meta('multi.ten')"),
+    reading("npy_meta of a .safetensors", "SELECT *, metadata FROM npy_meta('checkpoint.safetensors')"),
+    reading("npy_meta of foreign tensors", "SELECT * FROM npy_meta('foreign.safetensors')"),
+    reading("npy_rows of a .safetensors", "SELECT name, value FROM npy_rows('checkpoint.safetensors')"),
+    reading("a tensor by its name", "SELECT value FROM npy_rows('checkpoint.safetensors', 'layer 37')"),
     reading("npy_meta of a pattern", "SELECT * FROM npy_meta('{survey,shards}/**/*.np[yz]')"),
     reading("npy_meta of a tree", "SELECT path, name, shape, error FROM npy_meta('**/*[0-9].npy')"),
     reading("npy_meta of a list", """SELECT path, shape, error FROM npy_meta('["X.npy", "shards/*", "w.npz"]')"""),
@@ -264,6 +271,7 @@ def writing(name, script, setup="", check="SELECT npy_json(array) FROM npy_file(
 
 
 ROW_TABLE = "CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32', shape='[-1, 2]', columns='a,b');"
+EDIT_TABLE = "CREATE VIRTUAL TABLE temp.y USING npy('out.npy', mode='r+');"
 ZIP_TABLE = "CREATE VIRTUAL TABLE temp.out USING npy('out.npz', mode='w+', method='deflate');"
 ZIP_STATE = "SELECT group_concat(name || npy_json(array)) FROM npy_file('out.npz')"
 PUT_ZIP_BACK = "SELECT * FROM npy_write('out.npz', (SELECT npz_archive('old', npy_from_json('[1, 2]'))));"
@@ -300,6 +308,16 @@ WRITES = [
             setup=shard_table("two"), check=shards("two")),
     writing("a ROLLBACK of shards", f"BEGIN; DROP TABLE IF EXISTS temp.out; {shard_table('three')} INSERT INTO out(__key__, cls) VALUES ('d', 1), ('e', 2), ('f', 3); ROLLBACK", check=shards("three")),
     writing("a sample added to a shard", "BEGIN; INSERT INTO out(__key__, cls) VALUES ('b', 2); COMMIT", setup=shard_table("four") + "INSERT INTO out(__key__, cls) VALUES ('a', 1);", check=shards("four")),
+    writing("rows changed", "UPDATE y SET value = value + 1 WHERE value < 2", setup=EDIT_TABLE),
+    writing("rows changed with savepoints", "BEGIN; UPDATE y SET value = 5 WHERE rowid = 1; SAVEPOINT a; UPDATE y SET value = -1; "
+            "SELECT sum(value) FROM y; ROLLBACK TO a; UPDATE y SET value = value * 2; COMMIT", setup=EDIT_TABLE),
+    writing("a ROLLBACK of rows changed", "BEGIN; UPDATE y SET value = 5; SELECT * FROM y; ROLLBACK; SELECT * FROM y", setup=EDIT_TABLE),
+    writing("a table that changes rows", "BEGIN; DROP TABLE IF EXISTS temp.y; " + EDIT_TABLE + " SELECT * FROM y; UPDATE y SET value = 3; COMMIT"),
+    writing("arrays in place of rows", "UPDATE y SET value = npy_from_json('[[7.0, 8.0], [9.0, 0.0]]') WHERE rowid = 1",
+            setup="SELECT * FROM npy_write('out.npy', npy_from_json('[[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]'));" + EDIT_TABLE),
+    writing("rows that are added, read", "BEGIN; INSERT INTO out VALUES (1, 2); SELECT rowid, * FROM out; ROLLBACK; SELECT * FROM out", setup=ROW_TABLE),
+    writing("arrays that are added, read", "BEGIN; INSERT INTO more SELECT name, array FROM npy_file('w.npz'); SELECT name, npy_json(array) FROM more; ROLLBACK; SELECT name, npy_json(array) FROM more",
+            setup=PUT_ZIP_BACK + "CREATE VIRTUAL TABLE temp.more USING npy('out.npz', mode='a');", check=ZIP_STATE, libc=False),
     writing("DROP of a table that writes", "BEGIN; DROP TABLE out; ROLLBACK; SELECT count(*) FROM pragma_table_info('out')", setup=ROW_TABLE),
 ]
 

@@ -51,6 +51,9 @@ SCRIPTS = [
     "ATTACH 'side.db' AS side; CREATE TABLE IF NOT EXISTS side.kept(v); CREATE VIRTUAL TABLE IF NOT EXISTS side.s USING npy({}); BEGIN; "
     "CREATE VIRTUAL TABLE temp.o USING npy('w/o.npy', mode='w+', dtype='<f8'); INSERT INTO o SELECT row FROM npy_rows({}) LIMIT 50; "
     "INSERT INTO side.kept SELECT * FROM side.s LIMIT 50; COMMIT; DELETE FROM side.kept; DROP TABLE side.s; DETACH side",
+    "SELECT * FROM npy_write('w/r.npy', npy_from_json('[1.5, 2, 3]')); CREATE VIRTUAL TABLE temp.e USING npy('w/r.npy', mode='r+'); BEGIN; UPDATE e SET value = rowid; SAVEPOINT a; "
+    "UPDATE OR IGNORE e SET value = (SELECT row FROM npy_rows({})); SELECT sum(value) FROM e; ROLLBACK TO a; UPDATE e SET value = value + 1 WHERE rowid = 1; COMMIT; UPDATE e SET value = 'x'; DROP TABLE e",
+    "CREATE VIRTUAL TABLE temp.e USING npy({}, mode='r+'); BEGIN; UPDATE e SET rowid = rowid; SELECT count(*) FROM e; ROLLBACK; DROP TABLE e",
     "CREATE VIRTUAL TABLE IF NOT EXISTS k USING wds({}); SELECT count(*), sum(rowid) FROM k; SELECT * FROM k WHERE rowid > 2 OR __key__ = '000001'; DROP TABLE k",
     "SELECT path, value FROM npy_rows({}) WHERE on_error = 'skip'; SELECT npy_json(array), npy_get(array, 0) FROM npy_file({})",
     "SELECT npyext_debug(), npyext_counters(), npyext_version()",

@@ -17,6 +17,7 @@ import pytest
 import tars
 from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes
 from ready_queries import LIBRARY, ask, lab, save, statements  # noqa: F401 (lab is a fixture)
+from safetensors_files import safetensors_bytes
 
 def number(text):
     return int(str(text).replace(",", ""))
@@ -24,7 +25,7 @@ def number(text):
 
 def test_every_file_says_what_it_answers():
     names = [os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))]
-    assert len(names) == 24
+    assert len(names) == 25
     for name in names:
         with open(os.path.join(LIBRARY, name + ".sql")) as file:
             text = file.read()
@@ -109,6 +110,7 @@ def save_shards(folder, n, samples_of, **options):
 
 GROWING = [
     ("checkpoint_diff", {"a": "steps/1/m.npz", "b": "steps/2/m.npz"}),
+    ("checkpoint_survey", {"source": "steps/*/*"}),
     ("class_balance", {"labels": "labels.npy", "splits": "names.npy"}),
     ("class_balance", {"labels": "labels.npy", "splits": "numbers.npz"}),
     ("class_balance", {"labels": "ids.npy", "splits": "reals.npz"}),
@@ -292,6 +294,26 @@ def test_nan_hunt_marks_the_first_of_a_series(lab):
         np.savez(f"c/{step}/m.npz", w=np.array([np.nan if step > 2 else 0.0]))
     _, found = ask(lab, "nan_hunt", source="c/*/m.npz")
     assert [(row["path"], row["turn"]) for row in found] == [("c/9/m.npz", "first"), ("c/10/m.npz", "")]
+
+
+def test_checkpoint_survey(lab):
+    """Against sums over the arrays themselves; of a part that is missing and a name that is there twice it tells."""
+    rng = np.random.default_rng(8)
+    os.makedirs("m")
+    parts = [{f"layers.{i}.w\"{j}": rng.integers(0, 9, (i + 1, 3)).astype(rng.choice(["f4", "f2"])) for i in range(4)} for j in range(2)]
+    parts[1]["twice"] = parts[0]["twice"] = np.zeros(2, "i8")
+    for j, arrays in enumerate(parts):
+        with open(f"m/model-{j + 1:05}-of-00003.safetensors", "wb") as file:
+            file.write(safetensors_bytes(arrays, {"part": str(j)}))
+    every = [array for arrays in parts for array in arrays.values()]
+    (total,), dtypes, layers, said, odd = ask(lab, "checkpoint_survey", source="m/*")
+    assert total == {"files": 2, "arrays": 10, "parameters": str(sum(a.size for a in every)), "bytes": str(sum(a.nbytes for a in every))}
+    assert {row["dtype"]: int(row["bytes"].replace(",", "")) for row in dtypes} == {
+        name: sum(a.nbytes for a in every if a.dtype.name == name) for name in {a.dtype.name for a in every}
+    }
+    assert sum(row["arrays"] for row in layers) == 10 and {row["layer"] for row in layers} == {'layers.*.w"0', 'layers.*.w"1', "twice"}
+    assert [(row["key"], row["value"]) for row in said] == [("part", "0"), ("part", "1")]
+    assert [(row["name"], row["what"]) for row in odd] == [("twice", "is in 2 files"), (None, "2 of 3 parts are there")]
 
 
 def test_checkpoint_diff(lab):

@@ -502,7 +502,7 @@ static void test_one_extends_at_a_time(void **state) {
     put("out.npy", ARRAY "abc");
     open_target(&first, NPYX_TARGET_EXTEND, "out.npy", false);
     append(&first, "def");
-    assert_refused(NPYX_TARGET_EXTEND, "out.npy", NPYX_IO, "is being added to by another writer");
+    assert_refused(NPYX_TARGET_EXTEND, "out.npy", NPYX_IO, "is being written to by another writer");
     npyx_target_abandon(&first);
     open_target(&second, NPYX_TARGET_EXTEND, "out.npy", false);
     commit(&second);

@@ -208,7 +208,7 @@ def test_planning_writes_and_opens_nothing(connect, folder):
         ("('x.npy', 5)", "the array is a number; a .npy, .npz or .ten BLOB is one"),
         ("('x.npy', 'y.npy')", "the array is a TEXT; a .npy, .npz or .ten BLOB is one"),
         ("('x.npy', x'')", "npyext: BLOB: is empty (0 bytes)"),
-        ("('x.npy', x'00')", "npyext: BLOB: is not a .npy, .npz, .ten or .tar file"),
+        ("('x.npy', x'00')", "npyext: BLOB: is not a .npy, .npz, .ten, .tar or .safetensors file"),
         ("('missing/x.npy', ?1)", "npyext: missing/x.npy: its folder does not exist"),
         ("('folder', ?1)", "npyext: folder: is a directory, not a regular file"),
         ("('folder/', ?1)", "npyext: folder/: is a directory, not a file"),

@@ -250,6 +250,7 @@ def test_rows_are_only_added(out):
         ("'out-%d.tar', mode='w+', columns='cls', maxsize='x'", "maxsize is a number above 0"),
         ("'out-%d.tar.gz', mode='w+', columns='cls'", "shards are written as they are; compress them afterwards"),
         ("'out-%d.tar', mode='x', columns='cls'", "there is no mode 'x'"),
+        ("'out-%d.tar', mode='r+', columns='cls'", "no table of this kind changes what is there; 'a' adds to it, and 'w+' writes a new set"),
         ("'out-%d.tar', maxcount=5", "maxcount belongs to tables that write"),
         ("'out-%d.tar', mode='w+', columns='cls,cls'", "columns names 'cls' twice"),
     ],

@@ -1,0 +1,113 @@
+/*
+ * What a SELECT reads of a table that writes: what its transaction has written, if it has one that is open,
+ * and else what is committed. Only its own connection sees the former.
+ *
+ * Of a .npz and a .ten the rows are the arrays, as they were given: a name, and a .npy BLOB.
+ */
+
+#include "npy_table.h"
+#include "source/array_value.h"
+#include "table_editor.h"
+#include "table_writer.h"
+
+/* The transaction that is open under the table's name: SQLite makes the table's object anew when a schema
+ * changes in the middle of one. */
+static npyext_transaction *written_transaction(const npyext_table *table) {
+    for (npyext_published *record = table->connection->published; record != NULL; record = record->next) {
+        if (record->owner != NULL && sqlite3_stricmp(record->table, table->name) == 0)
+            return record->owner;
+    }
+    return NULL;
+}
+
+/* What is committed of mode 'w+' is the file that it has written itself; *is_there is false before that. */
+static npyx_status written_check_own(const npyext_table *table, const npyext_layout *layout, bool *is_there,
+                                     npyx_error *error) {
+    const npyext_published *record = npyext_published_of(table->connection, table->name);
+    NPYX_TRY(npyx_check_memory(record, error));
+    *is_there = record->is_published;
+    if (!*is_there || npyx_file_info_is_same(&layout->file->info, &record->info))
+        return NPYX_OK;
+    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
+}
+
+/* Reads what is at the path. NPYX_DONE: as the table sees it there is nothing. */
+static npyx_status written_read_committed(const npyext_table *table, npyext_layout *layout,
+                                          npyx_error *error) {
+    const npyext_declaration *declaration = &table->declaration;
+    bool is_editing = npyext_table_is_editing(declaration), is_there = true;
+    npyx_status status = npyext_layout_read(layout, true, error);
+    if (is_editing && layout->file != NULL)
+        npyext_table_editor_has_read(table->writer, &layout->file->info);
+    if (is_editing)
+        return status;
+    if (status == NPYX_NOT_FOUND && layout->file == NULL)
+        return NPYX_DONE;
+    if (strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "w+") == 0 && layout->file != NULL)
+        NPYX_TRY(written_check_own(table, layout, &is_there, error));
+    return is_there ? status : NPYX_DONE;
+}
+
+npyx_status npyext_layout_read_table(npyext_layout *layout, const npyext_table *table, npyx_error *error) {
+    npyext_transaction *open = written_transaction(table);
+    npyx_source *source = NULL;
+    if (table->writer == NULL)
+        return npyext_layout_read(layout, true, error);
+    if (!npyext_table_is_editing(&table->declaration))
+        npyext_table_writer_shape_layout((const npyext_table_writer *)table->writer, layout);
+    if (open != NULL)
+        NPYX_TRY(open->ops->read(open, &source, error));
+    return source != NULL ? npyext_layout_read_written(layout, source, error)
+                          : written_read_committed(table, layout, error);
+}
+
+/* ---- arrays as rows ---- */
+
+npyx_status npyext_layout_list(npyext_layout *layout, npyx_error *error) {
+    npyx_entry entry;
+    int64_t nentries = 0;
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK) {
+        status = npyx_archive_entry(layout->archive, nentries, &entry, error);
+        nentries += status == NPYX_OK;
+        if (status == NPYX_OK)
+            status = npyx_poll(layout->arena.host, error);
+    }
+    if (status != NPYX_DONE)
+        return status;
+    NPYX_TRY(npyext_layout_set_view(layout, NULL, 1, &nentries, error));
+    layout->arrays[0].view.step[0] = 1;
+    return NPYX_OK;
+}
+
+static npyx_status list_array(const npyext_layout *layout, int64_t index, npyx_buffer *out,
+                              npyx_error *error) {
+    npyx_array array;
+    npyx_array_init(&array, layout->arena.host);
+    npyx_status status = npyx_archive_describe(layout->archive, index, &array, error);
+    bool is_no_array = status == NPYX_OK && !array.is_array;
+    npyx_array_clear(&array);
+    if (is_no_array)
+        return NPYX_DONE;
+    return npyext_member_append_npy(layout->archive, index, out, error);
+}
+
+void npyext_layout_list_column(const npyext_layout *layout, int64_t index, int number,
+                               sqlite3_context *context, npyx_buffer *scratch) {
+    npyext_place place = {.path = layout->declaration->arguments[NPYEXT_TABLE_PATH]};
+    npyx_entry entry;
+    npyx_error error;
+    npyext_connection_begin(layout->connection);
+    npyx_status status = npyx_archive_entry(layout->archive, index, &entry, &error);
+    if (status == NPYX_OK && number == 0) {
+        npyext_result_text(context, entry.name, entry.name_nbytes);
+        return;
+    }
+    npyx_buffer_reset(scratch);
+    if (status == NPYX_OK)
+        status = list_array(layout, index, scratch, &error);
+    if (status == NPYX_OK)
+        npyext_result_blob(context, scratch->bytes, scratch->nbytes);
+    else if (status != NPYX_DONE) /* NULL: a member that is no array */
+        npyext_result_error(context, place, &error);
+}

@@ -1,0 +1,415 @@
+#include "table_editor.h"
+
+#include "io/edit.h"
+#include "table_writer.h"
+
+/* Where the items of a column lie in the file. */
+typedef struct editor_column {
+    int64_t cell_off;    /* of its new items, in the row that is put together */
+    int64_t cell_nbytes; /* of them */
+    int64_t off;         /* of the first item of row 0 */
+    int ndim;            /* of items that lie apart; 0: all of a cell lie side by side */
+    bool is_field;       /* of a structured item */
+    npyx_edit_line line;
+} editor_column;
+
+typedef struct table_editor {
+    npyext_transaction transaction; /* its texts are the declaration's */
+    npyx_file_info read_info;       /* of the file that was read last */
+    bool has_read;
+    /* of the transaction that is open; the target is closed before the first change */
+    npyx_target target;
+    npyx_edit edit;
+    npyext_layout layout; /* of the copy */
+    npyx_arena arena;
+    editor_column *columns;
+    uint8_t *cells;           /* a row's new items */
+    npyext_array_builder row; /* what an array is taken through on its way there */
+} table_editor;
+
+static table_editor *editor_of(npyext_transaction *transaction) {
+    return (table_editor *)transaction;
+}
+
+/* ---- where items lie ---- */
+
+/* Bytes from the first to behind the last item of an axis, which may go backward. */
+static void editor_stretch(const npyx_view *view, int axis, int64_t *low, int64_t *high) {
+    int64_t last = view->shape[axis] > 0 ? (view->shape[axis] - 1) * view->strides[axis] : 0;
+    *low += last < 0 ? last : 0;
+    *high += last > 0 ? last : 0;
+}
+
+/* Columns of an array in Fortran order lie far apart, each in a stretch of its own: so each has its window.
+ * The items of all others are neighbours. */
+static npyx_edit_line editor_line(const npyx_view *view, int64_t off, bool is_apart, int number) {
+    npyx_edit_line line = {.window = number % NPYX_EDIT_MAX_NWINDOWS, .off = off, .end_off = off};
+    for (int axis = 0; axis < (is_apart ? 1 : view->ndim); axis++)
+        editor_stretch(view, axis, &line.off, &line.end_off);
+    line.end_off += view->dtype->itemsize;
+    return line;
+}
+
+static int64_t magnitude(int64_t value) {
+    return value < 0 ? -value : value;
+}
+
+/* Items of a cell lie side by side when the axes behind the first do. */
+static bool editor_is_solid(const npyx_view *view) {
+    npyx_view row = *view;
+    if (row.ndim < 2)
+        return true;
+    memmove(row.shape, row.shape + 1, sizeof row.shape[0] * (size_t)(row.ndim - 1));
+    memmove(row.strides, row.strides + 1, sizeof row.strides[0] * (size_t)(row.ndim - 1));
+    row.ndim--;
+    return npyx_view_is_contiguous(&row);
+}
+
+/* array_off: where the array begins that the view's offsets are of. */
+static editor_column editor_place(const npyext_layout *layout, int number, int64_t array_off) {
+    const npyext_layout_column *column = &layout->columns[number];
+    const npyx_view *view = &layout->arrays[column->array].view;
+    bool is_item_of_row = !layout->is_side_by_side && view->ndim == 2;
+    bool is_apart = is_item_of_row && magnitude(view->strides[1]) > magnitude(view->strides[0]);
+    editor_column placed = {.off = array_off + view->off,
+                            .is_field = !layout->is_side_by_side && view->ndim == 1 &&
+                                        view->dtype->type == NPYX_STRUCT};
+    placed.cell_nbytes = column->dtype->itemsize;
+    for (int axis = 0; axis < column->ndim; axis++)
+        placed.cell_nbytes *= column->shape[axis];
+    if (is_item_of_row)
+        placed.off += number * view->strides[1];
+    else if (column->ndim > 0 && column->ndim == view->ndim - 1 && !editor_is_solid(view))
+        placed.ndim = column->ndim;
+    placed.line = editor_line(view, is_apart ? placed.off : array_off + view->off, is_apart,
+                              layout->is_side_by_side ? column->array
+                              : is_apart              ? number
+                                                      : 0);
+    placed.off += placed.is_field ? column->off : 0;
+    return placed;
+}
+
+static npyx_status editor_place_columns(table_editor *editor, npyx_error *error) {
+    const npyext_layout *layout = &editor->layout;
+    int64_t nbytes = 0;
+    editor->columns = npyx_arena_alloc(&editor->arena, (size_t)layout->ncolumns * sizeof editor->columns[0]);
+    NPYX_TRY(npyx_check_memory(editor->columns, error));
+    for (int i = 0; i < layout->ncolumns; i++) {
+        const npyext_layout_array *array = &layout->arrays[layout->columns[i].array];
+        int64_t array_off = 0;
+        NPYX_TRY(npyx_archive_locate(layout->archive, array->index, &array_off, error));
+        editor->columns[i] = editor_place(layout, i, array_off);
+        editor->columns[i].cell_off = nbytes;
+        nbytes += editor->columns[i].cell_nbytes;
+        if (nbytes > sqlite3_limit(layout->connection->db, SQLITE_LIMIT_LENGTH, -1))
+            return npyx_refuse(error, "a row has more bytes than SQLite's values may have");
+    }
+    editor->cells = npyx_arena_alloc(&editor->arena, (size_t)nbytes);
+    return npyx_check_memory(editor->cells, error);
+}
+
+/* ---- the copy ---- */
+
+/* Closes what is read and written of it, but not the target. */
+static void editor_close(npyext_transaction *transaction) {
+    table_editor *editor = editor_of(transaction);
+    npyx_edit_close(&editor->edit);
+    npyext_layout_clear(&editor->layout);
+    npyx_arena_clear(&editor->arena);
+    npyext_array_builder_clear(&editor->row);
+    editor->columns = NULL;
+    editor->cells = NULL;
+}
+
+static void editor_abandon(table_editor *editor) {
+    editor_close(&editor->transaction);
+    npyx_target_abandon(&editor->target);
+}
+
+static npyx_status editor_check_read(const table_editor *editor, npyx_error *error) {
+    npyx_file_info copied;
+    if (!editor->has_read || !npyx_target_info(&editor->target, &copied) ||
+        npyx_file_info_is_same(&copied, &editor->read_info))
+        return NPYX_OK;
+    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                        "was changed by another program after its rows were read; begin again");
+}
+
+static npyx_status editor_fill(table_editor *editor, npyx_error *error) {
+    int notes = -1, nwindows = 1;
+    npyx_source *source = NULL;
+    NPYX_TRY(editor_check_read(editor, error));
+    NPYX_TRY(npyx_source_open_written(editor->target.sink, NULL, 0, &source, error));
+    NPYX_TRY(npyext_layout_read_written(&editor->layout, source, error));
+    NPYX_TRY(editor_place_columns(editor, error));
+    for (int i = 0; i < editor->layout.ncolumns; i++) {
+        int window = editor->columns[i].line.window;
+        nwindows = window >= nwindows ? window + 1 : nwindows;
+    }
+    NPYX_TRY(npyx_target_make_scratch(&editor->target, &notes, error));
+    return npyx_edit_open(&editor->edit, editor->target.sink, notes, nwindows, error);
+}
+
+static npyx_status editor_copy(table_editor *editor, npyx_error *error) {
+    npyx_host *host = &editor->transaction.connection->host;
+    if (editor->target.file != NULL)
+        return NPYX_OK;
+    npyext_connection_begin(editor->transaction.connection);
+    NPYX_TRY(npyx_target_open(&editor->target, host, NPYX_TARGET_COPY, editor->transaction.path, error));
+    npyx_status status = editor_fill(editor, error);
+    if (status != NPYX_OK)
+        editor_abandon(editor);
+    return status;
+}
+
+/* ---- rows ---- */
+
+/* Rows of more than one item can be given as arrays, too. */
+static npyx_status editor_encode_row(table_editor *editor, int number, sqlite3_value *value,
+                                     npyx_error *error) {
+    static const npyext_caller caller = {"value", "value"};
+    const npyext_layout_column *column = &editor->layout.columns[number];
+    const editor_column *placed = &editor->columns[number];
+    npyext_rows rows = {.has_shape = true, .ndim = column->ndim, .nelem = 1};
+    npyext_array_builder *row = &editor->row;
+    for (int axis = 0; axis < column->ndim; axis++)
+        rows.nelem *= rows.shape[axis] = column->shape[axis];
+    if (row->connection == NULL)
+        NPYX_TRY(npyext_array_builder_begin(row, editor->transaction.connection, error));
+    row->out.nbytes = NPYEXT_HEADER_NBYTES;
+    row->dtype = column->dtype;
+    row->is_dtype_given = true;
+    NPYX_TRY(npyext_rows_append(&rows, row, NULL, &caller, value, error));
+    memcpy(editor->cells + placed->cell_off, npyext_array_builder_items(row), (size_t)placed->cell_nbytes);
+    return NPYX_OK;
+}
+
+static npyx_status editor_encode_cell(table_editor *editor, int number, sqlite3_value *value,
+                                      npyx_error *error) {
+    const npyext_layout_column *column = &editor->layout.columns[number];
+    uint8_t *cell = editor->cells + editor->columns[number].cell_off;
+    if (npyext_store_plain(column->plain_type, value, cell))
+        return NPYX_OK;
+    if (column->ndim > 0 && !editor->columns[number].is_field)
+        return editor_encode_row(editor, number, value, error);
+    memset(cell, 0, (size_t)editor->columns[number].cell_nbytes); /* padding */
+    return npyext_items_encode(&editor->transaction.connection->host, column->dtype, column->ndim,
+                               column->shape, value, cell, error);
+}
+
+static npyx_status editor_encode(table_editor *editor, int number, sqlite3_value *value, npyx_error *error) {
+    npyx_status status = editor_encode_cell(editor, number, value, error);
+    return status == NPYX_OK
+               ? status
+               : npyx_error_place(error, status, "column '%.60s'", editor->layout.columns[number].name);
+}
+
+/* Whether there are notes to be taken: of what a savepoint may have to bring back. All of a transaction is
+ * taken back with its copy. */
+static bool editor_takes_notes(const table_editor *editor) {
+    return editor->transaction.nmarks > 1;
+}
+
+/* Writes items that lie apart, one after the other. */
+static npyx_status editor_store_apart(table_editor *editor, const editor_column *placed,
+                                      const npyx_view *view, int64_t off, const uint8_t *cell,
+                                      npyx_error *error) {
+    int64_t index[NPYX_MAX_NDIM] = {0};
+    size_t itemsize = (size_t)view->dtype->itemsize;
+    for (int64_t done = 0; done < placed->cell_nbytes; done += (int64_t)itemsize) {
+        NPYX_TRY(npyx_edit_write(&editor->edit, &placed->line, off, cell + done, itemsize,
+                                 editor_takes_notes(editor), error));
+        int axis = view->ndim;
+        while (--axis > 0) { /* the next place in C order */
+            off += view->strides[axis];
+            if (++index[axis] < view->shape[axis])
+                break;
+            off -= view->shape[axis] * view->strides[axis];
+            index[axis] = 0;
+        }
+    }
+    return NPYX_OK;
+}
+
+static npyx_status editor_store(table_editor *editor, int number, int64_t index, npyx_error *error) {
+    const editor_column *placed = &editor->columns[number];
+    const npyx_view *view = &editor->layout.arrays[editor->layout.columns[number].array].view;
+    const uint8_t *cell = editor->cells + placed->cell_off;
+    int64_t off = placed->off + (view->ndim > 0 ? index * view->strides[0] : 0);
+    if (placed->ndim > 0)
+        return editor_store_apart(editor, placed, view, off, cell, error);
+    return npyx_edit_write(&editor->edit, &placed->line, off, cell, (size_t)placed->cell_nbytes,
+                           editor_takes_notes(editor), error);
+}
+
+/* The index in the view of a row as the file counts. */
+static npyx_status editor_find(const table_editor *editor, int64_t rowid, int64_t *index, npyx_error *error) {
+    const npyx_view *view = &editor->layout.arrays[0].view;
+    int64_t behind_first = rowid - view->first[0];
+    *index = behind_first / view->step[0];
+    bool is_there =
+        rowid >= 0 && *index >= 0 && *index < npyx_view_nrows(view) && *index * view->step[0] == behind_first;
+    return is_there ? NPYX_OK : npyx_refuse(error, "there is no row %" PRId64 " any more", rowid);
+}
+
+static npyx_status editor_change(table_editor *editor, int64_t rowid, sqlite3_value **values,
+                                 npyx_error *error) {
+    int64_t index = 0;
+    NPYX_TRY(editor_find(editor, rowid, &index, error));
+    for (int i = 0; i < editor->layout.ncolumns; i++) {
+        if (!sqlite3_value_nochange(values[i]))
+            NPYX_TRY(editor_encode(editor, i, values[i], error));
+    }
+    for (int i = 0; i < editor->layout.ncolumns; i++) {
+        if (!sqlite3_value_nochange(values[i]))
+            NPYX_TRY(editor_store(editor, i, index, error));
+    }
+    return NPYX_OK;
+}
+
+static npyx_status editor_update(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
+                                 npyx_error *error) {
+    table_editor *editor = editor_of(transaction);
+    npyext_transaction_withdraw(transaction);
+    NPYX_TRY(editor_copy(editor, error));
+    npyx_status status = editor_change(editor, rowid, values, error);
+    if (status != NPYX_OK) {
+        transaction->has_taken_back = true;
+        return npyx_error_place(error, status, "row %" PRId64, rowid);
+    }
+    transaction->nrows++;
+    return NPYX_OK;
+}
+
+/* ---- the transaction ---- */
+
+/* Nothing is copied before something changes. */
+static npyx_status editor_open(npyext_transaction *transaction, const npyext_published *record,
+                               npyx_error *error) {
+    (void)record, (void)error;
+    transaction->is_new = false;
+    return NPYX_OK;
+}
+
+static npyx_status editor_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
+    table_editor *editor = editor_of(transaction);
+    NPYX_TRY(npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error));
+    int64_t *mark = npyx_alloc(&transaction->connection->host, sizeof *mark);
+    NPYX_TRY(npyx_check_memory(mark, error));
+    *mark = npyx_edit_mark(&editor->edit);
+    *place = mark;
+    return NPYX_OK;
+}
+
+static void editor_unmark(npyext_transaction *transaction, void *place) {
+    npyx_free(&transaction->connection->host, place);
+}
+
+/* At its beginning there was no copy. */
+static npyx_status editor_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *mark,
+                                   npyx_error *error) {
+    table_editor *editor = editor_of(transaction);
+    if (mark != &transaction->marks[0])
+        return npyx_edit_return(&editor->edit, *(const int64_t *)mark->place, error);
+    editor_abandon(editor);
+    return NPYX_OK;
+}
+
+static npyx_status editor_finish(npyext_transaction *transaction, npyx_error *error) {
+    table_editor *editor = editor_of(transaction);
+    return npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error);
+}
+
+static npyx_target *editor_target(npyext_transaction *transaction, int64_t number) {
+    return number == 0 ? &editor_of(transaction)->target : NULL;
+}
+
+static npyx_status editor_read(npyext_transaction *transaction, npyx_source **source, npyx_error *error) {
+    table_editor *editor = editor_of(transaction);
+    *source = NULL;
+    if (editor->target.file == NULL)
+        return NPYX_OK;
+    NPYX_TRY(npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error));
+    return npyx_source_open_written(editor->target.sink, NULL, 0, source, error);
+}
+
+static void editor_free(npyext_transaction *transaction) {
+    npyx_host *host = &transaction->connection->host;
+    npyext_transaction_clear(transaction);
+    npyx_free(host, editor_of(transaction));
+}
+
+const npyext_transaction_ops npyext_table_editor_ops = {.open = editor_open,
+                                                        .mark = editor_mark,
+                                                        .unmark = editor_unmark,
+                                                        .cut_back = editor_cut_back,
+                                                        .finish = editor_finish,
+                                                        .target = editor_target,
+                                                        .close = editor_close,
+                                                        .update = editor_update,
+                                                        .read = editor_read,
+                                                        .free = editor_free};
+
+/* ---- all of it ---- */
+
+/* How a new one is made. */
+static npyx_status editor_fail_format(npyx_format format, npyx_error *error) {
+    bool is_ten = format == NPYX_FORMAT_TEN;
+    const char *made = is_ten ? "ten" : "npz";
+    return npyx_refuse(
+        error,
+        "mode='r+' changes the rows of a .npy alone; make a new .%s of the arrays of this one, "
+        "as in SELECT * FROM npy_write('new.%s', (SELECT %s FROM npy_file('old.%s')))",
+        made, made, is_ten ? "ten_archive(array, name)" : "npz_archive(name, array)",
+        npyx_format_name(format));
+}
+
+static npyx_status editor_check_dtypes(const npyext_layout *layout, npyx_error *error) {
+    for (int64_t i = 0; i < layout->narrays; i++) {
+        const npyx_array *array = &layout->arrays[i].array;
+        if (array->dtype->has_objects)
+            return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
+                                "dtype %.*s holds Python objects, which are a pickle and are never written",
+                                NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
+    }
+    return NPYX_OK;
+}
+
+static npyx_status editor_make_columns(table_editor *editor, npyx_error *error) {
+    npyext_layout *layout = &editor->layout;
+    npyx_status status = npyext_layout_read(layout, false, error);
+    if (status == NPYX_NOT_FOUND && layout->archive == NULL)
+        npyx_error_set(error, status, -1,
+                       "no such file; mode='r+' changes one that is there, and 'w+' makes a new one");
+    else if (layout->archive != NULL && layout->archive->format != NPYX_FORMAT_NPY)
+        status = editor_fail_format(layout->archive->format, error);
+    NPYX_TRY(status);
+    NPYX_TRY(editor_check_dtypes(layout, error));
+    return npyext_layout_record(layout, error);
+}
+
+npyx_status npyext_table_editor_new(npyext_connection *connection, const char *table,
+                                    npyext_declaration *declaration, npyext_transaction **editor,
+                                    npyx_error *error) {
+    table_editor *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, error));
+    made->transaction = (npyext_transaction){.ops = &npyext_table_editor_ops,
+                                             .connection = connection,
+                                             .table = table,
+                                             .path = declaration->arguments[NPYEXT_TABLE_PATH]};
+    made->arena.host = &connection->host;
+    npyext_layout_init(&made->layout, connection, declaration);
+    npyx_status status = editor_make_columns(made, error);
+    npyext_layout_clear(&made->layout);
+    if (status == NPYX_OK)
+        *editor = &made->transaction;
+    else
+        editor_free(&made->transaction);
+    return status;
+}
+
+void npyext_table_editor_has_read(npyext_transaction *transaction, const npyx_file_info *info) {
+    table_editor *editor = editor_of(transaction);
+    editor->read_info = *info;
+    editor->has_read = true;
+}
