@@ -10,21 +10,9 @@
 #include "table_editor.h"
 #include "table_writer.h"
 
-/* The transaction that is open under the table's name: SQLite makes the table's object anew when a schema
- * changes in the middle of one. */
-static npyext_transaction *written_transaction(const npyext_table *table) {
-    for (npyext_published *record = table->connection->published; record != NULL; record = record->next) {
-        if (record->owner != NULL && sqlite3_stricmp(record->table, table->name) == 0)
-            return record->owner;
-    }
-    return NULL;
-}
-
 /* What is committed of mode 'w+' is the file that it has written itself; *is_there is false before that. */
-static npyx_status written_check_own(const npyext_table *table, const npyext_layout *layout, bool *is_there,
-                                     npyx_error *error) {
-    const npyext_published *record = npyext_published_of(table->connection, table->name);
-    NPYX_TRY(npyx_check_memory(record, error));
+static npyx_status written_check_own(const npyext_published *record, const npyext_layout *layout,
+                                     bool *is_there, npyx_error *error) {
     *is_there = record->is_published;
     if (!*is_there || npyx_file_info_is_same(&layout->file->info, &record->info))
         return NPYX_OK;
@@ -32,8 +20,8 @@ static npyx_status written_check_own(const npyext_table *table, const npyext_lay
 }
 
 /* Reads what is at the path. NPYX_DONE: as the table sees it there is nothing. */
-static npyx_status written_read_committed(const npyext_table *table, npyext_layout *layout,
-                                          npyx_error *error) {
+static npyx_status written_read_committed(const npyext_table *table, const npyext_published *record,
+                                          npyext_layout *layout, npyx_error *error) {
     const npyext_declaration *declaration = &table->declaration;
     bool is_editing = npyext_table_is_editing(declaration), is_there = true;
     npyx_status status = npyext_layout_read(layout, true, error);
@@ -44,21 +32,24 @@ static npyx_status written_read_committed(const npyext_table *table, npyext_layo
     if (status == NPYX_NOT_FOUND && layout->file == NULL)
         return NPYX_DONE;
     if (strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "w+") == 0 && layout->file != NULL)
-        NPYX_TRY(written_check_own(table, layout, &is_there, error));
+        NPYX_TRY(written_check_own(record, layout, &is_there, error));
     return is_there ? status : NPYX_DONE;
 }
 
+/* The transaction that is open under the table's name is asked, and not the table's own: SQLite makes the
+ * table's object anew when a schema changes in the middle of one. */
 npyx_status npyext_layout_read_table(npyext_layout *layout, const npyext_table *table, npyx_error *error) {
-    npyext_transaction *open = written_transaction(table);
     npyx_source *source = NULL;
     if (table->writer == NULL)
         return npyext_layout_read(layout, true, error);
+    const npyext_published *record = npyext_published_of(table->connection, table->name);
+    NPYX_TRY(npyx_check_memory(record, error));
     if (!npyext_table_is_editing(&table->declaration))
         npyext_table_writer_shape_layout((const npyext_table_writer *)table->writer, layout);
-    if (open != NULL)
-        NPYX_TRY(open->ops->read(open, &source, error));
+    if (record->owner != NULL)
+        NPYX_TRY(record->owner->ops->read(record->owner, &source, error));
     return source != NULL ? npyext_layout_read_written(layout, source, error)
-                          : written_read_committed(table, layout, error);
+                          : written_read_committed(table, record, layout, error);
 }
 
 /* ---- arrays as rows ---- */

@@ -364,17 +364,6 @@ static npyx_status editor_fail_format(npyx_format format, npyx_error *error) {
         npyx_format_name(format));
 }
 
-static npyx_status editor_check_dtypes(const npyext_layout *layout, npyx_error *error) {
-    for (int64_t i = 0; i < layout->narrays; i++) {
-        const npyx_array *array = &layout->arrays[i].array;
-        if (array->dtype->has_objects)
-            return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
-                                "dtype %.*s holds Python objects, which are a pickle and are never written",
-                                NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
-    }
-    return NPYX_OK;
-}
-
 static npyx_status editor_make_columns(table_editor *editor, npyx_error *error) {
     npyext_layout *layout = &editor->layout;
     npyx_status status = npyext_layout_read(layout, false, error);
@@ -384,7 +373,8 @@ static npyx_status editor_make_columns(table_editor *editor, npyx_error *error) 
     else if (layout->archive != NULL && layout->archive->format != NPYX_FORMAT_NPY)
         status = editor_fail_format(layout->archive->format, error);
     NPYX_TRY(status);
-    NPYX_TRY(editor_check_dtypes(layout, error));
+    for (int64_t i = 0; i < layout->narrays; i++)
+        NPYX_TRY(npyx_array_check_written(&layout->arrays[i].array, error));
     return npyext_layout_record(layout, error);
 }
 

@@ -89,11 +89,7 @@ static npyx_status check_growing(const npyx_array *array, npyx_error *error) {
     if (array->ndim > 1 && array->fortran_order)
         return npyx_refuse(
             error, "rows cannot be added to an array in Fortran order, whose last axis it is that grows");
-    if (array->dtype->has_objects)
-        return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
-                            "dtype %.*s holds Python objects, which are a pickle and are never written",
-                            NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
-    return NPYX_OK;
+    return npyx_array_check_written(array, error);
 }
 
 /* Takes dtype and shape from the array that mode 'a' adds to. */

@@ -51,3 +51,11 @@ npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error) 
                         "holds Python objects, whose values can be read and nothing else (dtype %.*s)",
                         NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
 }
+
+npyx_status npyx_array_check_written(const npyx_array *array, npyx_error *error) {
+    if (!array->dtype->has_objects)
+        return NPYX_OK;
+    return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
+                        "dtype %.*s holds Python objects, which are a pickle and are never written",
+                        NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
+}

@@ -44,4 +44,7 @@ npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nby
  * of them. */
 npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error);
 
+/* NPYX_UNSUPPORTED for arrays of objects: for who writes items of one that is there. */
+npyx_status npyx_array_check_written(const npyx_array *array, npyx_error *error);
+
 #endif

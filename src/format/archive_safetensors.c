@@ -100,7 +100,8 @@ static int64_t safetensors_off(const safetensors_parser *p) {
 }
 
 #define safetensors_fail(p, ...)                                                                             \
-    npyx_fail_as((p)->error, NPYX_KIND_HEADER, NPYX_CORRUPT, safetensors_off(p), __VA_ARGS__)
+    npyx_fail_as((p)->error, NPYX_KIND_HEADER, NPYX_CORRUPT, safetensors_off(p),                             \
+                 "bad safetensors header: " __VA_ARGS__)
 
 /* What is no JSON is a bad header. */
 static npyx_status safetensors_told(const safetensors_parser *p, npyx_status status, npyx_error *fault) {
@@ -128,7 +129,7 @@ static npyx_status safetensors_skip(safetensors_parser *p) {
 
 static npyx_status safetensors_expect(safetensors_parser *p, npyx_json_token token, const char *what) {
     NPYX_TRY(safetensors_next(p));
-    return p->reader.token == token ? NPYX_OK : safetensors_fail(p, "bad safetensors header: %s", what);
+    return p->reader.token == token ? NPYX_OK : safetensors_fail(p, "%s", what);
 }
 
 static npyx_status safetensors_copy(safetensors_parser *p, const char **text, size_t *nbytes) {
@@ -149,7 +150,7 @@ static npyx_status safetensors_integers(safetensors_parser *p, const char *what,
         bool is_length = p->reader.token == NPYX_JSON_NUMBER && p->reader.number.form == NPYX_NUMBER_I64 &&
                          p->reader.number.is_integer && p->reader.text[p->reader.token_off] != '-';
         if (!is_length || *n == most)
-            return safetensors_fail(p, "bad safetensors header: %s", what);
+            return safetensors_fail(p, "%s", what);
         integers[*n] = p->reader.number.i64;
     }
 }
@@ -170,7 +171,7 @@ static npyx_status safetensors_offsets(safetensors_parser *p, safetensor *tensor
     int n;
     NPYX_TRY(safetensors_integers(p, what, 2, offsets, &n));
     if (n != 2)
-        return safetensors_fail(p, "bad safetensors header: %s", what);
+        return safetensors_fail(p, "%s", what);
     tensor->begin = offsets[0];
     tensor->end = offsets[1];
     return NPYX_OK;
@@ -183,7 +184,7 @@ static npyx_status safetensors_member(safetensors_parser *p, safetensor *tensor,
     while (key < 3 && !npyx_is_same(keys[key], strlen(keys[key]), p->reader.string, p->reader.string_nbytes))
         key++;
     if (key < 3 && has[key])
-        return safetensors_fail(p, "bad safetensors header: '%s' is there twice", keys[key]);
+        return safetensors_fail(p, "'%s' is there twice", keys[key]);
     if (key < 3)
         has[key] = true;
     switch (key) {
@@ -211,7 +212,7 @@ static npyx_status safetensors_tensor(safetensors_parser *p) {
                             "bad safetensors header: a name of %zu bytes, and there may be %d",
                             p->reader.string_nbytes, SAFETENSORS_NAME_NBYTES);
     if (npyx_name_set_has(&p->names, p->reader.string, p->reader.string_nbytes))
-        return safetensors_fail(p, "bad safetensors header: two tensors have the name '%.*s'",
+        return safetensors_fail(p, "two tensors have the name '%.*s'",
                                 NPYX_SHOWN(p->reader.string, p->reader.string_nbytes, 100));
     NPYX_TRY(npyx_name_set_add(&p->names, p->reader.string, p->reader.string_nbytes, p->error));
     NPYX_TRY(safetensors_copy(p, &tensor->name, &tensor->name_nbytes));
@@ -222,24 +223,23 @@ static npyx_status safetensors_tensor(safetensors_parser *p) {
             break;
         NPYX_TRY(safetensors_member(p, tensor, has));
     }
-    return has[0] && has[1] && has[2]
-               ? NPYX_OK
-               : safetensors_fail(p, "bad safetensors header: '%.*s' lacks its dtype, shape or data_offsets",
-                                  NPYX_SHOWN(tensor->name, tensor->name_nbytes, 100));
+    return has[0] && has[1] && has[2] ? NPYX_OK
+                                      : safetensors_fail(p, "'%.*s' lacks its dtype, shape or data_offsets",
+                                                         NPYX_SHOWN(tensor->name, tensor->name_nbytes, 100));
 }
 
 /* Texts by their names, kept as the JSON that they are. */
 static npyx_status safetensors_metadata(safetensors_parser *p) {
     static const char what[] = "__metadata__ is no object of texts";
     if (p->has_metadata)
-        return safetensors_fail(p, "bad safetensors header: '__metadata__' is there twice");
+        return safetensors_fail(p, "'__metadata__' is there twice");
     p->has_metadata = true;
     NPYX_TRY(safetensors_next(p));
     size_t first = p->reader.token_off;
     if (p->reader.token == NPYX_JSON_NULL)
         return NPYX_OK;
     if (p->reader.token != NPYX_JSON_OBJECT)
-        return safetensors_fail(p, "bad safetensors header: %s", what);
+        return safetensors_fail(p, "%s", what);
     for (;;) {
         NPYX_TRY(safetensors_next(p));
         if (p->reader.token == NPYX_JSON_OBJECT_END)

@@ -167,20 +167,21 @@ static bool first_bytes_is_blank(uint8_t byte) {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
+static size_t first_bytes_skip_blanks(const uint8_t *head, size_t nbytes, size_t off) {
+    while (off < nbytes && first_bytes_is_blank(head[off]))
+        off++;
+    return off;
+}
+
 /* safetensors, README: Format. The header's size, at most 100 MB, and JSON, which may have blanks around its
  * braces. */
 bool npyx_begins_safetensors(const void *bytes, size_t nbytes) {
     const uint8_t *head = bytes;
-    size_t at = 8;
     if (nbytes < 10 || npyx_load_u64(head, false) < 2 || npyx_load_u64(head, false) > 100000000)
         return false;
-    while (at < nbytes && first_bytes_is_blank(head[at]))
-        at++;
-    bool has_brace = at < nbytes && head[at] == '{';
-    do
-        at++;
-    while (at < nbytes && first_bytes_is_blank(head[at]));
-    return has_brace && (at >= nbytes || head[at] == '"' || head[at] == '}');
+    size_t brace = first_bytes_skip_blanks(head, nbytes, 8);
+    size_t next = first_bytes_skip_blanks(head, nbytes, brace + 1);
+    return brace < nbytes && head[brace] == '{' && (next >= nbytes || head[next] == '"' || head[next] == '}');
 }
 
 /* bzip2 1.0 compress.c: the size of blocks, and a block's magic, which is pi, or the end's, its root. */
@@ -221,8 +222,7 @@ static bool first_bytes_is_text(const uint8_t *head, size_t nbytes) {
 
 static const char *kind_of_text(const uint8_t *head, size_t nbytes) {
     size_t off = has(head, nbytes, 0, "\xef\xbb\xbf", 3) ? 3 : 0;
-    while (off < nbytes && first_bytes_is_blank(head[off]))
-        off++;
+    off = first_bytes_skip_blanks(head, nbytes, off);
     if (has_word(head, nbytes, off, "<!doctype html") || has_word(head, nbytes, off, "<html"))
         return "an HTML page"; /* HTML Standard, 13.1 */
     if (!first_bytes_is_text(head, nbytes))

@@ -445,6 +445,33 @@ static void test_a_copy(void **state) {
     assert_names("out.npy");
 }
 
+/* What the kernel copies, and what is read and written: the same, also of more than a piece. */
+static void test_two_ways_to_copy(void **state) {
+    (void)state;
+    enum { NBYTES = 3000000 };
+    char *contents = malloc(NBYTES + 1), *found = malloc(NBYTES + 1);
+    memset(contents, 'x', NBYTES);
+    memcpy(contents, ARRAY, sizeof ARRAY - 1);
+    contents[NBYTES] = '\0';
+    put("out.npy", contents);
+    for (int copies_plainly = 0; copies_plainly < 2; copies_plainly++) {
+        npyx_target target = {.copies_plainly = copies_plainly};
+        assert_int_equal(npyx_target_open(&target, &unit.host, NPYX_TARGET_COPY, "out.npy", &error), NPYX_OK);
+        assert_int_equal(target.sink->nbytes, NBYTES);
+        contents[1000000 * (copies_plainly + 1)] = 'y';
+        assert_int_equal(npyx_sink_rewrite(target.sink, 1000000 * (copies_plainly + 1), "y", 1, &error),
+                         NPYX_OK);
+        commit(&target);
+        FILE *file = fopen("out.npy", "r");
+        assert_int_equal(fread(found, 1, NBYTES + 1, file), NBYTES);
+        fclose(file);
+        assert_memory_equal(found, contents, NBYTES);
+    }
+    free(contents);
+    free(found);
+    assert_names("out.npy");
+}
+
 static void test_a_seal_of_a_new_file(void **state) {
     (void)state;
     npyx_target target;
@@ -574,6 +601,7 @@ static void test_memory_runs_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_new_file, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_two_ways_to_copy, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_a_file_is_replaced, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_abandoning_leaves_the_path_as_it_was, open_folder,
                                         remove_folder),

@@ -64,7 +64,7 @@ def test_fields_of_structured_dtypes(folder):
     rng, checked = seeded_generator(), 0
     while checked < 40:
         dtype = random_structured_dtype(rng)
-        if not has_json(dtype) or any(dtype[name].names for name in dtype.names):
+        if not has_json(dtype) or any(dtype[name].base.names for name in dtype.names):
             continue
         old = np.frombuffer(rng.bytes(9 * max(dtype.itemsize, 1)), "V1")[: 9 * dtype.itemsize].view(dtype) if dtype.itemsize else np.zeros(9, dtype)
         new = expressible_array(rng, dtype, (9,))
