@@ -45,6 +45,10 @@ typedef enum npyext_role {
     NPYEXT_ARRAY,        /* what is written to it */
     NPYEXT_MEMBER,
     NPYEXT_SLICE,
+    NPYEXT_QUERY,  /* the vectors whose nearest are looked for */
+    NPYEXT_K,      /* how many */
+    NPYEXT_METRIC, /* in which distance */
+    NPYEXT_QUANTILES,
     NPYEXT_AXIS,
     NPYEXT_BINS,
     NPYEXT_RANGE_LO,
@@ -54,6 +58,8 @@ typedef enum npyext_role {
     NPYEXT_ASTYPE,
     NPYEXT_EXPECT,
     NPYEXT_ON_ERROR,
+    NPYEXT_METHOD, /* of quantiles; this and what follows is given by name alone */
+    NPYEXT_BY,     /* labels, by which statistics are made */
     NPYEXT_NROLES
 } npyext_role;
 

@@ -2,9 +2,6 @@
 
 #include "source/array_value.h"
 
-/* A source longer than this is a list that no message needs to repeat. */
-enum { SHOWN_SOURCE_NBYTES = 300 };
-
 static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {
     static const char *const choices[] = {
         [NPYEXT_RAISE] = "raise", [NPYEXT_ROW] = "row", [NPYEXT_SKIP] = "skip"};
@@ -280,12 +277,6 @@ npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {
         return NPYEXT_BECOMES_ROW;
     scan->connection->host.counters.files_skipped++;
     return NPYEXT_IS_LEFT_OUT;
-}
-
-const char *npyext_source_shown(const npyext_argument *source) {
-    if (source->type == SQLITE_BLOB)
-        return "BLOB";
-    return source->type == SQLITE_TEXT && source->nbytes <= SHOWN_SOURCE_NBYTES ? source->bytes : NULL;
 }
 
 npyext_place npyext_scan_place(const npyext_scan *scan) {

@@ -85,9 +85,6 @@ npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error);
 /* Whether the condition leaves out what has this name. */
 bool npyext_prune_leaves_out(const npyext_prune *prune, const char *name, size_t nbytes);
 
-/* A source as messages show it before a file of it is open; NULL for one that is not shown. */
-const char *npyext_source_shown(const npyext_argument *source);
-
 /* Where the scan is, for messages. */
 npyext_place npyext_scan_place(const npyext_scan *scan);
 

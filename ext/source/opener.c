@@ -214,6 +214,15 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
     return add_path_or_pattern(files, text, source->nbytes, error);
 }
 
+/* A source longer than this is a list that no message needs to repeat. */
+enum { SHOWN_SOURCE_NBYTES = 300 };
+
+const char *npyext_source_shown(const npyext_argument *source) {
+    if (source->type == SQLITE_BLOB)
+        return "BLOB";
+    return source->type == SQLITE_TEXT && source->nbytes <= SHOWN_SOURCE_NBYTES ? source->bytes : NULL;
+}
+
 /* File number index as it was opened ahead, if it was; a few in order show that more are wanted. */
 static npyx_status files_take(npyext_connection *connection, npyext_files *files, size_t index,
                               npyext_open_file *taken, npyx_error *error) {

@@ -35,6 +35,9 @@ const char *npyext_files_path(const npyext_files *files, size_t index);
 /* What of it is meant. */
 npyext_part npyext_files_part(const npyext_files *files, size_t index);
 
+/* A source as messages show it before a file of it is open; NULL for one that is not shown. */
+const char *npyext_source_shown(const npyext_argument *source);
+
 /* An open file, or a BLOB. */
 typedef struct npyext_opened {
     npyx_archive *archive;      /* NULL: nothing is open */
