@@ -4,6 +4,7 @@
 
 #include "functions.h"
 #include "scan/cursor.h"
+#include "source/operand.h"
 
 /* Where the least item stands is known only when items come in their order. */
 enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
@@ -15,7 +16,9 @@ typedef struct stats_cursor {
     npyext_cursor base;
     bool is_reducing;
     npyx_reduction reduction;
-    int64_t coordinate; /* of the row at hand, in the reduction's group */
+    npyx_labels labels; /* that the query gives (by) */
+    bool has_labels;
+    int64_t label, coordinate; /* of the row at hand, in the reduction's group */
     int leaf;
     int64_t nrows; /* given of the array at hand */
 } stats_cursor;
@@ -24,6 +27,11 @@ static void end_reduction(npyext_cursor *cursor) {
     stats_cursor *stats = (stats_cursor *)cursor;
     npyx_reduction_end(&stats->reduction);
     stats->is_reducing = false;
+}
+
+static void stats_close(npyext_cursor *cursor) {
+    end_reduction(cursor);
+    npyx_labels_clear(&((stats_cursor *)cursor)->labels);
 }
 
 /* Marks an axis of the view, which may be counted from the end. */
@@ -83,16 +91,18 @@ static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
     npyx_reduction_options options = {.axes = has_axes ? axes : NULL,
                                       .is_in_order = (needs & NPYEXT_NEEDS_PLACE) != 0,
                                       .wants_crc32 = (needs & NPYEXT_NEEDS_CRC) != 0,
-                                      .skips_items = (needs & NPYEXT_NEEDS_ITEMS) == 0};
+                                      .skips_items = (needs & NPYEXT_NEEDS_ITEMS) == 0,
+                                      .labels = stats->has_labels ? &stats->labels : NULL};
     stats->is_reducing = true;
-    stats->coordinate = stats->leaf = 0;
+    stats->label = stats->coordinate = stats->leaf = 0;
     stats->nrows = 0;
     return npyx_reduction_begin(&stats->reduction, selection->payload, &selection->view, &options, error);
 }
 
 static const npyx_stats *stats_of_row(const stats_cursor *cursor) {
     const npyx_reduction *reduction = &cursor->reduction;
-    return &reduction->stats[cursor->coordinate * reduction->nleaves + cursor->leaf];
+    int64_t row = cursor->label * reduction->group_ncoordinates + cursor->coordinate;
+    return &reduction->stats[row * reduction->nleaves + cursor->leaf];
 }
 
 /* A statistic that is an item: the least, the greatest, and the mean of dates. */
@@ -130,16 +140,18 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Goes on to the next coordinate or field of the open array; NPYX_DONE behind its last. */
+/* Goes on to the next field, coordinate or label of the open array; NPYX_DONE behind its last. */
 static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
     npyx_reduction *reduction = &stats->reduction;
-    bool is_first = stats->nrows == 0;
-    if (is_first || ++stats->leaf == reduction->nleaves) {
-        stats->leaf = 0;
-        if (is_first || ++stats->coordinate == reduction->group_ncoordinates) {
-            stats->coordinate = 0;
-            NPYX_TRY(npyx_reduction_next(reduction, error));
-        }
+    if (stats->nrows > 0 && ++stats->leaf < reduction->nleaves)
+        return check_items(stats, error);
+    stats->leaf = 0;
+    if (stats->nrows > 0 && ++stats->coordinate < reduction->group_ncoordinates)
+        return check_items(stats, error);
+    stats->coordinate = 0;
+    if (stats->nrows == 0 || ++stats->label == reduction->nlabels) {
+        stats->label = 0;
+        NPYX_TRY(npyx_reduction_next(reduction, error));
     }
     return check_items(stats, error);
 }
@@ -162,9 +174,37 @@ static npyx_status stats_step(npyext_cursor *cursor, npyx_error *error) {
     return status;
 }
 
+/* The labels of the argument by, if there is one. */
+static npyx_status read_labels(stats_cursor *stats, npyx_error *error) {
+    npyext_scan *scan = &stats->base.scan;
+    const npyext_argument *by = &scan->arguments[NPYEXT_BY];
+    npyext_operand operand;
+    npyx_labels_clear(&stats->labels);
+    stats->has_labels = npyext_argument_is_given(by) && !scan->has_null;
+    if (!stats->has_labels)
+        return NPYX_OK;
+    npyx_status status = npyext_operand_open(&operand, scan->connection, by, "by", true, error);
+    if (status == NPYX_OK) {
+        npyx_view view;
+        npyx_view_of_array(operand.array, &view);
+        status = npyx_labels_read(&stats->labels, operand.payload, &view, error);
+        status = npyx_error_place(error, status, "by");
+    }
+    npyext_operand_close(&operand);
+    return status;
+}
+
 static npyx_status stats_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     end_reduction(cursor);
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
+    if (!cursor->selection.is_open) { /* the arguments are not those of the call before */
+        npyx_status status = read_labels((stats_cursor *)cursor, error);
+        npyx_error reason = *error;
+        if (status != NPYX_OK)
+            npyext_scan_clear(&cursor->scan); /* so that they are looked at again */
+        *error = reason;
+        NPYX_TRY(status);
+    }
     return cursor->selection.is_open ? begin_reduction((stats_cursor *)cursor, error) : NPYX_OK;
 }
 
@@ -233,6 +273,10 @@ static void stats_at(sqlite3_context *context, npyext_cursor *cursor) {
     }
     npyext_result_integers(context, &cursor->scratch, indices, reduction->nkept);
 }
+
+NPYEXT_KNOWN_RESULT(static, stats_label, const stats_cursor *stats = (stats_cursor *)cursor,
+                    stats->has_labels && !cursor->scan.has_error, result_item, cursor, stats->labels.dtype,
+                    stats->labels.items + stats->label * stats->labels.dtype->itemsize)
 
 static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
     const npyx_stats *stats = stats_at_hand(cursor);
@@ -312,6 +356,8 @@ static const npyext_column stats_columns[] = {
     NPYEXT_ARGUMENT("axis BLOB", NPYEXT_AXIS),
     NPYEXT_FIELD_AND_VIEW,
     NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_ARGUMENT("by BLOB", NPYEXT_BY),
+    NPYEXT_HIDDEN("label", 0, stats_label),
     NPYEXT_HIDDEN("argmin INTEGER", NEEDS_ORDER, stats_argmin),
     NPYEXT_HIDDEN("argmax INTEGER", NEEDS_ORDER, stats_argmax),
     NPYEXT_HIDDEN("var REAL", NPYEXT_NEEDS_ITEMS, stats_var),
@@ -332,7 +378,7 @@ const npyext_function npyext_npy_stats = {
     .has_error_column = true,
     .estimated_nrows = 1,
     .cursor_nbytes = sizeof(stats_cursor),
-    .close = end_reduction,
+    .close = stats_close,
     .begin = stats_begin,
     .step = stats_step,
     .module = NPYEXT_CURSOR_MODULE,

@@ -221,7 +221,8 @@ static npyx_status walk_by_blocks(difference_walk *w, difference_block *own, siz
     npyx_blocks *blocks = &w->sides[0];
     npyx_blocks_begin(blocks, w->given[0].source, w->given[0].view);
     if (!blocks->is_done)
-        npyx_reader_set_work(&blocks->reader, (npyx_work){difference_run, w, block_nbytes});
+        npyx_reader_set_work(&blocks->reader,
+                             (npyx_work){.run = difference_run, .ctx = w, .result_nbytes = block_nbytes});
     npyx_status status = NPYX_OK;
     while (status == NPYX_OK && !is_settled(w)) {
         *faulty = 0;

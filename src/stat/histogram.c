@@ -152,7 +152,9 @@ static npyx_status histogram_prepare(npyx_histogram *histogram, const npyx_bins 
     if (!bins->has_range && t->npatterns > 0) {
         npyx_place_tally(t, placing, &limits, NULL);
     } else if (!bins->has_range) {
-        histogram_step step = {npyx_limit_items, {limit_block, placing, sizeof limits}, merge_limits};
+        histogram_step step = {npyx_limit_items,
+                               {.run = limit_block, .ctx = placing, .result_nbytes = sizeof limits},
+                               merge_limits};
         NPYX_TRY(run_pass(histogram, &step, &limits, error));
     }
     if (!bins->has_range)
@@ -178,8 +180,9 @@ static npyx_status count(npyx_histogram *histogram, const npyx_histogram_tally *
     }
     histogram_step step = {.add = npyx_place_items, .merge = merge_counts};
     if (histogram->nbins <= MAX_SHARED_NBINS)
-        step.work =
-            (npyx_work){count_block, &histogram->placing, (size_t)(histogram->nbins + 1) * sizeof(uint64_t)};
+        step.work = (npyx_work){.run = count_block,
+                                .ctx = &histogram->placing,
+                                .result_nbytes = (size_t)(histogram->nbins + 1) * sizeof(uint64_t)};
     return run_pass(histogram, &step, histogram->counts, error);
 }
 

@@ -6,6 +6,9 @@
 enum {
     /* statistics of about as many coordinates and fields are made at a time */
     GROUP_NSTATS = 4096,
+    /* or of as many, with labels: 300 MB, so that nearly always one pass does */
+    GROUP_NSTATS_BY = 1 << 20,
+    MOST_NSTATS_BY = 1 << 22,
     /* of one field are gathered at a time, or as many items as fit, but one at least */
     GATHERED_NELEM = NPYX_STATS_NELEM,
     GATHERED_NBYTES = 1 << 18
@@ -71,7 +74,9 @@ static npyx_status list_leaves(npyx_reduction *r, npyx_error *error) {
 
 /* How many coordinates a group has at most. */
 static int64_t most_coordinates(const npyx_reduction *r) {
-    return r->nleaves > GROUP_NSTATS ? 1 : GROUP_NSTATS / r->nleaves;
+    int64_t nstats = r->nlabels > 1 ? GROUP_NSTATS_BY : GROUP_NSTATS;
+    int64_t neach = r->nleaves * (r->nlabels > 1 ? r->nlabels : 1);
+    return neach > nstats ? 1 : nstats / neach;
 }
 
 /* Narrows the group to the next coordinates: all of the axes kept behind one, a range along that one, and a
@@ -101,14 +106,17 @@ static void next_group(npyx_reduction *r) {
 
 /* ---- items to statistics ---- */
 
+/* With labels a run lies in one entry of their axis. */
 static void plan_distribution(npyx_reduction *r) {
-    int axis = r->group.ndim;
-    r->run_nelem = r->repeat_nruns = 1;
-    r->run_is_kept = axis > 0 && r->is_kept[axis - 1];
-    while (axis > 0 && r->is_kept[axis - 1] == r->run_is_kept)
+    int axis = r->group.ndim, first = r->labels == NULL ? 0 : r->label_axis + 1;
+    r->run_nelem = r->repeat_nruns = r->entry_nelem = 1;
+    for (int inner = first; inner < r->group.ndim; inner++)
+        r->entry_nelem *= r->group.shape[inner];
+    r->run_is_kept = axis > first && r->is_kept[axis - 1];
+    while (axis > first && r->is_kept[axis - 1] == r->run_is_kept)
         r->run_nelem *= r->group.shape[--axis];
     r->outer_ndim = axis;
-    while (r->run_is_kept && axis > 0 && !r->is_kept[axis - 1])
+    while (r->run_is_kept && axis > first && !r->is_kept[axis - 1])
         r->repeat_nruns *= r->group.shape[--axis];
 }
 
@@ -168,10 +176,16 @@ static void gather(npyx_reduction *r, const npyx_leaf *leaf, const uint8_t *item
     take_leaf(dtype, out, ngathered, stats, crc32);
 }
 
-/* Adds nelem items to every leaf of a coordinate. */
-static void add_items(npyx_reduction *r, int64_t coordinate, const uint8_t *items, int64_t nelem,
-                      int64_t stride_nbytes) {
-    npyx_stats *stats = &r->stats[coordinate * r->nleaves];
+/* Adds nelem items of an entry to every leaf of a coordinate. */
+static void add_items(npyx_reduction *r, int64_t entry, int64_t coordinate, const uint8_t *items,
+                      int64_t nelem, int64_t stride_nbytes) {
+    npyx_stats *stats = npyx_reduction_stats_of(r, entry, coordinate);
+    const int64_t nbefore = r->labels == NULL ? 0 : r->entry_nelem / r->group_ncoordinates * entry;
+    for (int leaf = 0; leaf < r->nleaves && nbefore > 0;
+         leaf++) { /* places count what has other labels, too */
+        if (stats[leaf].nseen < nbefore * r->leaves[leaf].nelem)
+            stats[leaf].nseen = nbefore * r->leaves[leaf].nelem;
+    }
     if (r->view.dtype->type != NPYX_STRUCT && stride_nbytes == r->view.dtype->itemsize) {
         npyx_stats_add(stats, items, nelem);
         return;
@@ -184,13 +198,14 @@ static void add_items(npyx_reduction *r, int64_t coordinate, const uint8_t *item
 static void add_runs(npyx_reduction *r, int64_t run, int64_t nruns, int64_t from, int64_t to,
                      const uint8_t *items) {
     int64_t coordinate = coordinate_of_run(r, run);
+    int64_t entry = run * r->run_nelem / r->entry_nelem;
     int64_t itemsize = r->view.dtype->itemsize;
     if (!r->run_is_kept) {
-        add_items(r, coordinate, items, to - from, itemsize);
+        add_items(r, entry, coordinate, items, to - from, itemsize);
         return;
     }
     for (int64_t i = from; i < to; i++)
-        add_items(r, coordinate + i, items + (i - from) * itemsize, nruns, r->run_nelem * itemsize);
+        add_items(r, entry, coordinate + i, items + (i - from) * itemsize, nruns, r->run_nelem * itemsize);
 }
 
 /* Distributes items, the first of which is number position in the group's C order. */
@@ -239,11 +254,13 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
     plan_distribution(r);
     npyx_blocks_begin(blocks, r->source, &r->group);
     const npyx_dtype *dtype = r->view.dtype;
-    bool is_one = r->ncoordinates == 1 && dtype->type != NPYX_STRUCT;
-    bool merges = is_one && r->stats[0].form != NPYX_STATS_ORDER && dtype->itemsize > 0;
+    npyx_stats *stats = npyx_reduction_stats_of(r, 0, 0);
+    bool is_one = r->ncoordinates == 1 && r->labels == NULL && dtype->type != NPYX_STRUCT;
+    bool merges = is_one && stats->form != NPYX_STATS_ORDER && dtype->itemsize > 0;
     npyx_stats of_block;
     if (merges)
-        npyx_reader_set_work(&blocks->reader, (npyx_work){run_work, dtype, sizeof(npyx_stats)});
+        npyx_reader_set_work(&blocks->reader,
+                             (npyx_work){.run = run_work, .ctx = dtype, .result_nbytes = sizeof(npyx_stats)});
     npyx_status status;
     for (int64_t position = 0; (status = npyx_blocks_next(blocks, error)) == NPYX_OK;
          position += blocks->nelem) {
@@ -252,7 +269,7 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
         else if (blocks->reader.result == NULL)
             run_work(dtype, 0, blocks->items, (size_t)(blocks->nelem * dtype->itemsize), &of_block);
         if (merges)
-            npyx_stats_merge(r->stats, blocks->reader.result == NULL ? &of_block : blocks->reader.result);
+            npyx_stats_merge(stats, blocks->reader.result == NULL ? &of_block : blocks->reader.result);
         if (r->wants_crc32)
             extend_checksums(r, blocks->items, blocks->nelem);
     }
@@ -262,13 +279,13 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
 
 /* ---- a reduction ---- */
 
-static npyx_status reduction_check(const npyx_reduction *r, npyx_error *error) {
-    for (int i = 0; i < r->nleaves && r->has_axes; i++) {
+static npyx_status reduction_check(const npyx_reduction *r, bool has_labels, npyx_error *error) {
+    for (int i = 0; i < r->nleaves && (r->has_axes || has_labels); i++) {
         const npyx_dtype *dtype = r->leaves[i].view.dtype;
         bool is_text = npyx_stats_form_of(dtype) == NPYX_STATS_ORDER;
         if (is_text || dtype->itemsize == 0)
-            return npyx_fail(error, NPYX_INVALID, -1, "axis is for numbers; these items %s",
-                             is_text ? "are texts" : "have no bytes");
+            return npyx_refuse(error, "%s is for numbers; these items %s", r->has_axes ? "axis" : "by",
+                               is_text ? "are texts" : "have no bytes");
     }
     return NPYX_OK;
 }
@@ -276,7 +293,11 @@ static npyx_status reduction_check(const npyx_reduction *r, npyx_error *error) {
 /* Room for one group's statistics, and for what is gathered. */
 static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
     int64_t most = most_coordinates(r) > r->ncoordinates ? r->ncoordinates : most_coordinates(r);
-    size_t nstats = (size_t)most * (size_t)r->nleaves;
+    if (r->nlabels * r->nleaves > MOST_NSTATS_BY)
+        return npyx_fail(error, NPYX_TOOBIG, -1,
+                         "has %" PRId64 " labels for each of %d fields, more than %d statistics", r->nlabels,
+                         r->nleaves, MOST_NSTATS_BY);
+    size_t nstats = (size_t)most * (size_t)r->nleaves * (size_t)r->nlabels;
     int64_t largest_nbytes = 1;
     bool has_items = npyx_view_nelem(&r->view) > 0; /* without any an item's size is a mere claim */
     for (int i = 0; i < r->nleaves; i++) {
@@ -305,8 +326,10 @@ npyx_status npyx_reduction_begin(npyx_reduction *r, npyx_source *source, const n
                           .source = source,
                           .view = *view,
                           .has_axes = axes != NULL,
-                          .wants_crc32 = options->wants_crc32 && axes == NULL,
+                          .wants_crc32 = options->wants_crc32 && axes == NULL && options->labels == NULL,
+                          .is_in_order = options->is_in_order,
                           .skips_items = options->skips_items,
+                          .nlabels = 1,
                           .ncoordinates = 1,
                           .arena = {.host = host},
                           .gathered = {.host = host}};
@@ -317,31 +340,37 @@ npyx_status npyx_reduction_begin(npyx_reduction *r, npyx_source *source, const n
             r->ncoordinates *= view->shape[axis];
     }
     NPYX_TRY(list_leaves(r, error));
-    NPYX_TRY(reduction_check(r, error));
+    NPYX_TRY(reduction_check(r, options->labels != NULL, error));
+    NPYX_TRY(npyx_reduction_begin_by(r, options, error));
     if (r->nleaves > 0)
         NPYX_TRY(make_room(r, error));
-    if (!options->is_in_order && !r->wants_crc32 && axes == NULL && npyx_view_nelem(view) > 0)
+    bool has_order = options->is_in_order || r->wants_crc32 || axes != NULL || options->labels != NULL;
+    if (!has_order && npyx_view_nelem(view) > 0)
         npyx_view_sort_axes(&r->view);
     return NPYX_OK;
 }
 
 npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
     r->first_coordinate += r->group_ncoordinates;
-    if (r->first_coordinate >= r->ncoordinates || r->nleaves == 0)
+    if (r->first_coordinate >= r->ncoordinates || r->nleaves == 0 || r->nlabels == 0)
         return NPYX_DONE;
     next_group(r);
-    for (int64_t i = 0; i < r->group_ncoordinates * r->nleaves; i++) {
+    for (int64_t i = 0; i < r->nlabels * r->group_ncoordinates * r->nleaves; i++) {
         const npyx_leaf *leaf = &r->leaves[i % r->nleaves];
         npyx_stats_init(&r->stats[i], leaf->view.dtype, leaf->extremes);
     }
     for (int i = 0; i < r->nleaves; i++)
         r->crc32[i] = 0;
-    return r->skips_items ? NPYX_OK : reduction_pass(r, error);
+    if (r->skips_items)
+        return NPYX_OK;
+    npyx_status status = npyx_reduction_pass_by(r, error);
+    return status == NPYX_DONE ? reduction_pass(r, error) : status;
 }
 
 void npyx_reduction_end(npyx_reduction *r) {
     if (r->host == NULL)
         return;
+    npyx_reduction_end_by(r);
     npyx_blocks_clear(&r->blocks);
     npyx_buffer_clear(&r->gathered);
     npyx_free(r->host, r->stats);

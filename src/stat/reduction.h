@@ -4,10 +4,13 @@
  * The axes that are kept make coordinates; the view is walked in groups of coordinates, each of which takes
  * so much memory at most, and every byte of the file that a group needs is read once. Items come to their
  * statistics in C order, so that argmin and argmax count along the reduced axes.
+ *
+ * With labels the entries of the file's first axis go to the statistics of their labels (reduction_by.c).
  */
 #ifndef NPYX_REDUCTION_H
 #define NPYX_REDUCTION_H
 
+#include "labels.h"
 #include "stats.h"
 #include "walk/reader.h"
 
@@ -28,13 +31,15 @@ typedef struct npyx_reduction {
     bool has_axes;               /* some were named */
     bool wants_crc32;            /* of the one coordinate */
     bool skips_items;
+    bool is_in_order;
     npyx_arena arena;
     int nleaves;
     npyx_leaf *leaves;
     /* the group at hand: coordinates from first_coordinate on, in C order of the kept axes */
     int64_t ncoordinates; /* in all */
     int64_t first_coordinate, group_ncoordinates;
-    npyx_stats *stats; /* [group_ncoordinates][nleaves] */
+    int64_t nlabels;   /* 1 without labels */
+    npyx_stats *stats; /* [nlabels][group_ncoordinates][nleaves] */
     uint32_t *crc32;   /* [nleaves], of the one coordinate */
     /* private */
     npyx_view group;
@@ -42,8 +47,13 @@ typedef struct npyx_reduction {
      * of reduced ones go to one coordinate, those of kept ones side by side. */
     bool run_is_kept;
     int64_t run_nelem;
-    int64_t repeat_nruns; /* runs of kept axes that go to the same coordinates one after the other */
-    int outer_ndim;       /* axes before those of the run */
+    int64_t repeat_nruns;      /* runs of kept axes that go to the same coordinates one after the other */
+    int outer_ndim;            /* axes before those of the run */
+    const npyx_labels *labels; /* borrowed; NULL: there are none, or one for all */
+    int label_axis;            /* of the view, that they are of */
+    int64_t first_label;       /* of a view of one entry: its statistics are the only ones that change */
+    int64_t entry_nelem;       /* items of one entry along that axis */
+    struct npyx_label_rows *label_rows; /* NULL: entries are taken one by one */
     npyx_blocks blocks;
     npyx_buffer gathered;
     int64_t gathered_nelem;
@@ -55,11 +65,14 @@ typedef struct npyx_reduction_options {
                        */
     bool wants_crc32; /* only without axes */
     bool skips_items; /* coordinates and fields are all that is wanted */
+    const npyx_labels
+        *labels; /* of the file's first axis, as many; NULL: none. They outlive the reduction. */
 } npyx_reduction_options;
 
-/* Prepares to reduce a view. source and the view's dtype must
- * outlive the reduction. NPYX_NOMEM, or NPYX_INVALID for texts along some axes. A reduction that failed to
- * begin is to be ended, too. */
+/* Prepares to reduce a view. source and the view's dtype must outlive the reduction. NPYX_NOMEM; NPYX_INVALID
+ * for texts along some axes or by labels, and for labels that are not those of an axis that is reduced;
+ * NPYX_TOOBIG for more statistics of labels and fields than are kept. A reduction that failed to begin is to
+ * be ended, too. */
 npyx_status npyx_reduction_begin(npyx_reduction *reduction, npyx_source *source, const npyx_view *view,
                                  const npyx_reduction_options *options, npyx_error *error);
 
@@ -75,5 +88,26 @@ void npyx_reduction_coordinate(const npyx_reduction *reduction, int64_t coordina
 /* Where a leaf's item number position of a coordinate lies: its flat C-order place in the file's whole array
  * or, when one axis is reduced, the index along it as the file counts. */
 int64_t npyx_reduction_place(const npyx_reduction *reduction, int leaf, int64_t position);
+
+/* ---- by labels: reduction_by.c, for reduction.c alone ---- */
+
+/* The statistics of all leaves of a coordinate, for an entry along the labels' axis. */
+static inline npyx_stats *npyx_reduction_stats_of(const npyx_reduction *r, int64_t entry,
+                                                  int64_t coordinate) {
+    int64_t label = r->first_label;
+    if (r->labels != NULL)
+        label = r->labels->numbers[r->view.first[r->label_axis] + entry * r->view.step[r->label_axis]];
+    return &r->stats[(label * r->group_ncoordinates + coordinate) * r->nleaves];
+}
+
+/* Finds which axis the labels are of, and whether they fit. */
+npyx_status npyx_reduction_begin_by(npyx_reduction *reduction, const npyx_reduction_options *options,
+                                    npyx_error *error);
+
+/* Adds a group's items, whole entries of one block after the other, to the statistics of their labels.
+ * NPYX_DONE, and nothing done: they are to be taken one by one. */
+npyx_status npyx_reduction_pass_by(npyx_reduction *reduction, npyx_error *error);
+
+void npyx_reduction_end_by(npyx_reduction *reduction);
 
 #endif

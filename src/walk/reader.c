@@ -28,6 +28,7 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
     reader->row_nelem = npyx_view_row_nelem(view);
     reader->row_nbytes = reader->row_nelem * view->dtype->itemsize;
     reader->is_contiguous = npyx_view_is_contiguous(view);
+    reader->most_nbytes = READER_MAX_BLOCK_NBYTES;
     reader->block_nbytes = reader->is_contiguous ? READER_FIRST_BLOCK_NBYTES
                            : source->is_forward  ? FORWARD_PANEL_NBYTES
                                                  : FIRST_PANEL_NBYTES;
@@ -41,6 +42,8 @@ void npyx_reader_expect(npyx_reader *reader, int64_t nrows) {
 void npyx_reader_set_work(npyx_reader *reader, npyx_work work) {
     npyx_reader_rest(reader);
     reader->work = work;
+    if (work.block_nbytes > 0)
+        reader->most_nbytes = (int64_t)work.block_nbytes;
 }
 
 void npyx_reader_rest(npyx_reader *reader) {
@@ -292,11 +295,11 @@ static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
     if (reader->ahead != NULL)
         npyx_reader_set_work(reader, work);
     bool is_worth_it =
-        work.run != NULL && reader->is_contiguous && reader->block_nbytes == READER_MAX_BLOCK_NBYTES &&
-        reader->row_nbytes <= READER_MAX_BLOCK_NBYTES && end - row >= AHEAD_NBYTES / reader->row_nbytes;
+        work.run != NULL && reader->is_contiguous && reader->block_nbytes == reader->most_nbytes &&
+        reader->row_nbytes <= reader->most_nbytes && end - row >= AHEAD_NBYTES / reader->row_nbytes;
     if (!is_worth_it)
         return false;
-    int64_t block_nbytes = READER_MAX_BLOCK_NBYTES / reader->row_nbytes * reader->row_nbytes;
+    int64_t block_nbytes = reader->most_nbytes / reader->row_nbytes * reader->row_nbytes;
     reader->ahead = npyx_read_ahead_start(reader->source, reader->view.off + row * reader->row_nbytes,
                                           (end - row) * reader->row_nbytes, (size_t)block_nbytes, work);
     reader->ahead_row = row;
@@ -333,7 +336,7 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
     block_nrows = block_nrows < 1 ? 1 : block_nrows;
     if (block_nrows <= nrows) { /* a whole block was wanted: the next one may be larger */
         nrows = block_nrows;
-        int64_t max_nbytes = reader->is_contiguous ? READER_MAX_BLOCK_NBYTES : MAX_PANEL_NBYTES;
+        int64_t max_nbytes = reader->is_contiguous ? reader->most_nbytes : MAX_PANEL_NBYTES;
         int64_t grown_nbytes = reader->block_nbytes * (reader->is_contiguous ? 2 : 4);
         if (reader->block_nbytes < max_nbytes)
             reader->block_nbytes = grown_nbytes < max_nbytes ? grown_nbytes : max_nbytes;

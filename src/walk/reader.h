@@ -26,7 +26,7 @@ typedef struct npyx_reader {
     /* private */
     npyx_host *host;
     bool is_contiguous;
-    int64_t block_nbytes;
+    int64_t block_nbytes, most_nbytes; /* of a contiguous block: now, and as it grows */
     int64_t max_row_nbytes;
     uint8_t *buffer;
     size_t buffer_nbytes;
@@ -44,7 +44,7 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
 /* No more than nrows rows are likely to be wanted: the first block is to have no more. */
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows);
 
-/* No block of work is larger. */
+/* No block of work is larger, unless the work asks for more. */
 enum { NPYX_WORK_NBYTES = 1 << 18 };
 
 /* What the caller is going to do with every block, all of it: with much to read in order, other threads may

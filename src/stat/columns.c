@@ -1,0 +1,108 @@
+#include "columns.h"
+
+#include "item/convert.h"
+
+/* Rows and columns that are widened at a time: as many doubles as the first-level cache holds. */
+enum { COLUMNS_WIDE_NROWS = 32, COLUMNS_WIDE_NCOLUMNS = NPYX_BLOCK_NELEM };
+
+bool npyx_columns_take(const npyx_dtype *dtype) {
+    npyx_stats_form form = npyx_stats_form_of(dtype);
+    bool is_extended = dtype->type == NPYX_F12 || dtype->type == NPYX_F16; /* whose extremes doubles lose */
+    return (form == NPYX_STATS_REAL && !is_extended) || form == NPYX_STATS_INTEGER;
+}
+
+void npyx_columns_init(double *columns, int64_t width) {
+    memset(columns, 0, NPYX_NCOLUMN_ARRAYS * (size_t)width * sizeof *columns);
+    for (int64_t i = 0; i < width; i++) {
+        columns[NPYX_COLUMN_LEAST * width + i] = INFINITY;
+        columns[NPYX_COLUMN_GREATEST * width + i] = -INFINITY;
+    }
+}
+
+/* Adds a few columns of a few rows as doubles, and zeros beside them, which belong to no column. */
+static bool columns_add_widened(double *columns, int64_t width, const npyx_dtype *dtype, int64_t first,
+                                int64_t ncolumns, const uint8_t *const *rows, int64_t nrows) {
+    double reals[COLUMNS_WIDE_NROWS][COLUMNS_WIDE_NCOLUMNS];
+    const uint8_t *widened[COLUMNS_WIDE_NROWS];
+    const npyx_columns_kernels *kernels = npyx_columns_kernels_of(NPYX_F8, npyx_simd_here());
+    bool is_sound = true;
+    for (int64_t row = 0; row < nrows; row++) {
+        widened[row] = (const uint8_t *)reals[row];
+        npyx_block_reals(dtype->type, dtype->is_big_endian, rows[row] + first * dtype->itemsize,
+                         (size_t)dtype->itemsize, (size_t)ncolumns, reals[row]);
+        for (int64_t i = ncolumns; i < COLUMNS_WIDE_NCOLUMNS; i++)
+            reals[row][i] = 0;
+    }
+    for (int64_t i = 0; i < ncolumns; i += kernels->tile_ncolumns)
+        is_sound &= kernels->add(columns + first + i, width, widened, nrows, (size_t)i * sizeof(double));
+    return is_sound;
+}
+
+bool npyx_columns_add(double *columns, int64_t width, const npyx_dtype *dtype, int64_t ncolumns,
+                      const uint8_t *const *rows, int64_t nrows) {
+    const npyx_columns_kernels *kernels = npyx_columns_kernels_of(dtype->type, npyx_simd_here());
+    int64_t column = 0;
+    bool is_sound = true;
+    if (kernels != NULL && npyx_dtype_is_native(dtype)) {
+        for (; column + kernels->tile_ncolumns <= ncolumns; column += kernels->tile_ncolumns)
+            is_sound &=
+                kernels->add(columns + column, width, rows, nrows, (size_t)(column * dtype->itemsize));
+    }
+    for (; column < ncolumns; column += COLUMNS_WIDE_NCOLUMNS) {
+        int64_t nleft = ncolumns - column;
+        int64_t nwidened = nleft < COLUMNS_WIDE_NCOLUMNS ? nleft : COLUMNS_WIDE_NCOLUMNS;
+        for (int64_t row = 0; row < nrows; row += COLUMNS_WIDE_NROWS)
+            is_sound &=
+                columns_add_widened(columns, width, dtype, column, nwidened, rows + row,
+                                    nrows - row < COLUMNS_WIDE_NROWS ? nrows - row : COLUMNS_WIDE_NROWS);
+    }
+    return is_sound;
+}
+
+bool npyx_columns_merge(double *columns, const double *next, int64_t width) {
+    return npyx_columns_kernels_of(NPYX_F8, npyx_simd_here())->merge(columns, next, width);
+}
+
+/* The item that a double was made of. */
+static void columns_put_item(const npyx_dtype *dtype, double real, uint8_t *item) {
+    npyx_block block;
+    npyx_block_room room;
+    for (int i = 0; i < NPYX_BLOCK_NELEM; i++)
+        block.f64[i] = real;
+    (void)npyx_block_storer(NPYX_FORM_F64, dtype->type)(&block, room.bytes);
+    for (int64_t i = 0; i < dtype->itemsize; i++)
+        item[i] = room.bytes[npyx_dtype_is_native(dtype) ? i : dtype->itemsize - 1 - i];
+}
+
+/* A whole double. */
+static npyx_wide columns_whole(double real) {
+    double size = fabs(real), high = floor(size * 0x1p-32);
+    npyx_wide whole = npyx_wide_add(npyx_wide_multiply((uint64_t)high, (uint64_t)1 << 32),
+                                    npyx_wide_of_u64((uint64_t)(size - high * 0x1p32)));
+    return real < 0 ? npyx_wide_subtract((npyx_wide){0}, whole) : whole;
+}
+
+void npyx_columns_stats(const double *columns, int64_t width, int64_t column, const npyx_dtype *dtype,
+                        npyx_stats *stats) {
+    const double *at = columns + column;
+    int64_t ninfs = (int64_t)at[NPYX_COLUMN_NINF * width];
+    double least = at[NPYX_COLUMN_LEAST * width], greatest = at[NPYX_COLUMN_GREATEST * width];
+    uint8_t item[NPYX_STATS_ITEM_NBYTES] = {0};
+    npyx_stats_init(stats, dtype, NULL);
+    stats->nulls = (int64_t)at[NPYX_COLUMN_NNAN * width];
+    stats->count = (int64_t)at[NPYX_COLUMN_NFINITE * width] + ninfs;
+    stats->zeros = (int64_t)at[NPYX_COLUMN_NZERO * width];
+    stats->npositive_infs = ninfs == 0 || greatest < INFINITY ? 0 : least == -INFINITY ? 1 : ninfs;
+    stats->nnegative_infs = ninfs - stats->npositive_infs;
+    stats->sum = (npyx_sum){at[NPYX_COLUMN_SUM * width], at[NPYX_COLUMN_LOST * width], false};
+    stats->moments = (npyx_moments){at[NPYX_COLUMN_NFINITE * width], at[NPYX_COLUMN_MEAN * width],
+                                    at[NPYX_COLUMN_MEAN_LOW * width], at[NPYX_COLUMN_M2 * width]};
+    if (stats->form == NPYX_STATS_INTEGER) /* two whole numbers, whose sum is exact */
+        stats->wide_sum = npyx_wide_add(columns_whole(at[NPYX_COLUMN_SUM * width]),
+                                        columns_whole(at[NPYX_COLUMN_LOST * width]));
+    for (int k = NPYX_LEAST; k <= NPYX_GREATEST && stats->count > 0; k++) {
+        double real = k == NPYX_LEAST ? least : greatest;
+        columns_put_item(dtype, real, item);
+        npyx_stats_set_extreme(stats, k, 0, real, item, 0);
+    }
+}

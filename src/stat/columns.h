@@ -1,0 +1,72 @@
+/*
+ * Statistics of columns: of rows of reals that lie one behind the other, every column by itself, where
+ * npyx_stats takes items that lie side by side.
+ *
+ *     row 0    x x x x x x x x | x x x ...        a tile of columns goes down the rows twice, for the sums
+ *     row 1    x x x x x x x x | x x x ...        and for the deviations from their means: a column a lane
+ *     ...                                         of the processor's vectors
+ *
+ * What is known of the columns are arrays of doubles, one behind the other, each of width columns.
+ */
+#ifndef NPYX_COLUMNS_H
+#define NPYX_COLUMNS_H
+
+#include "stats.h"
+
+/* The arrays. Counts are whole doubles; the moments are of what is finite. */
+enum {
+    NPYX_COLUMN_NNAN,
+    NPYX_COLUMN_NFINITE,
+    NPYX_COLUMN_NINF,
+    NPYX_COLUMN_NZERO,
+    NPYX_COLUMN_SUM,
+    NPYX_COLUMN_LOST, /* what the sum's roundings have lost */
+    NPYX_COLUMN_LEAST,
+    NPYX_COLUMN_GREATEST,
+    NPYX_COLUMN_MEAN,
+    NPYX_COLUMN_MEAN_LOW,
+    NPYX_COLUMN_M2,
+    NPYX_NCOLUMN_ARRAYS
+};
+
+enum {
+    NPYX_COLUMNS_UNIT = 16,  /* widths are a multiple of it: two vectors of AVX-512 */
+    NPYX_COLUMNS_NROWS = 256 /* are added at a time, at most */
+};
+
+static inline int64_t npyx_columns_width(int64_t ncolumns) {
+    return (ncolumns + NPYX_COLUMNS_UNIT - 1) / NPYX_COLUMNS_UNIT * NPYX_COLUMNS_UNIT;
+}
+
+/* Whether columns of a dtype can be had: reals and integers that doubles hold. */
+bool npyx_columns_take(const npyx_dtype *dtype);
+
+/* Statistics of no rows: columns has NPYX_NCOLUMN_ARRAYS * width doubles. */
+void npyx_columns_init(double *columns, int64_t width);
+
+/* Adds rows of ncolumns items each, at most NPYX_COLUMNS_NROWS. False when a sum passes the range of doubles,
+ * which only npyx_stats copes with: the columns are then undefined. */
+bool npyx_columns_add(double *columns, int64_t width, const npyx_dtype *dtype, int64_t ncolumns,
+                      const uint8_t *const *rows, int64_t nrows);
+
+/* Adds what was seen behind it. */
+bool npyx_columns_merge(double *columns, const double *next, int64_t width);
+
+/* One column as the statistics of its items; its extremes are said to be the first items. */
+void npyx_columns_stats(const double *columns, int64_t width, int64_t column, const npyx_dtype *dtype,
+                        npyx_stats *stats);
+
+/* ---- the kernels, for the processor at hand ---- */
+
+typedef struct npyx_columns_kernels {
+    int64_t tile_ncolumns;
+    /* Adds a tile: items of the host's byte order, off bytes behind where each row begins. columns points to
+     * the tile in the first array. */
+    bool (*add)(double *columns, int64_t width, const uint8_t *const *rows, int64_t nrows, size_t off);
+    bool (*merge)(double *columns, const double *next, int64_t width);
+} npyx_columns_kernels;
+
+/* There is one of f8 and of f4; NULL for all other types. */
+const npyx_columns_kernels *npyx_columns_kernels_of(npyx_type type, npyx_simd simd);
+
+#endif

@@ -1,0 +1,348 @@
+/*
+ * A reduction by labels, whole entries of the labels' axis at a time.
+ *
+ * The entries of a piece are threaded to a list for each label. So a column, or what is reduced of an entry,
+ * comes to its statistics with many others of the same label, and not one by one:
+ *
+ *     label   0 1 0 0 1 2 ...         0 -> entries 0, 2, 3       1 -> 1, 4       2 -> 5
+ *
+ * Where all axes behind the labels' are kept, entries are rows whose columns have statistics side by side
+ * (columns.h). What a block adds is made by itself, in whichever thread, and merged in order, unless it is so
+ * much that merging would be the work.
+ */
+#include "columns.h"
+#include "reduction.h"
+
+enum {
+    LABEL_ROW_NBYTES = 1 << 16, /* longer entries are as good one by one */
+    LABEL_PIECE_NROWS = 1 << 12,
+    LABEL_GATHERED_NELEM = NPYX_STATS_NELEM,
+    LABEL_RESULT_NBYTES = 1 << 19, /* no more is merged */
+    LABEL_BLOCK_NBYTES = 1 << 21,  /* of the file, at most */
+    LABEL_BLOCK_NRESULTS = 4       /* as large as so many results, so that merging them is little */
+};
+
+/* Places of items that were gathered: these are put into the place of it. */
+static const int64_t LABEL_UNPLACED = INT64_MAX / 2;
+
+/* What a block, or all of them, adds. */
+typedef struct label_result {
+    bool is_sound;
+    double *columns;   /* of each label; NULL: there are stats */
+    npyx_stats *stats; /* [nlabels][group_ncoordinates] */
+    int32_t *heads;    /* by label: the first row of a piece that has it, -1 for none */
+    int32_t *nexts;    /* by row: the next one of the same label */
+    int32_t *touched;  /* labels of the piece at hand */
+} label_result;
+
+struct npyx_label_rows {
+    npyx_view table; /* entries along its first axis */
+    npyx_reader reader;
+    bool is_kept;           /* the axes behind it */
+    int64_t width;          /* of columns; 0: there are stats */
+    size_t result_nbytes;   /* of a label_result with all that it points to */
+    bool is_merged;         /* results are made of each block */
+    label_result *total;    /* of all blocks */
+    label_result *of_block; /* that the caller makes */
+};
+
+/* ---- what a reduction by labels is of ---- */
+
+/* The view's axis that the labels are of; -1 when an index has chosen one of its entries. */
+static int label_axis_of(const npyx_view *view) {
+    int axis = 0;
+    while (axis < view->ndim && view->file_axis[axis] != 0)
+        axis++;
+    return axis < view->ndim ? axis : -1;
+}
+
+npyx_status npyx_reduction_begin_by(npyx_reduction *r, const npyx_reduction_options *options,
+                                    npyx_error *error) {
+    const npyx_labels *labels = options->labels;
+    const npyx_view *view = &r->view;
+    if (labels == NULL)
+        return NPYX_OK;
+    if (view->file_ndim == 0)
+        return npyx_refuse(error, "the array has no axes, and by is for the entries of its first");
+    if (labels->nentries != view->file_shape[0])
+        return npyx_refuse(error, "by has %" PRId64 " labels, and the array's first axis %" PRId64 " entries",
+                           labels->nentries, view->file_shape[0]);
+    r->nlabels = labels->nlabels;
+    r->label_axis = label_axis_of(view);
+    if (r->label_axis < 0) {
+        r->first_label = labels->numbers[view->fixed[0]];
+        return NPYX_OK;
+    }
+    if (r->is_kept[r->label_axis])
+        return npyx_refuse(error, "by is for the entries of the first axis, which axis is to name, as in "
+                                  "axis = 0 or axis = '[0, 1]'");
+    r->labels = labels;
+    return NPYX_OK;
+}
+
+/* ---- pieces of rows to lists ---- */
+
+/* Lists the rows of a piece by their labels; returns how many labels there are. */
+static int64_t label_list(const npyx_reduction *r, label_result *result, int64_t first_entry, int64_t nrows) {
+    const int64_t step = r->view.step[r->label_axis];
+    const int32_t *numbers = r->labels->numbers + r->view.first[r->label_axis] + first_entry * step;
+    int64_t ntouched = 0;
+    for (int64_t row = nrows - 1; row >= 0; row--) { /* so that lists rise */
+        int32_t label = numbers[row * step];
+        if (result->heads[label] < 0)
+            result->touched[ntouched++] = label;
+        result->nexts[row] = result->heads[label];
+        result->heads[label] = (int32_t)row;
+    }
+    return ntouched;
+}
+
+/* Takes up to most rows of a list, which *row goes through. */
+static int64_t label_take(const label_result *result, int32_t *row, int32_t *taken, int64_t most) {
+    int64_t ntaken = 0;
+    for (; *row >= 0 && ntaken < most; *row = result->nexts[*row])
+        taken[ntaken++] = *row;
+    return ntaken;
+}
+
+/* ---- rows of one label to its statistics ---- */
+
+static void label_add_columns(const npyx_reduction *r, label_result *result, int32_t label,
+                              const uint8_t *rows) {
+    const struct npyx_label_rows *by = r->label_rows;
+    double *columns = result->columns + label * NPYX_NCOLUMN_ARRAYS * by->width;
+    int32_t taken[NPYX_COLUMNS_NROWS], row = result->heads[label];
+    const uint8_t *starts[NPYX_COLUMNS_NROWS];
+    int64_t ntaken;
+    while ((ntaken = label_take(result, &row, taken, NPYX_COLUMNS_NROWS)) > 0) {
+        for (int64_t i = 0; i < ntaken; i++)
+            starts[i] = rows + taken[i] * by->reader.row_nbytes;
+        result->is_sound &=
+            npyx_columns_add(columns, by->width, r->view.dtype, r->group_ncoordinates, starts, ntaken);
+    }
+}
+
+/* Adds items that were gathered, neach of each of some rows, with the places that they have in the array. */
+static void label_add_gathered(npyx_stats *stats, const uint8_t *items, int64_t nelem, int64_t neach,
+                               int64_t first_entry, const int32_t *taken) {
+    stats->nseen = LABEL_UNPLACED;
+    npyx_stats_add(stats, items, nelem);
+    stats->nseen = 0;
+    for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
+        int64_t place = stats->extremes[k].position - LABEL_UNPLACED;
+        if (place >= 0)
+            stats->extremes[k].position = (first_entry + taken[place / neach]) * neach + place % neach;
+    }
+}
+
+/* Adds neach items at off of every row of a label to one of its statistics. */
+static void label_add_items(const npyx_reduction *r, const label_result *result, int32_t label,
+                            int64_t coordinate, int64_t neach, int64_t first_entry, const uint8_t *rows) {
+    const int64_t itemsize = r->view.dtype->itemsize, row_nbytes = r->label_rows->reader.row_nbytes;
+    const size_t each_nbytes = (size_t)(neach * itemsize);
+    npyx_stats *stats = &result->stats[label * r->group_ncoordinates + coordinate];
+    uint8_t gathered[LABEL_GATHERED_NELEM * NPYX_STATS_ITEM_NBYTES * 2];
+    int32_t taken[LABEL_GATHERED_NELEM], row = result->heads[label];
+    bool is_long = neach > LABEL_GATHERED_NELEM / 4; /* and so need not be gathered */
+    int64_t ntaken, most = is_long ? 1 : LABEL_GATHERED_NELEM / neach;
+    rows += coordinate * itemsize;
+    while ((ntaken = label_take(result, &row, taken, most)) > 0) {
+        for (int64_t i = 0; i < ntaken && !is_long; i++)
+            memcpy(gathered + (size_t)i * each_nbytes, rows + taken[i] * row_nbytes, each_nbytes);
+        label_add_gathered(stats, is_long ? rows + taken[0] * row_nbytes : gathered, ntaken * neach, neach,
+                           first_entry, taken);
+    }
+}
+
+/* Adds rows, the first of which is number first_entry of its axis. */
+static void label_add_piece(const npyx_reduction *r, label_result *result, int64_t first_entry,
+                            const uint8_t *rows, int64_t nrows) {
+    const struct npyx_label_rows *by = r->label_rows;
+    int64_t ntouched = label_list(r, result, first_entry, nrows);
+    int64_t neach = by->is_kept ? 1 : by->reader.row_nelem;
+    for (int64_t i = 0; i < ntouched; i++) {
+        int32_t label = result->touched[i];
+        if (result->columns != NULL)
+            label_add_columns(r, result, label, rows);
+        for (int64_t c = 0; c < r->group_ncoordinates && result->columns == NULL; c++)
+            label_add_items(r, result, label, c, neach, first_entry, rows);
+        result->heads[label] = -1;
+    }
+}
+
+static void label_add_rows(const npyx_reduction *r, label_result *result, int64_t first_entry,
+                           const uint8_t *rows, int64_t nrows) {
+    for (int64_t row = 0; row < nrows; row += LABEL_PIECE_NROWS) {
+        int64_t npiece = nrows - row < LABEL_PIECE_NROWS ? nrows - row : LABEL_PIECE_NROWS;
+        label_add_piece(r, result, first_entry + row, rows + row * r->label_rows->reader.row_nbytes, npiece);
+    }
+}
+
+/* ---- results ---- */
+
+/* How much memory a result takes. */
+static size_t label_result_nbytes(const npyx_reduction *r, const struct npyx_label_rows *by) {
+    size_t nstats = (size_t)(r->nlabels * r->group_ncoordinates);
+    size_t nbytes = by->width > 0 ? (size_t)(r->nlabels * NPYX_NCOLUMN_ARRAYS * by->width) * sizeof(double)
+                                  : nstats * sizeof(npyx_stats);
+    return sizeof(label_result) + nbytes + ((size_t)r->nlabels + 2 * LABEL_PIECE_NROWS) * sizeof(int32_t);
+}
+
+/* Makes memory a result of nothing. */
+static label_result *label_result_init(const npyx_reduction *r, void *memory) {
+    const struct npyx_label_rows *by = r->label_rows;
+    label_result *result = memory;
+    const int64_t nstats = r->nlabels * r->group_ncoordinates;
+    uint8_t *rest = (uint8_t *)(result + 1);
+    *result = (label_result){.is_sound = true};
+    if (by->width > 0) {
+        result->columns = (double *)(void *)rest;
+        rest += (size_t)(r->nlabels * NPYX_NCOLUMN_ARRAYS * by->width) * sizeof(double);
+        for (int64_t label = 0; label < r->nlabels; label++)
+            npyx_columns_init(result->columns + label * NPYX_NCOLUMN_ARRAYS * by->width, by->width);
+    } else {
+        result->stats = (npyx_stats *)(void *)rest;
+        rest += (size_t)nstats * sizeof(npyx_stats);
+        for (int64_t i = 0; i < nstats; i++)
+            npyx_stats_init(&result->stats[i], r->view.dtype, NULL);
+    }
+    result->heads = (int32_t *)(void *)rest;
+    result->nexts = result->heads + r->nlabels;
+    result->touched = result->nexts + LABEL_PIECE_NROWS;
+    memset(result->heads, -1, (size_t)r->nlabels * sizeof *result->heads);
+    return result;
+}
+
+/* A block's result, in any thread. */
+static void label_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *memory) {
+    const npyx_reduction *r = ctx;
+    const struct npyx_label_rows *by = r->label_rows;
+    label_result *result = label_result_init(r, memory);
+    label_add_rows(r, result, (off - by->table.off) / by->reader.row_nbytes, bytes,
+                   (int64_t)nbytes / by->reader.row_nbytes);
+}
+
+static void label_merge(const npyx_reduction *r, label_result *total, const label_result *next) {
+    const int64_t width = r->label_rows->width, nstats = r->group_ncoordinates;
+    total->is_sound &= next->is_sound;
+    for (int64_t label = 0; label < r->nlabels; label++) {
+        const double *columns = next->columns + label * NPYX_NCOLUMN_ARRAYS * width;
+        if (next->columns != NULL) {
+            bool has_rows = columns[NPYX_COLUMN_NFINITE * width] + columns[NPYX_COLUMN_NNAN * width] +
+                                columns[NPYX_COLUMN_NINF * width] >
+                            0;
+            if (has_rows)
+                total->is_sound &=
+                    npyx_columns_merge(total->columns + label * NPYX_NCOLUMN_ARRAYS * width, columns, width);
+            continue;
+        }
+        for (int64_t i = label * nstats; i < (label + 1) * nstats; i++) {
+            if (next->stats[i].count + next->stats[i].nulls > 0)
+                npyx_stats_merge(&total->stats[i], &next->stats[i]);
+        }
+    }
+}
+
+/* ---- a pass ---- */
+
+/* Whether entries are such that whole ones are taken at a time. */
+static bool label_takes_rows(const npyx_reduction *r) {
+    const npyx_dtype *dtype = r->view.dtype;
+    bool has_kept = false, has_reduced = false;
+    for (int axis = r->label_axis + 1; axis < r->group.ndim; axis++) {
+        has_kept |= r->is_kept[axis] && r->group.shape[axis] > 1;
+        has_reduced |= !r->is_kept[axis] && r->group.shape[axis] > 1;
+    }
+    npyx_stats_form form = npyx_stats_form_of(dtype);
+    bool has_form = dtype->type != NPYX_STRUCT && form != NPYX_STATS_ORDER && form != NPYX_STATS_COUNT;
+    return has_form && !(has_kept && has_reduced) && npyx_view_nelem(&r->group) > 0 &&
+           npyx_view_nelem(&r->group) / r->group.shape[r->label_axis] <= LABEL_ROW_NBYTES / dtype->itemsize;
+}
+
+/* The group without the axes before the labels', which are of one entry. */
+static npyx_view label_table(const npyx_reduction *r) {
+    npyx_view table = r->group;
+    size_t naxes = (size_t)(table.ndim - r->label_axis);
+    memmove(table.shape, table.shape + r->label_axis, naxes * sizeof table.shape[0]);
+    memmove(table.strides, table.strides + r->label_axis, naxes * sizeof table.strides[0]);
+    table.ndim = (int)naxes;
+    return table;
+}
+
+static npyx_status label_begin(npyx_reduction *r, npyx_error *error) {
+    npyx_reduction_end_by(r);
+    struct npyx_label_rows *by = r->label_rows = npyx_alloc_zeroed(r->host, sizeof *by);
+    NPYX_TRY(npyx_check_memory(by, error));
+    by->table = label_table(r);
+    by->is_kept = r->group_ncoordinates > 1;
+    if (by->is_kept && !r->is_in_order && npyx_columns_take(r->view.dtype))
+        by->width = npyx_columns_width(r->group_ncoordinates);
+    by->result_nbytes = label_result_nbytes(r, by);
+    by->is_merged = by->result_nbytes <= LABEL_RESULT_NBYTES;
+    by->total = npyx_alloc(r->host, by->result_nbytes);
+    NPYX_TRY(npyx_check_memory(by->total, error));
+    by->total = label_result_init(r, by->total);
+    npyx_reader_init(&by->reader, r->source, &by->table, INT64_MAX);
+    if (!by->is_merged)
+        return NPYX_OK;
+    by->of_block = npyx_alloc(r->host, by->result_nbytes);
+    NPYX_TRY(npyx_check_memory(by->of_block, error));
+    size_t block_nbytes = by->result_nbytes * LABEL_BLOCK_NRESULTS;
+    block_nbytes = block_nbytes > LABEL_BLOCK_NBYTES ? LABEL_BLOCK_NBYTES : block_nbytes;
+    npyx_reader_set_work(&by->reader, (npyx_work){label_run, r, by->result_nbytes,
+                                                  block_nbytes < NPYX_WORK_NBYTES ? 0 : block_nbytes});
+    return NPYX_OK;
+}
+
+static void label_add_block(npyx_reduction *r) {
+    struct npyx_label_rows *by = r->label_rows;
+    const npyx_reader *reader = &by->reader;
+    if (!by->is_merged) {
+        label_add_rows(r, by->total, reader->first_row, reader->rows, reader->nrows_read);
+        return;
+    }
+    if (reader->result == NULL)
+        label_run(r, by->table.off + reader->first_row * reader->row_nbytes, reader->rows,
+                  (size_t)(reader->nrows_read * reader->row_nbytes), by->of_block);
+    label_merge(r, by->total, reader->result == NULL ? by->of_block : reader->result);
+}
+
+/* The results as statistics. */
+static void label_give(npyx_reduction *r) {
+    const struct npyx_label_rows *by = r->label_rows;
+    for (int64_t i = 0; i < r->nlabels * r->group_ncoordinates; i++) {
+        const double *columns =
+            by->total->columns + i / r->group_ncoordinates * NPYX_NCOLUMN_ARRAYS * by->width;
+        if (by->width > 0)
+            npyx_columns_stats(columns, by->width, i % r->group_ncoordinates, r->view.dtype, &r->stats[i]);
+        else
+            r->stats[i] = by->total->stats[i];
+    }
+}
+
+npyx_status npyx_reduction_pass_by(npyx_reduction *r, npyx_error *error) {
+    if (r->labels == NULL || !label_takes_rows(r))
+        return NPYX_DONE;
+    NPYX_TRY(label_begin(r, error));
+    npyx_reader *reader = &r->label_rows->reader;
+    for (int64_t row = 0; row < reader->nrows; row += reader->nrows_read) {
+        NPYX_TRY(npyx_reader_fill(reader, row, INT64_MAX, error));
+        label_add_block(r);
+    }
+    npyx_reader_rest(reader);
+    if (!r->label_rows->total->is_sound)
+        return NPYX_DONE;
+    label_give(r);
+    return NPYX_OK;
+}
+
+void npyx_reduction_end_by(npyx_reduction *r) {
+    struct npyx_label_rows *by = r->label_rows;
+    if (by == NULL)
+        return;
+    npyx_reader_clear(&by->reader);
+    npyx_free(r->host, by->total);
+    npyx_free(r->host, by->of_block);
+    npyx_free(r->host, by);
+    r->label_rows = NULL;
+}
