@@ -250,5 +250,5 @@ const npyext_function npyext_npy_elements = {
     NPYEXT_COLUMNS(elements_columns),
     .key = ", idx",
     .row = NPYEXT_ROW_OF_ITEM,
-    NPYEXT_ITEMS(elements_cursor, elements_methods, elements_column),
+    NPYEXT_ITEMS(elements_cursor, elements_methods, elements_column, npyext_items_open, npyext_items_close),
 };

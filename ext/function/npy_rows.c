@@ -11,7 +11,9 @@ typedef struct rows_cursor {
     int64_t last;             /* of the rows asked for that the array at hand has */
     npyx_reader reader;
     bool needs_swap;
-    int64_t raw_nbytes; /* of an item of the block at hand, when it is its own data; otherwise 0 */
+    int64_t raw_nbytes;   /* of an item of the block at hand, when it is its own data; otherwise 0 */
+    npyx_buffer npy;      /* a row as a .npy: the header of all rows of the array, behind which each comes */
+    size_t header_nbytes; /* 0: it is not made yet */
 } rows_cursor;
 
 /* The axes of a row: none, that of a scalar, in an array of one axis or none. */
@@ -26,6 +28,7 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
     const npyext_scan *scan = &items->base.scan;
     npyx_view *view = &selection->view;
     if (!is_again) {
+        rows->header_nbytes = 0;
         if (scan->plan.order != NPYEXT_OWN_ORDER)
             npyx_view_orient(view, 1, scan->plan.order == NPYEXT_DESCENDING);
         npyx_reader_clear(&rows->reader);
@@ -130,18 +133,24 @@ static void rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_items_result(context, items, rows_item_ndim(view), view->shape + 1);
 }
 
+/* Whether the row has bytes to show: addresses of objects are nobody's business. */
+static bool rows_has_bytes(sqlite3_context *context, const npyext_cursor *cursor) {
+    npyx_error error;
+    if (!npyext_selection_dtype(&cursor->selection)->has_objects)
+        return true;
+    npyx_error_set(&error, NPYX_UNSUPPORTED, -1, "items that are Python objects have no data");
+    npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+    return false;
+}
+
 /* The row's items as little-endian bytes in C order. */
 static void rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
     rows_cursor *rows = (rows_cursor *)cursor;
     npyext_item_cursor *items = &rows->items;
     size_t nbytes = (size_t)items->step_nbytes;
     const void *bytes = items->item;
-    if (npyext_selection_dtype(&items->base.selection)->has_objects) { /* addresses are nobody's business */
-        npyx_error error;
-        npyx_error_set(&error, NPYX_UNSUPPORTED, -1, "items that are Python objects have no data");
-        npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+    if (!rows_has_bytes(context, cursor))
         return;
-    }
     if (rows->needs_swap && nbytes > 0) {
         npyx_error error;
         npyx_buffer_reset(&items->base.scratch);
@@ -155,6 +164,41 @@ static void rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
         bytes = items->base.scratch.bytes;
     }
     npyext_result_blob(context, bytes, nbytes);
+}
+
+/* The row as numpy.save writes it, in the array's own byte order: all rows have one header. */
+static void rows_result_array(sqlite3_context *context, npyext_cursor *cursor) {
+    rows_cursor *rows = (rows_cursor *)cursor;
+    const npyx_view *view = &cursor->selection.view;
+    npyx_buffer *npy = &rows->npy;
+    npyx_error error;
+    if (!rows_has_bytes(context, cursor))
+        return;
+    npy->nbytes = rows->header_nbytes;
+    npy->limit_nbytes = (size_t)sqlite3_limit(cursor->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
+    if (rows->header_nbytes == 0) {
+        npyx_buffer_reset(npy);
+        npyx_header_npy_append(npyext_selection_dtype(&cursor->selection), rows_item_ndim(view),
+                               view->shape + 1, false, npy);
+        rows->header_nbytes = npy->status == NPYX_OK ? npy->nbytes : 0;
+    }
+    npyx_buffer_append(npy, rows->items.item, (size_t)rows->items.step_nbytes);
+    if (npyx_buffer_check(npy, &error) == NPYX_OK)
+        npyext_result_blob(context, npy->bytes, npy->nbytes);
+    else
+        npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+    if (npy->status != NPYX_OK)
+        rows->header_nbytes = 0; /* so that the next row begins anew */
+}
+
+static void rows_open(npyext_cursor *cursor, npyx_host *host) {
+    npyext_items_open(cursor, host);
+    ((rows_cursor *)cursor)->npy.host = host;
+}
+
+static void rows_close(npyext_cursor *cursor) {
+    npyext_items_close(cursor);
+    npyx_buffer_clear(&((rows_cursor *)cursor)->npy);
 }
 
 /* What is asked for in every row does not go through the table. Data are copied by SQLite: the block is
@@ -175,6 +219,7 @@ static const npyext_column rows_columns[] = {
     [ROWS_VALUE] = NPYEXT_VALUE("value", false, rows_result_value),
     NPYEXT_ITEM_ARGUMENTS,
     [ROWS_DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS, rows_result_data),
+    NPYEXT_HIDDEN("array BLOB", NPYEXT_NEEDS_ITEMS, rows_result_array),
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
     NPYEXT_PATH_COLUMNS,
@@ -187,5 +232,5 @@ const npyext_function npyext_npy_rows = {
     NPYEXT_COLUMNS(rows_columns),
     .key = ", row",
     .row = NPYEXT_ROW_OF_ENTRY,
-    NPYEXT_ITEMS(rows_cursor, rows_methods, rows_column),
+    NPYEXT_ITEMS(rows_cursor, rows_methods, rows_column, rows_open, rows_close),
 };

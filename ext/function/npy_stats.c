@@ -34,51 +34,14 @@ static void stats_close(npyext_cursor *cursor) {
     npyx_labels_clear(&((stats_cursor *)cursor)->labels);
 }
 
-/* Marks an axis of the view, which may be counted from the end. */
-static npyx_status name_axis(int64_t axis, const npyx_view *view, bool *axes, npyx_error *error) {
-    int64_t from_start = axis < 0 ? axis + view->ndim : axis;
-    if (from_start < 0 || from_start >= view->ndim)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "axis %" PRId64 " is out of range for an array of %d dimensions", axis, view->ndim);
-    if (axes[from_start])
-        return npyx_fail(error, NPYX_INVALID, -1, "axis %" PRId64 " is named twice", axis);
-    axes[from_start] = true;
-    return NPYX_OK;
-}
-
-static npyx_status name_listed_axes(const npyx_literal *list, const npyx_view *view, bool *axes,
-                                    npyx_error *error) {
-    bool is_list = list->kind == NPYX_LITERAL_LIST || list->kind == NPYX_LITERAL_TUPLE;
-    npyx_status status = NPYX_OK;
-    for (const npyx_literal *item = is_list ? list->first : list; item != NULL && status == NPYX_OK;
-         item = is_list ? item->next : NULL) {
-        if (item->kind != NPYX_LITERAL_INT)
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "axis is an integer or a list of integers, as in '[0, 2]'");
-        status = name_axis(item->integer, view, axes, error);
-    }
-    return status;
-}
-
-/* The axis argument, which is given: which axes of an array are meant, as an integer or a text that is a list
- * of them. Sets axes[axis] for those of the view's axes that the argument names, which may count them from
- * the end. NPYX_INVALID for what names no axis of the view, or one twice. */
+/* The axis argument, which is given: sets axes[axis] for those of the view's axes that it names. */
 static npyx_status read_axes(const npyext_argument *argument, const npyx_view *view, npyx_host *host,
-                             bool axes[NPYX_MAX_NDIM], npyx_error *error) {
+                             bool *axes, npyx_error *error) {
     if (argument->type == SQLITE_INTEGER)
-        return name_axis(argument->integer, view, axes, error);
-    npyx_arena arena = {.host = host};
-    const npyx_literal *list = NULL;
-    npyx_status status = NPYX_CORRUPT;
-    if (argument->type == SQLITE_TEXT)
-        status = npyx_literal_parse(&arena, argument->bytes, argument->nbytes, false, &list, error);
-    if (status == NPYX_OK)
-        status = name_listed_axes(list, view, axes, error);
-    else if (status != NPYX_NOMEM)
-        status =
-            npyx_fail(error, NPYX_INVALID, -1, "axis is an integer or a list of integers, as in '[0, 2]'");
-    npyx_arena_clear(&arena);
-    return status;
+        return npyx_axes_mark(argument->integer, view->ndim, axes, error);
+    if (argument->type != SQLITE_TEXT)
+        return npyx_axes_fail(error);
+    return npyx_axes_parse(host, argument->bytes, argument->nbytes, view->ndim, axes, error);
 }
 
 static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {

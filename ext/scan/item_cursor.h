@@ -142,11 +142,11 @@ void npyext_items_close(npyext_cursor *cursor);
 npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
 npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error);
 
-/* Of a function whose rows are the items. */
-#define NPYEXT_ITEMS(cursor, methods_of, column)                                                             \
+/* Of a function whose rows are the items. opens, closes: npyext_items_open and _close, or what calls them. */
+#define NPYEXT_ITEMS(cursor, methods_of, column, opens, closes)                                              \
     .takes_member = true, .takes_objects = true, .takes_window = true, .estimated_nrows = 1000000,           \
-    .cursor_nbytes = sizeof(cursor), .methods = &(methods_of), .open = npyext_items_open,                    \
-    .close = npyext_items_close, .begin = npyext_items_begin, .step = npyext_items_step,                     \
+    .cursor_nbytes = sizeof(cursor), .methods = &(methods_of), .open = (opens), .close = (closes),           \
+    .begin = npyext_items_begin, .step = npyext_items_step,                                                  \
     .module = NPYEXT_MODULE(npyext_items_filter, npyext_items_next, column)
 
 /* Takes dtype and filter for the items to come, each an array of ndim axes; next_block has the filter judge

@@ -7,7 +7,7 @@ static npyx_status call_take_array(npyext_call *c) {
                                    &c->error);
 }
 
-static npyx_status call_take_items(npyext_call *c) {
+npyx_status npyext_call_take_items(npyext_call *c) {
     NPYX_TRY(call_take_array(c));
     npyx_view_of_array(c->value.array, &c->view);
     return npyx_array_check_values(c->value.array, &c->error);
@@ -26,7 +26,7 @@ static npyx_status call_run(npyext_call *c, const npyext_scalar *scalar) {
     else
         c->out.limit_nbytes = (size_t)sqlite3_limit(c->value.connection->db, SQLITE_LIMIT_LENGTH, -1);
     if (scalar->takes == NPYEXT_TAKES_ITEMS)
-        NPYX_TRY(call_take_items(c));
+        NPYX_TRY(npyext_call_take_items(c));
     if (scalar->takes == NPYEXT_TAKES_VALUES)
         NPYX_TRY(npyext_call_take_values(c));
     NPYX_TRY(scalar->run(c));

@@ -68,11 +68,18 @@ extern const npyext_scalar npyext_npy_from_json, npyext_npy_from_data, npyext_np
  * npy_transpose(a [, axes]). */
 extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_order, npyext_npy_transpose;
 
+/* Of all items of an array a number, or with axes, which come next, an array of the axes that are left, of
+ * which they are NULL or a .npy: npy_sum(a [, axis]) and so on. NaN and NaT do not count. */
+extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npyext_npy_min, npyext_npy_max,
+    npyext_npy_argmin, npyext_npy_argmax;
+
 /* Shaped as a function of sqlite3_create_function_v2; its user data is an npyext_registration. */
 void npyext_scalar_call(sqlite3_context *context, int argc, sqlite3_value **argv);
 
-/* Takes the array, for a function that does so itself because it need not have any argument. */
+/* Takes the array, for a function that does so itself: because it need not have any argument, or has a word
+ * to say of what is none. */
 npyx_status npyext_call_take_values(npyext_call *c);
+npyx_status npyext_call_take_items(npyext_call *c);
 
 /* Says that a fault, if there is one, is of the call and not of an array, and returns the status. */
 npyx_status npyext_call_fault(npyext_call *c, npyx_status status);

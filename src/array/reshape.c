@@ -28,6 +28,33 @@ npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *t
     return status;
 }
 
+npyx_status npyx_axes_fail(npyx_error *error) {
+    return npyx_refuse(error, "axis is an integer or a list of integers, as in '[0, 2]'");
+}
+
+npyx_status npyx_axes_mark(int64_t axis, int ndim, bool *axes, npyx_error *error) {
+    int64_t from_start = axis < 0 ? axis + ndim : axis;
+    if (from_start < 0 || from_start >= ndim)
+        return npyx_refuse(error, "axis %" PRId64 " is out of range for an array of %d dimensions", axis,
+                           ndim);
+    if (axes[from_start])
+        return npyx_refuse(error, "axis %" PRId64 " is named twice", axis);
+    axes[from_start] = true;
+    return NPYX_OK;
+}
+
+npyx_status npyx_axes_parse(npyx_host *host, const char *text, size_t nbytes, int ndim, bool *axes,
+                            npyx_error *error) {
+    int64_t integers[NPYX_MAX_NDIM];
+    int n = 0;
+    npyx_status status = npyx_integers_parse(host, "axis", text, nbytes, integers, &n, error);
+    if (status == NPYX_INVALID)
+        return npyx_axes_fail(error);
+    for (int i = 0; i < n && status == NPYX_OK; i++)
+        status = npyx_axes_mark(integers[i], ndim, axes, error);
+    return status;
+}
+
 static npyx_status fail_shape(const int64_t *shape, int ndim, int64_t nelem, int64_t product, bool has_open,
                               npyx_error *error) {
     char text[160];

@@ -106,6 +106,15 @@ npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, n
 npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *text, size_t nbytes,
                                 int64_t *integers, int *n, npyx_error *error);
 
+/* Which of ndim axes are meant, as one integer or a text that is one, or a list of them, which may count from
+ * the end: sets axes[axis] for them, and leaves the others as they are. NPYX_INVALID for an axis that there
+ * is not, and one that is named twice. */
+npyx_status npyx_axes_mark(int64_t axis, int ndim, bool *axes, npyx_error *error);
+npyx_status npyx_axes_parse(npyx_host *host, const char *text, size_t nbytes, int ndim, bool *axes,
+                            npyx_error *error);
+/* For what is neither of them. */
+npyx_status npyx_axes_fail(npyx_error *error);
+
 /* Makes the one -1 in shape what nelem items leave for it. NPYX_INVALID for two of them, for other negative
  * lengths, and unless the product is nelem: the message shows both. */
 npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_error *error);

@@ -22,13 +22,14 @@ from arrays import (
     npy_containers,
     npy_text_bytes,
     npz_bytes,
+    object_npy_bytes,
     random_array,
     random_shape,
     random_structured_dtype,
     seeded_generator,
     ten_bytes,
 )
-from expected import assert_same_data, assert_same_rows, float_text, parse_json
+from expected import assert_same_data, error_of, assert_same_rows, float_text, parse_json
 
 GROUPS = {
     "numbers": ["?"] + INTEGERS + FLOATS + COMPLEX,
@@ -140,6 +141,27 @@ def test_shapes_that_need_many_blocks(reader):
                     rows = reader.db.execute("SELECT row, data FROM npy_rows(?)", (source,)).fetchall()
                     assert [row for row, _ in rows] == list(range(shape[0]))
                     assert_same_data(b"".join(data for _, data in rows), array, f"{dtype} {shape} {order}")
+
+
+def test_rows_as_arrays(reader):
+    """The column `array` is what numpy.save writes of each row."""
+    rng = seeded_generator()
+    for dtype in ["<f4", ">f8", "u1", ">i2", "U3", "S5", "M8[s]", "c16", [("a", ">i4"), ("b", "f8", (2,))]]:
+        for shape in [(), (5,), (4, 3), (3, 2, 4), (2, 0)]:
+            array = random_array(rng, np.dtype(dtype), shape)
+            for stored in (array, np.asfortranarray(array)):
+                rows = reader.db.execute("SELECT array FROM npy_rows(?)", (npy_bytes(stored),)).fetchall()
+                want = [npy_bytes(np.array(row, array.dtype)) for row in (array if shape else [array[()]])]
+                assert [row for row, in rows] == want, (dtype, shape)
+    halves = npy_bytes(np.arange(6.0).reshape(2, 3))
+    [row] = reader.db.execute("SELECT array FROM npy_rows(?, '', '1:', '', '', 'f2')", (halves,)).fetchone()
+    assert row == npy_bytes(np.array([3.0, 4.0, 5.0], "f2"))
+    archive = npz_bytes({"a": np.zeros((1, 2), "f4"), "b": np.zeros((1, 3), "i2")})
+    assert [row for row, in reader.db.execute("SELECT npy_dtype(array) || npy_shape(array) FROM npy_rows(?)", (archive,))] == [
+        "float32[2]",
+        "int16[3]",
+    ]
+    assert "have no data" in error_of(reader.db, "SELECT array FROM npy_rows(?)", object_npy_bytes((3,)))
 
 
 def test_the_rows_of_all_arrays_of_an_archive(reader):

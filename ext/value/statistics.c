@@ -1,0 +1,295 @@
+/*
+ * Statistics as functions of an array: of all its items a value; where axes are left, another array.
+ *
+ * Each statistic is a dtype that its items have, and how one is made of npyx_stats. Items become values as
+ * all others do, so that a function says what the table function npy_stats says.
+ */
+#include <math.h>
+
+#include "scalars.h"
+
+typedef struct statistic {
+    const char *aggregate; /* what does the same of rows in SQL; NULL: nothing */
+    bool needs_order;      /* where an item stands is asked for */
+    /* Makes *result the dtype of what it gives; NULL for items of which there is none. */
+    npyx_type (*type_of)(const npyx_dtype *dtype);
+    /* Writes an item of that dtype; false when there is none of these items. */
+    bool (*put)(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item);
+} statistic;
+
+static void put_f64(double real, uint8_t *item) {
+    memcpy(item, &real, sizeof real);
+}
+
+static void put_u64(uint64_t integer, uint8_t *item) {
+    memcpy(item, &integer, sizeof integer);
+}
+
+/* ---- which items have what ---- */
+
+static bool is_complex(const npyx_dtype *dtype) {
+    return npyx_dtype_kind(dtype) == 'c';
+}
+
+static npyx_type type_of_sum(const npyx_dtype *dtype) {
+    char kind = npyx_dtype_kind(dtype);
+    if (is_complex(dtype))
+        return NPYX_C16;
+    if (kind == 'm')
+        return NPYX_TIMEDELTA;
+    if (!npyx_dtype_is_real(dtype))
+        return NPYX_NTYPES;
+    return kind == 'u' ? NPYX_U8 : kind == 'b' || kind == 'i' ? NPYX_I8 : NPYX_F8;
+}
+
+static npyx_type type_of_mean(const npyx_dtype *dtype) {
+    if (is_complex(dtype))
+        return NPYX_C16;
+    if (dtype->type == NPYX_DATETIME)
+        return NPYX_DATETIME;
+    return npyx_dtype_is_real(dtype) || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
+}
+
+static npyx_type type_of_std(const npyx_dtype *dtype) {
+    return npyx_dtype_is_real(dtype) || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
+}
+
+static npyx_type type_of_extreme(const npyx_dtype *dtype) {
+    bool has_order = npyx_dtype_is_real(dtype) || npyx_type_is_date(dtype->type) ||
+                     dtype->type == NPYX_BYTES || dtype->type == NPYX_TEXT;
+    return has_order ? dtype->type : NPYX_NTYPES;
+}
+
+static npyx_type type_of_place(const npyx_dtype *dtype) {
+    return type_of_extreme(dtype) == NPYX_NTYPES ? NPYX_NTYPES : NPYX_I8;
+}
+
+/* ---- and what it is ---- */
+
+/* Integers that fit neither int64 nor, of unsigned items, uint64 are told by statistic_check_sum. */
+static bool put_sum(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+    (void)reduction;
+    if (stats->form == NPYX_STATS_COMPLEX) {
+        put_f64(npyx_stats_sum(stats), item);
+        put_f64(npyx_stats_imaginary_sum(stats), item + 8);
+    } else if (stats->form == NPYX_STATS_REAL) {
+        put_f64(npyx_stats_sum(stats), item);
+    } else {
+        put_u64(stats->wide_sum.low, item);
+    }
+    return true;
+}
+
+static bool put_mean(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+    (void)reduction;
+    if (stats->dtype->type == NPYX_DATETIME) {
+        put_u64(stats->count > 0 ? (uint64_t)npyx_stats_nearest_mean(stats) : (uint64_t)1 << 63, item);
+        return true;
+    }
+    put_f64(npyx_stats_mean(stats), item);
+    if (stats->form == NPYX_STATS_COMPLEX)
+        put_f64(npyx_stats_imaginary_mean(stats), item + 8);
+    return true;
+}
+
+static bool put_std(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+    (void)reduction;
+    put_f64(sqrt(npyx_stats_m2(stats) / (double)stats->count), item);
+    return true;
+}
+
+/* The extreme in the host's byte order. Of no items it is NaN or NaT where there is such an item. */
+static bool put_extreme(const npyx_stats *stats, int k, uint8_t *item) {
+    const npyx_dtype *dtype = stats->dtype;
+    npyx_error error;
+    npyx_dtype native = *dtype;
+    native.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
+    if (stats->extremes[k].position < 0)
+        return npyx_encode_null(&native, "", item, &error) == NPYX_OK;
+    memcpy(item, npyx_extreme_item(&stats->extremes[k]), (size_t)dtype->itemsize);
+    const size_t word_nbytes = npyx_types[dtype->type].swap_nbytes;
+    if (!npyx_dtype_is_native(dtype))
+        npyx_swap_words(item, word_nbytes, (size_t)dtype->itemsize / word_nbytes);
+    return true;
+}
+
+static bool put_min(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+    (void)reduction;
+    return put_extreme(stats, NPYX_LEAST, item);
+}
+
+static bool put_max(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+    (void)reduction;
+    return put_extreme(stats, NPYX_GREATEST, item);
+}
+
+static bool put_place(const npyx_reduction *reduction, const npyx_stats *stats, int k, uint8_t *item) {
+    int64_t position = stats->extremes[k].position;
+    if (position >= 0)
+        put_u64((uint64_t)npyx_reduction_place(reduction, 0, position), item);
+    return position >= 0;
+}
+
+static bool put_argmin(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+    return put_place(reduction, stats, NPYX_LEAST, item);
+}
+
+static bool put_argmax(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+    return put_place(reduction, stats, NPYX_GREATEST, item);
+}
+
+/* ---- a call ---- */
+
+typedef struct statistic_call {
+    npyext_call *c;
+    const statistic *statistic;
+    const char *word; /* the function's name behind `npy_` */
+    npyx_dtype dtype; /* of the result */
+    bool axes[NPYX_MAX_NDIM];
+    bool has_axes;
+} statistic_call;
+
+/* A number is what SQL has aggregates for: who gives one has mistaken this for them. */
+static npyx_status statistic_take(statistic_call *s) {
+    npyext_call *c = s->c;
+    int type = sqlite3_value_type(c->argv[0]);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+        return npyext_call_take_items(c);
+    if (s->statistic->aggregate == NULL)
+        return npyext_call_refuse(c, "takes an array, and no number");
+    return npyext_call_refuse(c, "takes an array, and no number; of the numbers in rows it is %s(value)",
+                              s->statistic->aggregate);
+}
+
+/* NULL is all axes, as NumPy's None. */
+static npyx_status statistic_read_axes(statistic_call *s) {
+    npyext_call *c = s->c;
+    npyx_value text;
+    const int ndim = c->view.ndim;
+    int type = c->argc < 2 ? SQLITE_NULL : sqlite3_value_type(c->argv[1]);
+    s->has_axes = type != SQLITE_NULL;
+    if (!s->has_axes)
+        return NPYX_OK;
+    if (type == SQLITE_INTEGER)
+        return npyext_call_fault(c,
+                                 npyx_axes_mark(sqlite3_value_int64(c->argv[1]), ndim, s->axes, &c->error));
+    if (type != SQLITE_TEXT)
+        return npyext_call_fault(c, npyx_axes_fail(&c->error));
+    NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
+    s->has_axes = text.nbytes > 0; /* '' is an argument that is left out, as elsewhere */
+    if (!s->has_axes)
+        return NPYX_OK;
+    return npyext_call_fault(c,
+                             npyx_axes_parse(c->out.host, text.bytes, text.nbytes, ndim, s->axes, &c->error));
+}
+
+static npyx_status statistic_find_dtype(statistic_call *s) {
+    const npyx_dtype *dtype = s->c->view.dtype;
+    npyx_type type = s->statistic->type_of(dtype);
+    if (dtype->type == NPYX_STRUCT)
+        return npyx_refuse(&s->c->error,
+                           "items are structured; npy_stats has a row for each of their fields");
+    if (type == NPYX_NTYPES || dtype->itemsize == 0)
+        return npyx_refuse(&s->c->error, "there is no %s of %s items", s->word, npyx_dtype_shown(dtype).name);
+    s->dtype = *dtype;
+    s->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
+    s->dtype.type = type;
+    if (type != dtype->type)
+        s->dtype.itemsize = npyx_types[type].itemsize;
+    return NPYX_OK;
+}
+
+/* A sum of integers that the dtype does not hold would wrap around, as NumPy's does. */
+static npyx_status statistic_check_sum(const statistic_call *s, const npyx_stats *stats) {
+    char text[NPYX_WIDE_TEXT_NBYTES + 1];
+    bool is_whole = stats->form == NPYX_STATS_INTEGER || stats->form == NPYX_STATS_WIDE;
+    bool fits = s->dtype.type == NPYX_U8 ? stats->wide_sum.high == 0 : npyx_wide_is_i64(stats->wide_sum);
+    if (!is_whole || s->statistic->put != put_sum || fits)
+        return NPYX_OK;
+    text[npyx_wide_text(stats->wide_sum, text)] = '\0';
+    return npyx_refuse(&s->c->error, "the sum is %s, which does not fit %s", text,
+                       npyx_dtype_shown(&s->dtype).name);
+}
+
+static npyx_status statistic_put(const statistic_call *s, const npyx_reduction *reduction,
+                                 const npyx_stats *stats, uint8_t *item, bool *is_known) {
+    NPYX_TRY(statistic_check_sum(s, stats));
+    *is_known = s->statistic->put(reduction, stats, item);
+    return NPYX_OK;
+}
+
+/* An item for each coordinate that is left, behind the header. */
+static npyx_status statistic_append(const statistic_call *s, npyx_reduction *reduction) {
+    npyext_call *c = s->c;
+    int64_t shape[NPYX_MAX_NDIM];
+    int ndim = 0;
+    uint8_t *item = NULL;
+    for (int axis = 0; axis < c->view.ndim; axis++) {
+        if (!s->axes[axis])
+            shape[ndim++] = c->view.shape[axis];
+    }
+    npyx_header_npy_append(&s->dtype, ndim, shape, false, &c->out);
+    NPYX_TRY(npyext_items_reserve(&c->out, &s->dtype, reduction->ncoordinates, &item, &c->error));
+    npyx_status status;
+    while ((status = npyx_reduction_next(reduction, &c->error)) == NPYX_OK) {
+        for (int64_t i = 0; i < reduction->group_ncoordinates; i++, item += s->dtype.itemsize) {
+            bool is_known = false;
+            NPYX_TRY(statistic_put(s, reduction, &reduction->stats[i], item, &is_known));
+            if (!is_known)
+                return npyx_refuse(&c->error, "there is no %s of no items, or of NaN alone", s->word);
+        }
+    }
+    c->out.nbytes += (size_t)(reduction->ncoordinates * s->dtype.itemsize);
+    return status == NPYX_DONE ? npyext_call_give(c, NPYEXT_GIVES_BLOB) : status;
+}
+
+/* One value of all items; NULL when there is none. */
+static npyx_status statistic_result(const statistic_call *s, const npyx_reduction *reduction,
+                                    const npyx_stats *stats) {
+    npyext_call *c = s->c;
+    bool is_known = false;
+    uint8_t *item = npyx_arena_alloc(&c->arena, (size_t)s->dtype.itemsize);
+    NPYX_TRY(npyx_check_memory(item, &c->error));
+    NPYX_TRY(statistic_put(s, reduction, stats, item, &is_known));
+    if (is_known)
+        npyext_result_items(c->context, c->value.place, &s->dtype, 0, NULL, item, &c->out);
+    return NPYX_OK;
+}
+
+static npyx_status statistic_reduce(const statistic_call *s) {
+    npyext_call *c = s->c;
+    npyx_source *source = NULL;
+    npyx_reduction reduction = {0};
+    const npyx_reduction_options options = {.axes = s->has_axes ? s->axes : NULL,
+                                            .is_in_order = s->statistic->needs_order};
+    npyext_connection_begin(c->value.connection);
+    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
+    npyx_status status = npyx_reduction_begin(&reduction, source, &c->view, &options, &c->error);
+    if (status == NPYX_OK && reduction.nkept > 0)
+        status = statistic_append(s, &reduction);
+    else if (status == NPYX_OK && (status = npyx_reduction_next(&reduction, &c->error)) == NPYX_OK)
+        status = statistic_result(s, &reduction, reduction.stats);
+    npyx_reduction_end(&reduction);
+    return status;
+}
+
+static npyx_status statistic_run(npyext_call *c, const statistic *statistic) {
+    statistic_call s = {.c = c, .statistic = statistic, .word = c->caller->name + strlen("npy_")};
+    NPYX_TRY(statistic_take(&s));
+    NPYX_TRY(statistic_read_axes(&s));
+    NPYX_TRY(statistic_find_dtype(&s));
+    return statistic_reduce(&s);
+}
+
+#define STATISTIC(name, aggregate, needs_order, type_of)                                                     \
+    static npyx_status statistic_##name(npyext_call *c) {                                                    \
+        return statistic_run(c, &(const statistic){aggregate, needs_order, type_of, put_##name});            \
+    }                                                                                                        \
+    NPYEXT_SCALAR(npy_##name, ANYTHING, VALUE, statistic_##name, "npy_" #name "(array)")
+STATISTIC(sum, "sum", false, type_of_sum);
+STATISTIC(mean, "avg", false, type_of_mean);
+STATISTIC(std, NULL, false, type_of_std);
+STATISTIC(min, "min", false, type_of_extreme);
+STATISTIC(max, "max", false, type_of_extreme);
+STATISTIC(argmin, NULL, true, type_of_place);
+STATISTIC(argmax, NULL, true, type_of_place);
