@@ -36,6 +36,11 @@ def _vectors(path):
     np.save(path, np.random.default_rng(SEED).normal(size=(1_000_000, 128)).astype("f4"))
 
 
+def _labels(path):
+    """Of the vectors, ten classes."""
+    np.save(path, np.random.default_rng(SEED).integers(0, 10, 1_000_000))
+
+
 def _large(path):
     np.save(path, np.random.default_rng(SEED).normal(size=50_000_000))
 
@@ -208,6 +213,7 @@ MAKERS = {
     "matrix.npy": _matrix,
     "matrix_c.npy": _matrix_c,
     "vectors.npy": _vectors,
+    "labels.npy": _labels,
     "large.npy": _large,
     "fortran.npy": _fortran,
     "many": _many,

@@ -94,6 +94,26 @@ static const statement statements[] = {
      "SELECT min(value), max(value) FROM npy_elements(?1) WHERE npy_valid(?1) AND npy_dtype(?1) GLOB "
      "'*int[1-3]*' HAVING count(*) > 0",
      NULL},
+    {"SELECT *, label, argmin FROM npy_stats(?1, '', ?2, ?3) WHERE by = ?4", NULL, NULL},
+    {"SELECT *, label, argmin FROM npy_stats(?1, '', ?2) WHERE by = ?1", NULL, NULL},
+    {"SELECT *, label FROM npy_stats(?1, '', '', 0) WHERE by = npy_slice(?1, ':, 0')", NULL, NULL},
+    {"SELECT *, label FROM npy_stats(?1, '', '', ?2) WHERE by = npy_from_json(?3) AND field = ?4", NULL,
+     NULL},
+    {"SELECT label, count, min, max FROM npy_stats(?1, '', '', 0) WHERE by = npy_slice(?1, ':, 0')",
+     "SELECT label, count, min, max FROM npy_stats(npy_order(?1, 'F'), '', '', 0) WHERE by = npy_slice(?1, "
+     "':, "
+     "0')",
+     NULL},
+    {"SELECT npy_sum(?1), npy_mean(?1), npy_std(?1)", NULL, NULL},
+    {"SELECT npy_min(?1, ?2), npy_max(?1, ?3), npy_sum(?1, ?4), npy_argmax(?1, ?2)", NULL, NULL},
+    {"SELECT npy_mean(?1, ?2), npy_std(?1, 0), npy_argmin(?1, '[0, 1]')", NULL, NULL},
+    {"SELECT npy_min(?1), npy_max(?1), npy_argmin(?1), npy_argmax(?1)",
+     "SELECT min, max, argmin, argmax FROM npy_stats(?1)", NULL},
+    {"SELECT npy_mean(array) FROM npy_rows(?1)", "SELECT mean FROM npy_rows(?1) r, npy_stats(r.array)", NULL},
+    {"SELECT npy_json(array) FROM npy_rows(?1, '', ?2) WHERE row < 9",
+     "SELECT npy_json(npy_from_data(data, npy_dtype(array), npy_shape(array))) FROM npy_rows(?1, '', ?2) "
+     "WHERE row < 9",
+     NULL},
     /* histograms */
     {"SELECT *, path, name, array_key FROM npy_histogram(?1)", NULL, NULL},
     {"SELECT * FROM npy_histogram(?1, '', ?2, ?3)", NULL, NULL},

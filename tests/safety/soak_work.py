@@ -29,6 +29,9 @@ ODD = [None, 0, 1, -1, 3, 2**63 - 1, -(2**63), 0.5, float("inf"), "", "0", ":", 
 # {} are files or patterns of the folder; what they cost is small, or ends by itself.
 SCRIPTS = [
     "SELECT *, argmin, argmax, crc32 FROM npy_stats({})",
+    "SELECT label, at, count, mean FROM npy_stats({}, '', '', 0) WHERE by = (SELECT array FROM npy_file({}) LIMIT 1)",
+    "SELECT npy_sum(array), npy_mean(array, 0), npy_argmax(array), npy_min(array, -1) FROM npy_file({})",
+    "SELECT npy_max(array), array FROM npy_rows({}) WHERE on_error = 'skip'",
     "SELECT *, crc_ok FROM npz_members({}, 'row')",
     "SELECT *, array_key FROM npy_meta({}, 'row')",
     "SELECT * FROM ten_arrays({}, 'skip')",
