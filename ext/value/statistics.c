@@ -13,7 +13,8 @@ typedef struct statistic {
     bool needs_order;      /* where an item stands is asked for */
     /* Makes *result the dtype of what it gives; NULL for items of which there is none. */
     npyx_type (*type_of)(const npyx_dtype *dtype);
-    /* Writes an item of that dtype; false when there is none of these items. */
+    /* Writes an item of that dtype; false when there is none of these items. reduction: NULL for all of an
+     * array, in C order. */
     bool (*put)(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item);
 } statistic;
 
@@ -125,8 +126,9 @@ static bool put_max(const npyx_reduction *reduction, const npyx_stats *stats, ui
 
 static bool put_place(const npyx_reduction *reduction, const npyx_stats *stats, int k, uint8_t *item) {
     int64_t position = stats->extremes[k].position;
-    if (position >= 0)
-        put_u64((uint64_t)npyx_reduction_place(reduction, 0, position), item);
+    if (position >= 0 && reduction != NULL)
+        position = npyx_reduction_place(reduction, 0, position);
+    put_u64((uint64_t)position, item);
     return position >= 0;
 }
 
@@ -248,12 +250,39 @@ static npyx_status statistic_result(const statistic_call *s, const npyx_reductio
                                     const npyx_stats *stats) {
     npyext_call *c = s->c;
     bool is_known = false;
-    uint8_t *item = npyx_arena_alloc(&c->arena, (size_t)s->dtype.itemsize);
-    NPYX_TRY(npyx_check_memory(item, &c->error));
+    uint8_t number[NPYX_STATS_ITEM_NBYTES], *item = number;
+    if (s->dtype.itemsize > NPYX_STATS_ITEM_NBYTES) {
+        item = npyx_arena_alloc(&c->arena, (size_t)s->dtype.itemsize);
+        NPYX_TRY(npyx_check_memory(item, &c->error));
+    }
     NPYX_TRY(statistic_put(s, reduction, stats, item, &is_known));
-    if (is_known)
+    if (is_known && !npyext_result_plain(c->context, npyext_plain_type(&s->dtype), item))
         npyext_result_items(c->context, c->value.place, &s->dtype, 0, NULL, item, &c->out);
     return NPYX_OK;
+}
+
+enum { STATISTIC_SMALL_NBYTES = 1 << 18 };
+
+/* Whether the items lie in a BLOB, one behind the other, and are done with before anybody would interrupt. */
+static bool statistic_is_small(const statistic_call *s) {
+    const npyext_call *c = s->c;
+    return !s->has_axes && c->value.bytes != NULL && c->value.array->nbytes <= STATISTIC_SMALL_NBYTES &&
+           npyx_view_is_contiguous(&c->view);
+}
+
+/* A row of an array mostly, of which there are many: without all that a reduction needs for large ones. */
+static npyx_status statistic_add_small(const statistic_call *s) {
+    npyext_call *c = s->c;
+    const npyx_dtype *dtype = c->view.dtype;
+    npyx_stats stats;
+    uint8_t *extremes = NULL;
+    if (npyx_stats_form_of(dtype) == NPYX_STATS_ORDER) {
+        extremes = npyx_arena_alloc(&c->arena, 2 * (size_t)dtype->itemsize);
+        NPYX_TRY(npyx_check_memory(extremes, &c->error));
+    }
+    npyx_stats_init(&stats, dtype, extremes);
+    npyx_stats_add(&stats, c->value.bytes + c->view.off, c->value.array->nelem);
+    return statistic_result(s, NULL, &stats);
 }
 
 static npyx_status statistic_reduce(const statistic_call *s) {
@@ -278,7 +307,7 @@ static npyx_status statistic_run(npyext_call *c, const statistic *statistic) {
     NPYX_TRY(statistic_take(&s));
     NPYX_TRY(statistic_read_axes(&s));
     NPYX_TRY(statistic_find_dtype(&s));
-    return statistic_reduce(&s);
+    return statistic_is_small(&s) ? statistic_add_small(&s) : statistic_reduce(&s);
 }
 
 #define STATISTIC(name, aggregate, needs_order, type_of)                                                     \

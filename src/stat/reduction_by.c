@@ -1,5 +1,6 @@
 /*
- * A reduction by labels, whole entries of the labels' axis at a time.
+ * A reduction by labels, whole entries of the labels' axis at a time. Where only the first axis is reduced
+ * its entries are rows of columns, too, and all of one label.
  *
  * The entries of a piece are threaded to a list for each label. So a column, or what is reduced of an entry,
  * comes to its statistics with many others of the same label, and not one by one:
@@ -85,10 +86,11 @@ npyx_status npyx_reduction_begin_by(npyx_reduction *r, const npyx_reduction_opti
 /* Lists the rows of a piece by their labels; returns how many labels there are. */
 static int64_t label_list(const npyx_reduction *r, label_result *result, int64_t first_entry, int64_t nrows) {
     const int64_t step = r->view.step[r->label_axis];
-    const int32_t *numbers = r->labels->numbers + r->view.first[r->label_axis] + first_entry * step;
+    const int64_t first = r->view.first[r->label_axis] + first_entry * step;
+    const int32_t *numbers = r->labels == NULL ? NULL : r->labels->numbers + first;
     int64_t ntouched = 0;
     for (int64_t row = nrows - 1; row >= 0; row--) { /* so that lists rise */
-        int32_t label = numbers[row * step];
+        int32_t label = numbers == NULL ? 0 : numbers[row * step];
         if (result->heads[label] < 0)
             result->touched[ntouched++] = label;
         result->nexts[row] = result->heads[label];
@@ -245,10 +247,21 @@ static void label_merge(const npyx_reduction *r, label_result *total, const labe
 
 /* ---- a pass ---- */
 
+/* Whether there are no labels, and columns of all that the first axis has. */
+static bool label_takes_columns(const npyx_reduction *r) {
+    bool is_kept = r->nlabels == 1 && r->label_axis == 0 && r->group.ndim > 1 && !r->is_kept[0] &&
+                   r->group_ncoordinates > 1;
+    for (int axis = 1; axis < r->group.ndim; axis++)
+        is_kept &= r->is_kept[axis];
+    return is_kept && !r->is_in_order && npyx_columns_take(r->view.dtype);
+}
+
 /* Whether entries are such that whole ones are taken at a time. */
 static bool label_takes_rows(const npyx_reduction *r) {
     const npyx_dtype *dtype = r->view.dtype;
     bool has_kept = false, has_reduced = false;
+    if (r->labels == NULL && !label_takes_columns(r))
+        return false;
     for (int axis = r->label_axis + 1; axis < r->group.ndim; axis++) {
         has_kept |= r->is_kept[axis] && r->group.shape[axis] > 1;
         has_reduced |= !r->is_kept[axis] && r->group.shape[axis] > 1;
@@ -321,7 +334,7 @@ static void label_give(npyx_reduction *r) {
 }
 
 npyx_status npyx_reduction_pass_by(npyx_reduction *r, npyx_error *error) {
-    if (r->labels == NULL || !label_takes_rows(r))
+    if (!label_takes_rows(r))
         return NPYX_DONE;
     NPYX_TRY(label_begin(r, error));
     npyx_reader *reader = &r->label_rows->reader;
