@@ -42,7 +42,7 @@ OUTPUTS_HIDDEN = {
     "npy_meta": ["parts", "stem", "parent", "key", "ext", "error_kind", "strides", "metadata"],
     "npz_members": ["crc_ok", "parts", "stem", "parent", "error_kind"],
     "ten_arrays": ["parts", "stem", "parent", "error_kind"],
-    "npy_rows": ["data", "path", "name", "parts", "stem", "parent", "key", "ext"],
+    "npy_rows": ["data", "array", "path", "name", "parts", "stem", "parent", "key", "ext"],
 }
 
 

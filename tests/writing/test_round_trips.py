@@ -276,7 +276,7 @@ def test_float64_embeddings_as_float32(connect, folder, order):
         want = wide.astype("f4")
     db.execute("SELECT * FROM npy_write('E4.npy', (SELECT npy_astype(array, 'float32') FROM npy_file('E.npy')))").fetchall()
     assert contents("E4.npy") == npy_bytes(np.asarray(want, order=order))
-    for i, column in enumerate(["data FROM npy_rows('E.npy') WHERE astype = '<f4'", "npy_slice(array, row) FROM npy_rows('E.npy'), npy_file('E.npy')"]):
+    for i, column in enumerate(["data FROM npy_rows('E.npy') WHERE astype = '<f4'", "npy_slice(f.array, row) FROM npy_rows('E.npy') AS r, npy_file('E.npy') AS f"]):
         run(
             db,
             f"""CREATE VIRTUAL TABLE temp.narrow{i} USING npy('rows.npy', mode='w+', dtype='float32', shape='[-1, 64]');

@@ -73,10 +73,10 @@ def test_rows_of_any_shape_by_data_json_and_arrays(connect, folder):
             array = expressible_array(rng, dtype, shape)
             np.save("in.npy", array)
             want = npy_bytes(array)
-            for value in ("data", "value", "npy_slice(array, row)"):
+            for value in ("data", "value", "r.array", "npy_slice(f.array, row)"):
                 make(db, mode="w+", dtype=dtype, shape=[-1, *shape[1:]])
                 assert [row[1] for row in db.execute("PRAGMA table_info(out)")] == ["row"]
-                db.execute(f"INSERT INTO out SELECT {value} FROM npy_rows('in.npy'), npy_file('in.npy')")
+                db.execute(f"INSERT INTO out SELECT {value} FROM npy_rows('in.npy') AS r, npy_file('in.npy') AS f")
                 db.execute("DROP TABLE out")
                 assert contents() == want, (dtype, shape, value)
 
