@@ -8,6 +8,7 @@
 
 /* Where the least item stands is known only when items come in their order. */
 enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
+enum { NEEDS_MOMENTS = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_MOMENTS };
 
 /* The columns that are looked for by number. */
 enum { STATS_MIN = 8, STATS_MAX, STATS_MEAN };
@@ -55,6 +56,7 @@ static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
                                       .is_in_order = (needs & NPYEXT_NEEDS_PLACE) != 0,
                                       .wants_crc32 = (needs & NPYEXT_NEEDS_CRC) != 0,
                                       .skips_items = (needs & NPYEXT_NEEDS_ITEMS) == 0,
+                                      .skips_moments = (needs & NPYEXT_NEEDS_MOMENTS) == 0,
                                       .labels = stats->has_labels ? &stats->labels : NULL};
     stats->is_reducing = true;
     stats->label = stats->coordinate = stats->leaf = 0;
@@ -312,7 +314,7 @@ static const npyext_column stats_columns[] = {
     [STATS_MIN] = NPYEXT_OUTPUT("min", NPYEXT_NEEDS_ITEMS, stats_min),
     [STATS_MAX] = NPYEXT_OUTPUT("max", NPYEXT_NEEDS_ITEMS, stats_max),
     [STATS_MEAN] = NPYEXT_OUTPUT("mean", NPYEXT_NEEDS_ITEMS, stats_mean),
-    NPYEXT_OUTPUT("std REAL", NPYEXT_NEEDS_ITEMS, stats_std),
+    NPYEXT_OUTPUT("std REAL", NEEDS_MOMENTS, stats_std),
     NPYEXT_OUTPUT("sum", NPYEXT_NEEDS_ITEMS, stats_sum),
     NPYEXT_ERROR(NPYEXT_NEEDS_ITEMS),
     NPYEXT_FIRST_ARGUMENTS,
@@ -323,8 +325,8 @@ static const npyext_column stats_columns[] = {
     NPYEXT_HIDDEN("label", 0, stats_label),
     NPYEXT_HIDDEN("argmin INTEGER", NEEDS_ORDER, stats_argmin),
     NPYEXT_HIDDEN("argmax INTEGER", NEEDS_ORDER, stats_argmax),
-    NPYEXT_HIDDEN("var REAL", NPYEXT_NEEDS_ITEMS, stats_var),
-    NPYEXT_HIDDEN("m2 REAL", NPYEXT_NEEDS_ITEMS, stats_m2),
+    NPYEXT_HIDDEN("var REAL", NEEDS_MOMENTS, stats_var),
+    NPYEXT_HIDDEN("m2 REAL", NEEDS_MOMENTS, stats_m2),
     NPYEXT_HIDDEN("crc32 INTEGER", NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_CRC, stats_crc32),
     NPYEXT_PATH_COLUMNS,
     NPYEXT_SAMPLE_COLUMNS,

@@ -68,7 +68,9 @@ enum {
     NPYEXT_NEEDS_HEADER = 1 << 0, /* the array's header */
     NPYEXT_NEEDS_PLACE = 1 << 1,  /* where an entry's bytes begin */
     NPYEXT_NEEDS_CRC = 1 << 2,    /* a pass through the entry */
-    NPYEXT_NEEDS_ITEMS = 1 << 3   /* the array's data, or a member's contents */
+    NPYEXT_NEEDS_ITEMS = 1 << 3,  /* the array's data, or a member's contents */
+    /* behind order and names_source in idxNum */
+    NPYEXT_NEEDS_MOMENTS = 1 << 7 /* another pass over what the cache holds of the data */
 };
 
 /* The order of rows that a plan asks for. */

@@ -281,6 +281,7 @@ static npyx_status statistic_add_small(const statistic_call *s) {
         NPYX_TRY(npyx_check_memory(extremes, &c->error));
     }
     npyx_stats_init(&stats, dtype, extremes);
+    stats.skips_moments = s->statistic->put != put_std;
     npyx_stats_add(&stats, c->value.bytes + c->view.off, c->value.array->nelem);
     return statistic_result(s, NULL, &stats);
 }
@@ -290,7 +291,8 @@ static npyx_status statistic_reduce(const statistic_call *s) {
     npyx_source *source = NULL;
     npyx_reduction reduction = {0};
     const npyx_reduction_options options = {.axes = s->has_axes ? s->axes : NULL,
-                                            .is_in_order = s->statistic->needs_order};
+                                            .is_in_order = s->statistic->needs_order,
+                                            .skips_moments = s->statistic->put != put_std};
     npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     npyx_status status = npyx_reduction_begin(&reduction, source, &c->view, &options, &c->error);

@@ -21,7 +21,8 @@ void npyx_columns_init(double *columns, int64_t width) {
 
 /* Adds a few columns of a few rows as doubles, and zeros beside them, which belong to no column. */
 static bool columns_add_widened(double *columns, int64_t width, const npyx_dtype *dtype, int64_t first,
-                                int64_t ncolumns, const uint8_t *const *rows, int64_t nrows) {
+                                int64_t ncolumns, const uint8_t *const *rows, int64_t nrows,
+                                bool skips_moments) {
     double reals[COLUMNS_WIDE_NROWS][COLUMNS_WIDE_NCOLUMNS];
     const uint8_t *widened[COLUMNS_WIDE_NROWS];
     const npyx_columns_kernels *kernels = npyx_columns_kernels_of(NPYX_F8, npyx_simd_here());
@@ -34,27 +35,28 @@ static bool columns_add_widened(double *columns, int64_t width, const npyx_dtype
             reals[row][i] = 0;
     }
     for (int64_t i = 0; i < ncolumns; i += kernels->tile_ncolumns)
-        is_sound &= kernels->add(columns + first + i, width, widened, nrows, (size_t)i * sizeof(double));
+        is_sound &= kernels->add(columns + first + i, width, widened, nrows, (size_t)i * sizeof(double),
+                                 skips_moments);
     return is_sound;
 }
 
 bool npyx_columns_add(double *columns, int64_t width, const npyx_dtype *dtype, int64_t ncolumns,
-                      const uint8_t *const *rows, int64_t nrows) {
+                      const uint8_t *const *rows, int64_t nrows, bool skips_moments) {
     const npyx_columns_kernels *kernels = npyx_columns_kernels_of(dtype->type, npyx_simd_here());
     int64_t column = 0;
     bool is_sound = true;
     if (kernels != NULL && npyx_dtype_is_native(dtype)) {
         for (; column + kernels->tile_ncolumns <= ncolumns; column += kernels->tile_ncolumns)
-            is_sound &=
-                kernels->add(columns + column, width, rows, nrows, (size_t)(column * dtype->itemsize));
+            is_sound &= kernels->add(columns + column, width, rows, nrows, (size_t)(column * dtype->itemsize),
+                                     skips_moments);
     }
     for (; column < ncolumns; column += COLUMNS_WIDE_NCOLUMNS) {
         int64_t nleft = ncolumns - column;
         int64_t nwidened = nleft < COLUMNS_WIDE_NCOLUMNS ? nleft : COLUMNS_WIDE_NCOLUMNS;
         for (int64_t row = 0; row < nrows; row += COLUMNS_WIDE_NROWS)
-            is_sound &=
-                columns_add_widened(columns, width, dtype, column, nwidened, rows + row,
-                                    nrows - row < COLUMNS_WIDE_NROWS ? nrows - row : COLUMNS_WIDE_NROWS);
+            is_sound &= columns_add_widened(
+                columns, width, dtype, column, nwidened, rows + row,
+                nrows - row < COLUMNS_WIDE_NROWS ? nrows - row : COLUMNS_WIDE_NROWS, skips_moments);
     }
     return is_sound;
 }

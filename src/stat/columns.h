@@ -44,10 +44,11 @@ bool npyx_columns_take(const npyx_dtype *dtype);
 /* Statistics of no rows: columns has NPYX_NCOLUMN_ARRAYS * width doubles. */
 void npyx_columns_init(double *columns, int64_t width);
 
-/* Adds rows of ncolumns items each, at most NPYX_COLUMNS_NROWS. False when a sum passes the range of doubles,
+/* Adds rows of ncolumns items each, at most NPYX_COLUMNS_NROWS; skips_moments: M2 is not wanted, and is
+ * nothing then. False when a sum passes the range of doubles,
  * which only npyx_stats copes with: the columns are then undefined. */
 bool npyx_columns_add(double *columns, int64_t width, const npyx_dtype *dtype, int64_t ncolumns,
-                      const uint8_t *const *rows, int64_t nrows);
+                      const uint8_t *const *rows, int64_t nrows, bool skips_moments);
 
 /* Adds what was seen behind it. */
 bool npyx_columns_merge(double *columns, const double *next, int64_t width);
@@ -62,7 +63,8 @@ typedef struct npyx_columns_kernels {
     int64_t tile_ncolumns;
     /* Adds a tile: items of the host's byte order, off bytes behind where each row begins. columns points to
      * the tile in the first array. */
-    bool (*add)(double *columns, int64_t width, const uint8_t *const *rows, int64_t nrows, size_t off);
+    bool (*add)(double *columns, int64_t width, const uint8_t *const *rows, int64_t nrows, size_t off,
+                bool skips_moments);
     bool (*merge)(double *columns, const double *next, int64_t width);
 } npyx_columns_kernels;
 

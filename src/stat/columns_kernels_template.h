@@ -186,15 +186,15 @@ COLUMNS_INLINE bool COLUMNS(finish)(double *columns, int64_t width, int64_t nrow
 
 /* Sums that are finite have no NaN and no infinity in them: what passes that test needs no other. */
 COLUMNS_TARGET static bool COLUMNS(add)(double *columns, int64_t width, const uint8_t *const *rows,
-                                        int64_t nrows, size_t off) {
+                                        int64_t nrows, size_t off, bool skips_moments) {
     COLUMNS(tally) t0, t1;
     bool are_all_finite = COLUMNS(sums)(rows, nrows, off, true, &t0, &t1);
     if (!are_all_finite && !COLUMNS(sums)(rows, nrows, off, false, &t0, &t1))
         return false;
     COLUMNS(squares) s0 = COLUMNS(begin_squares)(&t0), s1 = COLUMNS(begin_squares)(&t1);
-    if (are_all_finite)
+    if (are_all_finite && !skips_moments)
         COLUMNS(deviations)(rows, nrows, off, true, &s0, &s1);
-    else
+    else if (!skips_moments)
         COLUMNS(deviations)(rows, nrows, off, false, &s0, &s1);
     bool is_sound = COLUMNS(finish)(columns, width, nrows, &t0, &s0);
     return COLUMNS(finish)(columns + COLUMNS_NBYTES / 8, width, nrows, &t1, &s1) && is_sound;

@@ -5,10 +5,11 @@
 
 enum {
     /* statistics of about as many coordinates and fields are made at a time */
-    GROUP_NSTATS = 4096,
+    GROUP_NSTATS = 1 << 14,
     /* or of as many, with labels: 300 MB, so that nearly always one pass does */
     GROUP_NSTATS_BY = 1 << 20,
     MOST_NSTATS_BY = 1 << 22,
+    MERGED_NELEM = 64, /* of shorter runs merging would be most of the work */
     /* of one field are gathered at a time, or as many items as fit, but one at least */
     GATHERED_NELEM = NPYX_STATS_NELEM,
     GATHERED_NBYTES = 1 << 18
@@ -240,36 +241,80 @@ static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t ne
 
 /* ---- passes ---- */
 
-/* A block's statistics by themselves, whoever makes them: so they are the same to the last bit. */
-static void run_work(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
-    (void)off;
-    const npyx_dtype *dtype = ctx;
+/* Statistics of nothing, as this reduction wants them. */
+static void reduction_init_stats(const npyx_reduction *r, npyx_stats *stats, const npyx_dtype *dtype,
+                                 uint8_t *extremes) {
+    npyx_stats_init(stats, dtype, extremes);
+    stats->skips_moments = r->skips_moments;
+}
+
+/* Whether the runs of a block, or what a block has of one, get statistics by themselves, in whichever thread,
+ * which are then merged in order: so they are the same to the last bit. */
+static bool reduction_merges_runs(const npyx_reduction *r) {
+    const npyx_dtype *dtype = r->view.dtype;
+    bool is_long = r->ncoordinates == 1 || (!r->run_is_kept && r->run_nelem >= MERGED_NELEM);
+    return is_long && r->run_nelem > 0 && r->labels == NULL && dtype->type != NPYX_STRUCT &&
+           dtype->itemsize > 0 && npyx_stats_form_of(dtype) != NPYX_STATS_ORDER;
+}
+
+/* How many of nelem items from number position on are of its run. */
+static int64_t reduction_run_rest(const npyx_reduction *r, int64_t position, int64_t nelem) {
+    int64_t rest = r->run_nelem - position % r->run_nelem;
+    return rest < nelem ? rest : nelem;
+}
+
+/* Of each run that the block has items of, one behind the other. */
+static void reduction_work(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
+    const npyx_reduction *r = ctx;
+    const npyx_dtype *dtype = r->view.dtype;
     npyx_stats *stats = result;
-    npyx_stats_init(stats, dtype, NULL);
-    npyx_stats_add(stats, bytes, (int64_t)nbytes / dtype->itemsize);
+    int64_t position = (off - r->group.off) / dtype->itemsize, nelem = (int64_t)nbytes / dtype->itemsize;
+    for (int64_t n; nelem > 0; nelem -= n, position += n, bytes += n * dtype->itemsize) {
+        n = reduction_run_rest(r, position, nelem);
+        reduction_init_stats(r, stats, dtype, NULL);
+        npyx_stats_add(stats++, bytes, n);
+    }
+}
+
+/* Merges what reduction_work has made of a block; made NULL: what it would make. */
+static void reduction_merge_runs(npyx_reduction *r, int64_t position, const uint8_t *items, int64_t nelem,
+                                 const npyx_stats *made) {
+    const npyx_dtype *dtype = r->view.dtype;
+    npyx_stats stats;
+    for (int64_t n; nelem > 0; nelem -= n, position += n, items += n * dtype->itemsize) {
+        n = reduction_run_rest(r, position, nelem);
+        if (made == NULL) {
+            reduction_init_stats(r, &stats, dtype, NULL);
+            npyx_stats_add(&stats, items, n);
+        }
+        int64_t coordinate = coordinate_of_run(r, position / r->run_nelem);
+        npyx_stats *whole = npyx_reduction_stats_of(r, 0, coordinate);
+        const npyx_stats *part = made == NULL ? &stats : made++;
+        if (whole->nseen == 0)
+            *whole = *part;
+        else
+            npyx_stats_merge(whole, part);
+    }
 }
 
 static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
     npyx_blocks *blocks = &r->blocks;
     plan_distribution(r);
     npyx_blocks_begin(blocks, r->source, &r->group);
-    const npyx_dtype *dtype = r->view.dtype;
-    npyx_stats *stats = npyx_reduction_stats_of(r, 0, 0);
-    bool is_one = r->ncoordinates == 1 && r->labels == NULL && dtype->type != NPYX_STRUCT;
-    bool merges = is_one && stats->form != NPYX_STATS_ORDER && dtype->itemsize > 0;
-    npyx_stats of_block;
-    if (merges)
-        npyx_reader_set_work(&blocks->reader,
-                             (npyx_work){.run = run_work, .ctx = dtype, .result_nbytes = sizeof(npyx_stats)});
+    bool merges = reduction_merges_runs(r);
+    if (merges) {
+        size_t nruns = (size_t)(NPYX_WORK_NBYTES / r->view.dtype->itemsize / r->run_nelem) + 2;
+        npyx_reader_set_work(
+            &blocks->reader,
+            (npyx_work){.run = reduction_work, .ctx = r, .result_nbytes = nruns * sizeof(npyx_stats)});
+    }
     npyx_status status;
     for (int64_t position = 0; (status = npyx_blocks_next(blocks, error)) == NPYX_OK;
          position += blocks->nelem) {
-        if (!merges)
-            distribute(r, position, blocks->items, blocks->nelem);
-        else if (blocks->reader.result == NULL)
-            run_work(dtype, 0, blocks->items, (size_t)(blocks->nelem * dtype->itemsize), &of_block);
         if (merges)
-            npyx_stats_merge(stats, blocks->reader.result == NULL ? &of_block : blocks->reader.result);
+            reduction_merge_runs(r, position, blocks->items, blocks->nelem, blocks->reader.result);
+        else
+            distribute(r, position, blocks->items, blocks->nelem);
         if (r->wants_crc32)
             extend_checksums(r, blocks->items, blocks->nelem);
     }
@@ -328,6 +373,7 @@ npyx_status npyx_reduction_begin(npyx_reduction *r, npyx_source *source, const n
                           .has_axes = axes != NULL,
                           .wants_crc32 = options->wants_crc32 && axes == NULL && options->labels == NULL,
                           .is_in_order = options->is_in_order,
+                          .skips_moments = options->skips_moments,
                           .skips_items = options->skips_items,
                           .nlabels = 1,
                           .ncoordinates = 1,
@@ -357,7 +403,7 @@ npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
     next_group(r);
     for (int64_t i = 0; i < r->nlabels * r->group_ncoordinates * r->nleaves; i++) {
         const npyx_leaf *leaf = &r->leaves[i % r->nleaves];
-        npyx_stats_init(&r->stats[i], leaf->view.dtype, leaf->extremes);
+        reduction_init_stats(r, &r->stats[i], leaf->view.dtype, leaf->extremes);
     }
     for (int i = 0; i < r->nleaves; i++)
         r->crc32[i] = 0;

@@ -32,6 +32,7 @@ typedef struct npyx_reduction {
     bool wants_crc32;            /* of the one coordinate */
     bool skips_items;
     bool is_in_order;
+    bool skips_moments;
     npyx_arena arena;
     int nleaves;
     npyx_leaf *leaves;
@@ -65,8 +66,9 @@ typedef struct npyx_reduction_options {
                        */
     bool wants_crc32; /* only without axes */
     bool skips_items; /* coordinates and fields are all that is wanted */
-    const npyx_labels
-        *labels; /* of the file's first axis, as many; NULL: none. They outlive the reduction. */
+    bool skips_moments; /* variances are not wanted */
+    /* of the entries of the file's first axis; NULL: none. They outlive the reduction. */
+    const npyx_labels *labels;
 } npyx_reduction_options;
 
 /* Prepares to reduce a view. source and the view's dtype must outlive the reduction. NPYX_NOMEM; NPYX_INVALID

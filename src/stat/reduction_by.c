@@ -119,8 +119,8 @@ static void label_add_columns(const npyx_reduction *r, label_result *result, int
     while ((ntaken = label_take(result, &row, taken, NPYX_COLUMNS_NROWS)) > 0) {
         for (int64_t i = 0; i < ntaken; i++)
             starts[i] = rows + taken[i] * by->reader.row_nbytes;
-        result->is_sound &=
-            npyx_columns_add(columns, by->width, r->view.dtype, r->group_ncoordinates, starts, ntaken);
+        result->is_sound &= npyx_columns_add(columns, by->width, r->view.dtype, r->group_ncoordinates, starts,
+                                             ntaken, r->skips_moments);
     }
 }
 
@@ -205,8 +205,10 @@ static label_result *label_result_init(const npyx_reduction *r, void *memory) {
     } else {
         result->stats = (npyx_stats *)(void *)rest;
         rest += (size_t)nstats * sizeof(npyx_stats);
-        for (int64_t i = 0; i < nstats; i++)
+        for (int64_t i = 0; i < nstats; i++) {
             npyx_stats_init(&result->stats[i], r->view.dtype, NULL);
+            result->stats[i].skips_moments = r->skips_moments;
+        }
     }
     result->heads = (int32_t *)(void *)rest;
     result->nexts = result->heads + r->nlabels;

@@ -92,6 +92,8 @@ static double chunk_mean(const npyx_chunk_sums *sums, stats_chunk *chunk) {
 
 static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, stats_chunk *chunk) {
     double n = (double)sums->nfinite;
+    if (stats->skips_moments)
+        return;
     double mean = chunk_mean(sums, chunk);
     npyx_chunk_deviations deviations;
     chunk->kernels->deviations(chunk->taken, chunk->ntaken, sums->nfinite, mean, &deviations);
@@ -101,6 +103,9 @@ static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, stats_ch
     npyx_moments moments = {
         .n = n, .mean = mean, .mean_low = deviations.sum / n, .m2 = m2 > 0 || isnan(m2) ? m2 : 0};
     npyx_stats_merge_moments(stats, &moments, 0);
+}
+
+static void add_sums(npyx_stats *stats, const npyx_chunk_sums *sums, stats_chunk *chunk) {
     if (stats->form == NPYX_STATS_INTEGER) { /* no more than 1024 numbers below 2^32: exact */
         stats->wide_sum = npyx_wide_add(stats->wide_sum, npyx_wide_of_i64((int64_t)sums->sum));
         return;
@@ -133,8 +138,10 @@ static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     int64_t nnulls = sums.nnan - (chunk.ntaken - nelem);
     if (nnulls < nelem)
         note_extremes(stats, &sums, &chunk);
-    if (sums.nfinite > 0)
+    if (sums.nfinite > 0) {
         add_moments(stats, &sums, &chunk);
+        add_sums(stats, &sums, &chunk);
+    }
     if (sums.nfinite + nnulls < nelem)
         count_infs(stats, &chunk);
     stats->nulls += nnulls;

@@ -61,7 +61,9 @@ typedef struct npyx_moments {
 typedef struct npyx_stats {
     const npyx_dtype *dtype; /* borrowed */
     npyx_stats_form form;
-    int64_t nseen; /* items, null ones too */
+    bool skips_moments; /* set behind npyx_stats_init by who wants no variance; dates have moments all the
+                           same */
+    int64_t nseen;      /* items, null ones too */
     int64_t count, nulls, zeros;
     int64_t npositive_infs, nnegative_infs;
     npyx_extreme extremes[2];
