@@ -226,24 +226,22 @@ static void label_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t
                    (int64_t)nbytes / by->reader.row_nbytes);
 }
 
+static void label_merge_columns(label_result *total, const label_result *next, int64_t width, int64_t label) {
+    const int64_t off = label * NPYX_NCOLUMN_ARRAYS * width;
+    const double *columns = next->columns + off;
+    double nrows = columns[NPYX_COLUMN_NFINITE * width] + columns[NPYX_COLUMN_NNAN * width] +
+                   columns[NPYX_COLUMN_NINF * width];
+    if (nrows > 0)
+        total->is_sound &= npyx_columns_merge(total->columns + off, columns, width);
+}
+
 static void label_merge(const npyx_reduction *r, label_result *total, const label_result *next) {
-    const int64_t width = r->label_rows->width, nstats = r->group_ncoordinates;
     total->is_sound &= next->is_sound;
-    for (int64_t label = 0; label < r->nlabels; label++) {
-        const double *columns = next->columns + label * NPYX_NCOLUMN_ARRAYS * width;
-        if (next->columns != NULL) {
-            bool has_rows = columns[NPYX_COLUMN_NFINITE * width] + columns[NPYX_COLUMN_NNAN * width] +
-                                columns[NPYX_COLUMN_NINF * width] >
-                            0;
-            if (has_rows)
-                total->is_sound &=
-                    npyx_columns_merge(total->columns + label * NPYX_NCOLUMN_ARRAYS * width, columns, width);
-            continue;
-        }
-        for (int64_t i = label * nstats; i < (label + 1) * nstats; i++) {
-            if (next->stats[i].count + next->stats[i].nulls > 0)
-                npyx_stats_merge(&total->stats[i], &next->stats[i]);
-        }
+    for (int64_t label = 0; label < r->nlabels && next->columns != NULL; label++)
+        label_merge_columns(total, next, r->label_rows->width, label);
+    for (int64_t i = 0; i < r->nlabels * r->group_ncoordinates && next->stats != NULL; i++) {
+        if (next->stats[i].count + next->stats[i].nulls > 0)
+            npyx_stats_merge(&total->stats[i], &next->stats[i]);
     }
 }
 
@@ -325,13 +323,14 @@ static void label_add_block(npyx_reduction *r) {
 /* The results as statistics. */
 static void label_give(npyx_reduction *r) {
     const struct npyx_label_rows *by = r->label_rows;
-    for (int64_t i = 0; i < r->nlabels * r->group_ncoordinates; i++) {
-        const double *columns =
-            by->total->columns + i / r->group_ncoordinates * NPYX_NCOLUMN_ARRAYS * by->width;
-        if (by->width > 0)
-            npyx_columns_stats(columns, by->width, i % r->group_ncoordinates, r->view.dtype, &r->stats[i]);
+    const label_result *total = by->total;
+    const int64_t ncolumns = r->group_ncoordinates, stride = NPYX_NCOLUMN_ARRAYS * by->width;
+    for (int64_t i = 0; i < r->nlabels * ncolumns; i++) {
+        if (total->columns != NULL)
+            npyx_columns_stats(total->columns + i / ncolumns * stride, by->width, i % ncolumns, r->view.dtype,
+                               &r->stats[i]);
         else
-            r->stats[i] = by->total->stats[i];
+            r->stats[i] = total->stats[i];
     }
 }
 
