@@ -25,6 +25,7 @@
 #include "item/convert.h"
 #include "item/encode.h"
 #include "stat/difference.h"
+#include "stat/distance.h"
 #include "stat/histogram.h"
 #include "stat/reduction.h"
 #include "text/json_text.h"

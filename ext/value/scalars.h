@@ -73,6 +73,9 @@ extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_ord
 extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npyext_npy_min, npyext_npy_max,
     npyext_npy_argmin, npyext_npy_argmax;
 
+/* Of two vectors, npy_dot(a, b) and npy_distance(a, b [, metric]); of one array, npy_norm(a [, ord]). */
+extern const npyext_scalar npyext_npy_dot, npyext_npy_distance, npyext_npy_norm;
+
 /* Shaped as a function of sqlite3_create_function_v2; its user data is an npyext_registration. */
 void npyext_scalar_call(sqlite3_context *context, int argc, sqlite3_value **argv);
 

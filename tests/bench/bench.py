@@ -218,6 +218,19 @@ def row_19():
     return timed_in_processes(("members_by_tarfile", path("shard.tar"), {}), ("sql", ours, path("shard.tar"), {}), turns=7)
 
 
+def row_17():
+    mapped = np.load(path("vectors.npy"), mmap_mode="r")
+    one = np.array(mapped[5])
+
+    def peer():
+        cosines = mapped @ one / (np.sqrt(np.einsum("ij,ij->i", mapped, mapped)) * np.sqrt(one @ one))
+        nearest = np.argpartition(-cosines, 10)[:10]
+        return nearest[np.argsort(-cosines[nearest])].tolist()
+
+    sql = """SELECT group_concat(row) FROM npy_nearest(?, '', '', (SELECT npy_slice(array, 5) FROM npy_file(?)), 10, 'cosine')"""
+    return timed_in_python(peer, query(sql, path("vectors.npy"), path("vectors.npy")), turns=7)
+
+
 def row_20():
     mapped, labels = np.load(path("vectors.npy"), mmap_mode="r"), np.load(path("labels.npy"))
     peer = lambda: float(sum(mapped[labels == label].mean(0)[5] for label in range(10)))
@@ -418,6 +431,8 @@ ROWS = [
     Row("14", "bytes read for LIMIT 10 of 400 MB", "–", 64, row_14, ["large.npy"], "KiB", False),
     Row("15", "sum(length(value)) over 100k × 128 float32", "json.dumps(a.tolist())", 0.15, row_15, ["vectors.npy"]),
     Row("19", "tar_members of a shard of 20,000 members", "Python's tarfile, getmembers", 0.05, row_19, ["shard.tar"]),
+    Row("17", "10 nearest of 1M × 128 float32 by cosine", "NumPy, product over norms and argpartition on a memmap", 0.6,
+        row_17, ["vectors.npy"]),
     Row("20", "mean of every column of 1M × 128 float32 for each of 10 labels", "NumPy, a mask and a mean for each", 0.3,
         row_20, ["vectors.npy", "labels.npy"]),
     Row("21", "an array of 200,000 texts, an object each, as JSON", "NumPy, load with allow_pickle and json.dumps", 0.8,

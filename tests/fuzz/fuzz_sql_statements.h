@@ -114,6 +114,17 @@ static const statement statements[] = {
      "SELECT npy_json(npy_from_data(data, npy_dtype(array), npy_shape(array))) FROM npy_rows(?1, '', ?2) "
      "WHERE row < 9",
      NULL},
+    /* vectors */
+    {"SELECT *, query_row, data, array_key FROM npy_nearest(?1, '', ?2, ?3, ?4)", NULL, NULL},
+    {"SELECT *, query_row FROM npy_nearest(?1, '', '', npy_slice(?1, ?2), 3, ?3)", NULL, NULL},
+    {"SELECT row, distance, data FROM npy_nearest(?1, '', '', npy_from_json(?2), ?3) WHERE view = ?4", NULL,
+     NULL},
+    {"SELECT row, distance FROM npy_nearest(?1, '', '', npy_slice(?1, 0), 9, 'cityblock')",
+     "SELECT row, distance FROM npy_nearest(npy_order(?1, 'F'), '', '', npy_slice(?1, 0), 9, 'cityblock')",
+     NULL},
+    {"SELECT npy_norm(?1), npy_norm(?1, ?2), npy_dot(?1, ?1), npy_distance(?1, npy_from_json(?3), ?4)", NULL,
+     NULL},
+    {"SELECT npy_distance(r.array, (SELECT npy_slice(?1, 0)), ?2) FROM npy_rows(?1) r", NULL, NULL},
     /* histograms */
     {"SELECT *, path, name, array_key FROM npy_histogram(?1)", NULL, NULL},
     {"SELECT * FROM npy_histogram(?1, '', ?2, ?3)", NULL, NULL},

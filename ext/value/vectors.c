@@ -1,0 +1,253 @@
+/*
+ * Functions of vectors: npy_dot, npy_distance, npy_norm.
+ *
+ * Of two arrays the second is read first, as doubles: a connection has one array open at a time. Where it is
+ * the same in every row, as the vector that all others are compared with mostly is, SQLite keeps it from row
+ * to row.
+ */
+#include <math.h>
+
+#include "scalars.h"
+
+static const npyx_dtype vector_float64 = {
+    .type = NPYX_F8, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = sizeof(double)};
+
+/* ---- the second of two vectors ---- */
+
+/* A vector with its doubles behind it. */
+typedef struct kept_vector {
+    npyx_vector vector;
+    double reals[];
+} kept_vector;
+
+static npyx_status vector_check(npyext_call *c, const npyx_view *view) {
+    NPYX_TRY(npyx_distance_check(view->dtype, &c->error));
+    if (view->ndim == 1)
+        return NPYX_OK;
+    return npyx_refuse(&c->error, "%s is of two vectors; this array has %d dimensions", c->caller->name,
+                       view->ndim);
+}
+
+/* The items of an array that is open, as doubles. */
+static npyx_status vector_keep(npyext_call *c, npyext_array_value *value, kept_vector **kept) {
+    npyx_view view;
+    npyx_buffer *out = &c->out;
+    npyx_view_of_array(value->array, &view);
+    NPYX_TRY(npyx_array_check_values(value->array, &c->error));
+    NPYX_TRY(vector_check(c, &view));
+    npyx_buffer_reset(out);
+    NPYX_TRY(npyext_array_value_append_converted(value, &view, &vector_float64, out, &c->error));
+    const size_t padded = (size_t)npyx_distance_padded(view.shape[0]);
+    *kept = npyx_alloc_zeroed(out->host, sizeof **kept + padded * sizeof(double));
+    NPYX_TRY(npyx_check_memory(*kept, &c->error));
+    if (out->nbytes > 0)
+        memcpy((*kept)->reals, out->bytes, out->nbytes);
+    (*kept)->vector = (npyx_vector){.reals = (*kept)->reals, .nelem = view.shape[0]};
+    npyx_vector_measure(&(*kept)->vector);
+    npyx_buffer_reset(out);
+    return NPYX_OK;
+}
+
+/* NPYX_DONE: it is NULL. */
+static npyx_status vector_read_second(npyext_call *c, kept_vector **kept) {
+    npyext_array_value second;
+    npyx_status status =
+        npyext_array_value_open(&second, c->value.connection, c->context, c->caller, c->argv[1], &c->error);
+    if (status == NPYX_OK)
+        status = vector_keep(c, &second, kept);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        c->value.place = second.place;
+    npyext_array_value_close(&second);
+    return status;
+}
+
+/* The distance of the first, which is open, to the second. */
+static npyx_status vector_measure_first(npyext_call *c, npyx_metric metric, const npyx_vector *second,
+                                        double *distance) {
+    const npyx_view *view = &c->view;
+    NPYX_TRY(vector_check(c, view));
+    if (view->shape[0] != second->nelem)
+        return npyext_call_refuse(c, "the vectors have %" PRId64 " and %" PRId64 " items", view->shape[0],
+                                  second->nelem);
+    if (c->value.bytes != NULL && npyx_view_is_contiguous(view)) {
+        *distance = npyx_distance(metric, view->dtype, c->value.bytes + view->off, second);
+        return NPYX_OK;
+    }
+    NPYX_TRY(npyext_array_value_append_converted(&c->value, view, &vector_float64, &c->out, &c->error));
+    *distance = npyx_distance(metric, &vector_float64, (const uint8_t *)c->out.bytes, second);
+    return NPYX_OK;
+}
+
+static npyx_status vector_compare(npyext_call *c, npyx_metric metric, double *distance) {
+    kept_vector *kept = sqlite3_get_auxdata(c->context, 1), *made = NULL;
+    if (sqlite3_value_type(c->argv[0]) == SQLITE_NULL)
+        return NPYX_DONE;
+    if (kept == NULL) {
+        npyx_status status = vector_read_second(c, &made);
+        if (status != NPYX_OK) {
+            sqlite3_free(made);
+            return status;
+        }
+    }
+    npyx_status status = npyext_call_take_items(c);
+    if (status == NPYX_OK)
+        status = vector_measure_first(c, metric, kept == NULL ? &made->vector : &kept->vector, distance);
+    if (made != NULL) /* which may free it at once */
+        sqlite3_set_auxdata(c->context, 1, made, sqlite3_free);
+    return status;
+}
+
+static npyx_status vector_dot(npyext_call *c) {
+    double distance = 0;
+    NPYX_TRY(vector_compare(c, NPYX_DOT, &distance));
+    sqlite3_result_double(c->context, 0 - distance);
+    return NPYX_OK;
+}
+
+NPYEXT_SCALAR(npy_dot, ANYTHING, VALUE, vector_dot, "npy_dot(array, other)");
+
+static npyx_status vector_distance(npyext_call *c) {
+    npyx_metric metric = NPYX_EUCLIDEAN;
+    npyx_value text;
+    double distance = 0;
+    if (c->argc > 2) {
+        NPYX_TRY(npyext_call_read(c, 2, NPYX_VALUE_TEXT, "the metric", "", &text));
+        NPYX_TRY(npyext_call_fault(c, npyx_metric_parse(text.bytes, text.nbytes, &metric, &c->error)));
+    }
+    NPYX_TRY(vector_compare(c, metric, &distance));
+    sqlite3_result_double(c->context, distance);
+    return NPYX_OK;
+}
+
+NPYEXT_SCALAR(npy_distance, ANYTHING, VALUE, vector_distance, "npy_distance(array, other, 'cosine')");
+
+/* ---- norms ---- */
+
+/* What numpy.linalg.norm calls ord; INFINITY and -INFINITY are the greatest and the least magnitude. */
+typedef struct vector_norm {
+    double ord;
+    bool is_given; /* by a number: for vectors alone */
+} vector_norm;
+
+static npyx_status norm_read_ord(npyext_call *c, vector_norm *norm) {
+    npyx_value value;
+    *norm = (vector_norm){.ord = 2};
+    if (c->argc < 2 || sqlite3_value_type(c->argv[1]) == SQLITE_NULL)
+        return NPYX_OK;
+    NPYX_TRY(npyext_value_read(c->argv[1], &value, &c->error));
+    norm->is_given = true;
+    if (value.kind == NPYX_VALUE_INTEGER || value.kind == NPYX_VALUE_REAL) {
+        norm->ord = value.kind == NPYX_VALUE_REAL ? value.real : (double)value.integer;
+        return NPYX_OK;
+    }
+    bool is_text = value.kind == NPYX_VALUE_TEXT;
+    if (is_text && npyx_is_same(value.bytes, value.nbytes, "fro", 3) && c->view.ndim == 2) {
+        norm->is_given = false;
+        return NPYX_OK;
+    }
+    if (is_text && npyx_is_same(value.bytes, value.nbytes, "inf", 3))
+        norm->ord = INFINITY;
+    else if (is_text && npyx_is_same(value.bytes, value.nbytes, "-inf", 4))
+        norm->ord = -INFINITY;
+    else
+        return npyext_call_refuse(c, "ord is a number, 'inf' or '-inf', and of a matrix 'fro'");
+    return NPYX_OK;
+}
+
+/* Adds items to the sum, which begins as INFINITY for the least of them. */
+static double norm_add(double sum, double ord, const double *reals, int64_t nelem) {
+    for (int64_t i = 0; i < nelem; i++) {
+        double size = fabs(reals[i]);
+        if (isnan(size) || isnan(sum))
+            sum = NAN;
+        else if (isinf(ord))
+            sum = (ord < 0 ? size < sum : size > sum) ? size : sum;
+        else
+            sum += ord == 1 ? size : pow(size, ord);
+    }
+    return sum;
+}
+
+/* Item by item, for the orders that statistics do not tell. */
+static npyx_status norm_walk(npyext_call *c, npyx_source *source, double ord, double *norm) {
+    const npyx_dtype *dtype = c->view.dtype;
+    double reals[NPYX_BLOCK_NELEM], sum = ord == -INFINITY ? INFINITY : 0;
+    npyx_blocks blocks = {0};
+    npyx_status status;
+    npyx_blocks_begin(&blocks, source, &c->view);
+    while ((status = npyx_blocks_next(&blocks, &c->error)) == NPYX_OK) {
+        for (int64_t i = 0; i < blocks.nelem; i += NPYX_BLOCK_NELEM) {
+            int64_t n = blocks.nelem - i < NPYX_BLOCK_NELEM ? blocks.nelem - i : NPYX_BLOCK_NELEM;
+            npyx_block_reals(dtype->type, dtype->is_big_endian, blocks.items + i * dtype->itemsize,
+                             (size_t)dtype->itemsize, (size_t)n, reals);
+            sum = norm_add(sum, ord, reals, n);
+        }
+    }
+    npyx_blocks_clear(&blocks);
+    *norm = isinf(ord) || ord == 1 ? sum : pow(sum, 1 / ord);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+static double norm_of_stats(const npyx_stats *stats, double ord) {
+    double n = (double)stats->count, mean = npyx_stats_mean(stats);
+    if (stats->nulls > 0)
+        return ord == 0 ? n - (double)stats->zeros + (double)stats->nulls : NAN; /* NaN is not zero */
+    if (ord == 0)
+        return n - (double)stats->zeros;
+    if (npyx_stats_infs(stats) > 0)
+        return INFINITY;
+    if (n == 0)
+        return 0;
+    if (ord == INFINITY)
+        return fmax(fabs(stats->extremes[NPYX_LEAST].real), fabs(stats->extremes[NPYX_GREATEST].real));
+    return sqrt(npyx_stats_m2(stats) + n * mean * mean);
+}
+
+/* By all processors: the squares of all items are those of their deviations and of their mean. */
+static npyx_status norm_reduce(npyext_call *c, npyx_source *source, double ord, double *norm) {
+    npyx_reduction reduction = {0};
+    const npyx_reduction_options options = {.skips_moments = ord != 2};
+    npyx_status status = npyx_reduction_begin(&reduction, source, &c->view, &options, &c->error);
+    if (status == NPYX_OK)
+        status = npyx_reduction_next(&reduction, &c->error);
+    if (status == NPYX_OK)
+        *norm = norm_of_stats(&reduction.stats[0], ord);
+    npyx_reduction_end(&reduction);
+    return status;
+}
+
+/* The parts of complex items as an axis of their own, whose norm is the same. */
+static void norm_split_complex(npyx_view *view, npyx_dtype *part) {
+    if (npyx_dtype_kind(view->dtype) != 'c' || view->ndim == NPYX_MAX_NDIM)
+        return;
+    *part = npyx_dtype_part(view->dtype);
+    npyx_view_set_axis(view, view->ndim++, 2, part->itemsize, -1);
+    view->dtype = part;
+}
+
+static npyx_status vector_norm_of(npyext_call *c) {
+    vector_norm norm;
+    npyx_source *source = NULL;
+    npyx_dtype part;
+    double value = 0;
+    NPYX_TRY(npyext_call_take_items(c));
+    NPYX_TRY(norm_read_ord(c, &norm));
+    if (norm.is_given && c->view.ndim != 1)
+        return npyext_call_refuse(
+            c,
+            "this ord is for vectors; the array has %d dimensions, of which there is the "
+            "norm of all items (without ord)",
+            c->view.ndim);
+    if (norm.ord == 2)
+        norm_split_complex(&c->view, &part);
+    NPYX_TRY(npyx_distance_check(c->view.dtype, &c->error));
+    npyext_connection_begin(c->value.connection);
+    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
+    bool has_reals = npyx_stats_form_of(c->view.dtype) != NPYX_STATS_WIDE; /* as extremes */
+    bool is_statistic = norm.ord == 2 || norm.ord == 0 || (norm.ord == INFINITY && has_reals);
+    NPYX_TRY((is_statistic ? norm_reduce : norm_walk)(c, source, norm.ord, &value));
+    sqlite3_result_double(c->context, value);
+    return NPYX_OK;
+}
+
+NPYEXT_SCALAR(npy_norm, ANYTHING, VALUE, vector_norm_of, "npy_norm(array)");

@@ -1,0 +1,83 @@
+#include "distance.h"
+
+#include <math.h>
+
+#include "item/convert.h"
+
+/* Items that are widened at a time. */
+enum { DISTANCE_WIDENED_NELEM = 256 };
+
+npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metric, npyx_error *error) {
+    static const char *const names[NPYX_NMETRICS] = {[NPYX_EUCLIDEAN] = "euclidean",
+                                                     [NPYX_SQEUCLIDEAN] = "sqeuclidean",
+                                                     [NPYX_COSINE] = "cosine",
+                                                     [NPYX_CITYBLOCK] = "cityblock",
+                                                     [NPYX_CHEBYSHEV] = "chebyshev",
+                                                     [NPYX_HAMMING] = "hamming",
+                                                     [NPYX_DOT] = "dot"};
+    for (int i = 0; i < NPYX_NMETRICS; i++) {
+        *metric = (npyx_metric)i;
+        if (npyx_is_same(text, nbytes, names[i], strlen(names[i])))
+            return NPYX_OK;
+    }
+    return npyx_refuse(error,
+                       "the metric '%.*s' is none of euclidean, sqeuclidean, cosine, cityblock, chebyshev, "
+                       "hamming and dot",
+                       NPYX_SHOWN(text, nbytes, 40));
+}
+
+npyx_status npyx_distance_check(const npyx_dtype *dtype, npyx_error *error) {
+    if (npyx_dtype_is_real(dtype))
+        return NPYX_OK;
+    return npyx_refuse(error, "distances are of numbers; these items are %s", npyx_dtype_shown(dtype).name);
+}
+
+void npyx_vector_measure(npyx_vector *vector) {
+    npyx_distance_sums sums = {0};
+    npyx_distance_kernel_of(NPYX_COSINE, NPYX_F8, npyx_simd_here())(
+        (const uint8_t *)vector->reals, vector->reals, npyx_distance_padded(vector->nelem), &sums);
+    vector->norm = sqrt(sums.squares);
+}
+
+/* Adds items that the kernels do not take as they lie, and zeros behind the last. */
+static void distance_add_widened(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
+                                 const double *reals, int64_t nelem, npyx_distance_sums *sums) {
+    npyx_distance_kernel *kernel = npyx_distance_kernel_of(metric, NPYX_F8, npyx_simd_here());
+    double widened[DISTANCE_WIDENED_NELEM + NPYX_BLOCK_NELEM];
+    for (int64_t n; nelem > 0; nelem -= n, reals += n, items += n * dtype->itemsize) {
+        n = nelem < DISTANCE_WIDENED_NELEM ? nelem : DISTANCE_WIDENED_NELEM;
+        npyx_block_reals(dtype->type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)n,
+                         widened);
+        for (int64_t i = n; i < npyx_distance_padded(n); i++)
+            widened[i] = 0;
+        kernel((const uint8_t *)widened, reals, npyx_distance_padded(n), sums);
+    }
+}
+
+static double distance_of_sums(npyx_metric metric, const npyx_distance_sums *sums,
+                               const npyx_vector *vector) {
+    switch (metric) {
+    case NPYX_EUCLIDEAN: return sqrt(sums->sum);
+    case NPYX_HAMMING: return sums->sum / (double)vector->nelem;
+    case NPYX_DOT: return -sums->sum;
+    case NPYX_COSINE: {
+        double distance = 1 - sums->sum / (sqrt(sums->squares) * vector->norm);
+        return distance < 0 ? 0 : distance; /* below by a rounding */
+    }
+    default: return sums->sum;
+    }
+}
+
+double npyx_distance(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
+                     const npyx_vector *vector) {
+    npyx_distance_kernel *kernel = npyx_distance_kernel_of(metric, dtype->type, npyx_simd_here());
+    npyx_distance_sums sums = {0};
+    int64_t nwhole = 0;
+    if (kernel != NULL && npyx_dtype_is_native(dtype)) {
+        nwhole = vector->nelem / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
+        kernel(items, vector->reals, nwhole, &sums);
+    }
+    distance_add_widened(metric, dtype, items + nwhole * dtype->itemsize, vector->reals + nwhole,
+                         vector->nelem - nwhole, &sums);
+    return distance_of_sums(metric, &sums, vector);
+}

@@ -1,0 +1,117 @@
+/*
+ * Distances between vectors of numbers, under SciPy's names, and the nearest rows of a matrix.
+ *
+ * Items of every real type are taken as doubles, and sums are of doubles: what a distance is does not depend
+ * on the width of the items, nor on how many threads or queries there are. (Integers beyond 2^53 are
+ * rounded.)
+ */
+#ifndef NPYX_DISTANCE_H
+#define NPYX_DISTANCE_H
+
+#include "base/simd.h"
+#include "walk/reader.h"
+
+typedef enum npyx_metric {
+    NPYX_EUCLIDEAN,
+    NPYX_SQEUCLIDEAN,
+    NPYX_COSINE,    /* 1 - cos of the angle, 0 at least; NaN for a vector of zeros */
+    NPYX_CITYBLOCK, /* the sum of the differences */
+    NPYX_CHEBYSHEV, /* the greatest of them */
+    NPYX_HAMMING,   /* the share of items that are not equal */
+    NPYX_DOT,       /* the negative product: the greatest product is nearest */
+    NPYX_NMETRICS
+} npyx_metric;
+
+/* By its name. NPYX_INVALID lists the names there are. */
+npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metric, npyx_error *error);
+
+/* Whether items can be taken as doubles. NPYX_INVALID says why not. */
+npyx_status npyx_distance_check(const npyx_dtype *dtype, npyx_error *error);
+
+/* What goes along both vectors. */
+typedef struct npyx_distance_sums {
+    double sum;     /* of products, squares, differences, unequal items; or the greatest difference */
+    double squares; /* of the items of the first vector, for NPYX_COSINE */
+} npyx_distance_sums;
+
+enum { NPYX_DISTANCE_UNIT = 32 /* kernels take a multiple of it: four vectors of AVX-512 */ };
+
+/* Doubles that a vector of nelem takes: behind it are zeros, which change no sum. */
+static inline int64_t npyx_distance_padded(int64_t nelem) {
+    return (nelem + NPYX_DISTANCE_UNIT - 1) / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
+}
+
+/* A vector that others are compared with. */
+typedef struct npyx_vector {
+    const double *reals; /* padded */
+    int64_t nelem;
+    double norm; /* for NPYX_COSINE: sqrt of the sum of squares */
+} npyx_vector;
+
+/* Sets the norm of a vector whose reals stand. */
+void npyx_vector_measure(npyx_vector *vector);
+
+/* The distance of nelem items, side by side, to a vector of as many; NaN where there is none. */
+double npyx_distance(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
+                     const npyx_vector *vector);
+
+/* ---- the kernels, for the processor at hand ---- */
+
+/* Adds nelem items, a multiple of NPYX_DISTANCE_UNIT, of the host's byte order, at any alignment. */
+typedef void npyx_distance_kernel(const uint8_t *items, const double *reals, int64_t nelem,
+                                  npyx_distance_sums *sums);
+
+/* There is one of f8 and of f4 for each metric; NULL for other types. */
+npyx_distance_kernel *npyx_distance_kernel_of(npyx_metric metric, npyx_type type, npyx_simd simd);
+
+/* ---- the nearest rows: nearest.c ---- */
+
+/* A row that is near. */
+typedef struct npyx_hit {
+    double distance;
+    int64_t array;  /* as npyx_nearest_add was told */
+    int64_t row;    /* of the view */
+    uint8_t *bytes; /* of the row as it lies in the file, where rows are kept; else NULL */
+} npyx_hit;
+
+typedef struct npyx_hits {
+    npyx_hit
+        *items; /* a heap whose root is the farthest; nearest first once npyx_nearest_finish was called */
+    int64_t n, capacity;
+} npyx_hits;
+
+/* Zero-initialise with the host set. */
+typedef struct npyx_nearest {
+    npyx_host *host;
+    npyx_metric metric;
+    int64_t k;
+    bool keeps_rows;
+    int64_t nqueries, width; /* items of each */
+    npyx_hits *hits;         /* by query */
+    int64_t nadmitted;       /* hits that there ever were: whether an array has brought any */
+    /* private */
+    npyx_vector *queries;
+    double *reals;
+} npyx_nearest;
+
+/* No more hits are kept, k of each query. */
+enum { NPYX_MAX_NHITS = 1 << 24 };
+
+/* Takes queries from a view of one axis, or of two, a row each; metric, k (at least 1) and keeps_rows are
+ * set. NPYX_INVALID for other shapes and items, NPYX_TOOBIG for more than NPYX_MAX_NHITS. Polls the host. */
+npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const npyx_view *view,
+                               npyx_error *error);
+
+/* Looks through the rows of a view of two axes, of the queries' width. Of equal distances the lower array,
+ * and in it the lower row, is nearer. NPYX_INVALID for other shapes and items. Polls the host.
+ * max_row_nbytes: of a row that is kept. */
+npyx_status npyx_nearest_add(npyx_nearest *nearest, npyx_source *source, const npyx_view *view, int64_t array,
+                             npyx_error *error);
+
+/* Puts all hits in order. */
+npyx_status npyx_nearest_finish(npyx_nearest *nearest, npyx_error *error);
+
+/* Gives everything back but the host. */
+void npyx_nearest_clear(npyx_nearest *nearest);
+
+#endif
