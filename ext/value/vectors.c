@@ -70,11 +70,13 @@ static npyx_status vector_measure_first(npyext_call *c, npyx_metric metric, cons
         return npyext_call_refuse(c, "the vectors have %" PRId64 " and %" PRId64 " items", view->shape[0],
                                   second->nelem);
     if (c->value.bytes != NULL && npyx_view_is_contiguous(view)) {
-        *distance = npyx_distance(metric, view->dtype, c->value.bytes + view->off, second);
+        const npyx_ruler ruler = npyx_ruler_of(metric, view->dtype);
+        *distance = npyx_distance(&ruler, c->value.bytes + view->off, second);
         return NPYX_OK;
     }
     NPYX_TRY(npyext_array_value_append_converted(&c->value, view, &vector_float64, &c->out, &c->error));
-    *distance = npyx_distance(metric, &vector_float64, (const uint8_t *)c->out.bytes, second);
+    const npyx_ruler ruler = npyx_ruler_of(metric, &vector_float64);
+    *distance = npyx_distance(&ruler, (const uint8_t *)c->out.bytes, second);
     return NPYX_OK;
 }
 

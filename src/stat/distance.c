@@ -68,16 +68,22 @@ static double distance_of_sums(npyx_metric metric, const npyx_distance_sums *sum
     }
 }
 
-double npyx_distance(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
-                     const npyx_vector *vector) {
-    npyx_distance_kernel *kernel = npyx_distance_kernel_of(metric, dtype->type, npyx_simd_here());
+npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype) {
+    npyx_ruler ruler = {.metric = metric, .dtype = dtype};
+    if (npyx_dtype_is_native(dtype))
+        ruler.kernel = npyx_distance_kernel_of(metric, dtype->type, npyx_simd_here());
+    return ruler;
+}
+
+double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector) {
     npyx_distance_sums sums = {0};
     int64_t nwhole = 0;
-    if (kernel != NULL && npyx_dtype_is_native(dtype)) {
+    if (ruler->kernel != NULL) {
         nwhole = vector->nelem / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
-        kernel(items, vector->reals, nwhole, &sums);
+        ruler->kernel(items, vector->reals, nwhole, &sums);
     }
-    distance_add_widened(metric, dtype, items + nwhole * dtype->itemsize, vector->reals + nwhole,
-                         vector->nelem - nwhole, &sums);
-    return distance_of_sums(metric, &sums, vector);
+    if (nwhole < vector->nelem)
+        distance_add_widened(ruler->metric, ruler->dtype, items + nwhole * ruler->dtype->itemsize,
+                             vector->reals + nwhole, vector->nelem - nwhole, &sums);
+    return distance_of_sums(ruler->metric, &sums, vector);
 }

@@ -51,10 +51,6 @@ typedef struct npyx_vector {
 /* Sets the norm of a vector whose reals stand. */
 void npyx_vector_measure(npyx_vector *vector);
 
-/* The distance of nelem items, side by side, to a vector of as many; NaN where there is none. */
-double npyx_distance(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
-                     const npyx_vector *vector);
-
 /* ---- the kernels, for the processor at hand ---- */
 
 /* Adds nelem items, a multiple of NPYX_DISTANCE_UNIT, of the host's byte order, at any alignment. */
@@ -63,6 +59,20 @@ typedef void npyx_distance_kernel(const uint8_t *items, const double *reals, int
 
 /* There is one of f8 and of f4 for each metric; NULL for other types. */
 npyx_distance_kernel *npyx_distance_kernel_of(npyx_metric metric, npyx_type type, npyx_simd simd);
+
+/* ---- distances ---- */
+
+/* How vectors of a dtype are measured: made once, for many of them. */
+typedef struct npyx_ruler {
+    npyx_metric metric;
+    const npyx_dtype *dtype;      /* borrowed */
+    npyx_distance_kernel *kernel; /* of items as they lie; NULL: they are widened first */
+} npyx_ruler;
+
+npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype);
+
+/* The distance of items, side by side, to a vector of as many; NaN where there is none. */
+double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector);
 
 /* ---- the nearest rows: nearest.c ---- */
 

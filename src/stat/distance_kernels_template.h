@@ -44,10 +44,13 @@ DISTANCE_INLINE DISTANCE(reals) DISTANCE(greater)(DISTANCE(reals) x, DISTANCE(re
 DISTANCE_INLINE double DISTANCE(total)(DISTANCE(reals) a, DISTANCE(reals) b, DISTANCE(reals) c,
                                        DISTANCE(reals) d) {
     DISTANCE(reals) sum = (a + b) + (c + d);
-    double total = 0;
-    for (size_t lane = 0; lane < DISTANCE_NBYTES / 8; lane++)
-        total += sum[lane];
-    return total;
+    double lanes[DISTANCE_NBYTES / 8];
+    memcpy(lanes, &sum, sizeof lanes);
+    for (size_t n = DISTANCE_NBYTES / 8; n > 1; n /= 2) { /* as a tree, which is done sooner than a chain */
+        for (size_t lane = 0; lane < n / 2; lane++)
+            lanes[lane] += lanes[lane + n / 2];
+    }
+    return lanes[0];
 }
 
 /* A loop over four vectors at a time; step(i) is what is done with vector number i of the four. */

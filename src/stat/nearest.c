@@ -29,7 +29,7 @@ typedef struct nearest_local {
 
 typedef struct nearest_pass {
     npyx_nearest *nearest;
-    npyx_view view;
+    npyx_ruler ruler;
     npyx_reader reader;
     int64_t array;
     int64_t capacity; /* of a block's heaps */
@@ -210,8 +210,7 @@ static void nearest_run(const void *ctx, int64_t off, const uint8_t *bytes, size
         nearest_local *heap = (nearest_local *)(void *)(n + 1);
         *n = 0;
         for (int64_t row = 0; row < nrows; row++) {
-            double distance = npyx_distance(nearest->metric, pass->view.dtype, bytes + row * row_nbytes,
-                                            &nearest->queries[query]);
+            double distance = npyx_distance(&pass->ruler, bytes + row * row_nbytes, &nearest->queries[query]);
             if (!isnan(distance))
                 nearest_local_add(heap, n, pass->capacity, (nearest_local){distance, row});
         }
@@ -241,8 +240,7 @@ static npyx_status nearest_add_block(nearest_pass *pass, npyx_error *error) {
     for (int64_t row = 0; row < reader->nrows_read; row++) {
         const uint8_t *bytes = reader->rows + row * reader->row_nbytes;
         for (int64_t query = 0; query < nearest->nqueries; query++) {
-            double distance =
-                npyx_distance(nearest->metric, pass->view.dtype, bytes, &nearest->queries[query]);
+            double distance = npyx_distance(&pass->ruler, bytes, &nearest->queries[query]);
             NPYX_TRY(nearest_offer(pass, query, distance, reader->first_row + row, bytes, error));
             nitems += nearest->width + 1;
             if (nitems < NEAREST_POLL_NITEMS)
@@ -275,7 +273,7 @@ static void nearest_plan(nearest_pass *pass) {
     const npyx_nearest *nearest = pass->nearest;
     const int64_t row_nbytes = pass->reader.row_nbytes;
     int64_t nitems = NEAREST_BLOCK_NITEMS / (nearest->nqueries > 0 ? nearest->nqueries : 1);
-    int64_t block_nbytes = nitems * pass->view.dtype->itemsize;
+    int64_t block_nbytes = nitems * pass->ruler.dtype->itemsize;
     block_nbytes = block_nbytes > NPYX_WORK_NBYTES ? NPYX_WORK_NBYTES : block_nbytes;
     if (row_nbytes == 0 || row_nbytes > block_nbytes || block_nbytes < NEAREST_MIN_BLOCK_NBYTES)
         return;
@@ -304,7 +302,8 @@ static npyx_status nearest_go(nearest_pass *pass, npyx_error *error) {
 npyx_status npyx_nearest_add(npyx_nearest *nearest, npyx_source *source, const npyx_view *view, int64_t array,
                              npyx_error *error) {
     NPYX_TRY(nearest_check_array(nearest, view, error));
-    nearest_pass pass = {.nearest = nearest, .view = *view, .array = array};
+    nearest_pass pass = {
+        .nearest = nearest, .ruler = npyx_ruler_of(nearest->metric, view->dtype), .array = array};
     npyx_reader_init(&pass.reader, source, view, INT64_MAX);
     npyx_status status = nearest->nqueries == 0 ? NPYX_OK : nearest_go(&pass, error);
     npyx_reader_clear(&pass.reader);

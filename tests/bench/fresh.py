@@ -110,6 +110,21 @@ def members_by_tarfile(name):
     return work
 
 
+def nearest_by_numpy(name):
+    """The ten rows nearest to row 5 by cosine."""
+    import numpy as np
+
+    rows = np.load(name, mmap_mode="r")
+    one = np.array(rows[5])
+
+    def work():
+        cosines = rows @ one / (np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.sqrt(one @ one))
+        nearest = np.argpartition(-cosines, 10)[:10]
+        return nearest[np.argsort(-cosines[nearest])].tolist()
+
+    return work
+
+
 def texts_by_numpy(name):
     import numpy as np
 
@@ -168,6 +183,7 @@ WORKS = {
         arrays_by_numpy,
         inflated_by_zlib,
         members_by_tarfile,
+        nearest_by_numpy,
         texts_by_numpy,
         extremes_by_webdataset,
         filtered_by_webdataset,
