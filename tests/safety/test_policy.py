@@ -63,7 +63,7 @@ def complaint_of(db, sql, *arguments):
 
 
 def test_what_each_has(connect):
-    everywhere = {*READERS, "npy_compare"}
+    everywhere = {*READERS, "npy_compare", "npy_nearest"}
     every, readonly, blob = (connect(entry_point=entry_point) for entry_point in ENTRY_POINTS)
     assert modules_of(every) == everywhere | {"npy", "npy_write"}
     assert modules_of(readonly) == everywhere | {"npy"}
@@ -732,3 +732,20 @@ def test_part_by_part(again, patience_for):
     totals = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
     assert done.returncode == 0 and totals, done.stdout[-6000:]
     assert int(totals[1]) > 80 and totals[2] == "0"
+
+
+def test_operands_are_kept_below_the_root_too(connect, tmp_path, monkeypatch):
+    """The labels of npy_stats are a path, or a handle, as a source is."""
+    monkeypatch.chdir(tmp_path)
+    put("in/x.npy", npy_bytes(np.zeros((4242, 1))))
+    put("y.npy", npy_bytes(SECRET))
+    refused = "SELECT label FROM npy_stats(?) WHERE by = ?"
+    assert "which opens none" in error_of(connect(entry_point=BLOB), refused, npy_bytes(SECRET), "y.npy")
+    (handle,) = connect().execute("SELECT array FROM npy_file('y.npy')").fetchone()
+    monkeypatch.setenv("NPYEXT_ROOT", str(tmp_path / "in"))
+    db = connect()
+    for labels in ("../y.npy", str(tmp_path / "y.npy")):
+        text = error_of(db, refused, "x.npy", labels)
+        assert "NPYEXT_ROOT" in text and "4242" not in text, text
+    for sql in (refused, "SELECT * FROM npy_nearest(?, '', '', ?)"):
+        assert "a handle that npy_file did not make on this connection" in error_of(db, sql, "x.npy", handle)
