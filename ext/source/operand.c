@@ -1,6 +1,6 @@
 #include "operand.h"
 
-static npyx_status check_type(const npyext_argument *argument, bool takes_path, npyx_error *error) {
+static npyx_status operand_check_type(const npyext_argument *argument, bool takes_path, npyx_error *error) {
     if (argument->type == SQLITE_BLOB || (argument->type == SQLITE_TEXT && takes_path))
         return NPYX_OK;
     if (argument->type != SQLITE_TEXT)
@@ -12,7 +12,7 @@ static npyx_status check_type(const npyext_argument *argument, bool takes_path, 
 }
 
 /* The one array of the open file. */
-static npyx_status find_only(npyext_operand *operand, int64_t *index, npyx_error *error) {
+static npyx_status operand_find_only(npyext_operand *operand, int64_t *index, npyx_error *error) {
     npyx_archive *archive = operand->opened.archive;
     npyx_entry entry;
     *index = operand->files.is_handle ? operand->files.handle_index : 0;
@@ -27,14 +27,14 @@ static npyx_status find_only(npyext_operand *operand, int64_t *index, npyx_error
                               "(SELECT array FROM npy_file('x.npz', 'name'))");
 }
 
-static npyx_status open_array(npyext_operand *operand, npyx_error *error) {
+static npyx_status operand_open_array(npyext_operand *operand, npyx_error *error) {
     npyext_connection *connection = operand->connection;
     int64_t index;
     if (npyext_files_count(&operand->files) != 1 || operand->files.is_many)
         return npyx_refuse(error, "is to be one file, and no pattern or list of them");
     NPYX_TRY(npyext_files_open(connection, &operand->files, 0, npyext_cache_tick(connection),
                                &operand->opened, error));
-    NPYX_TRY(find_only(operand, &index, error));
+    NPYX_TRY(operand_find_only(operand, &index, error));
     npyx_status status = npyx_archive_describe(operand->opened.archive, index, &operand->described, error);
     if (status == NPYX_DONE || (status == NPYX_OK && !operand->described.is_array))
         status = npyx_archive_fail_no_array(operand->opened.archive, error);
@@ -49,11 +49,11 @@ npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *conn
     const char *path = npyext_source_shown(argument);
     *operand = (npyext_operand){.connection = connection, .files.paths.arena.host = &connection->host};
     npyx_array_init(&operand->described, &connection->host);
-    npyx_status status = check_type(argument, takes_path, error);
+    npyx_status status = operand_check_type(argument, takes_path, error);
     if (status == NPYX_OK)
         status = npyext_files_resolve(connection, argument, &operand->files, error);
     if (status == NPYX_OK)
-        status = open_array(operand, error);
+        status = operand_open_array(operand, error);
     if (status == NPYX_OK)
         operand->array = &operand->described;
     if (status != NPYX_OK && status != NPYX_NOMEM && status != NPYX_INTERRUPTED)

@@ -174,10 +174,11 @@ COLUMNS_INLINE bool COLUMNS(finish)(double *columns, int64_t width, int64_t nrow
     const COLUMNS(reals) zero = {0}, one = zero + 1;
     COLUMNS(reals) n = __builtin_convertvector(t->nfinite, COLUMNS(reals));
     COLUMNS(reals) nnan = __builtin_convertvector(t->nnan, COLUMNS(reals));
+    COLUMNS(reals) all = __builtin_convertvector((COLUMNS(masks)){0} + nrows, COLUMNS(reals));
     COLUMNS(reals) low = s->sum / COLUMNS_GREATER(one, n);
     COLUMNS(reals) m2 = COLUMNS_GREATER(zero, s->squares - s->sum * low);
     COLUMNS(increase)(columns + NPYX_COLUMN_NNAN * width, nnan);
-    COLUMNS(increase)(columns + NPYX_COLUMN_NINF * width, (double)nrows - n - nnan);
+    COLUMNS(increase)(columns + NPYX_COLUMN_NINF * width, all - n - nnan);
     COLUMNS(increase)(columns + NPYX_COLUMN_NZERO * width, __builtin_convertvector(t->nzero, COLUMNS(reals)));
     COLUMNS(merge_moments)(columns, width, n, s->mean, low, m2);
     bool is_sound = COLUMNS(is_all)(COLUMNS(are_finite)(s->sum));
