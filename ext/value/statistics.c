@@ -18,23 +18,23 @@ typedef struct statistic {
     bool (*put)(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item);
 } statistic;
 
-static void put_f64(double real, uint8_t *item) {
+static void statistic_put_f64(double real, uint8_t *item) {
     memcpy(item, &real, sizeof real);
 }
 
-static void put_u64(uint64_t integer, uint8_t *item) {
+static void statistic_put_u64(uint64_t integer, uint8_t *item) {
     memcpy(item, &integer, sizeof integer);
 }
 
 /* ---- which items have what ---- */
 
-static bool is_complex(const npyx_dtype *dtype) {
+static bool statistic_is_complex(const npyx_dtype *dtype) {
     return npyx_dtype_kind(dtype) == 'c';
 }
 
-static npyx_type type_of_sum(const npyx_dtype *dtype) {
+static npyx_type statistic_type_sum(const npyx_dtype *dtype) {
     char kind = npyx_dtype_kind(dtype);
-    if (is_complex(dtype))
+    if (statistic_is_complex(dtype))
         return NPYX_C16;
     if (kind == 'm')
         return NPYX_TIMEDELTA;
@@ -43,64 +43,65 @@ static npyx_type type_of_sum(const npyx_dtype *dtype) {
     return kind == 'u' ? NPYX_U8 : kind == 'b' || kind == 'i' ? NPYX_I8 : NPYX_F8;
 }
 
-static npyx_type type_of_mean(const npyx_dtype *dtype) {
-    if (is_complex(dtype))
+static npyx_type statistic_type_mean(const npyx_dtype *dtype) {
+    if (statistic_is_complex(dtype))
         return NPYX_C16;
     if (dtype->type == NPYX_DATETIME)
         return NPYX_DATETIME;
     return npyx_dtype_is_real(dtype) || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
 }
 
-static npyx_type type_of_std(const npyx_dtype *dtype) {
+static npyx_type statistic_type_std(const npyx_dtype *dtype) {
     return npyx_dtype_is_real(dtype) || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
 }
 
-static npyx_type type_of_extreme(const npyx_dtype *dtype) {
+static npyx_type statistic_type_extreme(const npyx_dtype *dtype) {
     bool has_order = npyx_dtype_is_real(dtype) || npyx_type_is_date(dtype->type) ||
                      dtype->type == NPYX_BYTES || dtype->type == NPYX_TEXT;
     return has_order ? dtype->type : NPYX_NTYPES;
 }
 
-static npyx_type type_of_place(const npyx_dtype *dtype) {
-    return type_of_extreme(dtype) == NPYX_NTYPES ? NPYX_NTYPES : NPYX_I8;
+static npyx_type statistic_type_place(const npyx_dtype *dtype) {
+    return statistic_type_extreme(dtype) == NPYX_NTYPES ? NPYX_NTYPES : NPYX_I8;
 }
 
 /* ---- and what it is ---- */
 
 /* Integers that fit neither int64 nor, of unsigned items, uint64 are told by statistic_check_sum. */
-static bool put_sum(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+static bool statistic_put_sum(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
     (void)reduction;
     if (stats->form == NPYX_STATS_COMPLEX) {
-        put_f64(npyx_stats_sum(stats), item);
-        put_f64(npyx_stats_imaginary_sum(stats), item + 8);
+        statistic_put_f64(npyx_stats_sum(stats), item);
+        statistic_put_f64(npyx_stats_imaginary_sum(stats), item + 8);
     } else if (stats->form == NPYX_STATS_REAL) {
-        put_f64(npyx_stats_sum(stats), item);
+        statistic_put_f64(npyx_stats_sum(stats), item);
     } else {
-        put_u64(stats->wide_sum.low, item);
+        statistic_put_u64(stats->wide_sum.low, item);
     }
     return true;
 }
 
-static bool put_mean(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+static bool statistic_put_mean(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
     (void)reduction;
     if (stats->dtype->type == NPYX_DATETIME) {
-        put_u64(stats->count > 0 ? (uint64_t)npyx_stats_nearest_mean(stats) : (uint64_t)1 << 63, item);
+        statistic_put_u64(stats->count > 0 ? (uint64_t)npyx_stats_nearest_mean(stats) : (uint64_t)1 << 63,
+                          item);
         return true;
     }
-    put_f64(npyx_stats_mean(stats), item);
+    statistic_put_f64(npyx_stats_mean(stats), item);
     if (stats->form == NPYX_STATS_COMPLEX)
-        put_f64(npyx_stats_imaginary_mean(stats), item + 8);
+        statistic_put_f64(npyx_stats_imaginary_mean(stats), item + 8);
     return true;
 }
 
-static bool put_std(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+static bool statistic_put_std(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
     (void)reduction;
-    put_f64(sqrt(npyx_stats_m2(stats) / (double)stats->count), item);
+    statistic_put_f64(sqrt(npyx_stats_m2(stats) / (double)stats->count), item);
     return true;
 }
 
 /* The extreme in the host's byte order. Of no items it is NaN or NaT where there is such an item. */
-static bool put_extreme(const npyx_stats *stats, int k, uint8_t *item) {
+static bool statistic_put_extreme(const npyx_stats *stats, int k, uint8_t *item) {
     const npyx_dtype *dtype = stats->dtype;
     npyx_error error;
     npyx_dtype native = *dtype;
@@ -114,30 +115,31 @@ static bool put_extreme(const npyx_stats *stats, int k, uint8_t *item) {
     return true;
 }
 
-static bool put_min(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+static bool statistic_put_min(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
     (void)reduction;
-    return put_extreme(stats, NPYX_LEAST, item);
+    return statistic_put_extreme(stats, NPYX_LEAST, item);
 }
 
-static bool put_max(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+static bool statistic_put_max(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
     (void)reduction;
-    return put_extreme(stats, NPYX_GREATEST, item);
+    return statistic_put_extreme(stats, NPYX_GREATEST, item);
 }
 
-static bool put_place(const npyx_reduction *reduction, const npyx_stats *stats, int k, uint8_t *item) {
+static bool statistic_put_place(const npyx_reduction *reduction, const npyx_stats *stats, int k,
+                                uint8_t *item) {
     int64_t position = stats->extremes[k].position;
     if (position >= 0 && reduction != NULL)
         position = npyx_reduction_place(reduction, 0, position);
-    put_u64((uint64_t)position, item);
+    statistic_put_u64((uint64_t)position, item);
     return position >= 0;
 }
 
-static bool put_argmin(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
-    return put_place(reduction, stats, NPYX_LEAST, item);
+static bool statistic_put_argmin(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+    return statistic_put_place(reduction, stats, NPYX_LEAST, item);
 }
 
-static bool put_argmax(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
-    return put_place(reduction, stats, NPYX_GREATEST, item);
+static bool statistic_put_argmax(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
+    return statistic_put_place(reduction, stats, NPYX_GREATEST, item);
 }
 
 /* ---- a call ---- */
@@ -206,7 +208,7 @@ static npyx_status statistic_check_sum(const statistic_call *s, const npyx_stats
     char text[NPYX_WIDE_TEXT_NBYTES + 1];
     bool is_whole = stats->form == NPYX_STATS_INTEGER || stats->form == NPYX_STATS_WIDE;
     bool fits = s->dtype.type == NPYX_U8 ? stats->wide_sum.high == 0 : npyx_wide_is_i64(stats->wide_sum);
-    if (!is_whole || s->statistic->put != put_sum || fits)
+    if (!is_whole || s->statistic->put != statistic_put_sum || fits)
         return NPYX_OK;
     text[npyx_wide_text(stats->wide_sum, text)] = '\0';
     return npyx_refuse(&s->c->error, "the sum is %s, which does not fit %s", text,
@@ -281,7 +283,7 @@ static npyx_status statistic_add_small(const statistic_call *s) {
         NPYX_TRY(npyx_check_memory(extremes, &c->error));
     }
     npyx_stats_init(&stats, dtype, extremes);
-    stats.skips_moments = s->statistic->put != put_std;
+    stats.skips_moments = s->statistic->put != statistic_put_std;
     npyx_stats_add(&stats, c->value.bytes + c->view.off, c->value.array->nelem);
     return statistic_result(s, NULL, &stats);
 }
@@ -292,7 +294,7 @@ static npyx_status statistic_reduce(const statistic_call *s) {
     npyx_reduction reduction = {0};
     const npyx_reduction_options options = {.axes = s->has_axes ? s->axes : NULL,
                                             .is_in_order = s->statistic->needs_order,
-                                            .skips_moments = s->statistic->put != put_std};
+                                            .skips_moments = s->statistic->put != statistic_put_std};
     npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     npyx_status status = npyx_reduction_begin(&reduction, source, &c->view, &options, &c->error);
@@ -314,13 +316,13 @@ static npyx_status statistic_run(npyext_call *c, const statistic *statistic) {
 
 #define STATISTIC(name, aggregate, needs_order, type_of)                                                     \
     static npyx_status statistic_##name(npyext_call *c) {                                                    \
-        return statistic_run(c, &(const statistic){aggregate, needs_order, type_of, put_##name});            \
+        return statistic_run(c, &(const statistic){aggregate, needs_order, type_of, statistic_put_##name});  \
     }                                                                                                        \
     NPYEXT_SCALAR(npy_##name, ANYTHING, VALUE, statistic_##name, "npy_" #name "(array)")
-STATISTIC(sum, "sum", false, type_of_sum);
-STATISTIC(mean, "avg", false, type_of_mean);
-STATISTIC(std, NULL, false, type_of_std);
-STATISTIC(min, "min", false, type_of_extreme);
-STATISTIC(max, "max", false, type_of_extreme);
-STATISTIC(argmin, NULL, true, type_of_place);
-STATISTIC(argmax, NULL, true, type_of_place);
+STATISTIC(sum, "sum", false, statistic_type_sum);
+STATISTIC(mean, "avg", false, statistic_type_mean);
+STATISTIC(std, NULL, false, statistic_type_std);
+STATISTIC(min, "min", false, statistic_type_extreme);
+STATISTIC(max, "max", false, statistic_type_extreme);
+STATISTIC(argmin, NULL, true, statistic_type_place);
+STATISTIC(argmax, NULL, true, statistic_type_place);
