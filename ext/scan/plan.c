@@ -175,6 +175,25 @@ static int take_arguments(planning *p, npyext_connection *connection) {
     return SQLITE_OK;
 }
 
+static bool is_literal(sqlite3_index_info *info, int i) {
+    sqlite3_value *value = NULL;
+    return sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value != NULL;
+}
+
+bool npyext_is_doubtful(sqlite3_index_info *info, int i) {
+    const struct sqlite3_index_constraint *constraints = info->aConstraint;
+    /* before 3.38 there is no asking; the fault is of a newer one */
+    if (constraints[i].op != SQLITE_INDEX_CONSTRAINT_EQ || sqlite3_libversion_number() < 3038000 ||
+        sqlite3_vtab_in(info, i, -1) || is_literal(info, i))
+        return false;
+    for (int j = 0; j < info->nConstraint; j++) {
+        if (j != i && constraints[j].op == SQLITE_INDEX_CONSTRAINT_EQ &&
+            constraints[j].iColumn == constraints[i].iColumn)
+            return true;
+    }
+    return false;
+}
+
 static void take_filters(planning *p) {
     for (int i = 0; i < p->info->nConstraint && p->plan.nterms < NPYEXT_MAX_TERMS; i++) {
         npyext_column_kind kind = constraint_kind(p, i);
@@ -183,6 +202,8 @@ static void take_filters(planning *p) {
         bool may_be_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME || kind == NPYEXT_IS_VALUE;
         if (may_be_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
             continue; /* NOCASE and RTRIM take for equal what bytes do not */
+        if (npyext_is_doubtful(p->info, i))
+            continue;
         int op = p->info->aConstraint[i].op;
         if (may_be_text && op == SQLITE_INDEX_CONSTRAINT_EQ) {
             if (sqlite3_libversion_number() <

@@ -211,6 +211,12 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
 int npyext_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
 int npyext_disconnect(sqlite3_vtab *vtab);
 
+/* Whether = had better not be taken of a column: there is another one, and this one is no literal. It may be
+ * of (x, y) IN (...), which cannot be told from x = expression. Where SQLite 3.54.1 has tested the pair
+ * before, as it does when x is constant, it runs the loop of that IN once for each of the equal x: rows come
+ * twice. */
+bool npyext_is_doubtful(sqlite3_index_info *info, int i);
+
 /* SQLite omits the check of no constraint beyond the sixteenth. */
 enum { NPYEXT_MAX_TERMS = 16 };
 

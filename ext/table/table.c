@@ -7,7 +7,8 @@ double npyext_table_take_rowid(sqlite3_index_info *info, double nrows, npyext_pl
         int op = info->aConstraint[i].op;
         const npyext_operator *operator= npyext_operator_of(op);
         bool is_sought = (operator->kinds>> NPYEXT_IS_INDEX & 1) != 0;
-        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought)
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought ||
+            npyext_is_doubtful(info, i))
             continue;
         sqlite3_str_appendf(text, "%srowid%s", plan->nterms == 0 ? " by " : ", ",
                             op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : operator->text);

@@ -19,7 +19,7 @@ static int wds_find_equality(sqlite3_index_info *info, int column) {
     for (int i = 0; i < info->nConstraint; i++) {
         if (info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && info->aConstraint[i].usable &&
             info->aConstraint[i].iColumn == column &&
-            sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0)
+            sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0 && !npyext_is_doubtful(info, i))
             return i;
     }
     return -1;

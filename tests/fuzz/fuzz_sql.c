@@ -284,13 +284,19 @@ static void begin_once(const npyx_host *host) {
     sqlite3_close(open_database()); /* what SQLite keeps for good */
 }
 
+/* A statement's number: two bytes, for there are more than 256. */
+static unsigned take_number(fuzz_input *input) {
+    unsigned low = fuzz_take_byte(input);
+    return low | (unsigned)fuzz_take_byte(input) << 8;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_host fuzz;
     fuzz_input input = {data, size};
     fuzz_host_init(&fuzz);
     begin_once(&fuzz.host);
     sqlite3_int64 before_nbytes = sqlite3_memory_used();
-    const statement *chosen = &statements[fuzz_take_byte(&input) % NSTATEMENTS];
+    const statement *chosen = &statements[take_number(&input) % NSTATEMENTS];
     run_state state = {.db = open_database()};
     for (int i = 0; i < NARGUMENTS; i++)
         state.arguments[i] = fuzz_take_text(&input);
@@ -311,7 +317,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 size_t fuzz_prefix_nbytes(const uint8_t *data, size_t size) {
     fuzz_input input = {data, size};
-    fuzz_take_byte(&input);
+    take_number(&input);
     for (int i = 0; i < NARGUMENTS; i++)
         fuzz_take_text(&input);
     return size - input.nbytes;
@@ -320,10 +326,11 @@ size_t fuzz_prefix_nbytes(const uint8_t *data, size_t size) {
 #ifdef FUZZ_MUTATES
 size_t fuzz_mutate_prefix(uint8_t *data, size_t size, size_t capacity, unsigned seed) {
     fuzz_input input = {data, size};
-    uint8_t texts[NARGUMENTS][255 + 1], choice = fuzz_take_byte(&input);
-    size_t nbytes[NARGUMENTS], used_nbytes = 1;
+    uint8_t texts[NARGUMENTS][255 + 1];
+    unsigned number = take_number(&input);
+    size_t nbytes[NARGUMENTS], used_nbytes = 2;
     if (seed % 4 == 0)
-        choice = (uint8_t)(seed >> 2);
+        number = seed >> 2;
     for (size_t i = 0; i < NARGUMENTS; i++) {
         fuzz_input text = fuzz_take_text(&input);
         nbytes[i] = text.nbytes;
@@ -338,7 +345,8 @@ size_t fuzz_mutate_prefix(uint8_t *data, size_t size, size_t capacity, unsigned 
     if (used_nbytes > capacity)
         return size;
     memmove(data + used_nbytes, input.bytes, content_nbytes);
-    *data++ = choice;
+    *data++ = (uint8_t)number;
+    *data++ = (uint8_t)(number >> 8);
     for (size_t i = 0; i < NARGUMENTS; i++) {
         *data++ = (uint8_t)nbytes[i];
         if (nbytes[i] > 0)

@@ -213,7 +213,7 @@ def sqls():
         for k, contents in enumerate(files):
             texts = [b"\1\1", b"\1\5", b""] if k % 2 else [b":", b"2.5", b"0"]
             texts = [own if own is not None else text for own, text in zip(arguments_of(statement), texts)]
-            yield bytes([number]) + b"".join(bytes([len(text)]) + text for text in texts) + contents
+            yield number.to_bytes(2, "little") + b"".join(bytes([len(text)]) + text for text in texts) + contents
 
 
 def tar_files():

@@ -20,6 +20,15 @@ import seeds  # noqa: E402
 FINDINGS = sorted(glob.glob(os.path.join(FUZZ, "findings", "*.bin")))
 
 
+# Findings of the target `sql` begin with the number of a statement, which changes when others come before it.
+STATEMENTS_OF_FINDINGS = {
+    "a-damaged-array-went-into-a-shard": "INSERT OR IGNORE INTO t(__key__, cls, npy) VALUES (?2, ?3, ?1), ",
+    "archive-writer-outlived-its-sink": "INSERT INTO t(name, array) VALUES (?3, ?1), (?4, ?1)CREATE VIRTUAL TABLE temp.t USING npy('g.npz'",
+    "mean-of-times-far-apart": "SELECT *, argmin, argmax, var, m2, crc32, array_key FROM npy_stats(?1)",
+    "rows-without-items-converted": "SELECT value FROM npy_rows(?1, '', ?2) WHERE astype = ?3",
+}
+
+
 def replay(target, paths):
     program = os.path.join(shell.BUILD, "fuzz", f"replay_{target}")
     assert os.path.exists(program), f"{program} is not built; `make check` builds it"
@@ -47,6 +56,15 @@ def test_finding(path):
     target = os.path.basename(path).split("-")[0]
     assert target in seeds.SEEDS
     replay(target, [path])
+
+
+def test_findings_have_their_statements():
+    paths = {os.path.basename(path)[4:-4]: path for path in FINDINGS if os.path.basename(path).startswith("sql-")}
+    assert set(paths) == set(STATEMENTS_OF_FINDINGS)
+    for name, path in paths.items():
+        with open(path, "rb") as file:
+            number = int.from_bytes(file.read(2), "little")
+        assert seeds.statements()[number].startswith(STATEMENTS_OF_FINDINGS[name]), f"{name}: {number}"
 
 
 def test_targets_and_seeds_match():

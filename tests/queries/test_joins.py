@@ -217,6 +217,15 @@ def test_a_path_that_stands_twice_in_a_list_has_its_rows_twice(lab):
         assert distinct == 2 and total % 2 == 0, function
 
 
+@pytest.mark.parametrize("other", ["b.row = 1", "b.row = ?", "b.row = ? + 0"])
+@pytest.mark.parametrize("pairs", ["VALUES (1, 5), (1, 2)", "SELECT 1, value FROM json_each('[5, 2]')"])
+def test_pairs_of_which_one_half_is_constant(lab, other, pairs):
+    """SQLite 3.54.1 gave the pair (1, 2) twice; it was found by random queries, with paths."""
+    arguments = (1,) * other.count("?")
+    for condition in (f"{other} AND (b.row, a.row) IN ({pairs})", f"(b.row, a.row) IN ({pairs}) AND {other}"):
+        assert lab.select(f"SELECT a.row, b.row FROM npy_rows('y.npy') AS a, npy_rows('y.npy') AS b WHERE {condition}", arguments) == [(2, 1)]
+
+
 def test_source_in(lab):
     def count(condition, *arguments):
         return lab.select(
