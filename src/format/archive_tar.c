@@ -278,17 +278,22 @@ static npyx_status tar_add_nested(tar_archive *tar, npyx_error *error) {
     }
 }
 
-/* A sparse member is not put together, so what it begins with is not known. Whose name says that it is a file
- * of arrays is a fault, rather than not there. */
-static npyx_status tar_add_sparse(tar_archive *tar, npyx_error *error) {
+/* Whether the noted name says that the member is a file of arrays. */
+static bool tar_is_named_as_arrays(const tar_archive *tar) {
     static const char *const suffixes[] = {".npy", ".npz", ".ten"};
-    NPYX_TRY(tar_note_name(tar, error));
     const npyx_span name = {tar->name.nbytes == 0 ? "" : tar->name.bytes, tar->name.nbytes};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         if (npyx_span_ends(name, suffixes[i]))
-            return tar_add_member(tar, TAR_IS_SPARSE, error);
+            return true;
     }
-    return NPYX_OK;
+    return false;
+}
+
+/* A sparse member is not put together, so what it begins with is not known. Whose name says that it is a file
+ * of arrays is a fault, rather than not there. */
+static npyx_status tar_add_sparse(tar_archive *tar, npyx_error *error) {
+    NPYX_TRY(tar_note_name(tar, error));
+    return tar_is_named_as_arrays(tar) ? tar_add_member(tar, TAR_IS_SPARSE, error) : NPYX_OK;
 }
 
 /* Looks into the member at hand. What is wrong with a member is its own, and no fault of the tar. */
@@ -301,9 +306,8 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
     if (member->type != NPYX_TAR_FILE)
         return NPYX_OK;
     NPYX_TRY(npyx_tar_head(tar->at, NPYX_LOOKALIKE_NBYTES, &head, &head_nbytes, error));
-    bool is_array = npyx_begins_npy(head, head_nbytes) || npyx_begins_ten(head, head_nbytes) ||
-                    npyx_begins_zip(head, head_nbytes);
-    if (!is_array)
+    bool is_npy = npyx_begins_npy(head, head_nbytes);
+    if (!is_npy && !npyx_begins_ten(head, head_nbytes) && !npyx_begins_zip(head, head_nbytes))
         return NPYX_OK;
     if (member->data_nbytes <= NPYX_TAR_SMALL_NBYTES)
         NPYX_TRY(npyx_tar_head(tar->at, NPYX_TAR_SMALL_NBYTES, &head, &head_nbytes, error));
@@ -316,6 +320,8 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
     if (status == NPYX_OK)
         status = tar_add_nested(tar, error);
     bool is_own = status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED || status == NPYX_TOOBIG;
+    if (is_own && error->kind != NPYX_KIND_LIMIT && !is_npy && !tar_is_named_as_arrays(tar))
+        return NPYX_OK; /* a text may begin as a zip or a .ten does */
     return is_own ? tar_add_member(tar, TAR_IS_DAMAGED, error) : status;
 }
 
