@@ -175,7 +175,7 @@ static int take_arguments(planning *p, npyext_connection *connection) {
     return SQLITE_OK;
 }
 
-static bool is_literal(sqlite3_index_info *info, int i) {
+static bool plan_is_literal(sqlite3_index_info *info, int i) {
     sqlite3_value *value = NULL;
     return sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value != NULL;
 }
@@ -184,7 +184,7 @@ bool npyext_is_doubtful(sqlite3_index_info *info, int i) {
     const struct sqlite3_index_constraint *constraints = info->aConstraint;
     /* before 3.38 there is no asking; the fault is of a newer one */
     if (constraints[i].op != SQLITE_INDEX_CONSTRAINT_EQ || sqlite3_libversion_number() < 3038000 ||
-        sqlite3_vtab_in(info, i, -1) || is_literal(info, i))
+        sqlite3_vtab_in(info, i, -1) || plan_is_literal(info, i))
         return false;
     for (int j = 0; j < info->nConstraint; j++) {
         if (j != i && constraints[j].op == SQLITE_INDEX_CONSTRAINT_EQ &&

@@ -156,6 +156,11 @@ static npyx_status norm_read_ord(npyext_call *c, vector_norm *norm) {
     return NPYX_OK;
 }
 
+/* powl has been the same in all C libraries for long; a pow of today's glibc would need one of 2018 (2.29). */
+static double norm_power(double base, double exponent) {
+    return (double)powl((long double)base, (long double)exponent);
+}
+
 /* Adds items to the sum, which begins as INFINITY for the least of them. */
 static double norm_add(double sum, double ord, const double *reals, int64_t nelem) {
     for (int64_t i = 0; i < nelem; i++) {
@@ -165,7 +170,7 @@ static double norm_add(double sum, double ord, const double *reals, int64_t nele
         else if (isinf(ord))
             sum = (ord < 0 ? size < sum : size > sum) ? size : sum;
         else
-            sum += ord == 1 ? size : pow(size, ord);
+            sum += ord == 1 ? size : norm_power(size, ord);
     }
     return sum;
 }
@@ -186,7 +191,7 @@ static npyx_status norm_walk(npyext_call *c, npyx_source *source, double ord, do
         }
     }
     npyx_blocks_clear(&blocks);
-    *norm = isinf(ord) || ord == 1 ? sum : pow(sum, 1 / ord);
+    *norm = isinf(ord) || ord == 1 ? sum : norm_power(sum, 1 / ord);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
