@@ -27,6 +27,7 @@
 #include "stat/difference.h"
 #include "stat/distance.h"
 #include "stat/histogram.h"
+#include "stat/quantile.h"
 #include "stat/reduction.h"
 #include "text/json_text.h"
 

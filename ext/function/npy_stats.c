@@ -11,7 +11,7 @@ enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
 enum { NEEDS_MOMENTS = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_MOMENTS };
 
 /* The columns that are looked for by number. */
-enum { STATS_MIN = 8, STATS_MAX, STATS_MEAN };
+enum { STATS_MIN = 8, STATS_MAX, STATS_MEAN, STATS_MEDIAN = 28 };
 
 typedef struct stats_cursor {
     npyext_cursor base;
@@ -21,12 +21,15 @@ typedef struct stats_cursor {
     bool has_labels;
     int64_t label, coordinate; /* of the row at hand, in the reduction's group */
     int leaf;
-    int64_t nrows; /* given of the array at hand */
+    int64_t nrows;          /* given of the array at hand */
+    npyx_quantiles medians; /* of the rows, one after the other */
+    npyx_quantile median;   /* of the row at hand */
 } stats_cursor;
 
 static void end_reduction(npyext_cursor *cursor) {
     stats_cursor *stats = (stats_cursor *)cursor;
     npyx_reduction_end(&stats->reduction);
+    npyx_quantiles_end(&stats->medians);
     stats->is_reducing = false;
 }
 
@@ -35,14 +38,14 @@ static void stats_close(npyext_cursor *cursor) {
     npyx_labels_clear(&((stats_cursor *)cursor)->labels);
 }
 
-/* The axis argument, which is given: sets axes[axis] for those of the view's axes that it names. */
-static npyx_status read_axes(const npyext_argument *argument, const npyx_view *view, npyx_host *host,
-                             bool *axes, npyx_error *error) {
-    if (argument->type == SQLITE_INTEGER)
-        return npyx_axes_mark(argument->integer, view->ndim, axes, error);
-    if (argument->type != SQLITE_TEXT)
-        return npyx_axes_fail(error);
-    return npyx_axes_parse(host, argument->bytes, argument->nbytes, view->ndim, axes, error);
+static npyx_status begin_medians(stats_cursor *stats, const bool *axes, npyx_error *error) {
+    const npyext_selection *selection = &stats->base.selection;
+    const npyx_quantiles_options options = {
+        .axes = axes, .method = NPYX_MEDIAN, .list = &stats->median, .nquantiles = 1, .takes_any = true};
+    stats->median = (npyx_quantile){.q = 0.5};
+    if (stats->has_labels)
+        return npyx_refuse(error, "median is not made by labels; leave out by, or the median");
+    return npyx_quantiles_begin(&stats->medians, selection->payload, &selection->view, &options, error);
 }
 
 static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
@@ -51,7 +54,7 @@ static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
     const npyext_argument *axis = &stats->base.scan.arguments[NPYEXT_AXIS];
     bool axes[NPYX_MAX_NDIM] = {false}, has_axes = npyext_argument_is_given(axis);
     if (has_axes)
-        NPYX_TRY(read_axes(axis, &selection->view, &stats->base.scan.connection->host, axes, error));
+        NPYX_TRY(npyext_read_axes(&stats->base.scan, &selection->view, axes, error));
     npyx_reduction_options options = {.axes = has_axes ? axes : NULL,
                                       .is_in_order = (needs & NPYEXT_NEEDS_PLACE) != 0,
                                       .wants_crc32 = (needs & NPYEXT_NEEDS_CRC) != 0,
@@ -61,7 +64,8 @@ static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
     stats->is_reducing = true;
     stats->label = stats->coordinate = stats->leaf = 0;
     stats->nrows = 0;
-    return npyx_reduction_begin(&stats->reduction, selection->payload, &selection->view, &options, error);
+    NPYX_TRY(npyx_reduction_begin(&stats->reduction, selection->payload, &selection->view, &options, error));
+    return needs & NPYEXT_NEEDS_MEDIAN ? begin_medians(stats, options.axes, error) : NPYX_OK;
 }
 
 static const npyx_stats *stats_of_row(const stats_cursor *cursor) {
@@ -77,7 +81,8 @@ typedef struct item_statistic {
     int64_t date;
 } item_statistic;
 
-static bool find_item(const npyx_stats *stats, int column, item_statistic *found) {
+static bool find_item(const stats_cursor *cursor, const npyx_stats *stats, int column,
+                      item_statistic *found) {
     *found = (item_statistic){.dtype = *stats->dtype};
     const npyx_extreme *extreme = &stats->extremes[column == STATS_MIN ? NPYX_LEAST : NPYX_GREATEST];
     if ((column == STATS_MIN || column == STATS_MAX) && extreme->position >= 0)
@@ -85,6 +90,10 @@ static bool find_item(const npyx_stats *stats, int column, item_statistic *found
     if (column == STATS_MEAN && stats->dtype->type == NPYX_DATETIME && stats->count > 0) {
         found->date = npyx_stats_nearest_mean(stats); /* the mean itself lies between two dates */
         found->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
+        found->bytes = (const uint8_t *)&found->date;
+    }
+    if (column == STATS_MEDIAN && stats->dtype->type == NPYX_DATETIME && cursor->median.is_known) {
+        npyx_order_key_item(&cursor->medians.keys[cursor->leaf], cursor->median.key, (uint8_t *)&found->date);
         found->bytes = (const uint8_t *)&found->date;
     }
     return found->bytes != NULL;
@@ -96,28 +105,37 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     const npyx_stats *row = stats_of_row(stats);
     if (npyx_dtype_is_real(row->dtype))
         return NPYX_OK;
-    for (int column = STATS_MIN; column <= STATS_MEAN; column++) {
+    static const int columns[] = {STATS_MIN, STATS_MAX, STATS_MEAN, STATS_MEDIAN};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         item_statistic item;
         npyx_value value;
-        if (npyext_plan_uses(&stats->base.scan.plan, column) && find_item(row, column, &item))
+        if (npyext_plan_uses(&stats->base.scan.plan, columns[i]) && find_item(stats, row, columns[i], &item))
             NPYX_TRY(npyx_element_value(&item.dtype, item.bytes, &stats->base.scratch, &value, error));
     }
     return NPYX_OK;
 }
 
-/* Goes on to the next field, coordinate or label of the open array; NPYX_DONE behind its last. */
-static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
+/* Goes on to the next field, coordinate or label of the reduction; NPYX_DONE behind its last. */
+static npyx_status next_statistics(stats_cursor *stats, npyx_error *error) {
     npyx_reduction *reduction = &stats->reduction;
     if (stats->nrows > 0 && ++stats->leaf < reduction->nleaves)
-        return check_items(stats, error);
+        return NPYX_OK;
     stats->leaf = 0;
     if (stats->nrows > 0 && ++stats->coordinate < reduction->group_ncoordinates)
-        return check_items(stats, error);
+        return NPYX_OK;
     stats->coordinate = 0;
     if (stats->nrows == 0 || ++stats->label == reduction->nlabels) {
         stats->label = 0;
-        NPYX_TRY(npyx_reduction_next(reduction, error));
+        return npyx_reduction_next(reduction, error);
     }
+    return NPYX_OK;
+}
+
+/* Goes on to the next row of the open array. The medians come in the order of the statistics. */
+static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
+    NPYX_TRY(next_statistics(stats, error));
+    if (stats->medians.host != NULL)
+        NPYX_TRY(npyx_quantiles_next(&stats->medians, error));
     return check_items(stats, error);
 }
 
@@ -225,19 +243,8 @@ STATS_OF_LEAF(stats_crc32, has_crc32(reduction, stats->leaf), sqlite3_result_int
 STATS_OF_LEAF(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
               reduction->leaves[stats->leaf].name, -1, SQLITE_TRANSIENT)
 
-static void stats_at(sqlite3_context *context, npyext_cursor *cursor) {
-    stats_cursor *stats = (stats_cursor *)cursor;
-    const npyx_reduction *reduction = &stats->reduction;
-    int64_t indices[NPYX_MAX_NDIM];
-    if (cursor->scan.has_error || !reduction->has_axes)
-        return;
-    npyx_reduction_coordinate(reduction, reduction->first_coordinate + stats->coordinate, indices);
-    if (reduction->nkept == 1) {
-        sqlite3_result_int64(context, indices[0]);
-        return;
-    }
-    npyext_result_integers(context, &cursor->scratch, indices, reduction->nkept);
-}
+STATS_OF_LEAF(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &reduction->view,
+              reduction->is_kept, reduction->first_coordinate + stats->coordinate)
 
 NPYEXT_KNOWN_RESULT(static, stats_label, const stats_cursor *stats = (stats_cursor *)cursor,
                     stats->has_labels && !cursor->scan.has_error, result_item, cursor, stats->labels.dtype,
@@ -246,7 +253,7 @@ NPYEXT_KNOWN_RESULT(static, stats_label, const stats_cursor *stats = (stats_curs
 static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
     const npyx_stats *stats = stats_at_hand(cursor);
     item_statistic item;
-    if (stats != NULL && find_item(stats, column, &item))
+    if (stats != NULL && find_item((const stats_cursor *)cursor, stats, column, &item))
         result_item(context, cursor, &item.dtype, item.bytes);
 }
 
@@ -261,6 +268,16 @@ static void stats_mean(sqlite3_context *context, npyext_cursor *cursor) {
         result_complex(context, cursor, npyx_stats_mean(stats), npyx_stats_imaginary_mean(stats));
     else if (has_numbers(stats) && stats->count > 0)
         sqlite3_result_double(context, npyx_stats_mean(stats));
+}
+
+static void stats_median(sqlite3_context *context, npyext_cursor *cursor) {
+    const stats_cursor *stats = (const stats_cursor *)cursor;
+    if (cursor->scan.has_error || !npyx_quantiles_has(&stats->medians) || !stats->median.is_known)
+        return;
+    if (stats_of_row(stats)->dtype->type == NPYX_DATETIME)
+        result_found(context, cursor, STATS_MEDIAN);
+    else
+        sqlite3_result_double(context, stats->median.value);
 }
 
 static void stats_sum(sqlite3_context *context, npyext_cursor *cursor) {
@@ -327,6 +344,7 @@ static const npyext_column stats_columns[] = {
     NPYEXT_HIDDEN("argmax INTEGER", NEEDS_ORDER, stats_argmax),
     NPYEXT_HIDDEN("var REAL", NEEDS_MOMENTS, stats_var),
     NPYEXT_HIDDEN("m2 REAL", NEEDS_MOMENTS, stats_m2),
+    [STATS_MEDIAN] = NPYEXT_HIDDEN("median", NPYEXT_NEEDS_MEDIAN, stats_median),
     NPYEXT_HIDDEN("crc32 INTEGER", NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_CRC, stats_crc32),
     NPYEXT_PATH_COLUMNS,
     NPYEXT_SAMPLE_COLUMNS,

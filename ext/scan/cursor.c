@@ -196,6 +196,26 @@ npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error) {
     return status;
 }
 
+npyx_status npyext_read_axes(const npyext_scan *scan, const npyx_view *view, bool *axes, npyx_error *error) {
+    const npyext_argument *argument = &scan->arguments[NPYEXT_AXIS];
+    if (argument->type == SQLITE_INTEGER)
+        return npyx_axes_mark(argument->integer, view->ndim, axes, error);
+    if (argument->type != SQLITE_TEXT)
+        return npyx_axes_fail(error);
+    return npyx_axes_parse(&scan->connection->host, argument->bytes, argument->nbytes, view->ndim, axes,
+                           error);
+}
+
+void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, const npyx_view *view,
+                              const bool *is_kept, int64_t coordinate) {
+    int64_t indices[NPYX_MAX_NDIM];
+    int n = npyx_view_coordinate(view, is_kept, coordinate, indices);
+    if (n == 1)
+        sqlite3_result_int64(context, indices[0]);
+    else
+        npyext_result_integers(context, &cursor->scratch, indices, n);
+}
+
 /* ---- columns of the file, of the entry, of the fault at hand ---- */
 
 NPYEXT_KNOWN_RESULT(extern, npyext_result_path, const char *path = cursor->scan.path, path != NULL,

@@ -101,6 +101,14 @@ npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *req
  * A fault leaves the scan where it is. */
 npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error);
 
+/* The argument axis, which is given: sets axes[axis] for those of the view's axes that it names. */
+npyx_status npyext_read_axes(const npyext_scan *scan, const npyx_view *view, bool *axes, npyx_error *error);
+
+/* Result: the index along each kept axis of a coordinate of the view, as the file counts; of several a JSON
+ * array. */
+void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, const npyx_view *view,
+                              const bool *is_kept, int64_t coordinate);
+
 /* Columns that are the same in several functions: of the file, of the entry, of the fault at hand. */
 void npyext_result_path(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor);

@@ -243,7 +243,7 @@ static sqlite3_str *sentence_of(const planning *p) {
                             p->function->writes ? "all arguments" : "a source");
     if (p->function->writes)
         sqlite3_str_appendall(text, "; writing");
-    else if (p->plan.needs & NPYEXT_NEEDS_ITEMS)
+    else if (p->plan.needs & (NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_MEDIAN))
         sqlite3_str_appendall(text, "; reading items");
     else if (p->plan.needs & NPYEXT_NEEDS_CRC)
         sqlite3_str_appendall(text, "; reading whole entries");

@@ -70,7 +70,8 @@ enum {
     NPYEXT_NEEDS_CRC = 1 << 2,    /* a pass through the entry */
     NPYEXT_NEEDS_ITEMS = 1 << 3,  /* the array's data, or a member's contents */
     /* behind order and names_source in idxNum */
-    NPYEXT_NEEDS_MOMENTS = 1 << 7 /* another pass over what the cache holds of the data */
+    NPYEXT_NEEDS_MOMENTS = 1 << 7, /* another pass over what the cache holds of the data */
+    NPYEXT_NEEDS_MEDIAN = 1 << 8   /* the data, several times */
 };
 
 /* The order of rows that a plan asks for. */

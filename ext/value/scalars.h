@@ -71,7 +71,7 @@ extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_ord
 /* Of all items of an array a number, or with axes, which come next, an array of the axes that are left, of
  * which they are NULL or a .npy: npy_sum(a [, axis]) and so on. NaN and NaT do not count. */
 extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npyext_npy_min, npyext_npy_max,
-    npyext_npy_argmin, npyext_npy_argmax;
+    npyext_npy_argmin, npyext_npy_argmax, npyext_npy_median;
 
 /* Of two vectors, npy_dot(a, b) and npy_distance(a, b [, metric]); of one array, npy_norm(a [, ord]). */
 extern const npyext_scalar npyext_npy_dot, npyext_npy_distance, npyext_npy_norm;

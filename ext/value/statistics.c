@@ -14,7 +14,7 @@ typedef struct statistic {
     /* Makes *result the dtype of what it gives; NULL for items of which there is none. */
     npyx_type (*type_of)(const npyx_dtype *dtype);
     /* Writes an item of that dtype; false when there is none of these items. reduction: NULL for all of an
-     * array, in C order. */
+     * array, in C order. NULL: it is the median. */
     bool (*put)(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item);
 } statistic;
 
@@ -63,6 +63,12 @@ static npyx_type statistic_type_extreme(const npyx_dtype *dtype) {
 
 static npyx_type statistic_type_place(const npyx_dtype *dtype) {
     return statistic_type_extreme(dtype) == NPYX_NTYPES ? NPYX_NTYPES : NPYX_I8;
+}
+
+static npyx_type statistic_type_median(const npyx_dtype *dtype) {
+    if (dtype->type == NPYX_DATETIME)
+        return NPYX_DATETIME;
+    return npyx_dtype_is_real(dtype) || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
 }
 
 /* ---- and what it is ---- */
@@ -306,11 +312,71 @@ static npyx_status statistic_reduce(const statistic_call *s) {
     return status;
 }
 
+/* ---- the median, which is no statistic of npyx_stats ---- */
+
+/* The median at hand; NaN or NaT where there is none. */
+static void median_put(const statistic_call *s, const npyx_quantile *median, uint8_t *item) {
+    const npyx_order_keys dates = {.dtype = &s->dtype, .nbits = 64};
+    if (s->dtype.type != NPYX_DATETIME)
+        statistic_put_f64(median->is_known ? median->value : NAN, item);
+    else if (median->is_known)
+        npyx_order_key_item(&dates, median->key, item);
+    else
+        statistic_put_u64((uint64_t)NPYX_NAT, item);
+}
+
+static npyx_status median_append(const statistic_call *s, npyx_quantiles *medians) {
+    npyext_call *c = s->c;
+    int64_t shape[NPYX_MAX_NDIM];
+    int ndim = 0;
+    uint8_t *item = NULL;
+    for (int axis = 0; axis < c->view.ndim; axis++) {
+        if (!s->axes[axis])
+            shape[ndim++] = c->view.shape[axis];
+    }
+    npyx_header_npy_append(&s->dtype, ndim, shape, false, &c->out);
+    NPYX_TRY(npyext_items_reserve(&c->out, &s->dtype, medians->ncoordinates, &item, &c->error));
+    npyx_status status;
+    for (; (status = npyx_quantiles_next(medians, &c->error)) == NPYX_OK; item += s->dtype.itemsize)
+        median_put(s, medians->list, item);
+    c->out.nbytes += (size_t)(medians->ncoordinates * s->dtype.itemsize);
+    return status == NPYX_DONE ? npyext_call_give(c, NPYEXT_GIVES_BLOB) : status;
+}
+
+static npyx_status median_result(const statistic_call *s, const npyx_quantile *median) {
+    npyext_call *c = s->c;
+    uint8_t item[NPYX_ORDER_ITEM_NBYTES];
+    median_put(s, median, item);
+    if (median->is_known && !npyext_result_plain(c->context, npyext_plain_type(&s->dtype), item))
+        npyext_result_items(c->context, c->value.place, &s->dtype, 0, NULL, item, &c->out);
+    return NPYX_OK;
+}
+
+static npyx_status median_find(const statistic_call *s) {
+    npyext_call *c = s->c;
+    npyx_source *source = NULL;
+    npyx_quantiles medians = {0};
+    npyx_quantile median = {.q = 0.5};
+    const npyx_quantiles_options options = {
+        .axes = s->has_axes ? s->axes : NULL, .method = NPYX_MEDIAN, .list = &median, .nquantiles = 1};
+    npyext_connection_begin(c->value.connection);
+    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
+    npyx_status status = npyx_quantiles_begin(&medians, source, &c->view, &options, &c->error);
+    if (status == NPYX_OK && medians.nkept > 0)
+        status = median_append(s, &medians);
+    else if (status == NPYX_OK && (status = npyx_quantiles_next(&medians, &c->error)) == NPYX_OK)
+        status = median_result(s, &median);
+    npyx_quantiles_end(&medians);
+    return status;
+}
+
 static npyx_status statistic_run(npyext_call *c, const statistic *statistic) {
     statistic_call s = {.c = c, .statistic = statistic, .word = c->caller->name + strlen("npy_")};
     NPYX_TRY(statistic_take(&s));
     NPYX_TRY(statistic_read_axes(&s));
     NPYX_TRY(statistic_find_dtype(&s));
+    if (statistic->put == NULL)
+        return median_find(&s);
     return statistic_is_small(&s) ? statistic_add_small(&s) : statistic_reduce(&s);
 }
 
@@ -326,3 +392,8 @@ STATISTIC(min, "min", false, statistic_type_extreme);
 STATISTIC(max, "max", false, statistic_type_extreme);
 STATISTIC(argmin, NULL, true, statistic_type_place);
 STATISTIC(argmax, NULL, true, statistic_type_place);
+
+static npyx_status statistic_median(npyext_call *c) {
+    return statistic_run(c, &(const statistic){NULL, false, statistic_type_median, NULL});
+}
+NPYEXT_SCALAR(npy_median, ANYTHING, VALUE, statistic_median, "npy_median(array)");

@@ -156,7 +156,8 @@ static npyx_status norm_read_ord(npyext_call *c, vector_norm *norm) {
     return NPYX_OK;
 }
 
-/* powl has been the same in all C libraries for long; a pow of today's glibc would need one of 2018 (2.29). */
+/* powl has been the same in all C libraries for long; a pow of today's glibc would need one of 2018 (2.29).
+ */
 static double norm_power(double base, double exponent) {
     return (double)powl((long double)base, (long double)exponent);
 }

@@ -261,3 +261,56 @@ int64_t npyx_view_file_coordinate(const npyx_view *view, int64_t position, int f
     file_coordinates(view, position, coordinates);
     return coordinates[file_axis];
 }
+
+/* ---- coordinates ---- */
+
+int64_t npyx_view_keep_axes(const npyx_view *view, const bool *axes, bool *is_kept, int *nkept) {
+    int64_t ncoordinates = 1;
+    *nkept = 0;
+    for (int axis = 0; axis < view->ndim; axis++) {
+        is_kept[axis] = axes != NULL && !axes[axis];
+        *nkept += is_kept[axis];
+        if (is_kept[axis])
+            ncoordinates *= view->shape[axis];
+    }
+    return ncoordinates;
+}
+
+/* All of the axes kept behind one, a range along that one, and a single index along those before. */
+int64_t npyx_view_take_coordinates(const npyx_view *view, const bool *is_kept, int64_t first, int64_t most,
+                                   npyx_view *group) {
+    int64_t nbehind = 1; /* for one index along an axis: of those kept behind it */
+    for (int axis = 0; axis < view->ndim; axis++)
+        nbehind *= is_kept[axis] ? view->shape[axis] : 1;
+    *group = *view;
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (!is_kept[axis])
+            continue;
+        nbehind /= view->shape[axis];
+        int64_t index = first / nbehind;
+        first %= nbehind;
+        bool is_range = nbehind <= most;
+        int64_t nindices = is_range ? most / nbehind : 1;
+        if (nindices > view->shape[axis] - index)
+            nindices = view->shape[axis] - index;
+        group->off += index * group->strides[axis];
+        group->shape[axis] = nindices;
+        if (is_range)
+            return nindices * nbehind;
+    }
+    return 1;
+}
+
+int npyx_view_coordinate(const npyx_view *view, const bool *is_kept, int64_t coordinate, int64_t *indices) {
+    int nkept = 0;
+    for (int axis = 0; axis < view->ndim; axis++)
+        nkept += is_kept[axis];
+    int kept = nkept;
+    for (int axis = view->ndim - 1; axis >= 0; axis--) {
+        if (!is_kept[axis])
+            continue;
+        indices[--kept] = view->first[axis] + coordinate % view->shape[axis] * view->step[axis];
+        coordinate /= view->shape[axis];
+    }
+    return nkept;
+}

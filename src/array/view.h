@@ -86,6 +86,21 @@ int64_t npyx_view_file_coordinate(const npyx_view *view, int64_t position, int f
 /* Items in the view. */
 int64_t npyx_view_nelem(const npyx_view *view);
 
+/* ---- coordinates: the places along some axes that are kept, in C order ---- */
+
+/* Sets is_kept[axis] for those that are not in axes, which NULL names all of. Returns how many coordinates
+ * there are; *nkept: how many axes. */
+int64_t npyx_view_keep_axes(const npyx_view *view, const bool *axes, bool *is_kept, int *nkept);
+
+/* Makes *group the part of the view that has coordinates from `first` on, which is below their number: most
+ * of them or fewer, but one at least. Returns how many. */
+int64_t npyx_view_take_coordinates(const npyx_view *view, const bool *is_kept, int64_t first, int64_t most,
+                                   npyx_view *group);
+
+/* The index along each kept axis, as the file counts, of a coordinate; indices has room for all of them.
+ * Returns how many there are. */
+int npyx_view_coordinate(const npyx_view *view, const bool *is_kept, int64_t coordinate, int64_t *indices);
+
 /* Whether the view is all of the file's array, its axes in order. */
 bool npyx_view_is_whole(const npyx_view *view);
 

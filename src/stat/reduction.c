@@ -15,62 +15,6 @@ enum {
     GATHERED_NBYTES = 1 << 18
 };
 
-/* ---- fields ---- */
-
-static npyx_status add_leaf(npyx_reduction *r, const char *name, const npyx_view *view, npyx_error *error) {
-    char *copy = npyx_arena_copy(&r->arena, name, strlen(name));
-    r->leaves[r->nleaves++] = (npyx_leaf){.name = copy, .view = *view, .nelem = npyx_view_nelem(view)};
-    return npyx_check_memory(copy, error);
-}
-
-static int count_leaves(const npyx_dtype *dtype) {
-    int nleaves = 0;
-    if (dtype->type != NPYX_STRUCT)
-        return 1;
-    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
-        nleaves += count_leaves(field->dtype);
-    return nleaves;
-}
-
-/* Finds the leaves below the view's dtype. path holds the name so far. Recurses once a level of nesting; the
- * view is as it was in the end. (It is large, and a copy for every level would lie on the stack.) */
-static npyx_status find_leaves(npyx_reduction *r, npyx_view *view, npyx_buffer *path, npyx_error *error) {
-    const npyx_dtype *dtype = view->dtype;
-    const int ndim = view->ndim, file_ndim = view->file_ndim;
-    const int64_t off = view->off;
-    if (dtype->type != NPYX_STRUCT) {
-        npyx_buffer_append_char(path, '\0');
-        NPYX_TRY(npyx_buffer_check(path, error));
-        return add_leaf(r, path->bytes, view, error);
-    }
-    size_t kept_nbytes = path->nbytes;
-    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;) {
-        NPYX_TRY(npyx_view_enter_field(view, field, error));
-        path->nbytes = kept_nbytes;
-        if (kept_nbytes > 0)
-            npyx_buffer_append_char(path, '.');
-        npyx_buffer_append(path, field->name, field->name_nbytes);
-        NPYX_TRY(find_leaves(r, view, path, error));
-        view->dtype = dtype;
-        view->ndim = ndim; /* axes are added behind those that there are */
-        view->file_ndim = file_ndim;
-        view->off = off;
-    }
-    path->nbytes = kept_nbytes;
-    return NPYX_OK;
-}
-
-static npyx_status list_leaves(npyx_reduction *r, npyx_error *error) {
-    int nleaves = count_leaves(r->view.dtype);
-    r->leaves = npyx_arena_alloc(&r->arena, (size_t)nleaves * sizeof r->leaves[0]);
-    NPYX_TRY(npyx_check_memory(r->leaves, error));
-    npyx_view item = {.dtype = r->view.dtype};
-    npyx_buffer path = {.host = r->host};
-    npyx_status status = find_leaves(r, &item, &path, error);
-    npyx_buffer_clear(&path);
-    return status;
-}
-
 /* ---- groups ---- */
 
 /* How many coordinates a group has at most. */
@@ -78,31 +22,6 @@ static int64_t most_coordinates(const npyx_reduction *r) {
     int64_t nstats = r->nlabels > 1 ? GROUP_NSTATS_BY : GROUP_NSTATS;
     int64_t neach = r->nleaves * (r->nlabels > 1 ? r->nlabels : 1);
     return neach > nstats ? 1 : nstats / neach;
-}
-
-/* Narrows the group to the next coordinates: all of the axes kept behind one, a range along that one, and a
- * single index along those before. */
-static void next_group(npyx_reduction *r) {
-    int64_t most = most_coordinates(r), rest = r->first_coordinate;
-    int64_t nbehind = r->ncoordinates; /* for one index along an axis: of those kept behind it */
-    r->group = r->view;
-    r->group_ncoordinates = 1;
-    for (int axis = 0; axis < r->view.ndim; axis++) {
-        if (!r->is_kept[axis])
-            continue;
-        nbehind /= r->view.shape[axis];
-        int64_t index = rest / nbehind;
-        rest %= nbehind;
-        bool is_range = nbehind <= most;
-        int64_t nindices = is_range ? most / nbehind : 1;
-        if (nindices > r->view.shape[axis] - index)
-            nindices = r->view.shape[axis] - index;
-        r->group.off += index * r->group.strides[axis];
-        r->group.shape[axis] = nindices;
-        r->group_ncoordinates = nindices * nbehind;
-        if (is_range)
-            return;
-    }
 }
 
 /* ---- items to statistics ---- */
@@ -344,13 +263,16 @@ static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
                          r->nleaves, MOST_NSTATS_BY);
     size_t nstats = (size_t)most * (size_t)r->nleaves * (size_t)r->nlabels;
     int64_t largest_nbytes = 1;
+    r->extremes = npyx_arena_alloc(&r->arena, (size_t)r->nleaves * sizeof r->extremes[0]);
+    NPYX_TRY(npyx_check_memory(r->extremes, error));
     bool has_items = npyx_view_nelem(&r->view) > 0; /* without any an item's size is a mere claim */
     for (int i = 0; i < r->nleaves; i++) {
         int64_t itemsize = has_items ? r->leaves[i].view.dtype->itemsize : 0;
         largest_nbytes = itemsize > largest_nbytes ? itemsize : largest_nbytes;
+        r->extremes[i] = NULL;
         if (has_items && npyx_stats_form_of(r->leaves[i].view.dtype) == NPYX_STATS_ORDER) {
-            r->leaves[i].extremes = npyx_arena_alloc(&r->arena, 2 * (size_t)itemsize + 1);
-            NPYX_TRY(npyx_check_memory(r->leaves[i].extremes, error));
+            r->extremes[i] = npyx_arena_alloc(&r->arena, 2 * (size_t)itemsize + 1);
+            NPYX_TRY(npyx_check_memory(r->extremes[i], error));
         }
     }
     int64_t nelem = GATHERED_NBYTES / largest_nbytes;
@@ -379,13 +301,8 @@ npyx_status npyx_reduction_begin(npyx_reduction *r, npyx_source *source, const n
                           .ncoordinates = 1,
                           .arena = {.host = host},
                           .gathered = {.host = host}};
-    for (int axis = 0; axis < view->ndim; axis++) {
-        r->is_kept[axis] = axes != NULL && !axes[axis];
-        r->nkept += r->is_kept[axis];
-        if (r->is_kept[axis])
-            r->ncoordinates *= view->shape[axis];
-    }
-    NPYX_TRY(list_leaves(r, error));
+    r->ncoordinates = npyx_view_keep_axes(view, axes, r->is_kept, &r->nkept);
+    NPYX_TRY(npyx_leaves_list(&r->arena, view->dtype, &r->leaves, &r->nleaves, error));
     NPYX_TRY(reduction_check(r, options->labels != NULL, error));
     NPYX_TRY(npyx_reduction_begin_by(r, options, error));
     if (r->nleaves > 0)
@@ -400,10 +317,11 @@ npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
     r->first_coordinate += r->group_ncoordinates;
     if (r->first_coordinate >= r->ncoordinates || r->nleaves == 0 || r->nlabels == 0)
         return NPYX_DONE;
-    next_group(r);
+    r->group_ncoordinates =
+        npyx_view_take_coordinates(&r->view, r->is_kept, r->first_coordinate, most_coordinates(r), &r->group);
     for (int64_t i = 0; i < r->nlabels * r->group_ncoordinates * r->nleaves; i++) {
-        const npyx_leaf *leaf = &r->leaves[i % r->nleaves];
-        reduction_init_stats(r, &r->stats[i], leaf->view.dtype, leaf->extremes);
+        int64_t leaf = i % r->nleaves;
+        reduction_init_stats(r, &r->stats[i], r->leaves[leaf].view.dtype, r->extremes[leaf]);
     }
     for (int i = 0; i < r->nleaves; i++)
         r->crc32[i] = 0;
@@ -422,16 +340,6 @@ void npyx_reduction_end(npyx_reduction *r) {
     npyx_free(r->host, r->stats);
     npyx_arena_clear(&r->arena);
     *r = (npyx_reduction){0};
-}
-
-void npyx_reduction_coordinate(const npyx_reduction *r, int64_t coordinate, int64_t *indices) {
-    int kept = r->nkept;
-    for (int axis = r->view.ndim - 1; axis >= 0; axis--) {
-        if (!r->is_kept[axis])
-            continue;
-        indices[--kept] = r->view.first[axis] + coordinate % r->view.shape[axis] * r->view.step[axis];
-        coordinate /= r->view.shape[axis];
-    }
 }
 
 int64_t npyx_reduction_place(const npyx_reduction *r, int leaf, int64_t position) {

@@ -10,17 +10,10 @@
 #ifndef NPYX_REDUCTION_H
 #define NPYX_REDUCTION_H
 
+#include "array/leaves.h"
 #include "labels.h"
 #include "stats.h"
 #include "walk/reader.h"
-
-/* A field that is not structured itself. */
-typedef struct npyx_leaf {
-    char *name;        /* `pos.x`, or "" when the dtype is not structured; NUL-terminated */
-    npyx_view view;    /* of it in one item: its subarrays are axes */
-    int64_t nelem;     /* in one item */
-    uint8_t *extremes; /* for its statistics */
-} npyx_leaf;
 
 typedef struct npyx_reduction {
     npyx_host *host;
@@ -36,6 +29,7 @@ typedef struct npyx_reduction {
     npyx_arena arena;
     int nleaves;
     npyx_leaf *leaves;
+    uint8_t **extremes; /* [nleaves], for their statistics; NULL where they need none */
     /* the group at hand: coordinates from first_coordinate on, in C order of the kept axes */
     int64_t ncoordinates; /* in all */
     int64_t first_coordinate, group_ncoordinates;
@@ -83,9 +77,6 @@ npyx_status npyx_reduction_next(npyx_reduction *reduction, npyx_error *error);
 
 /* Gives everything back; a reduction of zeros is taken too. */
 void npyx_reduction_end(npyx_reduction *reduction);
-
-/* The index along each kept axis, as the file counts, of a coordinate; the result has room for nkept. */
-void npyx_reduction_coordinate(const npyx_reduction *reduction, int64_t coordinate, int64_t *indices);
 
 /* Where a leaf's item number position of a coordinate lies: its flat C-order place in the file's whole array
  * or, when one axis is reduced, the index along it as the file counts. */

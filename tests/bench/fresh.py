@@ -110,6 +110,12 @@ def members_by_tarfile(name):
     return work
 
 
+def percentiles_by_numpy(name):
+    import numpy as np
+
+    return lambda: np.percentile(np.load(name, mmap_mode="r"), [1, 25, 50, 75, 99]).tolist()
+
+
 def nearest_by_numpy(name):
     """The ten rows nearest to row 5 by cosine."""
     import numpy as np
@@ -183,6 +189,7 @@ WORKS = {
         arrays_by_numpy,
         inflated_by_zlib,
         members_by_tarfile,
+        percentiles_by_numpy,
         nearest_by_numpy,
         texts_by_numpy,
         extremes_by_webdataset,

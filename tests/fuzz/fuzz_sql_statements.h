@@ -354,6 +354,12 @@ static const statement statements[] = {
      "SELECT status, first_at FROM npy_compare(?1, ?1)", NULL},
     {"SELECT npy_json(array) FROM npy_file(json_object('path', 'f', 'offset', 0, 'nbytes', length(?1)))",
      "SELECT npy_json(array) FROM npy_file('f')", NULL},
+    /* quantiles; what is new comes last, for findings are kept by number */
+    {"SELECT *, array_key FROM npy_quantile(?1, '', ?2, ?3, ?4)", NULL, NULL},
+    {"SELECT * FROM npy_quantile(?1) WHERE method = ?2 AND field = ?3", NULL, NULL},
+    {"SELECT q, value FROM npy_quantile(?1, '', ?2)",
+     "SELECT q, value FROM npy_quantile(npy_order(npy_slice(?1, ?2), 'F'))", NULL},
+    {"SELECT median, npy_median(?1, ?2) FROM npy_stats(?1, '', '', ?3)", NULL, NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

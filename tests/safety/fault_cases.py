@@ -41,6 +41,7 @@ def make(folder):
     wide = rng.integers(-9, 9, (300, 40)).astype("<f4")
     files = {
         "long.npy": npy_bytes(long),
+        "many.npy": npy_bytes(np.arange(1_100_000, dtype="f4")),
         "long_too.npy": npy_bytes(np.where(long == 139_000, -1, long)),
         "fortran.npy": npy_bytes(np.asfortranarray(wide)),
         "big_endian.npy": npy_bytes(wide.astype(">f8")),
@@ -167,6 +168,8 @@ SUMS = [
     reading("npy_stats by labels, one by one", "SELECT label, field_name, count, sum FROM npy_stats('structured/nested.npy', '', ':2') WHERE by = (SELECT npy_from_json('[' || group_concat(row % 2) || ']') FROM npy_rows('structured/nested.npy'))"),
     reading("npy_stats by labels, long", "SELECT label, count, sum FROM npy_stats('long.npy') WHERE by = (SELECT npy_astype(array, 'bool') FROM npy_file('long.npy'))"),
     reading("statistics as functions", "SELECT npy_sum(array), npy_mean(array, 0), npy_max(array, '[0, 1]'), npy_argmin(array, 1), npy_std(array, -1) FROM npy_file('X.npy'); SELECT npy_min(array) FROM npy_rows('X.npy')"),
+    reading("npy_quantile", "SELECT *, median FROM npy_quantile('{X,long}.npy', '', '', '[0.1, 0.9]', 0) AS q JOIN npy_stats('X.npy')"),
+    reading("npy_quantile of many items", "SELECT q, value FROM npy_quantile('many.npy', '', '', '[0.1, 0.9]')"),
     reading("npy_nearest", "SELECT *, query_row, data FROM npy_nearest('X.npy', '', '', (SELECT npy_slice(array, ':2') FROM npy_file('X.npy')), 3)"),
     reading("npy_nearest of many files", "SELECT path, row, distance, error FROM npy_nearest('{X,y,long,orders/*}.npy', '', '', npy_from_json('[0, 0.5, 1, 2]'), 4, 'cosine')"),
     reading("vectors", "SELECT npy_norm(array), npy_dot(npy_slice(array, 0), npy_slice(array, 1)), npy_distance(npy_slice(array, 0), npy_from_json('[1, 2, 3, 4]'), 'cosine') FROM npy_file('X.npy'); SELECT npy_norm(array, 3) FROM npy_file('y.npy')"),

@@ -32,6 +32,8 @@ SCRIPTS = [
     "SELECT label, at, count, mean FROM npy_stats({}, '', '', 0) WHERE by = (SELECT array FROM npy_file({}) LIMIT 1)",
     "SELECT npy_sum(array), npy_mean(array, 0), npy_argmax(array), npy_min(array, -1) FROM npy_file({})",
     "SELECT npy_max(array), array FROM npy_rows({}) WHERE on_error = 'skip'",
+    "SELECT * FROM npy_quantile({}, '', '', '[0.3, 0.7]', 0)",
+    "SELECT median, npy_median(f.array, 0) FROM npy_stats({}) JOIN npy_file({}) AS f",
     "SELECT *, data FROM npy_nearest({}, '', '', (SELECT array FROM npy_file({}) LIMIT 1), 5)",
     "SELECT npy_norm(array), npy_distance(array, array, 'cosine') FROM npy_file({})",
     "SELECT *, crc_ok FROM npz_members({}, 'row')",

@@ -1,0 +1,220 @@
+/* npy_quantile(source, member, slice, quantiles, axis): quantiles of arrays, one row for each of them and
+ * each field or coordinate of the axes that are left. */
+#include "functions.h"
+#include "scan/cursor.h"
+
+enum { QUANTILE_DEFAULT_N = 5 }; /* the least, the quartiles, the greatest */
+
+typedef struct quantile_cursor {
+    npyext_cursor base;
+    /* of the call */
+    npyx_arena arena;
+    npyx_quantile_method method;
+    npyx_quantile *list;
+    int64_t n;
+    /* of the array that is open */
+    bool has_quantiles;
+    npyx_quantiles quantiles;
+    int64_t at; /* in the list */
+    int64_t nrows;
+} quantile_cursor;
+
+static void quantile_end(quantile_cursor *cursor) {
+    npyx_quantiles_end(&cursor->quantiles);
+    cursor->has_quantiles = false;
+}
+
+static void quantile_open(npyext_cursor *base, npyx_host *host) {
+    ((quantile_cursor *)base)->arena.host = host;
+}
+
+static void quantile_close(npyext_cursor *base) {
+    quantile_cursor *cursor = (quantile_cursor *)base;
+    quantile_end(cursor);
+    npyx_arena_clear(&cursor->arena);
+}
+
+/* ---- arguments ---- */
+
+static npyx_status quantile_read_method(quantile_cursor *cursor, npyx_error *error) {
+    const npyext_argument *argument = &cursor->base.scan.arguments[NPYEXT_METHOD];
+    cursor->method = NPYX_LINEAR;
+    if (!npyext_argument_is_given(argument))
+        return NPYX_OK;
+    if (argument->type != SQLITE_TEXT)
+        return npyx_refuse(error, "method is a text, as 'linear' or 'nearest'");
+    return npyx_quantile_method_parse(argument->bytes, argument->nbytes, &cursor->method, error);
+}
+
+static npyx_status quantile_read_list(quantile_cursor *cursor, npyx_error *error) {
+    const npyext_argument *argument = &cursor->base.scan.arguments[NPYEXT_QUANTILES];
+    bool is_given = npyext_argument_is_given(argument);
+    if (is_given && argument->type == SQLITE_TEXT)
+        return npyx_quantiles_parse(&cursor->arena, argument->bytes, argument->nbytes, &cursor->list,
+                                    &cursor->n, error);
+    bool is_integer = argument->type == SQLITE_INTEGER;
+    if (is_given && !is_integer && argument->type != SQLITE_FLOAT)
+        return npyx_refuse(error,
+                           "quantiles is a number or a JSON array of numbers, as in '[0.1, 0.5, 0.9]'");
+    cursor->n = is_given ? 1 : QUANTILE_DEFAULT_N;
+    cursor->list = npyx_arena_alloc(&cursor->arena, QUANTILE_DEFAULT_N * sizeof *cursor->list);
+    NPYX_TRY(npyx_check_memory(cursor->list, error));
+    for (int i = 0; i < QUANTILE_DEFAULT_N; i++)
+        cursor->list[i] = (npyx_quantile){.q = (double)i / (QUANTILE_DEFAULT_N - 1)};
+    if (is_given)
+        cursor->list[0].q = is_integer ? (double)argument->integer : argument->real;
+    return npyx_quantile_check(cursor->list[0].q, error);
+}
+
+static npyx_status quantile_read_arguments(quantile_cursor *cursor, npyx_error *error) {
+    npyx_arena_clear(&cursor->arena);
+    cursor->n = 0;
+    if (cursor->base.scan.has_null)
+        return NPYX_OK;
+    NPYX_TRY(quantile_read_method(cursor, error));
+    return quantile_read_list(cursor, error);
+}
+
+/* ---- rows ---- */
+
+static npyx_status quantile_begin_array(quantile_cursor *cursor, npyx_error *error) {
+    const npyext_selection *selection = &cursor->base.selection;
+    npyext_scan *scan = &cursor->base.scan;
+    bool axes[NPYX_MAX_NDIM] = {false}, has_axes = npyext_argument_is_given(&scan->arguments[NPYEXT_AXIS]);
+    if (has_axes)
+        NPYX_TRY(npyext_read_axes(scan, &selection->view, axes, error));
+    const npyx_quantiles_options options = {.axes = has_axes ? axes : NULL,
+                                            .method = cursor->method,
+                                            .list = cursor->list,
+                                            .nquantiles = cursor->n};
+    cursor->has_quantiles = true;
+    cursor->at = cursor->n;
+    cursor->nrows = 0;
+    return npyx_quantiles_begin(&cursor->quantiles, selection->payload, &selection->view, &options, error);
+}
+
+/* Fails when SQL has no value for an item: a date outside of the calendar. */
+static npyx_status quantile_check_items(quantile_cursor *cursor, npyx_error *error) {
+    const npyx_quantiles *quantiles = &cursor->quantiles;
+    const npyx_order_keys *keys = &quantiles->keys[quantiles->leaf];
+    npyx_value value;
+    uint8_t item[NPYX_ORDER_ITEM_NBYTES];
+    for (int64_t i = 0;
+         i < cursor->n && npyx_quantiles_has(quantiles) && npyx_type_is_date(keys->dtype->type); i++) {
+        if (!cursor->list[i].is_known)
+            break;
+        npyx_order_key_item(keys, cursor->list[i].key, item);
+        NPYX_TRY(npyx_element_value(keys->dtype, item, &cursor->base.scratch, &value, error));
+    }
+    return NPYX_OK;
+}
+
+/* To the next quantile, field or coordinate of the open array; NPYX_DONE behind its last. */
+static npyx_status quantile_next_row(quantile_cursor *cursor, npyx_error *error) {
+    if (cursor->n == 0)
+        return NPYX_DONE;
+    if (++cursor->at < cursor->n)
+        return NPYX_OK;
+    NPYX_TRY(npyx_quantiles_next(&cursor->quantiles, error));
+    cursor->at = 0;
+    return quantile_check_items(cursor, error);
+}
+
+/* A step to a row, or to an array, whose first row is the next step's. */
+static npyx_status quantile_step(npyext_cursor *base, npyx_error *error) {
+    quantile_cursor *cursor = (quantile_cursor *)base;
+    npyx_status status =
+        cursor->has_quantiles ? quantile_next_row(cursor, error) : npyext_cursor_next_array(base, error);
+    if (status == NPYX_OK && !cursor->has_quantiles) {
+        status = quantile_begin_array(cursor, error);
+        if (status == NPYX_OK)
+            return NPYX_DONE;
+    }
+    if (status != NPYX_OK)
+        quantile_end(cursor);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        npyext_selection_close(&base->selection);
+    cursor->nrows += status != NPYX_DONE; /* array_key tells a fault's row from the one before it */
+    return status;
+}
+
+static npyx_status quantile_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
+    quantile_cursor *cursor = (quantile_cursor *)base;
+    quantile_end(cursor);
+    npyx_status status = npyext_cursor_begin(base, request, error);
+    if (status == NPYX_OK && !base->selection.is_open) /* the arguments are not those of the call before */
+        status = quantile_read_arguments(cursor, error);
+    if (status != NPYX_OK) {
+        npyx_error reason = *error;
+        npyext_scan_clear(&base->scan); /* arguments at fault are looked at again */
+        *error = reason;
+    }
+    return status == NPYX_OK && base->selection.is_open ? quantile_begin_array(cursor, error) : status;
+}
+
+/* ---- columns ---- */
+
+#define QUANTILE_RESULT(name, is_known, result_of, ...)                                                      \
+    NPYEXT_KNOWN_RESULT(static, name, const quantile_cursor *at_hand = (const quantile_cursor *)cursor;      \
+                        const npyx_quantiles *quantiles = &at_hand->quantiles;                               \
+                        (void)quantiles, !cursor->scan.has_error && (is_known), result_of, __VA_ARGS__)
+QUANTILE_RESULT(quantile_field_name, quantiles->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
+                quantiles->leaves[quantiles->leaf].name, -1, SQLITE_TRANSIENT)
+QUANTILE_RESULT(quantile_at, quantiles->has_axes, npyext_result_coordinate, cursor, &quantiles->view,
+                quantiles->is_kept, quantiles->coordinate)
+QUANTILE_RESULT(quantile_q, true, sqlite3_result_double, at_hand->list[at_hand->at].q)
+
+static void quantile_put(sqlite3_context *context, npyext_cursor *base, const quantile_cursor *cursor) {
+    const npyx_order_keys *keys = &cursor->quantiles.keys[cursor->quantiles.leaf];
+    const npyx_quantile *quantile = &cursor->list[cursor->at];
+    uint8_t item[NPYX_ORDER_ITEM_NBYTES];
+    if (!npyx_quantile_is_item(cursor->method)) {
+        sqlite3_result_double(context, quantile->value); /* NULL for NaN */
+        return;
+    }
+    npyx_order_key_item(keys, quantile->key, item);
+    npyext_result_items(context, npyext_scan_place(&base->scan), keys->dtype, 0, NULL, item, &base->scratch);
+}
+QUANTILE_RESULT(quantile_value, npyx_quantiles_has(quantiles) && at_hand->list[at_hand->at].is_known,
+                quantile_put, cursor, at_hand)
+
+/* No other column tells all the rows of an array apart. */
+static void quantile_array_key(sqlite3_context *context, npyext_cursor *cursor) {
+    uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
+    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((quantile_cursor *)cursor)->nrows));
+}
+
+static const npyext_column quantile_columns[] = {
+    NPYEXT_PATH(false),
+    NPYEXT_NAME(false, npyext_result_name),
+    NPYEXT_OUTPUT("field_name TEXT", 0, quantile_field_name),
+    NPYEXT_OUTPUT("at", 0, quantile_at),
+    NPYEXT_OUTPUT("q REAL", 0, quantile_q),
+    NPYEXT_OUTPUT("value", NPYEXT_NEEDS_ITEMS, quantile_value),
+    NPYEXT_ERROR(NPYEXT_NEEDS_ITEMS),
+    NPYEXT_FIRST_ARGUMENTS,
+    NPYEXT_ARGUMENT("quantiles BLOB", NPYEXT_QUANTILES),
+    NPYEXT_ARGUMENT("axis BLOB", NPYEXT_AXIS),
+    NPYEXT_FIELD_AND_VIEW,
+    NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_ARGUMENT("method BLOB", NPYEXT_METHOD),
+    NPYEXT_PATH_COLUMNS,
+    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
+    NPYEXT_ARRAY_KEY(quantile_array_key),
+};
+
+const npyext_function npyext_npy_quantile = {
+    .name = "npy_quantile",
+    NPYEXT_COLUMNS(quantile_columns),
+    .takes_member = true,
+    .row = NPYEXT_ROW_OF_ARRAY,
+    .has_error_column = true,
+    .estimated_nrows = QUANTILE_DEFAULT_N,
+    .cursor_nbytes = sizeof(quantile_cursor),
+    .open = quantile_open,
+    .close = quantile_close,
+    .begin = quantile_begin,
+    .step = quantile_step,
+    .module = NPYEXT_CURSOR_MODULE,
+};

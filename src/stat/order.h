@@ -1,0 +1,93 @@
+/*
+ * Order statistics of a view: the item that has a rank when all are sorted, exactly, in memory that does not
+ * depend on how many there are.
+ *
+ * A view of few items is read once and sorted. Of a larger one passes count keys by their leading bits, until
+ * the keys that share them with the wanted ones are so few that a last pass collects them, or share all bits:
+ *
+ *     pass 1    0 .... 65535    of the leading 16 bits; each wanted rank is in one bucket
+ *     pass 2         ....       of the next bits, of keys in those buckets
+ *     ...
+ *     last           ||         what is left is collected and sorted
+ *
+ * Mostly the first pass does: a sample tells about where the wanted keys are, and the pass catches those
+ * there as well. Its counts tell whether the ranks are among them.
+ */
+#ifndef NPYX_ORDER_H
+#define NPYX_ORDER_H
+
+#include "order_keys.h"
+#include "walk/reader.h"
+
+/* Keys that the first pass looks out for: from low to high, both included. Those of a single key are counted,
+ * and others caught. */
+typedef struct npyx_order_bracket {
+    uint64_t low, high;
+    int64_t nbelow; /* keys below low */
+    int64_t nkeys;
+} npyx_order_bracket;
+
+enum { NPYX_ORDER_NPLACES = 16, NPYX_ORDER_NBRACKETS = 3 * NPYX_ORDER_NPLACES };
+
+typedef struct npyx_order {
+    npyx_host *host;
+    npyx_order_keys keys;
+    int64_t n; /* items that have a key */
+    /* private */
+    npyx_source *source;
+    npyx_view view;
+    bool is_listed, is_sorted;      /* the list is of all keys, and in order */
+    uint64_t *list, *room;          /* to sort in; NULL: not needed yet */
+    int64_t list_nkeys, room_nkeys; /* that there is memory for */
+    bool is_counted;                /* all keys, by their leading bits */
+    uint64_t *counts;
+    npyx_order_bracket brackets[NPYX_ORDER_NBRACKETS]; /* disjoint, in order; the list has what they caught */
+    int nbrackets;
+    int64_t ncaught;
+} npyx_order;
+
+/* No more keys are held at a time: 8 MiB, and as much again while they are sorted. */
+enum { NPYX_ORDER_NKEYS = 1 << 20 };
+
+/* Allocates nothing yet. To be ended. */
+void npyx_order_init(npyx_order *order, npyx_host *host);
+
+/* Makes it the order of a view's items, of a dtype that npyx_order_keys_of takes, and counts them. Of the
+ * keys about to be looked for, nplaces are at these places (from 0, the first, to 1, the last), which rise.
+ * source and the view's dtype outlive it. Polls the host. */
+npyx_status npyx_order_read(npyx_order *order, npyx_source *source, const npyx_view *view,
+                            const npyx_order_keys *keys, const double *places, int64_t nplaces,
+                            npyx_error *error);
+
+/* The same of items in memory, NPYX_ORDER_NKEYS at most. */
+npyx_status npyx_order_take(npyx_order *order, const uint8_t *items, int64_t nelem,
+                            const npyx_order_keys *keys, npyx_error *error);
+
+/* The keys of nranks ranks, from 0 to n - 1, which rise. NPYX_IO when the items are others than a moment ago.
+ */
+npyx_status npyx_order_find(npyx_order *order, const int64_t *ranks, int64_t nranks, uint64_t *found,
+                            npyx_error *error);
+
+/* Takes an order of zeros, too. */
+void npyx_order_end(npyx_order *order);
+
+/* ---- by a sample: order_brackets.c, for order.c alone ---- */
+
+/* Counts the keys, of more than 18 bits, and catches those about the places. NPYX_DONE, and nothing counted,
+ * where that is not likely to catch what is wanted. */
+npyx_status npyx_order_read_brackets(npyx_order *order, const double *places, int64_t nplaces,
+                                     npyx_error *error);
+
+/* Finds keys of ranks that rise. *is_found: all are among those that were caught; else it is as if there were
+ * no brackets. */
+npyx_status npyx_order_find_in_brackets(npyx_order *order, const int64_t *ranks, int64_t nranks,
+                                        uint64_t *found, bool *is_found, npyx_error *error);
+
+/* Makes room for n keys, and forgets what is in it. */
+npyx_status npyx_order_make_room(npyx_order *order, uint64_t **room, int64_t *nkeys, int64_t n,
+                                 npyx_error *error);
+
+/* Sorts n keys of a list. */
+npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_error *error);
+
+#endif

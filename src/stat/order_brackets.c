@@ -1,0 +1,423 @@
+/*
+ * Order statistics by one pass: a sample tells about where the wanted keys are, and the pass counts all
+ * others by which of these brackets they are between.
+ *
+ *     keys      . . . . . . . . . . . . . . . . . . . . .
+ *     brackets          |---|         |-----|               caught
+ *     gaps        0             1                2          counted
+ *
+ * Nearly all items lie far from a bracket. For them their leading bits, in a table, tell the gap; others are
+ * looked at closer. Items of the host's own dtypes are not even made keys for that.
+ */
+#include <math.h>
+
+#include "order.h"
+
+enum {
+    BRACKETS_NLEADING = 18, /* bits; a table of 256 KiB, of which most arrays touch little */
+    BRACKETS_NMARKS = 1 << BRACKETS_NLEADING,
+    BRACKETS_CLOSER = 255,
+    BRACKETS_NULL = 254, /* no key */
+    BRACKETS_NLANES = 4, /* an addition waits for the last one to the same place */
+    BRACKETS_CLOSER_NELEM = 512,
+    BRACKETS_PIECE_NELEM = 1 << 10,
+    BRACKETS_BLOCK_NBYTES = 1 << 20,
+    BRACKETS_CAUGHT_NKEYS = 1 << 14, /* of a block */
+    /* the sample: pieces of the file, far from each other */
+    BRACKETS_NPIECES = 1 << 11,
+    BRACKETS_PIECE_SAMPLE = 1 << 8
+};
+
+typedef struct brackets_pass {
+    const npyx_order *order;
+    int itemsize; /* of items whose leading bits the marks are by; 0: they are by those of keys */
+    int shift;    /* to the leading bits */
+    uint8_t *marks;
+} brackets_pass;
+
+/* Of a block. */
+typedef struct brackets_result {
+    int64_t ncaught; /* beyond BRACKETS_CAUGHT_NKEYS: they found no room */
+    uint32_t ngaps[NPYX_ORDER_NBRACKETS + 1];
+    uint32_t nhits[NPYX_ORDER_NBRACKETS];
+    uint64_t caught[BRACKETS_CAUGHT_NKEYS];
+} brackets_result;
+
+/* ---- a sample, and brackets by it ---- */
+
+/* Lists the keys of pieces of the file, each at some place of its part: another one than what repeats itself
+ * in the file has. */
+static npyx_status brackets_sample(npyx_order *order, int64_t *nsampled, npyx_error *error) {
+    npyx_blocks blocks = {0};
+    npyx_view view = order->view;
+    npyx_status status = NPYX_OK;
+    const int64_t part_nelem = npyx_view_nelem(&view) / BRACKETS_NPIECES;
+    uint64_t jitter = 1;
+    npyx_view_sort_axes(&view);
+    npyx_blocks_begin(&blocks, order->source, &view);
+    *nsampled = 0;
+    for (int64_t i = 0, nskipped; i < BRACKETS_NPIECES && status == NPYX_OK; i++) {
+        jitter = jitter * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
+        int64_t room_nelem = part_nelem - BRACKETS_PIECE_SAMPLE, n = BRACKETS_PIECE_SAMPLE;
+        npyx_blocks_seek(&blocks, i * part_nelem + (int64_t)((jitter >> 33) % (uint64_t)room_nelem),
+                         &nskipped);
+        npyx_blocks_expect(&blocks, BRACKETS_PIECE_SAMPLE + nskipped);
+        status = npyx_blocks_next(&blocks, error);
+        if (status == NPYX_OK && blocks.nelem - nskipped < n)
+            n = blocks.nelem - nskipped;
+        if (status == NPYX_OK)
+            *nsampled += npyx_order_keys_read(&order->keys, blocks.items + nskipped * view.dtype->itemsize, n,
+                                              order->list + *nsampled);
+    }
+    npyx_blocks_clear(&blocks);
+    return status;
+}
+
+/* The standard deviation of where a place is among the sample. */
+static double brackets_deviation(double place, int64_t nsampled) {
+    return sqrt(place * (1 - place) * (double)nsampled) + 1;
+}
+
+/* How many deviations on both sides brackets may have, so that the list has room for what they catch. */
+static double brackets_width(const npyx_order *order, const double *places, int64_t nplaces,
+                             int64_t nsampled) {
+    const double most = 5, share = 0.8;
+    double sum = 0;
+    for (int64_t i = 0; i < nplaces; i++)
+        sum += 2 * brackets_deviation(places[i], nsampled);
+    double nkeys_each = (double)npyx_view_nelem(&order->view) / (double)nsampled;
+    double width = share * NPYX_ORDER_NKEYS / (sum * nkeys_each);
+    return width < most ? width : most;
+}
+
+/* Where a place is among the sample: from low to high. */
+static void brackets_expect(double place, double width, int64_t nsampled, int64_t *low, int64_t *high) {
+    double last = (double)(nsampled - 1), at = place * last;
+    double margin = width * brackets_deviation(place, nsampled);
+    *low = at - margin < 0 ? -1 : (int64_t)(at - margin); /* -1: from the very first key on */
+    *high = at + margin > last ? nsampled : (int64_t)(at + margin);
+}
+
+/* Adds a bracket from low on, or from behind the one before. */
+static void brackets_add(npyx_order *order, uint64_t low, uint64_t high) {
+    const npyx_order_bracket *last = order->nbrackets == 0 ? NULL : &order->brackets[order->nbrackets - 1];
+    if (last != NULL && high <= last->high)
+        return;
+    if (last != NULL && low <= last->high)
+        low = last->high + 1;
+    if (low <= high)
+        order->brackets[order->nbrackets++] = (npyx_order_bracket){.low = low, .high = high};
+}
+
+/* A bracket for each place, and for the keys at its ends by themselves: many items may be the same. None
+ * where the array is so large that they would be too narrow to be right. */
+static npyx_status brackets_make(npyx_order *order, const double *places, int64_t nplaces,
+                                 npyx_error *error) {
+    const uint64_t last_key = UINT64_MAX >> (64 - order->keys.nbits);
+    const double least_width = 2;
+    int64_t nsampled = 0;
+    NPYX_TRY(npyx_order_make_room(order, &order->list, &order->list_nkeys, NPYX_ORDER_NKEYS, error));
+    NPYX_TRY(brackets_sample(order, &nsampled, error));
+    NPYX_TRY(npyx_order_sort(order, order->list, nsampled, error));
+    double width = nsampled == 0 ? 0 : brackets_width(order, places, nplaces, nsampled);
+    for (int64_t i = 0; i < nplaces && width >= least_width; i++) {
+        int64_t low, high;
+        brackets_expect(places[i], width, nsampled, &low, &high);
+        const uint64_t low_key = low < 0 ? 0 : order->list[low];
+        const uint64_t high_key = high == nsampled ? last_key : order->list[high];
+        brackets_add(order, low_key, low_key);
+        if (high_key > low_key) {
+            brackets_add(order, low_key + 1, high_key - 1);
+            brackets_add(order, high_key, high_key);
+        }
+    }
+    return NPYX_OK;
+}
+
+/* ---- the table ---- */
+
+/* Whether items of a dtype can be told by their own leading bits. */
+static bool brackets_takes_raw(const npyx_dtype *dtype) {
+    switch (dtype->type) {
+    case NPYX_F4:
+    case NPYX_F8:
+    case NPYX_I4:
+    case NPYX_I8:
+    case NPYX_U4:
+    case NPYX_U8: return npyx_dtype_is_native(dtype);
+    default: return false;
+    }
+}
+
+/* The leading bits of the items whose keys have these. */
+static uint32_t brackets_raw_of(const npyx_dtype *dtype, uint32_t leading) {
+    const uint32_t top = BRACKETS_NMARKS / 2;
+    switch (npyx_dtype_kind(dtype)) {
+    case 'f': return leading & top ? leading ^ top : ~leading & (BRACKETS_NMARKS - 1);
+    case 'i': return leading ^ top;
+    default: return leading;
+    }
+}
+
+/* What does not follow from the keys' order alone: NaN has none, and -0.0 is 0.0. */
+static void brackets_mark_floats(const npyx_dtype *dtype, uint8_t *marks) {
+    const uint32_t top = BRACKETS_NMARKS / 2;
+    const int nexponent = dtype->type == NPYX_F8 ? 11 : 8, nfraction = BRACKETS_NLEADING - 1 - nexponent;
+    const uint32_t infinite = ((1u << nexponent) - 1) << nfraction;
+    for (uint32_t fraction = 0; fraction < 1u << nfraction; fraction++)
+        marks[infinite | fraction] = marks[top | infinite | fraction] =
+            fraction == 0 ? BRACKETS_CLOSER : BRACKETS_NULL;
+    marks[top] = BRACKETS_CLOSER;
+}
+
+static void brackets_mark(const brackets_pass *pass) {
+    const npyx_order *order = pass->order;
+    const npyx_dtype *dtype = order->keys.dtype;
+    const int shift = order->keys.nbits - BRACKETS_NLEADING;
+    int k = 0;
+    for (uint32_t leading = 0; leading < BRACKETS_NMARKS; leading++) {
+        const uint64_t low = (uint64_t)leading << shift, high = low | (((uint64_t)1 << shift) - 1);
+        while (k < order->nbrackets && order->brackets[k].high < low)
+            k++;
+        bool is_near = k < order->nbrackets && order->brackets[k].low <= high;
+        pass->marks[pass->itemsize > 0 ? brackets_raw_of(dtype, leading) : leading] =
+            is_near ? BRACKETS_CLOSER : (uint8_t)k;
+    }
+    if (pass->itemsize > 0 && npyx_dtype_kind(dtype) == 'f')
+        brackets_mark_floats(dtype, pass->marks);
+}
+
+/* ---- the pass ---- */
+
+/* The first bracket that has the key or lies above it. */
+static int brackets_seek(const npyx_order *order, uint64_t key) {
+    int first = 0;
+    for (int n = order->nbrackets; n > 0;) {
+        int half = n / 2;
+        if (key > order->brackets[first + half].high) {
+            first += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return first;
+}
+
+static void brackets_take_keys(const npyx_order *order, const uint64_t *keys, int64_t n,
+                               brackets_result *result) {
+    for (int64_t i = 0; i < n; i++) {
+        const int k = brackets_seek(order, keys[i]);
+        const npyx_order_bracket *bracket = &order->brackets[k];
+        if (k == order->nbrackets || keys[i] < bracket->low) {
+            result->ngaps[k]++;
+            continue;
+        }
+        result->nhits[k]++;
+        if (bracket->low == bracket->high)
+            continue;
+        if (result->ncaught < BRACKETS_CAUGHT_NKEYS)
+            result->caught[result->ncaught] = keys[i];
+        result->ncaught++;
+    }
+}
+
+/* Those that the table does not tell. */
+static void brackets_take_items(const npyx_order *order, const void *items, int64_t n,
+                                brackets_result *result) {
+    uint64_t keys[BRACKETS_CLOSER_NELEM];
+    brackets_take_keys(order, keys, npyx_order_keys_read(&order->keys, items, n, keys), result);
+}
+
+#define BRACKETS_RUN_RAW(name, type)                                                                         \
+    static void name(const brackets_pass *pass, const uint8_t *items, int64_t nelem,                         \
+                     brackets_result *result) {                                                              \
+        uint32_t counts[BRACKETS_NLANES][256] = {{0}};                                                       \
+        type closer[BRACKETS_CLOSER_NELEM];                                                                  \
+        const uint8_t *marks = pass->marks;                                                                  \
+        const int shift = pass->shift;                                                                       \
+        int64_t ncloser = 0;                                                                                 \
+        for (int64_t i = 0; i < nelem; i++) {                                                                \
+            type raw;                                                                                        \
+            memcpy(&raw, items + i * (int64_t)sizeof raw, sizeof raw);                                       \
+            const uint8_t mark = marks[raw >> shift];                                                        \
+            counts[i % BRACKETS_NLANES][mark]++;                                                             \
+            closer[ncloser] = raw;                                                                           \
+            ncloser += mark == BRACKETS_CLOSER;                                                              \
+            if (ncloser == BRACKETS_CLOSER_NELEM) {                                                          \
+                brackets_take_items(pass->order, closer, ncloser, result);                                   \
+                ncloser = 0;                                                                                 \
+            }                                                                                                \
+        }                                                                                                    \
+        brackets_take_items(pass->order, closer, ncloser, result);                                           \
+        for (int k = 0; k <= pass->order->nbrackets; k++) {                                                  \
+            for (int lane = 0; lane < BRACKETS_NLANES; lane++)                                               \
+                result->ngaps[k] += counts[lane][k];                                                         \
+        }                                                                                                    \
+    }
+BRACKETS_RUN_RAW(brackets_run_u64, uint64_t)
+BRACKETS_RUN_RAW(brackets_run_u32, uint32_t)
+
+static void brackets_run_keys(const brackets_pass *pass, const uint8_t *items, int64_t nelem,
+                              brackets_result *result) {
+    const npyx_order_keys *how = &pass->order->keys;
+    uint64_t keys[BRACKETS_PIECE_NELEM];
+    for (int64_t n; nelem > 0; nelem -= n, items += n * how->dtype->itemsize) {
+        n = nelem < BRACKETS_PIECE_NELEM ? nelem : BRACKETS_PIECE_NELEM;
+        const int64_t nkeys = npyx_order_keys_read(how, items, n, keys);
+        int64_t ncloser = 0;
+        for (int64_t i = 0; i < nkeys; i++) {
+            const uint8_t mark = pass->marks[keys[i] >> pass->shift];
+            if (mark == BRACKETS_CLOSER)
+                keys[ncloser++] = keys[i];
+            else
+                result->ngaps[mark]++;
+        }
+        brackets_take_keys(pass->order, keys, ncloser, result);
+    }
+}
+
+static void brackets_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *memory) {
+    (void)off;
+    const brackets_pass *pass = ctx;
+    brackets_result *result = memory;
+    const int64_t nelem = (int64_t)nbytes / pass->order->keys.dtype->itemsize;
+    memset(result, 0, offsetof(brackets_result, caught));
+    if (pass->itemsize == 8)
+        brackets_run_u64(pass, bytes, nelem, result);
+    else if (pass->itemsize == 4)
+        brackets_run_u32(pass, bytes, nelem, result);
+    else
+        brackets_run_keys(pass, bytes, nelem, result);
+}
+
+/* ---- what the blocks come to ---- */
+
+typedef struct brackets_sums {
+    int64_t ngaps[NPYX_ORDER_NBRACKETS + 1], nhits[NPYX_ORDER_NBRACKETS];
+    int64_t ncaught; /* in the order's list */
+    bool has_lost;   /* some found no room there */
+} brackets_sums;
+
+static void brackets_add_result(npyx_order *order, const brackets_result *result, brackets_sums *sums) {
+    int64_t left = NPYX_ORDER_NKEYS - sums->ncaught, n = result->ncaught < left ? result->ncaught : left;
+    for (int k = 0; k <= order->nbrackets; k++)
+        sums->ngaps[k] += result->ngaps[k];
+    for (int k = 0; k < order->nbrackets; k++)
+        sums->nhits[k] += result->nhits[k];
+    memcpy(order->list + sums->ncaught, result->caught, (size_t)n * sizeof(uint64_t));
+    sums->ncaught += n;
+    sums->has_lost = sums->has_lost || n < result->ncaught;
+}
+
+/* Looks at a block that nobody else has looked at, or that caught more than it has room for: in parts that
+ * catch no more. */
+static void brackets_do_block(npyx_order *order, const brackets_pass *pass, const npyx_blocks *blocks,
+                              brackets_result *result, brackets_sums *sums) {
+    const int64_t itemsize = order->keys.dtype->itemsize;
+    for (int64_t i = 0, n; i < blocks->nelem; i += n) {
+        n = blocks->nelem - i < BRACKETS_CAUGHT_NKEYS ? blocks->nelem - i : BRACKETS_CAUGHT_NKEYS;
+        brackets_run(pass, 0, blocks->items + i * itemsize, (size_t)(n * itemsize), result);
+        brackets_add_result(order, result, sums);
+    }
+}
+
+static npyx_status brackets_go(npyx_order *order, const brackets_pass *pass, brackets_result *own,
+                               brackets_sums *sums, npyx_error *error) {
+    npyx_blocks blocks = {0};
+    npyx_view view = order->view;
+    npyx_view_sort_axes(&view); /* no order of items is better than another */
+    npyx_blocks_begin(&blocks, order->source, &view);
+    npyx_reader_set_work(&blocks.reader, (npyx_work){.run = brackets_run,
+                                                     .ctx = pass,
+                                                     .result_nbytes = sizeof(brackets_result),
+                                                     .block_nbytes = BRACKETS_BLOCK_NBYTES});
+    npyx_status status;
+    while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
+        const brackets_result *result = blocks.reader.result;
+        if (result != NULL && result->ncaught <= BRACKETS_CAUGHT_NKEYS)
+            brackets_add_result(order, result, sums);
+        else
+            brackets_do_block(order, pass, &blocks, own, sums);
+    }
+    npyx_blocks_clear(&blocks);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* How many keys lie below each bracket, and how many there are. */
+static void brackets_place(npyx_order *order, const brackets_sums *sums) {
+    order->n = 0;
+    for (int k = 0; k <= order->nbrackets; k++) {
+        order->n += sums->ngaps[k];
+        if (k == order->nbrackets)
+            break;
+        order->brackets[k].nbelow = order->n;
+        order->brackets[k].nkeys = sums->nhits[k];
+        order->n += sums->nhits[k];
+    }
+    order->ncaught = sums->ncaught;
+    order->nbrackets = sums->has_lost ? 0 : order->nbrackets;
+}
+
+npyx_status npyx_order_read_brackets(npyx_order *order, const double *places, int64_t nplaces,
+                                     npyx_error *error) {
+    bool is_raw = brackets_takes_raw(order->keys.dtype);
+    brackets_pass pass = {.order = order,
+                          .itemsize = is_raw ? (int)order->keys.dtype->itemsize : 0,
+                          .shift = order->keys.nbits - BRACKETS_NLEADING};
+    brackets_sums sums = {0};
+    NPYX_TRY(brackets_make(order, places, nplaces, error));
+    if (order->nbrackets == 0)
+        return NPYX_DONE;
+    pass.marks = npyx_alloc(order->host, BRACKETS_NMARKS);
+    brackets_result *own = npyx_alloc(order->host, sizeof *own);
+    npyx_status status = NPYX_NOMEM;
+    if (pass.marks != NULL && own != NULL) {
+        brackets_mark(&pass);
+        status = brackets_go(order, &pass, own, &sums, error);
+    } else {
+        (void)npyx_fail_nomem(error);
+    }
+    npyx_free(order->host, pass.marks);
+    npyx_free(order->host, own);
+    if (status == NPYX_OK)
+        brackets_place(order, &sums);
+    return status;
+}
+
+/* ---- ranks in brackets ---- */
+
+/* The bracket that has the key of a rank, NULL: none has. *nbefore: how many keys were caught below it. */
+static const npyx_order_bracket *brackets_with(const npyx_order *order, int64_t rank, int64_t *nbefore) {
+    *nbefore = 0;
+    for (int k = 0; k < order->nbrackets; k++) {
+        const npyx_order_bracket *bracket = &order->brackets[k];
+        if (rank >= bracket->nbelow && rank < bracket->nbelow + bracket->nkeys)
+            return bracket;
+        *nbefore += bracket->low < bracket->high ? bracket->nkeys : 0;
+    }
+    return NULL;
+}
+
+npyx_status npyx_order_find_in_brackets(npyx_order *order, const int64_t *ranks, int64_t nranks,
+                                        uint64_t *found, bool *is_found, npyx_error *error) {
+    int64_t among[2 * NPYX_ORDER_NPLACES], of[2 * NPYX_ORDER_NPLACES], n = 0, nbefore;
+    *is_found = order->nbrackets > 0 && nranks <= 2 * NPYX_ORDER_NPLACES;
+    for (int64_t i = 0; i < nranks && *is_found; i++) {
+        const npyx_order_bracket *bracket = brackets_with(order, ranks[i], &nbefore);
+        *is_found = bracket != NULL;
+        if (bracket != NULL && bracket->low == bracket->high) {
+            found[i] = bracket->low;
+        } else if (bracket != NULL) {
+            of[n] = i;
+            among[n++] = nbefore + ranks[i] - bracket->nbelow;
+        }
+    }
+    if (!*is_found)
+        return NPYX_OK;
+    if (!npyx_order_keys_select(order->list, order->ncaught, among, n))
+        NPYX_TRY(npyx_order_sort(order, order->list, order->ncaught, error));
+    for (int64_t i = 0; i < n; i++)
+        found[of[i]] = order->list[among[i]];
+    return NPYX_OK;
+}

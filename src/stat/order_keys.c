@@ -1,0 +1,230 @@
+#include "order_keys.h"
+
+#include <math.h>
+
+#include "item/convert.h"
+
+npyx_status npyx_order_keys_of(const npyx_dtype *dtype, const char *what, npyx_order_keys *keys,
+                               npyx_error *error) {
+    bool is_float =
+        npyx_block_form(dtype->type) == NPYX_FORM_F64 || npyx_block_form(dtype->type) == NPYX_FORM_X87;
+    *keys = (npyx_order_keys){.dtype = dtype, .nbits = 64};
+    if (npyx_type_is_date(dtype->type))
+        return NPYX_OK;
+    if (!npyx_dtype_is_real(dtype))
+        return npyx_refuse(error, "%s are of numbers and dates; these items are %s", what,
+                           npyx_dtype_shown(dtype).name);
+    if (!is_float)
+        keys->nbits = 8 * (int)dtype->itemsize;
+    else if (dtype->type != NPYX_F8 && dtype->type != NPYX_F12 && dtype->type != NPYX_F16)
+        keys->nbits = 32; /* all narrow ones are float32 */
+    return NPYX_OK;
+}
+
+static bool order_keys_are_floats(const npyx_order_keys *how) {
+    char kind = npyx_dtype_kind(how->dtype);
+    return kind == 'f' || npyx_type_is_of_ml_dtypes(how->dtype->type);
+}
+
+static uint64_t order_sign(const npyx_order_keys *how) {
+    bool is_signed = npyx_dtype_kind(how->dtype) == 'i' || npyx_type_is_date(how->dtype->type);
+    return is_signed ? (uint64_t)1 << (how->nbits - 1) : 0;
+}
+
+/* ---- blocks of 64 to keys; all of a block are made, and how many are kept is counted ---- */
+
+static int64_t order_keys_of_f64(const double *reals, int64_t n, uint64_t *keys) {
+    const uint64_t sign = (uint64_t)1 << 63;
+    int64_t nkept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double x = reals[i] + 0.0; /* which makes -0.0 0.0 */
+        uint64_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        keys[nkept] = bits ^ ((uint64_t)((int64_t)bits >> 63) | sign);
+        nkept += x == x;
+    }
+    return nkept;
+}
+
+static int64_t order_keys_of_f32(const double *reals, int64_t n, uint64_t *keys) {
+    const uint32_t sign = (uint32_t)1 << 31;
+    int64_t nkept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        float x = (float)(reals[i] + 0.0);
+        uint32_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        keys[nkept] = bits ^ ((uint32_t)((int32_t)bits >> 31) | sign);
+        nkept += x == x;
+    }
+    return nkept;
+}
+
+static int64_t order_keys_of_integers(const npyx_order_keys *how, const uint64_t *integers, int64_t n,
+                                      uint64_t *keys) {
+    const uint64_t sign = order_sign(how), mask = UINT64_MAX >> (64 - how->nbits);
+    bool has_nat = npyx_type_is_date(how->dtype->type);
+    int64_t nkept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        keys[nkept] = (integers[i] ^ sign) & mask;
+        nkept += !has_nat || integers[i] != (uint64_t)NPYX_NAT;
+    }
+    return nkept;
+}
+
+int64_t npyx_order_keys_read(const npyx_order_keys *how, const uint8_t *items, int64_t nelem,
+                             uint64_t *keys) {
+    const npyx_dtype *dtype = how->dtype;
+    bool is_date = npyx_type_is_date(dtype->type), are_floats = order_keys_are_floats(how);
+    npyx_type type = is_date ? NPYX_I8 : dtype->type;
+    npyx_block_load *load = npyx_block_loader(type, are_floats ? NPYX_FORM_F64 : npyx_block_form(type));
+    int64_t nkept = 0;
+    npyx_block block;
+    npyx_block_room room;
+    for (int64_t n; nelem > 0; nelem -= n, items += n * dtype->itemsize) {
+        n = nelem < NPYX_BLOCK_NELEM ? nelem : NPYX_BLOCK_NELEM;
+        load(npyx_block_stage(&room, type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)n),
+             &block);
+        nkept += !are_floats        ? order_keys_of_integers(how, block.u64, n, keys + nkept)
+                 : how->nbits == 32 ? order_keys_of_f32(block.f64, n, keys + nkept)
+                                    : order_keys_of_f64(block.f64, n, keys + nkept);
+    }
+    return nkept;
+}
+
+/* ---- and back ---- */
+
+static uint64_t order_key_integer(const npyx_order_keys *how, uint64_t key) {
+    const uint64_t sign = order_sign(how);
+    uint64_t integer = key ^ sign;
+    if (sign != 0 && how->nbits < 64 && (integer & sign) != 0) /* as long as it is */
+        integer |= UINT64_MAX << how->nbits;
+    return integer;
+}
+
+double npyx_order_key_real(const npyx_order_keys *how, uint64_t key) {
+    if (order_keys_are_floats(how) && how->nbits == 32) {
+        uint32_t bits = (uint32_t)key;
+        float x;
+        bits ^= bits >> 31 ? (uint32_t)1 << 31 : UINT32_MAX;
+        memcpy(&x, &bits, sizeof x);
+        return (double)x;
+    }
+    if (order_keys_are_floats(how)) {
+        double x;
+        key ^= key >> 63 ? (uint64_t)1 << 63 : UINT64_MAX;
+        memcpy(&x, &key, sizeof x);
+        return x;
+    }
+    uint64_t integer = order_key_integer(how, key);
+    return order_sign(how) != 0 ? (double)(int64_t)integer : (double)integer;
+}
+
+void npyx_order_key_item(const npyx_order_keys *how, uint64_t key, uint8_t *item) {
+    const npyx_dtype *dtype = how->dtype;
+    npyx_block block, *as_it_is = &block;
+    npyx_block_room room;
+    bool are_floats = order_keys_are_floats(how);
+    double real = npyx_order_key_real(how, key);
+    npyx_form form = are_floats ? NPYX_FORM_F64 : order_sign(how) != 0 ? NPYX_FORM_I64 : NPYX_FORM_U64;
+    for (int i = 0; i < NPYX_BLOCK_NELEM; i++) {
+        if (are_floats)
+            block.f64[i] = real;
+        else
+            block.u64[i] = order_key_integer(how, key);
+    }
+    npyx_type type = npyx_type_is_date(dtype->type) ? NPYX_I8 : dtype->type;
+    if (npyx_block_storer(form, type) == NULL) { /* x87 */
+        npyx_block_recast *recast = npyx_block_recaster(form, type, &form);
+        if (recast != NULL)
+            (void)recast(as_it_is);
+    }
+    (void)npyx_block_storer(form, type)(as_it_is, room.bytes);
+    for (int64_t i = 0; i < dtype->itemsize; i++)
+        item[i] = room.bytes[npyx_dtype_is_native(dtype) ? i : dtype->itemsize - 1 - i];
+}
+
+/* ---- sorting ---- */
+
+/* By the least significant byte first; bytes that are the same in all keys are passed over. */
+npyx_status npyx_order_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, int nbits, uint64_t *room,
+                                 npyx_error *error) {
+    uint64_t *from = keys, *to = room;
+    for (int shift = 0; shift < nbits; shift += 8) {
+        int64_t starts[256] = {0}, start = 0;
+        for (int64_t i = 0; i < n; i++)
+            starts[from[i] >> shift & 255]++;
+        if (n == 0 || starts[from[0] >> shift & 255] == n)
+            continue;
+        for (int digit = 0; digit < 256; digit++) {
+            int64_t count = starts[digit];
+            starts[digit] = start;
+            start += count;
+        }
+        for (int64_t i = 0; i < n; i++)
+            to[starts[from[i] >> shift & 255]++] = from[i];
+        uint64_t *sorted = to;
+        to = from;
+        from = sorted;
+        NPYX_TRY(npyx_poll(host, error));
+    }
+    if (from != keys)
+        memcpy(keys, from, (size_t)n * sizeof *keys);
+    return NPYX_OK;
+}
+
+/* ---- selecting ---- */
+
+static uint64_t order_middle(uint64_t a, uint64_t b, uint64_t c) {
+    uint64_t low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
+}
+
+/* Hoare's FIND (1961) of keys[rank] among keys[low..high], which does nearly nothing more for keys that are
+ * many times the same. *budget: how many keys it may still look at. A pivot that is nearly always near an end
+ * is what somebody has worked for. */
+static bool order_find_rank(uint64_t *keys, int64_t low, int64_t high, int64_t rank, int64_t *budget) {
+    while (low < high) {
+        uint64_t pivot = order_middle(keys[low], keys[low + (high - low) / 2], keys[high]);
+        int64_t i = low, j = high;
+        *budget -= high - low;
+        if (*budget < 0)
+            return false;
+        while (i <= j) {
+            while (keys[i] < pivot)
+                i++;
+            while (keys[j] > pivot)
+                j--;
+            if (i <= j) {
+                uint64_t key = keys[i];
+                keys[i++] = keys[j];
+                keys[j--] = key;
+            }
+        }
+        if (rank <= j)
+            high = j;
+        else if (rank >= i)
+            low = i;
+        else
+            return true;
+    }
+    return true;
+}
+
+/* The rank in the middle first: then those below and above have half the keys each, or so. Recurses once for
+ * each halving of the ranks. */
+static bool order_find_ranks(uint64_t *keys, int64_t low, int64_t high, const int64_t *ranks, int64_t nranks,
+                             int64_t *budget) {
+    int64_t middle = nranks / 2;
+    if (nranks == 0)
+        return true;
+    return order_find_rank(keys, low, high, ranks[middle], budget) &&
+           order_find_ranks(keys, low, ranks[middle] - 1, ranks, middle, budget) &&
+           order_find_ranks(keys, ranks[middle] + 1, high, ranks + middle + 1, nranks - middle - 1, budget);
+}
+
+bool npyx_order_keys_select(uint64_t *keys, int64_t n, const int64_t *ranks, int64_t nranks) {
+    int64_t budget = 256;
+    for (int64_t left = nranks; left > 0; left /= 2)
+        budget += 12 * n;
+    return order_find_ranks(keys, 0, n - 1, ranks, nranks, &budget);
+}

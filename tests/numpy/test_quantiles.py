@@ -1,0 +1,284 @@
+"""npy_quantile, and the median of npy_stats and npy_median, against NumPy's nanquantile and nanmedian."""
+
+import io
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import quantiles
+from arrays import both_byte_orders, npy_bytes, npz_bytes, object_npy_bytes, seeded_generator, write_sparse_npy
+from expected import counters, error_of, since
+from quantiles import asked, wanted
+
+# More items than are held at a time: they are counted.
+MANY = (1 << 20) + 12345
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_every_method_of_random_arrays(db):
+    assert quantiles.compare(db, seeded_generator(), 40) > 200
+
+
+# --- arrays that are counted, not held ---------------------------------------------------------------------------
+
+
+def _large(rng):
+    normal = rng.normal(size=MANY)
+    with_nan = normal.copy()
+    with_nan[rng.random(MANY) < 0.3] = np.nan
+    half = normal.copy()
+    half[: MANY // 2] = 0
+    return {
+        "normal": normal,
+        "sorted": np.sort(normal),
+        "float32": normal.astype("f4"),
+        "float16": normal.astype("f2"),
+        "big-endian": normal.astype(">f8"),
+        "with NaN": with_nan,
+        "of NaN alone": np.full(MANY, np.nan),
+        "that begin with the same bits": 1 + normal * 1e-9,
+        "all the same": np.full(MANY, 3.5),
+        "few": rng.integers(0, 5, MANY).astype("f8"),
+        "half of them 0": half,
+        "infinite in part": np.where(rng.random(MANY) < 0.3, np.inf, normal),
+        "periodic": np.resize(np.concatenate([np.zeros(1000), normal[:1000]]), MANY),
+        "int64": rng.integers(-(2**62), 2**62, MANY),
+        "few int64": rng.integers(-3, 3, MANY),
+        "near int64": rng.integers(0, 2**20, MANY) + 2**40,
+        "uint64": rng.integers(2**63, 2**64 - 1, MANY, dtype="u8"),
+        "int16": rng.integers(-9999, 9999, MANY, dtype="i2"),
+        "uint8": rng.integers(0, 255, MANY, dtype="u1"),
+        "in Fortran order": np.asfortranarray(normal[: 1000 * (MANY // 1000)].reshape(1000, -1)),
+    }
+
+
+LARGE = list(_large(np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_large_arrays(connect, monkeypatch, threads):
+    monkeypatch.setenv("NPYEXT_THREADS", threads)
+    rng = seeded_generator()
+    db, some = connect(), [0, 0.001, 0.25, 0.5, 0.9999, 1] + [round(float(q), 4) for q in rng.random(4)]
+    for what, array in _large(rng).items():
+        np.save("large.npy", array)
+        for list_ in (some, [i / 100 for i in range(101)]):
+            assert asked(db, "large.npy", list_) == wanted(array, list_, None, "linear"), what
+        assert asked(db, "large.npy", some, method="lower") == wanted(array, some, None, "lower"), what
+
+
+@pytest.mark.parametrize("slice_", [":, ::-1", "::2", ":, 100:1300", "3"])
+def test_slices_of_large_arrays(db, slice_):
+    array = seeded_generator().normal(size=(1500, 1400))
+    np.save("a.npy", array)
+    got = [v for (v,) in db.execute("SELECT value FROM npy_quantile('a.npy', '', ?, '[0.1, 0.5]')", (slice_,))]
+    assert got == np.quantile(eval(f"array[{slice_}]"), [0.1, 0.5]).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4", "u1"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_axes_of_large_arrays(db, dtype, axis):
+    """Batches of coordinates, and coordinates that are larger than what is held."""
+    rng = seeded_generator()
+    for shape in ((3, 1_700_000), (1_700_000, 2), (50_000, 70), (70, 50_000)):
+        array = (rng.normal(size=shape) * 50).astype(dtype)
+        np.save("a.npy", array)
+        got = asked(db, "a.npy", [0.25, 0.5], axis)
+        wide = array.astype("i8") if dtype != "f8" else array
+        assert got == np.moveaxis(np.quantile(wide, [0.25, 0.5], axis=axis), 0, -1).ravel().tolist(), shape
+
+
+def test_memory_is_bounded(connect, heap, tmp_path):
+    """Of a gigabyte: without the threads' own blocks, which are not SQLite's memory."""
+    write_sparse_npy(tmp_path / "s.npy", (1 << 27,))
+    heap(32 << 20)
+    try:
+        assert asked(connect(), "s.npy", [0, 0.5, 1]) == [0, 0, 0]
+        assert asked(connect(), "s.npy", [i / 100 for i in range(101)]) == [0] * 101
+    finally:
+        heap(None)
+
+
+def test_one_pass_mostly(db):
+    """Of a sample it is known about where the quantiles are: the file is read once, and little more."""
+    np.save("a.npy", seeded_generator().normal(size=4 * MANY))
+    before = counters(db)
+    asked(db, "a.npy", [0.01, 0.25, 0.5, 0.75, 0.99])
+    nbytes = since(db, before)["bytes_read"]
+    assert 32 * MANY <= nbytes < 1.3 * 32 * MANY
+
+
+# --- what there is in rows ---------------------------------------------------------------------------------------
+
+
+def test_columns(db):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    np.save("x.npy", x)
+    rows = db.execute("SELECT path, name, field_name, at, q, value, error FROM npy_quantile('x.npy', '', '', 0.5, 1)").fetchall()
+    want = [("x.npy", "", None, json.dumps([i, k], separators=(",", ":")), 0.5, float(np.median(x[i, :, k])), None) for i in range(2) for k in range(4)]
+    assert rows == want
+    rows = db.execute("SELECT at, q, value FROM npy_quantile('x.npy')").fetchall()
+    assert rows == [(None, q, float(np.quantile(x, q))) for q in (0, 0.25, 0.5, 0.75, 1)]
+    sliced = db.execute("SELECT at, value FROM npy_quantile('x.npy', '', '1, ::2', 1, -1)").fetchall()
+    assert sliced == [(0, 15.0), (2, 23.0)]
+    assert db.execute("SELECT count(DISTINCT array_key) FROM npy_quantile('x.npy', '', '', '[0, 0.5]', 0)").fetchone() == (24,)
+    assert db.execute("SELECT count(*) FROM npy_quantile('x.npy', '', '', '[]')").fetchone() == (0,)
+
+
+def test_fields(db):
+    """Each of its own; a text has none."""
+    array = np.zeros(5, [("a", "<f4"), ("t", "U3"), ("n", [("b", ">i2", (2,))])])
+    array["a"], array["n"]["b"] = [3, 1, np.nan, 2, 9], np.arange(10).reshape(5, 2)
+    rows = db.execute("SELECT field_name, q, value FROM npy_quantile(?, '', '', '[0, 0.5]')", (npy_bytes(array),)).fetchall()
+    assert rows == [("a", 0, 1), ("a", 0.5, 2.5), ("t", 0, None), ("t", 0.5, None), ("n.b", 0, 0), ("n.b", 0.5, 4.5)]
+    assert asked(db, npy_bytes(array), [0.5], field="n.b") == [4.5]
+    table = np.zeros((3, 4), array.dtype)
+    table["a"] = np.arange(12).reshape(3, 4)
+    rows = db.execute("SELECT at, value FROM npy_quantile(?, '', '', 0.5, 0) WHERE field_name = 'a'", (npy_bytes(table),)).fetchall()
+    assert rows == [(i, 4.0 + i) for i in range(4)]
+
+
+def test_large_structured_arrays(db):
+    rng = seeded_generator()
+    array = np.zeros((2, MANY), [("x", "f4"), ("y", ">i8")])
+    array["x"], array["y"] = rng.normal(size=array.shape), rng.integers(-(10**6), 10**6, array.shape)
+    np.save("s.npy", array)
+    rows = db.execute("SELECT at, field_name, value FROM npy_quantile('s.npy', '', '', 0.3, 1)").fetchall()
+    assert rows == [(i, name, float(np.quantile(array[name][i].astype("f8" if name == "x" else "i8"), 0.3))) for i in range(2) for name in "xy"]
+
+
+@pytest.mark.parametrize("dtype", both_byte_orders("M8[s]") + both_byte_orders("m8[ms]"))
+def test_dates_are_items(db, dtype):
+    array = np.array([50, -3, -(2**63), 7, 200, 7]).view(np.dtype(dtype).newbyteorder("=")).astype(dtype)
+    known = np.sort(array[~np.isnat(array)])
+    shown = [value for (value,) in db.execute("SELECT value FROM npy_rows(?)", (npy_bytes(known),))]
+    for method in ("lower", "higher", "nearest", "inverted_cdf"):
+        places = np.quantile(np.arange(5), [0, 0.3, 0.5, 1], method=method).astype(int)
+        assert asked(db, npy_bytes(array), [0, 0.3, 0.5, 1], method=method) == [shown[i] for i in places]
+    assert "'lower'" in error_of(db, "SELECT value FROM npy_quantile(?)", npy_bytes(array))
+    median = db.execute("SELECT median FROM npy_stats(?)", (npy_bytes(array),)).fetchone()[0]
+    assert median == (7 if np.dtype(dtype).kind == "m" else shown[2])
+
+
+def test_empty_and_0d(db):
+    assert asked(db, npy_bytes(np.zeros(0)), [0, 0.5]) == [None, None]
+    assert asked(db, npy_bytes(np.array(7)), [0, 0.5]) == [7, 7]
+    assert asked(db, npy_bytes(np.zeros((0, 3))), [0.5], 0) == [None] * 3
+    assert asked(db, npy_bytes(np.zeros((0, 3))), [0.5], 1) == []
+    infinite = np.array([np.nan, np.inf, -np.inf, 1])
+    assert asked(db, npy_bytes(infinite), [0, 0.25, 0.5, 1]) == wanted(infinite, [0, 0.25, 0.5, 1], None, "linear")
+    assert db.execute("SELECT count(*) FROM npy_quantile(?)", (npy_bytes(np.zeros(3, [])),)).fetchone() == (0,)
+
+
+def test_bfloat16_by_view(db):
+    singles = seeded_generator().normal(size=100).astype("f4")
+    halves = (singles.view("u4") >> 16).astype("u2")
+    want = (halves.astype("u4") << 16).view("f4").astype("f8")
+    assert asked(db, npy_bytes(halves), [0.1, 0.5], view="bfloat16") == np.quantile(want, [0.1, 0.5]).tolist()
+
+
+def test_archives_patterns_and_faults(db):
+    np.save("a.npy", np.arange(3.0))
+    with open("b.npz", "wb") as file:
+        file.write(npz_bytes({"x": np.arange(5), "t": np.array(["no"])}, "deflate"))
+    with open("c.npy", "wb") as file:
+        file.write(b"\x93NUMPY")
+    rows = db.execute("SELECT path, name, value, error_kind FROM npy_quantile('*.np?', '', '', 0.5)").fetchall()
+    assert rows == [("a.npy", "", 1, None), ("b.npz", "x", 2, None), ("b.npz", "t", None, "value"), ("c.npy", "", None, "truncated")]
+    assert db.execute("SELECT count(*) FROM npy_quantile('*.np?', '', '', 0.5) WHERE on_error = 'skip'").fetchone() == (2,)
+    rows = db.execute("SELECT f.path, q.value FROM npy_meta('*.npz') AS f JOIN npy_quantile(f.path, f.name, '', 1) AS q WHERE f.dtype = 'int64'").fetchall()
+    assert rows == [("b.npz", 4)]
+
+
+@pytest.mark.parametrize(
+    "array, quantiles, axis, method, said",
+    [
+        (np.zeros(3), 1.5, "", "", "from 0 to 1"),
+        (np.zeros(3), 50, "", "", "percentiles are to be divided by 100"),
+        (np.zeros(3), "[0.5, -1]", "", "", "from 0 to 1"),
+        (np.zeros(3), "median", "", "", "a number or a JSON array of numbers"),
+        (np.zeros(3), b"\0", "", "", "a number or a JSON array of numbers"),
+        (np.zeros(3), "[0.5,]", "", "", "a number or a JSON array of numbers"),
+        (np.zeros(3), "[NaN]", "", "", "a number or a JSON array of numbers"),
+        (np.zeros(3), json.dumps([0.5] * 10001), "", "", "more than 10000"),
+        (np.zeros(3), 0.5, 1, "", "axis"),
+        (np.zeros(3), 0.5, "", "linaer", "inverted_cdf, averaged_inverted_cdf"),
+        (np.zeros(3), 0.5, "", 3, "method is a text"),
+        (np.zeros(3, "c16"), 0.5, "", "", "complex128"),
+        (np.array(["a"]), 0.5, "", "", "str"),
+    ],
+)
+def test_errors(db, array, quantiles, axis, method, said):
+    sql = "SELECT value FROM npy_quantile(?, '', '', ?, ?) WHERE method = ?"
+    assert said in error_of(db, sql, npy_bytes(array), quantiles, axis, method)
+
+
+def test_objects_are_refused(db):
+    assert "object" in error_of(db, "SELECT value FROM npy_quantile(?)", object_npy_bytes())
+
+
+# --- medians -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", quantiles.REALS)
+def test_median_of_stats(db, dtype):
+    rng = seeded_generator()
+    for shape in ((7,), (8,), (3, 4, 5), (1,)):
+        array = quantiles.random_reals(rng, dtype, shape)
+        wide = array.astype("f8" if dtype[0] == "f" else "u1" if dtype == "?" else dtype)
+        for axis in [None, *range(len(shape))]:
+            with np.errstate(all="ignore"):
+                want = [None if math.isnan(v) else v for v in np.atleast_1d(np.nanmedian(wide, axis=axis)).ravel().tolist()]
+            got = db.execute("SELECT median, count FROM npy_stats(?, '', '', ?)", (npy_bytes(array), "" if axis is None else axis)).fetchall()
+            assert [row[0] for row in got] == want and sum(row[1] for row in got) == int((array == array).sum())
+
+
+def test_median_alone_reads_no_more_than_it_needs(db):
+    np.save("a.npy", np.arange(100_000.0))
+    before = counters(db)
+    assert db.execute("SELECT median FROM npy_stats('a.npy')").fetchall() == [(49999.5,)]
+    assert since(db, before)["bytes_read"] < 900_000
+
+
+def test_median_of_fields_texts_and_labels(db):
+    array = np.array([(1, "a"), (4, "b")], [("x", "i4"), ("t", "U1")])
+    assert db.execute("SELECT field_name, median FROM npy_stats(?)", (npy_bytes(array),)).fetchall() == [("x", 2.5), ("t", None)]
+    assert db.execute("SELECT median, count FROM npy_stats(?)", (npy_bytes(np.array([1j])),)).fetchall() == [(None, 1)]
+    assert db.execute("SELECT median FROM npy_stats(?)", (object_npy_bytes(),)).fetchall() == [(None,)]
+    said = error_of(db, "SELECT median FROM npy_stats(?) WHERE by = ?", npy_bytes(np.arange(3)), npy_bytes(np.arange(3)))
+    assert "not made by labels" in said
+
+
+@pytest.mark.parametrize("dtype", quantiles.REALS)
+def test_npy_median(db, dtype):
+    rng = seeded_generator()
+    for shape in ((7,), (2, 3, 4), (0, 2)):
+        array = quantiles.random_reals(rng, dtype, shape)
+        wide = array.astype("f8" if dtype[0] == "f" else "u1" if dtype == "?" else dtype)
+        for axis in [None, *range(len(shape))]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                want = np.nanmedian(wide, axis=axis)
+            (got,) = db.execute("SELECT npy_median(?, ?)", (npy_bytes(array), axis)).fetchone()
+            if isinstance(got, bytes):
+                got = np.load(io.BytesIO(got))
+                assert got.dtype == "f8" and got.shape == want.shape and np.array_equal(got, want, equal_nan=True)
+            else:
+                assert want.ndim == 0 and (got == want or (got is None and np.isnan(want)))
+
+
+def test_npy_median_of_dates_and_what_has_none(db):
+    dates = np.array(["2020-01-01", "2020-01-04", "NaT", "2020-03-01"], "M8[D]")
+    assert db.execute("SELECT npy_median(?)", (npy_bytes(dates),)).fetchone() == ("2020-01-04",)
+    (got,) = db.execute("SELECT npy_median(?, 1)", (npy_bytes(dates.reshape(2, 2)),)).fetchone()
+    assert np.load(io.BytesIO(got)).tolist() == np.array(["2020-01-02", "2020-03-01"], "M8[D]").tolist()
+    for array, said in ((np.array(["a"]), "no median of str"), (np.zeros(2, "c8"), "no median of complex64"), (np.zeros(2, [("a", "i4")]), "structured")):
+        assert said in error_of(db, "SELECT npy_median(?)", npy_bytes(array))
+    assert "takes an array" in error_of(db, "SELECT npy_median(3)")
