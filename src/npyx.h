@@ -29,6 +29,7 @@
 #include "stat/histogram.h"
 #include "stat/quantile.h"
 #include "stat/reduction.h"
+#include "stat/unique.h"
 #include "text/json_text.h"
 
 #endif

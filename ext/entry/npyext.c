@@ -69,6 +69,7 @@ static const registered registrations[] = {
     {TABLE("npy_stats", npyext_npy_stats),                                          IN(EVERYWHERE, READS)},
     {TABLE("npy_histogram", npyext_npy_histogram),                                  IN(EVERYWHERE, READS)},
     {TABLE("npy_quantile", npyext_npy_quantile),                                    IN(EVERYWHERE, READS)},
+    {TABLE("npy_unique", npyext_npy_unique),                                        IN(EVERYWHERE, READS)},
     {TABLE("npy_nearest", npyext_npy_nearest),                                      IN(EVERYWHERE, READS)},
     {TABLE("npy_compare", npyext_npy_compare),                                      IN(EVERYWHERE, READS)},
     {TABLE("npy_file", npyext_npy_file),                                            IN(EVERYWHERE, READS)},

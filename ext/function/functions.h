@@ -14,6 +14,7 @@ extern const npyext_function npyext_npy_histogram;
 extern const npyext_function npyext_npy_file;
 extern const npyext_function npyext_npy_stats;
 extern const npyext_function npyext_npy_quantile;
+extern const npyext_function npyext_npy_unique;
 extern const npyext_function npyext_npy_nearest;
 extern const npyext_function npyext_npy_compare;
 extern const npyext_function npyext_npy_write;

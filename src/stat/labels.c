@@ -54,10 +54,8 @@ static uint64_t label_number_key(const npyx_dtype *dtype, const uint8_t *item) {
     return isnan(real) ? UINT64_MAX : bits >> 63 ? ~bits : bits | sign;
 }
 
-/* Makes reading->key that of an item. */
-static npyx_status label_key(labels_reading *reading, const uint8_t *item, npyx_error *error) {
-    const npyx_dtype *dtype = reading->dtype;
-    npyx_buffer *key = &reading->key;
+npyx_status npyx_label_key(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *key,
+                           npyx_error *error) {
     npyx_buffer_reset(key);
     if (dtype->type == NPYX_BYTES) {
         npyx_buffer_append(key, item, (size_t)dtype->itemsize);
@@ -79,7 +77,7 @@ static npyx_status label_key(labels_reading *reading, const uint8_t *item, npyx_
 
 static npyx_status label_look_up(labels_reading *reading, const uint8_t *item, int64_t *number,
                                  npyx_error *error) {
-    NPYX_TRY(label_key(reading, item, error));
+    NPYX_TRY(npyx_label_key(reading->dtype, item, &reading->key, error));
     *number = npyx_name_set_find(&reading->keys, reading->key.bytes, reading->key.nbytes, NULL);
     if (*number >= 0)
         return NPYX_OK;

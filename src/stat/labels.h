@@ -31,6 +31,10 @@ typedef struct npyx_labels {
 npyx_status npyx_labels_read(npyx_labels *labels, npyx_source *source, const npyx_view *view,
                              npyx_error *error);
 
+/* Makes *key that of an item: bytes that are the same for what is equal, and whose order is the items'. The
+ * dtype is one that labels have. */
+npyx_status npyx_label_key(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *key, npyx_error *error);
+
 /* Gives everything back; labels of zeros are taken too. */
 void npyx_labels_clear(npyx_labels *labels);
 

@@ -360,6 +360,9 @@ static const statement statements[] = {
     {"SELECT q, value FROM npy_quantile(?1, '', ?2)",
      "SELECT q, value FROM npy_quantile(npy_order(npy_slice(?1, ?2), 'F'))", NULL},
     {"SELECT median, npy_median(?1, ?2) FROM npy_stats(?1, '', '', ?3)", NULL, NULL},
+    {"SELECT *, array_key FROM npy_unique(?1, '', ?2) WHERE view = ?3", NULL, NULL},
+    {"SELECT value, count FROM npy_unique(?1, '', ?2)",
+     "SELECT value, count FROM npy_unique(?1, '', ?2) WHERE first IS NOT NULL", NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

@@ -34,6 +34,7 @@ SCRIPTS = [
     "SELECT npy_max(array), array FROM npy_rows({}) WHERE on_error = 'skip'",
     "SELECT * FROM npy_quantile({}, '', '', '[0.3, 0.7]', 0)",
     "SELECT median, npy_median(f.array, 0) FROM npy_stats({}) JOIN npy_file({}) AS f",
+    "SELECT *, first FROM npy_unique({})",
     "SELECT *, data FROM npy_nearest({}, '', '', (SELECT array FROM npy_file({}) LIMIT 1), 5)",
     "SELECT npy_norm(array), npy_distance(array, array, 'cosine') FROM npy_file({})",
     "SELECT *, crc_ok FROM npz_members({}, 'row')",

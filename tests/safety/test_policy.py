@@ -63,7 +63,7 @@ def complaint_of(db, sql, *arguments):
 
 
 def test_what_each_has(connect):
-    everywhere = {*READERS, "npy_compare", "npy_nearest", "npy_quantile"}
+    everywhere = {*READERS, "npy_compare", "npy_nearest", "npy_quantile", "npy_unique"}
     every, readonly, blob = (connect(entry_point=entry_point) for entry_point in ENTRY_POINTS)
     assert modules_of(every) == everywhere | {"npy", "npy_write"}
     assert modules_of(readonly) == everywhere | {"npy"}

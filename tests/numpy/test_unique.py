@@ -1,0 +1,127 @@
+"""npy_unique against numpy.unique, with counts and first places."""
+
+import numpy as np
+import pytest
+
+import quantiles
+from arrays import both_byte_orders, few_values, npy_bytes, npz_bytes, object_npy_bytes, random_array, random_shape, seeded_generator
+from expected import error_of, scalar_value
+
+DATES = ["M8[D]", "M8[ns]", "m8[s]"]
+TEXTS = ["S1", "S7", "U1", "U5"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def wanted(array):
+    """(value as SQL has it, count, first place), NaN and NaT as one None at the end."""
+    values, firsts, counts = np.unique(array.astype(array.dtype.newbyteorder("=")).ravel(), return_index=True, return_counts=True)
+    return [(scalar_value(value), int(count), int(first)) for value, count, first in zip(values, counts, firsts)]
+
+
+def asked(db, source, slice="", **more):
+    where = " AND ".join(f"{name} = :{name}" for name in more) or "1"
+    rows = db.execute(f"SELECT value, count, first FROM npy_unique(:source, '', :slice) WHERE {where}", dict(more, source=source, slice=slice)).fetchall()
+    counted = db.execute(f"SELECT value, count FROM npy_unique(:source, '', :slice) WHERE {where}", dict(more, source=source, slice=slice)).fetchall()
+    assert counted == [row[:2] for row in rows]  # without places it goes other ways
+    return rows
+
+
+@pytest.mark.parametrize("dtype", quantiles.REALS + DATES + TEXTS)
+def test_random_arrays(db, dtype):
+    rng = seeded_generator()
+    for order in both_byte_orders(dtype):
+        for _ in range(6):
+            shape = random_shape(rng, int(rng.integers(0, 4)))
+            array = few_values(rng, order, shape) if rng.random() < 0.6 else random_array(rng, order, shape, str(rng.choice(["C", "F"])))
+            if array.dtype.kind == "f":
+                array = np.where(rng.random(shape) < 0.2, -array * 0, array).astype(order)
+            if array.dtype.kind == "b":
+                array = array.view("u1") != 0
+            if array.dtype.kind in "MUS":  # what SQL has no values for is an error of its own
+                array = random_dates(rng, order, shape) if array.dtype.kind == "M" else rng.choice(np.array(["", "a", "b", "ab", "é" if dtype[0] == "U" else "z"]), shape).astype(order)
+            assert asked(db, npy_bytes(array)) == wanted(array), (order, shape)
+
+
+def random_dates(rng, dtype, shape):
+    counts = rng.integers(-5, 5, shape).astype("i8")
+    counts = np.where(rng.random(shape) < 0.2, -(2**63), counts)
+    return counts.view(np.dtype(dtype).newbyteorder("=")).astype(dtype)
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_large_arrays(connect, monkeypatch, threads):
+    """Few different numbers, counted in blocks; many, which are listed; and both in one array."""
+    monkeypatch.setenv("NPYEXT_THREADS", threads)
+    db, rng, n = connect(), seeded_generator(), 2_600_000
+    few, many = rng.integers(-50, 50, n), rng.random(n)
+    with_nan = many.copy()
+    with_nan[rng.random(n) < 0.1] = np.nan
+    for array in (few, few.astype("f4"), few.astype(">i2"), many[: n // 4], with_nan[: n // 8], np.concatenate([many, np.round(many, 1), many[:1000]]), np.arange(n)):
+        np.save("a.npy", array)
+        values, firsts, counts = np.unique(array, return_index=True, return_counts=True)
+        rows = np.array(db.execute("SELECT coalesce(value, 9e99), count FROM npy_unique('a.npy')").fetchall())
+        assert np.array_equal(rows[:, 0], np.nan_to_num(values, nan=9e99)) and np.array_equal(rows[:, 1], counts)
+    for array in (few, with_nan[: n // 8]):
+        np.save("a.npy", array)
+        values, firsts, counts = np.unique(array, return_index=True, return_counts=True)
+        rows = db.execute("SELECT value, count, first FROM npy_unique('a.npy')").fetchall()
+        assert [row[1:] for row in rows] == list(zip(counts.tolist(), firsts.tolist()))
+
+
+def test_places_are_those_of_npy_elements(db):
+    array = np.array([[3, 1, 2], [1, 3, 3]])
+    for order in "CF":
+        np.save("a.npy", np.asarray(array, order=order))
+        assert asked(db, "a.npy") == [(1, 2, 1), (2, 1, 2), (3, 3, 0)]
+        assert asked(db, "a.npy", ":, ::-1") == [(1, 2, 1), (2, 1, 2), (3, 3, 0)]
+        assert asked(db, "a.npy", "1") == [(1, 1, 3), (3, 2, 4)]
+        rows = db.execute("SELECT u.value, e.value FROM npy_unique('a.npy') AS u JOIN npy_elements('a.npy') AS e ON e.idx = u.first").fetchall()
+        assert len(rows) == 3 and all(a == b for a, b in rows)
+
+
+def test_fields_and_views(db):
+    array = np.array([(1, "b"), (2, "a"), (1, "b")], [("n", "i4"), ("t", "U1")])
+    assert asked(db, npy_bytes(array), field="t") == [("a", 1, 1), ("b", 2, 0)]
+    assert asked(db, npy_bytes(array), field="n") == [(1, 2, 0), (2, 1, 1)]
+    assert asked(db, npy_bytes(np.array([0x3F80, 0x4000, 0x3F80], "u2")), view="bfloat16") == [(1, 2, 0), (2, 1, 1)]
+    assert asked(db, npy_bytes(np.array([-0.0, 0.0, np.nan, -np.nan]))) == [(0, 2, 0), (None, 2, 2)]
+
+
+def test_what_has_no_items_or_no_bytes(db):
+    assert asked(db, npy_bytes(np.zeros((0, 3)))) == []
+    assert asked(db, npy_bytes(np.array(7))) == [(7, 1, 0)]
+    assert asked(db, npy_bytes(np.zeros(3, "U0"))) == [("", 3, 0)]
+    assert asked(db, npy_bytes(np.zeros(0, "U0"))) == []
+
+
+def test_archives_patterns_and_faults(db):
+    np.save("a.npy", np.array([2, 2, 1]))
+    with open("b.npz", "wb") as file:
+        file.write(npz_bytes({"x": np.array([1.5]), "z": np.array([1j])}, "deflate"))
+    rows = db.execute("SELECT path, name, value, count, error_kind FROM npy_unique('*.np?')").fetchall()
+    assert rows == [("a.npy", "", 1, 1, None), ("a.npy", "", 2, 2, None), ("b.npz", "x", 1.5, 1, None), ("b.npz", "z", None, None, "value")]
+    assert db.execute("SELECT count(*), count(DISTINCT array_key) FROM npy_unique('*.np?')").fetchone() == (4, 4)
+    rows = db.execute("SELECT m.name, u.value FROM npy_meta('*.npz') AS m JOIN npy_unique(m.path, m.name) AS u WHERE m.dtype = 'float64'").fetchall()
+    assert rows == [("x", 1.5)]
+    assert db.execute("SELECT count FROM npy_unique('a.npy') WHERE value = 2").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize("array, said", [(np.zeros(2, "c8"), "complex64"), (np.zeros(2, [("a", "i4")]), "these items are"), (np.zeros(2, "V3"), "void24")])
+def test_errors(db, array, said):
+    assert said in error_of(db, "SELECT value FROM npy_unique(?)", npy_bytes(array))
+    assert "object" in error_of(db, "SELECT value FROM npy_unique(?)", object_npy_bytes())
+
+
+def test_many_different_values_take_bounded_memory(connect, heap):
+    """Two and a half million, without their places: 40 bytes each and what sorting takes, not more for each item."""
+    array = np.tile(np.random.default_rng(1).permutation(100_000).astype("f8"), 30)
+    np.save("a.npy", array)
+    heap(64 << 20)
+    try:
+        assert connect().execute("SELECT count(*), sum(count) FROM npy_unique('a.npy')").fetchone() == (100_000, 3_000_000)
+    finally:
+        heap(None)
