@@ -1,4 +1,4 @@
--- How the values of an array are distributed: a histogram to look at, with shares, and what it leaves out.
+-- How the values of an array are distributed: a histogram with shares, what it leaves out, and quantiles.
 --
 --     .parameter init
 --     .parameter set :source "'dataset/sensor.npy'"
@@ -31,3 +31,6 @@ SELECT printf('%.6g', lo) AS "from", printf('%.6g', hi) AS "to", count, round(10
 
 SELECT count + nulls AS items, nulls, infs, zeros, min, max, round(mean, 6) AS mean, round(std, 6) AS std
   FROM npy_stats(coalesce(:source, 'dataset/sensor.npy'), coalesce(:member, ''), coalesce(:slice, ''));
+
+SELECT q, value
+  FROM npy_quantile(coalesce(:source, 'dataset/sensor.npy'), coalesce(:member, ''), coalesce(:slice, ''), '[0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99]');

@@ -223,6 +223,19 @@ def row_16():
     return timed_in_processes(("percentiles_by_numpy", "large.npy", {}), ("sql", ours, {}), turns=5)
 
 
+def row_18(name):
+    ours = f"SELECT count(*), sum(count) FROM npy_unique('{name}')"
+    return timed_in_processes(("unique_by_numpy", name, {}), ("sql", ours, {}), turns=5)
+
+
+def row_18_few():
+    return row_18("few.npy")
+
+
+def row_18_many():
+    return row_18("values.npy")
+
+
 def row_17():
     ours = """SELECT group_concat(row) FROM npy_nearest('vectors.npy', '', '', (SELECT npy_slice(array, 5)
                 FROM npy_file('vectors.npy')), 10, 'cosine')"""
@@ -432,6 +445,10 @@ ROWS = [
     Row("15", "sum(length(value)) over 100k × 128 float32", "json.dumps(a.tolist())", 0.15, row_15, ["vectors.npy"]),
     Row("19", "tar_members of a shard of 20,000 members", "Python's tarfile, getmembers", 0.05, row_19, ["shard.tar"]),
     Row("16", "five quantiles of 50M float64", "NumPy, percentile of a memmap", 0.12, row_16, ["large.npy"]),
+    Row("18", "npy_unique of 10M int64, 100 of them different", "NumPy, unique with counts of a memmap", 0.2, row_18_few,
+        ["few.npy"]),
+    Row("18m", "npy_unique of 10M float64, all different", "NumPy, unique with counts of a memmap", 0.5, row_18_many,
+        ["values.npy"]),
     Row("17", "10 nearest of 1M × 128 float32 by cosine", "NumPy, product over norms and argpartition on a memmap", 0.6,
         row_17, ["vectors.npy"]),
     Row("20", "mean of every column of 1M × 128 float32 for each of 10 labels", "NumPy, a mask and a mean for each", 0.3,
@@ -474,8 +491,8 @@ def report(table, grown):
         "",
         f"By `make bench` on {os.cpu_count()} cores, {platform.machine()}, {platform.system()}, with {versions}.",
         f"Files are in the page cache; the least of {TURNS} turns (7 for rows 8, 8s, 8m, 19, 21, 21r and 22, 5 for rows 4, 5w, 6, 7,",
-        "9 and 16, 3 for rows 12t and 15, 2 for row 23), ours and the peer's in turn; rows 1, 2, 10, 11 and 12 in processor",
-        "time, all others by the clock. In rows 5, 5w, 6, 16, 17, 19, 21, 21r, 22 and 23 each time is of a process of its own, in 8m each",
+        "9, 16, 18 and 18m, 3 for rows 12t and 15, 2 for row 23), ours and the peer's in turn; rows 1, 2, 10, 11 and 12 in processor",
+        "time, all others by the clock. In rows 5, 5w, 6, 16, 17, 18, 18m, 19, 21, 21r, 22 and 23 each time is of a process of its own, in 8m each",
         "three are.",
         "",
         *([] if is_newest else [remark, ""]),

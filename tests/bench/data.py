@@ -41,6 +41,11 @@ def _labels(path):
     np.save(path, np.random.default_rng(SEED).integers(0, 10, 1_000_000))
 
 
+def _few(path):
+    """A hundred different numbers."""
+    np.save(path, np.random.default_rng(SEED).integers(0, 100, 10_000_000))
+
+
 def _large(path):
     np.save(path, np.random.default_rng(SEED).normal(size=50_000_000))
 
@@ -214,6 +219,7 @@ MAKERS = {
     "matrix_c.npy": _matrix_c,
     "vectors.npy": _vectors,
     "labels.npy": _labels,
+    "few.npy": _few,
     "large.npy": _large,
     "fortran.npy": _fortran,
     "many": _many,

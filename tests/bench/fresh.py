@@ -116,6 +116,16 @@ def percentiles_by_numpy(name):
     return lambda: np.percentile(np.load(name, mmap_mode="r"), [1, 25, 50, 75, 99]).tolist()
 
 
+def unique_by_numpy(name):
+    import numpy as np
+
+    def work():
+        values, counts = np.unique(np.load(name, mmap_mode="r"), return_counts=True)
+        return len(values), int(counts.sum())
+
+    return work
+
+
 def nearest_by_numpy(name):
     """The ten rows nearest to row 5 by cosine."""
     import numpy as np
@@ -190,6 +200,7 @@ WORKS = {
         inflated_by_zlib,
         members_by_tarfile,
         percentiles_by_numpy,
+        unique_by_numpy,
         nearest_by_numpy,
         texts_by_numpy,
         extremes_by_webdataset,

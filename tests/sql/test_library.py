@@ -528,7 +528,7 @@ def test_distribution(lab):
     values[3, 3] = np.inf
     np.savez("v.npz", v=values, none=np.full(3, np.nan))
     for parameters, part in (({}, values), ({"slice": ":, 5"}, values[:, 5]), ({"lo": -1, "hi": 2.5}, values)):
-        bins, (totals,) = ask(lab, "distribution", source="v.npz", member="v", bins=13, **parameters)
+        bins, (totals,), places = ask(lab, "distribution", source="v.npz", member="v", bins=13, **parameters)
         finite = part[np.isfinite(part)]
         reach = (parameters.get("lo", finite.min()), parameters.get("hi", finite.max()))
         counts, edges = np.histogram(finite, 13, reach)
@@ -537,7 +537,8 @@ def test_distribution(lab):
         assert [row["percent"] for row in bins] == pytest.approx(100 * counts / counts.sum(), abs=0.051)
         assert bins[-1]["up_to"] == 100 and totals["items"] == part.size
         assert (totals["nulls"], totals["infs"]) == (np.isnan(part).sum(), np.isinf(part).sum())
-    bins, _ = ask(lab, "distribution", source="v.npz", member="none")
+        assert [row["value"] for row in places] == np.nanquantile(part, [row["q"] for row in places]).tolist() and len(places) == 7
+    bins, *_ = ask(lab, "distribution", source="v.npz", member="none")
     assert [row["count"] for row in bins] == [0] * 8 and bins[0]["percent"] is None
 
 
