@@ -94,6 +94,30 @@ def statistics_along_an_axis():
     return "SELECT max FROM npy_stats(?, '', '', 0)", "x"
 
 
+def quantiles():
+    """One step counts twenty billion numbers."""
+    write_sparse_npy("x", (20_000_000_000,))
+    return "SELECT value FROM npy_quantile(?)", "x"
+
+
+def quantiles_along_an_axis():
+    """One step orders the first of 10,000 columns, which lie in 160 GB."""
+    write_sparse_npy("x", (2_000_000, 10_000))
+    return "SELECT value FROM npy_quantile(?, '', '', 0.5, 0)", "x"
+
+
+def different_values():
+    """One step counts twenty billion numbers that are the same."""
+    write_sparse_npy("x", (20_000_000_000,))
+    return "SELECT count FROM npy_unique(?)", "x"
+
+
+def nearest():
+    """One step measures a hundred million rows."""
+    write_sparse_npy("x", (100_000_000, 128), "<f4")
+    return f"SELECT row FROM npy_nearest(?, '', '', npy_from_json('{[1] * 128}'), 3)", "x"
+
+
 def compare():
     """One step compares arrays of 16 GB."""
     write_sparse_npy("x", (2_000_000_000,))
@@ -184,7 +208,7 @@ def chains_of_maps():
 TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
 TASKS += [members_of_a_tar, tars_without_arrays, empty_arrays_of_tars, zeros_behind_a_tar, zeros_behind_a_gzip_file]
 TASKS += [a_compressed_member, a_row_of_a_compressed_member, a_chain_of_records, chains_of_maps]
-TASKS += [archive, write_a_file, filtered_rows, filtered_elements, statistics, statistics_along_an_axis, compare, histogram, deflated_histogram]
+TASKS += [archive, write_a_file, filtered_rows, filtered_elements, statistics, statistics_along_an_axis, quantiles, quantiles_along_an_axis, different_values, nearest, compare, histogram, deflated_histogram]
 
 
 def open_files(folder):
