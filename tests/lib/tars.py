@@ -69,8 +69,10 @@ def header(name, size=0, type=b"0", *, mode=0o644, uid=1000, gid=1000, mtime=170
     if isinstance(checksum, bytes):
         block[148:156] = checksum
     else:
-        wrong = checksum == "wrong"
-        block[148:156] = b"%06o\0 " % (checksum_of(block, checksum == "signed") + wrong)
+        summed = checksum_of(block, checksum == "signed")
+        if summed < 0:  # which the field has no digits for
+            summed = checksum_of(block)
+        block[148:156] = b"%06o\0 " % (summed + (checksum == "wrong"))
     assert len(block) == BLOCK
     return bytes(block)
 
