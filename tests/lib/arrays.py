@@ -33,11 +33,12 @@ COARSE_DATE_LIMIT = 2**40
 FULL_RANGE_UNITS = {"h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"}
 
 
-def seeded_generator():
-    """A random generator whose seed stands in the test's output, so that a failure can be had again."""
+def seeded_generator(part=0):
+    """A random generator whose seed stands in the test's output, so that a failure can be had again. part: of a test that
+    runs several times, which must not all be the same."""
     seed = shell.random_seed()
     print(f"NPYEXT_SEED={seed}")
-    return np.random.default_rng(seed)
+    return np.random.default_rng([seed, part] if part else seed)
 
 
 def both_byte_orders(dtype):

@@ -154,7 +154,7 @@ def directory_start(contents):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_archives_as_zipfile_lists_them(connect, monkeypatch, seed):
-    db, rng = connect(), seeded_generator()
+    db, rng = connect(), seeded_generator(seed)
     for _ in range(150):
         contents, prefix = random_zip(rng, monkeypatch)
         assert compare(db, contents) == "listed", prefix
@@ -179,7 +179,7 @@ def damaged(rng, contents):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_archives_as_zipfile_takes_them(connect, monkeypatch, seed):
-    db, rng = connect(), seeded_generator()
+    db, rng = connect(), seeded_generator(seed)
     seen = {"listed": 0, "cut short": 0, "refused": 0}
     for _ in range(40):
         contents, _ = random_zip(rng, monkeypatch)
