@@ -232,7 +232,8 @@ npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int6
     int64_t nbytes;
     if (!npyx_multiply_i64(nelem, dtype->itemsize, &nbytes) || (uint64_t)nbytes > SIZE_MAX)
         out->status = NPYX_TOOBIG;
-    else if (npyx_buffer_reserve(out, (size_t)nbytes))
+    else if (npyx_buffer_reserve(out,
+                                 nbytes > 0 ? (size_t)nbytes : 1)) /* room for nothing is somewhere, too */
         *items = (uint8_t *)out->bytes + out->nbytes;
     return npyx_buffer_check(out, error);
 }

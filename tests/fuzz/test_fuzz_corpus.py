@@ -25,6 +25,7 @@ STATEMENTS_OF_FINDINGS = {
     "a-damaged-array-went-into-a-shard": "INSERT OR IGNORE INTO t(__key__, cls, npy) VALUES (?2, ?3, ?1), ",
     "a-text-like-a-zip-in-a-shard": "COMMITCREATE VIRTUAL TABLE temp.t USING wds('g-%%d', mode='w+', columns='txt', maxcount=1)",
     "archive-writer-outlived-its-sink": "INSERT INTO t(name, array) VALUES (?3, ?1), (?4, ?1)CREATE VIRTUAL TABLE temp.t USING npy('g.npz'",
+    "dot-of-nothing": "SELECT npy_norm(?1), npy_norm(?1, ?2), npy_dot(?1, ?1), npy_distance(",
     "mean-of-times-far-apart": "SELECT *, argmin, argmax, var, m2, crc32, array_key FROM npy_stats(?1)",
     "rows-without-items-converted": "SELECT value FROM npy_rows(?1, '', ?2) WHERE astype = ?3",
 }
