@@ -1,13 +1,12 @@
 /* npy_histogram(source, member, slice, bins, range_lo, range_hi): one row per bin of an array's histogram. */
 
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/array_rows.h"
 
 enum { DEFAULT_NBINS = 10 };
 
 typedef struct histogram_cursor {
-    npyext_cursor base;
-    bool is_made; /* of the array that is open */
+    npyext_rows_cursor base;
     int64_t bin;
     uint64_t greatest; /* of the counts */
     npyx_bins bins;
@@ -45,7 +44,9 @@ static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments,
 }
 
 /* Takes bins and range out of the scan's arguments; they do not matter when one of these is NULL. */
-static npyx_status read_bins(npyx_bins *bins, const npyext_scan *scan, npyx_error *error) {
+static npyx_status read_bins(npyext_cursor *cursor, npyx_error *error) {
+    const npyext_scan *scan = &cursor->scan;
+    npyx_bins *bins = &((histogram_cursor *)cursor)->bins;
     const npyext_argument *argument = &scan->arguments[NPYEXT_BINS];
     int64_t nbins;
     npyx_bins_clear(bins);
@@ -64,11 +65,13 @@ static npyx_status read_bins(npyx_bins *bins, const npyext_scan *scan, npyx_erro
 }
 
 /* Counts the array that is open. */
-static npyx_status histogram_make(histogram_cursor *cursor, npyx_error *error) {
+static npyx_status histogram_make(npyext_cursor *base, npyx_error *error) {
+    histogram_cursor *cursor = (histogram_cursor *)base;
     npyx_histogram *histogram = &cursor->histogram;
-    const npyext_selection *selection = &cursor->base.selection;
+    const npyext_selection *selection = &base->selection;
     cursor->greatest = 0;
-    if (!(cursor->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS))
+    cursor->bin = -1;
+    if (!(base->scan.plan.needs & NPYEXT_NEEDS_ITEMS))
         return npyx_histogram_check(selection->view.dtype, error);
     NPYX_TRY(npyx_histogram_make(histogram, &cursor->bins, selection->payload, &selection->view, error));
     for (int64_t bin = 0; bin < histogram->nbins; bin++)
@@ -77,34 +80,26 @@ static npyx_status histogram_make(histogram_cursor *cursor, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* To the next bin, or the first one of the next array. */
 static npyx_status histogram_next_bin(npyext_cursor *base, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
-    if (cursor->is_made && ++cursor->bin < cursor->bins.nbins)
-        return NPYX_OK;
-    cursor->is_made = false;
-    NPYX_TRY(npyext_cursor_next_array(base, error));
-    cursor->bin = 0;
-    npyx_status status = histogram_make(cursor, error);
-    cursor->is_made = status == NPYX_OK;
-    if (status != NPYX_OK)
-        npyext_selection_close(&base->selection);
-    return status;
+    (void)error;
+    return ++cursor->bin < cursor->bins.nbins ? NPYX_OK : NPYX_DONE;
 }
 
-static npyx_status histogram_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
-    histogram_cursor *cursor = (histogram_cursor *)base;
-    npyx_status status = npyext_cursor_begin(base, request, error);
-    if (status == NPYX_OK && !base->selection.is_open)
-        status = read_bins(&cursor->bins, &base->scan, error);
-    if (status != NPYX_OK) {
-        npyx_error reason = *error;
-        npyext_scan_clear(&base->scan); /* arguments at fault are looked at again */
-        *error = reason;
-    }
-    cursor->is_made = base->selection.is_open;
-    cursor->bin = -1;
-    return status;
+/* The counts stay for the next array's. */
+static void histogram_end(npyext_cursor *cursor) {
+    (void)cursor;
+}
+
+static const npyext_rows_methods histogram_rows = {read_bins, histogram_make, histogram_next_bin,
+                                                   histogram_end};
+
+static npyx_status histogram_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
+    return npyext_rows_begin(cursor, &histogram_rows, request, error);
+}
+
+static npyx_status histogram_step(npyext_cursor *cursor, npyx_error *error) {
+    return npyext_rows_step(cursor, &histogram_rows, error);
 }
 
 /* The count in block characters, those at the end an eighth wide to seven; the greatest count has BAR_WIDTH
@@ -164,6 +159,6 @@ const npyext_function npyext_npy_histogram = {
     .open = histogram_open,
     .close = histogram_close,
     .begin = histogram_begin,
-    .step = histogram_next_bin,
+    .step = histogram_step,
     .module = NPYEXT_CURSOR_MODULE,
 };

@@ -1,27 +1,24 @@
 /* npy_quantile(source, member, slice, quantiles, axis): quantiles of arrays, one row for each of them and
  * each field or coordinate of the axes that are left. */
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/array_rows.h"
 
 enum { QUANTILE_DEFAULT_N = 5 }; /* the least, the quartiles, the greatest */
 
 typedef struct quantile_cursor {
-    npyext_cursor base;
+    npyext_rows_cursor base;
     /* of the call */
     npyx_arena arena;
     npyx_quantile_method method;
     npyx_quantile *list;
     int64_t n;
     /* of the array that is open */
-    bool has_quantiles;
     npyx_quantiles quantiles;
     int64_t at; /* in the list */
-    int64_t nrows;
 } quantile_cursor;
 
-static void quantile_end(quantile_cursor *cursor) {
-    npyx_quantiles_end(&cursor->quantiles);
-    cursor->has_quantiles = false;
+static void quantile_end_array(npyext_cursor *cursor) {
+    npyx_quantiles_end(&((quantile_cursor *)cursor)->quantiles);
 }
 
 static void quantile_open(npyext_cursor *base, npyx_host *host) {
@@ -30,14 +27,14 @@ static void quantile_open(npyext_cursor *base, npyx_host *host) {
 
 static void quantile_close(npyext_cursor *base) {
     quantile_cursor *cursor = (quantile_cursor *)base;
-    quantile_end(cursor);
+    quantile_end_array(base);
     npyx_arena_clear(&cursor->arena);
 }
 
 /* ---- arguments ---- */
 
 static npyx_status quantile_read_method(quantile_cursor *cursor, npyx_error *error) {
-    const npyext_argument *argument = &cursor->base.scan.arguments[NPYEXT_METHOD];
+    const npyext_argument *argument = &cursor->base.base.scan.arguments[NPYEXT_METHOD];
     cursor->method = NPYX_LINEAR;
     if (!npyext_argument_is_given(argument))
         return NPYX_OK;
@@ -47,7 +44,7 @@ static npyx_status quantile_read_method(quantile_cursor *cursor, npyx_error *err
 }
 
 static npyx_status quantile_read_list(quantile_cursor *cursor, npyx_error *error) {
-    const npyext_argument *argument = &cursor->base.scan.arguments[NPYEXT_QUANTILES];
+    const npyext_argument *argument = &cursor->base.base.scan.arguments[NPYEXT_QUANTILES];
     bool is_given = npyext_argument_is_given(argument);
     if (is_given && argument->type == SQLITE_TEXT)
         return npyx_quantiles_parse(&cursor->arena, argument->bytes, argument->nbytes, &cursor->list,
@@ -66,10 +63,11 @@ static npyx_status quantile_read_list(quantile_cursor *cursor, npyx_error *error
     return npyx_quantile_check(cursor->list[0].q, error);
 }
 
-static npyx_status quantile_read_arguments(quantile_cursor *cursor, npyx_error *error) {
+static npyx_status quantile_read_arguments(npyext_cursor *base, npyx_error *error) {
+    quantile_cursor *cursor = (quantile_cursor *)base;
     npyx_arena_clear(&cursor->arena);
     cursor->n = 0;
-    if (cursor->base.scan.has_null)
+    if (cursor->base.base.scan.has_null)
         return NPYX_OK;
     NPYX_TRY(quantile_read_method(cursor, error));
     return quantile_read_list(cursor, error);
@@ -77,9 +75,10 @@ static npyx_status quantile_read_arguments(quantile_cursor *cursor, npyx_error *
 
 /* ---- rows ---- */
 
-static npyx_status quantile_begin_array(quantile_cursor *cursor, npyx_error *error) {
-    const npyext_selection *selection = &cursor->base.selection;
-    npyext_scan *scan = &cursor->base.scan;
+static npyx_status quantile_begin_array(npyext_cursor *base, npyx_error *error) {
+    quantile_cursor *cursor = (quantile_cursor *)base;
+    const npyext_selection *selection = &cursor->base.base.selection;
+    npyext_scan *scan = &cursor->base.base.scan;
     bool axes[NPYX_MAX_NDIM] = {false}, has_axes = npyext_argument_is_given(&scan->arguments[NPYEXT_AXIS]);
     if (has_axes)
         NPYX_TRY(npyext_read_axes(scan, &selection->view, axes, error));
@@ -87,9 +86,7 @@ static npyx_status quantile_begin_array(quantile_cursor *cursor, npyx_error *err
                                             .method = cursor->method,
                                             .list = cursor->list,
                                             .nquantiles = cursor->n};
-    cursor->has_quantiles = true;
     cursor->at = cursor->n;
-    cursor->nrows = 0;
     return npyx_quantiles_begin(&cursor->quantiles, selection->payload, &selection->view, &options, error);
 }
 
@@ -104,13 +101,14 @@ static npyx_status quantile_check_items(quantile_cursor *cursor, npyx_error *err
         if (!cursor->list[i].is_known)
             break;
         npyx_order_key_item(keys, cursor->list[i].key, item);
-        NPYX_TRY(npyx_element_value(keys->dtype, item, &cursor->base.scratch, &value, error));
+        NPYX_TRY(npyx_element_value(keys->dtype, item, &cursor->base.base.scratch, &value, error));
     }
     return NPYX_OK;
 }
 
 /* To the next quantile, field or coordinate of the open array; NPYX_DONE behind its last. */
-static npyx_status quantile_next_row(quantile_cursor *cursor, npyx_error *error) {
+static npyx_status quantile_next_row(npyext_cursor *base, npyx_error *error) {
+    quantile_cursor *cursor = (quantile_cursor *)base;
     if (cursor->n == 0)
         return NPYX_DONE;
     if (++cursor->at < cursor->n)
@@ -120,36 +118,15 @@ static npyx_status quantile_next_row(quantile_cursor *cursor, npyx_error *error)
     return quantile_check_items(cursor, error);
 }
 
-/* A step to a row, or to an array, whose first row is the next step's. */
-static npyx_status quantile_step(npyext_cursor *base, npyx_error *error) {
-    quantile_cursor *cursor = (quantile_cursor *)base;
-    npyx_status status =
-        cursor->has_quantiles ? quantile_next_row(cursor, error) : npyext_cursor_next_array(base, error);
-    if (status == NPYX_OK && !cursor->has_quantiles) {
-        status = quantile_begin_array(cursor, error);
-        if (status == NPYX_OK)
-            return NPYX_DONE;
-    }
-    if (status != NPYX_OK)
-        quantile_end(cursor);
-    if (status != NPYX_OK && status != NPYX_DONE)
-        npyext_selection_close(&base->selection);
-    cursor->nrows += status != NPYX_DONE; /* array_key tells a fault's row from the one before it */
-    return status;
+static const npyext_rows_methods quantile_rows = {quantile_read_arguments, quantile_begin_array,
+                                                  quantile_next_row, quantile_end_array};
+
+static npyx_status quantile_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
+    return npyext_rows_begin(cursor, &quantile_rows, request, error);
 }
 
-static npyx_status quantile_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
-    quantile_cursor *cursor = (quantile_cursor *)base;
-    quantile_end(cursor);
-    npyx_status status = npyext_cursor_begin(base, request, error);
-    if (status == NPYX_OK && !base->selection.is_open) /* the arguments are not those of the call before */
-        status = quantile_read_arguments(cursor, error);
-    if (status != NPYX_OK) {
-        npyx_error reason = *error;
-        npyext_scan_clear(&base->scan); /* arguments at fault are looked at again */
-        *error = reason;
-    }
-    return status == NPYX_OK && base->selection.is_open ? quantile_begin_array(cursor, error) : status;
+static npyx_status quantile_step(npyext_cursor *cursor, npyx_error *error) {
+    return npyext_rows_step(cursor, &quantile_rows, error);
 }
 
 /* ---- columns ---- */
@@ -178,12 +155,6 @@ static void quantile_put(sqlite3_context *context, npyext_cursor *base, const qu
 QUANTILE_RESULT(quantile_value, npyx_quantiles_has(quantiles) && at_hand->list[at_hand->at].is_known,
                 quantile_put, cursor, at_hand)
 
-/* No other column tells all the rows of an array apart. */
-static void quantile_array_key(sqlite3_context *context, npyext_cursor *cursor) {
-    uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
-    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((quantile_cursor *)cursor)->nrows));
-}
-
 static const npyext_column quantile_columns[] = {
     NPYEXT_PATH(false),
     NPYEXT_NAME(false, npyext_result_name),
@@ -201,7 +172,7 @@ static const npyext_column quantile_columns[] = {
     NPYEXT_PATH_COLUMNS,
     NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
-    NPYEXT_ARRAY_KEY(quantile_array_key),
+    NPYEXT_ARRAY_KEY(npyext_rows_result_key),
 };
 
 const npyext_function npyext_npy_quantile = {

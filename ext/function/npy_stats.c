@@ -3,8 +3,7 @@
 #include <math.h>
 
 #include "functions.h"
-#include "scan/cursor.h"
-#include "source/operand.h"
+#include "scan/array_rows.h"
 
 /* Where the least item stands is known only when items come in their order. */
 enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
@@ -14,14 +13,11 @@ enum { NEEDS_MOMENTS = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_MOMENTS };
 enum { STATS_MIN = 8, STATS_MAX, STATS_MEAN, STATS_MEDIAN = 28 };
 
 typedef struct stats_cursor {
-    npyext_cursor base;
-    bool is_reducing;
+    npyext_rows_cursor base;
     npyx_reduction reduction;
-    npyx_labels labels; /* that the query gives (by) */
-    bool has_labels;
+    npyx_labels labels;        /* that the query gives (by); without host: none */
     int64_t label, coordinate; /* of the row at hand, in the reduction's group */
     int leaf;
-    int64_t nrows;          /* given of the array at hand */
     npyx_quantiles medians; /* of the rows, one after the other */
     npyx_quantile median;   /* of the row at hand */
 } stats_cursor;
@@ -30,7 +26,6 @@ static void end_reduction(npyext_cursor *cursor) {
     stats_cursor *stats = (stats_cursor *)cursor;
     npyx_reduction_end(&stats->reduction);
     npyx_quantiles_end(&stats->medians);
-    stats->is_reducing = false;
 }
 
 static void stats_close(npyext_cursor *cursor) {
@@ -39,31 +34,30 @@ static void stats_close(npyext_cursor *cursor) {
 }
 
 static npyx_status begin_medians(stats_cursor *stats, const bool *axes, npyx_error *error) {
-    const npyext_selection *selection = &stats->base.selection;
+    const npyext_selection *selection = &stats->base.base.selection;
     const npyx_quantiles_options options = {
         .axes = axes, .method = NPYX_MEDIAN, .list = &stats->median, .nquantiles = 1, .takes_any = true};
     stats->median = (npyx_quantile){.q = 0.5};
-    if (stats->has_labels)
+    if (stats->labels.host != NULL)
         return npyx_refuse(error, "median is not made by labels; leave out by, or the median");
     return npyx_quantiles_begin(&stats->medians, selection->payload, &selection->view, &options, error);
 }
 
-static npyx_status begin_reduction(stats_cursor *stats, npyx_error *error) {
-    const npyext_selection *selection = &stats->base.selection;
-    int needs = stats->base.scan.plan.needs;
-    const npyext_argument *axis = &stats->base.scan.arguments[NPYEXT_AXIS];
+static npyx_status begin_reduction(npyext_cursor *cursor, npyx_error *error) {
+    stats_cursor *stats = (stats_cursor *)cursor;
+    const npyext_selection *selection = &stats->base.base.selection;
+    int needs = stats->base.base.scan.plan.needs;
+    const npyext_argument *axis = &stats->base.base.scan.arguments[NPYEXT_AXIS];
     bool axes[NPYX_MAX_NDIM] = {false}, has_axes = npyext_argument_is_given(axis);
     if (has_axes)
-        NPYX_TRY(npyext_read_axes(&stats->base.scan, &selection->view, axes, error));
+        NPYX_TRY(npyext_read_axes(&stats->base.base.scan, &selection->view, axes, error));
     npyx_reduction_options options = {.axes = has_axes ? axes : NULL,
                                       .is_in_order = (needs & NPYEXT_NEEDS_PLACE) != 0,
                                       .wants_crc32 = (needs & NPYEXT_NEEDS_CRC) != 0,
                                       .skips_items = (needs & NPYEXT_NEEDS_ITEMS) == 0,
                                       .skips_moments = (needs & NPYEXT_NEEDS_MOMENTS) == 0,
-                                      .labels = stats->has_labels ? &stats->labels : NULL};
-    stats->is_reducing = true;
+                                      .labels = stats->labels.host != NULL ? &stats->labels : NULL};
     stats->label = stats->coordinate = stats->leaf = 0;
-    stats->nrows = 0;
     NPYX_TRY(npyx_reduction_begin(&stats->reduction, selection->payload, &selection->view, &options, error));
     return needs & NPYEXT_NEEDS_MEDIAN ? begin_medians(stats, options.axes, error) : NPYX_OK;
 }
@@ -109,8 +103,9 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         item_statistic item;
         npyx_value value;
-        if (npyext_plan_uses(&stats->base.scan.plan, columns[i]) && find_item(stats, row, columns[i], &item))
-            NPYX_TRY(npyx_element_value(&item.dtype, item.bytes, &stats->base.scratch, &value, error));
+        if (npyext_plan_uses(&stats->base.base.scan.plan, columns[i]) &&
+            find_item(stats, row, columns[i], &item))
+            NPYX_TRY(npyx_element_value(&item.dtype, item.bytes, &stats->base.base.scratch, &value, error));
     }
     return NPYX_OK;
 }
@@ -118,13 +113,13 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
 /* Goes on to the next field, coordinate or label of the reduction; NPYX_DONE behind its last. */
 static npyx_status next_statistics(stats_cursor *stats, npyx_error *error) {
     npyx_reduction *reduction = &stats->reduction;
-    if (stats->nrows > 0 && ++stats->leaf < reduction->nleaves)
+    if (stats->base.nrows > 0 && ++stats->leaf < reduction->nleaves)
         return NPYX_OK;
     stats->leaf = 0;
-    if (stats->nrows > 0 && ++stats->coordinate < reduction->group_ncoordinates)
+    if (stats->base.nrows > 0 && ++stats->coordinate < reduction->group_ncoordinates)
         return NPYX_OK;
     stats->coordinate = 0;
-    if (stats->nrows == 0 || ++stats->label == reduction->nlabels) {
+    if (stats->base.nrows == 0 || ++stats->label == reduction->nlabels) {
         stats->label = 0;
         return npyx_reduction_next(reduction, error);
     }
@@ -132,63 +127,26 @@ static npyx_status next_statistics(stats_cursor *stats, npyx_error *error) {
 }
 
 /* Goes on to the next row of the open array. The medians come in the order of the statistics. */
-static npyx_status next_row(stats_cursor *stats, npyx_error *error) {
+static npyx_status next_row(npyext_cursor *cursor, npyx_error *error) {
+    stats_cursor *stats = (stats_cursor *)cursor;
     NPYX_TRY(next_statistics(stats, error));
     if (stats->medians.host != NULL)
         NPYX_TRY(npyx_quantiles_next(&stats->medians, error));
     return check_items(stats, error);
 }
 
-/* A step to a row, or to an array, whose first row is the next step's. */
-static npyx_status stats_step(npyext_cursor *cursor, npyx_error *error) {
-    stats_cursor *stats = (stats_cursor *)cursor;
-    npyx_status status =
-        stats->is_reducing ? next_row(stats, error) : npyext_cursor_next_array(cursor, error);
-    if (status == NPYX_OK && !stats->is_reducing) {
-        status = begin_reduction(stats, error);
-        if (status == NPYX_OK)
-            return NPYX_DONE;
-    }
-    if (status != NPYX_OK)
-        end_reduction(cursor);
-    if (status != NPYX_OK && status != NPYX_DONE)
-        npyext_selection_close(&cursor->selection);
-    stats->nrows += status != NPYX_DONE; /* array_key tells a fault's row from the one before it */
-    return status;
+static npyx_status read_labels(npyext_cursor *cursor, npyx_error *error) {
+    return npyext_read_labels(&cursor->scan, &((stats_cursor *)cursor)->labels, error);
 }
 
-/* The labels of the argument by, if there is one. */
-static npyx_status read_labels(stats_cursor *stats, npyx_error *error) {
-    npyext_scan *scan = &stats->base.scan;
-    const npyext_argument *by = &scan->arguments[NPYEXT_BY];
-    npyext_operand operand;
-    npyx_labels_clear(&stats->labels);
-    stats->has_labels = npyext_argument_is_given(by) && !scan->has_null;
-    if (!stats->has_labels)
-        return NPYX_OK;
-    npyx_status status = npyext_operand_open(&operand, scan->connection, by, "by", true, error);
-    if (status == NPYX_OK) {
-        npyx_view view;
-        npyx_view_of_array(operand.array, &view);
-        status = npyx_labels_read(&stats->labels, operand.payload, &view, error);
-        status = npyx_error_place(error, status, "by");
-    }
-    npyext_operand_close(&operand);
-    return status;
-}
+static const npyext_rows_methods stats_rows = {read_labels, begin_reduction, next_row, end_reduction};
 
 static npyx_status stats_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    end_reduction(cursor);
-    NPYX_TRY(npyext_cursor_begin(cursor, request, error));
-    if (!cursor->selection.is_open) { /* the arguments are not those of the call before */
-        npyx_status status = read_labels((stats_cursor *)cursor, error);
-        npyx_error reason = *error;
-        if (status != NPYX_OK)
-            npyext_scan_clear(&cursor->scan); /* so that they are looked at again */
-        *error = reason;
-        NPYX_TRY(status);
-    }
-    return cursor->selection.is_open ? begin_reduction((stats_cursor *)cursor, error) : NPYX_OK;
+    return npyext_rows_begin(cursor, &stats_rows, request, error);
+}
+
+static npyx_status stats_step(npyext_cursor *cursor, npyx_error *error) {
+    return npyext_rows_step(cursor, &stats_rows, error);
 }
 
 static void result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
@@ -247,8 +205,8 @@ STATS_OF_LEAF(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &
               reduction->is_kept, reduction->first_coordinate + stats->coordinate)
 
 NPYEXT_KNOWN_RESULT(static, stats_label, const stats_cursor *stats = (stats_cursor *)cursor,
-                    stats->has_labels && !cursor->scan.has_error, result_item, cursor, stats->labels.dtype,
-                    stats->labels.items + stats->label * stats->labels.dtype->itemsize)
+                    stats->labels.host != NULL && !cursor->scan.has_error, npyext_result_label, cursor,
+                    &stats->labels, stats->label)
 
 static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
     const npyx_stats *stats = stats_at_hand(cursor);
@@ -313,12 +271,6 @@ STATS_MOMENT(stats_m2, m2)
 STATS_MOMENT(stats_var, m2 / (double)count)
 STATS_MOMENT(stats_std, sqrt(m2 / (double)count))
 
-/* No other column tells all the rows of an array apart. */
-static void stats_array_key(sqlite3_context *context, npyext_cursor *cursor) {
-    uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
-    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((stats_cursor *)cursor)->nrows));
-}
-
 static const npyext_column stats_columns[] = {
     NPYEXT_PATH(false),
     NPYEXT_NAME(false, npyext_result_name),
@@ -349,7 +301,7 @@ static const npyext_column stats_columns[] = {
     NPYEXT_PATH_COLUMNS,
     NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
-    NPYEXT_ARRAY_KEY(stats_array_key),
+    NPYEXT_ARRAY_KEY(npyext_rows_result_key),
 };
 
 const npyext_function npyext_npy_stats = {

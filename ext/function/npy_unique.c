@@ -1,6 +1,7 @@
-/* npy_unique(source, member, slice): the different values of arrays, and how often each comes. */
+/* npy_unique(source, member, slice): the different values of arrays, and how often each comes; with labels
+ * (by) for each of these. */
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/array_rows.h"
 
 /* Where a value comes first is known only when items come in their order. */
 enum { UNIQUE_NEEDS_FIRST = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
@@ -8,103 +9,85 @@ enum { UNIQUE_NEEDS_FIRST = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
 enum { UNIQUE_VALUE }; /* the column that is looked for by number */
 
 typedef struct unique_cursor {
-    npyext_cursor base;
-    bool is_made; /* of the array that is open */
-    npyx_unique unique;
-    int64_t at;    /* the value at hand; behind the last one: NULL */
-    int64_t nrows; /* given of the array */
+    npyext_rows_cursor base;
+    npyx_labels labels; /* that the query gives (by); without host: none */
+    npyx_unique unique; /* of the array that is open */
+    int64_t at;         /* its row at hand */
 } unique_cursor;
 
-static void unique_end(unique_cursor *cursor) {
-    npyx_unique_clear(&cursor->unique);
-    cursor->is_made = false;
+static npyx_status unique_read_labels(npyext_cursor *cursor, npyx_error *error) {
+    return npyext_read_labels(&cursor->scan, &((unique_cursor *)cursor)->labels, error);
 }
 
-static void unique_close(npyext_cursor *base) {
-    unique_end((unique_cursor *)base);
-}
-
-/* Counts the array that is open. */
-static npyx_status unique_count_array(unique_cursor *cursor, npyx_error *error) {
-    const npyext_selection *selection = &cursor->base.selection;
-    bool wants_first = (cursor->base.scan.plan.needs & NPYEXT_NEEDS_PLACE) != 0;
+static npyx_status unique_begin_array(npyext_cursor *base, npyx_error *error) {
+    unique_cursor *cursor = (unique_cursor *)base;
+    const npyext_selection *selection = &base->selection;
+    bool wants_first = (base->scan.plan.needs & NPYEXT_NEEDS_PLACE) != 0;
     cursor->at = -1;
-    cursor->nrows = 0;
-    cursor->is_made = true;
-    return npyx_unique_make(&cursor->unique, selection->payload, &selection->view, wants_first, error);
+    return npyx_unique_make(&cursor->unique, selection->payload, &selection->view,
+                            cursor->labels.host == NULL ? NULL : &cursor->labels, wants_first, error);
+}
+
+static void unique_end_array(npyext_cursor *cursor) {
+    npyx_unique_clear(&((unique_cursor *)cursor)->unique);
 }
 
 /* Fails when SQL has no value for an item: a date outside of the calendar, a text with a code point that
  * there is not. */
-static npyx_status unique_check_item(unique_cursor *cursor, npyx_error *error) {
-    const npyx_unique *unique = &cursor->unique;
+static npyx_status unique_check_item(npyext_cursor *cursor, npyx_error *error) {
+    const npyx_unique *unique = &((unique_cursor *)cursor)->unique;
     uint8_t room[NPYX_ORDER_ITEM_NBYTES];
     npyx_value value;
-    if (npyx_dtype_is_real(unique->dtype) || cursor->at == unique->n ||
-        !npyext_plan_uses(&cursor->base.scan.plan, UNIQUE_VALUE))
+    if (npyx_dtype_is_real(unique->dtype) || !npyext_plan_uses(&cursor->scan.plan, UNIQUE_VALUE))
         return NPYX_OK;
-    return npyx_element_value(unique->dtype, npyx_unique_item(unique, cursor->at, room),
-                              &cursor->base.scratch, &value, error);
+    const uint8_t *item = npyx_unique_item(unique, ((unique_cursor *)cursor)->at, room);
+    return item == NULL ? NPYX_OK : npyx_element_value(unique->dtype, item, &cursor->scratch, &value, error);
 }
 
-static npyx_status unique_next_row(unique_cursor *cursor, npyx_error *error) {
-    const npyx_unique *unique = &cursor->unique;
-    if (++cursor->at >= unique->n + (unique->nnulls > 0))
+static npyx_status unique_next_row(npyext_cursor *cursor, npyx_error *error) {
+    unique_cursor *at_hand = (unique_cursor *)cursor;
+    if (++at_hand->at >= at_hand->unique.nrows)
         return NPYX_DONE;
     return unique_check_item(cursor, error);
 }
 
-/* A step to a row, or to an array, whose first row is the next step's. */
-static npyx_status unique_step(npyext_cursor *base, npyx_error *error) {
-    unique_cursor *cursor = (unique_cursor *)base;
-    npyx_status status =
-        cursor->is_made ? unique_next_row(cursor, error) : npyext_cursor_next_array(base, error);
-    if (status == NPYX_OK && !cursor->is_made) {
-        status = unique_count_array(cursor, error);
-        if (status == NPYX_OK)
-            return NPYX_DONE;
-    }
-    if (status != NPYX_OK)
-        unique_end(cursor);
-    if (status != NPYX_OK && status != NPYX_DONE)
-        npyext_selection_close(&base->selection);
-    cursor->nrows += status != NPYX_DONE; /* array_key tells a fault's row from the one before it */
-    return status;
+static const npyext_rows_methods unique_rows = {unique_read_labels, unique_begin_array, unique_next_row,
+                                                unique_end_array};
+
+static npyx_status unique_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
+    return npyext_rows_begin(cursor, &unique_rows, request, error);
 }
 
-static npyx_status unique_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
-    unique_cursor *cursor = (unique_cursor *)base;
-    unique_end(cursor);
-    NPYX_TRY(npyext_cursor_begin(base, request, error));
-    return base->selection.is_open ? unique_count_array(cursor, error) : NPYX_OK;
+static npyx_status unique_step(npyext_cursor *cursor, npyx_error *error) {
+    return npyext_rows_step(cursor, &unique_rows, error);
+}
+
+static void unique_close(npyext_cursor *cursor) {
+    unique_end_array(cursor);
+    npyx_labels_clear(&((unique_cursor *)cursor)->labels);
 }
 
 /* ---- columns ---- */
 
-#define UNIQUE_RESULT(name, is_known, result_of, ...)                                                        \
+#define UNIQUE_RESULT(name, is_known, ...)                                                                   \
     NPYEXT_KNOWN_RESULT(static, name, const unique_cursor *at_hand = (const unique_cursor *)cursor;          \
                         const npyx_unique *unique = &at_hand->unique;                                        \
-                        bool is_null = at_hand->at == unique->n;                                             \
-                        (void)is_null, !cursor->scan.has_error && (is_known), result_of, __VA_ARGS__)
+                        (void)unique, !cursor->scan.has_error && (is_known), __VA_ARGS__)
 
-static void unique_put(sqlite3_context *context, npyext_cursor *base, const unique_cursor *cursor) {
-    const npyx_unique *unique = &cursor->unique;
+static void unique_put(sqlite3_context *context, npyext_cursor *cursor, const npyx_unique *unique,
+                       int64_t at) {
     uint8_t room[NPYX_ORDER_ITEM_NBYTES];
-    npyext_result_items(context, npyext_scan_place(&base->scan), unique->dtype, 0, NULL,
-                        npyx_unique_item(unique, cursor->at, room), &base->scratch);
+    const uint8_t *item = npyx_unique_item(unique, at, room);
+    if (item != NULL)
+        npyext_result_items(context, npyext_scan_place(&cursor->scan), unique->dtype, 0, NULL, item,
+                            &cursor->scratch);
 }
-UNIQUE_RESULT(unique_value, !is_null, unique_put, cursor, at_hand)
-UNIQUE_RESULT(unique_count, true, sqlite3_result_int64,
-              is_null ? unique->nnulls : npyx_unique_count(unique, at_hand->at))
+UNIQUE_RESULT(unique_value, true, unique_put, cursor, unique, at_hand->at)
+UNIQUE_RESULT(unique_count, true, sqlite3_result_int64, npyx_unique_count(unique, at_hand->at))
 UNIQUE_RESULT(unique_first, true, sqlite3_result_int64,
-              npyx_view_file_position(&cursor->selection.view,
-                                      is_null ? unique->first_null : npyx_unique_first(unique, at_hand->at)))
-
-/* No other column tells all the rows of an array apart. */
-static void unique_array_key(sqlite3_context *context, npyext_cursor *cursor) {
-    uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
-    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((unique_cursor *)cursor)->nrows));
-}
+              npyx_view_file_position(&cursor->selection.view, npyx_unique_first(unique, at_hand->at)))
+UNIQUE_RESULT(unique_label, at_hand->labels.host != NULL, npyext_result_label, cursor, &at_hand->labels,
+              npyx_unique_label(unique, at_hand->at))
 
 static const npyext_column unique_columns[] = {
     [UNIQUE_VALUE] = NPYEXT_OUTPUT("value", NPYEXT_NEEDS_ITEMS, unique_value),
@@ -113,13 +96,15 @@ static const npyext_column unique_columns[] = {
     NPYEXT_FIRST_ARGUMENTS,
     NPYEXT_FIELD_AND_VIEW,
     NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_ARGUMENT("by BLOB", NPYEXT_BY),
+    NPYEXT_HIDDEN("label", 0, unique_label),
     NPYEXT_HIDDEN("first INTEGER", UNIQUE_NEEDS_FIRST, unique_first),
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
     NPYEXT_PATH_COLUMNS,
     NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
-    NPYEXT_ARRAY_KEY(unique_array_key),
+    NPYEXT_ARRAY_KEY(npyext_rows_result_key),
 };
 
 const npyext_function npyext_npy_unique = {

@@ -1,5 +1,6 @@
 #include "cursor.h"
 
+#include "source/operand.h"
 #include "text/span.h"
 
 /* ---- what is chosen of an array ---- */
@@ -204,6 +205,30 @@ npyx_status npyext_read_axes(const npyext_scan *scan, const npyx_view *view, boo
         return npyx_axes_fail(error);
     return npyx_axes_parse(&scan->connection->host, argument->bytes, argument->nbytes, view->ndim, axes,
                            error);
+}
+
+npyx_status npyext_read_labels(const npyext_scan *scan, npyx_labels *labels, npyx_error *error) {
+    const npyext_argument *by = &scan->arguments[NPYEXT_BY];
+    npyext_operand operand;
+    npyx_labels_clear(labels);
+    if (!npyext_argument_is_given(by) || scan->has_null)
+        return NPYX_OK;
+    npyx_status status = npyext_operand_open(&operand, scan->connection, by, "by", true, error);
+    if (status == NPYX_OK) {
+        npyx_view view;
+        npyx_view_of_array(operand.array, &view);
+        status = npyx_labels_read(labels, operand.payload, &view, error);
+        status = npyx_error_place(error, status, "by");
+    }
+    npyext_operand_close(&operand);
+    return status;
+}
+
+void npyext_result_label(sqlite3_context *context, npyext_cursor *cursor, const npyx_labels *labels,
+                         int64_t label) {
+    const uint8_t *item = labels->items + label * labels->dtype->itemsize;
+    npyext_result_items(context, npyext_scan_place(&cursor->scan), labels->dtype, 0, NULL, item,
+                        &cursor->scratch);
 }
 
 void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, const npyx_view *view,

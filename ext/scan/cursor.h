@@ -104,6 +104,13 @@ npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error);
 /* The argument axis, which is given: sets axes[axis] for those of the view's axes that it names. */
 npyx_status npyext_read_axes(const npyext_scan *scan, const npyx_view *view, bool *axes, npyx_error *error);
 
+/* The labels of the argument by; none (host is NULL) where it is not given or the call has no rows. What
+ * labels were before is given back. To be cleared on failure, too. */
+npyx_status npyext_read_labels(const npyext_scan *scan, npyx_labels *labels, npyx_error *error);
+/* Result: one of them. */
+void npyext_result_label(sqlite3_context *context, npyext_cursor *cursor, const npyx_labels *labels,
+                         int64_t label);
+
 /* Result: the index along each kept axis of a coordinate of the view, as the file counts; of several a JSON
  * array. */
 void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, const npyx_view *view,

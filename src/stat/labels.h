@@ -31,9 +31,16 @@ typedef struct npyx_labels {
 npyx_status npyx_labels_read(npyx_labels *labels, npyx_source *source, const npyx_view *view,
                              npyx_error *error);
 
-/* Makes *key that of an item: bytes that are the same for what is equal, and whose order is the items'. The
- * dtype is one that labels have. */
-npyx_status npyx_label_key(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *key, npyx_error *error);
+/* Finds the axis of a view whose entries the labels are of, those of the first axis of the whole array; -1
+ * when an index has chosen one of them. NPYX_INVALID when there are not as many. */
+npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *view, int *axis,
+                                  npyx_error *error);
+
+/* The label of an entry of that axis. */
+static inline int32_t npyx_labels_at(const npyx_labels *labels, const npyx_view *view, int axis,
+                                     int64_t entry) {
+    return labels->numbers[axis < 0 ? view->fixed[0] : view->first[axis] + entry * view->step[axis]];
+}
 
 /* Gives everything back; labels of zeros are taken too. */
 void npyx_labels_clear(npyx_labels *labels);

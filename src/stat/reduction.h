@@ -89,7 +89,7 @@ static inline npyx_stats *npyx_reduction_stats_of(const npyx_reduction *r, int64
                                                   int64_t coordinate) {
     int64_t label = r->first_label;
     if (r->labels != NULL)
-        label = r->labels->numbers[r->view.first[r->label_axis] + entry * r->view.step[r->label_axis]];
+        label = npyx_labels_at(r->labels, &r->view, r->label_axis, entry);
     return &r->stats[(label * r->group_ncoordinates + coordinate) * r->nleaves];
 }
 

@@ -49,29 +49,16 @@ struct npyx_label_rows {
 
 /* ---- what a reduction by labels is of ---- */
 
-/* The view's axis that the labels are of; -1 when an index has chosen one of its entries. */
-static int label_axis_of(const npyx_view *view) {
-    int axis = 0;
-    while (axis < view->ndim && view->file_axis[axis] != 0)
-        axis++;
-    return axis < view->ndim ? axis : -1;
-}
-
 npyx_status npyx_reduction_begin_by(npyx_reduction *r, const npyx_reduction_options *options,
                                     npyx_error *error) {
     const npyx_labels *labels = options->labels;
     const npyx_view *view = &r->view;
     if (labels == NULL)
         return NPYX_OK;
-    if (view->file_ndim == 0)
-        return npyx_refuse(error, "the array has no axes, and by is for the entries of its first");
-    if (labels->nentries != view->file_shape[0])
-        return npyx_refuse(error, "by has %" PRId64 " labels, and the array's first axis %" PRId64 " entries",
-                           labels->nentries, view->file_shape[0]);
+    NPYX_TRY(npyx_labels_find_axis(labels, view, &r->label_axis, error));
     r->nlabels = labels->nlabels;
-    r->label_axis = label_axis_of(view);
     if (r->label_axis < 0) {
-        r->first_label = labels->numbers[view->fixed[0]];
+        r->first_label = npyx_labels_at(labels, view, r->label_axis, 0);
         return NPYX_OK;
     }
     if (r->is_kept[r->label_axis])

@@ -16,21 +16,21 @@ typedef struct unique_place {
     uint32_t first; /* in the block */
 } unique_place;
 
-/* What a thread makes of a block. */
+/* What a thread makes of a block. Keys that lie near each other, as small integers do, are places themselves:
+ * near[0] counts the key base. All others are in a hash table. */
 typedef struct unique_block {
     bool is_many; /* more are different than UNIQUE_MOST_N: nothing of the rest is known */
-    int32_t n;
+    bool has_near;
+    int32_t n;                  /* in the table */
     int64_t nnulls, first_null; /* -1: none is */
+    uint64_t base;
+    uint32_t near[UNIQUE_NPLACES], near_too[UNIQUE_NPLACES];
     unique_place places[UNIQUE_NPLACES];
 } unique_block;
 
-typedef struct unique_pass {
-    npyx_unique *unique;
-    bool wants_first;
-} unique_pass;
-
-static void unique_count_key(const unique_pass *pass, uint64_t key, uint32_t position, unique_block *block) {
-    uint32_t at = (uint32_t)(key * pass->unique->numbers.multiplier >> (64 - UNIQUE_NBITS));
+static void unique_count_key(const npyx_unique *unique, uint64_t key, uint32_t position,
+                             unique_block *block) {
+    uint32_t at = (uint32_t)(key * unique->counts.multiplier >> (64 - UNIQUE_NBITS));
     while (block->places[at].count > 0 && block->places[at].key != key)
         at = (at + 1) % UNIQUE_NPLACES;
     unique_place *place = &block->places[at];
@@ -41,21 +41,47 @@ static void unique_count_key(const unique_pass *pass, uint64_t key, uint32_t pos
     }
 }
 
+/* Counts keys that are places, if all are; the first ones of the block say where these begin. Neighbours go
+ * to different tables: of equal ones the second would wait for the first. */
+static bool unique_count_near(const uint64_t *keys, int64_t n, unique_block *block) {
+    uint64_t least = UINT64_MAX, greatest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        least = keys[i] < least ? keys[i] : least;
+        greatest = keys[i] > greatest ? keys[i] : greatest;
+    }
+    if (!block->has_near && n > 0) {
+        const uint64_t below = UNIQUE_NPLACES / 2;
+        block->has_near = greatest - least < below;
+        block->base = least < below ? 0 : least - below;
+    }
+    if (!block->has_near || least < block->base || greatest - block->base >= UNIQUE_NPLACES)
+        return false;
+    for (int64_t i = 0; i + 1 < n; i += 2) {
+        block->near[keys[i] - block->base]++;
+        block->near_too[keys[i + 1] - block->base]++;
+    }
+    if (n % 2 != 0)
+        block->near[keys[n - 1] - block->base]++;
+    return true;
+}
+
 /* Positions are those of items where all have keys. */
-static void unique_count_keys(const unique_pass *pass, const uint64_t *keys, int64_t n, int64_t position,
+static void unique_count_keys(const npyx_unique *unique, const uint64_t *keys, int64_t n, int64_t position,
                               unique_block *block) {
+    if (n == 0 || (!unique->wants_first && unique_count_near(keys, n, block)))
+        return;
     for (int64_t i = 0; i < n; i++)
-        unique_count_key(pass, keys[i], (uint32_t)(position + i), block);
+        unique_count_key(unique, keys[i], (uint32_t)(position + i), block);
 }
 
 /* Items with NaN among them, whose places are wanted: one by one. */
-static void unique_count_items(const unique_pass *pass, const uint8_t *items, int64_t n, int64_t position,
+static void unique_count_items(const npyx_unique *unique, const uint8_t *items, int64_t n, int64_t position,
                                unique_block *block) {
-    const npyx_order_keys *how = &pass->unique->keys;
+    const npyx_order_keys *order = &unique->order;
     for (int64_t i = 0; i < n; i++) {
         uint64_t key;
-        if (npyx_order_keys_read(how, items + i * how->dtype->itemsize, 1, &key) > 0)
-            unique_count_key(pass, key, (uint32_t)(position + i), block);
+        if (npyx_order_keys_read(order, items + i * order->dtype->itemsize, 1, &key) > 0)
+            unique_count_key(unique, key, (uint32_t)(position + i), block);
         else if (block->first_null < 0)
             block->first_null = position + i;
     }
@@ -63,21 +89,21 @@ static void unique_count_items(const unique_pass *pass, const uint8_t *items, in
 
 static void unique_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *memory) {
     (void)off;
-    const unique_pass *pass = ctx;
-    const npyx_order_keys *how = &pass->unique->keys;
+    const npyx_unique *unique = ctx;
+    const npyx_order_keys *order = &unique->order;
     unique_block *block = memory;
-    const int64_t nelem = (int64_t)nbytes / how->dtype->itemsize;
+    const int64_t nelem = (int64_t)nbytes / order->dtype->itemsize;
     uint64_t keys[UNIQUE_PIECE_NELEM];
     memset(block, 0, sizeof *block);
     block->first_null = -1;
     for (int64_t i = 0, n; i < nelem && !block->is_many; i += n) {
         n = nelem - i < UNIQUE_PIECE_NELEM ? nelem - i : UNIQUE_PIECE_NELEM;
-        const uint8_t *items = bytes + i * how->dtype->itemsize;
-        const int64_t nkeys = npyx_order_keys_read(how, items, n, keys);
-        if (nkeys < n && pass->wants_first)
-            unique_count_items(pass, items, n, i, block);
+        const uint8_t *items = bytes + i * order->dtype->itemsize;
+        const int64_t nkeys = npyx_order_keys_read(order, items, n, keys);
+        if (nkeys < n && unique->wants_first)
+            unique_count_items(unique, items, n, i, block);
         else
-            unique_count_keys(pass, keys, nkeys, i, block);
+            unique_count_keys(unique, keys, nkeys, i, block);
         block->nnulls += n - nkeys;
         block->is_many = block->n > UNIQUE_MOST_N - UNIQUE_PIECE_NELEM;
     }
@@ -92,34 +118,38 @@ static void unique_note_null(npyx_unique *unique, int64_t place) {
 
 static npyx_status unique_add_block(npyx_unique *unique, const unique_block *block, int64_t position,
                                     npyx_error *error) {
+    npyx_key_counts *counts = &unique->counts;
     unique->nnulls += block->nnulls;
     if (block->first_null >= 0)
         unique_note_null(unique, position + block->first_null);
-    for (int32_t i = 0; i < UNIQUE_NPLACES; i++) {
+    for (uint32_t i = 0; i < UNIQUE_NPLACES; i++) {
         const unique_place *place = &block->places[i];
+        const int64_t nnear = (int64_t)block->near[i] + block->near_too[i];
         if (place->count > 0)
-            NPYX_TRY(npyx_key_counts_add_many(&unique->numbers, place->key, place->count,
-                                              position + place->first, error));
+            NPYX_TRY(
+                npyx_key_counts_add_many(counts, place->key, place->count, position + place->first, error));
+        if (nnear > 0)
+            NPYX_TRY(npyx_key_counts_add_many(counts, block->base + i, nnear, position, error));
     }
     return NPYX_OK;
 }
 
 /* A block of many different ones, or one that nobody has looked at: all of its keys. */
 static npyx_status unique_add_items(npyx_unique *unique, const uint8_t *items, int64_t nelem,
-                                    int64_t position, bool wants_first, npyx_error *error) {
-    const npyx_order_keys *how = &unique->keys;
+                                    int64_t position, npyx_error *error) {
+    const npyx_order_keys *order = &unique->order;
     uint64_t keys[UNIQUE_PIECE_NELEM];
-    for (int64_t n; nelem > 0; nelem -= n, position += n, items += n * how->dtype->itemsize) {
+    for (int64_t n; nelem > 0; nelem -= n, position += n, items += n * order->dtype->itemsize) {
         n = nelem < UNIQUE_PIECE_NELEM ? nelem : UNIQUE_PIECE_NELEM;
-        int64_t nkeys = npyx_order_keys_read(how, items, n, keys);
+        int64_t nkeys = npyx_order_keys_read(order, items, n, keys);
         unique->nnulls += n - nkeys;
-        if (nkeys == n || !wants_first) {
-            NPYX_TRY(npyx_key_counts_add(&unique->numbers, keys, nkeys, position, error));
+        if (nkeys == n || !unique->wants_first) {
+            NPYX_TRY(npyx_key_counts_add(&unique->counts, keys, nkeys, position, error));
             continue;
         }
         for (int64_t i = 0; i < n; i++) {
-            if (npyx_order_keys_read(how, items + i * how->dtype->itemsize, 1, keys) > 0)
-                NPYX_TRY(npyx_key_counts_add(&unique->numbers, keys, 1, position + i, error));
+            if (npyx_order_keys_read(order, items + i * order->dtype->itemsize, 1, keys) > 0)
+                NPYX_TRY(npyx_key_counts_add(&unique->counts, keys, 1, position + i, error));
             else
                 unique_note_null(unique, position + i);
         }
@@ -127,14 +157,13 @@ static npyx_status unique_add_items(npyx_unique *unique, const uint8_t *items, i
     return NPYX_OK;
 }
 
-static npyx_status unique_read_numbers(npyx_unique *unique, npyx_source *source, const npyx_view *view,
-                                       bool wants_first, npyx_error *error) {
-    const unique_pass pass = {unique, wants_first};
+static npyx_status unique_make_numbers(npyx_unique *unique, npyx_source *source, const npyx_view *view,
+                                       npyx_error *error) {
     npyx_blocks blocks = {0};
     npyx_blocks_begin(&blocks, source, view);
     if (!blocks.is_done)
         npyx_reader_set_work(&blocks.reader, (npyx_work){.run = unique_run,
-                                                         .ctx = &pass,
+                                                         .ctx = unique,
                                                          .result_nbytes = sizeof(unique_block),
                                                          .block_nbytes = UNIQUE_BLOCK_NBYTES});
     npyx_status status;
@@ -144,136 +173,186 @@ static npyx_status unique_read_numbers(npyx_unique *unique, npyx_source *source,
         if (block != NULL && !block->is_many)
             status = unique_add_block(unique, block, position, error);
         else
-            status = unique_add_items(unique, blocks.items, blocks.nelem, position, wants_first, error);
+            status = unique_add_items(unique, blocks.items, blocks.nelem, position, error);
         if (status != NPYX_OK)
             break;
     }
     npyx_blocks_clear(&blocks);
     if (status == NPYX_DONE)
-        status = npyx_key_counts_finish(&unique->numbers, error);
-    unique->n = unique->numbers.n;
+        status = npyx_key_counts_finish(&unique->counts, error);
+    unique->nrows = unique->counts.n + (unique->nnulls > 0);
     return status;
 }
 
-/* ---- texts and bytes ---- */
+/* ---- pairs of a label and a value: texts, and whatever is counted by labels ---- */
 
-static npyx_status unique_add_text(npyx_unique *unique, const uint8_t *item, npyx_buffer *key,
-                                   int64_t *number, npyx_error *error) {
-    NPYX_TRY(npyx_label_key(unique->dtype, item, key, error));
-    *number = npyx_name_set_find(&unique->texts, key->bytes, key->nbytes, NULL);
-    if (*number >= 0)
-        return NPYX_OK;
-    *number = unique->texts.count;
-    if (*number == NPYX_MAX_NKEYS)
-        return npyx_fail(error, NPYX_TOOBIG, -1, "has more than %d different values, which are not kept",
-                         NPYX_MAX_NKEYS);
-    npyx_key_count *counts =
-        npyx_grow(unique->host, unique->text_counts, *number, &unique->text_capacity, sizeof *counts);
-    NPYX_TRY(npyx_check_memory(counts, error));
-    unique->text_counts = counts;
-    NPYX_TRY(npyx_name_set_add(&unique->texts, key->bytes, key->nbytes, error));
-    npyx_buffer_append(&unique->items, item, (size_t)unique->dtype->itemsize);
-    counts[*number] = (npyx_key_count){.key = (uint64_t)*number, .first = -1};
-    return npyx_buffer_check(&unique->items, error);
+typedef struct unique_pairs {
+    npyx_unique *unique;
+    const npyx_labels *labels; /* NULL: 0 is the label of all */
+    const npyx_view *view;
+    int axis;            /* that the labels are of; -1: all have one */
+    int64_t inner_nelem; /* items of an entry of that axis */
+} unique_pairs;
+
+static uint64_t unique_pair(int64_t label, int32_t number) {
+    return (uint64_t)label << 32 | (uint32_t)number;
 }
 
-static npyx_status unique_add_texts(npyx_unique *unique, const uint8_t *items, int64_t nelem,
-                                    int64_t position, npyx_buffer *key, npyx_error *error) {
-    const size_t itemsize = (size_t)unique->dtype->itemsize;
-    int64_t number = -1;
-    for (int64_t i = 0; i < nelem; i++, items += itemsize) {
-        if (number < 0 || memcmp(items, items - itemsize, itemsize) != 0)
-            NPYX_TRY(unique_add_text(unique, items, key, &number, error));
-        npyx_key_count *count = &unique->text_counts[number];
-        if (count->count++ == 0)
-            count->first = position + i;
+/* The label of the item at a place, and where the items of its entry end. */
+static int32_t unique_label_at(const unique_pairs *pairs, int64_t position, int64_t *end) {
+    *end = INT64_MAX;
+    if (pairs->labels == NULL)
+        return 0;
+    int64_t entry = pairs->axis < 0 ? 0 : position / pairs->inner_nelem;
+    if (pairs->axis >= 0)
+        *end = (entry + 1) * pairs->inner_nelem;
+    return npyx_labels_at(pairs->labels, pairs->view, pairs->axis, entry);
+}
+
+static npyx_status unique_add_pairs(const unique_pairs *pairs, const uint8_t *items, int64_t nelem,
+                                    int64_t position, npyx_error *error) {
+    npyx_unique *unique = pairs->unique;
+    int32_t numbers[UNIQUE_PIECE_NELEM], label = 0;
+    uint64_t keys[UNIQUE_PIECE_NELEM];
+    int64_t end = position;
+    for (int64_t n; nelem > 0; nelem -= n, position += n, items += n * unique->dtype->itemsize) {
+        n = nelem < UNIQUE_PIECE_NELEM ? nelem : UNIQUE_PIECE_NELEM;
+        NPYX_TRY(npyx_numbering_read(unique->numbering, items, n, numbers, error));
+        for (int64_t i = 0; i < n; i++) {
+            if (position + i == end)
+                label = unique_label_at(pairs, position + i, &end);
+            keys[i] = unique_pair(label, numbers[i]);
+        }
+        NPYX_TRY(npyx_key_counts_add(&unique->counts, keys, n, position, error));
     }
     return NPYX_OK;
 }
 
-static int unique_compare_texts(const void *a, const void *b, const void *ctx) {
-    const npyx_name_set *texts = ctx;
-    size_t nbytes, b_nbytes;
-    const char *text = npyx_name_set_text(texts, (int64_t)((const npyx_key_count *)a)->key, &nbytes);
-    return memcmp(text, npyx_name_set_text(texts, (int64_t)((const npyx_key_count *)b)->key, &b_nbytes),
-                  nbytes);
+/* Texts without bytes are all the same, however many are claimed: an entry's at once. */
+static npyx_status unique_add_empty(const unique_pairs *pairs, npyx_error *error) {
+    int32_t number;
+    const int64_t nelem = npyx_view_nelem(pairs->view);
+    if (nelem > 0)
+        NPYX_TRY(npyx_numbering_read(pairs->unique->numbering, (const uint8_t *)"", 1, &number, error));
+    for (int64_t position = 0, end; position < nelem; position = end) {
+        int32_t label = unique_label_at(pairs, position, &end);
+        end = end < nelem ? end : nelem;
+        NPYX_TRY(npyx_key_counts_add_many(&pairs->unique->counts, unique_pair(label, number), end - position,
+                                          position, error));
+    }
+    return NPYX_OK;
 }
 
-/* Texts without bytes are all the same, however many are claimed. */
-static npyx_status unique_read_empty(npyx_unique *unique, int64_t nelem, npyx_error *error) {
-    npyx_buffer key = {.host = unique->host};
-    int64_t number;
-    npyx_status status =
-        nelem == 0 ? NPYX_OK : unique_add_text(unique, (const uint8_t *)"", &key, &number, error);
-    if (status == NPYX_OK && nelem > 0)
-        unique->text_counts[0] = (npyx_key_count){.count = nelem};
-    npyx_buffer_clear(&key);
-    return status;
-}
-
-static npyx_status unique_read_texts(npyx_unique *unique, npyx_source *source, const npyx_view *view,
-                                     npyx_error *error) {
-    npyx_buffer key = {.host = unique->host};
+static npyx_status unique_read_pairs(const unique_pairs *pairs, npyx_source *source, npyx_error *error) {
     npyx_blocks blocks = {0};
     npyx_status status;
-    npyx_blocks_begin(&blocks, source, view);
+    npyx_blocks_begin(&blocks, source, pairs->view);
     for (int64_t position = 0; (status = npyx_blocks_next(&blocks, error)) == NPYX_OK;
          position += blocks.nelem) {
-        status = unique_add_texts(unique, blocks.items, blocks.nelem, position, &key, error);
+        status = unique_add_pairs(pairs, blocks.items, blocks.nelem, position, error);
         if (status != NPYX_OK)
             break;
     }
     npyx_blocks_clear(&blocks);
-    npyx_buffer_clear(&key);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-static npyx_status unique_make_texts(npyx_unique *unique, npyx_source *source, const npyx_view *view,
-                                     npyx_error *error) {
-    if (unique->dtype->itemsize == 0)
-        NPYX_TRY(unique_read_empty(unique, npyx_view_nelem(view), error));
-    else
-        NPYX_TRY(unique_read_texts(unique, source, view, error));
-    unique->n = unique->texts.count;
-    return npyx_sort(unique->host, unique->text_counts, (size_t)unique->n, sizeof *unique->text_counts,
-                     unique_compare_texts, &unique->texts, error);
+static int unique_compare_pairs(const void *a, const void *b, const void *ctx) {
+    uint64_t x = ((const npyx_key_count *)a)->key, y = ((const npyx_key_count *)b)->key;
+    (void)ctx;
+    return x < y ? -1 : x > y;
+}
+
+/* Values have had the numbers in which they came; now they have those of their order. */
+static npyx_status unique_sort_pairs(npyx_unique *unique, npyx_error *error) {
+    npyx_key_counts *counts = &unique->counts;
+    npyx_key_count *pairs = npyx_alloc(unique->host, (size_t)counts->n * sizeof *pairs);
+    NPYX_TRY(npyx_check_memory(pairs, error));
+    for (int64_t i = 0; i < counts->n; i++)
+        pairs[i] = (npyx_key_count){.key = unique_pair((int64_t)(counts->keys[i] >> 32),
+                                                       unique->values.ranks[(uint32_t)counts->keys[i]]),
+                                    .count = counts->counts[i],
+                                    .first = counts->firsts == NULL ? 0 : counts->firsts[i]};
+    npyx_status status =
+        npyx_sort(unique->host, pairs, (size_t)counts->n, sizeof *pairs, unique_compare_pairs, NULL, error);
+    for (int64_t i = 0; i < counts->n; i++) {
+        counts->keys[i] = pairs[i].key;
+        counts->counts[i] = pairs[i].count;
+        if (counts->firsts != NULL)
+            counts->firsts[i] = pairs[i].first;
+    }
+    npyx_free(unique->host, pairs);
+    return status;
+}
+
+static npyx_status unique_make_pairs(npyx_unique *unique, npyx_source *source, const npyx_view *view,
+                                     const npyx_labels *labels, npyx_error *error) {
+    unique_pairs pairs = {.unique = unique, .labels = labels, .view = view, .inner_nelem = 1};
+    if (labels != NULL)
+        NPYX_TRY(npyx_labels_find_axis(labels, view, &pairs.axis, error));
+    for (int axis = pairs.axis + 1; axis < view->ndim; axis++)
+        pairs.inner_nelem *= view->shape[axis];
+    NPYX_TRY(npyx_numbering_make(&unique->numbering, unique->host, unique->dtype, NPYX_MAX_NKEYS,
+                                 "which are not kept", error));
+    NPYX_TRY(unique->dtype->itemsize == 0 ? unique_add_empty(&pairs, error)
+                                          : unique_read_pairs(&pairs, source, error));
+    NPYX_TRY(npyx_key_counts_finish(&unique->counts, error));
+    NPYX_TRY(npyx_numbering_sort(unique->numbering, &unique->arena, &unique->values, error));
+    unique->nrows = unique->counts.n;
+    return unique_sort_pairs(unique, error);
 }
 
 /* ---- all ---- */
 
 npyx_status npyx_unique_make(npyx_unique *unique, npyx_source *source, const npyx_view *view,
-                             bool wants_first, npyx_error *error) {
+                             const npyx_labels *labels, bool wants_first, npyx_error *error) {
     npyx_host *host = source->host;
     const npyx_dtype *dtype = view->dtype;
     npyx_view sorted = *view;
     *unique = (npyx_unique){
-        .host = host, .dtype = dtype, .first_null = -1, .items.host = host, .texts.bytes.host = host};
-    npyx_key_counts_init(&unique->numbers, host, wants_first);
-    if (!wants_first && npyx_view_nelem(view) > 0)
-        npyx_view_sort_axes(&sorted);
-    if (dtype->type == NPYX_TEXT || dtype->type == NPYX_BYTES)
-        return unique_make_texts(unique, source, &sorted, error);
-    if (!npyx_dtype_is_real(dtype) && !npyx_type_is_date(dtype->type))
+        .host = host, .dtype = dtype, .wants_first = wants_first, .first_null = -1, .arena.host = host};
+    npyx_key_counts_init(&unique->counts, host, wants_first);
+    if (!npyx_numbering_takes(dtype))
         return npyx_refuse(error, "npy_unique is of numbers, dates, texts and bytes; these items are %s",
                            npyx_dtype_shown(dtype).name);
-    NPYX_TRY(npyx_order_keys_of(dtype, "values", &unique->keys, error));
-    return unique_read_numbers(unique, source, &sorted, wants_first, error);
+    if (!wants_first && labels == NULL && npyx_view_nelem(view) > 0)
+        npyx_view_sort_axes(&sorted);
+    if (labels != NULL || dtype->type == NPYX_TEXT || dtype->type == NPYX_BYTES)
+        return unique_make_pairs(unique, source, &sorted, labels, error);
+    NPYX_TRY(npyx_order_keys_of(dtype, "values", &unique->order, error));
+    return unique_make_numbers(unique, source, &sorted, error);
+}
+
+int64_t npyx_unique_label(const npyx_unique *unique, int64_t i) {
+    return unique->numbering == NULL ? 0 : (int64_t)(unique->counts.keys[i] >> 32);
 }
 
 const uint8_t *npyx_unique_item(const npyx_unique *unique, int64_t i, uint8_t room[NPYX_ORDER_ITEM_NBYTES]) {
-    if (unique->text_counts != NULL)
-        return (const uint8_t *)unique->items.bytes +
-               unique->text_counts[i].key * (size_t)unique->dtype->itemsize;
-    npyx_order_key_item(&unique->keys, unique->numbers.keys[i], room);
+    const npyx_numbered *values = &unique->values;
+    if (unique->numbering != NULL) {
+        uint32_t rank = (uint32_t)unique->counts.keys[i];
+        bool is_null = values->has_null && rank == (uint32_t)values->n - 1;
+        return is_null ? NULL : values->items + rank * (size_t)unique->dtype->itemsize;
+    }
+    if (i == unique->counts.n)
+        return NULL;
+    npyx_order_key_item(&unique->order, unique->counts.keys[i], room);
     return room;
+}
+
+int64_t npyx_unique_count(const npyx_unique *unique, int64_t i) {
+    return i == unique->counts.n ? unique->nnulls : unique->counts.counts[i];
+}
+
+int64_t npyx_unique_first(const npyx_unique *unique, int64_t i) {
+    return i == unique->counts.n ? unique->first_null : unique->counts.firsts[i];
 }
 
 void npyx_unique_clear(npyx_unique *unique) {
     if (unique->host == NULL)
         return;
-    npyx_key_counts_clear(&unique->numbers);
-    npyx_name_set_clear(&unique->texts);
-    npyx_buffer_clear(&unique->items);
-    npyx_free(unique->host, unique->text_counts);
+    npyx_key_counts_clear(&unique->counts);
+    npyx_numbering_free(unique->numbering);
+    npyx_arena_clear(&unique->arena);
     *unique = (npyx_unique){0};
 }

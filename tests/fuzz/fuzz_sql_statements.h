@@ -363,6 +363,9 @@ static const statement statements[] = {
     {"SELECT *, array_key FROM npy_unique(?1, '', ?2) WHERE view = ?3", NULL, NULL},
     {"SELECT value, count FROM npy_unique(?1, '', ?2)",
      "SELECT value, count FROM npy_unique(?1, '', ?2) WHERE first IS NOT NULL", NULL},
+    {"SELECT *, label, first FROM npy_unique(?1, '', ?2) WHERE by = npy_slice(?1, ':, 0')", NULL, NULL},
+    {"SELECT label, value, count FROM npy_unique(?1) WHERE by = npy_slice(?1, ?2)",
+     "SELECT label, value, count FROM npy_unique(npy_order(?1, 'F')) WHERE by = npy_slice(?1, ?2)", NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

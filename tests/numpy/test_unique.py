@@ -72,6 +72,83 @@ def test_large_arrays(connect, monkeypatch, threads):
         assert [row[1:] for row in rows] == list(zip(counts.tolist(), firsts.tolist()))
 
 
+def wanted_by(array, labels):
+    """The same for each label: [(label, value, count, first place)]."""
+    labels = labels.astype(labels.dtype.newbyteorder("="))
+    places = np.arange(array.size).reshape(array.shape)
+    rows = []
+    for label in np.unique(labels):
+        is_of = np.isnan(labels) if label != label else labels == label
+        rows += [(scalar_value(label), value, count, int(places[is_of].ravel()[first])) for value, count, first in wanted(array[is_of])]
+    return rows
+
+
+def asked_by(db, source, by, slice=""):
+    sql = "SELECT label, value, count{} FROM npy_unique(:source, '', :slice) WHERE by = :by"
+    rows = db.execute(sql.format(", first"), {"source": source, "slice": slice, "by": by}).fetchall()
+    assert db.execute(sql.format(""), {"source": source, "slice": slice, "by": by}).fetchall() == [row[:3] for row in rows]
+    return rows
+
+
+@pytest.mark.parametrize("dtype", quantiles.REALS + DATES + TEXTS)
+def test_by_labels(db, dtype):
+    rng = seeded_generator()
+    for label_dtype in rng.choice(["<i8", ">u2", "<f4", "?", "M8[s]", "<U2"], 3):
+        shape = (int(rng.integers(1, 40)), *random_shape(rng, int(rng.integers(0, 3))))
+        array = np.asarray(some_of(rng, np.dtype(dtype), shape), order=str(rng.choice(["C", "F"])))
+        labels = some_of(rng, np.dtype(str(label_dtype)), shape[:1])
+        assert asked_by(db, npy_bytes(array), npy_bytes(labels)) == wanted_by(array, labels), (shape, label_dtype)
+
+
+def some_of(rng, dtype, shape):
+    """Few different items, NaN and NaT among them."""
+    if dtype.kind in "US":
+        return rng.choice(np.array(["", "a", "b", "ab"]), shape).astype(dtype)
+    if dtype.kind in "mM":
+        return random_dates(rng, dtype, shape)
+    array = rng.integers(0, 4, shape).astype(dtype)
+    return np.where(rng.random(shape) < 0.2, np.nan, array).astype(dtype) if dtype.kind == "f" else array
+
+
+def test_by_labels_of_a_slice(db):
+    """Labels are those of the whole array's first axis."""
+    array, labels = np.array([[1, 2], [1, 1], [3, 1], [2, 2]]), np.array([7, 8, 7, 8])
+    np.save("a.npy", array)
+    np.save("y.npy", labels)
+    assert asked_by(db, "a.npy", "y.npy", "::-1, 0") == [(7, 1, 1, 0), (7, 3, 1, 4), (8, 1, 1, 2), (8, 2, 1, 6)]
+    assert asked_by(db, "a.npy", "y.npy", "2") == [(7, 1, 1, 5), (7, 3, 1, 4)]
+    assert asked_by(db, "a.npy", "y.npy", "None, 1:3") == [(7, 1, 1, 5), (7, 3, 1, 4), (8, 1, 2, 2)]
+    assert db.execute("SELECT label FROM npy_unique('a.npy')").fetchall() == [(None,)] * 3
+    assert "by has 4 labels, and the array's first axis 2 entries" in error_of(db, "SELECT count FROM npy_unique(?) WHERE by = 'y.npy'", npy_bytes(array[:2]))
+    assert "labels are an array of one axis" in error_of(db, "SELECT count FROM npy_unique('a.npy') WHERE by = 'a.npy'")
+    assert db.execute("SELECT count FROM npy_unique('a.npy') WHERE by = NULL").fetchall() == []
+
+
+def test_by_labels_of_texts_without_bytes(db):
+    labels = npy_bytes(np.array([2, 1, 2]))
+    assert asked_by(db, npy_bytes(np.zeros((3, 4), "U0")), labels) == [(1, "", 4, 4), (2, "", 8, 0)]
+    assert asked_by(db, npy_bytes(np.zeros((3, 0), "U0")), labels) == []
+    assert asked_by(db, npy_bytes(np.zeros((3, 4), "U0")), labels, "1") == [(1, "", 4, 4)]
+
+
+def test_by_labels_of_many_pairs(db):
+    """More pairs than the table takes: they are listed, and sorted."""
+    rng = seeded_generator()
+    array, labels = rng.integers(0, 1000, 400_000), rng.integers(0, 300, 400_000)
+    np.save("a.npy", array)
+    np.save("y.npy", labels)
+    pairs, counts = np.unique(labels * 1000 + array, return_counts=True)
+    rows = np.array(db.execute("SELECT label, value, count FROM npy_unique('a.npy') WHERE by = 'y.npy'").fetchall())
+    assert np.array_equal(rows[:, 0] * 1000 + rows[:, 1], pairs) and np.array_equal(rows[:, 2], counts)
+
+
+def test_the_last_date_is_no_nat_as_a_label(db):
+    """Both had one key."""
+    labels = np.array([2**63 - 1, -(2**63), 2**63 - 1]).view("m8[ns]")
+    rows = db.execute("SELECT label, count FROM npy_stats(?) WHERE by = ?", (npy_bytes(np.arange(3)), npy_bytes(labels))).fetchall()
+    assert [(label is None, count) for label, count in rows] == [(False, 2), (True, 1)]
+
+
 def test_places_are_those_of_npy_elements(db):
     array = np.array([[3, 1, 2], [1, 3, 3]])
     for order in "CF":

@@ -171,6 +171,7 @@ SUMS = [
     reading("npy_quantile", "SELECT *, median FROM npy_quantile('{X,long}.npy', '', '', '[0.1, 0.9]', 0) AS q JOIN npy_stats('X.npy')"),
     reading("npy_quantile of many items", "SELECT q, value FROM npy_quantile('many.npy', '', '', '[0.1, 0.9]')"),
     reading("npy_unique", "SELECT value, count, first, error FROM npy_unique('{y,X}.npy'); SELECT count(*) FROM npy_unique('types/U4.npy')"),
+    reading("npy_unique by labels", "SELECT label, value, count, first FROM npy_unique('X.npy') WHERE by = 'y.npy'"),
     reading("npy_unique of many values", "SELECT count(*), sum(count) FROM npy_unique('many.npy')"),
     reading("npy_nearest", "SELECT *, query_row, data FROM npy_nearest('X.npy', '', '', (SELECT npy_slice(array, ':2') FROM npy_file('X.npy')), 3)"),
     reading("npy_nearest of many files", "SELECT path, row, distance, error FROM npy_nearest('{X,y,long,orders/*}.npy', '', '', npy_from_json('[0, 0.5, 1, 2]'), 4, 'cosine')"),

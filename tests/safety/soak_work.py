@@ -35,6 +35,7 @@ SCRIPTS = [
     "SELECT * FROM npy_quantile({}, '', '', '[0.3, 0.7]', 0)",
     "SELECT median, npy_median(f.array, 0) FROM npy_stats({}) JOIN npy_file({}) AS f",
     "SELECT *, first FROM npy_unique({})",
+    "SELECT *, label FROM npy_unique({}) WHERE by = (SELECT array FROM npy_file({}) LIMIT 1)",
     "SELECT *, data FROM npy_nearest({}, '', '', (SELECT array FROM npy_file({}) LIMIT 1), 5)",
     "SELECT npy_norm(array), npy_distance(array, array, 'cosine') FROM npy_file({})",
     "SELECT *, crc_ok FROM npz_members({}, 'row')",

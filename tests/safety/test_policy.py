@@ -747,5 +747,5 @@ def test_operands_are_kept_below_the_root_too(connect, tmp_path, monkeypatch):
     for labels in ("../y.npy", str(tmp_path / "y.npy")):
         text = error_of(db, refused, "x.npy", labels)
         assert "NPYEXT_ROOT" in text and "4242" not in text, text
-    for sql in (refused, "SELECT * FROM npy_nearest(?, '', '', ?)"):
+    for sql in (refused, "SELECT label FROM npy_unique(?) WHERE by = ?", "SELECT * FROM npy_nearest(?, '', '', ?)"):
         assert "a handle that npy_file did not make on this connection" in error_of(db, sql, "x.npy", handle)
