@@ -228,29 +228,45 @@ static npyx_status statistic_put(const statistic_call *s, const npyx_reduction *
     return NPYX_OK;
 }
 
-/* An item for each coordinate that is left, behind the header. */
-static npyx_status statistic_append(const statistic_call *s, npyx_reduction *reduction) {
+/* Begins the array of the axes that are left: *item is the first of as many items as there are coordinates.
+ */
+static npyx_status statistic_begin_array(const statistic_call *s, int64_t ncoordinates, uint8_t **item) {
     npyext_call *c = s->c;
     int64_t shape[NPYX_MAX_NDIM];
     int ndim = 0;
-    uint8_t *item = NULL;
     for (int axis = 0; axis < c->view.ndim; axis++) {
         if (!s->axes[axis])
             shape[ndim++] = c->view.shape[axis];
     }
     npyx_header_npy_append(&s->dtype, ndim, shape, false, &c->out);
-    NPYX_TRY(npyext_items_reserve(&c->out, &s->dtype, reduction->ncoordinates, &item, &c->error));
+    return npyext_items_reserve(&c->out, &s->dtype, ncoordinates, item, &c->error);
+}
+
+static npyx_status statistic_give_array(const statistic_call *s, int64_t ncoordinates) {
+    s->c->out.nbytes += (size_t)(ncoordinates * s->dtype.itemsize);
+    return npyext_call_give(s->c, NPYEXT_GIVES_BLOB);
+}
+
+static void statistic_give_item(const statistic_call *s, const uint8_t *item) {
+    npyext_call *c = s->c;
+    if (!npyext_result_plain(c->context, npyext_plain_type(&s->dtype), item))
+        npyext_result_items(c->context, c->value.place, &s->dtype, 0, NULL, item, &c->out);
+}
+
+static npyx_status statistic_append(const statistic_call *s, npyx_reduction *reduction) {
+    npyx_error *error = &s->c->error;
+    uint8_t *item = NULL;
+    NPYX_TRY(statistic_begin_array(s, reduction->ncoordinates, &item));
     npyx_status status;
-    while ((status = npyx_reduction_next(reduction, &c->error)) == NPYX_OK) {
+    while ((status = npyx_reduction_next(reduction, error)) == NPYX_OK) {
         for (int64_t i = 0; i < reduction->group_ncoordinates; i++, item += s->dtype.itemsize) {
             bool is_known = false;
             NPYX_TRY(statistic_put(s, reduction, &reduction->stats[i], item, &is_known));
             if (!is_known)
-                return npyx_refuse(&c->error, "there is no %s of no items, or of NaN alone", s->word);
+                return npyx_refuse(error, "there is no %s of no items, or of NaN alone", s->word);
         }
     }
-    c->out.nbytes += (size_t)(reduction->ncoordinates * s->dtype.itemsize);
-    return status == NPYX_DONE ? npyext_call_give(c, NPYEXT_GIVES_BLOB) : status;
+    return status == NPYX_DONE ? statistic_give_array(s, reduction->ncoordinates) : status;
 }
 
 /* One value of all items; NULL when there is none. */
@@ -264,8 +280,8 @@ static npyx_status statistic_result(const statistic_call *s, const npyx_reductio
         NPYX_TRY(npyx_check_memory(item, &c->error));
     }
     NPYX_TRY(statistic_put(s, reduction, stats, item, &is_known));
-    if (is_known && !npyext_result_plain(c->context, npyext_plain_type(&s->dtype), item))
-        npyext_result_items(c->context, c->value.place, &s->dtype, 0, NULL, item, &c->out);
+    if (is_known)
+        statistic_give_item(s, item);
     return NPYX_OK;
 }
 
@@ -326,29 +342,19 @@ static void median_put(const statistic_call *s, const npyx_quantile *median, uin
 }
 
 static npyx_status median_append(const statistic_call *s, npyx_quantiles *medians) {
-    npyext_call *c = s->c;
-    int64_t shape[NPYX_MAX_NDIM];
-    int ndim = 0;
     uint8_t *item = NULL;
-    for (int axis = 0; axis < c->view.ndim; axis++) {
-        if (!s->axes[axis])
-            shape[ndim++] = c->view.shape[axis];
-    }
-    npyx_header_npy_append(&s->dtype, ndim, shape, false, &c->out);
-    NPYX_TRY(npyext_items_reserve(&c->out, &s->dtype, medians->ncoordinates, &item, &c->error));
+    NPYX_TRY(statistic_begin_array(s, medians->ncoordinates, &item));
     npyx_status status;
-    for (; (status = npyx_quantiles_next(medians, &c->error)) == NPYX_OK; item += s->dtype.itemsize)
+    for (; (status = npyx_quantiles_next(medians, &s->c->error)) == NPYX_OK; item += s->dtype.itemsize)
         median_put(s, medians->list, item);
-    c->out.nbytes += (size_t)(medians->ncoordinates * s->dtype.itemsize);
-    return status == NPYX_DONE ? npyext_call_give(c, NPYEXT_GIVES_BLOB) : status;
+    return status == NPYX_DONE ? statistic_give_array(s, medians->ncoordinates) : status;
 }
 
 static npyx_status median_result(const statistic_call *s, const npyx_quantile *median) {
-    npyext_call *c = s->c;
     uint8_t item[NPYX_ORDER_ITEM_NBYTES];
     median_put(s, median, item);
-    if (median->is_known && !npyext_result_plain(c->context, npyext_plain_type(&s->dtype), item))
-        npyext_result_items(c->context, c->value.place, &s->dtype, 0, NULL, item, &c->out);
+    if (median->is_known)
+        statistic_give_item(s, item);
     return NPYX_OK;
 }
 

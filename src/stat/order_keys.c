@@ -121,7 +121,7 @@ double npyx_order_key_real(const npyx_order_keys *how, uint64_t key) {
 
 void npyx_order_key_item(const npyx_order_keys *how, uint64_t key, uint8_t *item) {
     const npyx_dtype *dtype = how->dtype;
-    npyx_block block, *as_it_is = &block;
+    npyx_block block;
     npyx_block_room room;
     bool are_floats = order_keys_are_floats(how);
     double real = npyx_order_key_real(how, key);
@@ -136,9 +136,9 @@ void npyx_order_key_item(const npyx_order_keys *how, uint64_t key, uint8_t *item
     if (npyx_block_storer(form, type) == NULL) { /* x87 */
         npyx_block_recast *recast = npyx_block_recaster(form, type, &form);
         if (recast != NULL)
-            (void)recast(as_it_is);
+            (void)recast(&block);
     }
-    (void)npyx_block_storer(form, type)(as_it_is, room.bytes);
+    (void)npyx_block_storer(form, type)(&block, room.bytes);
     for (int64_t i = 0; i < dtype->itemsize; i++)
         item[i] = room.bytes[npyx_dtype_is_native(dtype) ? i : dtype->itemsize - 1 - i];
 }
