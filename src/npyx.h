@@ -11,6 +11,7 @@
 #include "format/archive_write.h"
 #include "format/header_npy.h"
 #include "format/objects.h"
+#include "format/png_write.h"
 #include "format/sample_key.h"
 #include "format/samples.h"
 #include "format/tar.h"
@@ -31,5 +32,6 @@
 #include "stat/reduction.h"
 #include "stat/unique.h"
 #include "text/json_text.h"
+#include "walk/reals.h"
 
 #endif

@@ -67,8 +67,10 @@ npyx_status npyext_call_append_view(npyext_call *c) {
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives) {
     npyx_buffer *out = &c->out;
     NPYX_TRY(npyx_buffer_check(out, &c->error));
-    if (out->bytes == NULL)
+    if (out->bytes == NULL && gives == NPYEXT_GIVES_BLOB)
         sqlite3_result_zeroblob(c->context, 0);
+    else if (out->bytes == NULL)
+        sqlite3_result_text(c->context, "", 0, SQLITE_STATIC);
     else if (gives == NPYEXT_GIVES_BLOB)
         sqlite3_result_blob64(c->context, out->bytes, out->nbytes, sqlite3_free);
     else

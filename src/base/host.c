@@ -21,6 +21,14 @@ void npyx_free(npyx_host *host, void *block) {
         host->resize(host->ctx, block, 0);
 }
 
+void *npyx_alloc_items(void *host, unsigned nitems, unsigned item_nbytes) {
+    return npyx_alloc(host, (size_t)nitems * item_nbytes);
+}
+
+void npyx_free_items(void *host, void *block) {
+    npyx_free(host, block);
+}
+
 void *npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size_t item_nbytes) {
     if (n < *capacity)
         return items;

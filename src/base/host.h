@@ -44,6 +44,9 @@ typedef struct npyx_host {
 void *npyx_alloc(npyx_host *host, size_t nbytes);
 void *npyx_alloc_zeroed(npyx_host *host, size_t nbytes);
 void npyx_free(npyx_host *host, void *block);
+/* The same as zlib's zalloc and zfree, whose opaque is the host. */
+void *npyx_alloc_items(void *host, unsigned nitems, unsigned item_nbytes);
+void npyx_free_items(void *host, void *block);
 
 /* The failure of an allocation that gave NULL. */
 static inline npyx_status npyx_check_memory(const void *block, npyx_error *error) {

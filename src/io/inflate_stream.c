@@ -11,14 +11,6 @@ enum {
     JUMP_NBYTES = 1 << 14
 };
 
-static void *zlib_alloc(void *ctx, unsigned items, unsigned item_nbytes) {
-    return npyx_alloc(ctx, (size_t)items * item_nbytes);
-}
-
-static void zlib_free(void *ctx, void *block) {
-    npyx_free(ctx, block);
-}
-
 void npyx_inflater_clear(npyx_host *host, npyx_inflater *inflater) {
     if (inflater->is_live)
         inflateEnd(&inflater->stream);
@@ -43,7 +35,8 @@ static npyx_status stream_begin(npyx_inflate_stream *stream, npyx_error *error) 
     if (inflater->is_live) {
         code = inflateReset(z);
     } else {
-        *z = (z_stream){.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = stream->compressed->host};
+        *z = (z_stream){
+            .zalloc = npyx_alloc_items, .zfree = npyx_free_items, .opaque = stream->compressed->host};
         code = inflateInit2(z, -MAX_WBITS); /* raw deflate: what is around it is not zlib's */
         inflater->is_live = code == Z_OK;
     }

@@ -1,0 +1,102 @@
+/* npy_spark(array [, width]): the course of an array's items in C order, in as many characters at most. */
+#include <math.h>
+
+#include "scalars.h"
+
+enum { SPARK_WIDTH = 20, SPARK_MOST_WIDTH = 1000, SPARK_NLEVELS = 8, SPARK_NBYTES = 3 };
+
+/* The items that share a character. */
+typedef struct spark_cell {
+    double sum;                /* of finite ones */
+    int64_t n, nabove, nbelow; /* finite ones, infinities, infinities below zero */
+} spark_cell;
+
+static npyx_status spark_read_width(npyext_call *c, int64_t *width) {
+    int type = c->argc < 2 ? SQLITE_NULL : sqlite3_value_type(c->argv[1]);
+    *width = SPARK_WIDTH;
+    if (type == SQLITE_NULL)
+        return NPYX_OK;
+    *width = sqlite3_value_int64(c->argv[1]);
+    if (type != SQLITE_INTEGER || *width < 1 || *width > SPARK_MOST_WIDTH)
+        return npyext_call_refuse(c, "the width is to be an INTEGER from 1 to %d", SPARK_MOST_WIDTH);
+    return NPYX_OK;
+}
+
+/* Cell i has the items from i * nelem / width on, so that all have about as many. */
+static npyx_status spark_add(npyext_call *c, npyx_source *source, npyx_reals *reals, spark_cell *cells,
+                             int64_t width) {
+    const int64_t nelem = npyx_view_nelem(&c->view), each = nelem / width, rest = nelem % width;
+    int64_t at = 0, left = each, carried = rest; /* of the cell at hand */
+    npyx_status status;
+    npyx_reals_begin(reals, source, &c->view);
+    while ((status = npyx_reals_next(reals, &c->error)) == NPYX_OK) {
+        for (int64_t i = 0; i < reals->n; i++) {
+            const double x = reals->values[i];
+            if (left == 0) {
+                at++;
+                carried += rest;
+                left = each + (carried >= width);
+                carried -= carried >= width ? width : 0;
+            }
+            left--;
+            cells[at].n += isfinite(x) != 0;
+            cells[at].sum += isfinite(x) ? x : 0;
+            cells[at].nabove += isinf(x) && x > 0;
+            cells[at].nbelow += isinf(x) && x < 0;
+        }
+    }
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+/* The mean of a cell; infinite when one of its items is, NaN when none is a number. */
+static double spark_mean(const spark_cell *cell) {
+    if (cell->nabove + cell->nbelow > 0)
+        return cell->nabove >= cell->nbelow ? INFINITY : -INFINITY;
+    return cell->sum / (double)cell->n;
+}
+
+static void spark_draw(npyx_buffer *out, const spark_cell *cells, int64_t width) {
+    double lo = INFINITY, hi = -INFINITY;
+    for (int64_t i = 0; i < width; i++) {
+        double mean = spark_mean(&cells[i]);
+        lo = isfinite(mean) && mean < lo ? mean : lo;
+        hi = isfinite(mean) && mean > hi ? mean : hi;
+    }
+    for (int64_t i = 0; i < width; i++) {
+        double mean = spark_mean(&cells[i]), part = (mean / 2 - lo / 2) / (hi / 2 - lo / 2);
+        int level = lo == hi ? SPARK_NLEVELS / 2 - 1 : (int)fmin(part * SPARK_NLEVELS, SPARK_NLEVELS - 1);
+        if (isinf(mean))
+            level = mean > 0 ? SPARK_NLEVELS - 1 : 0;
+        const char block[SPARK_NBYTES] = {(char)0xe2, (char)0x96, (char)(0x81 + level)}; /* U+2581 on */
+        if (isnan(mean))
+            npyx_buffer_append_text(out, "\xc2\xb7"); /* a dot in the middle */
+        else
+            npyx_buffer_append(out, block, sizeof block);
+    }
+}
+
+static npyx_status spark_run(npyext_call *c) {
+    npyx_source *source = NULL;
+    npyx_reals reals = {0};
+    int64_t width;
+    NPYX_TRY(spark_read_width(c, &width));
+    if (!npyx_reals_take(c->view.dtype))
+        return npyx_refuse(&c->error, "a spark is of numbers; these items are %s",
+                           npyx_dtype_shown(c->view.dtype).name);
+    const int64_t nelem = npyx_view_nelem(&c->view);
+    width = width < nelem ? width : nelem;
+    if (width == 0)
+        return NPYX_OK;
+    spark_cell *cells = npyx_arena_alloc(&c->arena, (size_t)width * sizeof *cells);
+    NPYX_TRY(npyx_check_memory(cells, &c->error));
+    memset(cells, 0, (size_t)width * sizeof *cells);
+    npyext_connection_begin(c->value.connection);
+    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
+    npyx_status status = spark_add(c, source, &reals, cells, width);
+    npyx_reals_clear(&reals);
+    if (status == NPYX_OK)
+        spark_draw(&c->out, cells, width);
+    return status;
+}
+
+NPYEXT_SCALAR(npy_spark, ITEMS, TEXT, spark_run, "npy_spark(array)");
