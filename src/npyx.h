@@ -25,6 +25,7 @@
 #include "io/threads.h"
 #include "item/convert.h"
 #include "item/encode.h"
+#include "item/print.h"
 #include "stat/difference.h"
 #include "stat/distance.h"
 #include "stat/histogram.h"

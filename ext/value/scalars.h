@@ -77,8 +77,8 @@ extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npye
 extern const npyext_scalar npyext_npy_dot, npyext_npy_distance, npyext_npy_norm;
 
 /* What is looked at: a PNG as a BLOB, npy_png(a [, cmap [, vmin, vmax]]); an SVG, npy_plot(a [, title]); a
- * line of characters, npy_spark(a [, width]). */
-extern const npyext_scalar npyext_npy_png, npyext_npy_plot, npyext_npy_spark;
+ * line of characters, npy_spark(a [, width]); a line as NumPy prints it, npy_preview(a [, n]). */
+extern const npyext_scalar npyext_npy_png, npyext_npy_plot, npyext_npy_spark, npyext_npy_preview;
 
 /* Shaped as a function of sqlite3_create_function_v2; its user data is an npyext_registration. */
 void npyext_scalar_call(sqlite3_context *context, int argc, sqlite3_value **argv);

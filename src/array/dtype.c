@@ -129,39 +129,6 @@ static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
     }
 }
 
-/* A character as Python's repr shows one that does not print. */
-static void append_escaped(uint32_t code_point, npyx_buffer *buffer) {
-    if (code_point == '\n' || code_point == '\r' || code_point == '\t')
-        npyx_buffer_append_text(buffer, code_point == '\n' ? "\\n" : code_point == '\r' ? "\\r" : "\\t");
-    else
-        npyx_buffer_printf(buffer,
-                           code_point < 0x100     ? "\\x%02" PRIx32
-                           : code_point < 0x10000 ? "\\u%04" PRIx32
-                                                  : "\\U%08" PRIx32,
-                           code_point);
-}
-
-/* Python's repr of a str: single quotes unless the text has those and no double ones; escapes for what does
- * not print (str.isprintable). */
-static void append_repr(const char *text, size_t nbytes, npyx_buffer *buffer) {
-    bool has_single = memchr(text, '\'', nbytes) != NULL;
-    char quote = has_single && memchr(text, '"', nbytes) == NULL ? '"' : '\'';
-    npyx_buffer_append_char(buffer, quote);
-    for (size_t i = 0, character_nbytes = 1; i < nbytes; i += character_nbytes) {
-        character_nbytes = npyx_utf8_character(text + i, nbytes - i);
-        if (character_nbytes == 0) /* no parser lets it come here */
-            return;
-        uint32_t code_point = npyx_utf8_decode(text + i, character_nbytes);
-        if (text[i] == quote || text[i] == '\\')
-            npyx_buffer_append_char(buffer, '\\');
-        if (npyx_unicode_is_printable(code_point))
-            npyx_buffer_append(buffer, text + i, character_nbytes);
-        else
-            append_escaped(code_point, buffer);
-    }
-    npyx_buffer_append_char(buffer, quote);
-}
-
 /* The dtype of a field with its subarrays: the outermost one's shape stands beside the dtype, and each one
  * below it in a pair with what it is of, as in `('<f8', (5,)), (2,)`. */
 static void append_format(const npyx_field *field, npyx_buffer *buffer) {
@@ -190,10 +157,10 @@ static void dtype_append_field(const npyx_field *field, npyx_buffer *buffer) {
         if (field->is_title_number)
             npyx_buffer_append(buffer, field->title, field->title_nbytes);
         else
-            append_repr(field->title, field->title_nbytes, buffer);
+            npyx_buffer_append_repr(buffer, field->title, field->title_nbytes);
         npyx_buffer_append_text(buffer, ", ");
     }
-    append_repr(field->name, field->name_nbytes, buffer);
+    npyx_buffer_append_repr(buffer, field->name, field->name_nbytes);
     npyx_buffer_append_text(buffer, field->title != NULL ? "), " : ", ");
     append_format(field, buffer);
     npyx_buffer_append_char(buffer, ')');

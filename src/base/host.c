@@ -212,6 +212,37 @@ void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, i
         npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ", %" PRId64, integers[i]);
 }
 
+/* A character as Python's repr shows one that does not print. */
+static void buffer_append_escaped(npyx_buffer *buffer, uint32_t code_point) {
+    if (code_point == '\n' || code_point == '\r' || code_point == '\t')
+        npyx_buffer_append_text(buffer, code_point == '\n' ? "\\n" : code_point == '\r' ? "\\r" : "\\t");
+    else
+        npyx_buffer_printf(buffer,
+                           code_point < 0x100     ? "\\x%02" PRIx32
+                           : code_point < 0x10000 ? "\\u%04" PRIx32
+                                                  : "\\U%08" PRIx32,
+                           code_point);
+}
+
+void npyx_buffer_append_repr(npyx_buffer *buffer, const char *text, size_t nbytes) {
+    bool has_single = memchr(text, '\'', nbytes) != NULL;
+    char quote = has_single && memchr(text, '"', nbytes) == NULL ? '"' : '\'';
+    npyx_buffer_append_char(buffer, quote);
+    for (size_t i = 0, character_nbytes = 1; i < nbytes; i += character_nbytes) {
+        character_nbytes = npyx_utf8_character(text + i, nbytes - i);
+        if (character_nbytes == 0) /* nobody lets that come here */
+            return;
+        uint32_t code_point = npyx_utf8_decode(text + i, character_nbytes);
+        if (text[i] == quote || text[i] == '\\')
+            npyx_buffer_append_char(buffer, '\\');
+        if (npyx_unicode_is_printable(code_point))
+            npyx_buffer_append(buffer, text + i, character_nbytes);
+        else
+            buffer_append_escaped(buffer, code_point);
+    }
+    npyx_buffer_append_char(buffer, quote);
+}
+
 void npyx_buffer_append_lower(npyx_buffer *buffer, const char *text, size_t nbytes) {
     for (size_t i = 0; i < nbytes; i++)
         npyx_buffer_append_char(buffer, (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]));

@@ -124,6 +124,9 @@ void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbyte
 void npyx_buffer_append_lower(npyx_buffer *buffer, const char *text, size_t nbytes);
 /* A JSON string literal, quotes included, of UTF-8 text; invalid bytes become U+FFFD. */
 void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes);
+/* Python's repr of a str, of UTF-8 text: single quotes unless the text has those and no double ones; escapes
+ * for what does not print (str.isprintable). */
+void npyx_buffer_append_repr(npyx_buffer *buffer, const char *text, size_t nbytes);
 /* Empties it, keeps its memory, forgets an error. */
 void npyx_buffer_reset(npyx_buffer *buffer);
 /* Gives its memory back. */
