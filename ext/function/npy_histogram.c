@@ -98,7 +98,7 @@ static npyx_status histogram_begin(npyext_cursor *cursor, const npyext_request *
     return npyext_rows_begin(cursor, &histogram_rows, request, error);
 }
 
-static npyx_status histogram_step(npyext_cursor *cursor, npyx_error *error) {
+static npyx_status histogram_go_on(npyext_cursor *cursor, npyx_error *error) {
     return npyext_rows_step(cursor, &histogram_rows, error);
 }
 
@@ -159,6 +159,6 @@ const npyext_function npyext_npy_histogram = {
     .open = histogram_open,
     .close = histogram_close,
     .begin = histogram_begin,
-    .step = histogram_step,
+    .step = histogram_go_on,
     .module = NPYEXT_CURSOR_MODULE,
 };

@@ -127,15 +127,17 @@ static npyx_status picture_find_range(picture *p, npyx_source *source, npyx_real
 }
 
 static uint8_t picture_level(const picture *p, double x) {
+    const uint8_t most = PICTURE_NLEVELS - 1;
     if (p->is_direct)
         return (uint8_t)x;
+    if (isinf(x))
+        return x > 0 ? most : 0;
     if (x <= p->lo || isnan(x))
         return 0;
     if (x >= p->hi)
-        return x > p->lo && p->hi > p->lo ? PICTURE_NLEVELS - 1
-                                          : (uint8_t)(isinf(x) ? PICTURE_NLEVELS - 1 : 0);
+        return p->hi > p->lo ? most : 0;
     double part = (x / 2 - p->lo / 2) / (p->hi / 2 - p->lo / 2); /* halves: the range may be beyond doubles */
-    return (uint8_t)fmin(part * PICTURE_NLEVELS, PICTURE_NLEVELS - 1);
+    return (uint8_t)fmin(part * PICTURE_NLEVELS, most);
 }
 
 /* ---- pixels ---- */

@@ -189,20 +189,24 @@ static plot_place plot_tick_width(const plot_ticks *ticks) {
 
 /* ---- texts ---- */
 
-/* Text of XML: what is no character of it (XML 1.0, 2.2) is U+FFFD. */
+/* Text of XML: what is no character of it (XML 1.0, 2.2) is U+FFFD. The text is UTF-8. */
 static void plot_append_xml(npyx_buffer *out, const char *text, size_t nbytes) {
+    static const char replacement[] = "\xef\xbf\xbd";
     for (size_t i = 0; i < nbytes; i++) {
         const char c = text[i];
         bool is_control = (unsigned char)c < 0x20 && c != '\t' && c != '\n' && c != '\r';
+        bool is_last = nbytes - i >= 3 && memcmp(text + i, "\xef\xbf", 2) == 0 &&
+                       (unsigned char)text[i + 2] >= 0xbe; /* U+FFFE and U+FFFF */
         if (c == '<' || c == '>' || c == '&' || c == '"')
             npyx_buffer_append_text(out, c == '<'   ? "&lt;"
                                          : c == '>' ? "&gt;"
                                          : c == '&' ? "&amp;"
                                                     : "&quot;");
-        else if (is_control)
-            npyx_buffer_append_text(out, "\xef\xbf\xbd");
+        else if (is_control || is_last)
+            npyx_buffer_append_text(out, replacement);
         else
             npyx_buffer_append_char(out, c);
+        i += is_last ? 2 : 0;
     }
 }
 

@@ -96,10 +96,10 @@ static uint64_t png_filter(const npyx_png *png, int filter, uint8_t *out) {
 
 /* The row through the filter that makes it least, its number in front. Numbers of colours are no amounts:
  * these go as they are. */
-static const uint8_t *png_filter_best(npyx_png *png) {
+static uint8_t *png_filter_best(npyx_png *png) {
     static const int filters[] = {PNG_NONE, PNG_SUB, PNG_UP, PNG_PAETH};
     uint64_t least = UINT64_MAX;
-    const uint8_t *best = NULL;
+    uint8_t *best = NULL;
     for (size_t i = 0; i < (png->type == NPYX_PNG_PALETTE ? 1 : sizeof filters / sizeof filters[0]); i++) {
         uint8_t *out = png->room + (2 + i) * (png->row_nbytes + 1);
         uint64_t size = png_filter(png, filters[i], out);
@@ -112,12 +112,11 @@ static const uint8_t *png_filter_best(npyx_png *png) {
 
 /* ---- rows ---- */
 
-static npyx_status png_deflate(npyx_png *png, const uint8_t *bytes, size_t nbytes, int flush,
-                               npyx_error *error) {
+static npyx_status png_deflate(npyx_png *png, uint8_t *bytes, size_t nbytes, int flush, npyx_error *error) {
     z_stream *stream = &png->stream;
     npyx_buffer *out = png->out;
     int code;
-    stream->next_in = (Bytef *)(uintptr_t)bytes;
+    stream->next_in = bytes;
     stream->avail_in = (uInt)nbytes;
     do {
         if (!npyx_buffer_reserve(out, PNG_OUT_NBYTES))

@@ -147,6 +147,9 @@ npyx_status npyx_tar_check_key(const char *key, size_t nbytes, npyx_error *error
                            NPYX_SHOWN(key, nbytes, 100));
     memcpy(short_name, key, nbytes);
     memcpy(short_name + nbytes, ".x", 3);
+    if (npyx_begins_zip(short_name, nbytes + 2) || npyx_begins_ten(short_name, nbytes + 2))
+        return npyx_refuse(error, "__key__ '%.*s' begins as a %s does, which a shard would be taken for",
+                           NPYX_SHOWN(key, nbytes, 100), npyx_begins_zip(key, nbytes) ? "zip" : ".ten");
     if (!npyx_sample_key_of(short_name, nbytes + 2, &found) || found.key_nbytes != nbytes)
         return npyx_refuse(error,
                            "__key__ '%.*s' would be read otherwise: a key has no dot behind its last slash",

@@ -24,7 +24,7 @@ npyx_status npyx_tar_write_end(npyx_sink *sink, npyx_error *error);
 
 /* Whether WebDataset would read a sample of that key, in whose parts no extension changes it, as one of that
  * key: NPYX_INVALID for a key that is empty, absolute, leads out of the tar (`..`), has a dot behind its last
- * slash, or is one that is passed over. */
+ * slash, or is one that is passed over; or with which the tar would begin as another archive does. */
 npyx_status npyx_tar_check_key(const char *key, size_t nbytes, npyx_error *error);
 
 #endif

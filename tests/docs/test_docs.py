@@ -6,6 +6,7 @@ import functools
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import tempfile
 import pytest
 
 import make_files
+import pictures
 import shell
 
 DOCUMENTS = [
@@ -29,10 +31,14 @@ FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```[ \t]*$", re.M | re.S)
 BORDER = "--- next block ---"
 
 
+def text_of(document):
+    with open(document) as file:
+        return file.read()
+
+
 def blocks(document):
     """[(line, SQL, expected output or None)] of a document."""
-    with open(document) as file:
-        text = file.read()
+    text = text_of(document)
     fences = list(FENCE.finditer(text))
     found = []
     for fence, following in zip(fences, [*fences[1:], None]):
@@ -54,9 +60,39 @@ def outputs(document):
     script = f"\n.print '{BORDER}'\n".join(sql for _, sql, _ in blocks(document))
     with tempfile.TemporaryDirectory() as folder:
         make_files.make(folder)
+        for made in re.findall(r"^```python files\n(.*?)^```$", text_of(document), re.M | re.S):
+            subprocess.run(["/usr/bin/python3", "-c", made], cwd=folder, check=True)
         os.symlink(shell.EXTENSION, os.path.join(folder, "npyext.so"))
         os.symlink(os.path.join(shell.ROOT, "sql"), os.path.join(folder, "sql"))
-        return shell.run(script, folder).split(BORDER + "\n")
+        printed = shell.run(script, folder).split(BORDER + "\n")
+        compare_pictures(document, folder)
+        return printed
+
+
+# Pictures of documents, made by the commands beside them. Of a PNG it is the pixels that count: zlib may deflate otherwise.
+wrong_pictures = {}
+
+
+def compare_pictures(document, folder):
+    for path in re.findall(r"!\[[^]]*\]\((pictures/[^)]+)\)", text_of(document)):
+        made, kept = os.path.join(folder, os.path.basename(path)), os.path.join(os.path.dirname(document), path)
+        if os.environ.get("UPDATE") and os.path.exists(made):
+            os.makedirs(os.path.dirname(kept), exist_ok=True)
+            shutil.copy(made, kept)
+        if not os.path.exists(made) or contents(made) != contents(kept):
+            wrong_pictures.setdefault(document, []).append(path)
+
+
+def contents(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    return pictures.png_pixels(data)[1].tobytes() if path.endswith(".png") else data
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS if "](pictures/" in text_of(path)], ids=os.path.basename)
+def test_pictures_are_those_that_the_commands_make(document):
+    outputs(document)
+    assert wrong_pictures.get(document, []) == []
 
 
 CASES = [

@@ -366,6 +366,12 @@ static const statement statements[] = {
     {"SELECT *, label, first FROM npy_unique(?1, '', ?2) WHERE by = npy_slice(?1, ':, 0')", NULL, NULL},
     {"SELECT label, value, count FROM npy_unique(?1) WHERE by = npy_slice(?1, ?2)",
      "SELECT label, value, count FROM npy_unique(npy_order(?1, 'F')) WHERE by = npy_slice(?1, ?2)", NULL},
+    {"SELECT npy_png(?1), npy_png(npy_slice(?1, ?2), ?3, ?4)", NULL, NULL},
+    {"SELECT npy_png(?1, 'magma')", "SELECT npy_png(npy_order(?1, 'F'), 'magma')", NULL},
+    {"SELECT npy_plot(?1, ?2)", "SELECT npy_plot(npy_order(?1, 'F'), ?2)", NULL},
+    {"SELECT npy_spark(?1, ?2)", "SELECT npy_spark(npy_order(?1, 'F'), ?2)", NULL},
+    {"SELECT npy_preview(?1)", "SELECT npy_preview(npy_order(?1, 'F'))", NULL},
+    {"SELECT npy_preview(npy_slice(?1, ?2), ?3), npy_spark(npy_slice(?1, ?2))", NULL, NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

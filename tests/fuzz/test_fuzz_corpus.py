@@ -23,6 +23,7 @@ FINDINGS = sorted(glob.glob(os.path.join(FUZZ, "findings", "*.bin")))
 # Findings of the target `sql` begin with the number of a statement, which changes when others come before it.
 STATEMENTS_OF_FINDINGS = {
     "a-damaged-array-went-into-a-shard": "INSERT OR IGNORE INTO t(__key__, cls, npy) VALUES (?2, ?3, ?1), ",
+    "a-key-like-a-zip": "INSERT OR IGNORE INTO t(__key__, cls, npy) VALUES (?2, ?3, ?1), ",
     "a-text-like-a-zip-in-a-shard": "COMMITCREATE VIRTUAL TABLE temp.t USING wds('g-%%d', mode='w+', columns='txt', maxcount=1)",
     "archive-writer-outlived-its-sink": "INSERT INTO t(name, array) VALUES (?3, ?1), (?4, ?1)CREATE VIRTUAL TABLE temp.t USING npy('g.npz'",
     "dot-of-nothing": "SELECT npy_norm(?1), npy_norm(?1, ?2), npy_dot(?1, ?1), npy_distance(",

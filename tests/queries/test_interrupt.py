@@ -118,6 +118,24 @@ def nearest():
     return f"SELECT row FROM npy_nearest(?, '', '', npy_from_json('{[1] * 128}'), 3)", "x"
 
 
+def picture():
+    """One call looks for the range of 32 GB."""
+    write_sparse_npy("x", (60_000, 65_000))
+    return "SELECT npy_png(array) FROM npy_file(?)", "x"
+
+
+def plotted():
+    """One call draws twenty billion items."""
+    write_sparse_npy("x", (20_000_000_000,))
+    return "SELECT npy_plot(array) FROM npy_file(?)", "x"
+
+
+def sparkled():
+    """One call adds up twenty billion items."""
+    write_sparse_npy("x", (20_000_000_000,))
+    return "SELECT npy_spark(array) FROM npy_file(?)", "x"
+
+
 def compare():
     """One step compares arrays of 16 GB."""
     write_sparse_npy("x", (2_000_000_000,))
@@ -208,7 +226,7 @@ def chains_of_maps():
 TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
 TASKS += [members_of_a_tar, tars_without_arrays, empty_arrays_of_tars, zeros_behind_a_tar, zeros_behind_a_gzip_file]
 TASKS += [a_compressed_member, a_row_of_a_compressed_member, a_chain_of_records, chains_of_maps]
-TASKS += [archive, write_a_file, filtered_rows, filtered_elements, statistics, statistics_along_an_axis, quantiles, quantiles_along_an_axis, different_values, nearest, compare, histogram, deflated_histogram]
+TASKS += [archive, write_a_file, filtered_rows, filtered_elements, statistics, statistics_along_an_axis, quantiles, quantiles_along_an_axis, different_values, nearest, picture, plotted, sparkled, compare, histogram, deflated_histogram]
 
 
 def open_files(folder):

@@ -37,6 +37,8 @@ SCRIPTS = [
     "SELECT *, first FROM npy_unique({})",
     "SELECT *, label FROM npy_unique({}) WHERE by = (SELECT array FROM npy_file({}) LIMIT 1)",
     "SELECT *, data FROM npy_nearest({}, '', '', (SELECT array FROM npy_file({}) LIMIT 1), 5)",
+    "SELECT npy_png(array), npy_plot(array, path) FROM npy_file({})",
+    "SELECT npy_spark(array), npy_preview(array) FROM npy_file({})",
     "SELECT npy_norm(array), npy_distance(array, array, 'cosine') FROM npy_file({})",
     "SELECT *, crc_ok FROM npz_members({}, 'row')",
     "SELECT *, array_key FROM npy_meta({}, 'row')",

@@ -157,6 +157,8 @@ WRONG = [
     ("(NULL, 1)", "__key__ is NULL"),
     ("('a.b', 1)", "a key has no dot behind its last slash"),
     ("('/a', 1)", "leads out of the folder"),
+    ("('PK' || char(3, 4) || 'a', 1)", "begins as a zip does, which a shard would be taken for"),
+    ("('~TenBin~a', 1)", "begins as a .ten does"),
     ("('a/../../b', 1)", "leads out of the folder"),
     ("('__x__/a', 1)", "would be passed over"),
     ("('a' || char(0), 1)", "is no UTF-8 text, or has a NUL in it"),
