@@ -69,8 +69,10 @@ static npyx_status histogram_make(npyext_cursor *base, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
     npyx_histogram *histogram = &cursor->histogram;
     const npyext_selection *selection = &base->selection;
-    cursor->greatest = 0;
     cursor->bin = -1;
+    if (cursor->base.is_again) /* an array of which they cannot be made is not left open */
+        return NPYX_OK;
+    cursor->greatest = 0;
     if (!(base->scan.plan.needs & NPYEXT_NEEDS_ITEMS))
         return npyx_histogram_check(selection->view.dtype, error);
     NPYX_TRY(npyx_histogram_make(histogram, &cursor->bins, selection->payload, &selection->view, error));

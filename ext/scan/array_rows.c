@@ -5,10 +5,11 @@ static void rows_end_array(npyext_cursor *cursor, const npyext_rows_methods *met
     ((npyext_rows_cursor *)cursor)->is_begun = false;
 }
 
-static npyx_status rows_begin_array(npyext_cursor *cursor, const npyext_rows_methods *methods,
+static npyx_status rows_begin_array(npyext_cursor *cursor, const npyext_rows_methods *methods, bool is_again,
                                     npyx_error *error) {
     npyext_rows_cursor *rows = (npyext_rows_cursor *)cursor;
     rows->is_begun = true;
+    rows->is_again = is_again;
     rows->nrows = 0;
     return methods->begin_array(cursor, error);
 }
@@ -18,7 +19,7 @@ npyx_status npyext_rows_begin(npyext_cursor *cursor, const npyext_rows_methods *
     rows_end_array(cursor, methods);
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
     if (cursor->selection.is_open)
-        return rows_begin_array(cursor, methods, error);
+        return rows_begin_array(cursor, methods, true, error);
     npyx_status status = methods->read_arguments == NULL ? NPYX_OK : methods->read_arguments(cursor, error);
     if (status == NPYX_OK)
         return NPYX_OK;
@@ -34,7 +35,7 @@ npyx_status npyext_rows_step(npyext_cursor *cursor, const npyext_rows_methods *m
     npyx_status status =
         was_begun ? methods->next_row(cursor, error) : npyext_cursor_next_array(cursor, error);
     if (status == NPYX_OK && !was_begun) {
-        status = rows_begin_array(cursor, methods, error);
+        status = rows_begin_array(cursor, methods, false, error);
         if (status == NPYX_OK)
             return NPYX_DONE;
     }

@@ -11,6 +11,7 @@
 typedef struct npyext_rows_cursor {
     npyext_cursor base;
     bool is_begun; /* of the array that is open */
+    bool is_again; /* by the call that was before: what was made of the array is still right */
     int64_t nrows; /* given of it, those of faults among them */
 } npyext_rows_cursor;
 
