@@ -26,6 +26,7 @@
 #include "item/convert.h"
 #include "item/encode.h"
 #include "item/print.h"
+#include "stat/correlation.h"
 #include "stat/difference.h"
 #include "stat/distance.h"
 #include "stat/histogram.h"

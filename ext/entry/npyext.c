@@ -108,6 +108,7 @@ static const registered registrations[] = {
     {SCALAR("npy_dot", 2, 2, npyext_npy_dot),                                       IN(EVERYWHERE, PURE)},
     {SCALAR("npy_distance", 2, 3, npyext_npy_distance),                             IN(EVERYWHERE, PURE)},
     {SCALAR("npy_norm", 1, 2, npyext_npy_norm),                                     IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_corrcoef", 1, 2, npyext_npy_corrcoef),                             IN(EVERYWHERE, PURE)},
     {SCALAR("npy_png", 1, 4, npyext_npy_png),                                       IN(EVERYWHERE, PURE)},
     {SCALAR("npy_plot", 1, 2, npyext_npy_plot),                                     IN(EVERYWHERE, PURE)},
     {SCALAR("npy_spark", 1, 2, npyext_npy_spark),                                   IN(EVERYWHERE, PURE)},

@@ -73,8 +73,9 @@ extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_ord
 extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npyext_npy_min, npyext_npy_max,
     npyext_npy_argmin, npyext_npy_argmax, npyext_npy_median;
 
-/* Of two vectors, npy_dot(a, b) and npy_distance(a, b [, metric]); of one array, npy_norm(a [, ord]). */
-extern const npyext_scalar npyext_npy_dot, npyext_npy_distance, npyext_npy_norm;
+/* Of two vectors, npy_dot(a, b) and npy_distance(a, b [, metric]); of one array, npy_norm(a [, ord]) and, of
+ * its rows or columns, npy_corrcoef(a [, rowvar]). */
+extern const npyext_scalar npyext_npy_dot, npyext_npy_distance, npyext_npy_norm, npyext_npy_corrcoef;
 
 /* What is looked at: a PNG as a BLOB, npy_png(a [, cmap [, vmin, vmax]]); an SVG, npy_plot(a [, title]); a
  * line of characters, npy_spark(a [, width]); a line as NumPy prints it, npy_preview(a [, n]). */

@@ -253,6 +253,10 @@ static void statistic_give_item(const statistic_call *s, const uint8_t *item) {
         npyext_result_items(c->context, c->value.place, &s->dtype, 0, NULL, item, &c->out);
 }
 
+static npyx_status statistic_refuse_nothing(const statistic_call *s) {
+    return npyx_refuse(&s->c->error, "there is no %s of no items, or of NaN alone", s->word);
+}
+
 static npyx_status statistic_append(const statistic_call *s, npyx_reduction *reduction) {
     npyx_error *error = &s->c->error;
     uint8_t *item = NULL;
@@ -263,7 +267,7 @@ static npyx_status statistic_append(const statistic_call *s, npyx_reduction *red
             bool is_known = false;
             NPYX_TRY(statistic_put(s, reduction, &reduction->stats[i], item, &is_known));
             if (!is_known)
-                return npyx_refuse(error, "there is no %s of no items, or of NaN alone", s->word);
+                return statistic_refuse_nothing(s);
         }
     }
     return status == NPYX_DONE ? statistic_give_array(s, reduction->ncoordinates) : status;
@@ -310,6 +314,84 @@ static npyx_status statistic_add_small(const statistic_call *s) {
     return statistic_result(s, NULL, &stats);
 }
 
+/* ---- where the extremes of rows are, for numbers that doubles hold ---- */
+
+/* Whether rows along the last axis alone are looked at one by one, without all that npyx_stats keeps. */
+static bool statistic_is_place_in_rows(const statistic_call *s) {
+    const npyx_view *view = &s->c->view;
+    const npyx_type type = view->dtype->type;
+    bool is_exact = npyx_dtype_is_real(view->dtype) && type != NPYX_I8 && type != NPYX_U8 &&
+                    type != NPYX_F12 && type != NPYX_F16;
+    bool is_last = s->has_axes && view->ndim > 1 && s->axes[view->ndim - 1];
+    for (int axis = 0; axis < view->ndim - 1; axis++)
+        is_last &= !s->axes[axis];
+    return s->statistic->needs_order && is_last && is_exact && npyx_view_nelem(view) > 0;
+}
+
+/* The greatest of a row's items so far, and where it is; -1: none was above -INFINITY. */
+typedef struct statistic_greatest {
+    double real;
+    int64_t place,
+        first_number; /* first_number: what is the place when all numbers are -INFINITY; -1: none */
+} statistic_greatest;
+
+/* Goes on with a row at n items, the first of which is number at. Without a branch: in short rows half of
+ * them would be guessed wrongly. */
+static void statistic_look(statistic_greatest *greatest, const double *reals, double sign, int64_t at,
+                           int64_t n) {
+    double most = greatest->real;
+    int64_t place = greatest->place;
+    for (int64_t i = 0; i < n; i++) {
+        const double x = sign * reals[i];
+        place = x > most ? at + i : place;
+        most = x > most ? x : most;
+    }
+    for (int64_t i = 0; i < n && place < 0 && greatest->first_number < 0; i++) {
+        if (reals[i] == reals[i])
+            greatest->first_number = at + i;
+    }
+    greatest->real = most;
+    greatest->place = place;
+}
+
+static npyx_status statistic_find_places(const statistic_call *s, npyx_reals *reals, uint8_t *item) {
+    static const statistic_greatest nothing = {-INFINITY, -1, -1};
+    const int64_t length = s->c->view.shape[s->c->view.ndim - 1];
+    const double sign = s->statistic->put == statistic_put_argmin ? -1 : 1;
+    statistic_greatest greatest = nothing;
+    int64_t at = 0;
+    npyx_status status;
+    while ((status = npyx_reals_next(reals, &s->c->error)) == NPYX_OK) {
+        for (int64_t i = 0, n; i < reals->n; i += n) {
+            n = length - at < reals->n - i ? length - at : reals->n - i;
+            statistic_look(&greatest, reals->values + i, sign, at, n);
+            at += n;
+            if (at < length)
+                continue;
+            int64_t place = greatest.place < 0 ? greatest.first_number : greatest.place;
+            if (place < 0)
+                return statistic_refuse_nothing(s);
+            statistic_put_u64((uint64_t)place, item);
+            item += s->dtype.itemsize;
+            at = 0;
+            greatest = nothing;
+        }
+    }
+    return status;
+}
+
+static npyx_status statistic_append_places(const statistic_call *s, npyx_source *source) {
+    npyext_call *c = s->c;
+    const int64_t nrows = npyx_view_nelem(&c->view) / c->view.shape[c->view.ndim - 1];
+    npyx_reals reals = {0};
+    uint8_t *item = NULL;
+    NPYX_TRY(statistic_begin_array(s, nrows, &item));
+    npyx_reals_begin(&reals, source, &c->view);
+    npyx_status status = statistic_find_places(s, &reals, item);
+    npyx_reals_clear(&reals);
+    return status == NPYX_DONE ? statistic_give_array(s, nrows) : status;
+}
+
 static npyx_status statistic_reduce(const statistic_call *s) {
     npyext_call *c = s->c;
     npyx_source *source = NULL;
@@ -319,6 +401,8 @@ static npyx_status statistic_reduce(const statistic_call *s) {
                                             .skips_moments = s->statistic->put != statistic_put_std};
     npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
+    if (statistic_is_place_in_rows(s))
+        return statistic_append_places(s, source);
     npyx_status status = npyx_reduction_begin(&reduction, source, &c->view, &options, &c->error);
     if (status == NPYX_OK && reduction.nkept > 0)
         status = statistic_append(s, &reduction);

@@ -1,10 +1,11 @@
 /*
- * Functions of vectors: npy_dot, npy_distance, npy_norm.
+ * Functions of vectors: npy_dot, npy_distance, npy_norm, npy_corrcoef.
  *
  * Of two arrays the second is read first, as doubles: a connection has one array open at a time. Where it is
  * the same in every row, as the vector that all others are compared with mostly is, SQLite keeps it from row
  * to row.
  */
+#include <inttypes.h>
 #include <math.h>
 
 #include "scalars.h"
@@ -259,3 +260,57 @@ static npyx_status vector_norm_of(npyext_call *c) {
 }
 
 NPYEXT_SCALAR(npy_norm, ANYTHING, VALUE, vector_norm_of, "npy_norm(array)");
+
+/* ---- npy_corrcoef(a [, rowvar]) ---- */
+
+/* Whether rows are variables, as NumPy has them unless told otherwise. */
+static npyx_status corrcoef_read_rowvar(npyext_call *c, bool *rowvar) {
+    int type = c->argc < 2 ? SQLITE_NULL : sqlite3_value_type(c->argv[1]);
+    *rowvar = type == SQLITE_NULL || sqlite3_value_int64(c->argv[1]) != 0;
+    if (type == SQLITE_NULL || type == SQLITE_INTEGER)
+        return NPYX_OK;
+    return npyext_call_refuse(c, "rowvar is to be 1 (rows are variables) or 0 (columns are)");
+}
+
+/* Makes the view's axes those of observations and variables. */
+static npyx_status corrcoef_find_axes(npyext_call *c, bool rowvar) {
+    npyx_view *view = &c->view;
+    if (view->ndim != 2)
+        return npyx_refuse(&c->error, "it is of a matrix; this array has %d dimensions", view->ndim);
+    if (!npyx_dtype_is_real(view->dtype))
+        return npyx_refuse(&c->error, "it is of numbers; these items are %s",
+                           npyx_dtype_shown(view->dtype).name);
+    if (rowvar)
+        npyx_view_permute(view, NULL);
+    if (view->shape[1] <= NPYX_MAX_NVARIABLES)
+        return NPYX_OK;
+    return npyx_refuse(
+        &c->error,
+        "there are %" PRId64 " variables, of which %d at most are correlated; npy_slice takes some%s",
+        view->shape[1], NPYX_MAX_NVARIABLES, rowvar ? ", and rowvar = 0 takes columns as variables" : "");
+}
+
+static npyx_status corrcoef_run(npyext_call *c) {
+    npyx_source *source = NULL;
+    bool rowvar;
+    uint8_t *items = NULL;
+    NPYX_TRY(corrcoef_read_rowvar(c, &rowvar));
+    NPYX_TRY(corrcoef_find_axes(c, rowvar));
+    const int64_t nvariables = c->view.shape[1], shape[2] = {nvariables, nvariables};
+    npyx_header_npy_append(&vector_float64, 2, shape, false, &c->out);
+    NPYX_TRY(npyext_items_reserve(&c->out, &vector_float64, nvariables * nvariables, &items, &c->error));
+    double *matrix = npyx_alloc(c->out.host, (size_t)(nvariables * nvariables) * sizeof *matrix);
+    NPYX_TRY(npyx_check_memory(matrix, &c->error));
+    npyext_connection_begin(c->value.connection);
+    npyx_status status = npyext_array_value_source(&c->value, &source, &c->error);
+    if (status == NPYX_OK)
+        status = npyx_correlation(source, &c->view, matrix, &c->error);
+    const size_t nbytes = (size_t)(nvariables * nvariables) * sizeof *matrix;
+    if (status == NPYX_OK && nbytes > 0)
+        memcpy(items, matrix, nbytes);
+    c->out.nbytes += status == NPYX_OK ? nbytes : 0;
+    npyx_free(c->out.host, matrix);
+    return status;
+}
+
+NPYEXT_SCALAR(npy_corrcoef, ITEMS, BLOB, corrcoef_run, "npy_corrcoef(array)");

@@ -372,6 +372,10 @@ static const statement statements[] = {
     {"SELECT npy_spark(?1, ?2)", "SELECT npy_spark(npy_order(?1, 'F'), ?2)", NULL},
     {"SELECT npy_preview(?1)", "SELECT npy_preview(npy_order(?1, 'F'))", NULL},
     {"SELECT npy_preview(npy_slice(?1, ?2), ?3), npy_spark(npy_slice(?1, ?2))", NULL, NULL},
+    {"SELECT npy_corrcoef(npy_slice(?1, ?2), 0)",
+     "SELECT npy_corrcoef(npy_transpose(npy_order(npy_slice(?1, ?2), 'F')))", NULL},
+    {"SELECT npy_argmax(npy_slice(?1, ?2), -1)", "SELECT npy_argmax(npy_order(npy_slice(?1, ?2), 'F'), -1)",
+     NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

@@ -164,3 +164,31 @@ def test_many_results_come_in_groups(connect):
     array = rng.standard_normal((3, 20000))
     assert np.array_equal(load(call(db, "max", npy_bytes(array), 0)), array.max(0))
     assert np.array_equal(load(call(db, "argmax", npy_bytes(array.T), 1)), array.argmax(0))
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "f16"])
+def test_places_in_rows(db, dtype):
+    """Rows along the last axis have a way of their own: short ones, and those longer than what is looked at together."""
+    rng = seeded_generator()
+    for order in both_byte_orders(dtype):
+        for length in (1, 2, 10, 511, 700, 1500):
+            shape = (int(rng.integers(1, 9)), int(rng.integers(1, 9)), length)[int(rng.integers(0, 2)):]
+            array = rng.integers(0, 2 if dtype == "?" else 5, shape).astype(order)
+            if array.dtype.kind == "f":
+                array = np.where(rng.random(shape) < 0.3, rng.choice([-np.inf, np.nan, -0.0, 0.0]), array)
+                array[..., 0] = np.where(np.isnan(array).all(-1), -np.inf, array[..., 0])
+                array = array.astype(order)
+            if array.dtype.kind == "i":
+                array = -array
+            array = np.asarray(array, order=str(rng.choice(["C", "F"])))
+            with np.errstate(all="ignore"):
+                wanted = {"argmin": np.nanargmin(array.astype("f8"), -1), "argmax": np.nanargmax(array.astype("f8"), -1)}
+            for name, places in wanted.items():
+                assert np.array_equal(load(call(db, name, npy_bytes(array), -1)), places), (order, shape, name)
+
+
+def test_rows_of_infinities_and_nan_have_places(db):
+    rows = np.array([[np.nan, -np.inf, -np.inf], [np.nan, np.inf, np.nan], [np.inf, np.inf, 0], [-np.inf, -1e308, np.nan]])
+    assert load(call(db, "argmax", npy_bytes(rows), 1)).tolist() == [1, 1, 0, 1]
+    assert load(call(db, "argmin", npy_bytes(rows), 1)).tolist() == [1, 1, 2, 0]
+    assert "there is no argmax of no items, or of NaN alone" in error_of(db, "SELECT npy_argmax(?, 1)", npy_bytes(np.array([[1.0, 2], [np.nan, np.nan]])))

@@ -1,5 +1,6 @@
 """npy_nearest, npy_distance, npy_dot and npy_norm, against their definitions in NumPy's float64."""
 
+import io
 import math
 import os
 import sqlite3
@@ -339,3 +340,44 @@ def test_norms_of_what_is_odd(connect):
     assert "this ord is for vectors; the array has 2 dimensions" in error_of(db, "SELECT npy_norm(?, 1)", matrix)
     assert error_of(db, "SELECT npy_norm(?, 'nuc')", matrix).endswith("ord is a number, 'inf' or '-inf', and of a matrix 'fro'")
     assert "distances are of numbers" in error_of(db, "SELECT npy_norm(?)", npy_bytes(np.array(["a"])))
+
+
+# --- npy_corrcoef -----------------------------------------------------------------------------------------------------
+
+
+def corrcoef(db, array, *rowvar):
+    (data,) = db.execute(f"SELECT npy_corrcoef({', '.join('?' * (1 + len(rowvar)))})", (npy_bytes(array), *rowvar)).fetchone()
+    return np.load(io.BytesIO(data))
+
+
+@pytest.mark.parametrize("dtype", REALS)
+def test_correlations(db, dtype):
+    rng = seeded_generator()
+    for order in both_byte_orders(dtype):
+        for _ in range(10):
+            shape = tuple(rng.integers(2, 150, 2)) if rng.random() < 0.5 else tuple(rng.integers(2, 12, 2))
+            array = np.asarray(rng.normal(size=shape) * 30 + 50 if np.dtype(dtype).kind == "f" else rng.integers(0, 2 if dtype == "?" else 100, shape), order=str(rng.choice(["C", "F"]))).astype(order)
+            for rowvar in (1, 0):
+                with np.errstate(all="ignore"):
+                    wanted = np.corrcoef(array.astype("f8"), rowvar=bool(rowvar))
+                assert np.allclose(corrcoef(db, array, rowvar), wanted, rtol=1e-9, atol=1e-9, equal_nan=True), (shape, order)
+            assert np.array_equal(corrcoef(db, array), corrcoef(db, array, 1), equal_nan=True)
+            made = corrcoef(db, array)
+            assert np.array_equal(made, made.T, equal_nan=True) and (np.abs(made[~np.isnan(made)]) <= 1).all()
+
+
+def test_correlations_of_nothing_and_of_nan(db):
+    assert corrcoef(db, np.zeros((0, 3)), 1).shape == (0, 0) and np.isnan(corrcoef(db, np.zeros((0, 3)), 0)).all()
+    assert np.isnan(corrcoef(db, np.array([[1.0, 2, 3], [5, 5, 5]]))).tolist() == [[False, True], [True, True]]
+    array = np.array([[1.0, 2, np.nan], [1, 2, 4], [4, 2, 1]])
+    assert np.isnan(corrcoef(db, array)).tolist() == [[True, True, True], [True, False, False], [True, False, False]]
+    far = np.array([[1e9 + 1, 1e9 + 2, 1e9 + 4], [3, 1, 2]])
+    assert np.allclose(corrcoef(db, far), np.corrcoef(far), rtol=1e-12)
+
+
+def test_what_is_not_correlated(db):
+    assert "it is of a matrix; this array has 1 dimensions" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros(3)))
+    assert "it is of numbers; these items are complex64" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((2, 2), "c8")))
+    assert "there are 4097 variables, of which 4096 at most are correlated; npy_slice takes some, and rowvar = 0" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((4097, 2), "u1")))
+    assert "rowvar is to be 1 (rows are variables) or 0 (columns are)" in error_of(db, "SELECT npy_corrcoef(?, 'x')", npy_bytes(np.zeros((2, 2))))
+    assert db.execute("SELECT npy_corrcoef(NULL), npy_corrcoef(NULL, 0)").fetchone() == (None, None)

@@ -175,7 +175,7 @@ SUMS = [
     reading("npy_unique of many values", "SELECT count(*), sum(count) FROM npy_unique('many.npy')"),
     reading("npy_nearest", "SELECT *, query_row, data FROM npy_nearest('X.npy', '', '', (SELECT npy_slice(array, ':2') FROM npy_file('X.npy')), 3)"),
     reading("npy_nearest of many files", "SELECT path, row, distance, error FROM npy_nearest('{X,y,long,orders/*}.npy', '', '', npy_from_json('[0, 0.5, 1, 2]'), 4, 'cosine')"),
-    reading("vectors", "SELECT npy_norm(array), npy_dot(npy_slice(array, 0), npy_slice(array, 1)), npy_distance(npy_slice(array, 0), npy_from_json('[1, 2, 3, 4]'), 'cosine') FROM npy_file('X.npy'); SELECT npy_norm(array, 3) FROM npy_file('y.npy')"),
+    reading("vectors", "SELECT npy_norm(array), npy_dot(npy_slice(array, 0), npy_slice(array, 1)), npy_distance(npy_slice(array, 0), npy_from_json('[1, 2, 3, 4]'), 'cosine') FROM npy_file('X.npy'); SELECT npy_norm(array, 3) FROM npy_file('y.npy'); SELECT npy_corrcoef(array), npy_corrcoef(array, 0), npy_argmax(array, 1) FROM npy_file('X.npy')"),
     reading("pictures", "SELECT npy_png(array), npy_png(array, 'magma', 0, 1), npy_plot(array, 'a < b'), npy_spark(array), npy_preview(array) FROM npy_file('X.npy'); SELECT npy_preview(array) FROM npy_file('structured/nested.npy'); SELECT npy_preview(array, 1) FROM npy_file('types/U4.npy')"),
     reading("npy_histogram", "SELECT * FROM npy_histogram('long.npy', '', '', 4)"),
     reading("npy_histogram with edges", "SELECT name, lo, hi, count, bar FROM npy_histogram('deflated.npz') WHERE bins = '[-2, 0, 0.25, 3]'"),

@@ -37,6 +37,7 @@ SCRIPTS = [
     "SELECT *, first FROM npy_unique({})",
     "SELECT *, label FROM npy_unique({}) WHERE by = (SELECT array FROM npy_file({}) LIMIT 1)",
     "SELECT *, data FROM npy_nearest({}, '', '', (SELECT array FROM npy_file({}) LIMIT 1), 5)",
+    "SELECT npy_corrcoef(array), npy_corrcoef(array, 0), npy_argmin(array, 1) FROM npy_file({})",
     "SELECT npy_png(array), npy_plot(array, path) FROM npy_file({})",
     "SELECT npy_spark(array), npy_preview(array) FROM npy_file({})",
     "SELECT npy_norm(array), npy_distance(array, array, 'cosine') FROM npy_file({})",
