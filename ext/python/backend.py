@@ -75,16 +75,34 @@ def wheel_text():
     return f"Wheel-Version: 1.0\nGenerator: npyext backend.py\nRoot-Is-Purelib: false\n{tags}".encode()
 
 
+# What other programs look for in the packages of their environment.
+ENTRY_POINTS = b"""\
+[datasette]
+npyext = npyext.datasette
+
+[sqlite_utils]
+npyext = npyext.sqlite_utils_plugin
+"""
+
+
+def package_files():
+    """The paths of modules and templates, from here."""
+    found = []
+    for folder, _, names in os.walk(os.path.join(HERE, "npyext")):
+        found += [os.path.relpath(os.path.join(folder, name), HERE) for name in names if name.endswith((".py", ".html"))]
+    return sorted(found)
+
+
 def contents():
     """[(path in the wheel, bytes)], RECORD left out."""
     info = f"npyext-{version()}.dist-info"
-    modules = sorted(name for name in os.listdir(os.path.join(HERE, "npyext")) if name.endswith(".py"))
-    files = [(f"npyext/{name}", read(HERE, "npyext", name)) for name in modules]
+    files = [(path.replace(os.sep, "/"), read(HERE, path)) for path in package_files()]
     files.append(("npyext/_version.py", f'__version__ = "{version()}"\n'.encode()))
     files.append(("npyext/npyext.so", read(EXTENSION)))
     files.append((f"{info}/LICENSE", read(ROOT, "LICENSE")))
     files.append((f"{info}/METADATA", metadata()))
     files.append((f"{info}/WHEEL", wheel_text()))
+    files.append((f"{info}/entry_points.txt", ENTRY_POINTS))
     return files
 
 

@@ -8,9 +8,9 @@
 NumPy is needed for register_adapters, to_npy and from_npy alone.
 """
 
-from ._load import loadable_path, load
+from ._load import load, load_readonly, loadable_path
 from ._repair import repair_scalars
 from ._version import __version__
 from ._adapters import from_npy, register_adapters, to_npy
 
-__all__ = ["__version__", "from_npy", "load", "loadable_path", "register_adapters", "repair_scalars", "to_npy"]
+__all__ = ["__version__", "from_npy", "load", "load_readonly", "loadable_path", "register_adapters", "repair_scalars", "to_npy"]

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 
 NO_EXTENSIONS = """\
 this Python ({python}) was built without SQLite's extension loading: {module}.Connection has no enable_load_extension. \
@@ -16,25 +17,48 @@ def loadable_path():
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "npyext")
 
 
-def load(connection):
-    """Load the extension into a connection: npyext's functions and tables are there afterwards.
+def _check(connection):
+    if hasattr(connection, "enable_load_extension"):
+        return
+    if hasattr(connection, "execute"):
+        raise RuntimeError(NO_EXTENSIONS.format(python=sys.executable, module=type(connection).__module__))
+    raise TypeError(f"npyext.load takes a connection, not {type(connection).__name__}")
 
-    Whether the connection loads extensions on request is as it was before. Raises RuntimeError when the Python at
-    hand cannot load extensions, and the connection's own error for what else fails.
-    """
-    if not hasattr(connection, "enable_load_extension"):
-        module = type(connection).__module__
-        if hasattr(connection, "execute"):
-            raise RuntimeError(NO_EXTENSIONS.format(python=sys.executable, module=module))
-        raise TypeError(f"npyext.load takes a connection, not {type(connection).__name__}")
+
+def _load(connection, call):
+    """Has call load the extension; whether the connection does so on request is as before."""
+    _check(connection)
     try:
-        connection.load_extension(loadable_path())
+        call()
         return
     except Exception as error:
         if "not authorized" not in str(error):
             raise
     connection.enable_load_extension(True)
     try:
-        connection.load_extension(loadable_path())
+        call()
     finally:
         connection.enable_load_extension(False)
+
+
+def load(connection):
+    """Load the extension into a connection: npyext's functions and tables are there afterwards.
+
+    Whether the connection loads extensions on request is as it was before. Raises RuntimeError when the Python at
+    hand cannot load extensions, and the connection's own error for what else fails.
+    """
+    _load(connection, lambda: connection.load_extension(loadable_path()))
+
+
+def can_load(connection):
+    """Whether the connection's Python can load extensions; a plugin that cannot says so once, and leaves its host alone."""
+    if hasattr(connection, "enable_load_extension"):
+        return True
+    warnings.warn("npyext: " + NO_EXTENSIONS.format(python=sys.executable, module=type(connection).__module__))
+    return False
+
+
+def load_readonly(connection):
+    """The same without what writes files."""
+    sql = "SELECT load_extension(?, 'sqlite3_npyext_readonly_init')"
+    _load(connection, lambda: connection.execute(sql, (loadable_path(),)).fetchall())
