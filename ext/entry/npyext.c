@@ -111,7 +111,7 @@ static const registered registrations[] = {
     {SCALAR("npy_corrcoef", 1, 2, npyext_npy_corrcoef),                             IN(EVERYWHERE, PURE)},
     {SCALAR("npy_png", 1, 4, npyext_npy_png),                                       IN(EVERYWHERE, PURE)},
     {SCALAR("npy_plot", 1, 2, npyext_npy_plot),                                     IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_spark", 1, 2, npyext_npy_spark),                                   IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_spark", 1, 4, npyext_npy_spark),                                   IN(EVERYWHERE, PURE)},
     {SCALAR("npy_preview", 1, 2, npyext_npy_preview),                               IN(EVERYWHERE, PURE)},
     {AGGREGATE("npy_array", 1, 3, npyext_npy_array, npyext_npy_array_step),         IN(EVERYWHERE, PURE_OF_JSON)},
     {AGGREGATE("npy_stack", 1, 2, npyext_npy_stack, npyext_aggregate_step),         IN(EVERYWHERE, PURE)},

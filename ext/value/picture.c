@@ -18,8 +18,7 @@ typedef struct picture {
     npyext_call *c;
     npyx_view view; /* (h, w, channels) */
     const npyext_colour_map *map;
-    bool has_lo, has_hi;
-    double lo, hi;
+    npyext_ends ends;
     bool is_direct; /* items are levels */
     bool has_nan;
     int nchannels; /* of the array's items: 1, 3 or 4 */
@@ -44,25 +43,9 @@ static npyx_status picture_read_map(picture *p) {
     return NPYX_OK;
 }
 
-static npyx_status picture_read_end(npyext_call *c, int number, const char *what, bool *is_given,
-                                    double *end) {
-    int type = c->argc <= number ? SQLITE_NULL : sqlite3_value_type(c->argv[number]);
-    *is_given = type != SQLITE_NULL;
-    if (!*is_given)
-        return NPYX_OK;
-    *end = sqlite3_value_double(c->argv[number]);
-    if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !isfinite(*end))
-        return npyext_call_refuse(c, "%s is to be a finite number", what);
-    return NPYX_OK;
-}
-
 static npyx_status picture_read_arguments(picture *p) {
     NPYX_TRY(picture_read_map(p));
-    NPYX_TRY(picture_read_end(p->c, 2, "vmin", &p->has_lo, &p->lo));
-    NPYX_TRY(picture_read_end(p->c, 3, "vmax", &p->has_hi, &p->hi));
-    if (p->has_lo && p->has_hi && p->lo > p->hi)
-        return npyext_call_refuse(p->c, "vmin is more than vmax");
-    return NPYX_OK;
+    return npyext_call_ends(p->c, 2, &p->ends);
 }
 
 /* ---- rows, columns and channels ---- */
@@ -121,8 +104,8 @@ static npyx_status picture_find_range(picture *p, npyx_source *source, npyx_real
             hi = isfinite(x) && x > hi ? x : hi;
         }
     }
-    p->lo = p->has_lo ? p->lo : lo;
-    p->hi = p->has_hi ? p->hi : hi;
+    p->ends.lo = p->ends.has_lo ? p->ends.lo : lo;
+    p->ends.hi = p->ends.has_hi ? p->ends.hi : hi;
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
@@ -132,11 +115,12 @@ static uint8_t picture_level(const picture *p, double x) {
         return (uint8_t)x;
     if (isinf(x))
         return x > 0 ? most : 0;
-    if (x <= p->lo || isnan(x))
+    if (x <= p->ends.lo || isnan(x))
         return 0;
-    if (x >= p->hi)
-        return p->hi > p->lo ? most : 0;
-    double part = (x / 2 - p->lo / 2) / (p->hi / 2 - p->lo / 2); /* halves: the range may be beyond doubles */
+    if (x >= p->ends.hi)
+        return p->ends.hi > p->ends.lo ? most : 0;
+    double part = (x / 2 - p->ends.lo / 2) /
+                  (p->ends.hi / 2 - p->ends.lo / 2); /* halves: the range may be beyond doubles */
     return (uint8_t)fmin(part * PICTURE_NLEVELS, most);
 }
 
@@ -204,10 +188,10 @@ static npyx_png_type picture_type(const picture *p) {
 
 static npyx_status picture_write(picture *p, npyx_source *source, npyx_reals *reals) {
     npyx_type type = p->view.dtype->type;
-    p->is_direct = type == NPYX_U1 && !p->has_lo && !p->has_hi;
+    p->is_direct = type == NPYX_U1 && !p->ends.has_lo && !p->ends.has_hi;
     if (type == NPYX_BOOL) {
-        p->lo = p->has_lo ? p->lo : 0;
-        p->hi = p->has_hi ? p->hi : 1;
+        p->ends.lo = p->ends.has_lo ? p->ends.lo : 0;
+        p->ends.hi = p->ends.has_hi ? p->ends.hi : 1;
     } else if (!p->is_direct) {
         NPYX_TRY(picture_find_range(p, source, reals));
     }

@@ -1,5 +1,7 @@
 #include "scalars.h"
 
+#include <math.h>
+
 #include "scan/plan.h"
 
 static npyx_status call_take_array(npyext_call *c) {
@@ -113,4 +115,24 @@ npyx_status npyext_call_integers(npyext_call *c, int number, const char *what, i
     NPYX_TRY(npyext_call_read(c, number, NPYX_VALUE_TEXT, what, "", &text));
     return npyext_call_fault(
         c, npyx_integers_parse(c->out.host, what, text.bytes, text.nbytes, integers, n, &c->error));
+}
+
+static npyx_status call_end(npyext_call *c, int number, const char *what, bool *is_given, double *end) {
+    int type = c->argc <= number ? SQLITE_NULL : sqlite3_value_type(c->argv[number]);
+    *is_given = type != SQLITE_NULL;
+    if (!*is_given)
+        return NPYX_OK;
+    *end = sqlite3_value_double(c->argv[number]);
+    if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !isfinite(*end))
+        return npyext_call_refuse(c, "%s is to be a finite number", what);
+    return NPYX_OK;
+}
+
+npyx_status npyext_call_ends(npyext_call *c, int number, npyext_ends *ends) {
+    *ends = (npyext_ends){0};
+    NPYX_TRY(call_end(c, number, "vmin", &ends->has_lo, &ends->lo));
+    NPYX_TRY(call_end(c, number + 1, "vmax", &ends->has_hi, &ends->hi));
+    if (ends->has_lo && ends->has_hi && ends->lo > ends->hi)
+        return npyext_call_refuse(c, "vmin is more than vmax");
+    return NPYX_OK;
 }

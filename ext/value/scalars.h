@@ -78,7 +78,8 @@ extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npye
 extern const npyext_scalar npyext_npy_dot, npyext_npy_distance, npyext_npy_norm, npyext_npy_corrcoef;
 
 /* What is looked at: a PNG as a BLOB, npy_png(a [, cmap [, vmin, vmax]]); an SVG, npy_plot(a [, title]); a
- * line of characters, npy_spark(a [, width]); a line as NumPy prints it, npy_preview(a [, n]). */
+ * line of characters, npy_spark(a [, width [, vmin, vmax]]); a line as NumPy prints it, npy_preview(a [, n]).
+ */
 extern const npyext_scalar npyext_npy_png, npyext_npy_plot, npyext_npy_spark, npyext_npy_preview;
 
 /* Shaped as a function of sqlite3_create_function_v2; its user data is an npyext_registration. */
@@ -110,6 +111,12 @@ npyx_status npyext_call_read(npyext_call *c, int number, npyx_value_kind kind, c
                              const char *advice, npyx_value *value);
 /* A dtype that can be written: not one with Python objects. */
 npyx_status npyext_call_dtype(npyext_call *c, int number, const npyx_dtype **dtype);
+/* vmin and vmax, which are the argument of that number and the next; NULL: not given. */
+typedef struct npyext_ends {
+    bool has_lo, has_hi;
+    double lo, hi;
+} npyext_ends;
+npyx_status npyext_call_ends(npyext_call *c, int number, npyext_ends *ends);
 /* A list of at most NPYX_MAX_NDIM integers: `[2, 3]`, `(2, 3)` or an INTEGER. */
 npyx_status npyext_call_integers(npyext_call *c, int number, const char *what, int64_t *integers, int *n);
 

@@ -1,4 +1,5 @@
-/* npy_spark(array [, width]): the course of an array's items in C order, in as many characters at most. */
+/* npy_spark(array [, width [, vmin, vmax]]): the course of an array's items in C order, in as many characters
+ * at most. */
 #include <math.h>
 
 #include "scalars.h"
@@ -55,31 +56,48 @@ static double spark_mean(const spark_cell *cell) {
     return cell->sum / (double)cell->n;
 }
 
-static void spark_draw(npyx_buffer *out, const spark_cell *cells, int64_t width) {
+/* Finds the ends that are not given. */
+static void spark_find_ends(const spark_cell *cells, int64_t width, npyext_ends *ends) {
     double lo = INFINITY, hi = -INFINITY;
     for (int64_t i = 0; i < width; i++) {
         double mean = spark_mean(&cells[i]);
         lo = isfinite(mean) && mean < lo ? mean : lo;
         hi = isfinite(mean) && mean > hi ? mean : hi;
     }
+    ends->lo = ends->has_lo ? ends->lo : lo;
+    ends->hi = ends->has_hi ? ends->hi : hi;
+}
+
+/* Which of the eight blocks: of a range of nothing the one in the middle. */
+static int spark_level(const npyext_ends *ends, double mean) {
+    if (isinf(mean))
+        return mean > 0 ? SPARK_NLEVELS - 1 : 0;
+    if (ends->lo >= ends->hi)
+        return SPARK_NLEVELS / 2 - 1;
+    double part = (mean / 2 - ends->lo / 2) / (ends->hi / 2 - ends->lo / 2);
+    return (int)fmax(0, fmin(part * SPARK_NLEVELS, SPARK_NLEVELS - 1));
+}
+
+static void spark_draw(npyx_buffer *out, const spark_cell *cells, int64_t width, const npyext_ends *ends) {
     for (int64_t i = 0; i < width; i++) {
-        double mean = spark_mean(&cells[i]), part = (mean / 2 - lo / 2) / (hi / 2 - lo / 2);
-        int level = lo == hi ? SPARK_NLEVELS / 2 - 1 : (int)fmin(part * SPARK_NLEVELS, SPARK_NLEVELS - 1);
-        if (isinf(mean))
-            level = mean > 0 ? SPARK_NLEVELS - 1 : 0;
-        const char block[SPARK_NBYTES] = {(char)0xe2, (char)0x96, (char)(0x81 + level)}; /* U+2581 on */
-        if (isnan(mean))
+        double mean = spark_mean(&cells[i]);
+        if (isnan(mean)) {
             npyx_buffer_append_text(out, "\xc2\xb7"); /* a dot in the middle */
-        else
-            npyx_buffer_append(out, block, sizeof block);
+            continue;
+        }
+        const char block[SPARK_NBYTES] = {(char)0xe2, (char)0x96,
+                                          (char)(0x81 + spark_level(ends, mean))}; /* U+2581 on */
+        npyx_buffer_append(out, block, sizeof block);
     }
 }
 
 static npyx_status spark_run(npyext_call *c) {
     npyx_source *source = NULL;
     npyx_reals reals = {0};
+    npyext_ends ends;
     int64_t width;
     NPYX_TRY(spark_read_width(c, &width));
+    NPYX_TRY(npyext_call_ends(c, 2, &ends));
     if (!npyx_reals_take(c->view.dtype))
         return npyx_refuse(&c->error, "a spark is of numbers; these items are %s",
                            npyx_dtype_shown(c->view.dtype).name);
@@ -94,9 +112,10 @@ static npyx_status spark_run(npyext_call *c) {
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     npyx_status status = spark_add(c, source, &reals, cells, width);
     npyx_reals_clear(&reals);
-    if (status == NPYX_OK)
-        spark_draw(&c->out, cells, width);
-    return status;
+    NPYX_TRY(status);
+    spark_find_ends(cells, width, &ends);
+    spark_draw(&c->out, cells, width, &ends);
+    return NPYX_OK;
 }
 
 NPYEXT_SCALAR(npy_spark, ITEMS, TEXT, spark_run, "npy_spark(array)");

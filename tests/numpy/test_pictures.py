@@ -315,7 +315,7 @@ def test_what_is_no_plot(db, array, said):
 # --- npy_spark --------------------------------------------------------------------------------------------------------
 
 
-def sparks(array, width=20):
+def sparks(array, width=20, lo=None, hi=None):
     """The mean of what shares a character, in eight levels of their range."""
     flat = np.abs(array).ravel().astype("f8") if array.dtype.kind == "c" else array.ravel().astype("f8")
     width = min(width, flat.size)
@@ -325,16 +325,18 @@ def sparks(array, width=20):
         infinite, finite = cell[np.isinf(cell)], cell[np.isfinite(cell)]
         means.append((math.inf if (infinite > 0).sum() >= (infinite < 0).sum() else -math.inf) if infinite.size else sum(finite) / finite.size if finite.size else math.nan)
     finite = [m for m in means if math.isfinite(m)]
+    lo = min(finite, default=0) if lo is None else lo
+    hi = max(finite, default=0) if hi is None else hi
     text = ""
     for m in means:
         if math.isnan(m):
             text += "·"
         elif math.isinf(m):
             text += "█" if m > 0 else "▁"
-        elif min(finite) == max(finite):
+        elif lo >= hi:
             text += "▄"
         else:
-            text += "▁▂▃▄▅▆▇█"[min(7, int((m / 2 - min(finite) / 2) / (max(finite) / 2 - min(finite) / 2) * 8))]
+            text += "▁▂▃▄▅▆▇█"[max(0, min(7, int((m / 2 - lo / 2) / (hi / 2 - lo / 2) * 8)))]
     return text
 
 
@@ -349,6 +351,8 @@ def test_sparks(db, dtype):
             width = int(rng.integers(1, 50))
             assert spark(db, array, width) == sparks(array, width)
             assert spark(db, array) == sparks(array)
+            for lo, hi in ((0, None), (None, 50), (20, 30.5)):
+                assert spark(db, array, width, lo, hi) == sparks(array, width, lo, hi)
 
 
 def test_sparks_of_little_and_of_much(db):
@@ -363,6 +367,7 @@ def test_sparks_of_little_and_of_much(db):
 @pytest.mark.parametrize("width", [0, -1, 1001, "20", 2.5])
 def test_widths_of_sparks(db, width):
     assert "the width is to be an INTEGER from 1 to 1000" in error_of(db, "SELECT npy_spark(?, ?)", npy_bytes(np.zeros(3)), width)
+    assert "vmin is more than vmax" in error_of(db, "SELECT npy_spark(?, 5, 2, 1)", npy_bytes(np.zeros(3)))
 
 
 # --- npy_preview ------------------------------------------------------------------------------------------------------

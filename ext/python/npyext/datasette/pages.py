@@ -158,7 +158,7 @@ async def add_statistics(db, line):
     if line["ndim"] == 1:
         sql = "SELECT npy_spark(array, 24) AS spark FROM npy_file(:path, :name)"
     else:
-        sql = "SELECT npy_spark(npy_array(count), 24) AS spark FROM npy_histogram(:path, :name, '', 24)"
+        sql = "SELECT npy_spark(npy_array(count), 24, 0) AS spark FROM npy_histogram(:path, :name, '', 24)"
     line["spark"] = (await db.row(sql, **which)).get("spark")
 
 
