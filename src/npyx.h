@@ -32,6 +32,7 @@
 #include "stat/histogram.h"
 #include "stat/quantile.h"
 #include "stat/reduction.h"
+#include "stat/sketch.h"
 #include "stat/unique.h"
 #include "text/json_text.h"
 #include "walk/reals.h"

@@ -61,6 +61,7 @@ typedef struct registered {
 /* clang-format off */
 static const registered registrations[] = {
     {TABLE("npy_meta", npyext_npy_meta),                                            IN(EVERYWHERE, READS)},
+    {TABLE("npy_paths", npyext_npy_paths),                                          IN(EVERYWHERE, READS)},
     {TABLE("npz_members", npyext_npz_members),                                      IN(EVERYWHERE, READS)},
     {TABLE("tar_members", npyext_tar_members),                                      IN(EVERYWHERE, READS)},
     {TABLE("ten_arrays", npyext_ten_arrays),                                        IN(EVERYWHERE, READS)},
@@ -109,6 +110,8 @@ static const registered registrations[] = {
     {SCALAR("npy_distance", 2, 3, npyext_npy_distance),                             IN(EVERYWHERE, PURE)},
     {SCALAR("npy_norm", 1, 2, npyext_npy_norm),                                     IN(EVERYWHERE, PURE)},
     {SCALAR("npy_corrcoef", 1, 2, npyext_npy_corrcoef),                             IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_sketch", 1, 2, npyext_npy_sketch),                                 IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_sketch_quantile", 2, 2, npyext_npy_sketch_quantile),               IN(EVERYWHERE, PURE)},
     {SCALAR("npy_png", 1, 4, npyext_npy_png),                                       IN(EVERYWHERE, PURE)},
     {SCALAR("npy_plot", 1, 2, npyext_npy_plot),                                     IN(EVERYWHERE, PURE)},
     {SCALAR("npy_spark", 1, 4, npyext_npy_spark),                                   IN(EVERYWHERE, PURE)},
@@ -116,6 +119,7 @@ static const registered registrations[] = {
     {AGGREGATE("npy_array", 1, 3, npyext_npy_array, npyext_npy_array_step),         IN(EVERYWHERE, PURE_OF_JSON)},
     {AGGREGATE("npy_stack", 1, 2, npyext_npy_stack, npyext_aggregate_step),         IN(EVERYWHERE, PURE)},
     {AGGREGATE("npy_records", -1, -1, npyext_npy_records, npyext_aggregate_step),   IN(EVERYWHERE, PURE)},
+    {AGGREGATE("npy_sketch_merge", 1, 1, npyext_npy_sketch_merge, npyext_aggregate_step),IN(EVERYWHERE, PURE)},
     {AGGREGATE("npz_archive", 2, 3, npyext_npz_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
     {AGGREGATE("ten_archive", 1, 2, npyext_ten_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
 };

@@ -5,6 +5,7 @@
 #include "scan/plan.h"
 
 extern const npyext_function npyext_npy_meta;
+extern const npyext_function npyext_npy_paths;
 extern const npyext_function npyext_npz_members;
 extern const npyext_function npyext_tar_members;
 extern const npyext_function npyext_ten_arrays;

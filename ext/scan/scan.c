@@ -171,10 +171,10 @@ bool npyext_prune_leaves_out(const npyext_prune *prune, const char *name, size_t
     return is_another || (prune->is_list && !npyx_name_set_has(&prune->list, name, nbytes));
 }
 
-npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
+npyx_status npyext_scan_next_path(npyext_scan *scan) {
     npyext_scan_close_file(scan);
     size_t nfiles = npyext_files_count(&scan->files);
-    for (bool is_left_out = true; is_left_out; scan->next_file += is_left_out) {
+    for (bool is_left_out = true; is_left_out; scan->next_file++) {
         if (scan->next_file == nfiles)
             return NPYX_DONE;
         scan->path = npyext_files_path(&scan->files, scan->next_file);
@@ -184,7 +184,12 @@ npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
     }
     scan->next_index = 0;
     scan->file_hash = 0;
-    return npyext_files_open(scan->connection, &scan->files, scan->next_file++, scan->tick, &scan->opened,
+    return NPYX_OK;
+}
+
+npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
+    NPYX_TRY(npyext_scan_next_path(scan));
+    return npyext_files_open(scan->connection, &scan->files, scan->next_file - 1, scan->tick, &scan->opened,
                              error);
 }
 

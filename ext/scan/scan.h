@@ -61,6 +61,9 @@ npyx_status npyext_scan_begin(npyext_scan *scan, const npyext_request *request, 
 /* Gives everything back; a scan of zeros is taken too. */
 void npyext_scan_clear(npyext_scan *scan);
 
+/* Goes to the next file, which it does not open, or answers NPYX_DONE. */
+npyx_status npyext_scan_next_path(npyext_scan *scan);
+
 /* Opens the next file, or answers NPYX_DONE. On an error scan->path is the file's and the scan may go on. */
 npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error);
 void npyext_scan_close_file(npyext_scan *scan);

@@ -55,6 +55,9 @@ void npyext_npy_array_step(sqlite3_context *context, int argc, sqlite3_value **a
  */
 extern const npyext_aggregate npyext_npy_stack, npyext_npy_records;
 
+/* npy_sketch_merge(sketch): one sketch of many. */
+extern const npyext_aggregate npyext_npy_sketch_merge;
+
 /* npz_archive(name, array [, method]): an .npz of an array a row. ten_archive(array [, name]): a .ten. */
 extern const npyext_aggregate npyext_npz_archive, npyext_ten_archive;
 

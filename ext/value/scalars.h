@@ -77,6 +77,9 @@ extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npye
  * its rows or columns, npy_corrcoef(a [, rowvar]). */
 extern const npyext_scalar npyext_npy_dot, npyext_npy_distance, npyext_npy_norm, npyext_npy_corrcoef;
 
+/* npy_sketch(array [, k]): its distribution in a few KB. npy_sketch_quantile(sketch, q): of such a BLOB. */
+extern const npyext_scalar npyext_npy_sketch, npyext_npy_sketch_quantile;
+
 /* What is looked at: a PNG as a BLOB, npy_png(a [, cmap [, vmin, vmax]]); an SVG, npy_plot(a [, title]); a
  * line of characters, npy_spark(a [, width [, vmin, vmax]]); a line as NumPy prints it, npy_preview(a [, n]).
  */

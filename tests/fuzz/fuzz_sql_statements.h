@@ -376,6 +376,12 @@ static const statement statements[] = {
      "SELECT npy_corrcoef(npy_transpose(npy_order(npy_slice(?1, ?2), 'F')))", NULL},
     {"SELECT npy_argmax(npy_slice(?1, ?2), -1)", "SELECT npy_argmax(npy_order(npy_slice(?1, ?2), 'F'), -1)",
      NULL},
+    {"SELECT npy_sketch(npy_slice(?1, ?2))", "SELECT npy_sketch(npy_order(npy_slice(?1, ?2), 'F'))", NULL},
+    {"SELECT npy_sketch_quantile(?1, 0.5), npy_sketch_merge(?1)", NULL, NULL},
+    {"SELECT npy_sketch_quantile(npy_sketch_merge(s), ?2) FROM (SELECT npy_sketch(npy_slice(?1, ?2), 8) AS s "
+     "UNION ALL SELECT npy_sketch(?1, 9))",
+     NULL, NULL},
+    {"SELECT * FROM npy_paths(?1) UNION ALL SELECT * FROM npy_paths(?2)", NULL, NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

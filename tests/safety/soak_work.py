@@ -40,6 +40,8 @@ SCRIPTS = [
     "SELECT npy_corrcoef(array), npy_corrcoef(array, 0), npy_argmin(array, 1) FROM npy_file({})",
     "SELECT npy_png(array), npy_plot(array, path) FROM npy_file({})",
     "SELECT npy_spark(array), npy_preview(array) FROM npy_file({})",
+    "SELECT npy_sketch_quantile(npy_sketch_merge(npy_sketch(array)), 0.5) FROM npy_file({})",
+    "SELECT *, stem FROM npy_paths({})",
     "SELECT npy_norm(array), npy_distance(array, array, 'cosine') FROM npy_file({})",
     "SELECT *, crc_ok FROM npz_members({}, 'row')",
     "SELECT *, array_key FROM npy_meta({}, 'row')",

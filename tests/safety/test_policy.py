@@ -63,7 +63,7 @@ def complaint_of(db, sql, *arguments):
 
 
 def test_what_each_has(connect):
-    everywhere = {*READERS, "npy_compare", "npy_nearest", "npy_quantile", "npy_unique"}
+    everywhere = {*READERS, "npy_compare", "npy_nearest", "npy_paths", "npy_quantile", "npy_unique"}
     every, readonly, blob = (connect(entry_point=entry_point) for entry_point in ENTRY_POINTS)
     assert modules_of(every) == everywhere | {"npy", "npy_write"}
     assert modules_of(readonly) == everywhere | {"npy"}
@@ -146,7 +146,7 @@ def test_blob_opens_nothing(connect, tmp_path, monkeypatch):
         assert f"a TEXT {refusal}" in error_of(db, "SELECT * FROM npy_compare(?, ?)", source, npy_bytes(INSIDE))
         assert f"a TEXT {refusal}" in error_of(db, "SELECT * FROM npy_compare(?, ?)", npy_bytes(INSIDE), source)
         assert f"a TEXT {refusal}" in error_of(db, "SELECT npy_shape(?)", source)
-    for function in READERS:
+    for function in (*READERS, "npy_paths"):
         assert f"a handle {refusal}" in error_of(db, f"SELECT * FROM {function}(?)", handle)
         assert f"a TEXT {refusal}" in error_of(db, f"SELECT * FROM {function}('x.npy')")  # planned as a literal
     for scalar in ("npy_shape(?)", "npy_get(?, 0)", "npy_json(?)", "npy_data(?)", "npy_stack(?)"):
@@ -437,7 +437,7 @@ def test_no_path_leads_out(connect, tree, path):
     before = contents("../out"), contents("../inside"), contents(".")
     for entry_point in (ALL, READONLY):
         db = connect("../d.db", entry_point)
-        for function in READERS:
+        for function in (*READERS, "npy_paths"):
             assert_refused(db, f"SELECT * FROM {function}(?)", path, path=path)
             assert_refused(db, f"SELECT * FROM {function}('{path}')", path=path)  # planned as a literal
             db.execute(f"EXPLAIN QUERY PLAN SELECT * FROM {function}('{path}')").fetchall()

@@ -12,5 +12,16 @@ from ._load import load, load_readonly, loadable_path
 from ._repair import repair_scalars
 from ._version import __version__
 from ._adapters import from_npy, register_adapters, to_npy
+from ._map import MapError, dask, map
 
-__all__ = ["__version__", "from_npy", "load", "load_readonly", "loadable_path", "register_adapters", "repair_scalars", "to_npy"]
+__all__ = [  # map and dask are npyext.map and npyext.dask: a `*` is not to take the names from others
+    "MapError",
+    "__version__",
+    "from_npy",
+    "load",
+    "load_readonly",
+    "loadable_path",
+    "register_adapters",
+    "repair_scalars",
+    "to_npy",
+]

@@ -1,0 +1,130 @@
+/* npy_sketch(array [, k]), npy_sketch_merge(sketch) and npy_sketch_quantile(sketch, q): quantiles of what
+ * many machines have seen, about. */
+#include "aggregates.h"
+#include "scalars.h"
+
+/* ---- npy_sketch(array [, k]) ---- */
+
+static npyx_status sketch_read_k(npyext_call *c, int64_t *k) {
+    int type = c->argc < 2 ? SQLITE_NULL : sqlite3_value_type(c->argv[1]);
+    *k = NPYX_SKETCH_DEFAULT_K;
+    if (type == SQLITE_NULL)
+        return NPYX_OK;
+    *k = sqlite3_value_int64(c->argv[1]);
+    if (type != SQLITE_INTEGER || *k < NPYX_SKETCH_MIN_K || *k > NPYX_SKETCH_MAX_K)
+        return npyext_call_refuse(c, "k is to be an INTEGER from %d to %d; the greater, the more exact",
+                                  NPYX_SKETCH_MIN_K, NPYX_SKETCH_MAX_K);
+    return NPYX_OK;
+}
+
+static npyx_status sketch_run(npyext_call *c) {
+    npyx_source *source = NULL;
+    npyx_sketch sketch;
+    int64_t k;
+    NPYX_TRY(sketch_read_k(c, &k));
+    NPYX_TRY(npyx_sketch_check(c->view.dtype, &c->error));
+    npyext_connection_begin(c->value.connection);
+    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
+    npyx_sketch_init(&sketch, c->out.host, k);
+    npyx_status status = npyx_sketch_read(&sketch, source, &c->view, &c->error);
+    if (status == NPYX_OK)
+        npyx_sketch_append(&sketch, &c->out);
+    npyx_sketch_end(&sketch);
+    return status;
+}
+
+NPYEXT_SCALAR(npy_sketch, ITEMS, BLOB, sketch_run, "npy_sketch(array)");
+
+/* ---- sketches as arguments ---- */
+
+/* Makes a sketch of no items the one in a BLOB. To be ended, on failure too. */
+static npyx_status sketch_take(npyx_sketch *sketch, npyx_host *host, sqlite3_value *value,
+                               npyx_error *error) {
+    npyx_sketch_init(sketch, host, NPYX_SKETCH_DEFAULT_K);
+    if (sqlite3_value_type(value) != SQLITE_BLOB)
+        return npyx_refuse(error, "a sketch is a BLOB, which npy_sketch makes of an array");
+    const uint8_t *bytes = sqlite3_value_blob(value);
+    const int nbytes = sqlite3_value_bytes(value);
+    if (bytes == NULL && nbytes > 0)
+        return npyx_fail_nomem(error);
+    return npyx_sketch_parse(sketch, bytes, (size_t)nbytes, error);
+}
+
+/* ---- npy_sketch_quantile(sketch, q) ---- */
+
+static npyx_status sketch_read_q(npyext_call *c, double *q) {
+    int type = sqlite3_value_type(c->argv[1]);
+    if (type == SQLITE_NULL)
+        return NPYX_DONE;
+    *q = sqlite3_value_double(c->argv[1]);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+        return npyext_call_refuse(c, "the second argument is a number from 0 to 1, as 0.5 for the median");
+    return npyext_call_fault(c, npyx_quantile_check(*q, &c->error));
+}
+
+static npyx_status sketch_quantile_run(npyext_call *c) {
+    npyx_sketch sketch;
+    double q;
+    NPYX_TRY(sketch_read_q(c, &q));
+    if (sqlite3_value_type(c->argv[0]) == SQLITE_NULL)
+        return NPYX_DONE;
+    npyx_status status = sketch_take(&sketch, c->out.host, c->argv[0], &c->error);
+    if (status == NPYX_OK && sketch.n > 0)
+        sqlite3_result_double(c->context, npyx_sketch_quantile(&sketch, q));
+    npyx_sketch_end(&sketch);
+    return npyext_call_fault(c, status);
+}
+
+NPYEXT_SCALAR(npy_sketch_quantile, ANYTHING, VALUE, sketch_quantile_run, "npy_sketch_quantile(sketch, q)");
+
+/* ---- npy_sketch_merge(sketch) ---- */
+
+typedef struct merge_group {
+    npyext_group group;
+    npyx_sketch sketch;
+    bool has_any; /* sketches; NULLs are none */
+} merge_group;
+
+static npyx_status merge_begin(npyext_group *group, npyx_error *error) {
+    (void)error;
+    npyx_sketch_init(&((merge_group *)group)->sketch, &group->connection->host, NPYX_SKETCH_MAX_K);
+    return NPYX_OK;
+}
+
+static npyx_status merge_append(npyext_group *group, npyx_error *error) {
+    merge_group *g = (merge_group *)group;
+    npyx_sketch sketch;
+    if (sqlite3_value_type(group->argv[0]) == SQLITE_NULL)
+        return NPYX_OK;
+    npyx_status status = sketch_take(&sketch, g->sketch.host, group->argv[0], error);
+    if (status == NPYX_OK)
+        status = npyx_sketch_merge(&g->sketch, &sketch, error);
+    npyx_sketch_end(&sketch);
+    g->has_any = true;
+    return status;
+}
+
+static npyx_status merge_finish(npyext_group *group, npyx_error *error) {
+    merge_group *g = (merge_group *)group;
+    npyx_buffer out = {.host = g->sketch.host};
+    if (!g->has_any)
+        return NPYX_OK; /* NULL */
+    npyx_sketch_append(&g->sketch, &out);
+    npyx_status status = npyx_buffer_check(&out, error);
+    if (status == NPYX_OK) /* of which SQLite says what passes its limit */
+        sqlite3_result_blob64(group->context, out.bytes, out.nbytes, SQLITE_TRANSIENT);
+    npyx_buffer_clear(&out);
+    return status;
+}
+
+static void merge_clear(npyext_group *group) {
+    npyx_sketch_end(&((merge_group *)group)->sketch);
+}
+
+const npyext_aggregate npyext_npy_sketch_merge = {.caller = {"npy_sketch_merge", "npy_sketch_merge(sketch)"},
+                                                  .row_name = "row",
+                                                  .state_nbytes = sizeof(merge_group),
+                                                  .begin = merge_begin,
+                                                  .append = merge_append,
+                                                  .finish = merge_finish,
+                                                  .clear = merge_clear};
