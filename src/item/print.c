@@ -211,7 +211,7 @@ static int print_float(const print_floats *floats, npyx_type type, double real, 
         return 0;
     }
     print_find_digits(type, real, floats->has_exponents, &decimal);
-    if (floats->has_exponents) /* all with as many digits, which are more than tell a number from others */
+    if (floats->has_exponents && decimal.n - 1 < floats->nfraction) /* all have as many digits, true ones */
         print_find_fixed(fabs(real), true, floats->nfraction, &decimal);
     const bool has_sign = floats->has_plus || decimal.is_negative;
     const int last =

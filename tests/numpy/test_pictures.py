@@ -475,3 +475,15 @@ def test_many_axes_are_shown_with_fewer_items(db):
 
 def test_a_text_that_is_no_text_is_a_fault(db):
     assert "no Unicode character" in error_of(db, "SELECT npy_preview(?)", npy_bytes(np.array([0x110000], "<u4").view("<U1")))
+
+
+def test_preview_of_powers_of_two_beside_others(db):
+    """Their neighbours below are nearer than those above: float16's 0.015625 is 1.563e-02, which is not what the number
+    itself is rounded to (1.562e-02)."""
+    for dtype in ("f2", "f4", "f8"):
+        info = np.finfo(dtype)
+        with np.errstate(all="ignore"):
+            for power in range(max(info.minexp, -200), min(info.maxexp, 200)):
+                array = np.array([2.0**power, 0.000123, 65.5, 3e4], dtype)
+                (got,) = db.execute("SELECT npy_preview(?)", (npy_bytes(array),)).fetchone()
+                assert got == str(array), (dtype, power)

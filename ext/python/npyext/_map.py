@@ -57,7 +57,7 @@ def _connect():
 
 def _paths(connection, sources):
     """The files of patterns and lists, none of which is opened; ranges stay as they are."""
-    if isinstance(sources, (str, os.PathLike, dict)):
+    if isinstance(sources, (str, os.PathLike, dict, int)):
         sources = [sources]
     found = []
     for each in sources:
@@ -242,7 +242,15 @@ def _frame(rows, columns):
 def frame_part(part, sql, parameters, dtypes):
     """A part's rows as a DataFrame, in a worker. (An argument `columns` would be taken for what Dask may narrow.)"""
     number, sources = part
-    return _frame(run_part(sql, number, sources, parameters), list(dtypes)).astype(dtypes)
+    frame = _frame(run_part(sql, number, sources, parameters), list(dtypes))
+    for name, dtype in dtypes.items():
+        found = str(frame[name].dtype)
+        if str(dtype) in ("Int64", "string") and found not in (str(dtype), "object"):
+            raise ValueError(
+                f"part {number}: the column {name!r} is {found} here and {dtype} in the first file; say what it is to be, as in "
+                f"meta={dict.fromkeys(dtypes, 'object') | {name: found}}"
+            )
+    return frame.astype(dtypes)
 
 
 def dask(sql, sources, *, parts=None, parameters=None, meta=None):
