@@ -15,41 +15,54 @@ static npyx_status paths_begin(npyext_cursor *cursor, const npyext_request *requ
     return npyext_scan_begin(&cursor->scan, request, false, error);
 }
 
-/* Of a BLOB its length is known. */
-static bool paths_look_up(paths_cursor *cursor) {
+/* Of a BLOB its length is known. What is not there, or not to be seen, is no fault; what leads out of the
+ * root is one, as everywhere. */
+static npyx_status paths_look_up(paths_cursor *cursor, npyx_error *error) {
     const npyext_scan *scan = &cursor->base.scan;
+    npyx_host *host = &scan->connection->host;
     struct stat found;
     if (cursor->is_looked_up)
-        return cursor->is_known;
+        return NPYX_OK;
     cursor->is_looked_up = cursor->is_known = true;
     cursor->info = (npyx_file_info){0};
     if (scan->path == NULL)
         cursor->info.nbytes = (int64_t)scan->files.content->nbytes;
-    else if (npyx_path_stat(&scan->connection->host, scan->path, &found) == 0)
+    else if (npyx_path_stat(host, scan->path, &found) == 0)
         cursor->info = npyx_file_info_of_stat(&found);
+    else if (!npyx_errno_is_absence(errno) || (errno == EXDEV && host->root != NULL))
+        return npyx_path_fail(host, error, errno, "cannot be looked up");
     else
         cursor->is_known = false;
-    return cursor->is_known;
+    return NPYX_OK;
 }
 
-/* A path that leads out of the root is an error here as everywhere. */
 static npyx_status paths_step(npyext_cursor *base, npyx_error *error) {
     paths_cursor *cursor = (paths_cursor *)base;
-    npyx_host *host = &base->scan.connection->host;
     cursor->is_looked_up = false;
     base->is_eof = npyext_scan_next_path(&base->scan) == NPYX_DONE;
     if (base->is_eof)
         return NPYX_DONE;
-    if (host->root == NULL || paths_look_up(cursor) || errno != EXDEV)
-        return NPYX_OK;
-    return npyx_path_fail(host, error, errno, "cannot be looked up");
+    return base->scan.connection->host.root == NULL ? NPYX_OK : paths_look_up(cursor, error);
 }
 
-#define PATHS_RESULT(name, is_known, value)                                                                  \
-    NPYEXT_KNOWN_RESULT(static, name, paths_cursor *at_hand = (paths_cursor *)cursor,                        \
-                        paths_look_up(at_hand) && (is_known), sqlite3_result_int64, at_hand->info.value)
-PATHS_RESULT(paths_file_size, true, nbytes)
-PATHS_RESULT(paths_mtime, cursor->scan.path != NULL, mtime_seconds)
+static void paths_give(sqlite3_context *context, npyext_cursor *base, bool is_mtime) {
+    paths_cursor *cursor = (paths_cursor *)base;
+    npyx_error error;
+    if (paths_look_up(cursor, &error) != NPYX_OK)
+        npyext_result_error(context, npyext_scan_place(&base->scan), &error);
+    else if (cursor->is_known && !is_mtime)
+        sqlite3_result_int64(context, cursor->info.nbytes);
+    else if (cursor->is_known && base->scan.path != NULL)
+        sqlite3_result_int64(context, cursor->info.mtime_seconds);
+}
+
+static void paths_file_size(sqlite3_context *context, npyext_cursor *cursor) {
+    paths_give(context, cursor, false);
+}
+
+static void paths_mtime(sqlite3_context *context, npyext_cursor *cursor) {
+    paths_give(context, cursor, true);
+}
 
 static const npyext_column paths_columns[] = {
     NPYEXT_PATH(false),
