@@ -40,7 +40,7 @@ def inject(program, folder, case, faults, **variables):
     environment.pop("LD_PRELOAD", None)
     done = subprocess.run(
         [program, shell.EXTENSION, case.setup, case.script, case.check, *faults],
-        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=shell.PATIENCE,
+        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=4 * shell.PATIENCE,
     )
     said = done.stderr.decode("utf-8", "backslashreplace")
     code = done.returncode  # alone: pytest shows the whole of what an expression holds
@@ -55,7 +55,8 @@ def spread(*faults):
 
 
 @pytest.mark.parametrize("case", fault_cases.ALL, ids=lambda case: case.name)
-def test_no_memory(program, files, case):
+def test_no_memory(program, files, case, patience_for):
+    patience_for(5 * shell.PATIENCE)  # a statement runs some hundred times
     faults = ["memory", "memory+"]
     if case.libc and not shell.SANITIZED:
         faults += ["libc", "libc+"]
