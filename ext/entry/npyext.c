@@ -12,6 +12,12 @@ SQLITE_EXTENSION_INIT1
 #include "value/aggregates.h"
 #include "value/scalars.h"
 
+#ifdef _WIN32
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
 /* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
 #ifndef SQLITE_RESULT_SUBTYPE
 #define SQLITE_RESULT_SUBTYPE 0x001000000
@@ -234,8 +240,7 @@ static int entry_enter(sqlite3 *db, char **message, const sqlite3_api_routines *
 #endif
 
 #define ENTRY_POINT(name, entry_point)                                                                       \
-    __attribute__((visibility("default"))) int name(sqlite3 *db, char **message,                             \
-                                                    const sqlite3_api_routines *api);                        \
+    EXPORTED int name(sqlite3 *db, char **message, const sqlite3_api_routines *api);                         \
     int name(sqlite3 *db, char **message, const sqlite3_api_routines *api) {                                 \
         return entry_enter(db, message, api, entry_point);                                                   \
     }

@@ -20,6 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SEARCHED = ("src", "ext")
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)\n?", re.M)
 TEMPLATE = re.compile(r'"[\w/]+_template\.h"')
+KEPT = re.compile(r"^(#include <.*>)\n", re.M)
 FEATURE = re.compile(r"^#ifndef (_(?:GNU|POSIX|XOPEN|DEFAULT|FILE)_\w+)\n#define \1\n#endif\n", re.M)
 
 
@@ -110,7 +111,8 @@ class Project:
                 self.headers.append(header)
 
     def section(self, path):
-        text = FEATURE.sub("", self.text[path])
+        # System headers of one platform stay within its #if, where our visibility does not reach them.
+        text = KEPT.sub(r"#pragma GCC visibility push(default)\n\1\n#pragma GCC visibility pop\n", FEATURE.sub("", self.text[path]))
         parts = [f"\n/* ======== {path} ======== */\n", text]
         if path.endswith(".c"):
             parts += [f"#undef {name}\n" for name in own_macros(text)]

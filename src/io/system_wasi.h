@@ -1,0 +1,3 @@
+#ifndef NPYX_SYSTEM_WASI_H
+#define NPYX_SYSTEM_WASI_H
+#endif
