@@ -73,12 +73,12 @@ int npyx_system_name(int descriptor, int folder, const char *name) {
 static int system_rename(int folder, const char *from, const char *to, bool exchanges) {
     return renameatx_np(folder, from, folder, to, exchanges ? RENAME_SWAP : RENAME_EXCL);
 }
-#elif defined(RENAME_EXCHANGE)
+#elif defined(RENAME_EXCHANGE) && !(defined(__GLIBC__) && __GLIBC_MINOR__ < 28)
 static int system_rename(int folder, const char *from, const char *to, bool exchanges) {
     return renameat2(folder, from, folder, to, exchanges ? RENAME_EXCHANGE : RENAME_NOREPLACE);
 }
 #elif defined(SYS_renameat2)
-/* By its number: musl's function is younger than the oldest one that is built for. */
+/* By its number: the function is younger than the oldest C libraries that are built for. */
 static int system_rename(int folder, const char *from, const char *to, bool exchanges) {
     const unsigned no_replace = 1, exchange = 2; /* of linux/fs.h */
     return (int)syscall(SYS_renameat2, folder, from, folder, to, exchanges ? exchange : no_replace);

@@ -227,7 +227,7 @@ static void test_looking(void **state) {
         assert_int_equal(npyx_root_read_link(&root, "a/lout", target, sizeof target), 9);
         assert_memory_equal(target, "../../out", 9);
         assert_int_equal(npyx_root_read_link(&root, "f", target, sizeof target), -1);
-        assert_int_equal(errno, ENOENT);
+        assert_int_equal(errno, EINVAL);
         assert_int_equal(npyx_root_read_link(&root, "lout/secret", target, sizeof target), -1);
         assert_int_equal(errno, EXDEV);
         assert_int_equal(npyx_root_stat(&root, "fifo", &status), 0); /* does not wait */
