@@ -13,7 +13,7 @@ SQLITE_EXTENSION_INIT1
 #include "value/scalars.h"
 
 #ifdef _WIN32
-#define EXPORTED __declspec(dllexport)
+#define EXPORTED __declspec(dllexport) __attribute__((visibility("default")))
 #else
 #define EXPORTED __attribute__((visibility("default")))
 #endif

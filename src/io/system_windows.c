@@ -26,6 +26,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Words that the rest of the one C file has for itself. */
+#undef near
+#undef far
+#undef IN
+
 enum {
     WIDE_MAX_NUNITS = 32768, /* of UTF-16: what a path may have */
     SHARED = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE
@@ -45,8 +50,7 @@ static int windows_errno(DWORD error) {
     case ERROR_DELETE_PENDING: return ENOENT;
     case ERROR_ACCESS_DENIED:
     case ERROR_SHARING_VIOLATION:
-    case ERROR_USER_MAPPED_FILE:
-    case ERROR_CANNOT_DELETE: return EACCES;
+    case ERROR_USER_MAPPED_FILE: return EACCES;
     case ERROR_LOCK_VIOLATION:
     case ERROR_IO_PENDING: return EWOULDBLOCK;
     case ERROR_WRITE_PROTECT: return EROFS;
