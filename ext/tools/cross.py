@@ -149,7 +149,7 @@ def flags_of(platform):
     flags += ["-DHAVE_UNISTD_H", "-DNOCRYPT", "-DNOUNCRYPT", f"-ffile-prefix-map={ROOT}=."]
     flags += [f"-I{os.path.join(SOURCES, each)}" for each in ("include", os.path.join("include", "minizip"), "zlib")]
     # Files are read and written by functions of ours; what minizip has of its own is only to compile.
-    return flags if platform.name.startswith("linux") and not platform.needed else [*flags, "-DUSE_FILE32API", "-D_FILE_OFFSET_BITS=64"]
+    return flags if platform.name.startswith("linux") and not platform.needed else [*flags, "-Dfdopen=fdopen", "-DUSE_FILE32API", "-D_FILE_OFFSET_BITS=64"]
 
 
 def link_flags_of(platform):
