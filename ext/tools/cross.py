@@ -95,13 +95,13 @@ def use_tools():
     sys.path.insert(0, os.path.dirname(tool("lief")))
 
 
-def apt_of_its_own(folder):
-    """The options and the list of source packages for an apt that leaves the system's alone."""
+def apt_of_its_own(folder, kind="deb-src"):
+    """The options of an apt that leaves the system's alone and knows the same release: its sources, or its packages."""
     listed = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)", "Identifier: Packages", "Origin: Debian")
     # of the release itself: mirrors of its updates do not always have the sources
     release = [line for line in set(listed.splitlines()) if "-" not in line.split()[1]]
     with open(os.path.join(folder, "sources.list"), "w", encoding="ascii") as file:
-        file.writelines(f"deb-src {line}\n" for line in sorted(release))
+        file.writelines(f"{kind} {line}\n" for line in sorted(release))
     os.makedirs(os.path.join(folder, "state", "lists", "partial"))
     os.makedirs(os.path.join(folder, "cache", "archives", "partial"))
     settings = {

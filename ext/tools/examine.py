@@ -56,7 +56,9 @@ def elf_faults(binary, platform):
 
 def macho_faults(binary, platform):
     yield from machine_fault(binary.header.cpu_type.name, platform)
-    yield from export_fault([each.name.lstrip("_") for each in binary.exported_symbols])
+    # what the linker itself gives each library is not for others to link with
+    of_linker = {"__mh_dylib_header", "___dso_handle"}
+    yield from export_fault([each.name.lstrip("_") for each in binary.exported_symbols if each.name not in of_linker])
     libraries = {each.name for each in binary.libraries} - {"@rpath/npyext.dylib"}
     if not libraries <= OF_MACOS:
         yield f"needs {sorted(libraries - OF_MACOS)}"

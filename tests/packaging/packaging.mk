@@ -7,9 +7,14 @@ check-packaging: npyext.so ## Build and try what is handed on: an installation, 
 
 .PHONY: check-clients
 check-clients: ## Try what needs PyPI and npm: the ways of docs/install.md (apsw, sqlite-utils, Datasette, Node), WebDataset's shards
-	@sh tests/tools/install-packages.sh check clients
+	@sh tests/tools/install-packages.sh check clients cross platforms
 	@$(again) npyext.so wheel
 	@$(suite) $(wildcard tests/packaging/clients_*.py)
+
+.PHONY: check-platforms
+check-platforms: npyext.so ## Run tests/sql on ARM (qemu), musl and Windows (Wine), with the objects of the wheels (some minutes; not in CI)
+	@sh tests/tools/install-packages.sh check cross platforms
+	@$(suite) tests/packaging/on_platforms.py
 
 .PHONY: check-install
 check-install: ## Follow docs/install.md from nothing, each section in a fresh Debian (root and debootstrap; some minutes; not in CI)
