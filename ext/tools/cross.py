@@ -39,8 +39,8 @@ PLATFORMS = {
         Platform("linux-x64", "x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64", ("linux", "x64", "glibc")),
         Platform("linux-arm64", "aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64", ("linux", "arm64", "glibc")),
         # Alpine's musl is called by the machine; who finds `libc.so` there may be a program of glibc.
-        Platform("linux-x64-musl", "x86_64-linux-musl", "musllinux_1_1_x86_64", ("linux", "x64", "musl"), needed="libc.musl-x86_64.so.1"),
-        Platform("linux-arm64-musl", "aarch64-linux-musl", "musllinux_1_1_aarch64", ("linux", "arm64", "musl"), needed="libc.musl-aarch64.so.1"),
+        Platform("linux-x64-musl", "x86_64-linux-musl", "musllinux_1_2_x86_64", ("linux", "x64", "musl"), needed="libc.musl-x86_64.so.1"),
+        Platform("linux-arm64-musl", "aarch64-linux-musl", "musllinux_1_2_aarch64", ("linux", "arm64", "musl"), needed="libc.musl-aarch64.so.1"),
         Platform("darwin-arm64", "aarch64-macos.11.0", "macosx_11_0_arm64", ("darwin", "arm64", None), "dylib"),
         Platform("darwin-x64", "x86_64-macos.10.13", "macosx_10_13_x86_64", ("darwin", "x64", None), "dylib"),
         Platform("win32-x64", "x86_64-windows-gnu", "win_amd64", ("win32", "x64", None), "dll"),

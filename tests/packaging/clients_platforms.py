@@ -74,9 +74,8 @@ def test_a_wheel(name, wheels):
 def test_auditwheel_agrees(name, wheels):
     python = packages.python_with("auditwheel", "auditwheel==6.5.0")
     said = packages.run(python, "-m", "auditwheel", "show", wheels[name], env=install_guide.environment(os.path.expanduser("~")))
-    first = platforms.built()[name].wheel.split(".")[0]
-    promised = re.search(r'constrains the platform tag to "([^"]+)"|consistent with the following platform tag: "([^"]+)"', said)
-    assert first in said and promised, said
+    found = re.search(r'consistent with the following platform tag: "([^"]+)"', " ".join(said.split()))
+    assert found and found[1] == platforms.built()[name].wheel.split(".")[0], said
 
 
 @pytest.mark.parametrize("name, other", [("linux-x64-musl", "linux-x64"), ("linux-x64", "linux-arm64"), ("darwin-x64", "darwin-arm64"), ("win32-x64", "linux-x64")])

@@ -54,11 +54,6 @@ def make_arm_musl(folder):
     cross.run("apt-get", *options, "update", cwd=folder)
     cross.run("apt-get", *options, "download", "musl", cwd=folder)
     cross.run("sh", "-c", "dpkg-deb --extract musl_*.deb .", cwd=folder)
-    # the package's own link is to an absolute path, which would be this machine's
-    loader = os.path.join(folder, "lib", "ld-musl-aarch64.so.1")
-    os.remove(loader)
-    (library,) = glob.glob(os.path.join(folder, "usr", "lib", "*", "libc.so"))
-    os.symlink(os.path.relpath(library, os.path.dirname(loader)), loader)
 
 
 def runner(name):
