@@ -85,7 +85,7 @@ static const registered registrations[] = {
     {MODULE("wds", npyext_wds_module, npyext_wds_table_kind),                       IN(WITH_FILES, READS)},
     {OWN("npyext_version", npyext_version_function),                                IN(EVERYWHERE, PURE)},
     {OWN("npyext_debug", npyext_debug_function),                                    IN(EVERYWHERE, OF_PROCESS)},
-    {OWN("npyext_counters", npyext_counters_function),                              IN(EVERYWHERE, OF_PROCESS)},
+    {OWN("npyext_counters", npyext_counters_function), .max_argc = 1,               IN(EVERYWHERE, OF_PROCESS)},
     {SCALAR("npy_shape", 1, 1, npyext_npy_shape),                                   IN(EVERYWHERE, PURE_JSON)},
     {SCALAR("npy_dtype", 1, 1, npyext_npy_dtype),                                   IN(EVERYWHERE, PURE)},
     {SCALAR("npy_ndim", 1, 1, npyext_npy_ndim),                                     IN(EVERYWHERE, PURE)},
