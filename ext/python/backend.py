@@ -36,6 +36,8 @@ Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
 Classifier: Topic :: Database
 Requires-Python: >=3.7
+Provides-Extra: apsw
+Requires-Dist: apsw; extra == 'apsw'
 Provides-Extra: numpy
 Requires-Dist: numpy; extra == 'numpy'
 Description-Content-Type: text/markdown
@@ -76,6 +78,9 @@ def wheel_text(platforms):
 
 # What other programs look for in the packages of their environment.
 ENTRY_POINTS = b"""\
+[console_scripts]
+npyext = npyext._command:main
+
 [datasette]
 npyext = npyext.datasette
 
