@@ -1,5 +1,6 @@
 """apsw's shell with the extension in every connection, an end for statements that last, and a line about them."""
 
+import os
 import sys
 
 import apsw
@@ -23,6 +24,15 @@ class Shell(apsw.shell.Shell):
         super().__init__(**options)
         self.prompt = "npyext> "
         self.moreprompt = "   ...> "
+
+    def process_args(self, args):
+        """Where NO_COLOR is set, apsw takes every option that it meets for -nocolour: -csv, too."""
+        no_color = os.environ.pop("NO_COLOR", None)
+        try:
+            return super().process_args([*([] if no_color is None else ["-nocolour"]), *args])
+        finally:
+            if no_color is not None:
+                os.environ["NO_COLOR"] = no_color
 
     def usage(self):
         usage = super().usage().replace("python3 -m apsw", "npyext").replace("show SQLite version", "show the versions")
@@ -83,7 +93,7 @@ def _make_progress():
 def _work(shell, arguments):
     """The exit code. As in sqlite3's shell a command line ends at the first error, and a script goes on behind one."""
     try:
-        _, _, commands = shell.process_args(list(arguments))
+        _, _, commands = shell.process_args(arguments)
         if not commands:
             shell.cmdloop()
     except KeyboardInterrupt:
