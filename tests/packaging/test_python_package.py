@@ -248,12 +248,12 @@ def test_the_line_about_what_lasts(package, tmp_path, monkeypatch):
              (100.0, 1, 3e15): "100 s: 1 file opened, 3000 TB read, 30 TB/s"}
     for (seconds, nfiles, nbytes), line in shown.items():
         assert _progress.line_of(seconds, nfiles, nbytes) == line
-    numpy.save(tmp_path / "x.npy", numpy.zeros(100_000))
+    numpy.save(tmp_path / "x.npy", numpy.zeros(1_000_000))
     now, terminal = [100.0], ShortTerminal()
     monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
     busy, progress = package.connect(), _progress.Progress(terminal, package.connect())
     progress.step()  # before any statement
-    for after, written in ((0.9, ""), (0.2, "\r1 s: 1 file opened, 800 kB read, 727 kB/s"), (0.4, ""), (0.2, "\r1 s: 1 file opened, 800 kB read, 471 kB/s")):
+    for after, written in ((0.9, ""), (0.2, "\r1 s: 1 file opened, 8.0 MB read, 7.3 MB/s"), (0.4, ""), (0.2, "\r1 s: 1 file opened, 8.0 MB read, 4.7 MB/s")):
         if after == 0.9:
             progress.begin()
             busy.execute("SELECT max FROM npy_stats(?)", (str(tmp_path / "x.npy"),)).fetchall()
@@ -264,7 +264,7 @@ def test_the_line_about_what_lasts(package, tmp_path, monkeypatch):
     terminal.seek(terminal.truncate(0))
     progress.end()
     progress.end()
-    assert terminal.getvalue() == "\r" + " " * 41 + "\r"
+    assert terminal.getvalue() == "\r" + " " * len("1 s: 1 file opened, 8.0 MB read, 4.7 MB/s") + "\r"
     progress.begin()
     now[0] += 5
     progress.step()
