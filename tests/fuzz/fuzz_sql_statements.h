@@ -179,7 +179,8 @@ static const statement statements[] = {
     {"SELECT npy_json(npy_reshape(?1, ?2))", NULL, NULL},
     {"SELECT npy_json(npy_order(?1, ?2))", NULL, NULL},
     {"SELECT npy_json(npy_transpose(?1)), npy_json(npy_transpose(?1, ?2))", NULL, NULL},
-    {"SELECT npyext_version(), npyext_debug(), npyext_counters(), npyext_counters('process'), npy_valid(?2), npy_shape(?3), "
+    {"SELECT npyext_version(), npyext_debug(), npyext_counters(), npyext_counters('process'), npy_valid(?2), "
+     "npy_shape(?3), "
      "npy_hash(?1), npy_hash(?1, ?2)",
      NULL, NULL},
     /* aggregates */

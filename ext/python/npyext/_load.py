@@ -27,8 +27,13 @@ def loadable_path():
     return path if own in found or not found else path + found[0]
 
 
+def _method(connection, name):
+    """apsw's methods had no underscores once; None when there is none."""
+    return getattr(connection, name, None) or getattr(connection, name.replace("_", ""), None)
+
+
 def _check(connection):
-    if hasattr(connection, "enable_load_extension"):
+    if _method(connection, "enable_load_extension"):
         return
     if hasattr(connection, "execute"):
         raise RuntimeError(NO_EXTENSIONS.format(python=sys.executable, module=type(connection).__module__))
@@ -44,11 +49,12 @@ def _load(connection, call):
     except Exception as error:
         if "not authorized" not in str(error):
             raise
-    connection.enable_load_extension(True)
+    enable = _method(connection, "enable_load_extension")
+    enable(True)
     try:
         call()
     finally:
-        connection.enable_load_extension(False)
+        enable(False)
 
 
 def load(connection):
@@ -57,7 +63,7 @@ def load(connection):
     Whether the connection loads extensions on request is as it was before. Raises RuntimeError when the Python at
     hand cannot load extensions, and the connection's own error for what else fails.
     """
-    _load(connection, lambda: connection.load_extension(loadable_path()))
+    _load(connection, lambda: _method(connection, "load_extension")(loadable_path()))
 
 
 def _why_not_sqlite3():

@@ -15,6 +15,23 @@ from ._version import __version__
 NSTEPS = 1000
 
 
+class Script:
+    """A file with a `;` behind its end: sqlite3's shell does without one there, and apsw's does not."""
+
+    def __init__(self, file):
+        self._file, self._has_ended = file, False
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def readline(self):
+        line = self._file.readline()
+        if line or self._has_ended:
+            return line
+        self._has_ended = True
+        return ";\n"
+
+
 class Shell(apsw.shell.Shell):
     """progress is None where nobody sees it."""
 
@@ -112,6 +129,7 @@ def run(arguments):
     hook = lambda connection: _prepare(connection, progress)
     apsw.connection_hooks.append(hook)
     try:
-        return _work(Shell(progress), arguments)
+        stdin = sys.stdin if sys.stdin.isatty() else Script(sys.stdin)
+        return _work(Shell(progress, stdin=stdin), arguments)
     finally:
         apsw.connection_hooks.remove(hook)
