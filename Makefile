@@ -93,6 +93,12 @@ npm: ## Make the npm packages of all platforms in .build/npm
 	@rm -rf .build/npm
 	@$(PYTHON) -B ext/node/pack.py .build/npm
 
+.PHONY: debian
+debian: ## Make Debian's source package in .build/debian, and the folder where dpkg-buildpackage makes packages of it
+	@sh tests/tools/install-packages.sh debian
+	@rm -rf .build/debian
+	@$(PYTHON) -B ext/tools/debian_source.py .build/debian
+
 .PHONY: clean
 clean: ## Remove what was built, the data of `make bench` too
 	rm -rf .build npyext.so

@@ -1,8 +1,8 @@
 # What is handed on, as its users install it.
 
 .PHONY: check-packaging
-check-packaging: npyext.so ## Build and try what is handed on: an installation, one C file, a self-contained extension, a Python package
-	@sh tests/tools/install-packages.sh check
+check-packaging: npyext.so ## Build and try what is handed on: an installation, one C file, a self-contained extension, a Python package, Debian's sources
+	@sh tests/tools/install-packages.sh check debian
 	@$(suite) tests/packaging
 
 .PHONY: check-clients

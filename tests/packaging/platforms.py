@@ -70,10 +70,19 @@ def runner(name):
     return []
 
 
+# What a shell says of an error is to stand among its rows.
+UNBUFFERED = """\
+#include <stdio.h>
+__attribute__((constructor)) static void unbuffer(void) { setvbuf(stdout, NULL, _IONBF, 0); }
+"""
+
+
 def compile_shell(name, path):
     place = os.path.join(FOLDER, name)
     os.makedirs(place, exist_ok=True)
-    sources = [os.path.join(sqlite(), each) for each in ("shell.c", "sqlite3.c")]
+    sources = [os.path.join(sqlite(), each) for each in ("shell.c", "sqlite3.c")] + [os.path.join(place, "unbuffered.c")]
+    with open(sources[-1], "w", encoding="ascii") as file:
+        file.write(UNBUFFERED)
     flags = ["-O1", "-w", "-g0", "-fno-sanitize=undefined", "-DSQLITE_THREADSAFE=1", "-DSQLITE_ENABLE_MATH_FUNCTIONS"]
     if cross.PLATFORMS[name].suffix == "so":
         flags += ["-dynamic", "-lm", "-ldl", "-lpthread"]
@@ -92,7 +101,7 @@ def sqlite3(name):
         start_wine(path)
     script = os.path.join(FOLDER, name, "run.sh")
     with open(script, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\nexec {shlex.join([*runner(name), path])} "$@"\n')
+        file.write(f'#!/bin/sh\nunset LD_PRELOAD\nexec {shlex.join([*runner(name), path])} "$@"\n')
     os.chmod(script, os.stat(script).st_mode | stat.S_IXUSR)
     return script
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # install-packages.sh GROUP...: install what the targets of the Makefile need and the machine lacks.
 #
-# Groups: demo (building, too), check, clients, root, valgrind, graph, lint, fuzz, cross, platforms. Says nothing and touches nothing when all is
-# there. Where there is no apt-get, or no way to become root, it names what is missing and fails.
+# Groups: demo (building, too), check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms. Says nothing and touches
+# nothing when all is there. Where there is no apt-get, or no way to become root, it names what is missing and fails.
 set -eu
 
 compiler=${CC:-cc}
@@ -14,6 +14,7 @@ packages() {
     check) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 \
         libcmocka-dev python3 python3-numpy python3-pytest python3-pytest-xdist binutils pkg-config ;;
     clients) echo python3-venv curl npm g++ ;;
+    debian) echo dpkg-dev python3 ;;
     root) echo debootstrap ;;
     valgrind) echo valgrind libc6-dbg ;;
     graph) echo graphviz python3 ;;
@@ -22,7 +23,7 @@ packages() {
     platforms) echo musl wine qemu-user npm ;;
     fuzz) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev python3 python3-numpy clang libclang-rt-14-dev ;;
     *)
-        echo "install-packages.sh: no group '$1' (demo, check, clients, root, valgrind, graph, lint, fuzz, cross, platforms)" >&2
+        echo "install-packages.sh: no group '$1' (demo, check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms)" >&2
         exit 2
         ;;
     esac
