@@ -17,7 +17,7 @@ check-platforms: npyext.so ## Run tests/sql on ARM (qemu), musl and Windows (Win
 	@$(suite) tests/packaging/on_platforms.py
 
 .PHONY: check-install
-check-install: ## Follow docs/install.md from nothing, each section in a fresh Debian (root and debootstrap; some minutes; not in CI)
+check-install: ## Follow docs/install.md from nothing, each section in a fresh Debian; build and install its packages (root and debootstrap; some minutes; not in CI)
 	@sh tests/tools/install-packages.sh check root
 	@$(suite) $(wildcard tests/packaging/roots_*.py)
 

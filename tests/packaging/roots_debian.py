@@ -38,8 +38,9 @@ FILES = "find /usr /etc /var/lib/dpkg/info -name '*npy[ex]*' | sort"
 
 
 @pytest.fixture
-def debs(root, tmp_path):  # noqa: F811
+def debs(root, patience_for):  # noqa: F811
     """[the packages, built in a root of their own and looked through by lintian]."""
+    patience_for(4 * PATIENCE)
     printed = packages.run(*entered(root, "sh", "-c", BUILD), env=environment(), seconds=PATIENCE)
     assert re.search(r"^\d{3,} passed, 0 failed$", printed, re.M), printed[-3000:]
     # Every file of C is compiled with what dpkg asks for.
@@ -62,8 +63,7 @@ def clean(bare, tmp_path):  # noqa: F811
     shutil.rmtree(path)
 
 
-def test_packages(debs, clean, patience_for):
-    patience_for(4 * PATIENCE)
+def test_packages(debs, clean):
     inside = lambda *command: packages.run(*entered(clean, *command), env=environment(), seconds=PATIENCE)
     names = {os.path.basename(path).split("_")[0]: os.path.basename(path) for path in debs}
     assert set(names) == {"libsqlite3-mod-npyext", "libnpyx-dev"}
@@ -77,8 +77,9 @@ def test_packages(debs, clean, patience_for):
     install_guide.check_output(SECTION, blocks, command, PATIENCE, env=environment())
     assert inside("sqlite3", "-cmd", ".load npyext", ":memory:", "SELECT npyext_version()") == packages.version() + "\n"
     # A query of /usr/share loads what it needs.
-    survey = "cd && sqlite3 -cmd '.parameter init' -cmd \".parameter set :source '''x.npy'''\" :memory: '.read /usr/share/npyext/sql/survey.sql'"
-    assert "\n".join(inside("sh", "-c", survey).splitlines()[:2]) == "1|1|32|160|0\nnpy|int64|[*,2]|1|1|2|32|x.npy"
+    ask = ["-cmd", ".parameter init", "-cmd", ".parameter set :source \"'x.npy'\"", ":memory:"]
+    shown = inside("sh", "-c", 'cd && sqlite3 "$@"', "sh", *ask, ".read /usr/share/npyext/sql/survey.sql")
+    assert shown.splitlines()[:2] == ["1|1|32|160|0", "npy|int64|[*,2]|1|1|2|32|x.npy"]
     assert not inside("sh", "-c", "ldd /usr/lib/*/npyext.so").count("not found")
 
     inside("apt-get", "install", "-y", f"/root/{names['libnpyx-dev']}", "gcc", "libc6-dev", "pkg-config")
