@@ -1,6 +1,7 @@
 #include "second_library.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "loaded_object.h"
@@ -27,7 +28,8 @@ static void refuse(const sqlite3_api_routines *api, char **message, const char *
 /* NULL with the reason in why. The list of copies is in this object, which from now on stays loaded. */
 static const copy *second_add(const sqlite3_api_routines *api, const char *path,
                               char why[NPYEXT_OBJECT_WHY_NBYTES]) {
-    strcpy(why, path[0] == '\0' ? "its file is not known" : "there are too many libraries");
+    snprintf(why, NPYEXT_OBJECT_WHY_NBYTES, "%s",
+             path[0] == '\0' ? "its file is not known" : "there are too many libraries");
     void *object = path[0] == '\0' || ncopies == MAX_NCOPIES ? NULL : npyext_object_copy(path, why);
     if (object == NULL)
         return NULL;

@@ -26,6 +26,12 @@ QUESTION = (
 ANSWER = "ä b.npy|160\nä b.npy|160\nä b.npy|float64|[2,2]\n0|[1.5,2.0]\n1|[3.0,4.0]\n"
 
 
+@pytest.fixture(autouse=True)
+def patience(patience_for):
+    """Whoever comes first builds for all platforms."""
+    patience_for(10 * shell.PATIENCE)
+
+
 @pytest.fixture(scope="module")
 def wheels():
     """{platform: path}"""

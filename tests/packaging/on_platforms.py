@@ -13,6 +13,12 @@ import platforms
 import shell
 
 
+@pytest.fixture(autouse=True)
+def patience(patience_for):
+    """Whoever comes first builds for all platforms."""
+    patience_for(10 * shell.PATIENCE)
+
+
 def suite(name, chosen, **more):
     """Runs tests of tests/sql with the platform's shell and object."""
     platform = platforms.built()[name]
