@@ -179,7 +179,9 @@ def codec(name):
 
 def include_flags():
     cmocka = os.path.join(FOLDER, "cmocka", "cmocka", "include")
-    has = [f"-DHAVE_{each}_H" for each in ("STDLIB", "STRING", "STDIO", "MALLOC", "INTTYPES", "STDINT")]
+    has = [f"-DHAVE_{each}_H" for each in ("STDLIB", "STRING", "STDIO", "MALLOC", "INTTYPES", "STDINT", "SIGNAL")]
+    # cmocka.h would make a uintptr_t of its own
+    has += ["-include", "stdint.h", "-D_UINTPTR_T"]
     return [*has, f"-I{cmocka}", f"-I{os.path.join(shell.ROOT, 'src')}", f"-I{os.path.join(shell.ROOT, 'ext')}"]
 
 
