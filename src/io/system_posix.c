@@ -15,7 +15,8 @@
 #include <sys/syscall.h>
 #endif
 
-static inline int system_has_no_such_thing(void) {
+/* Not every system needs it. */
+__attribute__((unused)) static int system_has_no_such_thing(void) {
     errno = ENOSYS;
     return -1;
 }
@@ -35,7 +36,7 @@ bool npyx_system_list_next(npyx_listing *listing, npyx_listed *entry) {
     errno = 0;
     const struct dirent *found = readdir((DIR *)listing);
     if (found != NULL)
-        *entry = (npyx_listed){.name = found->d_name, .mode = DTTOIF(found->d_type)};
+        *entry = (npyx_listed){.name = found->d_name, .mode = (unsigned)DTTOIF(found->d_type)};
     return found != NULL;
 }
 
