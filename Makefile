@@ -99,6 +99,11 @@ debian: ## Make Debian's source package in .build/debian, and the folder where d
 	@rm -rf .build/debian
 	@$(PYTHON) -B ext/tools/debian_source.py .build/debian
 
+.PHONY: web
+web: ## Make the page for browsers, .build/web: static files that answer SQL from files dropped on them (npm, PyPI, Debian's sources)
+	@sh tests/tools/install-packages.sh demo cross web
+	@$(PYTHON) -B ext/web/build.py .build/web
+
 .PHONY: clean
 clean: ## Remove what was built, the data of `make bench` too
 	rm -rf .build npyext.so

@@ -1,8 +1,9 @@
 #!/bin/sh
 # install-packages.sh GROUP...: install what the targets of the Makefile need and the machine lacks.
 #
-# Groups: demo (building, too), check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms. Says nothing and touches
-# nothing when all is there. Where there is no apt-get, or no way to become root, it names what is missing and fails.
+# Groups: demo (building, too), check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms, web, browser. Says
+# nothing and touches nothing when all is there. Where there is no apt-get, or no way to become root, it names what is missing
+# and fails.
 set -eu
 
 compiler=${CC:-cc}
@@ -20,10 +21,12 @@ packages() {
     graph) echo graphviz python3 ;;
     lint) echo clang clang-format clang-tidy binutils ;;
     cross) echo python3-venv dpkg-dev ;;
+    web) echo npm ;;
+    browser) echo chromium ;;
     platforms) echo musl wine qemu-user npm ;;
     fuzz) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev python3 python3-numpy clang libclang-rt-14-dev ;;
     *)
-        echo "install-packages.sh: no group '$1' (demo, check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms)" >&2
+        echo "install-packages.sh: no group '$1' (demo, check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms, web, browser)" >&2
         exit 2
         ;;
     esac
