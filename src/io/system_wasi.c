@@ -5,6 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 
+#define FROM_HOST(name) __attribute__((import_module("npyext"), import_name(name)))
+
+FROM_HOST("duplicate") extern int wasi_host_duplicate(int descriptor);
+FROM_HOST("lock") extern int wasi_host_lock(int descriptor, int operation);
+
 static int wasi_has_no_such_thing(void) {
     errno = ENOSYS;
     return -1;
@@ -64,8 +69,18 @@ int npyx_system_rename_new(int folder, const char *from, const char *to) {
 }
 
 int npyx_system_duplicate(int descriptor) {
-    (void)descriptor;
-    return wasi_has_no_such_thing();
+    int made = wasi_host_duplicate(descriptor);
+    if (made < 0)
+        errno = EBADF;
+    return made;
+}
+
+/* Of one process, too, two writers of a file must not take each other's for what a crash has left. */
+int npyx_wasi_lock(int descriptor, int operation) {
+    if (wasi_host_lock(descriptor, operation) == 0)
+        return 0;
+    errno = EWOULDBLOCK;
+    return -1;
 }
 
 int npyx_system_clone(int from, int to) {

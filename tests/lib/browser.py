@@ -105,7 +105,9 @@ class Browser:
             self.call(each, session)
         self.call("Target.setAutoAttach", session, autoAttach=True, waitForDebuggerOnStart=True, flatten=True)
         self.call("Page.navigate", session, url=url)
-        return Page(self, session)
+        page = Page(self, session)
+        page.wait(f"location.href === {json.dumps(url)} && document.readyState === 'complete'")
+        return page
 
 
 class Page:
@@ -142,10 +144,13 @@ class Page:
 
 
 @contextlib.contextmanager
-def served(folder):
-    """The address of a server like `python3 -m http.server` of a folder."""
+def served(folder, **types):
+    """The address of a server like `python3 -m http.server` of a folder; types: what else than it would say of files
+    with an extension."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
+        extensions_map = {**http.server.SimpleHTTPRequestHandler.extensions_map, **{f".{name}": value for name, value in types.items()}}
+
         def log_message(self, *_):
             pass
 

@@ -7,11 +7,14 @@ const OK = 0, BADF = 8, EXIST = 20, INVAL = 28, IO = 29, ISDIR = 31, NOENT = 44,
 const FOLDER = 3, FILE = 4;
 const CREATE = 1, DIRECTORY = 2, EXCLUSIVE = 4, TRUNCATE = 8;
 const RIGHT_TO_WRITE = 64n;
+const UNLOCK = 8;
 const ROOT_DESCRIPTOR = 3;
 
-// Asking a Blob for bytes takes some 0.1 ms whatever their number: small reads next to each other share one.
+// Asking a Blob for bytes takes some 0.1 ms whatever their number: small reads next to each other share a block, and
+// large ones that follow each other share a large one. What was used last stays in memory.
 const BLOCK_NBYTES = 1 << 16;
-const NBLOCKS = 64;
+const LARGE_BLOCK_NBYTES = 1 << 22;
+const KEPT_NBYTES = 1 << 25;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -28,6 +31,30 @@ class Folder {
   }
 }
 
+/** The blocks of all files that were used last. */
+class Blocks {
+  constructor() {
+    this.kept = new Map(); // the block that was used last is the last one
+    this.nbytes = 0;
+  }
+
+  get(key, read) {
+    let block = this.kept.get(key);
+    if (block === undefined) {
+      block = read();
+      this.nbytes += block.length;
+    }
+    this.kept.delete(key);
+    this.kept.set(key, block);
+    for (const [oldest, { length }] of this.kept) {
+      if (this.nbytes <= KEPT_NBYTES) break;
+      this.kept.delete(oldest);
+      this.nbytes -= length;
+    }
+    return block;
+  }
+}
+
 /** A file on the visitor's disk. */
 class DroppedFile {
   constructor(blob, system) {
@@ -37,36 +64,36 @@ class DroppedFile {
     this.size = blob.size;
     this.modified = blob.lastModified ?? Date.now();
     this.system = system;
-    this.blocks = new Map(); // the block that was used last is the last one
+    this.end = 0; // of what was read last
   }
 
   slice(at, nbytes) {
     const bytes = new Uint8Array(new FileReaderSync().readAsArrayBuffer(this.blob.slice(at, at + nbytes)));
     this.system.counters.slices++;
     this.system.counters.bytes += bytes.length;
+    if (bytes.length < Math.min(nbytes, this.size - at)) throw new Error('it has become shorter');
     return bytes;
   }
 
-  block(number) {
-    const block = this.blocks.get(number) ?? this.slice(number * BLOCK_NBYTES, BLOCK_NBYTES);
-    this.blocks.delete(number);
-    this.blocks.set(number, block);
-    if (this.blocks.size > NBLOCKS) this.blocks.delete(this.blocks.keys().next().value);
-    return block;
+  readBlocks(at, target, blockNbytes) {
+    for (let done = 0; done < target.length; ) {
+      const number = Math.floor((at + done) / blockNbytes);
+      const block = this.system.blocks.get(`${this.node} ${blockNbytes} ${number}`, () => this.slice(number * blockNbytes, blockNbytes));
+      const off = at + done - number * blockNbytes;
+      const piece = block.subarray(off, off + target.length - done);
+      target.set(piece, done);
+      done += piece.length;
+    }
   }
 
   /** Fills the target as far as the file goes: how many bytes. */
   read(at, target) {
-    const nbytes = Math.max(0, Math.min(target.length, this.size - at));
-    if (nbytes >= BLOCK_NBYTES) target.set(this.slice(at, nbytes));
-    for (let done = nbytes >= BLOCK_NBYTES ? nbytes : 0; done < nbytes; ) {
-      const off = (at + done) % BLOCK_NBYTES;
-      const piece = this.block(Math.floor((at + done) / BLOCK_NBYTES)).subarray(off, off + nbytes - done);
-      if (piece.length === 0) throw new Error('the file has become shorter');
-      target.set(piece, done);
-      done += piece.length;
-    }
-    return nbytes;
+    const wanted = target.subarray(0, Math.max(0, Math.min(target.length, this.size - at)));
+    if (wanted.length < BLOCK_NBYTES) this.readBlocks(at, wanted, BLOCK_NBYTES);
+    else if (at === this.end && wanted.length < LARGE_BLOCK_NBYTES) this.readBlocks(at, wanted, LARGE_BLOCK_NBYTES);
+    else wanted.set(this.slice(at, wanted.length));
+    this.end = at + wanted.length;
+    return wanted.length;
   }
 }
 
@@ -129,6 +156,7 @@ export class System {
     this.descriptors = [null, null, null, { file: this.root, at: 0 }];
     this.counters = { slices: 0, bytes: 0 };
     this.troubles = [];
+    this.blocks = new Blocks();
     this.onRead = onRead;
     this.memory = null;
     const calls = {};
@@ -213,12 +241,36 @@ export class System {
     return open.file instanceof MadeFile ? open : fail(open.file instanceof Folder ? ISDIR : ROFS);
   }
 
-  /** The lowest number that is free, as POSIX has it. */
-  add(file) {
+  /** The lowest number that is free, as POSIX has it, for what was opened. */
+  number(open) {
     let descriptor = ROOT_DESCRIPTOR + 1;
     while (this.descriptors[descriptor]) descriptor++;
-    this.descriptors[descriptor] = { file, at: 0 };
+    this.descriptors[descriptor] = open;
     return descriptor;
+  }
+
+  close(descriptor) {
+    const open = this.opened(descriptor);
+    this.descriptors[descriptor] = null;
+    if (open.file.holder === open && !this.descriptors.includes(open)) open.file.holder = null;
+  }
+
+  // ---- what WASI lacks ----
+
+  /** A second descriptor of what was opened, or -1. */
+  duplicate(descriptor) {
+    const open = this.descriptors[descriptor];
+    return open ? this.number(open) : -1;
+  }
+
+  /** flock(2): 0, or 1 when what was opened elsewhere has the file. */
+  lock(descriptor, operation) {
+    const open = this.descriptors[descriptor];
+    const holder = open?.file.holder;
+    if (!open) return 1;
+    if (holder && holder !== open) return (operation & UNLOCK) !== 0 ? 0 : 1;
+    open.file.holder = (operation & UNLOCK) !== 0 ? null : open;
+    return 0;
   }
 
   // ---- memory, which may have moved since the last call ----
@@ -338,8 +390,7 @@ class Calls {
   fd_sync() {}
 
   fd_close(descriptor) {
-    this.system.opened(descriptor);
-    this.system.descriptors[descriptor] = null;
+    this.system.close(descriptor);
   }
 
   fd_pread(descriptor, vector, count, off, done) {
@@ -414,7 +465,7 @@ class Calls {
     const writes = (rights & RIGHT_TO_WRITE) !== 0n && (flags & DIRECTORY) === 0;
     if (writes && entry instanceof DroppedFile) fail(ROFS);
     if ((flags & TRUNCATE) !== 0) entry.resize(0);
-    this.system.view().setUint32(at, this.system.add(entry), true);
+    this.system.view().setUint32(at, this.system.number({ file: entry, at: 0 }), true);
   }
 
   path_readlink(descriptor, path, nbytes) {

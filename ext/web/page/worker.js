@@ -99,7 +99,12 @@ function explained(error) {
 const answers = {
   async begin({ module, files }) {
     system = new System(tellProgress);
-    const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: system.imports, page: { progress: tellProgress } });
+    const imports = {
+      wasi_snapshot_preview1: system.imports,
+      npyext: { duplicate: (...args) => system.duplicate(...args), lock: (...args) => system.lock(...args) },
+      page: { progress: tellProgress },
+    };
+    const instance = await WebAssembly.instantiate(module, imports);
     system.memory = instance.exports.memory;
     instance.exports._initialize();
     database = new Database(instance.exports);
