@@ -207,6 +207,24 @@ def test_every_ready_query_of_every_file_runs(visit, folder):
     assert ran > 100
 
 
+def test_the_menu_follows_what_is_chosen(visit, folder):
+    visit.choose(folder / "stored.npz", folder / "pixels.npy")
+    assert visit.page.js("document.querySelector('#sql').value").startswith("SELECT name, dtype, shape")
+    pick = lambda menu, label: visit.page.js(f"(menu => {{ menu.selectedIndex = [...menu.options].findIndex(({{ textContent }}) => textContent.startsWith('{label}')); menu.dispatchEvent(new Event('change')); }})(document.querySelector('{menu}'))")
+    pick("#ready", "Statistics")
+    for array in ("X", "labels"):
+        pick("#array", array)
+        sql = visit.page.js("document.querySelector('#sql').value")
+        assert "npy_stats('stored.npz', '%s')" % array in sql
+        visit.page.js("document.querySelector('#run').click()")
+        visit.until_ready()
+        assert visit.page.js("document.querySelector('#sql').value") == sql and visit.text("#results td") == str({"X": X, "labels": LABELS}[array].size)
+    visit.ask("SELECT 42")
+    visit.page.js("document.querySelectorAll('#files input')[1].click()")
+    visit.page.wait("document.querySelector('#files .chosen input').value === 'pixels.npy'")
+    assert visit.page.js("document.querySelector('#sql').value") == "SELECT 42"  # one's own text stays
+
+
 def test_pictures_are_pictures(visit, folder):
     visit.choose(folder / "X.npy", folder / "pixels.npy")
     visit.ask("SELECT npy_png(array, 'viridis'), npy_plot(array, '<i>') FROM npy_file('X.npy') UNION ALL SELECT npy_png(array), 1 FROM npy_file('pixels.npy')")

@@ -29,7 +29,7 @@ def sections():
 
 
 def needs_a_registry(blocks):
-    return any(re.search(r"\b(pip|npm) install", text) for language, text in blocks if language == "sh")
+    return any(re.search(r"\b(pip|npm) install|\bmake web\b", text) for language, text in blocks if language == "sh")
 
 
 def installs_what_it_makes(blocks):

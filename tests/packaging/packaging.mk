@@ -6,8 +6,8 @@ check-packaging: npyext.so ## Build and try what is handed on: an installation, 
 	@$(suite) tests/packaging
 
 .PHONY: check-clients
-check-clients: ## Try what needs PyPI and npm: the ways of docs/install.md (apsw, sqlite-utils, Datasette, Node), WebDataset's shards
-	@sh tests/tools/install-packages.sh check clients cross platforms
+check-clients: ## Try what needs PyPI and npm: the ways of docs/install.md (apsw, sqlite-utils, Datasette, Node, browsers), WebDataset's shards
+	@sh tests/tools/install-packages.sh check clients cross platforms web browser
 	@$(again) npyext.so wheel
 	@$(suite) $(wildcard tests/packaging/clients_*.py)
 

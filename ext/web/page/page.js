@@ -200,6 +200,8 @@ function showFiles() {
 /** Files that SQL has made since the last time, and those that it has removed. */
 function takeMade(list) {
   const paths = new Set(list.map(({ path }) => path));
+  const isSame = list.every(({ blob }) => blob === null) && [...files].every(([path, { isMade }]) => !isMade || paths.has(path));
+  if (isSame) return;
   for (const [path, { isMade }] of files) if (isMade && !paths.has(path)) files.delete(path);
   for (const { path, blob } of list) if (blob) files.set(path, { blob, isMade: true });
   showFiles();
@@ -217,6 +219,7 @@ async function add(list) {
   for (const { path, blob } of added) files.set(path, { blob, isMade: false });
   const { troubles } = await ask('add', { files: added });
   const isUntouched = sqlText.value === readySql;
+  readyMenu.replaceChildren(); // of a new file the first query is ready
   await choose(added[0].path);
   showError(troubles.join('\n'));
   if (isUntouched && troubles.length === 0) await run();
@@ -247,13 +250,17 @@ async function choose(path) {
 
 // ---- ready queries ----
 
+/** The menu for what is chosen now. The same query stays chosen, or the one of that name for another array. */
 function showReady() {
   const others = [...files.keys()].filter((path) => path !== chosen?.path && !/\.(db|sqlite3?)$/i.test(path));
   const groups = readyQueries(chosen, Number(arrayMenu.value), others);
+  const before = { sql: readyMenu.value, label: readyMenu.selectedOptions[0]?.textContent };
   const option = ([label, sql]) => made('option', { textContent: label, value: sql });
-  const before = readyMenu.value;
   readyMenu.replaceChildren(...groups.map(([label, queries]) => made('optgroup', { label }, ...queries.map(option))));
-  if (sqlText.value === readySql && before !== readyMenu.value) takeReady();
+  const all = [...readyMenu.options];
+  const same = all.find(({ value }) => value === before.sql) ?? all.find(({ textContent }) => textContent === before.label);
+  if (same) same.selected = true;
+  if (sqlText.value === readySql) takeReady();
 }
 
 function takeReady() {
