@@ -67,7 +67,6 @@ def compile_flags():
     flags = ["-O2", "-msimd128", "-std=gnu11", "-D_GNU_SOURCE", "-fvisibility=hidden", "-fno-sanitize=undefined", "-g0", "-w"]
     flags += ["-DHAVE_UNISTD_H", "-DNOCRYPT", "-DNOUNCRYPT", "-Dfdopen=fdopen", "-DUSE_FILE32API", f"-ffile-prefix-map={ROOT}=."]
     folders = [SQLITE, *(os.path.join(cross.SOURCES, each) for each in ("include", os.path.join("include", "minizip"), "zlib"))]
-    folders.append(os.path.join(ROOT, ".build", "amalgamation"))
     return flags + SQLITE_FLAGS + [f"-I{folder}" for folder in folders]
 
 

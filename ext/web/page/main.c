@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "npyext.h"
-
 enum { MAX_PATH_NBYTES = 1024 };
 
 /* ---- files ---- */
@@ -244,6 +242,8 @@ int sqlite3_os_end(void) {
 }
 
 /* ---- for the worker ---- */
+
+int sqlite3_npyext_init(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
 
 __attribute__((import_module("page"), import_name("progress"))) extern void page_progress(void);
 
