@@ -148,8 +148,6 @@ def flags_of(platform):
     flags = ["-O2", "-std=gnu11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=undefined", "-g0", "-w"]
     flags += ["-DHAVE_UNISTD_H", "-DNOCRYPT", "-DNOUNCRYPT", f"-ffile-prefix-map={ROOT}=."]
     flags += [f"-I{os.path.join(SOURCES, each)}" for each in ("include", os.path.join("include", "minizip"), "zlib")]
-    # Of Windows' own not every one rounds correctly: Wine's does not.
-    flags += ["-Dstrtod=__mingw_strtod"] if platform.suffix == "dll" else []
     # Files are read and written by functions of ours; what minizip has of its own is only to compile.
     return flags if platform.name.startswith("linux") and not platform.needed else [*flags, "-Dfdopen=fdopen", "-DUSE_FILE32API", "-D_FILE_OFFSET_BITS=64"]
 
