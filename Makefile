@@ -81,6 +81,29 @@ wheel: .build/standalone/npyext.so ## Make the Python package, .build/dist/npyex
 	@rm -f .build/dist/npyext-*.whl
 	@cd ext/python && $(PYTHON) -B backend.py ../../.build/dist
 
+.PHONY: wheels
+wheels: ## Make the Python packages of all platforms in .build/wheels: Linux (glibc, musl), macOS, Windows (PyPI, Debian's sources)
+	@sh tests/tools/install-packages.sh demo cross
+	@rm -rf .build/wheels
+	@cd ext/python && $(PYTHON) -B backend.py ../../.build/wheels all
+
+.PHONY: npm
+npm: ## Make the npm packages of all platforms in .build/npm
+	@sh tests/tools/install-packages.sh demo cross
+	@rm -rf .build/npm
+	@$(PYTHON) -B ext/node/pack.py .build/npm
+
+.PHONY: debian
+debian: ## Make Debian's source package in .build/debian, and the folder where dpkg-buildpackage makes packages of it
+	@sh tests/tools/install-packages.sh debian
+	@rm -rf .build/debian
+	@$(PYTHON) -B ext/tools/debian_source.py .build/debian
+
+.PHONY: web
+web: ## Make the page for browsers, .build/web: static files that answer SQL from files dropped on them (npm, PyPI, Debian's sources)
+	@sh tests/tools/install-packages.sh demo cross web
+	@$(PYTHON) -B ext/web/build.py .build/web
+
 .PHONY: clean
 clean: ## Remove what was built, the data of `make bench` too
 	rm -rf .build npyext.so

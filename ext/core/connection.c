@@ -40,6 +40,7 @@ static bool interrupted(void *ctx) {
     int64_t now = now_ns();
     if (now < connection->probe_at_ns)
         return false;
+    npyext_counters_share(connection); /* before the host's progress handler may ask for them */
     bool stopped = is_stopped(connection->db);
     connection->probe_at_ns = stopped ? 0 : now_ns() + PROBE_INTERVAL_NS;
     return stopped;
@@ -69,6 +70,7 @@ int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_co
 void npyext_connection_release(npyext_connection *connection) {
     if (--connection->nreferences > 0)
         return;
+    npyext_counters_share(connection);
     npyext_memo_clear(connection, false);
     npyext_cache_clear(connection);
     npyext_published_clear(connection);
@@ -77,6 +79,7 @@ void npyext_connection_release(npyext_connection *connection) {
 }
 
 void npyext_connection_begin(npyext_connection *connection) {
+    npyext_counters_share(connection);
     connection->probe_at_ns = now_ns() + PROBE_INTERVAL_NS;
 }
 

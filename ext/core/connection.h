@@ -187,7 +187,8 @@ struct npyext_connection {
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
     npyext_published *published;  /* by its tables that write */
     int nreferences;
-    int64_t probe_at_ns; /* when a native loop next asks SQLite whether to stop */
+    int64_t probe_at_ns;           /* when a native loop next asks SQLite whether to stop */
+    npyx_counters shared_counters; /* how much of the host's the sums of the process have */
 };
 
 /* With one reference; *connection is NULL on failure, whose *message is to be freed with sqlite3_free.
@@ -195,6 +196,12 @@ struct npyext_connection {
 int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_connection **connection,
                           char **message);
 void npyext_connection_release(npyext_connection *connection);
+
+/* Adds to the sums of the process what the connection has counted since the last time. It is called where a
+ * native loop looks for interrupts, and at the end of what may have read files. */
+void npyext_counters_share(npyext_connection *connection);
+/* The sums over all connections that this object was loaded into, closed ones too; for any thread. */
+npyx_counters npyext_counters_of_process(void);
 
 /* To be called where SQLite's virtual machine hands control over for what may take long: it has itself just
  * looked for interrupts, so the codec's polls need not for the next 5 ms. */

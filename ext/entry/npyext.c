@@ -12,6 +12,12 @@ SQLITE_EXTENSION_INIT1
 #include "value/aggregates.h"
 #include "value/scalars.h"
 
+#ifdef _WIN32
+#define EXPORTED __declspec(dllexport) __attribute__((visibility("default")))
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
 /* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
 #ifndef SQLITE_RESULT_SUBTYPE
 #define SQLITE_RESULT_SUBTYPE 0x001000000
@@ -79,7 +85,7 @@ static const registered registrations[] = {
     {MODULE("wds", npyext_wds_module, npyext_wds_table_kind),                       IN(WITH_FILES, READS)},
     {OWN("npyext_version", npyext_version_function),                                IN(EVERYWHERE, PURE)},
     {OWN("npyext_debug", npyext_debug_function),                                    IN(EVERYWHERE, OF_PROCESS)},
-    {OWN("npyext_counters", npyext_counters_function),                              IN(EVERYWHERE, OF_PROCESS)},
+    {OWN("npyext_counters", npyext_counters_function), .max_argc = 1,               IN(EVERYWHERE, OF_PROCESS)},
     {SCALAR("npy_shape", 1, 1, npyext_npy_shape),                                   IN(EVERYWHERE, PURE_JSON)},
     {SCALAR("npy_dtype", 1, 1, npyext_npy_dtype),                                   IN(EVERYWHERE, PURE)},
     {SCALAR("npy_ndim", 1, 1, npyext_npy_ndim),                                     IN(EVERYWHERE, PURE)},
@@ -234,8 +240,7 @@ static int entry_enter(sqlite3 *db, char **message, const sqlite3_api_routines *
 #endif
 
 #define ENTRY_POINT(name, entry_point)                                                                       \
-    __attribute__((visibility("default"))) int name(sqlite3 *db, char **message,                             \
-                                                    const sqlite3_api_routines *api);                        \
+    EXPORTED int name(sqlite3 *db, char **message, const sqlite3_api_routines *api);                         \
     int name(sqlite3 *db, char **message, const sqlite3_api_routines *api) {                                 \
         return entry_enter(db, message, api, entry_point);                                                   \
     }

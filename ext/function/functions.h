@@ -20,8 +20,8 @@ extern const npyext_function npyext_npy_nearest;
 extern const npyext_function npyext_npy_compare;
 extern const npyext_function npyext_npy_write;
 
-/* Of introspection.c: what is loaded, and what it did. Scalar functions of no arguments, whose user data is
- * the registration. */
+/* Of introspection.c: what is loaded, and what it did. Scalar functions of no arguments, the last of one at
+ * most, whose user data is the registration. */
 void npyext_version_function(sqlite3_context *context, int argc, sqlite3_value **argv);
 void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv);
 void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv);

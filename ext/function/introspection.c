@@ -57,19 +57,46 @@ void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **a
     npyx_buffer_clear(&out);
 }
 
-void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
-    (void)argc;
-    (void)argv;
-    npyext_connection *connection = ((npyext_registration *)sqlite3_user_data(context))->connection;
-    const npyx_counters *counters = &connection->host.counters;
-    npyx_buffer out = {.host = &connection->host};
-    npyx_buffer_printf(&out,
+static void append_counters(npyx_buffer *out, const npyx_counters *counters) {
+    npyx_buffer_printf(out,
                        "{\"bytes_read\":%" PRId64 ",\"read_calls\":%" PRId64 ",\"bytes_inflated\":%" PRId64
                        ",\"files_opened\":%" PRId64 ",\"cache_hits\":%" PRId64 ",\"files_skipped\":%" PRId64
                        ",\"names_hashed\":%" PRId64 "}",
                        counters->bytes_read, counters->read_calls, counters->bytes_inflated,
                        counters->files_opened, counters->cache_hits, counters->files_skipped,
                        counters->names_hashed);
+}
+
+static npyx_status check_scope(const npyext_policy *policy, sqlite3_value *argument, npyx_error *error) {
+    static const char known[] = "process";
+    npyx_value scope;
+    NPYX_TRY(npyext_value_read(argument, &scope, error));
+    if (scope.kind != NPYX_VALUE_TEXT || scope.nbytes != sizeof known - 1 ||
+        memcmp(scope.bytes, known, scope.nbytes) != 0)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "the argument is 'process', for the sums of all connections, or left out");
+    if (policy->entry_point == NPYEXT_ENTRY_BLOB)
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "'process' tells what other connections have read, and npyext was loaded by %s, "
+                         "which tells of no file",
+                         npyext_entry_name(policy->entry_point));
+    return NPYX_OK;
+}
+
+void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
+    npyext_connection *connection = ((npyext_registration *)sqlite3_user_data(context))->connection;
+    npyx_counters counters = connection->host.counters;
+    npyx_buffer out = {.host = &connection->host};
+    npyx_error error;
+    if (argc == 1) {
+        if (check_scope(&connection->policy, argv[0], &error) != NPYX_OK) {
+            npyext_result_error(context, (npyext_place){.path = "npyext_counters"}, &error);
+            return;
+        }
+        npyext_counters_share(connection);
+        counters = npyext_counters_of_process();
+    }
+    append_counters(&out, &counters);
     npyext_result_json_buffer(context, &out);
     npyx_buffer_clear(&out);
 }

@@ -20,7 +20,7 @@ static npyx_status paths_begin(npyext_cursor *cursor, const npyext_request *requ
 static npyx_status paths_look_up(paths_cursor *cursor, npyx_error *error) {
     const npyext_scan *scan = &cursor->base.scan;
     npyx_host *host = &scan->connection->host;
-    struct stat found;
+    npyx_stat found;
     if (cursor->is_looked_up)
         return NPYX_OK;
     cursor->is_looked_up = cursor->is_known = true;

@@ -1,4 +1,5 @@
-"""The build backend of the Python package (PEP 517), and `python3 backend.py FOLDER`, which `make wheel` calls.
+"""The build backend of the Python package (PEP 517), and `python3 backend.py FOLDER [all]`, which `make wheel` and
+`make wheels` call: for this machine, and for each platform that ext/tools/cross.py builds for.
 
 A wheel is a zip with a few files of known form (PEP 427), written here by hand: the same sources and compiler give the
 same bytes, and nothing has to be installed. It holds the self-contained extension, so its platform tag is the oldest
@@ -28,11 +29,15 @@ Summary: SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten fil
 License: MIT
 Keywords: sqlite,numpy,npy,npz,webdataset
 Classifier: License :: OSI Approved :: MIT License
+Classifier: Operating System :: MacOS
+Classifier: Operating System :: Microsoft :: Windows
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
 Classifier: Topic :: Database
 Requires-Python: >=3.7
+Provides-Extra: apsw
+Requires-Dist: apsw; extra == 'apsw'
 Provides-Extra: numpy
 Requires-Dist: numpy; extra == 'numpy'
 Description-Content-Type: text/markdown
@@ -66,17 +71,16 @@ def metadata():
     return METADATA.format(version=version(), description=read(HERE, "README.md").decode()).encode()
 
 
-def tag():
-    return f"py3-none-{platform_tag(EXTENSION)}"
-
-
-def wheel_text():
-    tags = "".join(f"Tag: py3-none-{each}\n" for each in platform_tag(EXTENSION).split("."))
+def wheel_text(platforms):
+    tags = "".join(f"Tag: py3-none-{each}\n" for each in platforms.split("."))
     return f"Wheel-Version: 1.0\nGenerator: npyext backend.py\nRoot-Is-Purelib: false\n{tags}".encode()
 
 
 # What other programs look for in the packages of their environment.
 ENTRY_POINTS = b"""\
+[console_scripts]
+npyext = npyext._command:main
+
 [datasette]
 npyext = npyext.datasette
 
@@ -93,15 +97,15 @@ def package_files():
     return sorted(found)
 
 
-def contents():
+def contents(extension, platforms):
     """[(path in the wheel, bytes)], RECORD left out."""
     info = f"npyext-{version()}.dist-info"
     files = [(path.replace(os.sep, "/"), read(HERE, path)) for path in package_files()]
     files.append(("npyext/_version.py", f'__version__ = "{version()}"\n'.encode()))
-    files.append(("npyext/npyext.so", read(EXTENSION)))
+    files.append((f"npyext/{os.path.basename(extension)}", read(extension)))
     files.append((f"{info}/LICENSE", read(ROOT, "LICENSE")))
     files.append((f"{info}/METADATA", metadata()))
-    files.append((f"{info}/WHEEL", wheel_text()))
+    files.append((f"{info}/WHEEL", wheel_text(platforms)))
     files.append((f"{info}/entry_points.txt", ENTRY_POINTS))
     return files
 
@@ -114,17 +118,19 @@ def record(files, path):
     return "".join([*lines, f"{path},,\n"]).encode()
 
 
-def write_wheel(folder):
-    files = contents()
+def write_wheel(folder, extension=EXTENSION, platforms=None):
+    """Writes the wheel of an extension for the platforms that it is for, tags with dots between, and gives its name."""
+    platforms = platforms or platform_tag(extension)
+    files = contents(extension, platforms)
     path = f"npyext-{version()}.dist-info/RECORD"
     files.append((path, record(files, path)))
-    name = f"npyext-{version()}-{tag()}.whl"
+    name = f"npyext-{version()}-py3-none-{platforms}.whl"
     os.makedirs(folder, exist_ok=True)
     with zipfile.ZipFile(os.path.join(folder, name), "w", zipfile.ZIP_DEFLATED) as wheel:
         for file, data in files:
             entry = zipfile.ZipInfo(file, DATE)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o755 if file.endswith(".so") else 0o644) << 16
+            entry.external_attr = (0o755 if file.endswith((".so", ".dylib", ".dll")) else 0o644) << 16
             entry.create_system = 3
             wheel.writestr(entry, data)
     return name
@@ -139,5 +145,15 @@ def build_sdist(sdist_directory, config_settings=None):
     raise RuntimeError("npyext's sources are built in their repository: make wheel, or pip wheel ext/python")
 
 
+def write_wheels(folder):
+    """[name], a wheel for each platform."""
+    sys.path.insert(0, os.path.join(ROOT, "ext", "tools"))
+    import cross
+
+    return [write_wheel(folder, each.object, each.wheel) for each in cross.build_all()]
+
+
 if __name__ == "__main__":
-    print(os.path.relpath(os.path.join(sys.argv[1], write_wheel(sys.argv[1])), ROOT))
+    to = sys.argv[1]
+    for made in write_wheels(to) if sys.argv[2:] == ["all"] else [write_wheel(to)]:
+        print(os.path.relpath(os.path.join(to, made), ROOT))

@@ -97,6 +97,7 @@ int npyext_cursor_close(sqlite3_vtab_cursor *base) {
     if (function->close != NULL)
         function->close(cursor);
     npyext_selection_close(&cursor->selection);
+    npyext_counters_share(((const npyext_vtab *)base->pVtab)->connection);
     npyext_scan_clear(&cursor->scan);
     npyx_buffer_clear(&cursor->scratch);
     sqlite3_free(cursor);

@@ -161,6 +161,7 @@ void npyext_array_value_close(npyext_array_value *value) {
     npyx_free(&value->connection->host, value->held);
     value->held = NULL;
     npyext_memo_clear(value->connection, true);
+    npyext_counters_share(value->connection);
 }
 
 npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,

@@ -1,10 +1,6 @@
 #include "pattern.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     PATTERN_NBYTES_MAX = 16384, /* without braces: four times the longest path that the kernel takes */
@@ -117,15 +113,15 @@ static npyx_status fail_here(const pattern_walk *walk, int errno_value, const ch
                      nbytes == 0 ? "." : walk->path.bytes, strerror(errno_value));
 }
 
-/* The type of walk.path as readdir has it, links followed; DT_UNKNOWN when there is no such file. */
-static npyx_status look_up_type(pattern_walk *walk, unsigned char *type, npyx_error *error) {
-    struct stat status;
+/* The kind of walk.path, links followed, as bits of st_mode; 0 when there is no such file. */
+static npyx_status look_up_kind(pattern_walk *walk, unsigned *kind, npyx_error *error) {
+    npyx_stat status;
     npyx_buffer_append_char(&walk->path, '\0');
     NPYX_TRY(npyx_buffer_check(&walk->path, error));
     walk->path.nbytes--;
-    *type = DT_UNKNOWN;
+    *kind = 0;
     if (npyx_path_stat(host_of(walk), walk->path.bytes, &status) == 0)
-        *type = (unsigned char)IFTODT(status.st_mode);
+        *kind = status.st_mode & S_IFMT;
     else if (is_refused(walk, errno))
         return npyx_path_fail(host_of(walk), error, errno, "cannot be looked up");
     else if (!npyx_errno_is_absence(errno))
@@ -164,84 +160,82 @@ static void pop_folder(pattern_walk *walk) {
     npyx_buffer_append(&walk->path, walk->waiting.bytes + walk->waiting.nbytes, tail.path_nbytes);
 }
 
-static npyx_status visit_entry(pattern_walk *walk, int folder, const struct dirent *entry,
-                               npyx_error *error) {
-    const char *name = entry->d_name;
-    unsigned char type = entry->d_type;
-    struct stat found;
-    if (type == DT_UNKNOWN) { /* some file systems do not say */
-        if (npyx_entry_stat(folder, name, &found) == 0)
-            type = (unsigned char)IFTODT(found.st_mode);
+static npyx_status visit_entry(pattern_walk *walk, int folder, const npyx_listed *entry, npyx_error *error) {
+    unsigned kind = entry->mode;
+    npyx_stat found;
+    if (kind == 0) { /* some file systems do not say */
+        if (npyx_entry_stat(folder, entry->name, &found) == 0)
+            kind = found.st_mode & S_IFMT;
         else if (!npyx_errno_is_absence(errno))
             return fail_here(walk, errno, "cannot look up a file in", error);
     }
-    if (type != DT_REG && type != DT_DIR && type != DT_LNK)
+    if (kind != S_IFREG && kind != S_IFDIR && kind != S_IFLNK)
         return NPYX_OK;
-    bool matches = match_entry(walk, name, type == DT_LNK);
+    bool matches = match_entry(walk, entry->name, kind == S_IFLNK);
     if (!matches && walk->below.nparts == 0)
         return NPYX_OK;
-    npyx_buffer_append_text(&walk->path, name);
-    if (type == DT_LNK)
-        NPYX_TRY(look_up_type(walk, &type, error));
-    if (type == DT_REG && matches)
+    npyx_buffer_append_text(&walk->path, entry->name);
+    if (kind == S_IFLNK)
+        NPYX_TRY(look_up_kind(walk, &kind, error));
+    if (kind == S_IFREG && matches)
         return add_match(walk, error);
-    if (type != DT_DIR || walk->below.nparts == 0)
+    if (kind != S_IFDIR || walk->below.nparts == 0)
         return NPYX_OK;
     npyx_buffer_append_char(&walk->path, '/');
     return push_folder(walk, error);
 }
 
-/* *folder becomes NULL for a folder that is not to be read. */
-static npyx_status pattern_open_folder(pattern_walk *walk, DIR **folder, npyx_error *error) {
-    *folder = NULL;
+/* *descriptor becomes -1 for a folder that is not to be read. */
+static npyx_status pattern_open_folder(pattern_walk *walk, int *descriptor, npyx_error *error) {
+    *descriptor = -1;
     size_t nbytes = walk->path.nbytes;
     npyx_buffer_append(&walk->path, nbytes == 0 ? "." : "", nbytes == 0 ? 2 : 1);
     NPYX_TRY(npyx_buffer_check(&walk->path, error));
     walk->path.nbytes = nbytes;
-    int descriptor = npyx_path_open(host_of(walk), walk->path.bytes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor >= 0) {
-        *folder = fdopendir(descriptor);
-        int errno_value = errno;
-        if (*folder == NULL)
-            (void)close(descriptor);
-        errno = errno_value;
-    }
-    if (*folder != NULL)
+    *descriptor = npyx_path_open(host_of(walk), walk->path.bytes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*descriptor >= 0)
         return NPYX_OK;
     if (is_refused(walk, errno))
         return npyx_path_fail(host_of(walk), error, errno, "cannot be listed");
     return npyx_errno_is_absence(errno) ? NPYX_OK : fail_here(walk, errno, "cannot list the folder", error);
 }
 
-static npyx_status list_folder(pattern_walk *walk, npyx_error *error) {
-    DIR *folder;
-    npyx_status status = pattern_open_folder(walk, &folder, error);
-    if (folder == NULL)
-        return status;
+/* Each entry is looked up in the folder that is open, whatever its path leads to by now. */
+static npyx_status visit_entries(pattern_walk *walk, npyx_listing *listing, int folder, npyx_error *error) {
     size_t folder_nbytes = walk->path.nbytes;
-    while (status == NPYX_OK) {
-        errno = 0;
-        const struct dirent *entry = readdir(folder);
-        if (entry == NULL) {
-            /* a folder removed while it is open gives ENOENT */
-            if (errno != 0 && !npyx_errno_is_absence(errno))
-                status = fail_here(walk, errno, "cannot list the folder", error);
-            break;
-        }
-        status = pattern_step(walk, error);
-        if (status == NPYX_OK)
-            status = visit_entry(walk, dirfd(folder), entry, error);
+    npyx_listed entry;
+    while (npyx_system_list_next(listing, &entry)) {
+        NPYX_TRY(pattern_step(walk, error));
+        NPYX_TRY(visit_entry(walk, folder, &entry, error));
         walk->path.nbytes = folder_nbytes;
     }
-    (void)closedir(folder);
+    /* a folder removed while it is open gives ENOENT */
+    return errno == 0 || npyx_errno_is_absence(errno)
+               ? NPYX_OK
+               : fail_here(walk, errno, "cannot list the folder", error);
+}
+
+static npyx_status list_folder(pattern_walk *walk, npyx_error *error) {
+    int folder;
+    NPYX_TRY(pattern_open_folder(walk, &folder, error));
+    if (folder < 0)
+        return NPYX_OK;
+    npyx_listing *listing = npyx_system_list(folder);
+    if (listing == NULL)
+        return npyx_errno_is_absence(errno) ? NPYX_OK
+                                            : fail_here(walk, errno, "cannot list the folder", error);
+    size_t folder_nbytes = walk->path.nbytes;
+    npyx_status status = visit_entries(walk, listing, folder, error);
+    walk->path.nbytes = folder_nbytes;
+    npyx_system_list_close(listing);
     return status;
 }
 
 /* Adds walk.path when it names a regular file. */
 static npyx_status look_up_file(pattern_walk *walk, npyx_error *error) {
-    unsigned char type = DT_UNKNOWN;
-    NPYX_TRY(look_up_type(walk, &type, error));
-    return type == DT_REG ? add_match(walk, error) : NPYX_OK;
+    unsigned kind;
+    NPYX_TRY(look_up_kind(walk, &kind, error));
+    return kind == S_IFREG ? add_match(walk, error) : NPYX_OK;
 }
 
 /* Goes through the literal parts next in the pattern without listing the folders on the way. */
@@ -303,8 +297,9 @@ static npyx_status walk_pattern(pattern_walk *walk, const npyx_buffer *pattern, 
     npyx_buffer_append_char(&walk->text, '\0');
     if (pattern->status != NPYX_OK || walk->text.status != NPYX_OK)
         return npyx_fail_nomem(error);
+    npyx_system_normalize(walk->text.bytes);
     /* What ends in a slash names folders only. */
-    if (pattern->nbytes == 0 || pattern->bytes[pattern->nbytes - 1] == '/')
+    if (pattern->nbytes == 0 || walk->text.bytes[pattern->nbytes - 1] == '/')
         return NPYX_OK;
     NPYX_TRY(split_pattern(walk, error));
     if (walk->nparts == 0)

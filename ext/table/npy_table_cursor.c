@@ -75,6 +75,7 @@ static void cursor_close_file(table_cursor *cursor) {
 
 int npyext_table_close(sqlite3_vtab_cursor *cursor) {
     table_cursor *closed = (table_cursor *)cursor;
+    npyext_counters_share(table_of(closed)->connection);
     cursor_close_file(closed);
     npyx_buffer_clear(&closed->scratch);
     sqlite3_free(closed);

@@ -91,6 +91,7 @@ static void wds_clear_files(wds_cursor *cursor) {
 
 int npyext_wds_close(sqlite3_vtab_cursor *cursor) {
     wds_cursor *closed = (wds_cursor *)cursor;
+    npyext_counters_share(wds_connection_of(closed));
     wds_clear_files(closed);
     npyext_argument_clear(&closed->key);
     npyext_argument_clear(&closed->url);

@@ -20,6 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SEARCHED = ("src", "ext")
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)\n?", re.M)
 TEMPLATE = re.compile(r'"[\w/]+_template\.h"')
+KEPT = re.compile(r"^(#include <.*>)\n", re.M)
 FEATURE = re.compile(r"^#ifndef (_(?:GNU|POSIX|XOPEN|DEFAULT|FILE)_\w+)\n#define \1\n#endif\n", re.M)
 
 
@@ -89,11 +90,9 @@ def own_macros(text):
 class Project:
     """The files of src/ and ext/ in their order, the system headers they want, and their texts without includes."""
 
-    def __init__(self):
+    def __init__(self, folders=SEARCHED):
         self.headers, self.system, self.text = [], [], {}
-        self.files = [
-            os.path.relpath(path, ROOT) for folder in SEARCHED for path in sorted(glob.glob(os.path.join(ROOT, folder, "*", "*.c")))
-        ]
+        self.files = [os.path.relpath(path, ROOT) for folder in folders for path in sorted(glob.glob(os.path.join(ROOT, folder, "*", "*.c")))]
         for path in self.files:
             self.take(path)
         self.features = sorted({name for text in self.text.values() for name in FEATURE.findall(text)})
@@ -110,7 +109,8 @@ class Project:
                 self.headers.append(header)
 
     def section(self, path):
-        text = FEATURE.sub("", self.text[path])
+        # System headers of one platform stay within its #if, where our visibility does not reach them.
+        text = KEPT.sub(r"#pragma GCC visibility push(default)\n\1\n#pragma GCC visibility pop\n", FEATURE.sub("", self.text[path]))
         parts = [f"\n/* ======== {path} ======== */\n", text]
         if path.endswith(".c"):
             parts += [f"#undef {name}\n" for name in own_macros(text)]
@@ -174,8 +174,8 @@ PREAMBLE = """/*
 """
 
 
-def main(folder):
-    project = Project()
+def one_file(project):
+    """The text of all files of a project, each system header first."""
     licence = "".join(f" * {line}".rstrip() + "\n" for line in read("LICENSE").splitlines())
     parts = [PREAMBLE.format(version=version(), licence=licence)]
     parts += [f"#ifndef {name}\n#define {name}\n#endif\n" for name in project.features]
@@ -184,11 +184,16 @@ def main(folder):
     parts.append("\n#pragma GCC visibility push(hidden)\n")
     parts += [project.section(path) for path in [*project.headers, *project.files]]
     parts.append("\n#pragma GCC visibility pop\n")
+    return "".join(parts)
+
+
+def main(folder):
+    project = Project()
     prototype = "int {}(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);\n"
     prototypes = "".join(prototype.format(name) for name in entry_points())
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "npyext.c"), "w", encoding="utf-8") as file:
-        file.write("".join(parts))
+        file.write(one_file(project))
     with open(os.path.join(folder, "npyext.h"), "w", encoding="utf-8") as file:
         file.write(HEADER.format(version=version(), declarations=prototypes))
 

@@ -1,22 +1,15 @@
-/* syscall(2) */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
 #include "file_system.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+const npyx_root npyx_root_of_nothing = {.descriptor = -1};
 
 int npyx_path_open(const npyx_host *host, const char *path, int flags) {
-    return host->root == NULL ? open(path, flags) : npyx_root_open_below(host->root, path, flags);
+    return host->root == NULL ? openat(AT_FDCWD, path, flags) : npyx_root_open_below(host->root, path, flags);
 }
 
-int npyx_path_stat(const npyx_host *host, const char *path, struct stat *found) {
-    return host->root == NULL ? stat(path, found) : npyx_root_stat(host->root, path, found);
+int npyx_path_stat(const npyx_host *host, const char *path, npyx_stat *found) {
+    return host->root == NULL ? fstatat(AT_FDCWD, path, found, 0) : npyx_root_stat(host->root, path, found);
 }
 
 bool npyx_errno_is_absence(int errno_value) {
@@ -26,18 +19,19 @@ bool npyx_errno_is_absence(int errno_value) {
 }
 
 npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error) {
-    *exists = host->root == NULL ? faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-                                 : npyx_root_has(host->root, path);
+    npyx_stat found;
+    *exists =
+        host->root == NULL ? npyx_entry_stat(AT_FDCWD, path, &found) == 0 : npyx_root_has(host->root, path);
     return *exists || npyx_errno_is_absence(errno) ? NPYX_OK
                                                    : npyx_fail_errno(error, errno, "cannot be looked up");
 }
 
 ssize_t npyx_path_read_link(const npyx_host *host, const char *path, char *target, size_t capacity_nbytes) {
-    return host->root == NULL ? readlink(path, target, capacity_nbytes)
+    return host->root == NULL ? readlinkat(AT_FDCWD, path, target, capacity_nbytes)
                               : npyx_root_read_link(host->root, path, target, capacity_nbytes);
 }
 
-int npyx_entry_stat(int folder, const char *name, struct stat *found) {
+int npyx_entry_stat(int folder, const char *name, npyx_stat *found) {
     return fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW);
 }
 
@@ -45,10 +39,6 @@ void npyx_descriptor_close(int *descriptor) {
     if (*descriptor >= 0)
         close(*descriptor);
     *descriptor = -1;
-}
-
-bool npyx_has_descriptor_paths(void) {
-    return access("/proc/self/fd", X_OK) == 0;
 }
 
 npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what) {
@@ -84,38 +74,22 @@ npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, v
     return NPYX_OK;
 }
 
-/* A file system that can share the blocks of two files copies nothing until they are written to. */
-static bool descriptor_clone(int from, int to) {
-#ifdef __linux__
-    const unsigned long request = _IOW(0x94, 9, int); /* FICLONE of linux/fs.h, which not every system has */
-    return ioctl(to, request, from) == 0;
-#else
-    (void)from, (void)to;
-    return false;
-#endif
-}
-
 npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbytes, int64_t *copied_nbytes,
                                  npyx_error *error) {
-    *copied_nbytes = descriptor_clone(from, to) ? nbytes : 0;
-#ifdef SYS_copy_file_range /* the C library's function is younger than the oldest one that is built for */
     enum { COPIED_AT_ONCE_NBYTES = 1 << 20 };
+    /* a file system that can share the blocks of two files copies nothing until they are written to */
+    *copied_nbytes = npyx_system_clone(from, to) == 0 ? nbytes : 0;
     while (*copied_nbytes < nbytes) {
-        long long from_off = *copied_nbytes, to_off = *copied_nbytes;
-        long n =
-            syscall(SYS_copy_file_range, from, &from_off, to, &to_off, (size_t)COPIED_AT_ONCE_NBYTES, 0u);
+        int64_t n = npyx_system_copy(from, to, *copied_nbytes, COPIED_AT_ONCE_NBYTES);
         if (n <= 0 && !(n < 0 && errno == EINTR))
             break;
         *copied_nbytes += n > 0 ? n : 0;
         NPYX_TRY(npyx_poll(host, error));
     }
-#else
-    (void)host, (void)error;
-#endif
     return NPYX_OK;
 }
 
-npyx_status npyx_descriptor_stat(int descriptor, struct stat *found, npyx_error *error) {
+npyx_status npyx_descriptor_stat(int descriptor, npyx_stat *found, npyx_error *error) {
     return fstat(descriptor, found) == 0 ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be examined");
 }
 
@@ -126,13 +100,13 @@ static const char *file_kind(mode_t mode) {
                             : "a device";
 }
 
-npyx_status npyx_file_check_regular(const struct stat *found, npyx_error *error) {
+npyx_status npyx_file_check_regular(const npyx_stat *found, npyx_error *error) {
     if (S_ISREG(found->st_mode))
         return NPYX_OK;
     return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is %s, not a regular file", file_kind(found->st_mode));
 }
 
-npyx_file_info npyx_file_info_of_stat(const struct stat *found) {
+npyx_file_info npyx_file_info_of_stat(const npyx_stat *found) {
     return (npyx_file_info){.nbytes = found->st_size,
                             .mtime_seconds = found->st_mtim.tv_sec,
                             .mtime_ns = found->st_mtim.tv_nsec,
@@ -143,7 +117,7 @@ npyx_file_info npyx_file_info_of_stat(const struct stat *found) {
 }
 
 bool npyx_file_info_of_path(const npyx_host *host, const char *path, npyx_file_info *info) {
-    struct stat found;
+    npyx_stat found;
     if (npyx_path_stat(host, path, &found) != 0)
         return false;
     *info = npyx_file_info_of_stat(&found);

@@ -5,9 +5,7 @@
 #ifndef NPYX_FILE_SYSTEM_H
 #define NPYX_FILE_SYSTEM_H
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/types.h>
+#include "system.h"
 
 #include "root.h"
 #include "source.h"
@@ -19,7 +17,7 @@ _Static_assert(sizeof(off_t) == 8,
 int npyx_path_open(const npyx_host *host, const char *path, int flags);
 
 /* stat(2): links are followed. */
-int npyx_path_stat(const npyx_host *host, const char *path, struct stat *found);
+int npyx_path_stat(const npyx_host *host, const char *path, npyx_stat *found);
 
 /* Whether an errno says that there is nothing at a path that this process could read: it is missing,
  * forbidden, or leads nowhere. Anything else is a fault, and not to be taken for that. */
@@ -28,11 +26,11 @@ bool npyx_errno_is_absence(int errno_value);
 /* Whether something is at the path; a link is, wherever it leads. */
 npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error);
 
-/* readlink(2): EINVAL or ENOENT for what is no link. */
+/* readlink(2): EINVAL for what is no link. */
 ssize_t npyx_path_read_link(const npyx_host *host, const char *path, char *target, size_t capacity_nbytes);
 
 /* lstat(2) of an entry of an open folder, by its name. */
-int npyx_entry_stat(int folder, const char *name, struct stat *found);
+int npyx_entry_stat(int folder, const char *name, npyx_stat *found);
 
 /* npyx_fail_errno for a path that was to be opened or looked up: says so when it leads out of the root. */
 npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what);
@@ -49,13 +47,10 @@ npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbyt
                                  npyx_error *error);
 
 /* fstat(2). */
-npyx_status npyx_descriptor_stat(int descriptor, struct stat *found, npyx_error *error);
+npyx_status npyx_descriptor_stat(int descriptor, npyx_stat *found, npyx_error *error);
 
 /* close(2) of what is open; *descriptor is -1 for what is not, and then. */
 void npyx_descriptor_close(int *descriptor);
-
-/* Whether an open file without a name can be given one, which is done through /proc. */
-bool npyx_has_descriptor_paths(void);
 
 /* How a file is opened for reading: without waiting on anything, should it be no regular one after all. */
 enum { NPYX_FILE_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
@@ -65,13 +60,13 @@ enum { NPYX_FILE_HEAD_NBYTES = 512 };
 
 /* A source of an open regular file, of which found was said a moment ago and whose first head_nbytes were
  * read; 0: none were. The descriptor is the source's from here on, and closed on failure, too. */
-npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const struct stat *found,
+npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const npyx_stat *found,
                                    const uint8_t *head, size_t head_nbytes, npyx_source **source,
                                    npyx_file_info *info, npyx_error *error);
 
 /* NPYX_UNSUPPORTED for anything but a regular file, saying what it is. */
-npyx_status npyx_file_check_regular(const struct stat *found, npyx_error *error);
+npyx_status npyx_file_check_regular(const npyx_stat *found, npyx_error *error);
 
-npyx_file_info npyx_file_info_of_stat(const struct stat *found);
+npyx_file_info npyx_file_info_of_stat(const npyx_stat *found);
 
 #endif

@@ -1,8 +1,6 @@
 #include "files_ahead.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "file_system.h"
 #include "threads.h"
@@ -17,7 +15,7 @@ enum {
 typedef struct file_slot {
     int descriptor; /* -1: not had */
     bool is_out_of_descriptors;
-    struct stat found;
+    npyx_stat found;
     ssize_t head_nbytes;
     uint8_t head[NPYX_FILE_HEAD_NBYTES];
 } file_slot;
@@ -34,7 +32,7 @@ struct npyx_files_ahead {
 
 /* Opens a file, in any thread. Errors are told by errno alone, as the system's calls do. */
 static bool files_open(const npyx_files_ahead *ahead, const char *path, file_slot *slot) {
-    struct stat before;
+    npyx_stat before;
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
     if (!ahead->are_regular && (npyx_path_stat(ahead->host, path, &before) != 0 || !S_ISREG(before.st_mode)))
         return false;

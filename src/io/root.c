@@ -1,18 +1,48 @@
-/* O_PATH, and syscall(2) */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include "system.h"
 
 #include "root.h"
 
+#if !defined(_WIN32)
+
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#ifdef __linux__
 #include <sys/syscall.h>
-#include <unistd.h>
+#endif
 
-const npyx_root npyx_root_of_nothing = {.descriptor = -1};
+/* A folder on the way is only gone through: that needs no right to list it. */
+#if defined(O_PATH)
+#define LOOKING O_PATH
+#elif defined(O_SEARCH)
+#define LOOKING O_SEARCH
+#else
+#define LOOKING O_RDONLY
+#endif
+
+/* What a path is followed for. */
+typedef enum root_goal { ROOT_OPEN, ROOT_STAT, ROOT_READ_LINK } root_goal;
+
+typedef struct root_task {
+    root_goal goal;
+    int flags;        /* of open(2); of the others O_NOFOLLOW alone counts */
+    npyx_stat *found; /* ROOT_STAT */
+    char *target;     /* ROOT_READ_LINK */
+    size_t target_nbytes;
+} root_task;
+
+static int root_fail(int errno_value) {
+    errno = errno_value;
+    return -1;
+}
+
+/* Closes, and gives the result of what was done before, whose errno stays. */
+static int root_close(int descriptor, int result) {
+    int errno_value = errno;
+    close(descriptor);
+    errno = errno_value;
+    return result;
+}
 
 /* ---- by the kernel: openat2, since Linux 5.6 ---- */
 
@@ -29,8 +59,8 @@ enum { NO_MAGIC_LINKS = 0x02, BENEATH = 0x08 };
 /* The kernel answers EAGAIN when something was renamed while it followed a `..`. */
 enum { MAX_TRIES = 8 };
 
-static int open_by_kernel(int folder, const char *path, int flags) {
 #ifdef SYS_openat2
+static int open_by_kernel(int folder, const char *path, int flags) {
     if ((flags & O_PATH) == 0)
         flags |= O_LARGEFILE; /* as open(2) does by itself */
     kernel_how how = {.flags = (uint64_t)(unsigned)flags, .resolve = NO_MAGIC_LINKS | BENEATH};
@@ -39,12 +69,30 @@ static int open_by_kernel(int folder, const char *path, int flags) {
         if (descriptor >= 0 || errno != EAGAIN)
             return descriptor;
     }
-#else
-    (void)folder, (void)path, (void)flags;
-#endif
-    errno = ENOSYS;
-    return -1;
+    return root_fail(ENOSYS);
 }
+
+static int do_by_kernel(int folder, const char *path, const root_task *task) {
+    if (task->goal == ROOT_OPEN)
+        return open_by_kernel(folder, path, task->flags);
+    npyx_stat seen;
+    int descriptor = open_by_kernel(folder, path, O_PATH | O_CLOEXEC | (task->flags & O_NOFOLLOW));
+    if (descriptor < 0)
+        return -1;
+    int result = fstat(descriptor, &seen);
+    if (result == 0 && task->goal == ROOT_STAT)
+        *task->found = seen;
+    else if (result == 0)
+        result = S_ISLNK(seen.st_mode) ? (int)readlinkat(descriptor, "", task->target, task->target_nbytes)
+                                       : root_fail(EINVAL);
+    return root_close(descriptor, result);
+}
+#else
+static int do_by_kernel(int folder, const char *path, const root_task *task) {
+    (void)folder, (void)path, (void)task;
+    return root_fail(ENOSYS);
+}
+#endif
 
 /* ---- part by part ---- */
 
@@ -61,9 +109,9 @@ enum { TURN = -2, ONWARD = -3 };
 /* Each pass goes through text from the root on. Its parts are opened one by one and never followed; a link
  * becomes its target in the text, and a `..` takes the folder before it away. */
 typedef struct root_walk {
+    const root_task *task;
     char text[TEXT_NBYTES];
     int nlinks;
-    int flags;
     int folder;          /* reached so far */
     size_t previous_off; /* where in the text that folder's name is */
     bool has_previous;   /* else the folder is the root */
@@ -86,19 +134,6 @@ static part part_at(const root_walk *w, size_t off) {
     return p;
 }
 
-static int root_fail(int errno_value) {
-    errno = errno_value;
-    return -1;
-}
-
-/* Closes, and gives the result of what was done before, whose errno stays. */
-static int root_close(int descriptor, int result) {
-    int errno_value = errno;
-    close(descriptor);
-    errno = errno_value;
-    return result;
-}
-
 static int root_replace(root_walk *w, size_t off, size_t end, const char *bytes, size_t nbytes) {
     size_t left_nbytes = strlen(w->text + end) + 1;
     if (off + nbytes + left_nbytes > sizeof w->text)
@@ -112,10 +147,11 @@ static int go_back(root_walk *w, part p) {
     return w->has_previous ? root_replace(w, w->previous_off, p.off + p.nbytes, "", 0) : root_fail(EXDEV);
 }
 
-/* link is the one that the part names. */
-static int root_follow(root_walk *w, part p, int link) {
+static int root_follow(root_walk *w, part p, const char *name) {
     char target[PATH_MAX];
-    ssize_t n = readlinkat(link, "", target, sizeof target);
+    ssize_t n = readlinkat(w->folder, name, target, sizeof target);
+    if (n < 0 && errno == EINVAL) /* it is none any more */
+        return TURN;
     if (n <= 0 || n == sizeof target)
         return root_fail(n < 0 ? errno : n == 0 ? ENOENT : ENAMETOOLONG);
     if (target[0] == '/')
@@ -125,46 +161,61 @@ static int root_follow(root_walk *w, part p, int link) {
     return root_replace(w, p.off, p.off + p.nbytes, target, (size_t)n);
 }
 
-/* Opens what the walk was for. It was no link just now; should it be one, it is not followed. */
-static int open_last(root_walk *w, const char *name, bool is_folder) {
-    int descriptor = openat(w->folder, name, w->flags | O_NOFOLLOW | (is_folder ? O_DIRECTORY : 0));
-    return descriptor < 0 && errno == ELOOP ? TURN : descriptor;
+/* Opens what was no link just now; should it be one, it is not followed, and looked at again. */
+static int root_open_seen(const root_walk *w, const char *name, int flags) {
+    int descriptor = openat(w->folder, name, flags | O_NOFOLLOW);
+    bool is_other = descriptor < 0 && (errno == ELOOP || ((flags & O_DIRECTORY) != 0 && errno == ENOTDIR));
+    return is_other ? TURN : descriptor;
 }
 
-static void root_enter(root_walk *w, int descriptor, part p) {
+/* Does what the walk was for with the last part, of which seen was just said. */
+static int do_last(const root_walk *w, const char *name, bool is_folder, const npyx_stat *seen) {
+    const root_task *task = w->task;
+    switch (task->goal) {
+    case ROOT_STAT: *task->found = *seen; return 0;
+    case ROOT_READ_LINK:
+        return S_ISLNK(seen->st_mode) ? (int)readlinkat(w->folder, name, task->target, task->target_nbytes)
+                                      : root_fail(EINVAL);
+    default: return root_open_seen(w, name, task->flags | (is_folder ? O_DIRECTORY : 0));
+    }
+}
+
+/* The same with the folder that was reached itself. */
+static int do_here(const root_walk *w) {
+    npyx_stat seen;
+    if (w->task->goal == ROOT_OPEN)
+        return openat(w->folder, ".", w->task->flags);
+    return fstat(w->folder, &seen) == 0 ? do_last(w, ".", true, &seen) : -1;
+}
+
+static int root_enter(root_walk *w, const char *name, part p) {
+    int descriptor = root_open_seen(w, name, LOOKING | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0)
+        return descriptor;
     if (w->has_previous)
         close(w->folder);
     w->folder = descriptor;
     w->has_previous = true;
     w->previous_off = p.off;
+    return ONWARD;
 }
 
-/* Looks at what a part that is a name names, and goes in, or opens it if it is the last. */
+/* Looks at what a part that is a name names, and goes in, or does what is to be done if it is the last. */
 static int take_part(root_walk *w, part p) {
     char name[NAME_MAX + 1];
-    struct stat found;
+    npyx_stat seen;
     if (p.nbytes > NAME_MAX)
         return root_fail(ENAMETOOLONG);
     memcpy(name, w->text + p.off, p.nbytes);
     name[p.nbytes] = '\0';
-    int seen = openat(w->folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), result = -1;
-    if (seen < 0)
+    if (fstatat(w->folder, name, &seen, AT_SYMLINK_NOFOLLOW) != 0)
         return -1;
-    bool is_found = fstat(seen, &found) == 0;
     bool goes_on = !p.is_last || p.is_folder;
-    if (is_found && S_ISLNK(found.st_mode) && (goes_on || (w->flags & O_NOFOLLOW) == 0)) {
-        result = root_follow(w, p, seen);
-    } else if (is_found && goes_on && !S_ISDIR(found.st_mode)) {
-        result = root_fail(ENOTDIR);
-    } else if (is_found && !p.is_last) {
-        root_enter(w, seen, p);
-        return ONWARD;
-    } else if (is_found && (w->flags & O_PATH) != 0) {
-        return seen;
-    } else if (is_found) {
-        result = open_last(w, name, p.is_folder);
-    }
-    return root_close(seen, result);
+    if (S_ISLNK(seen.st_mode) && (goes_on || (w->task->flags & O_NOFOLLOW) == 0))
+        return root_follow(w, p, name);
+    if (goes_on && !S_ISDIR(seen.st_mode))
+        return root_fail(ENOTDIR);
+    return p.is_last ? do_last(w, name, p.is_folder, &seen) : root_enter(w, name, p);
 }
 
 static int root_pass(root_walk *w) {
@@ -175,7 +226,7 @@ static int root_pass(root_walk *w) {
         if (p.nbytes == 2 && memcmp(w->text + p.off, "..", 2) == 0)
             result = go_back(w, p);
         else if (is_dot && p.is_last)
-            result = openat(w->folder, ".", w->flags);
+            result = do_here(w);
         else if (!is_dot)
             result = take_part(w, p);
         if (result != ONWARD)
@@ -184,8 +235,8 @@ static int root_pass(root_walk *w) {
     }
 }
 
-static int open_by_parts(int folder, const char *path, int flags) {
-    root_walk w = {.flags = flags};
+static int do_by_parts(int folder, const char *path, const root_task *task) {
+    root_walk w = {.task = task};
     size_t nbytes = strlen(path);
     if (nbytes >= PATH_MAX)
         return root_fail(ENAMETOOLONG);
@@ -215,7 +266,7 @@ static const char *below(const npyx_root *root, const char *path) {
     return *path == '\0' ? "." : path;
 }
 
-int npyx_root_open_below(const npyx_root *root, const char *path, int flags) {
+static int root_do(const npyx_root *root, const char *path, root_task task) {
     if (root->descriptor < 0)
         return root_fail(EACCES);
     if (path[0] == '\0')
@@ -224,28 +275,30 @@ int npyx_root_open_below(const npyx_root *root, const char *path, int flags) {
     if (path == NULL)
         return root_fail(EXDEV);
     if (!root->walks) {
-        int descriptor = open_by_kernel(root->descriptor, path, flags);
+        int result = do_by_kernel(root->descriptor, path, &task);
         /* EPERM is also what some sandboxes say to calls that they do not know */
-        if (descriptor >= 0 || (errno != ENOSYS && errno != EPERM))
-            return descriptor;
+        if (result >= 0 || (errno != ENOSYS && errno != EPERM))
+            return result;
     }
-    return open_by_parts(root->descriptor, path, flags);
+    return do_by_parts(root->descriptor, path, &task);
 }
 
-int npyx_root_stat(const npyx_root *root, const char *path, struct stat *found) {
-    int descriptor = npyx_root_open_below(root, path, O_PATH | O_CLOEXEC);
-    return descriptor < 0 ? -1 : root_close(descriptor, fstat(descriptor, found));
+int npyx_root_open_below(const npyx_root *root, const char *path, int flags) {
+    return root_do(root, path, (root_task){.goal = ROOT_OPEN, .flags = flags});
+}
+
+int npyx_root_stat(const npyx_root *root, const char *path, npyx_stat *found) {
+    return root_do(root, path, (root_task){.goal = ROOT_STAT, .found = found});
 }
 
 bool npyx_root_has(const npyx_root *root, const char *path) {
-    int descriptor = npyx_root_open_below(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    return descriptor >= 0 && close(descriptor) == 0;
+    npyx_stat found;
+    return root_do(root, path, (root_task){.goal = ROOT_STAT, .flags = O_NOFOLLOW, .found = &found}) == 0;
 }
 
 ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *target, size_t capacity_nbytes) {
-    int descriptor = npyx_root_open_below(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    return descriptor < 0 ? -1
-                          : root_close(descriptor, (int)readlinkat(descriptor, "", target, capacity_nbytes));
+    root_task task = {ROOT_READ_LINK, O_NOFOLLOW, .target = target, .target_nbytes = capacity_nbytes};
+    return root_do(root, path, task);
 }
 
 /* ---- opening the root itself ---- */
@@ -256,7 +309,7 @@ npyx_status npyx_root_open(npyx_root *root, npyx_host *host, const char *folder,
     if (realpath(folder, path) == NULL)
         return npyx_fail_errno(error, errno, "cannot be opened");
     size_t nbytes = strcmp(path, "/") == 0 ? 0 : strlen(path);
-    root->descriptor = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    root->descriptor = open(path, LOOKING | O_DIRECTORY | O_CLOEXEC);
     if (root->descriptor < 0 && errno == ENOTDIR)
         return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is not a folder");
     if (root->descriptor < 0)
@@ -277,3 +330,5 @@ void npyx_root_close(npyx_root *root, npyx_host *host) {
     npyx_free(host, root->path);
     *root = (npyx_root){.descriptor = -1};
 }
+
+#endif

@@ -13,10 +13,8 @@
 #ifndef NPYX_ROOT_H
 #define NPYX_ROOT_H
 
-#include <sys/stat.h>
-#include <sys/types.h>
-
 #include "base/host.h"
+#include "system.h"
 
 typedef struct npyx_root {
     int descriptor; /* of the folder; -1: no path leads anywhere (EACCES) */
@@ -35,12 +33,12 @@ void npyx_root_close(npyx_root *root, npyx_host *host);
 int npyx_root_open_below(const npyx_root *root, const char *path, int flags);
 
 /* stat(2). */
-int npyx_root_stat(const npyx_root *root, const char *path, struct stat *found);
+int npyx_root_stat(const npyx_root *root, const char *path, npyx_stat *found);
 
 /* Whether something is at the path; a link is, wherever it leads. */
 bool npyx_root_has(const npyx_root *root, const char *path);
 
-/* readlink(2); ENOENT for what is no link, too. */
+/* readlink(2); EINVAL for what is no link. */
 ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *target, size_t capacity_nbytes);
 
 #endif

@@ -1,7 +1,6 @@
 #include "sink.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "file_system.h"
 
@@ -243,7 +242,7 @@ npyx_status npyx_source_open_written(npyx_sink *sink, const void *head, size_t h
     written_source *made = npyx_alloc(sink->host, sizeof *made + head_nbytes);
     NPYX_TRY(npyx_check_memory(made, error));
     *made = (written_source){.base = {.ops = &written_ops, .host = sink->host, .nbytes = sink->nbytes},
-                             .descriptor = fcntl(sink->descriptor, F_DUPFD_CLOEXEC, 0),
+                             .descriptor = npyx_system_duplicate(sink->descriptor),
                              .head_nbytes = head_nbytes};
     if (made->descriptor < 0) {
         npyx_free(sink->host, made);

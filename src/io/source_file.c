@@ -1,10 +1,7 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "file_system.h"
+
+#include <errno.h>
+#include <time.h>
 
 /* A scan asks once for so many bytes, and at the end, whether the file is still the same: then it does not
  * show. */
@@ -25,7 +22,7 @@ enum { MAPPED_NBYTES = 1 << 23 };
 
 static npyx_status file_check(const npyx_source *source, npyx_error *error) {
     const file_source *file = (const file_source *)source;
-    struct stat now;
+    npyx_stat now;
     NPYX_TRY(npyx_descriptor_stat(file->descriptor, &now, error));
     if (now.st_size == file->base.nbytes && now.st_mtim.tv_sec == file->mtime.tv_sec &&
         now.st_mtim.tv_nsec == file->mtime.tv_nsec)
@@ -84,7 +81,7 @@ static void file_forget(file_source *file, int64_t off, int64_t end_off) {
     int64_t kept_off = file->passed_off / MAPPED_NBYTES * MAPPED_NBYTES;
     int64_t left_nbytes = end_off / MAPPED_NBYTES * MAPPED_NBYTES - kept_off;
     if (goes_on && left_nbytes > 0)
-        madvise(file->map + kept_off, (size_t)left_nbytes, MADV_DONTNEED);
+        npyx_system_forget(file->map + kept_off, (size_t)left_nbytes);
     file->passed_off = end_off;
 }
 
@@ -116,15 +113,13 @@ static npyx_status file_borrow(npyx_source *source, int64_t off, size_t nbytes, 
 static void file_map(file_source *file) {
     if (file->base.nbytes == 0 || (uint64_t)file->base.nbytes > SIZE_MAX)
         return;
-    void *map = mmap(NULL, (size_t)file->base.nbytes, PROT_READ, MAP_SHARED, file->descriptor, 0);
-    if (map != MAP_FAILED)
-        file->map = map;
+    file->map = npyx_system_map(file->descriptor, (size_t)file->base.nbytes);
 }
 
 static void source_file_close(npyx_source *source) {
     const file_source *file = (const file_source *)source;
     if (file->map != NULL)
-        munmap(file->map, (size_t)source->nbytes);
+        npyx_system_unmap(file->map, (size_t)source->nbytes);
     close(file->descriptor);
 }
 
@@ -151,7 +146,7 @@ static npyx_status source_fail_open(const npyx_host *host, npyx_error *error, in
     return npyx_path_fail(host, error, errno_value, "cannot be opened");
 }
 
-npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const struct stat *found,
+npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const npyx_stat *found,
                                    const uint8_t *head, size_t head_nbytes, npyx_source **source,
                                    npyx_file_info *info, npyx_error *error) {
     file_source *file = npyx_alloc(host, sizeof *file + head_nbytes);
@@ -179,7 +174,7 @@ npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const struct
 
 npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
                                   npyx_file_info *info, npyx_error *error) {
-    struct stat found;
+    npyx_stat found;
     if (npyx_path_stat(host, path, &found) != 0)
         return source_fail_open(host, error, errno);
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */

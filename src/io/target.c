@@ -1,10 +1,7 @@
 #include "target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "first_bytes.h"
 #include "target_file.h"
@@ -66,6 +63,8 @@ static npyx_status target_resolve(npyx_host *host, const char *path, char **fold
     npyx_buffer_append(&followed, path, strlen(path) + 1);
     npyx_status status = npyx_buffer_check(&followed, error);
     bool is_link = true;
+    if (status == NPYX_OK)
+        npyx_system_normalize(followed.bytes);
     for (int nlinks = 0; status == NPYX_OK && is_link; nlinks++) {
         status = nlinks > TARGET_FILE_MAX_LINKS
                      ? npyx_fail_errno(error, ELOOP, "cannot be opened for writing")
@@ -79,7 +78,7 @@ static npyx_status target_resolve(npyx_host *host, const char *path, char **fold
 
 /* ---- what stands at the path ---- */
 
-npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, struct stat *found,
+npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, npyx_stat *found,
                              npyx_error *error) {
     const char *what = access == O_RDONLY ? "cannot be examined" : "cannot be opened for writing";
     *descriptor = -1;
@@ -141,9 +140,9 @@ static npyx_status target_open_folder(npyx_target_file *file, const char *path, 
 
 /* As open(2) would have it: who may not write to a file may not replace it, and it keeps its owner and its
  * permissions, as far as this process may give them. */
-static npyx_status take_permissions(const npyx_target_file *file, const struct stat *replaced,
+static npyx_status take_permissions(const npyx_target_file *file, const npyx_stat *replaced,
                                     npyx_error *error) {
-    struct stat made;
+    npyx_stat made;
     /* a link that came in between must not tell of what is outside of a root */
     int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
     if (faccessat(file->folder, file->name, W_OK, flags) != 0)
@@ -168,7 +167,7 @@ static npyx_status target_make_file(npyx_target *target, npyx_error *error) {
 }
 
 npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *error) {
-    struct stat now;
+    npyx_stat now;
     NPYX_TRY(npyx_descriptor_stat(target->file->replaced, &now, error));
     npyx_file_info info = npyx_file_info_of_stat(&now);
     if (!npyx_file_info_is_same(&info, &target->info))
@@ -211,7 +210,7 @@ static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
  * has just been replaced; *is_held says which. */
 static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, bool *is_held,
                                npyx_error *error) {
-    struct stat found;
+    npyx_stat found;
     *is_held = false;
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDWR, descriptor, &found, error));
     if (*descriptor < 0)
@@ -265,7 +264,7 @@ npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor,
 
 static npyx_status open_new(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
-    struct stat found;
+    npyx_stat found;
     int seen;
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &seen, &found, error));
     target->has_info = seen >= 0;
@@ -284,7 +283,7 @@ static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     bool is_extended = file->kind == NPYX_TARGET_EXTEND;
     int *descriptor = is_extended ? &file->descriptor : &file->replaced;
-    struct stat found;
+    npyx_stat found;
     NPYX_TRY(lock_file(file, descriptor, error));
     NPYX_TRY(npyx_descriptor_stat(*descriptor, &found, error));
     target->has_info = true;
@@ -353,7 +352,7 @@ npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
 
 /* Opens the file called beside, if it is still the one that rests. */
 static npyx_status open_rested(npyx_target_file *file, npyx_error *error) {
-    struct stat found;
+    npyx_stat found;
     file->folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->folder < 0)
         return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
@@ -413,7 +412,7 @@ static void take_back(npyx_target *target) {
     bool keeps_tail = file->state == NPYX_TARGET_FINAL || target->sink == NULL;
     npyx_target_withdraw(target);
     if (file->kind == NPYX_TARGET_EXTEND && !keeps_tail && !file->keeps_tail) {
-        struct stat now; /* a file that was not added to keeps its times */
+        npyx_stat now; /* a file that was not added to keeps its times */
         if (fstat(file->descriptor, &now) != 0 || now.st_size != file->original_nbytes)
             (void)!ftruncate(file->descriptor, (off_t)file->original_nbytes);
     }
@@ -465,7 +464,7 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {
 }
 
 /* What the folder of a target is, whether or not it is open. */
-static bool stat_folder(const npyx_target_file *file, struct stat *found) {
+static bool stat_folder(const npyx_target_file *file, npyx_stat *found) {
     if (file->folder >= 0)
         return fstat(file->folder, found) == 0;
     int folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -475,7 +474,7 @@ static bool stat_folder(const npyx_target_file *file, struct stat *found) {
 }
 
 bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other) {
-    struct stat one, two;
+    npyx_stat one, two;
     return target->file != NULL && other->file != NULL &&
            strcmp(target->file->name, other->file->name) == 0 && stat_folder(target->file, &one) &&
            stat_folder(other->file, &two) && one.st_dev == two.st_dev && one.st_ino == two.st_ino;

@@ -58,7 +58,7 @@ typedef struct npyx_target_file {
     npyx_target_state state;
     bool has_left_lock; /* its file is there, and nobody holds it */
     bool is_resting;    /* nothing is open; what is known of the file called beside: */
-    struct stat rested; /* with the size that it has without what follows the sink's end */
+    npyx_stat rested;   /* with the size that it has without what follows the sink's end */
     bool keeps_tail; /* of a file that is extended: its seal could not be taken back, so nothing is cut off */
     uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
     size_t seal_nbytes;
@@ -74,7 +74,7 @@ bool npyx_target_is_ours(const npyx_target_file *file);
 /* Looks at what stands at the path: *descriptor is that of a regular file, open as access (O_RDONLY, O_RDWR)
  * says, with what fstat says of it; -1 when nothing is there. NPYX_UNSUPPORTED for anything but a regular
  * file. */
-npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, struct stat *found,
+npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, npyx_stat *found,
                              npyx_error *error);
 
 /* NPYX_INVALID, saying what it is, for a file that is neither empty nor an array file by its first bytes, or

@@ -1,16 +1,8 @@
-/* O_TMPFILE */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
 #include "target_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/siphash.h"
 
@@ -23,7 +15,7 @@ void npyx_target_name(const char *name, int i, char beside[NPYX_TARGET_NAME_NBYT
 }
 
 bool npyx_target_leads_to(int folder, const char *name, int descriptor) {
-    struct stat named, opened;
+    npyx_stat named, opened;
     return descriptor >= 0 && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            fstat(descriptor, &opened) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
@@ -31,7 +23,7 @@ bool npyx_target_leads_to(int folder, const char *name, int descriptor) {
 /* ---- sweeping ---- */
 
 void npyx_target_sweep_name(int folder, const char *beside) {
-    struct stat found;
+    npyx_stat found;
     int descriptor;
     if (npyx_target_look(folder, beside, O_RDONLY, &descriptor, &found, NULL) != NPYX_OK || descriptor < 0)
         return;
@@ -50,7 +42,7 @@ static void sweep_files(int folder, const char *name) {
 
 void npyx_target_sweep(int folder, const char *name) {
     char beside[NPYX_TARGET_NAME_NBYTES];
-    struct stat found;
+    npyx_stat found;
     npyx_target_name(name, 0, beside);
     if (fstatat(folder, beside, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode))
         npyx_target_sweep_files(folder, name);
@@ -68,9 +60,9 @@ npyx_status npyx_target_fail_make(npyx_error *error, int errno_value) {
 }
 
 npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *error) {
-    if (!npyx_has_descriptor_paths())
+    if (!npyx_system_has_names())
         return NPYX_DONE;
-    *descriptor = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    *descriptor = npyx_system_open_nameless(folder);
     if (*descriptor < 0)
         return errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL
                    ? NPYX_DONE

@@ -2,33 +2,33 @@
  * What makes a target's bytes those of its path, and takes them back. The states and who leads from one to
  * the other are in target_file.h; target.c opens and closes.
  */
-/* renameat2(2) */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include "target_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
-
-#include "target_file.h"
 
 enum { SEAL_MAX_NBYTES = 1 << 16 };
 
 /* ---- names that change places ---- */
 
-/* Gives the file at a path, or the one that a link of /proc leads to, a free name: 0, or errno. Names that a
- * crash has left are swept, but not the one that is in use. */
-static int link_free(int from, const char *path, int flags, int folder, const char *name, const char *in_use,
+/* A second name for what is at one, or the first for an open file without any: 0, or errno. */
+static int link_as(int folder, const char *from, int descriptor, const char *beside) {
+    int result =
+        from == NULL ? npyx_system_name(descriptor, folder, beside) : linkat(folder, from, folder, beside, 0);
+    return result == 0 ? 0 : errno;
+}
+
+/* Gives the file at a name, or else the open one, a free name: 0, or errno. Names that a crash has left are
+ * swept, but not the one that is in use. */
+static int link_free(int folder, const char *from, int descriptor, const char *name, const char *in_use,
                      char beside[NPYX_TARGET_NAME_NBYTES]) {
     int errno_value = EEXIST;
     for (int i = 1; i <= NPYX_TARGET_NNAMES && errno_value == EEXIST; i++) {
         npyx_target_name(name, i, beside);
-        errno_value = linkat(from, path, folder, beside, flags) == 0 ? 0 : errno;
+        errno_value = link_as(folder, from, descriptor, beside);
         if (errno_value == EEXIST && strcmp(beside, in_use) != 0) {
             npyx_target_sweep_name(folder, beside);
-            errno_value = linkat(from, path, folder, beside, flags) == 0 ? 0 : errno;
+            errno_value = link_as(folder, from, descriptor, beside);
         }
     }
     if (errno_value != 0)
@@ -38,9 +38,7 @@ static int link_free(int from, const char *path, int flags, int folder, const ch
 
 npyx_status npyx_target_link(int folder, const char *name, int descriptor,
                              char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
-    char itself[40];
-    snprintf(itself, sizeof itself, "/proc/self/fd/%d", descriptor);
-    int errno_value = link_free(AT_FDCWD, itself, AT_SYMLINK_FOLLOW, folder, name, "", beside);
+    int errno_value = link_free(folder, NULL, descriptor, name, "", beside);
     return errno_value == 0 ? NPYX_OK : npyx_target_fail_make(error, errno_value);
 }
 
@@ -48,19 +46,9 @@ static npyx_status fail_rename(npyx_error *error, int errno_value) {
     return npyx_fail_errno(error, errno_value, "cannot take its place"); /* NPYX_NOT_FOUND for ENOENT */
 }
 
-/* renameat2(2) for two names of a folder. ENOSYS or EINVAL: it is not known here. */
-static int rename_as(int folder, const char *one, const char *other, bool exchanges) {
-#ifdef RENAME_EXCHANGE
-    int result = renameat2(folder, one, folder, other, exchanges ? RENAME_EXCHANGE : RENAME_NOREPLACE);
-    return result == 0 ? 0 : errno;
-#else
-    (void)folder, (void)one, (void)other, (void)exchanges;
-    return ENOSYS;
-#endif
-}
-
+/* What says that neither the system nor this file system has such a call. */
 static bool is_unknown(int errno_value) {
-    return errno_value == ENOSYS || errno_value == EINVAL;
+    return errno_value == ENOSYS || errno_value == EINVAL || errno_value == ENOTSUP;
 }
 
 /* What says that a file system has no hard links, or not of this file. */
@@ -73,7 +61,7 @@ static bool is_no_link(int errno_value) {
 static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
                                 npyx_error *error) {
     char kept[NPYX_TARGET_NAME_NBYTES];
-    int errno_value = link_free(folder, name, 0, folder, name, beside, kept);
+    int errno_value = link_free(folder, name, -1, name, beside, kept);
     if (errno_value != 0 && !is_no_link(errno_value))
         return fail_rename(error, errno_value);
     if (renameat(folder, beside, folder, name) == 0) {
@@ -91,15 +79,14 @@ static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_T
  * For the lock's holder. NPYX_NOT_FOUND: one of them leads to nothing. */
 static npyx_status target_swap(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
                                npyx_error *error) {
-    int errno_value = rename_as(folder, beside, name, true);
-    if (is_unknown(errno_value))
-        return swap_by_link(folder, name, beside, error);
-    return errno_value == 0 ? NPYX_OK : fail_rename(error, errno_value);
+    if (npyx_system_exchange(folder, beside, name) == 0)
+        return NPYX_OK;
+    return is_unknown(errno) ? swap_by_link(folder, name, beside, error) : fail_rename(error, errno);
 }
 
 /* Gives the file called beside a name that leads to nothing. NPYX_DONE when it leads to something. */
 static npyx_status target_move_in(int folder, const char *name, const char *beside, npyx_error *error) {
-    int errno_value = rename_as(folder, beside, name, false);
+    int errno_value = npyx_system_rename_new(folder, beside, name) == 0 ? 0 : errno;
     if (is_unknown(errno_value)) {
         errno_value = linkat(folder, beside, folder, name, 0) == 0 ? 0 : errno;
         if (errno_value == 0)
@@ -115,7 +102,7 @@ static npyx_status target_move_in(int folder, const char *name, const char *besi
 /* The way back: gives the file at name a free name, or none where there are no hard links. */
 static void target_move_out(int folder, const char *name, int descriptor,
                             char beside[NPYX_TARGET_NAME_NBYTES]) {
-    link_free(folder, name, 0, folder, name, "", beside);
+    link_free(folder, name, -1, name, "", beside);
     if (npyx_target_leads_to(folder, name, descriptor))
         unlinkat(folder, name, 0);
 }
@@ -233,7 +220,7 @@ static npyx_status fail_replaced(npyx_error *error) {
 
 /* Looks at what a new file takes the place of, which may not be what was there when it was begun. */
 static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
-    struct stat found;
+    npyx_stat found;
     npyx_descriptor_close(&file->replaced);
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
     return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, file->is_tar, error) : NPYX_OK;
@@ -276,7 +263,7 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
 /* Another program, which knows nothing of the lock, has put a file at the path since it was looked at. That
  * one has the name beside now: it is replaced like the other, or put back. */
 static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
-    struct stat found;
+    npyx_stat found;
     int seen = -1;
     npyx_status status = file->kind == NPYX_TARGET_COPY
                              ? fail_replaced(error)
@@ -361,7 +348,7 @@ void npyx_target_yield(npyx_target *target) {
 
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
-    struct stat now;
+    npyx_stat now;
     npyx_status status = npyx_target_publish(target, error);
     if (status == NPYX_OK) {
         target->has_info = fstat(file->descriptor, &now) == 0;

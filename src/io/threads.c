@@ -1,14 +1,10 @@
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity */
-#endif
 #include "threads.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "system.h"
 
 enum {
     MAX_NSLOTS = 64,
@@ -39,17 +35,8 @@ struct npyx_crew {
     pthread_cond_t allowed, made;
 };
 
-static int nprocessors(void) {
-#ifdef __linux__
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
-#endif
-    return (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 int npyx_nthreads(const npyx_host *host) {
-    int n = host->nthreads > 0 ? host->nthreads : nprocessors();
+    int n = host->nthreads > 0 ? host->nthreads : npyx_system_nprocessors();
     return n < 1 ? 1 : n < NPYX_MAX_NTHREADS ? n : NPYX_MAX_NTHREADS;
 }
 
@@ -108,12 +95,11 @@ static void *crew_run(void *argument) {
 
 /* Signals are for the host's threads: Ctrl-C is to interrupt the one that waits for it. */
 static bool crew_add_thread(npyx_crew *crew) {
-    sigset_t all, before;
-    sigfillset(&all);
-    if (crew->nthreads == crew->max_nthreads || pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+    npyx_signals before;
+    if (crew->nthreads == crew->max_nthreads || !npyx_system_block_signals(&before))
         return false;
     bool is_started = pthread_create(&crew->threads[crew->nthreads], NULL, crew_run, crew) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    npyx_system_allow_signals(&before);
     crew->nthreads += is_started;
     return is_started;
 }

@@ -10,7 +10,7 @@ enum { RUN_NELEM = 64 };
 
 /* JSON has no infinities, but 9e999 overflows to one in every reader of doubles, SQLite's included. */
 static size_t append_special(double value, char *out) {
-    return (size_t)(stpcpy(out, isnan(value) ? "null" : value > 0 ? "9e999" : "-9e999") - out);
+    return npyx_put_text(out, isnan(value) ? "null" : value > 0 ? "9e999" : "-9e999");
 }
 
 static size_t text_f64(double value, char *out) {
@@ -45,7 +45,7 @@ static size_t text_narrow(float value, int precision_nbits, int min_exponent, ch
     break
 
 static size_t text_bool(const uint8_t *item, char *out) {
-    return (size_t)(stpcpy(out, *item != 0 ? "true" : "false") - out);
+    return npyx_put_text(out, *item != 0 ? "true" : "false");
 }
 
 /* Above 2^63 - 1 a string, which SQLite's JSON does not round. */

@@ -267,7 +267,7 @@ static size_t print_date_text(const npyx_dtype *dtype, const uint8_t *item, char
     size_t nbytes = 0;
     npyx_error error;
     if (count == NPYX_NAT)
-        return (size_t)(stpcpy(text, "'NaT'") - text);
+        return npyx_put_text(text, "'NaT'");
     if (dtype->type == NPYX_TIMEDELTA || dtype->unit == NPYX_UNIT_GENERIC ||
         npyx_datetime_text(count, dtype->unit, dtype->multiple, text + 1, &nbytes, &error) != NPYX_OK)
         return print_integer_text(dtype, item, text);
@@ -288,7 +288,7 @@ static size_t print_date_text(const npyx_dtype *dtype, const uint8_t *item, char
 
 static size_t print_short_text(const npyx_dtype *dtype, const uint8_t *item, char *text) {
     if (dtype->type == NPYX_BOOL)
-        return (size_t)(stpcpy(text, *item != 0 ? "True" : "False") - text);
+        return npyx_put_text(text, *item != 0 ? "True" : "False");
     return npyx_type_is_date(dtype->type) ? print_date_text(dtype, item, text)
                                           : print_integer_text(dtype, item, text);
 }

@@ -48,4 +48,11 @@ double npyx_number_to_f64(const npyx_number *number);
 /* Writes the number as the functions above do, infinities and NaN as `inf`, `-inf` and `NaN`. */
 size_t npyx_number_text(const npyx_number *number, char *out);
 
+/* Copies a text with its NUL, and gives its number of bytes without that. */
+static inline size_t npyx_put_text(char *out, const char *text) {
+    size_t nbytes = strlen(text);
+    memcpy(out, text, nbytes + 1);
+    return nbytes;
+}
+
 #endif

@@ -74,10 +74,8 @@ wrap(int, access, const char *path, int mode) {
     return is_real ? __real_access(path, mode) : __wrap_faccessat(AT_FDCWD, path, mode, 0);
 }
 
-wrap(ssize_t, readlink, const char *path, char *target, size_t nbytes) {
-    if (!is_inside)
-        return __real_readlink(path, target, nbytes);
-    return is_within(path) ? readlinkat(folder, path, target, nbytes) : refuse();
+wrap(ssize_t, readlinkat, int where, const char *path, char *target, size_t nbytes) {
+    return is_inside && !is_within(path) ? refuse() : __real_readlinkat(from(where), path, target, nbytes);
 }
 
 /* openat2 has no function in glibc. */

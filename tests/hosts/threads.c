@@ -36,6 +36,9 @@ static const char *const questions[] = {
      "SELECT sum(r.value) FROM n JOIN npy_rows('deflated.npz', 'x') r ON r.row = n.i"),
     "SELECT sum(c0), count(*) FROM typed WHERE rowid > 100",
     "SELECT sum(value) FROM npy_rows((SELECT contents FROM blobs))",
+    /* the sums of all, which others add to meanwhile, hold what this one has */
+    ("SELECT npyext_counters('process') ->> 'bytes_read' >= npyext_counters() ->> 'bytes_read', "
+     "npyext_counters('process') ->> 'files_opened' >= npyext_counters() ->> 'files_opened'"),
 };
 enum { NQUESTIONS = sizeof questions / sizeof questions[0] };
 

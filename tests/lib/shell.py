@@ -77,6 +77,6 @@ def run(sql, folder, *options):
         env=environment(folder),
         timeout=PATIENCE,
     )
-    text = done.stdout.decode("utf-8", "backslashreplace")
+    text = done.stdout.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
     assert done.returncode in (0, 1), f"the shell ended with {done.returncode}:\n{text}"
     return stable_errors(text)

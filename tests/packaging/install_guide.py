@@ -29,7 +29,12 @@ def sections():
 
 
 def needs_a_registry(blocks):
-    return any(re.search(r"\b(pip|npm) install", text) for language, text in blocks if language == "sh")
+    return any(re.search(r"\b(pip|npm) install|\bmake web\b", text) for language, text in blocks if language == "sh")
+
+
+def installs_what_it_makes(blocks):
+    """Whether a section changes the system by packages of its own making: nothing for the machine where tests run."""
+    return any(installs_packages(text) and ".deb" in text for _, text in blocks)
 
 
 def installs_packages(text):

@@ -1,6 +1,7 @@
 """The Python package: the wheel that `make wheel` makes, and what is in it, with Debian's Python and NumPy."""
 
 import base64
+import contextlib
 import csv
 import hashlib
 import io
@@ -138,6 +139,60 @@ def test_loadable_path(package):
     assert packages.run(os.environ.get("SQLITE3", "sqlite3"), *query).strip() == packages.version()
 
 
+def test_the_library_is_found_by_any_systems_suffix(package, tmp_path, monkeypatch):
+    """SQLite adds its own system's; a file with another one is given whole."""
+    from npyext import _load
+
+    monkeypatch.setattr(_load, "__file__", str(tmp_path / "_load.py"))
+    path = str(tmp_path / "npyext")
+    assert package.loadable_path() == path
+    for platform, own, other in (("linux", ".so", ".dll"), ("darwin", ".dylib", ".so"), ("win32", ".dll", ".so"), ("freebsd14", ".so", ".dylib")):
+        monkeypatch.setattr(sys, "platform", platform)
+        open(path + other, "w").close()
+        assert package.loadable_path() == path + other
+        open(path + own, "w").close()
+        assert package.loadable_path() == path
+        os.remove(path + own)
+        os.remove(path + other)
+
+
+def test_connect(package, tmp_path):
+    with contextlib.closing(package.connect(tmp_path / "x.db", timeout=1, isolation_level=None)) as db:
+        assert isinstance(db, sqlite3.Connection) and db.isolation_level is None
+        assert db.execute("SELECT npy_json(npy_array(1))").fetchone() == ("[1]",)
+    assert package.connect().execute("SELECT npyext_version()").fetchone() == (packages.version(),)
+    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+        package.connect(tmp_path / "none" / "x.db")
+
+
+@pytest.mark.parametrize(
+    "stub, reason",
+    [
+        ("sys.modules['sqlite3'] = None", "its sqlite3 cannot be imported ("),
+        ("sqlite3.Connection = object", "its sqlite3 was built without extension loading"),
+        ("sqlite3.sqlite_version, sqlite3.sqlite_version_info = '3.34.1', (3, 34, 1)", "its sqlite3 has SQLite 3.34.1, and npyext needs 3.37 or newer"),
+    ],
+)
+def test_connect_takes_apsw_or_says_so(package, stub, reason):
+    """What is asked of apsw is tried with it itself in clients_python.py."""
+    told = f"import sys, sqlite3\n{stub}\nsys.modules['apsw'] = None\nimport npyext\ntry:\n    npyext.connect('x.db')\nexcept RuntimeError as error:\n    print(error)"
+    shown = python(package, "-c", told)
+    assert reason in shown and "`pip install apsw`" in shown and sys.executable in shown
+    apsw = f"""
+import sys, sqlite3, types
+{stub}
+class Connection:
+    def __init__(self, *arguments, **options):
+        print(arguments, options)
+    enable_load_extension = lambda self, on: None
+    load_extension = lambda self, path: print(path)
+sys.modules['apsw'] = types.SimpleNamespace(Connection=Connection)
+import npyext
+npyext.connect('x.db', vfs='unix')
+"""
+    assert python(package, "-c", apsw) == f"('x.db',) {{'vfs': 'unix'}}\n{package.loadable_path()}\n"
+
+
 def test_a_python_without_loading_is_told(package):
     class Connection:
         """As sqlite3.Connection is where Python was configured without loadable extensions."""
@@ -162,6 +217,58 @@ def test_numpy_is_optional(package):
         "print(npyext.repair_scalars(db, 't', 'x', 'int64'), *db.execute('SELECT x FROM t').fetchone())\n"
     )
     assert python(package, "-c", script) == "1 5\n"
+
+
+# ---- the command, as far as it goes without apsw (clients_python.py has the rest) ----
+
+
+def test_the_command_without_apsw(package, wheel):
+    path = package.loadable_path() + "\n"
+    assert python(package, "-m", "npyext", "--path") == path and python(package, "-m", "npyext", "--version") == packages.version() + "\n"
+    with zipfile.ZipFile(wheel) as archive:
+        info = f"npyext-{packages.version()}.dist-info"
+        assert "[console_scripts]\nnpyext = npyext._command:main\n" in archive.read(f"{info}/entry_points.txt").decode()
+        assert "\nProvides-Extra: apsw\nRequires-Dist: apsw; extra == 'apsw'\n" in archive.read(f"{info}/METADATA").decode()
+    script = "import sys; sys.modules['apsw'] = None; from npyext._command import main; print(main(['runs.db']))"
+    told = python(package, "-c", script)
+    assert "`pip install apsw`" in told and "`npyext --path`" in told and sys.executable in told and told.endswith("\n1\n")
+
+
+class ShortTerminal(io.StringIO):
+    def fileno(self):
+        raise OSError("no terminal at all")
+
+
+def test_the_line_about_what_lasts(package, tmp_path, monkeypatch):
+    """Time is what the test says it is."""
+    from npyext import _progress
+
+    shown = {(3.2, 1, 512_000_000): "3 s: 1 file opened, 512 MB read, 160 MB/s", (1.0, 0, 0): "1 s: 0 files opened, 0 B read, 0 B/s",
+             (10.0, 12345, 9_960_000): "10 s: 12345 files opened, 10 MB read, 996 kB/s", (2.0, 2, 1999): "2 s: 2 files opened, 2.0 kB read, 1.0 kB/s",
+             (100.0, 1, 3e15): "100 s: 1 file opened, 3000 TB read, 30 TB/s"}
+    for (seconds, nfiles, nbytes), line in shown.items():
+        assert _progress.line_of(seconds, nfiles, nbytes) == line
+    numpy.save(tmp_path / "x.npy", numpy.zeros(1_000_000))
+    now, terminal = [100.0], ShortTerminal()
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    busy, progress = package.connect(), _progress.Progress(terminal, package.connect())
+    progress.step()  # before any statement
+    for after, written in ((0.9, ""), (0.2, "\r1 s: 1 file opened, 8.0 MB read, 7.3 MB/s"), (0.4, ""), (0.2, "\r1 s: 1 file opened, 8.0 MB read, 4.7 MB/s")):
+        if after == 0.9:
+            progress.begin()
+            busy.execute("SELECT max FROM npy_stats(?)", (str(tmp_path / "x.npy"),)).fetchall()
+        terminal.seek(terminal.truncate(0))
+        now[0] += after
+        progress.step()
+        assert terminal.getvalue() == written
+    terminal.seek(terminal.truncate(0))
+    progress.end()
+    progress.end()
+    assert terminal.getvalue() == "\r" + " " * len("1 s: 1 file opened, 8.0 MB read, 4.7 MB/s") + "\r"
+    progress.begin()
+    now[0] += 5
+    progress.step()
+    assert terminal.getvalue().endswith("\r5 s: 0 files opened, 0 B read, 0 B/s")
 
 
 # ---- adapters ----

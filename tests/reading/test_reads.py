@@ -1,10 +1,14 @@
 """Nothing is read that is not needed: what npyext_counters() says of each function."""
 
+import json
+import sqlite3
+
 import numpy as np
+import pytest
 
 import shell
 from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes, write_sparse_npy
-from expected import counters, since
+from expected import counters, error_of, since
 from tars import gzipped, tar_of
 
 
@@ -17,6 +21,66 @@ def read_by(db, sql, *arguments):
 def test_the_counters(connect):
     names = {"bytes_read", "read_calls", "bytes_inflated", "files_opened", "cache_hits", "files_skipped"}
     assert names <= counters(connect()).keys()
+
+
+def counters_of_process(db):
+    return json.loads(db.execute("SELECT npyext_counters('process')").fetchone()[0])
+
+
+def test_the_counters_of_the_process_are_sums(connect, tmp_path):
+    """Over all connections, closed ones too, and the same whichever is asked."""
+    for i in range(5):
+        (tmp_path / f"{i}.npy").write_bytes(npy_bytes(np.arange(1000.0) + i))
+    (tmp_path / "5.npy").write_bytes(b"no array")
+    path, first, second, closed = str(tmp_path / "*.npy"), connect(), connect(), shell.connect()
+    before, own = counters_of_process(first), [counters(db) for db in (first, second, closed)]
+    statements = (
+        "SELECT sum(value) FROM npy_rows(?) WHERE on_error = 'skip'",
+        "SELECT sum(npy_get(array, 5)) FROM npy_file(?) WHERE on_error = 'skip'",
+        "SELECT count(*) FROM npy_stats(?) WHERE on_error = 'skip'",
+    )
+    for db in (first, second, closed):
+        for sql in statements:
+            db.execute(sql, (path,)).fetchall()
+    spent = [since(db, begun) for db, begun in zip((first, second, closed), own)]
+    expected = {name: before[name] + sum(each[name] for each in spent) for name in before}
+    assert spent[0]["files_opened"] >= 6 and spent[0]["files_skipped"] == 3
+    assert counters_of_process(first) == expected == counters_of_process(second)
+    closed.close()
+    assert counters_of_process(connect()) == expected
+    # A handle, in a statement that no cursor of a table function ends.
+    first.execute("CREATE TEMP TABLE handles AS SELECT array FROM npy_file(?)", (str(tmp_path / "0.npy"),))
+    before, own = counters_of_process(second), counters(first)
+    assert first.execute("SELECT npy_get(array, 900) FROM handles").fetchone() == (900.0,)
+    read = since(first, own)["bytes_read"]
+    assert read > 0 and counters_of_process(second)["bytes_read"] - before["bytes_read"] == read
+
+
+@pytest.mark.parametrize("sql", ["SELECT max FROM npy_stats(?)", "SELECT count(*) FROM npy_rows(?) WHERE value > 1", "SELECT sum(value) FROM npy_elements(?)"])
+def test_the_counters_of_the_process_grow_while_a_statement_runs(connect, tmp_path, sql):
+    """Another connection tells them, in the running one's progress handler, too."""
+    path, running, asked, seen = tmp_path / "endless.npy", connect(), connect(), []
+    write_sparse_npy(path, (20_000_000_000,))
+    before = counters_of_process(asked)
+
+    def look():
+        now = counters_of_process(asked)
+        seen.append((now["files_opened"] - before["files_opened"], now["bytes_read"] - before["bytes_read"]))
+        return seen[-1][1] > 20_000_000
+
+    running.set_progress_handler(look, 1000)
+    with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        running.execute(sql, (str(path),)).fetchall()
+    assert seen == sorted(seen) and len(set(seen)) > 1 and seen[-1][0] == 1
+
+
+def test_what_else_the_counters_are_asked_for_is_an_error(connect):
+    db = connect()
+    for wrong in ("", "connection", "Process", "process\0", None, 1, b"process"):
+        text = error_of(db, "SELECT npyext_counters(?)", wrong)
+        assert text == "npyext: npyext_counters: the argument is 'process', for the sums of all connections, or left out"
+    db = connect(entry_point="sqlite3_npyext_blob_init")
+    assert "which tells of no file" in error_of(db, "SELECT npyext_counters('process')")
 
 
 def test_a_limit_reads_little_of_a_big_file(connect, tmp_path):

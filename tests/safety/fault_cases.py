@@ -248,7 +248,7 @@ SCALARS = [
     reading("an index on an expression", "BEGIN; CREATE INDEX i ON t(npy_get(a, 0)); SELECT id FROM t WHERE npy_get(a, 0) > 1; ROLLBACK",
             setup="CREATE TABLE t(id, a BLOB, shape AS (npy_shape(a))); INSERT INTO t VALUES (1, npy_from_json('[1]')), (2, npy_from_json('[2]'))",
             check="SELECT count(*) FROM sqlite_schema"),
-    reading("introspection", "SELECT npyext_version(), length(npyext_debug()) > 0, length(npyext_counters()) > 0"),
+    reading("introspection", "SELECT npyext_version(), length(npyext_debug()) > 0, length(npyext_counters()) > 0, length(npyext_counters('process')) > 0"),
 ]
 
 NUMBERS = "(WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT 2000) SELECT i FROM n)"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # install-packages.sh GROUP...: install what the targets of the Makefile need and the machine lacks.
 #
-# Groups: demo (building, too), check, clients, root, valgrind, graph, lint, fuzz. Says nothing and touches nothing when all is
-# there. Where there is no apt-get, or no way to become root, it names what is missing and fails.
+# Groups: demo (building, too), check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms, web, browser. Says
+# nothing and touches nothing when all is there. Where there is no apt-get, or no way to become root, it names what is missing
+# and fails.
 set -eu
 
 compiler=${CC:-cc}
@@ -14,13 +15,18 @@ packages() {
     check) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 \
         libcmocka-dev python3 python3-numpy python3-pytest python3-pytest-xdist binutils pkg-config ;;
     clients) echo python3-venv curl npm g++ ;;
+    debian) echo dpkg-dev python3 ;;
     root) echo debootstrap ;;
     valgrind) echo valgrind libc6-dbg ;;
     graph) echo graphviz python3 ;;
     lint) echo clang clang-format clang-tidy binutils ;;
+    cross) echo python3-venv dpkg-dev ;;
+    web) echo npm ;;
+    browser) echo chromium ;;
+    platforms) echo musl wine qemu-user npm ;;
     fuzz) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev python3 python3-numpy clang libclang-rt-14-dev ;;
     *)
-        echo "install-packages.sh: no group '$1' (demo, check, clients, root, valgrind, graph, lint, fuzz)" >&2
+        echo "install-packages.sh: no group '$1' (demo, check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms, web, browser)" >&2
         exit 2
         ;;
     esac
@@ -46,6 +52,9 @@ is_there() {
     python3-*) module_is_there "${1#python3-}" ;;
     graphviz) command_is_there dot ;;
     binutils) command_is_there nm ;;
+    dpkg-dev) command_is_there dpkg-source ;;
+    musl) test -n "$(find /lib -name 'ld-musl-*.so.1' 2>/dev/null)" ;;
+    qemu-user) command_is_there qemu-aarch64 ;;
     libc6-dbg) test -d /usr/lib/debug/.build-id ;;
     libclang-rt-*) test -n "$(find "$(clang -print-resource-dir 2>/dev/null)/lib" -name 'libclang_rt.fuzzer*' 2>/dev/null)" ;;
     *) command_is_there "$1" ;;

@@ -25,4 +25,4 @@ format: ## Lay the C files out as .clang-format says
 
 .PHONY: deps
 deps: ## Install what any of these targets needs
-	@sh tests/tools/install-packages.sh demo check lint
+	@sh tests/tools/install-packages.sh demo check debian lint

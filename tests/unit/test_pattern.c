@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,14 +124,12 @@ static int make_tree(void **state) {
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place) {
-    (void)status, (void)type, (void)place;
-    return remove(path);
-}
-
+/* By rm: the C library's nftw does not reach what lies deeper than a path is long. */
 static int remove_tree(void **state) {
     (void)state;
-    return chdir("/") != 0 || nftw(tree, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0;
+    char command[sizeof tree + 16];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", tree);
+    return chdir("/") != 0 || system(command) != 0;
 }
 
 static void test_matches(void **state) {

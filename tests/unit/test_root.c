@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -227,7 +228,7 @@ static void test_looking(void **state) {
         assert_int_equal(npyx_root_read_link(&root, "a/lout", target, sizeof target), 9);
         assert_memory_equal(target, "../../out", 9);
         assert_int_equal(npyx_root_read_link(&root, "f", target, sizeof target), -1);
-        assert_int_equal(errno, ENOENT);
+        assert_int_equal(errno, EINVAL);
         assert_int_equal(npyx_root_read_link(&root, "lout/secret", target, sizeof target), -1);
         assert_int_equal(errno, EXDEV);
         assert_int_equal(npyx_root_stat(&root, "fifo", &status), 0); /* does not wait */
@@ -411,12 +412,18 @@ static void test_targets(void **state) {
 static atomic_bool is_over;
 static atomic_long nswaps;
 
+/* renameat2(2), which not every C library has as a function. */
+static void exchange(const char *one, const char *other) {
+    const unsigned rename_exchange = 2;
+    (void)!syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, rename_exchange);
+}
+
 /* Lets the names of a folder and of a link out of the root, and those of a file and of such a link, change
  * places again and again. */
 static void *swap(void *unused) {
     while (!is_over) {
-        (void)!renameat2(AT_FDCWD, "in/d", AT_FDCWD, "in/swapped_d", RENAME_EXCHANGE);
-        (void)!renameat2(AT_FDCWD, "in/g", AT_FDCWD, "in/swapped_g", RENAME_EXCHANGE);
+        exchange("in/d", "in/swapped_d");
+        exchange("in/g", "in/swapped_g");
         nswaps++;
     }
     return unused;

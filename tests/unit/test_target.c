@@ -243,7 +243,7 @@ static void test_what_is_no_regular_file(void **state) {
     char name[300];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    assert_refused(NPYX_TARGET_NEW, name, NPYX_IO, "File name too long");
+    assert_refused(NPYX_TARGET_NEW, name, NPYX_IO, "name too long");
     assert_names("fifo folder");
 }
 

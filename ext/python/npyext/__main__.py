@@ -1,5 +1,7 @@
-"""`python3 -m npyext` prints the path for .load and --load-extension."""
+"""`python3 -m npyext` is the shell in a terminal, and prints the path for .load and --load-extension elsewhere."""
 
-from . import loadable_path
+import sys
 
-print(loadable_path())
+from ._command import main_of_module
+
+sys.exit(main_of_module())

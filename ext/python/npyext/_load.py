@@ -1,4 +1,4 @@
-"""Loading the extension into a connection of sqlite3, apsw or a module like these."""
+"""Connections with the extension: those of sqlite3, apsw or a module like these."""
 
 import os
 import sys
@@ -8,17 +8,32 @@ NO_EXTENSIONS = """\
 this Python ({python}) was built without SQLite's extension loading: {module}.Connection has no enable_load_extension. \
 Ways out: a Python that has it (Debian's and Ubuntu's /usr/bin/python3, Fedora's, Homebrew's, python.org's, conda's; \
 of pyenv's: PYTHON_CONFIGURE_OPTS=--enable-loadable-sqlite-extensions pyenv install VERSION); \
-or, in this one, `pip install apsw` and apsw.Connection(path) in the place of sqlite3.connect(path); \
+or, in this one, `pip install apsw` and npyext.connect(path) in the place of sqlite3.connect(path); \
 or `pip install pysqlite3-binary` and `import pysqlite3 as sqlite3`."""
+
+NO_LIBRARY = """\
+npyext.connect found no SQLite that loads extensions: {reason}. `pip install apsw` brings one to this Python ({python}), \
+and npyext.connect then takes it."""
+
+# The oldest SQLite that npyext runs in.
+OLDEST_SQLITE = (3, 37)
 
 
 def loadable_path():
-    """The path of the extension as SQLite takes it: without its `.so`, which SQLite adds."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "npyext")
+    """The path of the extension as SQLite takes it: without the suffix of this system's libraries, which SQLite adds."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "npyext")
+    own = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+    found = [suffix for suffix in (".so", ".dylib", ".dll") if os.path.exists(path + suffix)]
+    return path if own in found or not found else path + found[0]
+
+
+def _method(connection, name):
+    """apsw's methods had no underscores once; None when there is none."""
+    return getattr(connection, name, None) or getattr(connection, name.replace("_", ""), None)
 
 
 def _check(connection):
-    if hasattr(connection, "enable_load_extension"):
+    if _method(connection, "enable_load_extension"):
         return
     if hasattr(connection, "execute"):
         raise RuntimeError(NO_EXTENSIONS.format(python=sys.executable, module=type(connection).__module__))
@@ -34,11 +49,12 @@ def _load(connection, call):
     except Exception as error:
         if "not authorized" not in str(error):
             raise
-    connection.enable_load_extension(True)
+    enable = _method(connection, "enable_load_extension")
+    enable(True)
     try:
         call()
     finally:
-        connection.enable_load_extension(False)
+        enable(False)
 
 
 def load(connection):
@@ -47,7 +63,49 @@ def load(connection):
     Whether the connection loads extensions on request is as it was before. Raises RuntimeError when the Python at
     hand cannot load extensions, and the connection's own error for what else fails.
     """
-    _load(connection, lambda: connection.load_extension(loadable_path()))
+    _load(connection, lambda: _method(connection, "load_extension")(loadable_path()))
+
+
+def _why_not_sqlite3():
+    """What keeps Python's own sqlite3 from loading the extension; None when nothing does."""
+    try:
+        import sqlite3
+    except ImportError as error:
+        return f"its sqlite3 cannot be imported ({error})"
+    if not hasattr(sqlite3.Connection, "enable_load_extension"):
+        return "its sqlite3 was built without extension loading"
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        return f"its sqlite3 has SQLite {sqlite3.sqlite_version}, and npyext needs {'.'.join(map(str, OLDEST_SQLITE))} or newer"
+    return None
+
+
+def _connect(path, options):
+    reason = _why_not_sqlite3()
+    if reason is None:
+        import sqlite3
+
+        return sqlite3.connect(path, **options)
+    try:
+        import apsw
+    except ImportError as error:
+        raise RuntimeError(NO_LIBRARY.format(reason=reason, python=sys.executable)) from error
+    return apsw.Connection(os.fspath(path), **options)
+
+
+def connect(path=":memory:", **options):
+    """A connection to a database with the extension loaded.
+
+    It is one of Python's own sqlite3 where that loads extensions, else one of apsw, which has a SQLite of its own. Both
+    have execute and executemany; the options are those of sqlite3.connect or apsw.Connection. Raises RuntimeError when
+    there is neither.
+    """
+    connection = _connect(path, options)
+    try:
+        load(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def can_load(connection):

@@ -12,7 +12,6 @@ import queue
 import re
 import signal
 import socket
-import sqlite3
 
 from ._load import load_readonly
 
@@ -48,6 +47,8 @@ class Rows(list):
 
 
 def _connect():
+    import sqlite3  # here: the rest of the package is for Pythons that lack it, too
+
     connection = sqlite3.connect(":memory:")
     load_readonly(connection)
     return connection

@@ -1,0 +1,42 @@
+"""The command `npyext` and `python -m npyext`: a shell with the extension loaded, or the extension's path."""
+
+import signal
+import sys
+
+from ._load import loadable_path
+from ._version import __version__
+
+NO_SHELL = """\
+npyext: the shell is that of the package apsw, which this Python ({python}) does not have: {error}.
+`pip install apsw` brings it. `npyext --path` gives the path of the extension for other shells: .load PATH
+"""
+
+
+def _run_shell(arguments):
+    try:
+        from ._shell import run
+    except ImportError as error:
+        sys.stderr.write(NO_SHELL.format(python=sys.executable, error=error))
+        return 1
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `npyext ... | head` ends without a word, as sqlite3 does
+    return run(arguments)
+
+
+def main(arguments=None):
+    """`npyext [OPTIONS] [DATABASE] [SQL ...]`; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments in (["--path"], ["-path"]):
+        print(loadable_path())
+        return 0
+    if arguments in (["--version"], ["-version"]):
+        print(__version__)
+        return 0
+    return _run_shell(arguments)
+
+
+def main_of_module():
+    """`python -m npyext`, which tells a program that reads it the path, as in `$(python -m npyext)`."""
+    if len(sys.argv) == 1 and not sys.stdout.isatty():
+        return main(["--path"])
+    return main()

@@ -1,0 +1,329 @@
+// The page itself: which files there are, what is asked, what comes back. SQLite works beside it, in worker.js.
+
+import { readyQueries } from './queries.js';
+
+const element = (id) => document.getElementById(id);
+const [drop, chooser, folderChooser, fileList, arrayLine, arrayMenu, readyMenu, sqlText, runButton, stopButton, statusLine, errorBox, results] = [
+  'drop', 'chooser', 'folder-chooser', 'files', 'array-line', 'array', 'ready', 'sql', 'run', 'stop', 'status', 'error', 'results',
+].map(element);
+
+const SMALL_PICTURE = 256;
+
+/** path -> { blob, isMade }: what the visitor has dropped, and what SQL has made. */
+const files = new Map();
+let chosen = null; // { path, content }
+let compiled = null;
+let readySql = ''; // what the menu has put into the text last
+let pictures = []; // URLs of pictures that are shown
+
+// ---- the worker ----
+
+let worker = null;
+let lastNumber = 0;
+const waiting = new Map(); // number -> { resolve, reject }
+
+function ask(name, more = {}) {
+  const number = ++lastNumber;
+  return new Promise((resolve, reject) => {
+    waiting.set(number, { resolve, reject });
+    worker.postMessage({ number, ask: name, ...more });
+  });
+}
+
+function dismiss(reason, isBroken = false) {
+  worker?.terminate();
+  for (const { reject } of waiting.values()) reject(Object.assign(new Error(reason), { isBroken }));
+  waiting.clear();
+}
+
+function heard({ data: { number, answer, error, isBroken, result, progress, made } }) {
+  if (result) showResult(result);
+  else if (progress) running.bytes = progress.bytes;
+  else if (made) takeMade(made);
+  else {
+    const { resolve, reject } = waiting.get(number) ?? {};
+    waiting.delete(number);
+    if (error === undefined) resolve?.(answer);
+    else reject?.(Object.assign(new Error(error), { isBroken }));
+  }
+}
+
+/** Starts a worker with all files that there are. */
+async function start() {
+  worker = new Worker('worker.js', { type: 'module' });
+  worker.onmessage = heard;
+  worker.onerror = (event) => dismiss(event.message || 'The worker of this page could not be loaded.', true);
+  const { version, sqlite, troubles } = await ask('begin', { module: compiled, files: [...files].map(([path, file]) => ({ path, ...file })) });
+  element('version').textContent = `npyext ${version}, SQLite ${sqlite}.`;
+  showError(troubles.join('\n'));
+}
+
+/** Some servers do not call the file what it is; its bytes are the same. */
+async function compile() {
+  const fetched = () => fetch('npyext.wasm');
+  try {
+    return await WebAssembly.compileStreaming(fetched());
+  } catch {
+    return WebAssembly.compile(await (await fetched()).arrayBuffer());
+  }
+}
+
+// ---- what is going on ----
+
+let running = { began: 0, bytes: 0, timer: 0 };
+
+function setState(state) {
+  document.body.dataset.state = state;
+  runButton.disabled = state !== 'ready';
+  stopButton.disabled = state !== 'busy';
+}
+
+const megabytes = (nbytes) => `${(nbytes / 1e6).toLocaleString('en', { maximumFractionDigits: nbytes < 1e7 ? 1 : 0 })} MB`;
+
+function size(nbytes) {
+  return nbytes < 100000 ? `${nbytes.toLocaleString('en')} bytes` : megabytes(nbytes);
+}
+
+function showProgress() {
+  const seconds = (performance.now() - running.began) / 1000;
+  if (seconds >= 0.5) statusLine.textContent = `${seconds.toFixed(0)} s, ${megabytes(running.bytes)} read`;
+}
+
+function showError(text) {
+  errorBox.textContent = text;
+}
+
+// ---- results ----
+
+function clearResults() {
+  pictures.forEach((url) => URL.revokeObjectURL(url));
+  pictures = [];
+  results.replaceChildren();
+  showError('');
+}
+
+function made(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+
+/** A picture of few pixels is shown larger, so that they can be told apart. */
+function enlarge({ target: image }) {
+  const scale = Math.floor(SMALL_PICTURE / Math.max(image.naturalWidth, image.naturalHeight));
+  if (scale > 1) image.width = image.naturalWidth * scale;
+}
+
+function pictureOf({ type, bytes }) {
+  const url = URL.createObjectURL(new Blob([bytes], { type }));
+  pictures.push(url);
+  return made('img', { src: url, alt: `a picture of ${bytes.length} bytes`, onload: enlarge });
+}
+
+function cell(value) {
+  return value.kind === 'picture' ? made('td', {}, pictureOf(value)) : made('td', { className: value.kind, textContent: value.text });
+}
+
+function countText({ rows, count, isCounted }) {
+  const number = (n) => n.toLocaleString('en');
+  if (!isCounted) return `The first ${number(rows.length)} rows are shown, of more than ${number(count)}.`;
+  if (count > rows.length) return `The first ${number(rows.length)} of ${number(count)} rows are shown.`;
+  return count === 1 ? '1 row' : `${number(count)} rows`;
+}
+
+function showResult(result) {
+  const head = made('tr', {}, ...result.columns.map((name) => made('th', { scope: 'col', textContent: name })));
+  const body = result.rows.map((row) => made('tr', {}, ...row.map(cell)));
+  const table = made('table', {}, made('thead', {}, head), made('tbody', {}, ...body));
+  const scrolled = made('div', { className: 'scrolled', tabIndex: 0, role: 'region', ariaLabel: 'A result' }, table);
+  results.append(made('p', { className: 'quiet count', textContent: countText(result) }), scrolled);
+}
+
+// ---- running ----
+
+async function run() {
+  if (document.body.dataset.state !== 'ready') return;
+  clearResults();
+  setState('busy');
+  running = { began: performance.now(), bytes: 0, timer: setInterval(showProgress, 250) };
+  statusLine.textContent = 'At work …';
+  let said = '';
+  try {
+    const { seconds, bytes } = await ask('run', { sql: sqlText.value });
+    said = `Done in ${seconds.toFixed(seconds < 1 ? 3 : 1)} s, ${size(bytes)} read.`;
+    if (results.childElementCount === 0) said += ' There are no rows to show.';
+  } catch (error) {
+    showError(error.message);
+    if (error.isBroken) await restart('The page was started anew.');
+    else said = statusLine.textContent = '';
+  } finally {
+    clearInterval(running.timer);
+  }
+  if (said) statusLine.textContent = said;
+  if (document.body.dataset.state === 'busy') setState('ready');
+}
+
+/** A new worker, with the same files. What SQL has made in memory, tables and views, is gone. */
+async function restart(why) {
+  setState('loading');
+  const error = errorBox.textContent;
+  dismiss(why);
+  await start().catch((trouble) => showError(trouble.message));
+  if (error !== '') showError(error);
+  statusLine.textContent = why;
+  setState('ready');
+}
+
+async function stop() {
+  if (document.body.dataset.state !== 'busy') return;
+  clearInterval(running.timer);
+  await restart('Stopped. The files are as they were; tables and views made by SQL are gone.');
+  showError('');
+}
+
+// ---- files ----
+
+function fileLine(path, { blob, isMade }) {
+  const chooses = made('input', { type: 'radio', name: 'file', value: path, checked: chosen?.path === path, onchange: () => choose(path) });
+  const line = made('li', { className: chosen?.path === path ? 'chosen' : '' });
+  line.append(made('label', {}, chooses, ` ${path}`), made('span', { className: 'quiet', textContent: size(blob.size) }));
+  if (isMade) line.append(made('a', { href: URL.createObjectURL(blob), download: path.split('/').pop(), textContent: 'Download' }));
+  line.append(made('button', { type: 'button', textContent: 'Remove', ariaLabel: `Remove ${path}`, onclick: () => remove(path) }));
+  return line;
+}
+
+function showFiles() {
+  fileList.querySelectorAll('a').forEach(({ href }) => URL.revokeObjectURL(href));
+  fileList.replaceChildren(...[...files].map(([path, file]) => fileLine(path, file)));
+}
+
+/** Files that SQL has made since the last time, and those that it has removed. */
+function takeMade(list) {
+  const paths = new Set(list.map(({ path }) => path));
+  const isSame = list.every(({ blob }) => blob === null) && [...files].every(([path, { isMade }]) => !isMade || paths.has(path));
+  if (isSame) return;
+  for (const [path, { isMade }] of files) if (isMade && !paths.has(path)) files.delete(path);
+  for (const { path, blob } of list) if (blob) files.set(path, { blob, isMade: true });
+  showFiles();
+  showReady();
+}
+
+/** [{ path, blob }] are added; the first of them is chosen. */
+async function add(list) {
+  const added = list.filter(({ path }) => path !== '');
+  if (added.length === 0) return;
+  if (document.body.dataset.state !== 'ready') {
+    showError('A query is at work: stop it first, then add the files.');
+    return;
+  }
+  for (const { path, blob } of added) files.set(path, { blob, isMade: false });
+  const { troubles } = await ask('add', { files: added });
+  const isUntouched = sqlText.value === readySql;
+  readyMenu.replaceChildren(); // of a new file the first query is ready
+  await choose(added[0].path);
+  showError(troubles.join('\n'));
+  if (isUntouched && troubles.length === 0) await run();
+}
+
+async function remove(path) {
+  if (document.body.dataset.state !== 'ready') return;
+  files.delete(path);
+  await ask('remove', { path });
+  if (chosen?.path === path) await choose(files.keys().next().value);
+  else showFiles();
+}
+
+async function choose(path) {
+  chosen = null;
+  try {
+    if (path !== undefined) chosen = { path, content: await ask('describe', { path }) };
+  } catch (error) {
+    chosen = { path, content: { arrays: [] } };
+    showError(error.message);
+  }
+  const arrays = chosen?.content.arrays ?? [];
+  arrayMenu.replaceChildren(...arrays.map(({ name, dtype, shape }, i) => made('option', { value: i, textContent: `${name} ${dtype ?? ''} [${shape}]` })));
+  arrayLine.hidden = arrays.length < 2;
+  showFiles();
+  showReady();
+}
+
+// ---- ready queries ----
+
+/** The menu for what is chosen now. The same query stays chosen, or the one of that name for another array. */
+function showReady() {
+  const others = [...files.keys()].filter((path) => path !== chosen?.path && !/\.(db|sqlite3?)$/i.test(path));
+  const groups = readyQueries(chosen, Number(arrayMenu.value), others);
+  const before = { sql: readyMenu.value, label: readyMenu.selectedOptions[0]?.textContent };
+  const option = ([label, sql]) => made('option', { textContent: label, value: sql });
+  readyMenu.replaceChildren(...groups.map(([label, queries]) => made('optgroup', { label }, ...queries.map(option))));
+  const all = [...readyMenu.options];
+  const same = all.find(({ value }) => value === before.sql) ?? all.find(({ textContent }) => textContent === before.label);
+  if (same) same.selected = true;
+  if (sqlText.value === readySql) takeReady();
+}
+
+function takeReady() {
+  sqlText.value = readySql = readyMenu.value;
+}
+
+// ---- what is dropped ----
+
+/** [{ path, blob }] of an entry of the file system, folders with all that is in them. */
+async function entryFiles(entry) {
+  if (entry.isFile) return [{ path: entry.fullPath.replace(/^\/+/, ''), blob: await new Promise((resolve, reject) => entry.file(resolve, reject)) }];
+  const reader = entry.createReader();
+  const found = [];
+  for (;;) { // a hundred at a time
+    const entries = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+    if (entries.length === 0) return found;
+    for (const each of entries) found.push(...(await entryFiles(each)));
+  }
+}
+
+async function dropped(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (entries.length === 0) return [...transfer.files].map((blob) => ({ path: blob.name, blob }));
+  return (await Promise.all(entries.map(entryFiles))).flat();
+}
+
+async function takeChosen({ target }) {
+  const list = [...target.files].map((blob) => ({ path: blob.webkitRelativePath || blob.name, blob }));
+  target.value = ''; // so that the same file can be chosen again
+  await add(list);
+}
+
+function listen() {
+  runButton.onclick = run;
+  stopButton.onclick = stop;
+  readyMenu.onchange = takeReady;
+  arrayMenu.onchange = showReady;
+  chooser.onchange = folderChooser.onchange = takeChosen;
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) run();
+    if (event.key === 'Escape') stop();
+  });
+  document.addEventListener('dragover', (event) => {
+    event.preventDefault();
+    drop.classList.add('over');
+  });
+  document.addEventListener('dragleave', () => drop.classList.remove('over'));
+  document.addEventListener('drop', async (event) => {
+    event.preventDefault();
+    drop.classList.remove('over');
+    await dropped(event.dataTransfer).then(add, (error) => showError(error.message));
+  });
+}
+
+try {
+  compiled = await compile();
+  await start();
+  listen();
+  showReady();
+  statusLine.textContent = 'Ready.';
+  setState('ready');
+} catch (error) {
+  showError(`The page could not be started: ${error.message}`);
+  statusLine.textContent = '';
+  setState('broken');
+}

@@ -1,0 +1,113 @@
+/*
+ * What this codec asks of an operating system beyond ISO C, as POSIX has it: the calls by their names of
+ * POSIX, and what POSIX lacks by names of our own. system_windows.h has the same for Windows, system_wasi.h
+ * for WebAssembly; whoever includes this file need not ask where it is.
+ *
+ * Include it before any other file: it asks the C library for its GNU additions.
+ *
+ * The functions return -1 (or false, or NULL) and set errno. ENOSYS, EINVAL or EOPNOTSUPP where the system
+ * has no such thing: the caller has another way.
+ */
+#ifndef NPYX_SYSTEM_H
+#define NPYX_SYSTEM_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "system_wasi.h"
+#include "system_windows.h"
+
+#if !defined(_WIN32)
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#endif
+#if !defined(_WIN32) && !defined(__wasi__)
+#include <sys/file.h>
+
+/* stat(2)'s record: st_mode, st_size, st_dev, st_ino, st_mtim, st_ctim, st_uid, st_gid. */
+typedef struct stat npyx_stat;
+#endif
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
+#endif
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
+
+/* ---- folders ---- */
+
+typedef struct npyx_listing npyx_listing;
+
+/* An entry of a folder, the listing's until the next one. mode has the bits of st_mode that tell a file's
+ * kind, S_IFLNK for a link; 0 where the system does not say. */
+typedef struct npyx_listed {
+    const char *name;
+    unsigned mode;
+} npyx_listed;
+
+/* The descriptor of a folder is the listing's from here on, and closed on failure, too. */
+npyx_listing *npyx_system_list(int folder);
+
+/* False at the end (errno is 0) and on failure. */
+bool npyx_system_list_next(npyx_listing *listing, npyx_listed *entry);
+void npyx_system_list_close(npyx_listing *listing);
+
+/* ---- files ---- */
+
+/* A new empty file in the folder that has no name, open for reading and writing. */
+int npyx_system_open_nameless(int folder);
+
+/* Whether such a file can be given a name, and the giving. EEXIST: the name is taken. */
+bool npyx_system_has_names(void);
+int npyx_system_name(int descriptor, int folder, const char *name);
+
+/* Lets two names of a folder change places. */
+int npyx_system_exchange(int folder, const char *one, const char *other);
+
+/* renameat(2) within a folder; EEXIST where something has the new name. */
+int npyx_system_rename_new(int folder, const char *from, const char *to);
+
+/* A second descriptor of the same file, closed when a program is started. */
+int npyx_system_duplicate(int descriptor);
+
+/* Lets an empty file share the blocks of another one. */
+int npyx_system_clone(int from, int to);
+
+/* Copies bytes at off of one file to the same place of another one, without a way through this process: how
+ * many. */
+int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes);
+
+/* The whole of a file in memory, for reading; NULL: not to be had. */
+void *npyx_system_map(int descriptor, size_t nbytes);
+void npyx_system_unmap(void *map, size_t nbytes);
+
+/* Mapped bytes are not needed soon: their memory may go, they come again for whoever looks. */
+void npyx_system_forget(void *bytes, size_t nbytes);
+
+/* Writes a path in this codec's form, with `/` between its parts, in place. */
+void npyx_system_normalize(char *path);
+
+/* ---- the process ---- */
+
+int npyx_system_nprocessors(void);
+
+/* Keeps signals from this thread, and from those that it starts, until the second call: Ctrl-C is for the
+ * host's threads. */
+typedef struct npyx_signals {
+    uint64_t words[16];
+} npyx_signals;
+
+bool npyx_system_block_signals(npyx_signals *before);
+void npyx_system_allow_signals(const npyx_signals *before);
+
+#endif

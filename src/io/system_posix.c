@@ -1,0 +1,173 @@
+#include "system.h"
+
+#if !defined(_WIN32) && !defined(__wasi__)
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+/* Not every system needs it. */
+__attribute__((unused)) static int system_has_no_such_thing(void) {
+    errno = ENOSYS;
+    return -1;
+}
+
+/* ---- folders ---- */
+
+npyx_listing *npyx_system_list(int folder) {
+    DIR *listing = fdopendir(folder);
+    int errno_value = errno;
+    if (listing == NULL)
+        close(folder);
+    errno = errno_value;
+    return (npyx_listing *)listing;
+}
+
+bool npyx_system_list_next(npyx_listing *listing, npyx_listed *entry) {
+    errno = 0;
+    const struct dirent *found = readdir((DIR *)listing);
+    if (found != NULL)
+        *entry = (npyx_listed){.name = found->d_name, .mode = (unsigned)DTTOIF(found->d_type)};
+    return found != NULL;
+}
+
+void npyx_system_list_close(npyx_listing *listing) {
+    (void)closedir((DIR *)listing);
+}
+
+/* ---- files without a name, and names ---- */
+
+int npyx_system_open_nameless(int folder) {
+#ifdef O_TMPFILE
+    return openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+#else
+    (void)folder;
+    return system_has_no_such_thing();
+#endif
+}
+
+/* linkat(2), Notes: a name for an open file is made through its link in /proc. */
+bool npyx_system_has_names(void) {
+#ifdef O_TMPFILE
+    return access("/proc/self/fd", X_OK) == 0;
+#else
+    return false;
+#endif
+}
+
+int npyx_system_name(int descriptor, int folder, const char *name) {
+    char itself[40];
+    snprintf(itself, sizeof itself, "/proc/self/fd/%d", descriptor);
+    return linkat(AT_FDCWD, itself, folder, name, AT_SYMLINK_FOLLOW);
+}
+
+#if defined(__APPLE__) && defined(RENAME_SWAP)
+static int system_rename(int folder, const char *from, const char *to, bool exchanges) {
+    return renameatx_np(folder, from, folder, to, exchanges ? RENAME_SWAP : RENAME_EXCL);
+}
+#elif defined(RENAME_EXCHANGE) && !(defined(__GLIBC__) && __GLIBC_MINOR__ < 28)
+static int system_rename(int folder, const char *from, const char *to, bool exchanges) {
+    return renameat2(folder, from, folder, to, exchanges ? RENAME_EXCHANGE : RENAME_NOREPLACE);
+}
+#elif defined(SYS_renameat2)
+/* By its number: the function is younger than the oldest C libraries that are built for. */
+static int system_rename(int folder, const char *from, const char *to, bool exchanges) {
+    const unsigned no_replace = 1, exchange = 2; /* of linux/fs.h */
+    return (int)syscall(SYS_renameat2, folder, from, folder, to, exchanges ? exchange : no_replace);
+}
+#else
+static int system_rename(int folder, const char *from, const char *to, bool exchanges) {
+    (void)folder, (void)from, (void)to, (void)exchanges;
+    return system_has_no_such_thing();
+}
+#endif
+
+int npyx_system_exchange(int folder, const char *one, const char *other) {
+    return system_rename(folder, one, other, true);
+}
+
+int npyx_system_rename_new(int folder, const char *from, const char *to) {
+    return system_rename(folder, from, to, false);
+}
+
+/* ---- what is in a file ---- */
+
+int npyx_system_duplicate(int descriptor) {
+    return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
+int npyx_system_clone(int from, int to) {
+#ifdef __linux__
+    const unsigned long request = _IOW(0x94, 9, int); /* FICLONE of linux/fs.h, which not every system has */
+    return ioctl(to, request, from);
+#else
+    (void)from, (void)to;
+    return system_has_no_such_thing();
+#endif
+}
+
+int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes) {
+#ifdef SYS_copy_file_range /* by its number, for the oldest C libraries */
+    long long from_off = off, to_off = off;
+    return syscall(SYS_copy_file_range, from, &from_off, to, &to_off, nbytes, 0u);
+#else
+    (void)from, (void)to, (void)off, (void)nbytes;
+    return system_has_no_such_thing();
+#endif
+}
+
+void *npyx_system_map(int descriptor, size_t nbytes) {
+    void *map = mmap(NULL, nbytes, PROT_READ, MAP_SHARED, descriptor, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+void npyx_system_unmap(void *map, size_t nbytes) {
+    munmap(map, nbytes);
+}
+
+void npyx_system_forget(void *bytes, size_t nbytes) {
+    madvise(bytes, nbytes, MADV_DONTNEED);
+}
+
+void npyx_system_normalize(char *path) {
+    (void)path; /* a `\` is a letter of a name */
+}
+
+/* ---- the process ---- */
+
+int npyx_system_nprocessors(void) {
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+#endif
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+_Static_assert(sizeof(sigset_t) <= sizeof(npyx_signals), "a set of signals has room");
+
+bool npyx_system_block_signals(npyx_signals *before) {
+    sigset_t all, were;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &were) != 0)
+        return false;
+    memcpy(before, &were, sizeof were);
+    return true;
+}
+
+void npyx_system_allow_signals(const npyx_signals *before) {
+    sigset_t were;
+    memcpy(&were, before, sizeof were);
+    pthread_sigmask(SIG_SETMASK, &were, NULL);
+}
+
+#endif
