@@ -1,7 +1,7 @@
 /*
  * Items to values and to JSON.
  *
- * The mapping is the types table of docs/reference.md. Items are given as they lie in the file: any
+ * The mapping is the types table of docs/reference/types.md. Items are given as they lie in the file: any
  * alignment, the dtype's byte order.
  */
 #ifndef NPYX_ELEMENT_H

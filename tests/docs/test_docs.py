@@ -26,6 +26,7 @@ DOCUMENTS = [
     ]
     if os.path.exists(path)
 ]
+REFERENCE = sorted(glob.glob(os.path.join(shell.ROOT, "docs", "reference", "*.md")))
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```[ \t]*$", re.M | re.S)
 # Printed between blocks; nothing else prints it.
 BORDER = "--- next block ---"
@@ -126,13 +127,12 @@ def test_reference_has_an_example_of_each(tmp_path):
     loaded, bare = (set(names.split()) for names in shell.run(f"{listing}\n.print '{BORDER}'\n.open :memory:\n{listing}", tmp_path).split(BORDER))
     registered = loaded - bare
     assert len(registered) >= 36 and "abs" in bare
-    compared = "".join(sql for _, sql, output in blocks(os.path.join(shell.ROOT, "docs", "reference.md")) if output is not None)
+    compared = "".join(sql for page in REFERENCE for _, sql, output in blocks(page) if output is not None)
     assert not registered - set(re.findall(r"\b(\w+)\(", compared))
 
 
 # --- the messages that the reference quotes -----------------------------------------------------------------------
 
-REFERENCE = os.path.join(shell.ROOT, "docs", "reference.md")
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 
 
@@ -180,8 +180,7 @@ def is_in_the_source(part):
 
 
 def test_messages_of_the_reference_are_those_of_the_source():
-    with open(REFERENCE) as file:
-        tables = file.read().split("\n## Errors\n")[1].split("\n## ")[0]
+    tables = text_of(os.path.join(shell.ROOT, "docs", "reference", "errors.md")).split("\n## Errors\n")[1].split("\n## ")[0]
     cells = [re.split(r"(?<!\\) \| ", line[2:])[0] for line in tables.splitlines() if line.startswith("| ") and not line.startswith("| message ")]
     quoted = [m for cell in cells for m in re.finditer(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)(?! \(SQLite's\))", cell)]
     parts = {part.strip() for m in quoted for part in re.split(r"`?\.\.\.`?", m[2]) if len(part.strip()) >= 12}
@@ -217,6 +216,6 @@ def test_links(document):
 
 
 def test_readme_leads_to_every_document():
-    with open(os.path.join(shell.ROOT, "README.md")) as file:
-        linked = re.findall(r"\]\(((?:docs|sql)/[\w/.]+\.md)", file.read())
-    assert {os.path.relpath(path, shell.ROOT) for path in DOCUMENTS} - {"README.md"} <= set(linked)
+    linked = set(re.findall(r"\]\(((?:docs|sql)/[\w/.]+\.md)", text_of(os.path.join(shell.ROOT, "README.md"))))
+    pages = re.findall(r"\]\((reference/\w+\.md)", text_of(os.path.join(shell.ROOT, "docs", "reference.md")))
+    assert {os.path.relpath(path, shell.ROOT) for path in DOCUMENTS} - {"README.md"} <= linked | {f"docs/{page}" for page in pages}
