@@ -148,6 +148,8 @@ def flags_of(platform):
     flags = ["-O2", "-std=gnu11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=undefined", "-g0", "-w"]
     flags += ["-DHAVE_UNISTD_H", "-DNOCRYPT", "-DNOUNCRYPT", f"-ffile-prefix-map={ROOT}=."]
     flags += [f"-I{os.path.join(SOURCES, each)}" for each in ("include", os.path.join("include", "minizip"), "zlib")]
+    # strtod of Windows's own C library: that of mingw-w64, which _GNU_SOURCE would take, misses what is just below a power of two.
+    flags += ["-D__USE_MINGW_ANSI_STDIO=0"] if platform.suffix == "dll" else []
     # Files are read and written by functions of ours; what minizip has of its own is only to compile.
     return flags if platform.name.startswith("linux") and not platform.needed else [*flags, "-Dfdopen=fdopen", "-DUSE_FILE32API", "-D_FILE_OFFSET_BITS=64"]
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import tarfile
 import zipfile
 
@@ -64,6 +65,18 @@ def test_a_question(name, tmp_path):
     (tmp_path / "question.sql").write_text(script, encoding="utf-8")
     said = packages.run(program, "-batch", ":memory:", ".read question.sql", cwd=tmp_path, seconds=600)
     assert said.replace("\r\n", "\n") == ANSWER
+
+
+@pytest.mark.parametrize("name", platforms.RUN_HERE)
+def test_a_number_just_below_a_power_of_two(name, tmp_path):
+    """strtod of mingw-w64 makes the power of it."""
+    platform = platforms.built()[name]
+    program = "sqlite3" if name == "linux-x64" else platforms.sqlite3(name)
+    shutil.copy(platform.object, tmp_path)
+    text = "3.839223843572815e-239"
+    (tmp_path / "question.sql").write_text(f".load ./npyext\nSELECT hex(npy_data(npy_from_json('[{text}]')));\n", encoding="ascii")
+    said = packages.run(program, "-batch", ":memory:", ".read question.sql", cwd=tmp_path, seconds=600)
+    assert said.strip() == struct.pack("<d", float(text)).hex().upper()
 
 
 @pytest.mark.parametrize("name", NAMES)

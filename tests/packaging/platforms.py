@@ -133,8 +133,6 @@ def node_of_windows():
 NOT_ON_WINDOWS = ["test_pattern", "test_root", "test_sink", "test_target", "test_target_publish", "test_read_ahead"]
 # Its gmtime, which test_datetime is held against, knows nothing before 1970.
 NOT_ON_WINDOWS += ["test_datetime"]
-# One of its random numbers reads back one unit in the last place off, by strtod of mingw-w64 or of Wine: to be looked into.
-NOT_ON_WINDOWS += ["test_number_text"]
 # qemu-user's -L takes an absolute `/` for the folder of the other system's libraries.
 NOT_UNDER_QEMU = ["test_root"]
 # Of ext/, what knows no SQLite and has unit tests.
