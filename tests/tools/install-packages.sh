@@ -53,7 +53,7 @@ is_there() {
     graphviz) command_is_there dot ;;
     binutils) command_is_there nm ;;
     dpkg-dev) command_is_there dpkg-source ;;
-    musl) test -n "$(find /lib -name 'ld-musl-*.so.1' 2>/dev/null)" ;;
+    musl) test -n "$(find /lib/ -name 'ld-musl-*.so.1' 2>/dev/null)" ;;
     qemu-user) command_is_there qemu-aarch64 ;;
     libc6-dbg) test -d /usr/lib/debug/.build-id ;;
     libclang-rt-*) test -n "$(find "$(clang -print-resource-dir 2>/dev/null)/lib" -name 'libclang_rt.fuzzer*' 2>/dev/null)" ;;
