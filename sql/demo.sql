@@ -5,32 +5,41 @@ SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE na
 
 .mode column
 
--- Every array of two of the runs, in whatever file of NumPy's it lies.
-SELECT path, name, dtype, shape FROM npy_meta('runs/{r1,r4}/**/*.np[yz]');
+-- What is in this folder? Only headers are read.
+SELECT path, name, dtype, shape FROM npy_meta('runs/{r1,r4}/**');
 
--- What the archives hold and how well it was compressed; no array data are read.
-SELECT path, name, method, compressed_size, uncompressed_size FROM npz_members('runs/r[34]/*.npz');
-
--- WebDataset's .ten files.
-SELECT path, name, dtype, shape FROM ten_arrays('runs/{r1,r2}/batch.ten');
-
--- A slice: three epochs of one run, read from where they lie.
-SELECT row AS epoch, round(value, 3) AS loss FROM npy_rows('runs/r1/loss.npy') WHERE row BETWEEN 2 AND 4;
-
--- The rows of a matrix, and one member of an archive.
-SELECT row, value FROM npy_rows('runs/r2/confusion.npy');
-SELECT row, value FROM npy_rows('runs/r3/weights.npz', 'out.bias');
-
--- The experiment log, joined with what the files say of themselves.
+-- Which run is the most accurate? The log, joined with the confusion matrix of each run.
 .import --csv experiments.csv experiments
-SELECT e.run, e.optimizer, e.width, m.dtype, m.shape
-  FROM experiments e
-  JOIN npy_meta('runs/*/weights.npz') m ON json_extract(m.parts, '$[1]') = e.run
- WHERE m.name = 'hidden.weight';
-
--- The best epoch of each run: a file read for each line of the log.
-SELECT e.run, e.learning_rate, r.row AS epoch, round(min(r.value), 3) AS loss
-  FROM experiments e
-  JOIN npy_rows('runs/' || e.run || '/loss.npy') r
+SELECT e.run, e.optimizer, e.learning_rate, round(1.0 * sum(c.value) FILTER (WHERE c.i0 = c.i1) / sum(c.value), 3) AS accuracy
+  FROM experiments AS e JOIN npy_elements('runs/' || e.run || '/confusion.npy') AS c
  GROUP BY e.run
- ORDER BY loss;
+ ORDER BY accuracy DESC;
+
+-- How did the losses fall?
+SELECT m.parent AS run, npy_spark(f.array) AS loss, round(npy_min(f.array), 3) AS best, npy_argmin(f.array) AS epoch
+  FROM npy_meta('runs/*/loss.npy') AS m JOIN npy_file(m.path) AS f;
+
+-- Statistics: is anything odd about the weights?
+SELECT name, count, nulls, round(min, 3) AS min, round(max, 3) AS max, round(mean, 3) AS mean, round(std, 3) AS std
+  FROM npy_stats('runs/r4/weights.npz');
+
+-- A histogram: how many epochs had which loss?
+SELECT round(lo, 2) AS lo, round(hi, 2) AS hi, count, bar FROM npy_histogram('runs/r2/loss.npy', '', '', 4);
+
+-- Two checkpoints compared: r3 was saved in half precision.
+SELECT name, status, max_abs, differing FROM npy_compare('runs/r1/weights.npz', 'runs/r3/weights.npz');
+
+-- A file written: the best loss of each run, as numpy.save would write it.
+SELECT * FROM npy_write('best.npy', (SELECT npy_array(min, 'float32') FROM npy_stats('runs/*/loss.npy')));
+
+-- A shard written, as WebDataset reads it, and read back: one sample for each run.
+CREATE VIRTUAL TABLE temp.out USING wds('runs.tar', mode='w+', columns='loss.npy, json');
+INSERT INTO out(__key__, "loss.npy", json) SELECT e.run, f.array, json_object('optimizer', e.optimizer)
+  FROM experiments AS e JOIN npy_file('runs/' || e.run || '/loss.npy') AS f;
+CREATE VIRTUAL TABLE temp.samples USING wds('runs.tar');
+SELECT __key__, json ->> 'optimizer' AS optimizer, npy_shape("loss.npy") AS shape, npy_get("loss.npy", -1) AS last FROM samples;
+
+-- Pictures: the losses as an SVG, a wave as a PNG.
+SELECT writefile('losses.svg', npy_plot(npy_stack(npy_slice(array, ':6')), 'loss of four runs')) AS svg_bytes FROM npy_file('runs/*/loss.npy');
+SELECT writefile('wave.png', npy_png(npy_array(sin(x.value / 9.0) * cos(y.value / 7.0), 'float32', '[120, -1]'), 'viridis')) AS png_bytes
+  FROM generate_series(0, 119) AS y CROSS JOIN generate_series(0, 199) AS x;
