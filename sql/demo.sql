@@ -37,7 +37,7 @@ CREATE VIRTUAL TABLE temp.out USING wds('runs.tar', mode='w+', columns='loss.npy
 INSERT INTO out(__key__, "loss.npy", json) SELECT e.run, f.array, json_object('optimizer', e.optimizer)
   FROM experiments AS e JOIN npy_file('runs/' || e.run || '/loss.npy') AS f;
 CREATE VIRTUAL TABLE temp.samples USING wds('runs.tar');
-SELECT __key__, json ->> 'optimizer' AS optimizer, npy_shape("loss.npy") AS shape, npy_get("loss.npy", -1) AS last FROM samples;
+SELECT __key__, json_extract(json, '$.optimizer') AS optimizer, npy_shape("loss.npy") AS shape, npy_get("loss.npy", -1) AS last FROM samples;
 
 -- Pictures: the losses as an SVG, a wave as a PNG.
 SELECT writefile('losses.svg', npy_plot(npy_stack(npy_slice(array, ':6')), 'loss of four runs')) AS svg_bytes FROM npy_file('runs/*/loss.npy');
