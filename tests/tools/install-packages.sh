@@ -97,7 +97,7 @@ else
     give_up "Installing packages needs root, and there is no sudo."
 fi
 
-echo "Installing:$missing"
+echo "Installing with apt-get:$missing"
 install() {
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
         $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null
