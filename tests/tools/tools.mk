@@ -8,6 +8,12 @@ bench: npyext.so ## Measure the speed contract beside its peers into tests/bench
 bench-turns: npyext.so ## Our side of those rows beside another build, in turn: make bench-turns BEFORE=path/to/npyext.so
 	@$(PYTHON) -B tests/bench/turns.py $(BEFORE) $(ROWS)
 
+.PHONY: bench-others
+bench-others: npyext.so ## A few questions beside pandas, Polars, DuckDB and ClickHouse (PyPI)
+	@$(PYTHON) -m venv .build/bench/others
+	@.build/bench/others/bin/pip install -q numpy pandas polars duckdb chdb
+	@.build/bench/others/bin/python -B tests/bench/others.py
+
 .PHONY: lint
 lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes what
 	@sh tests/tools/lint.sh
