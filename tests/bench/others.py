@@ -151,7 +151,7 @@ def row(question):
             if not is_near(answer, expected):
                 sys.exit(f"{tool} answers {answer} to {question}, and NumPy {expected}")
             least[tool] = min(seconds, least.get(tool, seconds))
-    return [QUESTIONS[question], *(f"{1000 * least[tool]:.3g} ms" if tool in least else "–" for tool in TOOLS)]
+    return [QUESTIONS[question], *(f"{1000 * least[tool]:.0f} ms" if tool in least else "–" for tool in TOOLS)]
 
 
 def main():
