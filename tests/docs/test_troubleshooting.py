@@ -1,12 +1,14 @@
 """docs/troubleshooting.md names errors by their text: each that it quotes is brought about here, and says what is quoted."""
 
 import os
+import pickle
 import re
 import shutil
 import sqlite3
 import struct
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -96,6 +98,28 @@ STATEMENTS = {
     "cannot be written in its folder (...)": "SELECT * FROM npy_write('/proc/x.npy', npy_from_json('[1]'))",
     "cannot be opened for writing (...)": f"SELECT * FROM npy_write('{'x' * 300}', npy_from_json('[1]'))",
     "rows cannot be added to an array in Fortran order": "CREATE VIRTUAL TABLE temp.t USING npy('orders/f.npy', mode='a')",
+    "is a .tar file, not an .npz; tar_members lists it": "SELECT * FROM npz_members('wds/train-000000.tar')",
+    "is a .tar file, not a .ten; tar_members lists it": "SELECT * FROM ten_arrays('wds/train-000000.tar')",
+    "is a .npz file, not a .tar; npy_meta lists it": "SELECT * FROM tar_members('w.npz')",
+    "is a .npy file, not an .npz; npy_meta lists it": "SELECT * FROM npz_members('X.npy')",
+    "there is no array number 1 (there is only number 0)": "SELECT * FROM npy_stats('X.npy', 1)",
+    "rows are JSON here (shape [6,4]); compare elements with npy_elements, or choose a column with the slice ':, 0'": (
+        "SELECT * FROM npy_rows('X.npy') WHERE value > 1"
+    ),
+    "npy_mean: '...' is a TEXT; npy_from_json makes an array of JSON": "SELECT npy_mean(value) FROM npy_rows('X.npy')",
+    "npy_mean: takes an array, and no number; of the numbers in rows it is avg(value)": "SELECT npy_mean(value) FROM npy_rows('y.npy')",
+    "npy_mean: '...' is a TEXT; a path is opened by npy_file, as in SELECT npy_mean(array) FROM npy_file(...)": "SELECT npy_mean('X.npy')",
+    "npy_dot: a number is no array; a .npy BLOB is one, or a handle that npy_file made": "SELECT npy_dot(1, 2)",
+    "npy_dot: the vectors have 2 and 3 items": "SELECT npy_dot(npy_from_json('[1, 2]'), npy_from_json('[1, 2, 3]'))",
+    "query ([1,2]): a TEXT is no array; npy_from_json makes one of JSON": "SELECT * FROM npy_nearest('X.npy', '', '', '[1,2]')",
+    "query: a number is no array; npy_from_json('[1.0]') makes one": "SELECT * FROM npy_nearest('X.npy', '', '', 1)",
+    "rows have 4 items, and the query has 2": "SELECT * FROM npy_nearest('X.npy', '', '', npy_from_json('[1, 2]'))",
+    "rows are compared with the query: the array is to have two dimensions, and has 1; a slice or npy_reshape makes another shape": (
+        "SELECT * FROM npy_nearest('y.npy', '', '', npy_from_json('[1, 2]'))"
+    ),
+    "distances are of numbers; these items are complex128": (
+        "SELECT * FROM npy_nearest(npy_from_json('[[[1, 2], [3, 4]]]', 'complex128'), '', '', npy_from_json('[1, 2]'))"
+    ),
     "interrupted": "SELECT count(*) FROM npy_rows('X.npy')",
     "not authorized": "SELECT load_extension('./npyext')",
 }
@@ -289,7 +313,30 @@ def long_row(connect):
     return limited("SELECT data FROM npy_rows('wide.npy')")(connect)
 
 
+def other_file(what):
+    return lambda connect: failure_of(connect(), "SELECT * FROM npy_meta(?)", OTHERS[what][0])
+
+
+def of_pytorch(sql):
+    def read(connect):
+        with zipfile.ZipFile("model.pt", "w") as file:
+            file.writestr("model/data.pkl", pickle.dumps({}, 2))
+            file.writestr("model/data/0", bytes(16))
+            file.writestr("model/version", "3\n")
+        return failure(connect(), sql)
+
+    return read
+
+
 SITUATIONS = {
+    "is a Git LFS pointer, not the file itself, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("a Git LFS pointer, not the file itself"),
+    "is an HTML page, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("an HTML page"),
+    "is gzip-compressed data, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("gzip-compressed data"),
+    "is not a .npy array (the magic bytes are missing; the file is a PyTorch one, which torch.load reads)": of_pytorch("SELECT * FROM npy_rows('model.pt')"),
+    "there is no array '...' (there are ...; the file is a PyTorch one, which torch.load reads)": of_pytorch("SELECT * FROM npy_rows('model.pt', 'weight')"),
+    "BLOB: is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with the bytes ...)": (
+        lambda connect: failure_of(connect(), "SELECT npy_shape(?)", np.arange(3.0))
+    ),
     "npyext.so: cannot open shared object file: No such file or directory": no_file,
     "npyext.so.so: cannot open shared object file": suffix_twice,
     "invalid ELF header": no_program,
