@@ -122,6 +122,17 @@ def test_load(package):
         connection.load_extension(package.loadable_path())
 
 
+def test_the_example_of_the_readme(package, tmp_path):
+    """As it says: in tests/demo, where there are runs."""
+    with open(os.path.join(shell.ROOT, "README.md"), encoding="utf-8") as file:
+        (example,) = re.findall(r"^```python\n(.*?)^```", file.read(), re.M | re.S)
+    (tmp_path / "shapes.py").write_text(example)
+    env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(package.loadable_path())))
+    printed = packages.run(sys.executable, "-B", tmp_path / "shapes.py", env=env, cwd=os.path.join(shell.TESTS, "demo"))
+    runs = ["r1", "r2", "r3", "r4"]
+    assert printed.splitlines() == [line for run in runs for line in (f"runs/{run}/confusion.npy [3,3]", f"runs/{run}/loss.npy [{6 if run == 'r4' else 8}]")]
+
+
 def test_load_leaves_loading_enabled(package):
     connection = sqlite3.connect(":memory:")
     connection.enable_load_extension(True)
