@@ -27,7 +27,7 @@ def described(name, **more):
     about = {
         "name": name,
         "version": backend.version(),
-        "description": "SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten files",
+        "description": "SQL over NumPy's .npy and .npz, WebDataset shards and .safetensors files, in SQLite",
         "license": "MIT",
         "keywords": ["sqlite", "sqlite-extension", "numpy", "npy", "npz", "webdataset"],
     }

@@ -25,7 +25,7 @@ METADATA = """\
 Metadata-Version: 2.1
 Name: npyext
 Version: {version}
-Summary: SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten files
+Summary: SQL over NumPy's .npy and .npz, WebDataset shards and .safetensors files, in SQLite
 License: MIT
 Keywords: sqlite,numpy,npy,npz,webdataset
 Classifier: License :: OSI Approved :: MIT License
