@@ -136,6 +136,11 @@ def test_both_libraries_in_one_process_have_a_state_of_their_own(python, folder,
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+def heed_ctrl_c():
+    """What a shell starts in the background, as .ci/run does, ignores Ctrl-C, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A program on a terminal of its own."""
 
@@ -143,6 +148,7 @@ class Terminal:
         env = {**environment(folder, **environment_options), "COLUMNS": "100"}
         self.process_id, self.file = pty.fork()
         if self.process_id == 0:
+            heed_ctrl_c()
             os.chdir(folder)
             os.execve(command[0], command, env)
         self.seen = ""
@@ -285,7 +291,7 @@ def test_the_path_is_told_where_somebody_reads_it(python, folder):
 
 
 def test_ctrl_c_ends_a_script(python, folder):
-    process = subprocess.Popen(command(python), cwd=folder, env=environment(folder), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(command(python), cwd=folder, env=environment(folder), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=heed_ctrl_c)
     try:
         process.stdin.write(f".print begun\n{ENDLESS[0]}\n")
         process.stdin.flush()

@@ -377,5 +377,5 @@ def test_the_sizes_in_the_docs():
     packages.made("web")
     nbytes = sum(entry.stat().st_size for entry in os.scandir(WEB))
     with open(os.path.join(shell.ROOT, "docs", "install.md"), encoding="utf-8") as file:
-        said = re.search(r"The page has ([\d.]+) MB", file.read())
+        said = re.search(r"The page is ([\d.]+) MB", file.read())
     assert said and abs(float(said[1]) - nbytes / 1e6) < 0.1
