@@ -40,6 +40,6 @@ CREATE VIRTUAL TABLE temp.samples USING wds('runs.tar');
 SELECT __key__, json_extract(json, '$.optimizer') AS optimizer, npy_shape("loss.npy") AS shape, npy_get("loss.npy", -1) AS last FROM samples;
 
 -- Pictures: the losses as an SVG, a wave as a PNG.
-SELECT writefile('losses.svg', npy_plot(npy_stack(npy_slice(array, ':6')), 'loss of four runs')) AS svg_bytes FROM npy_file('runs/*/loss.npy');
-SELECT writefile('wave.png', npy_png(npy_array(sin(x.value / 9.0) * cos(y.value / 7.0), 'float32', '[120, -1]'), 'viridis')) AS png_bytes
+SELECT writefile('losses.svg', npy_plot(npy_stack(npy_slice(array, ':6')), 'loss of four runs')) > 0 AS losses_svg FROM npy_file('runs/*/loss.npy');
+SELECT writefile('wave.png', npy_png(npy_array(sin(x.value / 9.0) * cos(y.value / 7.0), 'float32', '[120, -1]'), 'viridis')) > 0 AS wave_png
   FROM generate_series(0, 119) AS y CROSS JOIN generate_series(0, 199) AS x;

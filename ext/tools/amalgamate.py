@@ -129,7 +129,7 @@ def entry_points():
 
 
 HEADER = """/*
- * npyext {version}: SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten files.
+ * npyext {version}: SQL over NumPy's .npy and .npz, WebDataset shards and .safetensors files, in SQLite.
  *
  * The entry points, for programs that compile npyext.c into themselves, with -DSQLITE_CORE. Before the first
  * connection is opened:
@@ -160,7 +160,7 @@ struct sqlite3_api_routines;
 """
 
 PREAMBLE = """/*
- * npyext {version}: SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten files.
+ * npyext {version}: SQL over NumPy's .npy and .npz, WebDataset shards and .safetensors files, in SQLite.
  *
  * This one file is made of src/ and ext/ by ext/tools/amalgamate.py. As a loadable extension:
  *

@@ -13,14 +13,10 @@ import subprocess
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
+from fresh import FOLDER, path, sql
 
-import shell  # noqa: E402
-
-FOLDER = os.path.join(shell.ROOT, ".build", "bench")
-LARGE = os.path.join(FOLDER, "large.npy")
-MANY = os.path.join(FOLDER, "many")
+LARGE = path("large.npy")
+MANY = path("many")
 TURNS = 5
 QUANTILES = [0.01, 0.25, 0.5, 0.75, 0.99]
 QUESTIONS = {
@@ -32,14 +28,13 @@ QUESTIONS = {
 
 
 def by_npyext(question):
-    connection = shell.connect()
-    statement, *parameters = {
+    work = sql(*{
         "moments": ("SELECT min, max, mean, std FROM npy_stats(?)", LARGE),
         "above": ("SELECT count(*) FROM npy_rows(?) WHERE value > 4", LARGE),
         "quantiles": ("SELECT value FROM npy_quantile(?, '', '', ?)", LARGE, json.dumps(QUANTILES)),
         "headers": ("SELECT count(shape) FROM npy_meta(?)", os.path.join(MANY, "**")),
-    }[question]
-    return lambda: [value for row in connection.execute(statement, parameters) for value in row]
+    }[question])
+    return lambda: [value for row in work() for value in row]
 
 
 def by_numpy(question):

@@ -1,4 +1,4 @@
-"""npyext: SQLite reads and writes NumPy's .npy and .npz and WebDataset's .ten files.
+"""npyext: SQL over NumPy's .npy and .npz, WebDataset shards and .safetensors files, in SQLite.
 
     import npyext
     db = npyext.connect("experiments.db")
