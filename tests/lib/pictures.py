@@ -96,3 +96,12 @@ class Plot:
         """(value of a place, pixels of 1) by the outermost ticks."""
         (a, low), (b, high) = min(ticks, key=lambda t: t[1]), max(ticks, key=lambda t: t[1])
         return (lambda place: low + (place - a) * (high - low) / (b - a)), (b - a) / (high - low)
+
+    @staticmethod
+    def rounding(ticks, places):
+        """How far `scale` can put these places from their values: a tick and an item are each rounded to a tenth of
+        a pixel, and beyond the outermost ticks the error of those two grows with the distance."""
+        (a, low), (b, high) = min(ticks, key=lambda t: t[1]), max(ticks, key=lambda t: t[1])
+        between = (np.asarray(places) - a) / (b - a)
+        npixels = 0.051 * (1 + np.abs(between) + np.abs(1 - between))
+        return npixels * abs(high - low) / (abs(b - a) - 0.1)

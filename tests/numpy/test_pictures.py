@@ -198,9 +198,10 @@ def test_every_item_is_where_the_ticks_say(db):
         (line,) = drawn.lines
         (piece,) = line
         x_of, _ = Plot.scale(drawn.x_ticks)
-        y_of, nper = Plot.scale(drawn.y_ticks)
+        y_of, _ = Plot.scale(drawn.y_ticks)
         assert [round(x_of(x)) for x, _ in piece] == list(range(150))
-        assert np.abs(np.array([y_of(y) for _, y in piece]) - array).max() <= abs(0.11 / nper)
+        ys = np.array([y for _, y in piece])
+        assert (np.abs(y_of(ys) - array) <= Plot.rounding(drawn.y_ticks, ys)).all()
         assert "a title" in drawn.texts and drawn.title == "a title" and not drawn.notes and not drawn.marks
 
 
@@ -257,10 +258,11 @@ def test_a_line_for_each_row(db):
     array = rng.normal(size=(4, 30))
     for order in "CF":
         drawn = plot(db, np.asarray(array, order=order))
-        y_of, nper = Plot.scale(drawn.y_ticks)
+        y_of, _ = Plot.scale(drawn.y_ticks)
         assert len(drawn.lines) == 4 and {"0", "1", "2", "3"} <= set(drawn.texts)
         for row, (piece,) in zip(array, drawn.lines):
-            assert np.abs(np.array([y_of(y) for _, y in piece]) - row).max() <= abs(0.11 / nper)
+            ys = np.array([y for _, y in piece])
+            assert (np.abs(y_of(ys) - row) <= Plot.rounding(drawn.y_ticks, ys)).all()
     assert len(plot(db, rng.normal(size=(200, 9))).lines) == 200
     assert "a line for each row, and 200 at most; this array has 201 rows" in error_of(db, "SELECT npy_plot(?)", npy_bytes(np.zeros((201, 2))))
 
