@@ -5,7 +5,7 @@
 --     .read sql/duplicates.sql
 --
 -- Headers say which arrays could be equal (same dtype and shape, not empty); only those are read, once each, for the CRC-32 of
--- their items. Of arrays with the same one, each is compared with the first, item by item: `status` is to be 'equal'.
+-- their items. Of arrays with the same one, each is compared with the first, item by item: `status` must be 'equal'.
 -- A fault of a file leaves it out: sql/survey.sql and sql/npz_audit.sql show faults. Arrays of objects are left out, too.
 
 -- `sqlite3 -init` has loaded nothing yet.

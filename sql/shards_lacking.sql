@@ -5,7 +5,7 @@
 --     .parameter set :usual 50
 --     .read sql/shards_lacking.sql
 --
--- A part is a member by its extension. Of a part that at least :usual percent of the samples have each sample is to have one;
+-- A part is a member by its extension. Of a part that at least :usual percent of the samples have each sample must have one;
 -- rarer ones stand in the first table alone. Headers are read and no data. The table temp.shard_parts stays, for questions of
 -- your own.
 

@@ -27,7 +27,12 @@ npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, 
                              npyx_archive **archive, npyx_error *error) {
     npyx_source *source = NULL;
     NPYX_TRY(npyx_source_open_memory(host, bytes, nbytes, &source, error));
-    return npyx_archive_open(source, hint, archive, error);
+    npyx_status status = npyx_archive_open(source, hint, archive, error);
+    /* bytes that begin like nothing known are, mostly, a column `data` where `array` was meant */
+    if (status == NPYX_CORRUPT && error->off == 0 && nbytes > 0 && npyx_lookalike(bytes, nbytes) == NULL)
+        npyx_error_add(error, "; for raw items: take `array` in place of `data`, and from Python call "
+                              "npyext.register_adapters() first");
+    return status;
 }
 
 static void close_parent(void *source) {

@@ -87,7 +87,7 @@ typedef struct npyext_cached_file {
 /* A number for a new cursor: files validated before it are validated again. */
 int64_t npyext_cache_tick(npyext_connection *connection);
 
-/* A file that was opened ahead, or is to be opened. */
+/* A file that was opened ahead, or will be opened. */
 typedef struct npyext_open_file {
     npyx_source *source; /* NULL: it was not */
     npyx_file_info info; /* set when it was or could be opened, whatever it holds */
@@ -191,7 +191,7 @@ struct npyext_connection {
     npyx_counters shared_counters; /* how much of the host's the sums of the process have */
 };
 
-/* With one reference; *connection is NULL on failure, whose *message is to be freed with sqlite3_free.
+/* With one reference; *connection is NULL on failure, whose *message must be freed with sqlite3_free.
  * Returns an SQLite code. */
 int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_connection **connection,
                           char **message);

@@ -19,7 +19,7 @@ static npyx_status read_root(npyext_policy *policy, npyx_host *host, npyx_error 
         return status;
     if (status != NPYX_OK) {
         npyx_error reason = *error;
-        return npyx_fail(error, status, -1, "NPYEXT_ROOT=%.*s %.200s; it is to be a folder", SHOWN_NBYTES,
+        return npyx_fail(error, status, -1, "NPYEXT_ROOT=%.*s %.200s; it must be a folder", SHOWN_NBYTES,
                          folder, reason.message);
     }
     policy->is_confined = true;

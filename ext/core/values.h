@@ -35,7 +35,7 @@ bool npyext_argument_is_whole(const npyext_argument *argument, int64_t *integer)
 bool npyext_argument_is_given(const npyext_argument *argument);
 /* A value as the codec stores it; its bytes are SQLite's and live as long as value does unchanged. */
 npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error *error);
-/* The same of a value that is to be a TEXT: of a number the one that SQLite makes of it. */
+/* The same of a value that must be a TEXT: of a number the one that SQLite makes of it. */
 npyx_status npyext_value_text(sqlite3_value *value, npyx_value *text, npyx_error *error);
 
 /* ---- errors ---- */

@@ -37,7 +37,7 @@ static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments,
     for (int k = 0; k < 2; k++) {
         bool is_real = given[k].type == SQLITE_FLOAT;
         if (!is_real && given[k].type != SQLITE_INTEGER)
-            return npyx_fail(error, NPYX_INVALID, -1, "%s is to be a number", names[k]);
+            return npyx_fail(error, NPYX_INVALID, -1, "%s must be a number", names[k]);
         ends[k] = (npyx_operand){.is_real = is_real, .integer = given[k].integer, .real = given[k].real};
     }
     return npyx_bins_set_range(bins, ends[0], ends[1], error);

@@ -133,7 +133,7 @@ static npyx_status nearest_read_metric(const npyext_argument *argument, npyx_met
     if (!npyext_argument_is_given(argument))
         return NPYX_OK;
     if (argument->type != SQLITE_TEXT)
-        return npyx_refuse(error, "the metric is to be a text, as 'cosine'");
+        return npyx_refuse(error, "the metric must be a text, as 'cosine'");
     return npyx_metric_parse(argument->bytes, argument->nbytes, metric, error);
 }
 
@@ -187,7 +187,7 @@ static npyx_status nearest_begin(npyext_cursor *base, const npyext_request *requ
     return status;
 }
 
-/* A step through the arrays: NPYX_DONE when there is to be another one. */
+/* A step through the arrays: NPYX_DONE when another one must follow. */
 static npyx_status nearest_next_array(nearest_cursor *cursor, npyx_error *error) {
     npyx_status status = npyext_cursor_next_array(&cursor->base, error);
     if (status == NPYX_OK)

@@ -137,7 +137,7 @@ static npyext_place write_place(const npyext_cursor *cursor) {
 NPYEXT_KNOWN_RESULT(static, write_nbytes, const write_cursor *at = (write_cursor *)cursor, true,
                     sqlite3_result_int64, at->nbytes)
 
-/* `path` is no NPYEXT_PATH: what it is compared with does not tell whether a file is to be written. */
+/* `path` is no NPYEXT_PATH: what it is compared with does not tell whether a file must be written. */
 static const npyext_column write_columns[] = {
     NPYEXT_OUTPUT("path TEXT", 0, npyext_result_path),
     NPYEXT_OUTPUT("bytes INTEGER", 0, write_nbytes),

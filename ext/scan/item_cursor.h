@@ -64,7 +64,7 @@ void npyext_value_filter_clear(npyext_value_filter *filter);
 void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,
                               npyext_value_columns columns, sqlite3_value **argv);
 
-/* NPYX_INVALID for a view of several axes whose rows, which are JSON, are to be compared with numbers: by
+/* NPYX_INVALID for a view of several axes whose rows, which are JSON, must be compared with numbers: by
  * SQLite's rules a TEXT is greater than every number, so that the answer would be the same for all rows. */
 npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_view *view,
                                       npyx_error *error);
@@ -102,7 +102,7 @@ typedef struct npyext_item_methods {
     /* Takes the plan's terms that are the function's own, of an xFilter call. It may end the query (is_eof).
      */
     void (*read_terms)(npyext_item_cursor *items, sqlite3_value **argv);
-    /* Whether the item at hand is to be given; asked where is_checked is set. NULL: none needs be. */
+    /* Whether the item at hand is wanted; asked where is_checked is set. NULL: nothing needs asking. */
     bool (*is_wanted)(const npyext_item_cursor *items);
     /* Goes before the first item of the array that the selection holds. is_again: it was begun before, and a
      * new range or filter is what has changed. */

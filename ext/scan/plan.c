@@ -120,7 +120,7 @@ static void plan_take(planning *p, int constraint, int op) {
     estimate(p, declared->kind, op);
 }
 
-/* The kind of the column that a constraint is about; NPYEXT_PLAIN when nothing is to be had of it. */
+/* The kind of the column that a constraint is about; NPYEXT_PLAIN when it says nothing that we can use. */
 static npyext_column_kind constraint_kind(const planning *p, int i) {
     /* iColumn means nothing for LIMIT and OFFSET, which no column takes */
     int op = p->info->aConstraint[i].op, column = p->info->aConstraint[i].iColumn;

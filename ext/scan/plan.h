@@ -152,8 +152,8 @@ typedef struct npyext_column {
     NPYEXT_FIRST_ARGUMENTS, NPYEXT_FIELD_AND_VIEW, NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),            \
         NPYEXT_EXPECT_AND_ON_ERROR
 
-/* What xFilter does first; and a step towards the next row: NPYX_OK at one, NPYX_DONE when there is to be
- * another step, or is_eof is set. */
+/* What xFilter does first; and a step towards the next row: NPYX_OK at one, NPYX_DONE when another step
+ * must follow, or is_eof is set. */
 typedef npyx_status npyext_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
 typedef npyx_status npyext_step(npyext_cursor *cursor, npyx_error *error);
 

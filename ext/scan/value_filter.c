@@ -111,7 +111,7 @@ npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const n
                      npyx_buffer_text(&shape), npyx_buffer_text(&slice));
 }
 
-/* Room for an item that each text is to be equal to; false where texts say nothing of items. */
+/* Room for an item that each text must be equal to; false where texts say nothing of items. */
 static bool reserve_items(npyext_value_filter *filter, const npyx_dtype *dtype) {
     enum { MAX_ITEMSIZE = 1 << 12 }; /* many of them are in a block */
     bool is_of_texts = dtype->type == NPYX_TEXT || dtype->type == NPYX_BYTES;

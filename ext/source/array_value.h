@@ -96,7 +96,7 @@ npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value 
 /* Appends the array as numpy.save writes it, in the order in which it lies. */
 npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error);
 
-/* The name that an array is to have in an archive: a TEXT or an INTEGER; no value at all (NULL) is ''. The
+/* The name that an array gets in an archive: a TEXT or an INTEGER; no value at all (NULL) is ''. The
  * text is the value's. */
 npyx_status npyext_member_name(sqlite3_value *value, npyx_value *name, npyx_error *error);
 

@@ -31,7 +31,7 @@ static npyx_status operand_open_array(npyext_operand *operand, npyx_error *error
     npyext_connection *connection = operand->connection;
     int64_t index;
     if (npyext_files_count(&operand->files) != 1 || operand->files.is_many)
-        return npyx_refuse(error, "is to be one file, and no pattern or list of them");
+        return npyx_refuse(error, "must be one file, and no pattern or list of them");
     NPYX_TRY(npyext_files_open(connection, &operand->files, 0, npyext_cache_tick(connection),
                                &operand->opened, error));
     NPYX_TRY(operand_find_only(operand, &index, error));

@@ -19,7 +19,7 @@ typedef struct pattern_part {
     const char *text;
 } pattern_part;
 
-/* Places in the pattern: the parts that the entries of a folder are to be held against, ascending. */
+/* Places in the pattern: the parts that the entries of a folder must be held against, ascending. */
 typedef struct places {
     uint16_t parts[PARTS_MAX];
     size_t nparts;

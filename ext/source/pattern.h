@@ -15,7 +15,7 @@
 
 #include "npyx.h"
 
-/* ---- a list of paths, in the order in which they are to be read ---- */
+/* ---- a list of paths, in the order of reading ---- */
 
 typedef struct npyext_paths {
     npyx_arena arena; /* holds the texts */

@@ -63,7 +63,7 @@ npyx_status npyext_layout_read_written(npyext_layout *layout, npyx_source *sourc
 /* Makes the columns of the views. */
 npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error);
 
-/* For what is to be written: one array of which no file tells. dtype and shape stay the caller's. */
+/* For what will be written: one array of which no file tells. dtype and shape stay the caller's. */
 npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
                                    const int64_t *shape, npyx_error *error);
 

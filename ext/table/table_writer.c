@@ -1,6 +1,6 @@
 #include "table_writer.h"
 
-/* ---- what is to be written ---- */
+/* ---- what will be written ---- */
 
 /* A file that is not there yet can be told by its name alone. */
 static npyx_format format_of_name(const char *path) {

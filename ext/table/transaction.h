@@ -30,7 +30,7 @@ typedef enum npyext_writer_state {
     /* Those from here on have a target open. */
     NPYEXT_WRITER_OPEN,
     NPYEXT_WRITER_SPOILT,    /* going back to a savepoint has failed: the file holds rows that are none */
-    NPYEXT_WRITER_VAIN,      /* nothing is to be published */
+    NPYEXT_WRITER_VAIN,      /* nothing will be published */
     NPYEXT_WRITER_PREPARED,  /* or published; what xCommit makes final and xRollback takes back */
     NPYEXT_WRITER_SUPERSEDED /* was prepared, and another table of the transaction has taken the path since */
 } npyext_writer_state;

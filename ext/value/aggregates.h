@@ -35,7 +35,7 @@ struct npyext_aggregate {
                         NULL */
     npyx_status (*begin)(npyext_group *group, npyx_error *error); /* before the first row, or for no rows */
     npyx_status (*append)(npyext_group *group, npyx_error *error);
-    /* After append and what is to be said of it; may be NULL. */
+    /* After append, and what there is to say of it; may be NULL. */
     void (*end_row)(npyext_group *group);
     npyx_status (*finish)(npyext_group *group, npyx_error *error);
     /* Of a group that was begun, whether that failed or not. */

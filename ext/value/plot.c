@@ -525,7 +525,7 @@ static npyx_status plot_read_title(plot *p) {
     if (type == SQLITE_NULL)
         return NPYX_OK;
     if (type == SQLITE_BLOB)
-        return npyext_call_refuse(c, "the title is to be a text, and no BLOB");
+        return npyext_call_refuse(c, "the title must be a text, and no BLOB");
     NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
     npyx_buffer_append_utf8(&valid, text.bytes, text.nbytes);
     npyx_status status = npyx_buffer_check(&valid, &c->error);

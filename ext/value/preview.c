@@ -10,7 +10,7 @@ static npyx_status preview_read_nedge(npyext_call *c, int64_t *nedge) {
         return NPYX_OK;
     *nedge = sqlite3_value_int64(c->argv[1]);
     if (type != SQLITE_INTEGER || *nedge < 1 || *nedge > PREVIEW_MOST_NEDGE)
-        return npyext_call_refuse(c, "n, the items at each end, is to be an INTEGER from 1 to %d",
+        return npyext_call_refuse(c, "n, the items at each end, must be an INTEGER from 1 to %d",
                                   PREVIEW_MOST_NEDGE);
     return NPYX_OK;
 }

@@ -96,7 +96,7 @@ npyx_status npyext_call_read(npyext_call *c, int number, npyx_value_kind kind, c
                         : value->kind == NPYX_VALUE_TEXT ? "TEXT"
                                                          : "number";
     return npyext_call_refuse(c, "%s%s (found a %s)%s", what,
-                              kind == NPYX_VALUE_TEXT ? " is to be a TEXT" : "", found, advice);
+                              kind == NPYX_VALUE_TEXT ? " must be a TEXT" : "", found, advice);
 }
 
 npyx_status npyext_call_dtype(npyext_call *c, int number, const npyx_dtype **dtype) {
@@ -124,7 +124,7 @@ static npyx_status call_end(npyext_call *c, int number, const char *what, bool *
         return NPYX_OK;
     *end = sqlite3_value_double(c->argv[number]);
     if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !isfinite(*end))
-        return npyext_call_refuse(c, "%s is to be a finite number", what);
+        return npyext_call_refuse(c, "%s must be a finite number", what);
     return NPYX_OK;
 }
 

@@ -137,7 +137,7 @@ static npyx_status scalars_slice(npyext_call *c) {
     if (type == SQLITE_NULL)
         return NPYX_DONE;
     if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
-        return npyext_call_refuse(c, "the slice is to be a text, as '10:20'");
+        return npyext_call_refuse(c, "the slice must be a text, as '10:20'");
     NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
     NPYX_TRY(npyx_slice_apply(text.bytes, text.nbytes, &c->view, &c->error));
     return npyext_call_append_view(c);
@@ -170,7 +170,7 @@ static npyx_status scalars_hash_key(npyext_call *c, uint8_t key[NPYX_SIPHASH_KEY
     if (type == SQLITE_NULL)
         return NPYX_DONE;
     if (type != SQLITE_INTEGER)
-        return npyext_call_refuse(c, "the seed is to be an INTEGER, as in npy_hash(key, 7)");
+        return npyext_call_refuse(c, "the seed must be an INTEGER, as in npy_hash(key, 7)");
     uint64_t seed = (uint64_t)sqlite3_value_int64(c->argv[1]);
     for (int i = 0; i < 8; i++)
         key[i] = (uint8_t)(seed >> 8 * i);

@@ -12,7 +12,7 @@ static npyx_status sketch_read_k(npyext_call *c, int64_t *k) {
         return NPYX_OK;
     *k = sqlite3_value_int64(c->argv[1]);
     if (type != SQLITE_INTEGER || *k < NPYX_SKETCH_MIN_K || *k > NPYX_SKETCH_MAX_K)
-        return npyext_call_refuse(c, "k is to be an INTEGER from %d to %d; the greater, the more exact",
+        return npyext_call_refuse(c, "k must be an INTEGER from %d to %d; the greater, the more exact",
                                   NPYX_SKETCH_MIN_K, NPYX_SKETCH_MAX_K);
     return NPYX_OK;
 }

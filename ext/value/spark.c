@@ -19,7 +19,7 @@ static npyx_status spark_read_width(npyext_call *c, int64_t *width) {
         return NPYX_OK;
     *width = sqlite3_value_int64(c->argv[1]);
     if (type != SQLITE_INTEGER || *width < 1 || *width > SPARK_MOST_WIDTH)
-        return npyext_call_refuse(c, "the width is to be an INTEGER from 1 to %d", SPARK_MOST_WIDTH);
+        return npyext_call_refuse(c, "the width must be an INTEGER from 1 to %d", SPARK_MOST_WIDTH);
     return NPYX_OK;
 }
 

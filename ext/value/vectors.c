@@ -269,7 +269,7 @@ static npyx_status corrcoef_read_rowvar(npyext_call *c, bool *rowvar) {
     *rowvar = type == SQLITE_NULL || sqlite3_value_int64(c->argv[1]) != 0;
     if (type == SQLITE_NULL || type == SQLITE_INTEGER)
         return NPYX_OK;
-    return npyext_call_refuse(c, "rowvar is to be 1 (rows are variables) or 0 (columns are)");
+    return npyext_call_refuse(c, "rowvar must be 1 (rows are variables) or 0 (columns are)");
 }
 
 /* Makes the view's axes those of observations and variables. */

@@ -151,7 +151,7 @@ npyx_status npyx_dtype_from_spelling(npyx_arena *arena, const char *text, size_t
                                      const npyx_literal **literal, const npyx_dtype **dtype,
                                      npyx_error *error);
 
-/* The same for what is to be written: NPYX_UNSUPPORTED for objects, which only a pickle holds. */
+/* The same for what will be written: NPYX_UNSUPPORTED for objects, which only a pickle holds. */
 npyx_status npyx_dtype_for_writing(npyx_arena *arena, const char *text, size_t nbytes,
                                    const npyx_dtype **dtype, npyx_error *error);
 
@@ -220,7 +220,7 @@ static inline const npyx_field *npyx_field_after(const npyx_dtype *dtype, const 
 }
 
 /* The number of the field of that name, or with_titles of that title; -1 when there is none. Who asks for one
- * after the other has the search begin at first, where the next one is to be expected. */
+ * after the other has the search begin at first, where the next one is expected. */
 int npyx_dtype_find_field(const npyx_dtype *dtype, int first, const char *name, size_t name_nbytes,
                           bool with_titles);
 

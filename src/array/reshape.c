@@ -22,8 +22,8 @@ npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *t
             integers[(*n)++] = item->integer;
     }
     if (status == NPYX_CORRUPT || (!is_read && status != NPYX_NOMEM))
-        status = npyx_fail(error, NPYX_INVALID, -1, "%s '%.*s' is to be a list of integers, as '[2, 3]'",
-                           what, NPYX_SHOWN(text, nbytes, 60));
+        status = npyx_fail(error, NPYX_INVALID, -1, "%s '%.*s' must be a list of integers, as '[2, 3]'", what,
+                           NPYX_SHOWN(text, nbytes, 60));
     npyx_arena_clear(&arena);
     return status;
 }

@@ -97,9 +97,13 @@ static npyx_status fail_subscript(const slicer *p, npyx_span s) {
     size_t sign_nbytes = s.text[0] == '-' || s.text[0] == '+';
     bool is_number =
         s.nbytes > sign_nbytes && (npyx_is_digit(s.text[sign_nbytes]) || s.text[sign_nbytes] == '.');
-    if (is_number || s.text[0] == '[' || s.text[0] == '(' || npyx_span_is_among(s, "True False"))
-        return slice_fail_at(p, s, "",
-                             " is no index: only basic indexing is read (integers, ranges, ... and None)");
+    bool is_list = s.text[0] == '[' || s.text[0] == '(';
+    if (is_number || is_list || npyx_span_is_among(s, "True False"))
+        return slice_fail_at(
+            p, s, "",
+            is_list ? " is no index: a list of places is a condition, as in "
+                      "npy_rows('X.npy') WHERE row IN (0, 2)"
+                    : " is no index: only basic indexing is read (integers, ranges, ... and None)");
     return slice_fail_at(p, s, "", " is no index (integers, ranges, ... and None are)");
 }
 

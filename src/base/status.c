@@ -60,6 +60,13 @@ npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *
     return status;
 }
 
+void npyx_error_add(npyx_error *error, const char *advice) {
+    if (error == NULL)
+        return;
+    size_t nbytes = strlen(error->message);
+    snprintf(error->message + nbytes, sizeof error->message - nbytes, "%s", advice);
+}
+
 npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what) {
     npyx_status status = errno_value == ENOENT || errno_value == ENOTDIR ? NPYX_NOT_FOUND : NPYX_IO;
     return npyx_fail(error, status, -1, "%s (%s)", what, strerror(errno_value));

@@ -99,6 +99,9 @@ const char *npyx_error_kind_name(const npyx_error *error);
 npyx_status npyx_error_place(npyx_error *error, npyx_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Puts advice behind the message of an error that a callee made. */
+void npyx_error_add(npyx_error *error, const char *advice);
+
 /* The failure of a system call, `what (the reason)`: NPYX_NOT_FOUND where something on a path is missing,
  * else NPYX_IO. */
 npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what);

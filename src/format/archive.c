@@ -58,7 +58,7 @@ static npyx_status open_gzip(npyx_source **source, npyx_hint hint, npyx_archive 
     return fail_unknown(head, nbytes, "gzip-compressed data", error);
 }
 
-/* Where it fails, *source is what is to be closed. */
+/* Where it fails, *source is what must be closed. */
 static npyx_status open_by_magic(npyx_source **opened, npyx_hint hint, npyx_archive **archive,
                                  npyx_error *error) {
     npyx_source *source = *opened;

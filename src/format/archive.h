@@ -73,7 +73,7 @@ void npyx_archive_rest(npyx_archive *archive);
 npyx_status npyx_archive_open_member(npyx_source *source, const uint8_t *head, size_t head_nbytes,
                                      npyx_archive **archive, npyx_error *error);
 
-/* Takes NULL. Sources opened from the archive are to be closed first. */
+/* Takes NULL. Sources opened from the archive must be closed first. */
 void npyx_archive_close(npyx_archive *archive);
 
 /* Entry number index; NPYX_DONE when there are not so many. An error says that the directory is damaged here.

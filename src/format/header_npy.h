@@ -21,7 +21,7 @@ npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t 
                                     npyx_error *error);
 
 /* Describes the array whose header_nbytes (as measured) are in bytes. *array is initialised; on failure it
- * may be half filled and is to be cleared all the same. */
+ * may be half filled and must be cleared all the same. */
 npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, npyx_array *array,
                                   npyx_error *error);
 
@@ -43,7 +43,7 @@ npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, con
                                           int version_major, size_t header_nbytes, npyx_buffer *out,
                                           npyx_error *error);
 
-/* Whether an array that lies in Fortran order is to be called so: not when that is C order, too. */
+/* Whether an array that lies in Fortran order is called so: not when that is C order, too. */
 bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_order);
 
 #endif

@@ -857,7 +857,7 @@ static npyx_status op_stack_global(npyx_pickle *p) {
     npyx_object **values;
     NPYX_TRY(pickle_pop(p, 2, &values));
     if (values[0]->kind != NPYX_OBJECT_TEXT || values[1]->kind != NPYX_OBJECT_TEXT)
-        return npyx_pickle_fail(p, "module and name are to be texts");
+        return npyx_pickle_fail(p, "module and name must be texts");
     return pickle_push_global(p, values[0]->text.bytes, values[0]->text.nbytes, values[1]->text.bytes,
                               values[1]->text.nbytes);
 }
@@ -866,9 +866,9 @@ static npyx_status pickle_push_call(npyx_pickle *p, npyx_object *callable, npyx_
                                     npyx_object *kwargs) {
     npyx_object *made;
     if (args->kind != NPYX_OBJECT_TUPLE)
-        return npyx_pickle_fail(p, "the arguments are to be a tuple");
+        return npyx_pickle_fail(p, "the arguments must be a tuple");
     if (kwargs != NULL && kwargs->kind != NPYX_OBJECT_DICT)
-        return npyx_pickle_fail(p, "the keyword arguments are to be a dict");
+        return npyx_pickle_fail(p, "the keyword arguments must be a dict");
     NPYX_TRY(npyx_pickle_call(p, callable, args, kwargs, &made));
     return pickle_push(p, made);
 }

@@ -8,7 +8,7 @@ void npyx_sample_walk_begin(npyx_sample_walk *walk, npyx_host *host) {
     npyx_buffer_reset(&walk->sample_key);
 }
 
-/* Adds the member's extension to those of its sample, of which each is to be there once. */
+/* Adds the member's extension to those of its sample, of which each must be there once. */
 static npyx_status sample_note_ext(npyx_sample_walk *walk, int64_t header_off, npyx_error *error) {
     npyx_name_set *exts = &walk->exts;
     NPYX_TRY(npyx_name_set_add(exts, walk->ext.bytes, walk->ext.nbytes, error));

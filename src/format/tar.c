@@ -135,7 +135,7 @@ static bool has_data(npyx_tar_type type) {
 
 static npyx_status fail_header(npyx_error *error, int64_t off) {
     return npyx_fail(error, NPYX_CORRUPT, off,
-                     "no tar header at byte %" PRId64 ", where one is to be (its checksum is wrong)", off);
+                     "no tar header at byte %" PRId64 ", where one is expected (its checksum is wrong)", off);
 }
 
 /* An old GNU sparse member: its map may go on in blocks behind the header. */

@@ -126,7 +126,7 @@ npyx_status npyx_tar_read_records(npyx_tar_sayings *sayings, const char *records
         int64_t record_off = off + (int64_t)(nbytes - left.nbytes);
         if (length == 0)
             return npyx_fail(error, NPYX_CORRUPT, record_off,
-                             "a pax header has no record at byte %" PRId64 ", where one is to be",
+                             "a pax header has no record at byte %" PRId64 ", where one is expected",
                              record_off);
         NPYX_TRY(say(sayings, keyword, value, error));
         left.text += length;

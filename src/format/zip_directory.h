@@ -64,7 +64,7 @@ typedef struct npyx_zip_directory {
 } npyx_zip_directory;
 
 /* Reads the whole directory, block by block. *directory is zero but for names.host. On failure the records
- * before the fault are there, and clear is to be called all the same. NPYX_UNSUPPORTED for more than
+ * before the fault are there, and clear must be called all the same. NPYX_UNSUPPORTED for more than
  * NPYX_ZIP_MAX_NRECORDS.
  *
  * A source that begins as a zip may go on behind it. For one that is_prefixed, which begins as something

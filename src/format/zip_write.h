@@ -41,7 +41,7 @@ npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error);
  * nentries alone. When nothing was begun it does nothing. */
 npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, npyx_error *error);
 
-/* Lets go of a zip that is not whole, and of what went wrong; the sink is to be cut then. */
+/* Lets go of a zip that is not whole, and of what went wrong; the sink must be cut then. */
 void npyx_zip_write_drop(npyx_zip_write *writer);
 
 #endif

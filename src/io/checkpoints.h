@@ -44,7 +44,7 @@ typedef struct npyx_checkpoints npyx_checkpoints;
  * is out, or when the stream is too short to have any. */
 npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes);
 
-/* Takes NULL. Sources that use the table are to be closed first. */
+/* Takes NULL. Sources that use the table must be closed first. */
 void npyx_checkpoints_free(npyx_checkpoints *table);
 
 /* Where in the output the next one is wanted, or as soon as possible behind it; INT64_MAX for NULL. */

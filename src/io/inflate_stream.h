@@ -20,7 +20,7 @@
 /* zlib's state and buffers. Begins as zeros; lasts from one stream to the next. */
 typedef struct npyx_inflater {
     z_stream stream;
-    bool is_live;     /* the stream was begun once, and is to be ended */
+    bool is_live;     /* the stream was begun once, and must be ended */
     uint8_t *input;   /* made at the first read that needs it */
     uint8_t *skipped; /* output that nobody wants; likewise */
 } npyx_inflater;

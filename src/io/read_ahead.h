@@ -16,7 +16,7 @@ typedef struct npyx_work {
     void (*run)(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result);
     const void *ctx;
     size_t result_nbytes;
-    size_t block_nbytes; /* of the blocks that it is to have; 0: whoever reads them knows best */
+    size_t block_nbytes; /* of the blocks that it will have; 0: whoever reads them knows best */
 } npyx_work;
 
 typedef struct npyx_read_ahead npyx_read_ahead;

@@ -102,8 +102,8 @@ enum {
     TEXT_NBYTES = 2 * PATH_MAX
 };
 
-/* Results beside descriptors and -1. TURN: the text has changed, and is to be gone through again. ONWARD: the
- * next part is to be looked at. */
+/* Results beside descriptors and -1. TURN: the text has changed, and must be gone through again. ONWARD: the
+ * next part must be looked at. */
 enum { TURN = -2, ONWARD = -3 };
 
 /* Each pass goes through text from the root on. Its parts are opened one by one and never followed; a link
@@ -200,7 +200,7 @@ static int root_enter(root_walk *w, const char *name, part p) {
     return ONWARD;
 }
 
-/* Looks at what a part that is a name names, and goes in, or does what is to be done if it is the last. */
+/* Looks at what a part that is a name names, and goes in, or does what must be done if it is the last. */
 static int take_part(root_walk *w, part p) {
     char name[NAME_MAX + 1];
     npyx_stat seen;

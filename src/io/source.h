@@ -157,7 +157,7 @@ npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, np
 /* Makes such a source, at any time, one whose last byte gives NPYX_CORRUPT when the stream is longer or its
  * CRC-32 is another one, wherever the reader came from.
  *
- * checkpoints, of this very stream, are borrowed and must outlive the source; NULL when none are to be used.
+ * checkpoints, of this very stream, are borrowed and must outlive the source; NULL to use none.
  * They are collected as the source goes forward, and going back or far ahead resumes from one, which changes
  * neither the bytes nor the errors. */
 void npyx_source_inflate_check(npyx_source *base, uint32_t crc32, npyx_checkpoints *checkpoints);

@@ -140,10 +140,18 @@ static const npyx_source_ops source_file_ops = {.read = source_file_read,
                                                 .check = file_check,
                                                 .is_fresh = file_is_fresh};
 
-static npyx_status source_fail_open(const npyx_host *host, npyx_error *error, int errno_value) {
-    if (errno_value == ENOENT || errno_value == ENOTDIR)
-        return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
-    return npyx_path_fail(host, error, errno_value, "cannot be opened");
+static npyx_status source_fail_open(const npyx_host *host, const char *path, npyx_error *error) {
+    if (errno == ENOENT || errno == ENOTDIR)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file%s",
+                         path[0] == '~' ? " (`~` is not expanded: write the folder itself)" : "");
+    return npyx_path_fail(host, error, errno, "cannot be opened");
+}
+
+static npyx_status source_check_regular(const npyx_stat *found, npyx_error *error) {
+    npyx_status status = npyx_file_check_regular(found, error);
+    if (S_ISDIR(found->st_mode))
+        npyx_error_add(error, "; add '/*' to read the files in it");
+    return status;
 }
 
 npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const npyx_stat *found,
@@ -176,15 +184,15 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
                                   npyx_file_info *info, npyx_error *error) {
     npyx_stat found;
     if (npyx_path_stat(host, path, &found) != 0)
-        return source_fail_open(host, error, errno);
+        return source_fail_open(host, path, error);
     /* before it is opened: whoever waits at the other end of a FIFO must not notice */
-    NPYX_TRY(npyx_file_check_regular(&found, error));
+    NPYX_TRY(source_check_regular(&found, error));
     int descriptor = npyx_path_open(host, path, NPYX_FILE_FLAGS);
     if (descriptor < 0)
-        return source_fail_open(host, error, errno);
+        return source_fail_open(host, path, error);
     npyx_status status = npyx_descriptor_stat(descriptor, &found, error);
     if (status == NPYX_OK)
-        status = npyx_file_check_regular(&found, error);
+        status = source_check_regular(&found, error);
     if (status == NPYX_OK)
         return npyx_source_adopt_file(host, descriptor, &found, NULL, 0, source, info, error);
     close(descriptor);

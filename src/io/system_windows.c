@@ -144,7 +144,7 @@ static HANDLE windows_handle(int descriptor) {
     return (HANDLE)_get_osfhandle(descriptor);
 }
 
-/* What is to be opened, and how. */
+/* What to open, and how. */
 typedef struct windows_request {
     ACCESS_MASK access;
     bool is_new;      /* nothing must be there */

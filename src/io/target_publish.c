@@ -280,7 +280,7 @@ static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
     return status;
 }
 
-/* NPYX_DONE: another program has changed what is at the path, which is to be looked at again. */
+/* NPYX_DONE: another program has changed what is at the path, which must be looked at again. */
 static npyx_status try_to_take_path(npyx_target_file *file, npyx_error *error) {
     if (!npyx_target_leads_to(file->folder, file->beside, file->descriptor))
         return npyx_fail(error, NPYX_IO, -1, "cannot take its place (the new file, %s, was removed)",

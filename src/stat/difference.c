@@ -76,7 +76,7 @@ static void choose_way(difference_way *way) {
 
 /* ---- a stretch ---- */
 
-/* Whether a chunk's bytes tell that its items are equal and finite, so that nothing is to be subtracted. */
+/* Whether a chunk's bytes tell that its items are equal and finite, so that there is nothing to subtract. */
 static bool is_plainly_equal(const difference_way *way, const uint8_t *a, const uint8_t *b, size_t nbytes) {
     if (!way->trusts_bytes || memcmp(a, b, nbytes) != 0)
         return false;

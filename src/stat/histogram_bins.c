@@ -8,7 +8,7 @@ npyx_status npyx_bins_set_count(npyx_bins *bins, int64_t nbins, npyx_error *erro
     bool is_less = nbins < 1;
     if (is_less || nbins > NPYX_MAX_NBINS)
         return npyx_fail(error, NPYX_INVALID, -1, "bins is %" PRId64 "; there %s %d", nbins,
-                         is_less ? "is to be at least" : "can be at most", is_less ? 1 : NPYX_MAX_NBINS);
+                         is_less ? "must be at least" : "can be at most", is_less ? 1 : NPYX_MAX_NBINS);
     bins->nbins = nbins;
     return NPYX_OK;
 }
@@ -26,7 +26,7 @@ npyx_status npyx_bins_set_range(npyx_bins *bins, npyx_operand lo, npyx_operand h
         return npyx_fail(error, NPYX_INVALID, -1,
                          "bins gives the edges already; leave range_lo and range_hi out");
     if ((lo.is_real && !isfinite(lo.real)) || (hi.is_real && !isfinite(hi.real)))
-        return npyx_fail(error, NPYX_INVALID, -1, "range_lo and range_hi are to be finite");
+        return npyx_fail(error, NPYX_INVALID, -1, "range_lo and range_hi must be finite");
     if (npyx_operand_compare(lo, hi) > 0)
         return npyx_fail(error, NPYX_INVALID, -1, "range_lo (%s) is greater than range_hi (%s)",
                          operand_text(lo, texts[0]), operand_text(hi, texts[1]));

@@ -105,11 +105,11 @@ static npyx_status nearest_offer(nearest_pass *pass, int64_t query, double dista
 static npyx_status nearest_check_queries(npyx_nearest *nearest, const npyx_view *view, npyx_error *error) {
     NPYX_TRY(npyx_distance_check(view->dtype, error));
     if (view->ndim != 1 && view->ndim != 2)
-        return npyx_refuse(error, "is to be a vector, or vectors as rows; it has %d dimensions", view->ndim);
+        return npyx_refuse(error, "must be a vector, or vectors as rows; it has %d dimensions", view->ndim);
     nearest->nqueries = view->ndim == 1 ? 1 : view->shape[0];
     nearest->width = view->shape[view->ndim - 1];
     if (nearest->width == 0)
-        return npyx_refuse(error, "is to be a vector, or vectors as rows; these have no items");
+        return npyx_refuse(error, "must be a vector, or vectors as rows; these have no items");
     if (nearest->nqueries > NEAREST_MOST_NREALS / npyx_distance_padded(nearest->width))
         return npyx_fail(error, NPYX_TOOBIG, -1,
                          "%" PRId64 " queries of %" PRId64 " items are more than are kept at a time",
@@ -259,7 +259,7 @@ static npyx_status nearest_check_array(const npyx_nearest *nearest, const npyx_v
     NPYX_TRY(npyx_distance_check(view->dtype, error));
     if (view->ndim != 2)
         return npyx_refuse(error,
-                           "rows are compared with the query: the array is to have two dimensions, and "
+                           "rows are compared with the query: the array must have two dimensions, and "
                            "has %d; a slice or npy_reshape makes another shape",
                            view->ndim);
     if (view->shape[1] != nearest->width)

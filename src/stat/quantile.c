@@ -56,7 +56,7 @@ npyx_status npyx_quantile_check(double q, npyx_error *error) {
     const npyx_number number = {.form = NPYX_NUMBER_F64, .f64 = q};
     text[npyx_number_text(&number, text)] = '\0';
     return npyx_refuse(error, "quantiles are from 0 to 1, as 0.5 for the median; %s is not%s", text,
-                       q > 1 && q <= 100 ? " (percentiles are to be divided by 100)" : "");
+                       q > 1 && q <= 100 ? " (percentiles must be divided by 100)" : "");
 }
 
 npyx_status npyx_quantiles_parse(npyx_arena *arena, const char *text, size_t nbytes, npyx_quantile **list,

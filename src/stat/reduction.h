@@ -98,7 +98,7 @@ npyx_status npyx_reduction_begin_by(npyx_reduction *reduction, const npyx_reduct
                                     npyx_error *error);
 
 /* Adds a group's items, whole entries of one block after the other, to the statistics of their labels.
- * NPYX_DONE, and nothing done: they are to be taken one by one. */
+ * NPYX_DONE, and nothing done: they must be taken one by one. */
 npyx_status npyx_reduction_pass_by(npyx_reduction *reduction, npyx_error *error);
 
 void npyx_reduction_end_by(npyx_reduction *reduction);

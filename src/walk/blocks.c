@@ -1,6 +1,6 @@
 #include "reader.h"
 
-/* Rows are to be smaller than this, so that a block of them is about a block. */
+/* Rows must be smaller than this, so that a block of them is about a block. */
 enum { MAX_ROW_NBYTES = 1 << 18 };
 
 /* The view of the axes that the reader reads, at the outer axes' place. */

@@ -36,12 +36,12 @@ typedef struct npyx_reader {
     int64_t ahead_row, ahead_end;
 } npyx_reader;
 
-/* Reads nothing yet. A row beyond max_row_nbytes gives NPYX_TOOBIG when it is to be read. source and the
+/* Reads nothing yet. A row beyond max_row_nbytes gives NPYX_TOOBIG when it must be read. source and the
  * view's dtype must outlive the reader. */
 void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
                       int64_t max_row_nbytes);
 
-/* No more than nrows rows are likely to be wanted: the first block is to have no more. */
+/* No more than nrows rows are likely to be wanted: the first block must have no more. */
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows);
 
 /* No block of work is larger, unless the work asks for more. */
@@ -89,7 +89,7 @@ void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view
  * next block come before it. */
 void npyx_blocks_seek(npyx_blocks *blocks, int64_t position, int64_t *nskipped);
 
-/* No more than nelem items are likely to be wanted: the first block is to have hardly more. */
+/* No more than nelem items are likely to be wanted: the first block must have hardly more. */
 void npyx_blocks_expect(npyx_blocks *blocks, int64_t nelem);
 
 /* Makes the next block the one at hand; NPYX_DONE behind the last. */

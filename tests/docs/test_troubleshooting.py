@@ -114,7 +114,7 @@ STATEMENTS = {
     "query ([1,2]): a TEXT is no array; npy_from_json makes one of JSON": "SELECT * FROM npy_nearest('X.npy', '', '', '[1,2]')",
     "query: a number is no array; npy_from_json('[1.0]') makes one": "SELECT * FROM npy_nearest('X.npy', '', '', 1)",
     "rows have 4 items, and the query has 2": "SELECT * FROM npy_nearest('X.npy', '', '', npy_from_json('[1, 2]'))",
-    "rows are compared with the query: the array is to have two dimensions, and has 1; a slice or npy_reshape makes another shape": (
+    "rows are compared with the query: the array must have two dimensions, and has 1; a slice or npy_reshape makes another shape": (
         "SELECT * FROM npy_nearest('y.npy', '', '', npy_from_json('[1, 2]'))"
     ),
     "distances are of numbers; these items are complex128": (

@@ -88,7 +88,7 @@ runner_of() {
     echo "$emulator$loader --library-path /usr/$2/lib"
 }
 
-# The shell there. Its output is to be unbuffered by the stdbuf of that architecture, not of this one. Debian 12's
+# The shell there. Its output must be unbuffered by the stdbuf of that architecture, not of this one. Debian 12's
 # qemu-i386 hangs when a thread is made: what runs i386 itself runs the shell, too, and elsewhere it has one thread.
 write_shell() {
     preloaded=$3/usr/libexec/coreutils/libstdbuf.so

@@ -23,7 +23,7 @@ def options():
 
 
 def rank(nodeid):
-    """The place of a test among those that are to be run."""
+    """The place of a test among those to run."""
     return next((i for i, begin in enumerate(LONGEST) if nodeid.startswith(begin)), len(LONGEST))
 
 

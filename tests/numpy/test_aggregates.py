@@ -115,7 +115,7 @@ def test_texts_of_a_length_that_they_say(connect):
         ([1, 2, 3], ("i4", "[2, -1]"), "shape (2, -1) has a multiple of 2 items, and there are 3"),
         ([1, 2, 3], ("i4", "[2, 2]"), "shape (2, 2) has 4 items, and there are 3"),
         ([1, 2, 3], ("i4", "[-1, -1]"), "shape has more than one -1 to be worked out"),
-        ([1, 2, 3], ("i4", "three"), "shape 'three' is to be a list of integers, as '[2, 3]'"),
+        ([1, 2, 3], ("i4", "three"), "shape 'three' must be a list of integers, as '[2, 3]'"),
     ],
 )
 def test_what_does_not_fit_says_which_value(connect, values, arguments, message):

@@ -419,8 +419,8 @@ def test_memory_does_not_grow_with_the_array(folder):
 
 HOW = "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'"
 CALLS = [
-    ((0,), "bins is 0; there is to be at least 1"),
-    ((-(2**63),), "bins is -9223372036854775808; there is to be at least 1"),
+    ((0,), "bins is 0; there must be at least 1"),
+    ((-(2**63),), "bins is -9223372036854775808; there must be at least 1"),
     ((1_000_001,), "bins is 1000001; there can be at most 1000000"),
     ((2.5,), HOW),
     ((1e300,), HOW),
@@ -448,12 +448,12 @@ CALLS = [
     (("[0, 1]", 0, 1), "bins gives the edges already; leave range_lo and range_hi out"),
     (("", 0, ""), "range_lo and range_hi go together; range_hi is missing"),
     (("", "", 0.5), "range_lo and range_hi go together; range_lo is missing"),
-    (("", "0", 1), "range_lo is to be a number"),
-    (("", 0, b"1"), "range_hi is to be a number"),
+    (("", "0", 1), "range_lo must be a number"),
+    (("", 0, b"1"), "range_hi must be a number"),
     (("", 2, 1), "range_lo (2) is greater than range_hi (1)"),
     (("", 2**53 + 1, 2.0**53), "range_lo (9007199254740993) is greater than range_hi (9007199254740992.0)"),
-    (("", 0, math.inf), "range_lo and range_hi are to be finite"),
-    (("", -math.inf, 0), "range_lo and range_hi are to be finite"),
+    (("", 0, math.inf), "range_lo and range_hi must be finite"),
+    (("", -math.inf, 0), "range_lo and range_hi must be finite"),
 ]
 
 

@@ -312,8 +312,8 @@ def test_what_json_cannot_be(connect):
         assert got.startswith(f"npyext: npy_from_json: {message}"), (text, dtype, got)
     assert "ends in a NUL" in error_of(db, "SELECT npy_from_json(?, ?)", '["a\\u0000"]', "S9")
     assert "ends in a NUL" in error_of(db, "SELECT npy_from_json(?, ?)", '["a\\u0000"]', "U9")
-    assert error_of(db, "SELECT npy_from_json(x'00')") == "npyext: npy_from_json: JSON is to be a TEXT (found a BLOB)"
-    assert "the dtype is to be a TEXT (found a number)" in error_of(db, "SELECT npy_from_json('[1]', 5)")
+    assert error_of(db, "SELECT npy_from_json(x'00')") == "npyext: npy_from_json: JSON must be a TEXT (found a BLOB)"
+    assert "the dtype must be a TEXT (found a number)" in error_of(db, "SELECT npy_from_json('[1]', 5)")
     assert "is not UTF-8" in error_of(db, "SELECT npy_from_json(CAST(x'5b22ff225d' AS TEXT), 'U3')")
 
 
@@ -486,12 +486,12 @@ def test_data_that_do_not_fit(connect):
         (bytes(25), "f4", "[6]", "the data have 25 bytes, which is no whole number of items of 4"),
         (bytes(24), "f4", "[4294967296, 4294967296]", "shape (4294967296, 4294967296) has more than 2^63 - 1 items, and there are 6"),
         (bytes(0), "f4", "[4294967296, 4294967296, 0]", "shape (4294967296, 4294967296, 0) has more than 2^63 - 1 items, and there are 0"),
-        (bytes(24), "f4", "[2, 3", "shape '[2, 3' is to be a list of integers, as '[2, 3]'"),
-        (bytes(24), "f4", "[2, 'x']", "shape '[2, 'x']' is to be a list of integers, as '[2, 3]'"),
-        (bytes(24), "f4", "6.0", "shape '6.0' is to be a list of integers, as '[2, 3]'"),
-        (bytes(24), "f4", 6.0, "shape is to be a TEXT (found a number)"),
+        (bytes(24), "f4", "[2, 3", "shape '[2, 3' must be a list of integers, as '[2, 3]'"),
+        (bytes(24), "f4", "[2, 'x']", "shape '[2, 'x']' must be a list of integers, as '[2, 3]'"),
+        (bytes(24), "f4", "6.0", "shape '6.0' must be a list of integers, as '[2, 3]'"),
+        (bytes(24), "f4", 6.0, "shape must be a TEXT (found a number)"),
         (bytes(24), "f4", str([1] * 65), "shape has 65 numbers; there are at most 64 dimensions"),
-        ("text", "f4", 1, "the data are to be a BLOB (found a TEXT)"),
+        ("text", "f4", 1, "the data must be a BLOB (found a TEXT)"),
         (bytes(8), "O", 1, "dtype O holds Python objects, which are a pickle and are never written"),
         (bytes(1), "S0", 1, "the data have 1 bytes, and items have none"),
         (bytes(0), "S0", -1, "items have no bytes, so that a length of -1 cannot be worked out"),
@@ -610,9 +610,9 @@ def test_changes_refused(connect):
         ("npy_astype(?, 'O')", array, "npy_astype: dtype O holds Python objects"),
         ("npy_reshape(?, '[4, 2]')", array, "npy_reshape: shape (4, 2) has 8 items, and there are 6"),
         ("npy_reshape(?, '[]')", array, "npy_reshape: shape () has 1 item, and there are 6"),
-        ("npy_reshape(?, 'x')", array, "npy_reshape: shape 'x' is to be a list of integers"),
+        ("npy_reshape(?, 'x')", array, "npy_reshape: shape 'x' must be a list of integers"),
         ("npy_order(?, 'K')", array, "npy_order: the order is 'C' or 'F' (found 'K')"),
-        ("npy_order(?, 1)", array, "npy_order: the order is to be a TEXT (found a number)"),
+        ("npy_order(?, 1)", array, "npy_order: the order must be a TEXT (found a number)"),
         ("npy_transpose(?, '[0]')", array, "npy_transpose: axes has 1 number, and the array 2 dimensions"),
         ("npy_transpose(?, '[0, 2]')", array, "npy_transpose: axis 2 is out of range (the array has 2 dimensions)"),
         ("npy_transpose(?, '[0, -3]')", array, "npy_transpose: axis -3 is out of range (the array has 2 dimensions)"),

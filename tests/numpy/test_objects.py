@@ -450,9 +450,9 @@ FAULTS = [
     (b"V\\u12\n.", "UNICODE: an escape that is no character"),
     (b"V\\Uffffffff\n.", "UNICODE: an escape that is no character"),
     (b"X\x01\x00\x00\x00\xff.", "BINUNICODE: a text that is not UTF-8"),
-    (b"NNR.", "REDUCE: the arguments are to be a tuple"),
-    (b"NN\x93.", "STACK_GLOBAL: module and name are to be texts"),
-    (b"N)N\x92.", "NEWOBJ_EX: the keyword arguments are to be a dict"),
+    (b"NNR.", "REDUCE: the arguments must be a tuple"),
+    (b"NN\x93.", "STACK_GLOBAL: module and name must be texts"),
+    (b"N)N\x92.", "NEWOBJ_EX: the keyword arguments must be a dict"),
     (b"(o.", "OBJ: there is no class"),
     (b"]}b.", "BUILD: what it gives a state to has none"),
     (b"Pid\n.", "PERSID: it refers to what is not in the file"),
@@ -479,7 +479,7 @@ def test_faults_name_the_opcode(connect, stream, why):
 def test_faults_have_offsets(connect):
     data = behind_header(b"]NNNNR.")
     begin = len(data) - 7
-    assert error_of(connect(), "SELECT value FROM npy_rows(?)", data).endswith(f"a fault in the pickle at byte {begin + 5}: REDUCE: the arguments are to be a tuple")
+    assert error_of(connect(), "SELECT value FROM npy_rows(?)", data).endswith(f"a fault in the pickle at byte {begin + 5}: REDUCE: the arguments must be a tuple")
 
 
 def test_values_that_contain_themselves(connect):

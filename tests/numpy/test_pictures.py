@@ -167,8 +167,8 @@ def test_arguments_of_pictures(db):
     x = npy_bytes(np.zeros((2, 2)))
     assert "the colour map 'jet' is none of gray, viridis, magma, coolwarm" in error_of(db, "SELECT npy_png(?, 'jet')", x)
     assert "vmin is more than vmax" in error_of(db, "SELECT npy_png(?, '', 2, 1)", x)
-    assert "vmax is to be a finite number" in error_of(db, "SELECT npy_png(?, '', 2, 9e999)", x)
-    assert "vmin is to be a finite number" in error_of(db, "SELECT npy_png(?, '', '0')", x)
+    assert "vmax must be a finite number" in error_of(db, "SELECT npy_png(?, '', 2, 9e999)", x)
+    assert "vmin must be a finite number" in error_of(db, "SELECT npy_png(?, '', '0')", x)
     assert "found a number" in error_of(db, "SELECT npy_png(?, 3)", x)
     assert "object" in error_of(db, "SELECT npy_png(?)", object_npy_bytes())
     assert db.execute("SELECT npy_png(NULL), npy_plot(NULL), npy_spark(NULL), npy_preview(NULL)").fetchone() == (None,) * 4
@@ -368,7 +368,7 @@ def test_sparks_of_little_and_of_much(db):
 
 @pytest.mark.parametrize("width", [0, -1, 1001, "20", 2.5])
 def test_widths_of_sparks(db, width):
-    assert "the width is to be an INTEGER from 1 to 1000" in error_of(db, "SELECT npy_spark(?, ?)", npy_bytes(np.zeros(3)), width)
+    assert "the width must be an INTEGER from 1 to 1000" in error_of(db, "SELECT npy_spark(?, ?)", npy_bytes(np.zeros(3)), width)
     assert "vmin is more than vmax" in error_of(db, "SELECT npy_spark(?, 5, 2, 1)", npy_bytes(np.zeros(3)))
 
 

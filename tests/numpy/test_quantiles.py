@@ -201,7 +201,7 @@ def test_archives_patterns_and_faults(db):
     "array, quantiles, axis, method, said",
     [
         (np.zeros(3), 1.5, "", "", "from 0 to 1"),
-        (np.zeros(3), 50, "", "", "percentiles are to be divided by 100"),
+        (np.zeros(3), 50, "", "", "percentiles must be divided by 100"),
         (np.zeros(3), "[0.5, -1]", "", "", "from 0 to 1"),
         (np.zeros(3), "median", "", "", "a number or a JSON array of numbers"),
         (np.zeros(3), b"\0", "", "", "a number or a JSON array of numbers"),

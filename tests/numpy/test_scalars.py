@@ -228,7 +228,7 @@ def test_other_values_are_refused(connect):
     db = connect()
     for number in (1, 1.5):
         assert error_of(db, "SELECT npy_get(?, 0)", number).startswith("npyext: npy_get: a number is no array")
-    assert "the slice is to be a text" in error_of(db, "SELECT npy_slice(?, 1.5)", npy_bytes(np.arange(3)))
+    assert "the slice must be a text" in error_of(db, "SELECT npy_slice(?, 1.5)", npy_bytes(np.arange(3)))
     assert one(db, "SELECT npy_slice(?, -1)", npy_bytes(np.arange(3))) == npy_bytes(np.array(2))
     for archive, word in ((npz_bytes({"a": np.arange(3)}), "an .npz"), (ten_bytes([np.arange(3)]), "a .ten")):
         message = error_of(db, "SELECT npy_get(?, 0)", archive)
@@ -275,7 +275,7 @@ def test_hash(connect):
     assert one(db, "SELECT npy_hash(-12)") == of(b"-12") and one(db, "SELECT npy_hash(1.5, -1)") == of(b"1.5", -1)
     assert db.execute("SELECT npy_hash(NULL), npy_hash(NULL, 1), npy_hash('a', NULL)").fetchone() == (None, None, None)
     assert one(db, "SELECT npy_hash(npy_json(?))", npy_bytes(np.arange(3))) == of(b"[0,1,2]")
-    assert "the seed is to be an INTEGER" in error_of(db, "SELECT npy_hash('a', 'b')")
+    assert "the seed must be an INTEGER" in error_of(db, "SELECT npy_hash('a', 'b')")
 
 
 def test_hash_of_a_handle_is_refused(connect, tmp_path):

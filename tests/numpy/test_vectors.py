@@ -224,11 +224,11 @@ def test_a_query_of_each_row_of_a_table(connect, folder):
     "array, query, k, metric, wanted",
     [
         (np.zeros((3, 2)), np.zeros(3), 1, "euclidean", "rows have 2 items, and the query has 3"),
-        (np.zeros(3), np.zeros(3), 1, "euclidean", "the array is to have two dimensions, and has 1"),
+        (np.zeros(3), np.zeros(3), 1, "euclidean", "the array must have two dimensions, and has 1"),
         (np.zeros((3, 2), "c8"), np.zeros(2), 1, "euclidean", "distances are of numbers; these items are complex64"),
         (np.zeros((3, 2)), np.zeros(2, "U3"), 1, "euclidean", "query: distances are of numbers; these items are str96"),
-        (np.zeros((3, 2)), np.zeros((1, 1, 2)), 1, "euclidean", "query: is to be a vector, or vectors as rows; it has 3 dimensions"),
-        (np.zeros((3, 0)), np.zeros(0), 1, "euclidean", "query: is to be a vector, or vectors as rows; these have no items"),
+        (np.zeros((3, 2)), np.zeros((1, 1, 2)), 1, "euclidean", "query: must be a vector, or vectors as rows; it has 3 dimensions"),
+        (np.zeros((3, 0)), np.zeros(0), 1, "euclidean", "query: must be a vector, or vectors as rows; these have no items"),
         (np.zeros((3, 2)), np.zeros(2), 0, "euclidean", "k is how many rows to find, an INTEGER from 1 on"),
         (np.zeros((3, 2)), np.zeros(2), "x", "euclidean", "k is how many rows to find, an INTEGER from 1 on"),
         (np.zeros((3, 2)), np.zeros(2), 1, "l2", "the metric 'l2' is none of euclidean, sqeuclidean, cosine, cityblock, chebyshev, hamming and dot"),
@@ -379,5 +379,5 @@ def test_what_is_not_correlated(db):
     assert "it is of a matrix; this array has 1 dimensions" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros(3)))
     assert "it is of numbers; these items are complex64" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((2, 2), "c8")))
     assert "there are 4097 variables, of which 4096 at most are correlated; npy_slice takes some, and rowvar = 0" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((4097, 2), "u1")))
-    assert "rowvar is to be 1 (rows are variables) or 0 (columns are)" in error_of(db, "SELECT npy_corrcoef(?, 'x')", npy_bytes(np.zeros((2, 2))))
+    assert "rowvar must be 1 (rows are variables) or 0 (columns are)" in error_of(db, "SELECT npy_corrcoef(?, 'x')", npy_bytes(np.zeros((2, 2))))
     assert db.execute("SELECT npy_corrcoef(NULL), npy_corrcoef(NULL, 0)").fetchone() == (None, None)

@@ -24,7 +24,7 @@ STUB = """
 import sqlite3
 class Connection:
     def __init__(self, *arguments, **options):
-        raise AssertionError("nothing is to be opened by it")
+        raise AssertionError("it must open nothing")
 sqlite3.Connection = sqlite3.connect = Connection
 """
 ENDLESS = [

@@ -337,7 +337,7 @@ def test_dask_frames_know_what_is_missing(run):
     assert found[:3] == [2, ["string", "Int64", "Float64", "object"], [0, None, 2, 0, None]]
     assert found[3] == ["bytes"] * 5 and found[4] == 7.5 and found[5:7] == ["Float64", 7.5]
     assert found[7] == "meta has the columns ['x'], the statement ['path']"
-    assert found[8].startswith("part 1: the column 'value' is Float64 here and Int64 in the first file; say what it is to be, as in meta=")
+    assert found[8].startswith("part 1: the column 'value' is Float64 here and Int64 in the first file; say what it must be, as in meta=")
     assert found[9] == [1.5, None, 1.0, 2.0] and found[10] == 0
 
 

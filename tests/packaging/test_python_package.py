@@ -209,7 +209,7 @@ def test_a_python_without_loading_is_told(package):
         """As sqlite3.Connection is where Python was configured without loadable extensions."""
 
         def execute(self, sql):
-            raise AssertionError("nothing is to be executed")
+            raise AssertionError("it must execute nothing")
 
     with pytest.raises(RuntimeError) as caught:
         package.load(Connection())

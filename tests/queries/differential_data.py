@@ -262,7 +262,7 @@ SLICES = {0: ["", "..."], 1: ["1:", "::-1", "::2", ":3", "-2:", "0", "..."], 2: 
 
 
 class World:
-    """Files of one folder, which is to be the working directory, and a connection's tables about them."""
+    """Files of one folder, which must be the working directory, and a connection's tables about them."""
 
     def __init__(self, db, rng):
         self.db, self.rng, self.tables, self.correlated = db, rng, [], []
@@ -569,7 +569,7 @@ class World:
                 files.append({"id": len(files), "path": path, "name": array.name, "idx": array.idx, "part": self.one(["", "", "::-1", "1:"]) if size > 1 else ""})
         files.append({"id": len(files), "path": None, "name": None, "idx": 0, "part": ""})
         self.file_table = self.make("files", "id INTEGER PRIMARY KEY, path TEXT, name TEXT, idx INTEGER, part TEXT", files, key=["id"])
-        # SQLite hands `path = 'x'` on to what is joined by path, and there is to be an x, with an array of this number.
+        # SQLite hands `path = 'x'` on to what is joined by path, and there must be an x, with an array of this number.
         self.file_table.outputs = self.file_table.planned = [self.file_table.by_name[name] for name in ("id", "path")]
         self.file_table.by_name["path"].pool = self.file_table.by_name["path"].own
         self.ordinary.append(self.file_table)

@@ -134,7 +134,7 @@ class Writer:
         return f":{name}"
 
     def constant(self, column):
-        # of paths there are to be no others than those of files, also when parameters are dealt out anew
+        # of paths there must be no others than those of files, also when parameters are dealt out anew
         prefix = "f" if column.pool is column.own else "p"
         return self.bound(*self.one(column.own if self.random() < 0.5 else column.pool), prefix)
 

@@ -237,7 +237,7 @@ def test_a_broken_array_is_a_fault_of_its_own(db, folder):
 
 @pytest.mark.parametrize("text", [b"PK\5\6:", b"PK\3\4 is how zips begin", b"~TenBin~"])
 def test_a_text_that_begins_as_an_archive_does(db, text):
-    """Found by fuzzing: it was a damaged archive. It is one where its name says that it is to be one."""
+    """Found by fuzzing: it was a damaged archive. It is one where its name says that it must be one."""
     shard = tar(member("a.txt", text), member("b.npz", text), member("c.npy", npy_bytes(np.arange(2))))
     rows = db.execute("SELECT name, dtype, error IS NOT NULL FROM npy_meta(?) WHERE on_error = 'row'", (shard,)).fetchall()
     assert rows == [("b.npz", None, 1), ("c", "int64", 0)]

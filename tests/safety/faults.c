@@ -41,7 +41,7 @@ static struct {
 static answer before, after, expected, found, checked;
 
 static void fail(const char *what, const answer *said) {
-    fprintf(stderr, "%s, call %ld: %s\ncode %d: %s\n%.900s\nwhere it is to be\n%.900s\n", job.fault_name,
+    fprintf(stderr, "%s, call %ld: %s\ncode %d: %s\n%.900s\nwhere it should be\n%.900s\n", job.fault_name,
             job.nth, what, said->code, said->message, said->text, expected.text);
     exit(1);
 }

@@ -210,11 +210,14 @@ static void test_what_is_no_index(void **state) {
     assert_refused("1.5", 0,
                    "`1.5` is no index: only basic indexing is read (integers, ranges, ... and None)");
     assert_refused("0, [1, 2]", 3,
-                   "`[1, 2]` is no index: only basic indexing is read (integers, ranges, ... and None)");
+                   "`[1, 2]` is no index: a list of places is a condition, as in "
+                   "npy_rows('X.npy') WHERE row IN (0, 2)");
     assert_refused("[[1, 2]]", 0,
-                   "`[[1, 2]]` is no index: only basic indexing is read (integers, ranges, ... and None)");
+                   "`[[1, 2]]` is no index: a list of places is a condition, as in "
+                   "npy_rows('X.npy') WHERE row IN (0, 2)");
     assert_refused("[0], [1]", 0,
-                   "`[0]` is no index: only basic indexing is read (integers, ranges, ... and None)");
+                   "`[0]` is no index: a list of places is a condition, as in "
+                   "npy_rows('X.npy') WHERE row IN (0, 2)");
     assert_refused("[1", 0, "a bracket is not closed in `[1`");
     assert_refused("1]", 0, "`1]` is no index: only basic indexing is read (integers, ranges, ... and None)");
     assert_refused("1,,2", 2, "an index is missing before a comma");

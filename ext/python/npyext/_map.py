@@ -254,7 +254,7 @@ def frame_part(part, sql, parameters, dtypes):
         found = str(frame[name].dtype)
         if str(dtype) in ("Int64", "string") and found not in (str(dtype), "object"):
             raise ValueError(
-                f"part {number}: the column {name!r} is {found} here and {dtype} in the first file; say what it is to be, as in "
+                f"part {number}: the column {name!r} is {found} here and {dtype} in the first file; say what it must be, as in "
                 f"meta={dict.fromkeys(dtypes, 'object') | {name: found}}"
             )
     return frame.astype(dtypes)

@@ -11,7 +11,7 @@ from ._progress import Progress
 from ._version import __version__
 
 # As often is Python asked while a statement runs: for Ctrl-C and for the progress. npyext's own look for interrupts runs
-# a statement of about 2,000 steps, in which it is to be asked, too.
+# a statement of about 2,000 steps, in which it must be asked, too.
 NSTEPS = 1000
 
 
