@@ -117,7 +117,7 @@ STATEMENTS = {
     "rows are compared with the query: the array must have two dimensions, and has 1; a slice or npy_reshape makes another shape": (
         "SELECT * FROM npy_nearest('y.npy', '', '', npy_from_json('[1, 2]'))"
     ),
-    "distances are of numbers; these items are complex128": (
+    "distances and norms are of real numbers; these items are complex128": (
         "SELECT * FROM npy_nearest(npy_from_json('[[[1, 2], [3, 4]]]', 'complex128'), '', '', npy_from_json('[1, 2]'))"
     ),
     "interrupted": "SELECT count(*) FROM npy_rows('X.npy')",

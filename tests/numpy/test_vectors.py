@@ -225,8 +225,8 @@ def test_a_query_of_each_row_of_a_table(connect, folder):
     [
         (np.zeros((3, 2)), np.zeros(3), 1, "euclidean", "rows have 2 items, and the query has 3"),
         (np.zeros(3), np.zeros(3), 1, "euclidean", "the array must have two dimensions, and has 1"),
-        (np.zeros((3, 2), "c8"), np.zeros(2), 1, "euclidean", "distances are of numbers; these items are complex64"),
-        (np.zeros((3, 2)), np.zeros(2, "U3"), 1, "euclidean", "query: distances are of numbers; these items are str96"),
+        (np.zeros((3, 2), "c8"), np.zeros(2), 1, "euclidean", "distances and norms are of real numbers; these items are complex64"),
+        (np.zeros((3, 2)), np.zeros(2, "U3"), 1, "euclidean", "query: distances and norms are of real numbers; these items are str96"),
         (np.zeros((3, 2)), np.zeros((1, 1, 2)), 1, "euclidean", "query: must be a vector, or vectors as rows; it has 3 dimensions"),
         (np.zeros((3, 0)), np.zeros(0), 1, "euclidean", "query: must be a vector, or vectors as rows; these have no items"),
         (np.zeros((3, 2)), np.zeros(2), 0, "euclidean", "k is how many rows to find, an INTEGER from 1 on"),
@@ -303,7 +303,7 @@ def test_vectors_without_a_distance(connect):
     assert error_of(db, "SELECT npy_dot(?, ?)", a, npy_bytes(np.zeros(3))).endswith("npy_dot: the vectors have 2 and 3 items")
     assert error_of(db, "SELECT npy_dot(?, ?)", npy_bytes(np.zeros((2, 2))), a).endswith("npy_dot is of two vectors; this array has 2 dimensions")
     assert error_of(db, "SELECT npy_distance(?, ?, 'l2')", a, a).endswith("hamming and dot")
-    assert "distances are of numbers" in error_of(db, "SELECT npy_distance(?, ?)", a, npy_bytes(np.array(["a", "b"])))
+    assert "distances and norms are of real numbers" in error_of(db, "SELECT npy_distance(?, ?)", a, npy_bytes(np.array(["a", "b"])))
     assert "Python objects" in error_of(db, "SELECT npy_dot(?, ?)", a, object_npy_bytes((2,)))
     assert "npy_file('x')" in error_of(db, "SELECT npy_dot(?, 'x')", a)
 
@@ -339,7 +339,7 @@ def test_norms_of_what_is_odd(connect):
     matrix = npy_bytes(np.zeros((2, 2)))
     assert "this ord is for vectors; the array has 2 dimensions" in error_of(db, "SELECT npy_norm(?, 1)", matrix)
     assert error_of(db, "SELECT npy_norm(?, 'nuc')", matrix).endswith("ord is a number, 'inf' or '-inf', and of a matrix 'fro'")
-    assert "distances are of numbers" in error_of(db, "SELECT npy_norm(?)", npy_bytes(np.array(["a"])))
+    assert "distances and norms are of real numbers" in error_of(db, "SELECT npy_norm(?)", npy_bytes(np.array(["a"])))
 
 
 # --- npy_corrcoef -----------------------------------------------------------------------------------------------------
