@@ -18,6 +18,9 @@ if shell.SANITIZED:
 # Neither the sqlite3 shell, which insists on the library that it was made with, nor SQLite-free tests.
 FILES = "aggregates archives_written compare defects differential errors histogram joins library makers members meta npy_write planned".split()
 FILES += "policy reads round_trips scalars sources stats surveys tables writing_defects writing_tables".split()
+# The oldest and the newest release meet all files, those between them what SQLite's planner has a part in.
+BETWEEN = ("7.5.1", "11.1.2")  # by the names of build-sqlite.sh
+PLANNED = "defects differential joins planned sources surveys tables".split()
 
 
 def python(folder, *arguments):
@@ -39,9 +42,10 @@ def test_on_another_sqlite(library, patience_for):
     version = python(folder, "-c", "import sqlite3; print(sqlite3.sqlite_version)").stdout.strip()
     with open(library, "rb") as built:
         assert version.encode() in built.read()
-    files = [path for name in FILES for path in glob.glob(os.path.join(shell.TESTS, "*", f"test_{name}.py"))]
-    assert len(files) == len(FILES)
+    names = PLANNED if os.path.basename(folder) in BETWEEN else FILES
+    files = [path for name in names for path in glob.glob(os.path.join(shell.TESTS, "*", f"test_{name}.py"))]
+    assert len(files) == len(names)
     done = python(folder, "-m", "pytest", "-c", os.path.join(shell.TESTS, "pytest.ini"), *files)
     totals = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
     assert done.returncode == 0 and totals, f"SQLite {version}\n{done.stdout[-6000:]}"
-    assert int(totals[1]) > 300 and totals[2] == "0"
+    assert int(totals[1]) > 20 * len(files) and totals[2] == "0"
