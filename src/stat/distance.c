@@ -29,7 +29,8 @@ npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metr
 npyx_status npyx_distance_check(const npyx_dtype *dtype, npyx_error *error) {
     if (npyx_dtype_is_real(dtype))
         return NPYX_OK;
-    return npyx_refuse(error, "distances and norms are of real numbers; these items are %s", npyx_dtype_shown(dtype).name);
+    return npyx_refuse(error, "distances and norms are of real numbers; these items are %s",
+                       npyx_dtype_shown(dtype).name);
 }
 
 void npyx_vector_measure(npyx_vector *vector) {
