@@ -88,6 +88,7 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
     elements_cursor *elements = (elements_cursor *)items;
     npyext_selection *selection = &items->base.selection;
     const npyext_plan *plan = &items->base.scan.plan;
+    NPYX_TRY(npyext_value_filter_check(&items->filter, npyext_selection_dtype(selection), error));
     if (is_again && (plan->needs & NPYEXT_NEEDS_ITEMS) != 0)
         NPYX_TRY(npyx_source_hold(&selection->payload, items->nlookups, NPYX_HELD_NBYTES, error));
     narrow_view(elements);

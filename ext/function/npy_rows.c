@@ -36,7 +36,7 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
                          sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1));
         rows->needs_swap = npyx_element_needs_swap(npyext_selection_dtype(selection));
     }
-    NPYX_TRY(npyext_value_filter_check(&items->filter, view, error));
+    NPYX_TRY(npyext_value_filter_check_rows(&items->filter, view, npyext_selection_dtype(selection), error));
     npyext_items_begin_array(items, rows_item_ndim(view), items->filter.nterms > 0 && view->ndim <= 1);
     npyext_range wanted = npyext_range_indices(rows->range, view);
     int64_t nrows = wanted.low <= wanted.high ? wanted.high - wanted.low + 1 : 0;

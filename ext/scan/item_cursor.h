@@ -64,10 +64,13 @@ void npyext_value_filter_clear(npyext_value_filter *filter);
 void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,
                               npyext_value_columns columns, sqlite3_value **argv);
 
-/* NPYX_INVALID for a view of several axes whose rows, which are JSON, must be compared with numbers: by
- * SQLite's rules a TEXT is greater than every number, so that the answer would be the same for all rows. */
-npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_view *view,
+/* NPYX_INVALID where a number is compared with values that are JSON: by SQLite's rules a TEXT is greater than
+ * every number, so that the answer would be the same for all. These are complex and structured items, and the
+ * rows of a view of several axes. */
+npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_dtype *dtype,
                                       npyx_error *error);
+npyx_status npyext_value_filter_check_rows(const npyext_value_filter *filter, const npyx_view *view,
+                                           const npyx_dtype *dtype, npyx_error *error);
 
 /* Prepares for items of a dtype. */
 void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype);

@@ -88,15 +88,31 @@ void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
 static bool compares_numbers(const npyext_value_filter *filter) {
     for (int i = 0; i < filter->nterms; i++) {
         const npyext_value_term *term = &filter->terms[i];
+        if (term->component != NPYX_WHOLE)
+            continue;
         if (term->is_list ? term->noperands > 0 : !term->is_text && !is_null_test(term))
             return true;
     }
     return false;
 }
 
-npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_view *view,
+npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_dtype *dtype,
                                       npyx_error *error) {
-    if (view->ndim < 2 || !compares_numbers(filter))
+    bool is_complex = npyx_dtype_kind(dtype) == 'c';
+    if ((!is_complex && dtype->type != NPYX_STRUCT) || !compares_numbers(filter))
+        return NPYX_OK;
+    if (is_complex)
+        return npyx_refuse(error, "values are JSON here (%s); compare real and imag of npy_elements",
+                           npyx_dtype_shown(dtype).name);
+    return npyx_refuse(error, "values are JSON here (structured items); compare one field, as in "
+                              "npy_rows('X.npy', '', '', 'field')");
+}
+
+npyx_status npyext_value_filter_check_rows(const npyext_value_filter *filter, const npyx_view *view,
+                                           const npyx_dtype *dtype, npyx_error *error) {
+    if (view->ndim < 2)
+        return npyext_value_filter_check(filter, dtype, error);
+    if (!compares_numbers(filter))
         return NPYX_OK;
     char texts[2][200];
     npyx_buffer shape = npyx_buffer_over(texts[0], sizeof texts[0]);

@@ -20,7 +20,7 @@ MANY = path("many")
 TURNS = 5
 QUANTILES = [0.01, 0.25, 0.5, 0.75, 0.99]
 QUESTIONS = {
-    "moments": "least, greatest, mean and deviation of 50M float64",
+    "moments": "least, greatest, mean and standard deviation of 50M float64",
     "above": "how many of 50M float64 are above 4",
     "quantiles": "five exact quantiles of 50M float64",
     "headers": "shapes of 10,000 .npy files",

@@ -106,6 +106,12 @@ STATEMENTS = {
     "rows are JSON here (shape [6,4]); compare elements with npy_elements, or choose a column with the slice ':, 0'": (
         "SELECT * FROM npy_rows('X.npy') WHERE value > 1"
     ),
+    "values are JSON here (complex128); compare real and imag of npy_elements": (
+        "SELECT * FROM npy_elements(npy_from_json('[[1, 2]]', 'c16')) WHERE value > 1"
+    ),
+    "values are JSON here (structured items); compare one field, as in npy_rows('X.npy', '', '', 'field')": (
+        "SELECT * FROM npy_rows('structured/plain.npy') WHERE value > 1"
+    ),
     "npy_mean: '...' is a TEXT; npy_from_json makes an array of JSON": "SELECT npy_mean(value) FROM npy_rows('X.npy')",
     "npy_mean: takes an array, and no number; of the numbers in rows it is avg(value)": "SELECT npy_mean(value) FROM npy_rows('y.npy')",
     "npy_mean: '...' is a TEXT; a path is opened by npy_file, as in SELECT npy_mean(array) FROM npy_file(...)": "SELECT npy_mean('X.npy')",

@@ -45,6 +45,22 @@ def test_what_is_no_number_may_be_compared_with_json(db, folder):
     assert row(db, "SELECT count(*) FROM npy_elements('X.npy') WHERE value > 3") == (20,)
 
 
+@pytest.mark.parametrize("function", ["npy_rows", "npy_elements"])
+def test_a_number_was_less_than_every_complex_and_structured_item(db, folder, function):
+    np.save("c.npy", np.array([1 + 2j, 3, np.nan]))
+    np.save("s.npy", np.array([(1, 2.0), (3, 4.0)], [("a", "i4"), ("b", "f8")]))
+    for condition in ("value > 1", "value = 3", "value IN (1, 2)", "value BETWEEN 0 AND 1"):
+        for path, way_out in [("c.npy", "(complex128); compare real and imag of npy_elements"), ("s.npy", "(structured items); compare one field")]:
+            assert f"values are JSON here {way_out}" in error_of(db, f"SELECT count(*) FROM {function}(?) WHERE {condition}", path)
+    for path, condition, count in [
+        ("c.npy", "value = '[3.0,0.0]'", 1), ("c.npy", "value IS NULL", 0), ("c.npy", "value IS NOT NULL", 3), ("c.npy", "value > '['", 3),
+        ("s.npy", "value ->> 'b' > 3", 1), ("s.npy", "field = 'b' AND value > 3", 1), ("s.npy", "value IS NOT NULL", 2),
+    ]:
+        assert row(db, f"SELECT count(*) FROM {function}(?) WHERE {condition}", path) == (count,), condition
+    assert row(db, "SELECT count(*) FROM npy_elements('c.npy') WHERE real > 1 AND imag = 0") == (1,)
+    assert db.execute(f"SELECT path FROM {function}('*.npy') WHERE on_error = 'skip' AND value > 1").fetchall() == []
+
+
 def test_files_of_json_rows_are_left_out_by_on_error(db, folder):
     np.save("a.npy", np.arange(4.0))
     np.save("b.npy", np.arange(24.0).reshape(2, 3, 4))

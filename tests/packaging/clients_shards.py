@@ -148,7 +148,7 @@ def ask_all(folder, shards, seed):
     assert len(ask(told, db, "find samples that lack a part", sql, PATTERN)) == samples - labels
 
     db.execute("CREATE TABLE shard_index(path, key, ext, data_offset, size)")
-    ask(told, db, "make an index of places", "INSERT INTO shard_index SELECT path, key, ext, data_offset, size FROM tar_members(?)", PATTERN)
+    ask(told, db, "make an index of offsets", "INSERT INTO shard_index SELECT path, key, ext, data_offset, size FROM tar_members(?)", PATTERN)
     ask(told, db, "", "CREATE INDEX shard_index_by_key ON shard_index(key, ext)")
     told[-2:] = [(told[-2][0], told[-2][1] + told[-1][1])]
     sql = f"SELECT r.value FROM shard_index AS i JOIN npy_rows({RANGE}) AS r WHERE i.key = ? AND i.ext = 'emb.npy' AND r.row = 0"

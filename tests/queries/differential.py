@@ -53,7 +53,7 @@ def is_same_coerced(query, ours, plain):
 
 def is_same(query, ours, plain, whole):
     """Whether two answers are one. whole: to what is chosen from by LIMIT."""
-    if isinstance(ours, sqlite3.Error) and "rows are JSON here" in str(ours):
+    if isinstance(ours, sqlite3.Error) and "are JSON here" in str(ours):
         return True
     if isinstance(ours, sqlite3.Error) or isinstance(plain, sqlite3.Error):
         return isinstance(ours, sqlite3.Error) and isinstance(plain, sqlite3.Error)

@@ -347,7 +347,7 @@ def asked(select, sql, arguments=()):
     try:
         return select(sql, arguments)
     except sqlite3.OperationalError as error:
-        if "rows are JSON here" not in str(error):
+        if "are JSON here" not in str(error):
             raise
         return None
 
@@ -505,7 +505,8 @@ def test_a_plan_over_many_blocks_changes_no_answer(select, case, tmp_path):
                 f"SELECT {listed} FROM {call.replace('?', ':path')} AS r WHERE {where}",
                 {**q.arguments, "path": str(path)},
             )
-            assert (got is None and array.ndim > 1) or got == want, f"{array.dtype} {array.shape} {where} {q.arguments}: {len(got)}, {len(want)}"
+            is_refused = got is None and (array.ndim > 1 or array.dtype.kind in "cV")
+            assert is_refused or got == want, f"{array.dtype} {array.shape} {where} {q.arguments}: {got and len(got)}, {len(want)}"
 
 
 def test_a_filter_over_megabytes_changes_no_answer(select, tmp_path):
