@@ -3,6 +3,7 @@
 #include "functions.h"
 #include "scan/cursor.h"
 #include "source/array_value.h"
+#include "text/span.h"
 
 /* What is written between two questions whether to stop. */
 enum { WRITE_PIECE_NBYTES = 1 << 22 };
@@ -14,13 +15,31 @@ typedef struct write_cursor {
     bool is_told;       /* the only row was given */
 } write_cursor;
 
+/* A name that promises another format would mislead whoever reads the file next. */
+static npyx_status check_name(const char *path, npyx_format format, npyx_error *error) {
+    const npyx_span name = {path, strlen(path)};
+    for (npyx_format named = NPYX_FORMAT_NPY; named <= NPYX_FORMAT_SAFETENSORS; named++) {
+        char suffix[16];
+        sqlite3_snprintf(sizeof suffix, suffix, ".%s", npyx_format_name(named));
+        if (named != format && npyx_span_ends(name, suffix))
+            return npyx_refuse(error, "the name ends in %s, and what would be written is a .%s%s", suffix,
+                               npyx_format_name(format),
+                               named == NPYX_FORMAT_NPZ   ? "; npz_archive(name, array) makes an .npz"
+                               : named == NPYX_FORMAT_TEN ? "; ten_archive(name, array) makes a .ten"
+                                                          : "");
+    }
+    return NPYX_OK;
+}
+
 /* Whether a BLOB is a file that can be read: all that its headers and its directory say. */
 static npyx_status check_contents(npyext_connection *connection, const npyext_argument *array, npyx_hint hint,
-                                  npyx_error *error) {
+                                  npyx_format *format, npyx_error *error) {
     npyx_archive *archive = NULL;
     npyx_entry entry;
     npyx_status status =
         npyext_open_blob(&connection->host, array->bytes, array->nbytes, hint, &archive, error);
+    if (status == NPYX_OK)
+        *format = archive->format;
     for (int64_t i = 0; status == NPYX_OK; i++) {
         npyx_array described;
         status = npyx_archive_entry(archive, i, &entry, error);
@@ -95,6 +114,8 @@ static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npyx
         npyext_array_value_open(&value, cursor->base.scan.connection, NULL, &caller, array, error);
     bool is_open = status == NPYX_OK;
     if (is_open)
+        status = check_name(cursor->base.scan.path, NPYX_FORMAT_NPY, error);
+    if (status == NPYX_OK)
         status = write_publish(cursor, &value, error);
     if (!is_open || status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED)
         cursor->place = value.place; /* the connection remembers what it points to */
@@ -116,9 +137,11 @@ static npyx_status write_begin(npyext_cursor *base, const npyext_request *reques
     cursor->place.path = scan->path = scan->arguments[NPYEXT_TARGET].bytes;
     if (npyext_handle_is_like(array->bytes, array->nbytes))
         return write_handle(cursor, request->argv[1], error); /* behind the target, as the roles are */
+    npyx_format format;
     cursor->place.path = "BLOB";
-    NPYX_TRY(check_contents(scan->connection, array, npyext_path_hint(scan->path), error));
+    NPYX_TRY(check_contents(scan->connection, array, npyext_path_hint(scan->path), &format, error));
     cursor->place.path = scan->path;
+    NPYX_TRY(check_name(scan->path, format, error));
     return write_publish(cursor, NULL, error);
 }
 

@@ -14,7 +14,12 @@ static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {
     while (choice <= NPYEXT_SKIP && strcmp(argument->bytes, choices[choice]) != 0)
         choice++;
     if (choice > NPYEXT_SKIP)
-        return npyx_fail(error, NPYX_INVALID, -1, "on_error is 'raise', 'row' or 'skip'");
+        return argument->type == SQLITE_TEXT
+                   ? npyx_refuse(
+                         error,
+                         "on_error is 'raise', 'row' or 'skip', and not '%.*s' (an argument too many?)",
+                         NPYX_SHOWN(argument->bytes, argument->nbytes, 60))
+                   : npyx_refuse(error, "on_error is 'raise', 'row' or 'skip' (an argument too many?)");
     scan->on_error = (npyext_on_error)choice;
     if (scan->on_error == NPYEXT_ROW && !has_rows)
         return npyx_fail(error, NPYX_INVALID, -1,

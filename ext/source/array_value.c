@@ -34,8 +34,10 @@ static npyx_status fail_type(const npyext_caller *caller, sqlite3_value *argumen
     char quoted[300];
     sqlite3_snprintf(sizeof quoted, quoted, "%!.60Q", text);
     if (text[0] == '[')
-        return npyx_fail(error, NPYX_INVALID, -1, "%s is a TEXT; npy_from_json makes an array of JSON",
-                         quoted);
+        return npyx_fail(
+            error, NPYX_INVALID, -1,
+            "%s is a TEXT; npy_from_json makes an array of JSON, and npy_rows has the row as `array`",
+            quoted);
     return npyx_fail(error, NPYX_INVALID, -1,
                      "%s is a TEXT; a path is opened by npy_file, as in SELECT %s FROM npy_file(%s)", quoted,
                      caller->call, quoted);

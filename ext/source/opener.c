@@ -183,6 +183,12 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     return NPYX_OK;
 }
 
+/* Behind a bracket: Python's list, or JSON with a comma too many; a set of characters hardly begins so. */
+static bool begins_with_quote(const char *text) {
+    text += strspn(text, " \t\r\n");
+    return *text == '"' || *text == '\'';
+}
+
 npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_argument *source,
                                  npyext_files *files, npyx_error *error) {
     bool is_handle = source->type == SQLITE_BLOB && npyext_handle_is_like(source->bytes, source->nbytes);
@@ -208,6 +214,10 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
         npyx_status status =
             (is_list ? add_json_list : add_json_range)(connection, files, text, source->nbytes, error);
         files->is_list = is_list && status == NPYX_OK;
+        if (status == NPYX_DONE && is_list && begins_with_quote(text + blank_nbytes + 1))
+            return npyx_refuse(error,
+                               "the list is not JSON: its texts stand in double quotes with commas between "
+                               "them, as in '[\"a.npy\", \"b.npy\"]'");
         if (status != NPYX_DONE)
             return status;
     }

@@ -476,7 +476,10 @@ static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_val
                                         npyx_error *error) {
     npyx_value key;
     if (sqlite3_value_type(values[NPYEXT_WDS_URL]) != SQLITE_NULL)
-        return npyx_refuse(error, "__url__ is the shard's that a sample goes to, and not given");
+        return npyx_refuse(
+            error,
+            "__url__ is the shard's that a sample goes to, and not given; name the other columns, as in "
+            "INSERT INTO out(__key__, cls) SELECT __key__, cls FROM ...");
     if (sqlite3_value_type(values[NPYEXT_WDS_KEY]) == SQLITE_NULL)
         return npyx_refuse(error, "__key__ is NULL");
     NPYX_TRY(npyext_value_text(values[NPYEXT_WDS_KEY], &key, error));

@@ -209,8 +209,10 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     npyx_buffer header = {.host = &writer->transaction.connection->host};
     int64_t nrows = npyext_table_writer_next(&writer->transaction);
     if (writer->shape[0] >= 0 && nrows != writer->shape[0])
-        return npyx_refuse(error, "the shape says %" PRId64 " rows, and there are %" PRId64, writer->shape[0],
-                           nrows);
+        return npyx_refuse(error,
+                           "the shape says %" PRId64 " rows, and there are %" PRId64
+                           "; write all in one transaction (BEGIN, COMMIT), or declare -1 rows",
+                           writer->shape[0], nrows);
     npyx_status status = file_append_header(writer, &header, error);
     if (status == NPYX_OK)
         status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);

@@ -163,9 +163,10 @@ static npyx_status read_subscripts(slicer *p) {
     if (status != NPYX_DONE)
         return status;
     if (p->nnamed > ndim)
-        return npyx_fail(p->error, NPYX_INVALID, 0,
-                         "too many indices: the array has %zu dimension%s, %zu %s given", ndim,
-                         ndim == 1 ? "" : "s", p->nnamed, p->nnamed == 1 ? "was" : "were");
+        return npyx_fail(
+            p->error, NPYX_INVALID, 0, "too many indices: the array has %zu dimension%s, %zu %s given%s",
+            ndim, ndim == 1 ? "" : "s", p->nnamed, p->nnamed == 1 ? "was" : "were",
+            p->text[0] == '[' ? "; a list of places is a condition, as in WHERE row IN (0, 2)" : "");
     if (ndim - nremoved + nadded > NPYX_MAX_NDIM)
         return npyx_fail(p->error, NPYX_INVALID, 0, "the slice makes %zu dimensions; %d is the most",
                          ndim - nremoved + nadded, NPYX_MAX_NDIM);

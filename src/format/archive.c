@@ -190,7 +190,9 @@ npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error)
 static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_t name_nbytes,
                                   npyx_error *error) {
     if (archive->format == NPYX_FORMAT_NPY)
-        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': those of a .npy have no names",
+        return npyx_fail(error, NPYX_NOT_FOUND, -1,
+                         "there is no array '%.*s': those of a .npy have no names; give '' here, and other "
+                         "arguments behind it",
                          NPYX_SHOWN(name, name_nbytes, 100));
     npyx_name_list list = {0};
     npyx_entry entry;

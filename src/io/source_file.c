@@ -143,14 +143,16 @@ static const npyx_source_ops source_file_ops = {.read = source_file_read,
 static npyx_status source_fail_open(const npyx_host *host, const char *path, npyx_error *error) {
     if (errno == ENOENT || errno == ENOTDIR)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file%s",
-                         path[0] == '~' ? " (`~` is not expanded: write the folder itself)" : "");
+                         path[0] == '~'                ? " (`~` is not expanded: write the folder itself)"
+                         : strstr(path, "://") != NULL ? " (a URL is not read: fetch the file first)"
+                                                       : "");
     return npyx_path_fail(host, error, errno, "cannot be opened");
 }
 
 static npyx_status source_check_regular(const npyx_stat *found, npyx_error *error) {
     npyx_status status = npyx_file_check_regular(found, error);
     if (S_ISDIR(found->st_mode))
-        npyx_error_add(error, "; add '/*' to read the files in it");
+        npyx_error_add(error, "; add '/*' to read the files in it, '/**' for all below it");
     return status;
 }
 

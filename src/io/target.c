@@ -106,6 +106,8 @@ static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error
     char shown[NPYX_FIRST_BYTES_NBYTES];
     if (what != NULL)
         return npyx_fail(error, NPYX_INVALID, -1, "is %s, which is not replaced; remove it first", what);
+    if (is_array_file(head, nbytes))
+        return npyx_refuse(error, "is an array file, which is not replaced by a tar; remove it first");
     npyx_first_bytes_text(head, nbytes, shown);
     return npyx_fail(error, NPYX_INVALID, -1,
                      "is no array file (begins with %s), and is not replaced; remove it first", shown);

@@ -28,6 +28,17 @@ def test_files_of_patterns_and_lists_as_they_are(db, tmp_path, monkeypatch):
     assert read["files_opened"] == 0 and read["bytes_read"] == 0
 
 
+def test_a_list_that_is_not_json_was_a_pattern_without_matches(db, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.npy", "b.npy"):
+        np.save(name, np.arange(3))
+    for text in (str(["a.npy", "b.npy"]), '["a.npy", "b.npy",]', '["a.npy", b.npy]', ' [ "a.npy"'):
+        assert "the list is not JSON" in error_of(db, "SELECT * FROM npy_meta(?)", text)
+    assert db.execute("SELECT count(*) FROM npy_meta('[ab].npy')").fetchone() == (2,)
+    np.save("['x'].npy", np.arange(4))  # a path that is there is a path
+    assert db.execute("SELECT shape FROM npy_meta(?)", ("['x'].npy",)).fetchall() == [("[4]",)]
+
+
 def test_other_sources(db, tmp_path):
     path = str(tmp_path / "x.npy")
     np.save(path, np.arange(3))

@@ -318,7 +318,10 @@ def test_dtypes_that_are_not_read_are_listed(db, folder):
 def test_none_is_written_or_replaced(db, folder):
     contents = safetensors_bytes({"w": np.arange(3)})
     (folder / "a.safetensors").write_bytes(contents)
-    assert "is a safetensors file, which is not replaced; remove it first" in error_of(db, "SELECT * FROM npy_write('a.safetensors', npy_from_json('[1]'))")
+    assert "the name ends in .safetensors, and what would be written is a .npy" in error_of(db, "SELECT * FROM npy_write('a.safetensors', npy_from_json('[1]'))")
+    os.rename("a.safetensors", "a.weights")
+    assert "is a safetensors file, which is not replaced; remove it first" in error_of(db, "SELECT * FROM npy_write('a.weights', npy_from_json('[1]'))")
+    os.rename("a.weights", "a.safetensors")
     make(db, "a.safetensors", mode="w+", dtype="f4")
     assert "is a safetensors file, which is not replaced" in error_of(db, "INSERT INTO out VALUES (1)")
     db.execute("DROP TABLE out")

@@ -117,9 +117,24 @@ def test_large_arrays_take_little_memory(connect, folder):
 
 def test_a_file_is_written_from_itself(connect, folder):
     db = connect()
-    put("x.npz", npz_bytes({"x": np.arange(1000)}, "deflate"))
-    publish(db, "x.npz", handle_of(db, "x.npz", "x"))
-    assert contents_of("x.npz") == npy_bytes(np.arange(1000))
+    put("x.arrays", npz_bytes({"x": np.arange(1000)}, "deflate"))
+    publish(db, "x.arrays", handle_of(db, "x.arrays", "x"))
+    assert contents_of("x.arrays") == npy_bytes(np.arange(1000))
+
+
+def test_a_npy_was_written_by_the_name_of_another_format(connect, folder):
+    db, npz = connect(), npz_bytes({"x": np.arange(3)}, "stored")
+    put("x.npz", npz)
+    for path, array, written, advice in [
+        ("y.npz", ARRAY, "npy", "; npz_archive(name, array) makes an .npz"), ("x.npz", handle_of(db, "x.npz", "x"), "npy", "; npz_archive"),
+        ("y.ten", ARRAY, "npy", "; ten_archive(name, array) makes a .ten"), ("y.npy", npz, "npz", ""), ("y.tar", npz, "npz", ""),
+        ("y.safetensors", ARRAY, "npy", ""),
+    ]:
+        message = f"the name ends in {path[1:]}, and what would be written is a .{written}{advice}"
+        assert message in error_of(db, "SELECT * FROM npy_write(?, ?)", path, array)
+    assert os.listdir() == ["x.npz"] and contents_of("x.npz") == npz
+    for path, array in [("y.npz", npz), ("y.npy", ARRAY), ("npz", ARRAY), ("y.npz.new", ARRAY), ("y.zip", npz)]:
+        publish(db, path, array)
 
 
 def test_a_read_right_after_sees_the_new_file(connect, folder):

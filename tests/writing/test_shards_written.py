@@ -274,7 +274,7 @@ def test_what_is_no_tar_is_not_replaced(out, what, contents_of):
         file.write(contents_of)
     make(out, "maxcount=2")
     out.execute("BEGIN")
-    with pytest.raises(sqlite3.Error, match="not replaced"):
+    with pytest.raises(sqlite3.Error, match="is an array file, which is not replaced by a tar" if what == "an array" else "not replaced"):
         insert(out, [(f"{i}", {"cls": b"1"}) for i in range(5)])
         out.execute("COMMIT")
     if out.in_transaction:
