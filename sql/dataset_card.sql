@@ -25,7 +25,7 @@ WITH arrays AS MATERIALIZED (
            FROM npy_meta(coalesce(:source, 'dataset/**/*.{npy,npz,ten}'))
      ),
      kinds AS MATERIALIZED (
-         SELECT *, dense_rank() OVER (ORDER BY family, name, dtype, shape) AS number FROM arrays WHERE dtype IS NOT NULL
+         SELECT *, dense_rank() OVER (ORDER BY family, name, dtype, shape) AS number FROM arrays WHERE dtype IS NOT NULL AND error IS NULL
      ),
      named AS MATERIALIZED (
          SELECT number, CASE WHEN count(*) = 1 THEN title ELSE family || CASE WHEN name <> '' THEN ':' || name ELSE '' END END AS title,
@@ -36,7 +36,7 @@ WITH arrays AS MATERIALIZED (
      items AS MATERIALIZED (
          SELECT k.number, k.path, k.idx, k.title, s.count, s.nulls, s.infs, s.zeros, s.min, s.max, s.mean, s.m2, s.error
            FROM kinds AS k JOIN npy_stats(k.path, k.idx) AS s
-          WHERE k.error IS NULL AND k.kind IN ('b', 'i', 'u', 'f') AND s.on_error = 'row'
+          WHERE k.kind IN ('b', 'i', 'u', 'f') AND s.on_error = 'row'
      ),
      means AS (
          SELECT number, sum(count * mean) / sum(count) AS mean FROM items GROUP BY number
@@ -70,8 +70,8 @@ WITH arrays AS MATERIALIZED (
      lines(part, number, line) AS (
          SELECT 1, 0, '# ' || coalesce(:title, 'Dataset card') || char(10)
          UNION ALL
-         SELECT 1, 1, printf('%,d files, %,d arrays, %,d items; %,d bytes on disk, %,d in memory.', count(DISTINCT path), count(dtype), total(size),
-                             (SELECT total(bytes) FROM (SELECT max(file_size) AS bytes FROM arrays GROUP BY path)), total(nbytes)) || char(10)
+         SELECT 1, 1, printf('%,d files, %,d arrays, %,d items; %,d bytes on disk, %,d in memory.', count(DISTINCT path), count(dtype) FILTER (WHERE error IS NULL), total(size) FILTER (WHERE error IS NULL),
+                             (SELECT total(bytes) FROM (SELECT max(file_size) AS bytes FROM arrays GROUP BY path)), total(nbytes) FILTER (WHERE error IS NULL)) || char(10)
            FROM arrays
          UNION ALL
          SELECT 2, 0, '## Arrays' || char(10) || char(10) || '| | array | count | dtype | shape | rows | bytes |' || char(10) || '|---|---|---:|---|---|---:|---:|'

@@ -16,8 +16,10 @@ CREATE TEMP TABLE survey AS
          CASE WHEN ndim = 0 THEN '[]' WHEN ndim = 1 THEN '[*]' ELSE '[*' || substr(shape, instr(shape, ',')) END AS row_shape
     FROM npy_meta(coalesce(:source, 'dataset/**/*.{npy,npz,ten}'));
 
--- The whole of it. `disk` counts each file once; `bytes` are those of the arrays, as they are in memory.
-SELECT count(DISTINCT path) AS files, count(dtype) AS arrays, printf('%,d', sum(nbytes)) AS bytes,
+-- The whole of it. `disk` counts each file once; `bytes` are those of the arrays, as they are in memory. Arrays with an
+-- error, such as one that is cut short, are counted as errors alone.
+SELECT count(DISTINCT path) AS files, count(dtype) FILTER (WHERE error IS NULL) AS arrays,
+       printf('%,d', sum(nbytes) FILTER (WHERE error IS NULL)) AS bytes,
        (SELECT printf('%,d', sum(bytes)) FROM (SELECT max(file_size) AS bytes FROM temp.survey GROUP BY path)) AS disk,
        count(error) AS errors
   FROM temp.survey;
@@ -26,7 +28,7 @@ SELECT count(DISTINCT path) AS files, count(dtype) AS arrays, printf('%,d', sum(
 SELECT format, dtype, row_shape AS shape, count(*) AS arrays, count(DISTINCT path) AS files,
        CASE WHEN ndim > 0 THEN sum(json_extract(shape, '$[0]')) END AS rows, printf('%,d', sum(nbytes)) AS bytes, min(path) AS example
   FROM temp.survey
- WHERE dtype IS NOT NULL
+ WHERE dtype IS NOT NULL AND error IS NULL
  GROUP BY format, dtype, row_shape
  ORDER BY sum(nbytes) DESC, format, dtype, row_shape
  LIMIT 30;

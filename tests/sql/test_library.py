@@ -176,6 +176,12 @@ def test_no_query_is_quadratic(lab, tmp_path, monkeypatch):
     assert {case: ratio for case, ratio in grown.items() if not 2 < ratio < 6} == {}
 
 
+def cut_short(path):
+    """It was counted as if all of it were there."""
+    save(path, np.zeros((1000, 3), "f4"))
+    os.truncate(path, 500)
+
+
 def test_survey(lab):
     rng = seeded_generator()
     kinds = collections.defaultdict(list)
@@ -191,8 +197,11 @@ def test_survey(lab):
     save("data/objects.npy", np.array([None]), allow_pickle=True)
     with open("data/broken.npy", "wb") as file:
         file.write(b"\x93NUMPY\1\0")
+    cut_short("data/cut.npy")
     total, found, odd = ask(lab, "survey", source="data/**/*.npy")
-    assert total[0]["files"] == 65 and total[0]["arrays"] == 64 and total[0]["errors"] == 1
+    assert total[0]["files"] == 66 and total[0]["arrays"] == 64 and total[0]["errors"] == 2
+    sound = set(glob.glob("data/**/*.npy", recursive=True)) - {"data/broken.npy", "data/cut.npy"}
+    assert number(total[0]["bytes"]) == sum(np.load(path, allow_pickle=True).nbytes for path in sound)
     assert number(total[0]["disk"]) == sum(os.path.getsize(path) for path in glob.glob("data/**/*.npy", recursive=True))
     for row in found:
         inner = tuple(int(n) for n in re.findall(r"\d+", row["shape"]))
@@ -203,7 +212,7 @@ def test_survey(lab):
             assert number(row["bytes"]) == sum(a.nbytes for a in arrays + extra)
     assert len(found) == len({*kinds, ("float64", ()), ("float64", (2,)), ("int16", (9,)), ("object", ())})
     assert [number(row["bytes"]) for row in found] == sorted((number(row["bytes"]) for row in found), reverse=True)
-    assert [row["path"][5:] for row in odd] == ["broken.npy", "objects.npy", "none.npy", "big_endian.npy", "fortran.npy"]
+    assert [row["path"][5:] for row in odd] == ["broken.npy", "cut.npy", "objects.npy", "none.npy", "big_endian.npy", "fortran.npy"]
 
 
 def test_siblings(lab):
@@ -559,13 +568,16 @@ def test_dataset_card(lab):
         save(f"d/part-{i}.npy", parts[30 * i : 30 * i + 30])
     save("d/scalar.npy", np.array(1.0))
     save("d/a|b.npy", np.array([np.nan, 1, np.inf]))
+    cut_short("d/cut.npy")
     (((card,),),) = [[list(row.values()) for row in result] for result in ask(lab, "dataset_card", source="d/*.npy", title="Mine")]
-    assert card.startswith("# Mine\n\n36 files, 36 arrays, ")
+    assert card.startswith("# Mine\n\n37 files, 36 arrays, ")
     table = {}
     for line in card.splitlines():
         if re.match(r"\| \d", line):
             cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
             table.setdefault(cells[0], []).extend(cells[1:])
+    sound = [np.load(path) for path in glob.glob("d/*.npy") if path != "d/cut.npy"]
+    assert f" {sum(a.size for a in sound):,} items; " in card and f", {sum(a.nbytes for a in sound):,} in memory." in card
     whole = np.concatenate(shards).astype("f8")
     shard = next(cells for cells in table.values() if cells[0] == "`d/shard-###.npy`")
     assert shard[1:4] == ["30", "float32", "`[*,4]`"] and number(shard[4]) == len(whole) and number(shard[5]) == whole.size * 4
