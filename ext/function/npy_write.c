@@ -137,7 +137,7 @@ static npyx_status write_begin(npyext_cursor *base, const npyext_request *reques
     cursor->place.path = scan->path = scan->arguments[NPYEXT_TARGET].bytes;
     if (npyext_handle_is_like(array->bytes, array->nbytes))
         return write_handle(cursor, request->argv[1], error); /* behind the target, as the roles are */
-    npyx_format format;
+    npyx_format format = NPYX_FORMAT_NPY;
     cursor->place.path = "BLOB";
     NPYX_TRY(check_contents(scan->connection, array, npyext_path_hint(scan->path), &format, error));
     cursor->place.path = scan->path;
