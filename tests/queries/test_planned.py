@@ -527,7 +527,7 @@ def test_a_filter_over_megabytes_changes_no_answer(select, tmp_path):
             ("SELECT idx FROM npy_elements(?) WHERE {value} > 0", places),
             ("SELECT idx FROM npy_elements(?) WHERE {value} > 0 LIMIT 7", places[:7]),
             (f"SELECT idx FROM npy_elements(?) WHERE {{value}} > 0 AND idx > {places[20]}", places[21:]),
-            ("SELECT idx FROM npy_elements(?) WHERE {value} > 50 AND value <> 0", places[array[places].real > 50]),
+            ("SELECT idx FROM npy_elements(?) WHERE {value} > 50 AND {value} <> 0", places[array[places].real > 50]),
             ("SELECT row FROM npy_rows(?, '', '...', '', '', '') WHERE value > 0", places),
             (f"SELECT row FROM npy_rows(?) WHERE value > 0 AND row BETWEEN {places[9]} AND {places[280]}", places[9:281]),
             ("SELECT a.row FROM npy_rows(?1) AS a, npy_rows(?1) AS b WHERE a.value > 0 AND b.value > 98 AND b.row = a.row", None),

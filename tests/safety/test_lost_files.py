@@ -53,7 +53,7 @@ NO_ARRAYS = {
     "results.db": (database_bytes, "is an SQLite database, which is not replaced; remove it first"),
     "table.csv": (lambda: b"a,b\n1,2\n", "is plain text, which is not replaced; remove it first"),
     "x.npy.gz": (lambda: gzip.compress(ARRAY), "is gzip-compressed data, which is not replaced; remove it first"),
-    "shard.tar": (lambda: tar_bytes([("a.npy", ARRAY)]), "is a tar archive, which is not replaced; remove it first"),
+    "shard": (lambda: tar_bytes([("a.npy", ARRAY)]), "is a tar archive, which is not replaced; remove it first"),
     "blob": (
         lambda: b"\x01\xfe\x02\xfd\x03" * 9,
         "is no array file (begins with the bytes 01 FE 02 FD), and is not replaced; remove it first",

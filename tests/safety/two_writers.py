@@ -472,7 +472,8 @@ class Round:
         assert self.nkilled > 0 or not left, f"left beside the files: {left}"
         db = shell.connect()
         for path in PATHS:
-            db.execute(f"SELECT * FROM npy_write('{path}', npy_from_json('1'))").fetchall()
+            made = "npz_archive('x', npy_from_json('1'))" if path.endswith(".npz") else "npy_from_json('1')"
+            db.execute(f"SELECT * FROM npy_write('{path}', (SELECT {made}))").fetchall()
         db.close()
         left = glob.glob(".out.*.npyext")
         has_nameless = not self.system[2]  # else names are looked at one by one when the first one is taken
