@@ -10,7 +10,7 @@ What may differ, beside the order of rows that no ORDER BY fixes:
 - which of several values that are equal (1 and 1.0, 0.0 and -0.0) stands for all of them in DISTINCT, GROUP BY, min, max,
   UNION, EXCEPT and INTERSECT;
 - the text of an error;
-- a number compared with rows that are JSON, which may be a fault of the array, as reference.md says;
+- a number compared with values that are JSON, which may be a fault of the array, as reference.md says;
 - where a text was compared with a number's column by `=`: SQLite takes a column for constant that an `=` fixes, although
   '1' and 1 are two values then, and leaves open which of them is first or least.
 """

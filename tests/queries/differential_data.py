@@ -410,8 +410,8 @@ class World:
                 if function == "npy_rows" and items.dtype.kind in "iu" and items.dtype.itemsize < 8 and self.rng.random() < 0.2:
                     more["astype"] = "<f8"
                 if self.rng.random() < 0.2:
-                    # with 'skip' an array would be left out whose rows are JSON and compared with a number
-                    is_skipped = items.ndim < 2 and self.rng.random() < 0.5
+                    # with 'skip' an array would be left out whose values are JSON and compared with a number
+                    is_skipped = not is_json_row(items) and self.rng.random() < 0.5
                     more |= {"on_error": "skip"} if is_skipped else {"expect": f"[{', '.join(map(str, items.shape))}]"}
                 if "slice" in more and self.rng.random() < 0.5:
                     more = {"member": "", **more}  # passed over, in brackets
