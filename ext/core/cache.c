@@ -23,13 +23,22 @@ npyx_hint npyext_path_hint(const char *path) {
     return NPYX_NO_HINT;
 }
 
+bool npyext_path_format(const char *path, npyx_format *format) {
+    const char *dot = strrchr(path, '.');
+    for (*format = NPYX_FORMAT_NPY; dot != NULL && *format <= NPYX_FORMAT_SAFETENSORS; (*format)++) {
+        if (sqlite3_stricmp(dot + 1, npyx_format_name(*format)) == 0)
+            return true;
+    }
+    return false;
+}
+
 npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
                              npyx_archive **archive, npyx_error *error) {
     npyx_source *source = NULL;
     NPYX_TRY(npyx_source_open_memory(host, bytes, nbytes, &source, error));
     npyx_status status = npyx_archive_open(source, hint, archive, error);
     /* bytes that begin like nothing known are, mostly, a column `data` where `array` was meant */
-    if (status == NPYX_CORRUPT && error->off == 0 && nbytes > 0 && npyx_lookalike(bytes, nbytes) == NULL)
+    if (status == NPYX_CORRUPT && error->kind == NPYX_KIND_UNKNOWN)
         npyx_error_add(error, "; for raw items: take `array` in place of `data`, and from Python call "
                               "npyext.register_adapters() first");
     return status;

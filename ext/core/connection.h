@@ -107,6 +107,9 @@ void npyext_cache_clear(npyext_connection *connection);
 /* The format is told by the first bytes; where these say nothing, by the path. */
 npyx_hint npyext_path_hint(const char *path);
 
+/* The format that a path's name ends in, in small letters or capitals; false for none of ours. */
+bool npyext_path_format(const char *path, npyx_format *format);
+
 /* Opens a BLOB as an archive; its bytes outlive that. */
 npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
                              npyx_archive **archive, npyx_error *error);

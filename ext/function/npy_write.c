@@ -3,7 +3,6 @@
 #include "functions.h"
 #include "scan/cursor.h"
 #include "source/array_value.h"
-#include "text/span.h"
 
 /* What is written between two questions whether to stop. */
 enum { WRITE_PIECE_NBYTES = 1 << 22 };
@@ -17,18 +16,14 @@ typedef struct write_cursor {
 
 /* A name that promises another format would mislead whoever reads the file next. */
 static npyx_status check_name(const char *path, npyx_format format, npyx_error *error) {
-    const npyx_span name = {path, strlen(path)};
-    for (npyx_format named = NPYX_FORMAT_NPY; named <= NPYX_FORMAT_SAFETENSORS; named++) {
-        char suffix[16];
-        sqlite3_snprintf(sizeof suffix, suffix, ".%s", npyx_format_name(named));
-        if (named != format && npyx_span_ends(name, suffix))
-            return npyx_refuse(error, "the name ends in %s, and what would be written is a .%s%s", suffix,
-                               npyx_format_name(format),
-                               named == NPYX_FORMAT_NPZ   ? "; npz_archive(name, array) makes an .npz"
-                               : named == NPYX_FORMAT_TEN ? "; ten_archive(name, array) makes a .ten"
-                                                          : "");
-    }
-    return NPYX_OK;
+    npyx_format named;
+    if (!npyext_path_format(path, &named) || named == format)
+        return NPYX_OK;
+    return npyx_refuse(error, "the name ends in .%s, and what would be written is a .%s%s",
+                       npyx_format_name(named), npyx_format_name(format),
+                       named == NPYX_FORMAT_NPZ   ? "; npz_archive(name, array) makes an .npz"
+                       : named == NPYX_FORMAT_TEN ? "; ten_archive(name, array) makes a .ten"
+                                                  : "");
 }
 
 /* Whether a BLOB is a file that can be read: all that its headers and its directory say. */

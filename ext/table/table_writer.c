@@ -4,12 +4,10 @@
 
 /* A file that is not there yet can be told by its name alone. */
 static npyx_format format_of_name(const char *path) {
-    const char *dot = strrchr(path, '.');
-    for (npyx_format format = NPYX_FORMAT_NPZ; dot != NULL && format <= NPYX_FORMAT_TEN; format++) {
-        if (sqlite3_stricmp(dot + 1, npyx_format_name(format)) == 0)
-            return format;
-    }
-    return NPYX_FORMAT_NPY;
+    npyx_format named;
+    bool is_archive =
+        npyext_path_format(path, &named) && (named == NPYX_FORMAT_NPZ || named == NPYX_FORMAT_TEN);
+    return is_archive ? named : NPYX_FORMAT_NPY;
 }
 
 npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,

@@ -41,10 +41,12 @@ bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item) {
 
 /* An array, as JSON or as bytes, where one number is wanted: the table was declared without the rows' shape.
  */
-static void advise_shape(const npyext_layout_column *column, sqlite3_value *value, npyx_error *error) {
+static void advise_shape(const npyext_table_writer *writer, const npyext_layout_column *column,
+                         sqlite3_value *value, npyx_error *error) {
     const uint8_t *text = sqlite3_value_type(value) == SQLITE_TEXT ? sqlite3_value_text(value) : NULL;
     bool is_array = text != NULL ? text[0] == '[' : sqlite3_value_type(value) == SQLITE_BLOB;
-    if (is_array && column->ndim == 0 && npyx_dtype_is_real(column->dtype))
+    if (is_array && writer->dtype->type != NPYX_STRUCT && column->ndim == 0 &&
+        npyx_dtype_is_real(column->dtype))
         npyx_error_add(error, "; rows that are arrays need a shape, as in mode='w+', shape='[-1, 4]'");
 }
 
@@ -60,8 +62,8 @@ static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **v
         npyx_status status =
             npyext_items_encode(&writer->transaction.connection->host, column->dtype, column->ndim,
                                 column->shape, values[i], item + column->off, error);
-        if (status == NPYX_INVALID && writer->dtype->type != NPYX_STRUCT)
-            advise_shape(column, values[i], error);
+        if (status == NPYX_INVALID)
+            advise_shape(writer, column, values[i], error);
         if (status != NPYX_OK)
             return npyx_error_place(error, status, "column '%.60s'", column->name);
     }

@@ -25,17 +25,12 @@ void npyx_error_set_kind(npyx_error *error, npyx_error_kind kind) {
 const char *npyx_error_kind_name(const npyx_error *error) {
     static const char *const names[] = {
         [NPYX_KIND_OF_STATUS] = "limit", /* of the statuses that are not below: of memory, size or time */
-        [NPYX_KIND_MISSING] = "missing",
-        [NPYX_KIND_UNREADABLE] = "unreadable",
-        [NPYX_KIND_EMPTY] = "empty",
-        [NPYX_KIND_FORMAT] = "format",
-        [NPYX_KIND_HEADER] = "header",
-        [NPYX_KIND_TRUNCATED] = "truncated",
-        [NPYX_KIND_CRC] = "crc",
-        [NPYX_KIND_OBJECTS] = "objects",
-        [NPYX_KIND_UNSUPPORTED] = "unsupported",
-        [NPYX_KIND_CHANGED] = "changed",
-        [NPYX_KIND_VALUE] = "value",
+        [NPYX_KIND_MISSING] = "missing",     [NPYX_KIND_UNREADABLE] = "unreadable",
+        [NPYX_KIND_EMPTY] = "empty",         [NPYX_KIND_FORMAT] = "format",
+        [NPYX_KIND_UNKNOWN] = "format",      [NPYX_KIND_HEADER] = "header",
+        [NPYX_KIND_TRUNCATED] = "truncated", [NPYX_KIND_CRC] = "crc",
+        [NPYX_KIND_OBJECTS] = "objects",     [NPYX_KIND_UNSUPPORTED] = "unsupported",
+        [NPYX_KIND_CHANGED] = "changed",     [NPYX_KIND_VALUE] = "value",
         [NPYX_KIND_LIMIT] = "limit",
     };
     static const npyx_error_kind of_status[] = {

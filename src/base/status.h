@@ -37,6 +37,7 @@ typedef enum npyx_error_kind {
     NPYX_KIND_UNREADABLE,  /* the operating system's no */
     NPYX_KIND_EMPTY,       /* a file of no bytes */
     NPYX_KIND_FORMAT,      /* no array file, or an archive whose structure is broken */
+    NPYX_KIND_UNKNOWN,     /* the same, of bytes that begin like nothing that we know */
     NPYX_KIND_HEADER,      /* the header of an array breaks its rules */
     NPYX_KIND_TRUNCATED,   /* bytes that are promised are not there */
     NPYX_KIND_CRC,         /* bytes are not those that were stored */

@@ -20,8 +20,8 @@ static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *
         return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz, .ten, .tar or .safetensors file",
                          what);
     npyx_first_bytes_text(head, nbytes, shown);
-    return npyx_fail(error, NPYX_CORRUPT, 0,
-                     "is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with %s)", shown);
+    return npyx_fail_as(error, NPYX_KIND_UNKNOWN, NPYX_CORRUPT, 0,
+                        "is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with %s)", shown);
 }
 
 /* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */

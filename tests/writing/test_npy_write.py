@@ -132,6 +132,7 @@ def test_a_npy_was_written_by_the_name_of_another_format(connect, folder):
     ]:
         message = f"the name ends in {path[1:]}, and what would be written is a .{written}{advice}"
         assert message in error_of(db, "SELECT * FROM npy_write(?, ?)", path, array)
+    assert "the name ends in .npz" in error_of(db, "SELECT * FROM npy_write('Y.NPZ', ?)", ARRAY)  # as tables take names
     assert os.listdir() == ["x.npz"] and contents_of("x.npz") == npz
     for path, array in [("y.npz", npz), ("y.npy", ARRAY), ("npz", ARRAY), ("y.npz.new", ARRAY), ("y.zip", npz)]:
         publish(db, path, array)
