@@ -1,8 +1,13 @@
-"""What goes through Python's sqlite3 module, on other releases of SQLite than the installed one: those that
-`make sqlite-versions` has built. Without them there is no test here.
+"""Other releases of SQLite than the installed one, which `make sqlite-versions` fetches: built from the amalgamations that
+better-sqlite3 brings, and inside of apsw's wheels, the newest patch of each minor release. Without them there is no test here.
+
+On those that Python's sqlite3 module can take, whole test files run; on all of them the random queries, the table of
+comparisons, whose answers must be the same on each, and test_releases.py.
 """
 
+import functools
 import glob
+import json
 import os
 import re
 import subprocess
@@ -13,26 +18,55 @@ import pytest
 import shell
 
 LIBRARIES = sorted(glob.glob(os.path.join(shell.ROOT, ".build", "sqlite", "*", "libsqlite3.so.0")))
+WHEELS = sorted(glob.glob(os.path.join(shell.ROOT, ".build", "sqlite", "apsw-*")))
 if shell.SANITIZED:
-    LIBRARIES = []  # the sanitized build has met every statement on the installed one
+    LIBRARIES, WHEELS = [], []  # the sanitized build has met every statement on the installed one
 # Neither the sqlite3 shell, which insists on the library that it was made with, nor SQLite-free tests.
 FILES = "aggregates archives_written compare defects differential errors histogram joins library makers members meta npy_write planned".split()
-FILES += "policy reads round_trips scalars sources stats surveys tables writing_defects writing_tables".split()
+FILES += "policy reads releases round_trips scalars sources stats surveys tables writing_defects writing_tables".split()
 # The oldest and the newest release meet all files, those between them what SQLite's planner has a part in.
 BETWEEN = ("7.5.1", "11.1.2")  # by the names of build-sqlite.sh
-PLANNED = "defects differential joins planned sources surveys tables".split()
+PLANNED = "defects differential joins planned releases sources surveys tables".split()
+# Of random queries, on each of apsw's releases.
+SECONDS = os.environ.get("NPYEXT_RELEASE_SECONDS", "5")
+QUERIES = os.path.join(shell.TESTS, "queries")
 
 
-def python(folder, *arguments):
+def environment(release):
+    """For a Python whose sqlite3 module has the SQLite of a folder; None: the installed one."""
+    values = {"NPYEXT_DIFFERENTIAL_SECONDS": "30", **os.environ, "PYTEST_ADDOPTS": ""}
+    if release in WHEELS:
+        values["PYTHONPATH"] = os.pathsep.join([os.path.join(shell.TESTS, "hosts", "apsw"), release])
+    elif release is not None:
+        values["LD_LIBRARY_PATH"] = release
+    return values
+
+
+def python(release, *arguments):
     return subprocess.run(
         [sys.executable, "-B", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={"NPYEXT_DIFFERENTIAL_SECONDS": "30", **os.environ, "LD_LIBRARY_PATH": folder, "PYTEST_ADDOPTS": ""},
+        env=environment(release),
         cwd=shell.ROOT,
         text=True,
         timeout=5 * shell.PATIENCE,
     )
+
+
+def name_of(release):
+    return os.path.basename(release)
+
+
+def run_files(release, names):
+    """The tests of these files, none of which may fail."""
+    files = [path for name in names for path in glob.glob(os.path.join(shell.TESTS, "*", f"test_{name}.py"))]
+    assert len(files) == len(names)
+    done = python(release, "-m", "pytest", "-c", os.path.join(shell.TESTS, "pytest.ini"), *files)
+    totals = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
+    assert done.returncode == 0 and totals, f"{name_of(release)}\n{done.stdout[-6000:]}"
+    assert totals[2] == "0"
+    return int(totals[1])
 
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=[path.split(os.sep)[-2] for path in LIBRARIES])
@@ -42,10 +76,40 @@ def test_on_another_sqlite(library, patience_for):
     version = python(folder, "-c", "import sqlite3; print(sqlite3.sqlite_version)").stdout.strip()
     with open(library, "rb") as built:
         assert version.encode() in built.read()
-    names = PLANNED if os.path.basename(folder) in BETWEEN else FILES
-    files = [path for name in names for path in glob.glob(os.path.join(shell.TESTS, "*", f"test_{name}.py"))]
-    assert len(files) == len(names)
-    done = python(folder, "-m", "pytest", "-c", os.path.join(shell.TESTS, "pytest.ini"), *files)
-    totals = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
-    assert done.returncode == 0 and totals, f"SQLite {version}\n{done.stdout[-6000:]}"
-    assert int(totals[1]) > 20 * len(files) and totals[2] == "0"
+    names = PLANNED if name_of(folder) in BETWEEN else FILES
+    assert run_files(folder, names) > 20 * len(names)
+
+
+# --- the same on every release -----------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=None)
+def compared(release):
+    """What comparisons.py tells on the SQLite of a folder; None is the installed one."""
+    done = python(release, os.path.join(QUERIES, "comparisons.py"))
+    assert done.returncode == 0, f"{release and name_of(release)} ended with {done.returncode}:\n{done.stdout[-6000:]}"
+    return json.loads(done.stdout)
+
+
+def assert_same_answers(release):
+    ours, installed = compared(release), compared(None)
+    differing = [name for name, digest in installed["digests"].items() if ours["digests"].get(name) != digest]
+    assert ours["asked"] == installed["asked"] and not differing, f"SQLite {ours['sqlite']} answers otherwise than {installed['sqlite']}: {differing}"
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=[path.split(os.sep)[-2] for path in LIBRARIES])
+def test_answers_of_a_library(library, patience_for):
+    patience_for(5 * shell.PATIENCE)
+    assert_same_answers(os.path.dirname(library))
+
+
+@pytest.mark.parametrize("wheel", WHEELS, ids=[name_of(path) for path in WHEELS])
+def test_answers_of_a_release(wheel, patience_for):
+    patience_for(5 * shell.PATIENCE)
+    version = python(wheel, "-c", "import sqlite3; print(sqlite3.sqlite_version)").stdout.strip()
+    assert name_of(wheel).startswith(f"apsw-{version}."), version
+    assert_same_answers(wheel)
+    assert run_files(wheel, ["releases"]) >= 8
+    done = python(wheel, os.path.join(QUERIES, "differential.py"), SECONDS)
+    assert done.returncode == 0, f"{name_of(wheel)} ended with {done.returncode}:\n{done.stdout[-6000:]}"
+    print(done.stdout)

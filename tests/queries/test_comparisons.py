@@ -1,0 +1,15 @@
+"""Comparisons with values of every type, and arguments of every type, on the installed SQLite (comparisons.py);
+tests/hosts/test_sqlite_versions.py holds other releases against it."""
+
+import comparisons
+
+
+def test_comparisons_are_answered_as_by_ordinary_tables():
+    try:
+        told = comparisons.run()
+    except comparisons.Differences as differences:
+        raise AssertionError(str(differences)) from None
+    print({name: value for name, value in told.items() if name != "digests"})
+    assert told["asked"] > 200_000 and told["errors"] < told["asked"] / 5
+    # Of each table function, of each typed table, of each scalar function and aggregate.
+    assert len(told["digests"]) > 90
