@@ -1,8 +1,10 @@
 #include "plan.h"
 
 #include <math.h>
+#include <string.h>
 
 static const npyext_range nothing = {1, 0};
+static const double RANGE_TWO_TO_63 = 9223372036854775808.0; /* above every integer */
 
 static bool asks_above(int op) {
     return op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
@@ -26,33 +28,83 @@ static void narrow_by_integer(npyext_range *range, int op, int64_t value) {
 }
 
 static void narrow_by_real(npyext_range *range, int op, double value) {
-    const double limit = 9223372036854775808.0; /* 2^63: above every integer */
-    if (value >= -limit && value < limit && value == floor(value))
+    bool is_within = value >= -RANGE_TWO_TO_63 && value < RANGE_TWO_TO_63;
+    if (is_within && value == floor(value))
         narrow_by_integer(range, op, (int64_t)value);
-    else if (value >= -limit && value < limit && asks_above(op))
+    else if (is_within && asks_above(op))
         narrow_by_integer(range, SQLITE_INDEX_CONSTRAINT_GE, (int64_t)ceil(value));
-    else if (value >= -limit && value < limit && asks_below(op))
+    else if (is_within && asks_below(op))
         narrow_by_integer(range, SQLITE_INDEX_CONSTRAINT_LE, (int64_t)floor(value));
     else if (value > 0 ? !asks_below(op) : !asks_above(op))
         *range = nothing;
 }
 
-void npyext_range_narrow(npyext_range *range, int op, sqlite3_value *value) {
-    int type = sqlite3_value_type(value);
-    sqlite3_value *copy = NULL;
-    if (type == SQLITE_TEXT) {
-        /* a copy, because the conversion changes the value, whose register may serve for more than this */
-        copy = sqlite3_value_dup(value);
-        type = copy == NULL ? SQLITE_NULL : sqlite3_value_numeric_type(copy);
-        value = copy;
+static const char *range_skip_blanks(const char *at, const char *end) {
+    while (at < end && (*at == ' ' || (*at >= '\t' && *at <= '\r')))
+        at++;
+    return at;
+}
+
+static const char *range_skip_sign(const char *at, const char *end) {
+    return at < end && (*at == '-' || *at == '+') ? at + 1 : at;
+}
+
+static const char *range_skip_digits(const char *at, const char *end) {
+    while (at < end && *at >= '0' && *at <= '9')
+        at++;
+    return at;
+}
+
+/* What numeric affinity makes of a text (datatype3.html, section 3): SQLITE_INTEGER, SQLITE_FLOAT, or
+ * SQLITE_TEXT when the whole of it is not a number. Blanks around it do not matter. */
+static int range_numeric_type(const char *text, size_t nbytes) {
+    const char *end = text + nbytes;
+    const char *digits = range_skip_sign(range_skip_blanks(text, end), end);
+    const char *at = range_skip_digits(digits, end);
+    ptrdiff_t ndigits = at - digits;
+    int type = SQLITE_INTEGER;
+    if (at < end && *at == '.') {
+        const char *fraction = at + 1;
+        at = range_skip_digits(fraction, end);
+        ndigits += at - fraction;
+        type = SQLITE_FLOAT;
     }
+    if (ndigits > 0 && at < end && (*at == 'e' || *at == 'E')) {
+        const char *exponent = range_skip_sign(at + 1, end);
+        at = range_skip_digits(exponent, end);
+        if (at == exponent)
+            return SQLITE_TEXT;
+        type = SQLITE_FLOAT;
+    }
+    return ndigits > 0 && range_skip_blanks(at, end) == end ? type : SQLITE_TEXT;
+}
+
+/* The type that a value has beside an INTEGER column. sqlite3_value_numeric_type would tell, but it changes
+ * the value, whose register may serve for more than this; and a copy by sqlite3_value_dup belongs to no
+ * database, which crashes SQLite 3.53. */
+static int range_type_of(sqlite3_value *value) {
+    int type = sqlite3_value_type(value);
+    if (type != SQLITE_TEXT)
+        return type;
+    const char *text = (const char *)sqlite3_value_text(value);
+    if (text == NULL) /* no memory for it as UTF-8 */
+        return SQLITE_NULL;
+    size_t nbytes = (size_t)sqlite3_value_bytes(value);
+    if (sqlite3_libversion_number() >= 3053000) /* a number's text ends at a NUL since then */
+        nbytes = strlen(text);
+    type = range_numeric_type(text, nbytes);
+    bool is_beyond = type == SQLITE_INTEGER && !(fabs(sqlite3_value_double(value)) < RANGE_TWO_TO_63);
+    return is_beyond ? SQLITE_FLOAT : type;
+}
+
+void npyext_range_narrow(npyext_range *range, int op, sqlite3_value *value) {
+    int type = range_type_of(value);
     if (type == SQLITE_INTEGER)
         narrow_by_integer(range, op, sqlite3_value_int64(value));
     else if (type == SQLITE_FLOAT)
         narrow_by_real(range, op, sqlite3_value_double(value));
     else if (type == SQLITE_NULL || !asks_below(op)) /* other texts and BLOBs are above all numbers */
         *range = nothing;
-    sqlite3_value_free(copy);
 }
 
 npyext_range npyext_range_indices(npyext_range range, const npyx_view *view) {
