@@ -104,8 +104,8 @@ static const registered registrations[] = {
     {SCALAR("npy_reshape", 2, 2, npyext_npy_reshape),                               IN(EVERYWHERE, PURE)},
     {SCALAR("npy_order", 2, 2, npyext_npy_order),                                   IN(EVERYWHERE, PURE)},
     {SCALAR("npy_transpose", 1, 2, npyext_npy_transpose),                           IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_sum", 1, 2, npyext_npy_sum),                                       IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_mean", 1, 2, npyext_npy_mean),                                     IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_sum", 1, 2, npyext_npy_sum),                                       IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR("npy_mean", 1, 2, npyext_npy_mean),                                     IN(EVERYWHERE, PURE_JSON)},
     {SCALAR("npy_std", 1, 2, npyext_npy_std),                                       IN(EVERYWHERE, PURE)},
     {SCALAR("npy_min", 1, 2, npyext_npy_min),                                       IN(EVERYWHERE, PURE)},
     {SCALAR("npy_max", 1, 2, npyext_npy_max),                                       IN(EVERYWHERE, PURE)},
@@ -156,35 +156,45 @@ static int entry_add(sqlite3 *db, const registered *row, int argc, npyext_connec
                                       row->step, row->final, entry_free);
 }
 
+/* By which entry point npyext is loaded already, told by modules of it that not all of them have; 0: it is
+ * not. SQLite answers this PRAGMA without looking at the database, which may be locked, damaged or no
+ * database at all; from 3.48 on it reads the schema for any SELECT. */
+static int find_loaded(sqlite3 *db, npyext_entry_point *found) {
+    sqlite3_stmt *statement = NULL;
+    bool has_meta = false, has_tables = false, has_writing = false;
+    int code = sqlite3_prepare_v2(db, "PRAGMA module_list", -1, &statement, NULL);
+    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(statement, 0);
+        code = name == NULL ? SQLITE_NOMEM : SQLITE_OK;
+        has_meta |= name != NULL && strcmp(name, "npy_meta") == 0;
+        has_tables |= name != NULL && strcmp(name, "npy") == 0;
+        has_writing |= name != NULL && strcmp(name, "npy_write") == 0;
+    }
+    sqlite3_finalize(statement);
+    if (code != SQLITE_DONE &&
+        code != SQLITE_NOMEM) /* sqlite3_open takes an error that is left for its own */
+        sqlite3_exec(db, "", NULL, NULL, NULL);
+    *found = !has_meta     ? 0
+             : has_writing ? NPYEXT_ENTRY_ALL
+             : has_tables  ? NPYEXT_ENTRY_READONLY
+                           : NPYEXT_ENTRY_BLOB;
+    return code == SQLITE_NOMEM ? SQLITE_NOMEM : SQLITE_OK;
+}
+
 /* SQLITE_DONE when nothing is loaded yet. A second load would replace functions that its own SELECT
  * load_extension(...) keeps busy, and one by another entry point would leave the functions of the first
  * beside its own: it is refused, in whichever order. */
 static int check_loaded(sqlite3 *db, npyext_entry_point entry_point, char **message) {
-    const char *name = npyext_entry_name(entry_point);
-    char expected[80];
-    sqlite3_snprintf(sizeof expected, expected, "\"entry_point\":\"%s\"", name);
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, "SELECT npyext_debug()", -1, &statement, NULL);
-    if (code == SQLITE_ERROR) { /* there is no such function */
-        /* forgets that: sqlite3_open takes an error that an automatic extension leaves behind for its own */
-        sqlite3_exec(db, "", NULL, NULL, NULL);
+    npyext_entry_point found;
+    int code = find_loaded(db, &found);
+    if (code != SQLITE_OK || found == entry_point)
+        return code;
+    if (found == 0)
         return SQLITE_DONE;
-    }
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-    if (text != NULL && strstr(text, expected) != NULL) {
-        code = SQLITE_OK;
-    } else if (code == SQLITE_NOMEM || sqlite3_errcode(db) == SQLITE_NOMEM) {
-        code = SQLITE_NOMEM;
-    } else {
-        *message = sqlite3_mprintf("npyext is loaded already by another entry point than %s; a connection "
-                                   "keeps the one that it began with",
-                                   name);
-        code = SQLITE_ERROR;
-    }
-    sqlite3_finalize(statement);
-    return code;
+    *message = sqlite3_mprintf("npyext is loaded already by another entry point, %s, not %s; a connection "
+                               "keeps the one that it began with",
+                               npyext_entry_name(found), npyext_entry_name(entry_point));
+    return SQLITE_ERROR;
 }
 
 static int entry_load(sqlite3 *db, char **message, npyext_entry_point entry_point) {
