@@ -97,7 +97,7 @@ static const npyext_column unique_columns[] = {
     NPYEXT_FIELD_AND_VIEW,
     NPYEXT_EXPECT_AND_ON_ERROR,
     NPYEXT_ARGUMENT("by BLOB", NPYEXT_BY),
-    NPYEXT_HIDDEN("label", 0, unique_label),
+    NPYEXT_HIDDEN("label BLOB", 0, unique_label),
     NPYEXT_HIDDEN("first INTEGER", UNIQUE_NEEDS_FIRST, unique_first),
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
