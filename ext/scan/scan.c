@@ -46,37 +46,40 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
                      scan->function->example == NULL ? "'x.npy'" : scan->function->example, hint);
 }
 
-/* What a term gives a value to, or a list (*list); neither for terms that the function itself looks at. */
-static npyext_argument *term_target(npyext_scan *scan, const npyext_term *term, npyext_prune **list) {
-    *list = NULL;
+/* The argument or the prune that takes a term's value; both NULL for terms that the function itself looks at.
+ */
+typedef struct term_target {
+    npyext_argument *argument;
+    npyext_prune *prune;
+} term_target;
+
+static term_target target_of_term(npyext_scan *scan, const npyext_term *term) {
     if (term->column == NPYEXT_NO_COLUMN)
-        return NULL;
+        return (term_target){0};
     const npyext_column *column = &scan->function->columns[term->column];
     if (column->kind == NPYEXT_IS_ARGUMENT)
-        return &scan->arguments[column->role];
-    if (column->kind != NPYEXT_IS_PATH && column->kind != NPYEXT_IS_NAME)
-        return NULL;
-    npyext_prune *prune = column->kind == NPYEXT_IS_PATH ? &scan->path_prune : &scan->name_prune;
-    if (term->op != NPYEXT_OP_IN)
-        return &prune->text;
-    *list = prune;
-    return NULL;
+        return (term_target){.argument = &scan->arguments[column->role]};
+    if (column->kind == NPYEXT_IS_PATH)
+        return (term_target){.prune = &scan->path_prune};
+    return (term_target){.prune = column->kind == NPYEXT_IS_NAME ? &scan->name_prune : NULL};
 }
 
 bool npyext_scan_is_same(npyext_scan *scan, const npyext_request *request) {
     if (scan->connection == NULL || scan->plan.sentence != request->sentence)
         return false;
     for (int i = 0; i < scan->plan.nterms; i++) {
-        npyext_prune *list;
-        const npyext_argument *target = term_target(scan, &scan->plan.terms[i], &list);
-        if (list != NULL || (target != NULL && !npyext_argument_equals(target, request->argv[i])))
+        const npyext_term *term = &scan->plan.terms[i];
+        const term_target target = target_of_term(scan, term);
+        const npyext_argument *held = target.prune == NULL ? target.argument : &target.prune->text;
+        bool is_list = target.prune != NULL && term->op == NPYEXT_OP_IN;
+        if (is_list || (held != NULL && !npyext_argument_equals(held, request->argv[i])))
             return false;
     }
     return true;
 }
 
 /* The list of an IN, unless it has something else than texts and NULLs, which equal nothing. */
-static npyx_status copy_list(npyext_prune *prune, sqlite3_value *list, npyx_error *error) {
+static npyx_status prune_take_list(npyext_prune *prune, sqlite3_value *list, npyx_error *error) {
     sqlite3_value *value = NULL;
     if (prune->is_list)
         return NPYX_OK;
@@ -95,23 +98,30 @@ static npyx_status copy_list(npyext_prune *prune, sqlite3_value *list, npyx_erro
     return NPYX_OK;
 }
 
+npyx_status npyext_prune_take(npyext_prune *prune, int op, sqlite3_value *value, npyx_error *error) {
+    if (op == NPYEXT_OP_IN)
+        NPYX_TRY(prune_take_list(prune, value, error));
+    else if (prune->text.type == 0)
+        NPYX_TRY(npyext_argument_copy(&prune->text, value, error));
+    /* Only a text equals a text for certain: a number may become one by the column's affinity. */
+    prune->is_active = prune->is_list || prune->text.type == SQLITE_TEXT;
+    return NPYX_OK;
+}
+
 /* Copies the arguments out of argv. */
 static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, npyx_error *error) {
     for (int i = 0; i < scan->plan.nterms; i++) {
-        npyext_prune *list;
-        npyext_argument *target = term_target(scan, &scan->plan.terms[i], &list);
-        if (list != NULL)
-            NPYX_TRY(copy_list(list, argv[i], error));
-        if (target != NULL &&
-            target->type == 0) { /* name = ? AND name = ?: one is enough, SQLite checks both */
-            NPYX_TRY(npyext_argument_copy(target, argv[i], error));
-            scan->has_null |= target->type == SQLITE_NULL;
+        const npyext_term *term = &scan->plan.terms[i];
+        const term_target target = target_of_term(scan, term);
+        if (target.argument != NULL && target.argument->type == 0) {
+            NPYX_TRY(npyext_argument_copy(target.argument, argv[i], error));
+            scan->has_null |= target.argument->type == SQLITE_NULL;
+        }
+        if (target.prune != NULL) {
+            NPYX_TRY(npyext_prune_take(target.prune, term->op, argv[i], error));
+            scan->has_null |= target.prune->text.type == SQLITE_NULL;
         }
     }
-    /* Only a text equals a text for certain: a number may become one by the column's affinity. */
-    npyext_prune *prunes[] = {&scan->path_prune, &scan->name_prune};
-    for (int i = 0; i < 2; i++)
-        prunes[i]->is_active = prunes[i]->is_list || prunes[i]->text.type == SQLITE_TEXT;
     return NPYX_OK;
 }
 
@@ -147,7 +157,7 @@ npyx_status npyext_scan_begin(npyext_scan *scan, const npyext_request *request, 
     return parse_on_error(scan, error);
 }
 
-static void clear_prune(npyext_prune *prune) {
+void npyext_prune_clear(npyext_prune *prune) {
     npyext_argument_clear(&prune->text);
     npyx_name_set_clear(&prune->list);
 }
@@ -157,8 +167,8 @@ void npyext_scan_clear(npyext_scan *scan) {
         return;
     npyext_scan_close_file(scan);
     npyext_files_clear(&scan->files);
-    clear_prune(&scan->path_prune);
-    clear_prune(&scan->name_prune);
+    npyext_prune_clear(&scan->path_prune);
+    npyext_prune_clear(&scan->name_prune);
     for (int role = 0; role < NPYEXT_NROLES; role++)
         npyext_argument_clear(&scan->arguments[role]);
     *scan = (npyext_scan){0};

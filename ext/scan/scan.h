@@ -10,13 +10,22 @@
 
 typedef enum npyext_on_error { NPYEXT_RAISE, NPYEXT_ROW, NPYEXT_SKIP } npyext_on_error;
 
-/* `path = ?`, `name IN (...)` and so on of a WHERE clause: what does not match need not be opened. */
+/* `path = ?`, `name IN (...)` and so on of a WHERE clause: what does not match need not be opened. SQLite
+ * checks the condition again. Zero-initialise with the host of list.bytes set. */
 typedef struct npyext_prune {
     bool is_active;
     npyext_argument text; /* of = */
     bool is_list;
     npyx_name_set list; /* of IN */
 } npyext_prune;
+
+/* Takes the value of an = (a copy) or of an NPYEXT_OP_IN (its list). Of two conditions one is enough. */
+npyx_status npyext_prune_take(npyext_prune *prune, int op, sqlite3_value *value, npyx_error *error);
+
+/* Whether the condition leaves out what has this name. */
+bool npyext_prune_leaves_out(const npyext_prune *prune, const char *name, size_t nbytes);
+
+void npyext_prune_clear(npyext_prune *prune);
 
 typedef struct npyext_scan {
     npyext_connection *connection;
@@ -84,9 +93,6 @@ typedef enum npyext_fate { NPYEXT_ENDS_QUERY, NPYEXT_BECOMES_ROW, NPYEXT_IS_LEFT
 
 /* By on_error; what is left out is counted. What ails the host is no fault of a file and ends every query. */
 npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error);
-
-/* Whether the condition leaves out what has this name. */
-bool npyext_prune_leaves_out(const npyext_prune *prune, const char *name, size_t nbytes);
 
 /* Where the scan is, for messages. */
 npyext_place npyext_scan_place(const npyext_scan *scan);

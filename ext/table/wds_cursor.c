@@ -6,6 +6,7 @@
  * open while parts of its samples are asked for.
  */
 
+#include "scan/scan.h"
 #include "shard_writer.h"
 
 typedef struct wds_cursor {
@@ -26,7 +27,7 @@ typedef struct wds_cursor {
     /* what is asked for */
     npyext_plan plan;
     npyext_range rowids;
-    npyext_argument key, url;
+    npyext_prune key, url;
     /* the file whose parts were asked for last */
     npyext_cached_file *opened;
     size_t opened_file;
@@ -93,8 +94,8 @@ int npyext_wds_close(sqlite3_vtab_cursor *cursor) {
     wds_cursor *closed = (wds_cursor *)cursor;
     npyext_counters_share(wds_connection_of(closed));
     wds_clear_files(closed);
-    npyext_argument_clear(&closed->key);
-    npyext_argument_clear(&closed->url);
+    npyext_prune_clear(&closed->key);
+    npyext_prune_clear(&closed->url);
     npyx_buffer_clear(&closed->scratch);
     sqlite3_free(closed);
     return SQLITE_OK;
@@ -163,8 +164,9 @@ static npyx_status wds_count_up_to(wds_cursor *cursor, size_t file, npyx_error *
 
 /* ---- rows ---- */
 
-static bool wds_is_sought(const npyext_argument *argument) {
-    return argument->type == SQLITE_TEXT;
+/* Whether one key is looked up: its samples come from the last to the first. */
+static bool wds_is_sought(const wds_cursor *cursor) {
+    return cursor->key.text.type == SQLITE_TEXT;
 }
 
 /* Where a failure lies: in the shard at hand, or in the one that was to be. */
@@ -179,8 +181,18 @@ static int wds_report(wds_cursor *cursor, const npyx_error *error) {
 /* Whether the file at hand is one that is asked for. */
 static bool wds_is_left_out(const wds_cursor *cursor) {
     const char *path = npyext_files_path(&cursor->files, cursor->file);
-    return wds_is_sought(&cursor->url) &&
-           (strlen(path) != cursor->url.nbytes || memcmp(path, cursor->url.bytes, cursor->url.nbytes) != 0);
+    return npyext_prune_leaves_out(&cursor->url, path, strlen(path));
+}
+
+/* Goes on to the next sample whose key is in the list of an IN, the one at hand included. */
+static void wds_find_listed(wds_cursor *cursor) {
+    const npyx_name_set *keys = &cursor->shard->samples.keys;
+    for (; cursor->key.is_list && cursor->sample <= cursor->last; cursor->sample++) {
+        size_t nbytes = 0;
+        const char *key = npyx_name_set_text(keys, cursor->sample, &nbytes);
+        if (npyx_name_set_has(&cursor->key.list, key, nbytes))
+            return;
+    }
 }
 
 /* Goes to the first sample of the shard at hand, or behind its last when none is asked for. */
@@ -206,12 +218,15 @@ static npyx_status wds_begin_shard(wds_cursor *cursor, npyx_error *error) {
         if (cursor->rowids.high < first + cursor->last)
             cursor->last = cursor->rowids.high - first;
     }
-    if (wds_is_sought(&cursor->key)) {
-        int64_t found = npyx_name_set_find(&samples->keys, cursor->key.bytes, cursor->key.nbytes, NULL);
+    if (wds_is_sought(cursor)) {
+        const npyext_argument *key = &cursor->key.text;
+        int64_t found = npyx_name_set_find(&samples->keys, key->bytes, key->nbytes, NULL);
         while (found >= 0 && found > cursor->last)
             found = npyx_name_set_before(&samples->keys, found);
         cursor->last = found < cursor->sample ? -1 : found; /* those before it follow */
         cursor->sample = cursor->last;
+    } else {
+        wds_find_listed(cursor);
     }
     return NPYX_OK;
 }
@@ -251,8 +266,9 @@ static npyx_status wds_find_row(wds_cursor *cursor, npyx_error *error) {
 
 static npyx_status wds_take_arguments(wds_cursor *cursor, const char *sentence, sqlite3_value **argv,
                                       int argc, npyx_error *error) {
-    npyext_argument_clear(&cursor->key);
-    npyext_argument_clear(&cursor->url);
+    npyext_prune_clear(&cursor->key);
+    npyext_prune_clear(&cursor->url);
+    cursor->key = cursor->url = (npyext_prune){.list.bytes.host = cursor->scratch.host};
     npyext_plan_read(&cursor->plan, sentence);
     cursor->rowids = (npyext_range){0, INT64_MAX};
     for (int i = 0; i < cursor->plan.nterms && i < argc; i++) {
@@ -260,8 +276,8 @@ static npyx_status wds_take_arguments(wds_cursor *cursor, const char *sentence, 
         if (term->column == NPYEXT_TABLE_ROWID)
             npyext_range_narrow(&cursor->rowids, term->op, argv[i]);
         else
-            NPYX_TRY(npyext_argument_copy(term->column == NPYEXT_WDS_KEY_TERM ? &cursor->key : &cursor->url,
-                                          argv[i], error));
+            NPYX_TRY(npyext_prune_take(term->column == NPYEXT_WDS_KEY_TERM ? &cursor->key : &cursor->url,
+                                       term->op, argv[i], error));
     }
     return NPYX_OK;
 }
@@ -283,8 +299,8 @@ int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *senten
     cursor->shard = NULL;
     cursor->file = 0;
     npyx_status status = wds_take_arguments(cursor, sentence, argv, argc, &error);
-    bool is_none = cursor->rowids.low > cursor->rowids.high || cursor->key.type == SQLITE_NULL ||
-                   cursor->url.type == SQLITE_NULL;
+    bool is_none = cursor->rowids.low > cursor->rowids.high || cursor->key.text.type == SQLITE_NULL ||
+                   cursor->url.text.type == SQLITE_NULL;
     if (status == NPYX_OK && is_none) {
         cursor->is_eof = true;
         return SQLITE_OK;
@@ -304,13 +320,14 @@ int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *senten
 int npyext_wds_next(sqlite3_vtab_cursor *base) {
     wds_cursor *cursor = (wds_cursor *)base;
     npyx_error error;
-    if (wds_is_sought(&cursor->key)) {
+    if (wds_is_sought(cursor)) {
         int64_t before = npyx_name_set_before(&cursor->shard->samples.keys, cursor->sample);
         bool is_beyond =
             cursor->rowids.low > 0 && cursor->first_rowids[cursor->file] + before < cursor->rowids.low;
         cursor->sample = is_beyond ? -1 : before;
     } else {
         cursor->sample++;
+        wds_find_listed(cursor);
     }
     if (wds_is_at_row(cursor))
         return SQLITE_OK;
@@ -364,8 +381,8 @@ static npyx_status wds_read_part(wds_cursor *cursor, const npyx_sample_part *par
     }
     size_t nbytes = (size_t)part->nbytes, some_nbytes = 0;
     NPYX_TRY(npyx_window_some(&cursor->window, part->data_off, nbytes,
-                              wds_is_sought(&cursor->key) ? nbytes : NPYX_TAR_SMALL_NBYTES, bytes,
-                              &some_nbytes, error));
+                              wds_is_sought(cursor) ? nbytes : NPYX_TAR_SMALL_NBYTES, bytes, &some_nbytes,
+                              error));
     return some_nbytes == nbytes ? NPYX_OK
                                  : npyx_fail_short(cursor->window.source, error, part->data_off,
                                                    "the file ends in the middle of this part");

@@ -13,9 +13,11 @@ static const npyext_declared_column wds_first_columns[] = {
 
 /* ---- xBestIndex ---- */
 
-/* The constraint `column = value` as texts compare; -1 when there is none. SQLite checks it once more: the
- * value may be no text. */
+/* The constraint `column = value` or `column IN (...)` as texts compare; -1 when there is none. SQLite checks
+ * it once more: the value may be no text. Before 3.38 there is no telling the two apart. */
 static int wds_find_equality(sqlite3_index_info *info, int column) {
+    if (sqlite3_libversion_number() < 3038000)
+        return -1;
     for (int i = 0; i < info->nConstraint; i++) {
         if (info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && info->aConstraint[i].usable &&
             info->aConstraint[i].iColumn == column &&
@@ -30,9 +32,13 @@ static bool wds_take_equality(sqlite3_index_info *info, int column, int term, np
     int i = wds_find_equality(info, column);
     if (i < 0 || plan->nterms == NPYEXT_MAX_TERMS)
         return false;
-    sqlite3_str_appendf(text, "%s%s=?", plan->nterms == 0 ? " by " : ", ", wds_first_columns[column].name);
+    /* All values of an IN at once: one by one SQLite compares each as a text, also where it is a number. */
+    bool is_in = sqlite3_vtab_in(info, i, -1) && sqlite3_vtab_in(info, i, 1);
+    sqlite3_str_appendf(text, "%s%s%s", plan->nterms == 0 ? " by " : ", ", wds_first_columns[column].name,
+                        is_in ? " IN ?" : "=?");
     plan->terms[plan->nterms++] =
-        (npyext_term){.column = (unsigned char)term, .op = SQLITE_INDEX_CONSTRAINT_EQ};
+        (npyext_term){.column = (unsigned char)term,
+                      .op = (unsigned char)(is_in ? NPYEXT_OP_IN : SQLITE_INDEX_CONSTRAINT_EQ)};
     info->aConstraintUsage[i].argvIndex = plan->nterms;
     return true;
 }
