@@ -85,10 +85,12 @@ void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
     }
 }
 
+/* Whether values that are JSON are compared with a number, which is a mistake. That they are unequal to it is
+ * no news, and left to SQLite, which hands <> and IS NOT to a table only since 3.51. */
 static bool compares_numbers(const npyext_value_filter *filter) {
     for (int i = 0; i < filter->nterms; i++) {
         const npyext_value_term *term = &filter->terms[i];
-        if (term->component != NPYX_WHOLE)
+        if (term->component != NPYX_WHOLE || term->comparison == NPYX_NOT_EQUAL)
             continue;
         if (term->is_list ? term->noperands > 0 : !term->is_text && !is_null_test(term))
             return true;
