@@ -90,6 +90,15 @@ npyx_status npyext_value_text(sqlite3_value *value, npyx_value *text, npyx_error
     return npyx_check_memory(text->bytes, error);
 }
 
+npyx_status npyext_value_stable_text(sqlite3_value *value, char room[NPYX_NUMBER_TEXT_NBYTES],
+                                     npyx_value *text, npyx_error *error) {
+    double real = sqlite3_value_type(value) == SQLITE_FLOAT ? sqlite3_value_double(value) : INFINITY;
+    if (!isfinite(real))
+        return npyext_value_text(value, text, error);
+    *text = (npyx_value){.kind = NPYX_VALUE_TEXT, .bytes = room, .nbytes = npyx_text_f64(real, room)};
+    return NPYX_OK;
+}
+
 /* ---- errors ---- */
 
 int npyext_code(npyx_status status) {

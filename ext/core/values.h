@@ -38,6 +38,11 @@ npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error
 /* The same of a value that must be a TEXT: of a number the one that SQLite makes of it. */
 npyx_status npyext_value_text(sqlite3_value *value, npyx_value *text, npyx_error *error);
 
+/* The same, but of a REAL the shortest digits that read back as it, as Python writes them, in room: SQLite's
+ * own have 15 digits before 3.53 and 17 since. For what is written to files. */
+npyx_status npyext_value_stable_text(sqlite3_value *value, char room[NPYX_NUMBER_TEXT_NBYTES],
+                                     npyx_value *text, npyx_error *error);
+
 /* ---- errors ---- */
 
 /* The SQLite result code of a status. */

@@ -393,14 +393,17 @@ static npyx_status shards_check_file(const npyext_shard_writer *writer, const np
     return status;
 }
 
-/* The bytes of a cell, good until the next. Of an array it is a file, of all else its bytes or its text. */
+/* The bytes of a cell, good until the next or as long as room. Of an array it is a file, of all else its
+ * bytes or its text. */
 static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_column *column,
-                                     sqlite3_value *value, npyx_value *cell, npyx_error *error) {
+                                     sqlite3_value *value, char room[NPYX_NUMBER_TEXT_NBYTES],
+                                     npyx_value *cell, npyx_error *error) {
     npyx_value checked;
     bool is_npy = shard_ends_as(column->ext, "npy"),
          is_ten = shard_ends_as(column->ext, "ten") || shard_ends_as(column->ext, "tb");
     bool is_blob = sqlite3_value_type(value) == SQLITE_BLOB;
-    NPYX_TRY(is_blob ? npyext_value_read(value, cell, error) : npyext_value_text(value, cell, error));
+    NPYX_TRY(is_blob ? npyext_value_read(value, cell, error)
+                     : npyext_value_stable_text(value, room, cell, error));
     bool is_file = is_blob && (is_ten ? npyx_begins_ten(cell->bytes, cell->nbytes)
                                       : npyx_begins_npy(cell->bytes, cell->nbytes));
     if ((is_npy || is_ten) && is_file)
@@ -417,7 +420,8 @@ static npyx_status shards_append_part(npyext_shard_writer *writer, const npyx_va
                                       const shard_column *column, sqlite3_value *value, shard *last,
                                       npyx_error *error) {
     npyx_value cell;
-    npyx_status status = shards_cell_bytes(writer, column, value, &cell, error);
+    char room[NPYX_NUMBER_TEXT_NBYTES];
+    npyx_status status = shards_cell_bytes(writer, column, value, room, &cell, error);
     if (status != NPYX_OK) {
         status = status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED ? NPYX_INVALID : status;
         error->status = status;
@@ -475,6 +479,7 @@ static npyx_status shards_unmake_room(npyext_shard_writer *writer, npyx_error *e
 static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_value **values,
                                         npyx_error *error) {
     npyx_value key;
+    char room[NPYX_NUMBER_TEXT_NBYTES];
     if (sqlite3_value_type(values[NPYEXT_WDS_URL]) != SQLITE_NULL)
         return npyx_refuse(
             error,
@@ -482,7 +487,7 @@ static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_val
             "INSERT INTO out(__key__, cls) SELECT __key__, cls FROM ...");
     if (sqlite3_value_type(values[NPYEXT_WDS_KEY]) == SQLITE_NULL)
         return npyx_refuse(error, "__key__ is NULL");
-    NPYX_TRY(npyext_value_text(values[NPYEXT_WDS_KEY], &key, error));
+    NPYX_TRY(npyext_value_stable_text(values[NPYEXT_WDS_KEY], room, &key, error));
     NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
     int64_t nshards = writer->nshards;
     NPYX_TRY(shards_make_room(writer, error));

@@ -186,8 +186,14 @@ static npyx_status scalars_hash(npyext_call *c) {
     if (type == SQLITE_NULL)
         return NPYX_DONE;
     NPYX_TRY(scalars_hash_key(c, key));
-    NPYX_TRY(type == SQLITE_BLOB ? npyext_value_read(c->argv[0], &value, &c->error)
-                                 : npyext_value_text(c->argv[0], &value, &c->error));
+    char real[NPYX_NUMBER_TEXT_NBYTES];
+    if (type == SQLITE_FLOAT) { /* as SQLite's text of it was before 3.53, and hashes are to stay the same */
+        sqlite3_snprintf(sizeof real, real, "%!.15g", sqlite3_value_double(c->argv[0]));
+        value = (npyx_value){.kind = NPYX_VALUE_TEXT, .bytes = real, .nbytes = strlen(real)};
+    } else {
+        NPYX_TRY(type == SQLITE_BLOB ? npyext_value_read(c->argv[0], &value, &c->error)
+                                     : npyext_value_text(c->argv[0], &value, &c->error));
+    }
     if (type == SQLITE_BLOB && npyext_handle_is_like(value.bytes, value.nbytes))
         return npyext_call_refuse(c,
                                   "takes bytes or a text, not a handle; of its items it is "
