@@ -4,6 +4,8 @@ import os
 import sys
 import warnings
 
+from ._database import refuse_array
+
 NO_EXTENSIONS = """\
 this Python ({python}) was built without SQLite's extension loading: {module}.Connection has no enable_load_extension. \
 Ways out: a Python that has it (Debian's and Ubuntu's /usr/bin/python3, Fedora's, Homebrew's, python.org's, conda's; \
@@ -97,8 +99,9 @@ def connect(path=":memory:", **options):
 
     It is one of Python's own sqlite3 where that loads extensions, else one of apsw, which has a SQLite of its own. Both
     have execute and executemany; the options are those of sqlite3.connect or apsw.Connection. Raises RuntimeError when
-    there is neither.
+    there is neither, and ValueError when path is an array file.
     """
+    refuse_array(path, connect)
     connection = _connect(path, options)
     try:
         load(connection)

@@ -6,6 +6,7 @@ import sys
 import apsw
 import apsw.shell
 
+from ._database import refuse_array
 from ._load import load
 from ._progress import Progress
 from ._version import __version__
@@ -94,6 +95,7 @@ def _prepare(connection, progress):
             progress.step()
         return False
 
+    refuse_array(connection.filename, lambda: apsw.Connection(":memory:"))
     load(connection)
     connection.cursor_factory = Cursor
     connection.setprogresshandler(look, NSTEPS)
@@ -112,6 +114,7 @@ def _work(shell, arguments):
     try:
         _, _, commands = shell.process_args(arguments)
         if not commands:
+            shell.db  # is opened here, so that a file that is no database is refused before the prompt
             shell.cmdloop()
     except KeyboardInterrupt:
         return 130
