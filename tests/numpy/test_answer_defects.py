@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
+import histograms
 from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes
 from expected import counters, error_of
 from formats import npy
@@ -95,7 +96,7 @@ def test_edges_of_narrow_floats_near_their_greatest(db, dtype):
             items = np.concatenate([[low, high], rng.uniform(low, high, 200)]).astype(dtype)
             with np.errstate(over="ignore"):
                 try:
-                    counts, edges = np.histogram(items, bins)
+                    counts, edges = histograms.histogram(items, bins)
                 except (IndexError, ValueError):
                     continue  # NumPy's own difference of the ends is infinite
             rows = db.execute("SELECT lo, hi, count FROM npy_histogram(?, '', '', ?)", (npy_bytes(items), bins)).fetchall()
