@@ -217,13 +217,14 @@ PATHS = ["runs/a/x.npy", "x.npy", "./runs//b.tar.npy", "../up/.hidden", "runs/./
 
 @pytest.mark.parametrize("path", PATHS)
 def test_pieces_of_paths_in_every_function(db, folder, path):
-    """As pathlib's, also of files that are not there."""
+    """As pathlib's, also of files that are not there; a dot at the end is part of the stem, as before Python 3.14."""
     import pathlib
 
     pure = pathlib.PurePosixPath(path)
+    stem = pure.name if pure.name.endswith(".") else pure.stem
     for function in ("npy_meta", "npy_stats"):
         found = row(db, f"SELECT parts, stem, parent FROM {function}(?) WHERE on_error = 'row'", path)
-        assert (json.loads(found[0]), *found[1:]) == (list(pure.parts), pure.stem, pure.parent.name), function
+        assert (json.loads(found[0]), *found[1:]) == (list(pure.parts), stem, pure.parent.name), function
 
 
 def test_pieces_of_paths_beside_rows(db, folder):
