@@ -15,8 +15,10 @@ typedef struct first_bytes_magic {
     const char *what;
 } first_bytes_magic;
 
+/* clang-format off */
 #define MAGIC(off, text, what)                                                                               \
     { (off), sizeof(text) - 1, (text), (what) }
+/* clang-format on */
 
 static const first_bytes_magic magics[] = {
     MAGIC(0, "SQLite format 3\0", "an SQLite database"), /* sqlite.org/fileformat2.html, 1.3.1 */

@@ -159,7 +159,8 @@ size_t npyx_pure_path(bool is_windows, const npyx_span *segments, uint32_t nsegm
     /* a part that looks like a drive */
     if (is_windows && begin == path && split_windows(parts).drive.nbytes > 0) {
         memmove(path + 2, path, parts.nbytes);
-        memcpy(path, ".\\", 2);
+        path[0] = '.';
+        path[1] = '\\';
         end += 2;
     }
     if (end == path)
