@@ -100,7 +100,7 @@ static npyx_span join_segments(bool is_windows, const npyx_span *segments, uint3
         begin = append_span(begin, whole.root);
     char *end = begin;
     for (uint32_t i = first; i < nsegments; i++) {
-        if (end > begin)
+        if (end > begin && end[-1] != '/' && !(is_windows && end[-1] == '\\'))
             *end++ = is_windows ? '\\' : '/';
         end = append_span(end, split_path(is_windows, segments[i]).rest);
     }
