@@ -36,6 +36,7 @@ class Table:
     mode: str
     path: str  # a set's has %06d in it
     maxcount: int = 0
+    made_on: str = GOOD  # the kind of file that was there at its CREATE
     written: tuple = None  # ((path, version), ...) of mode w+: what it has put in place
 
     @property
@@ -127,6 +128,7 @@ class Connection:
     def end(self):
         """Forgets what is of one transaction."""
         self.before, self.savepoints, self.is_savepoint_first = None, [], False
+        self.noted_by = {}  # path: the tables whose statements looked there
         self.noted = {}  # path: the versions seen there by statements, also by those that failed or were taken back
         self.locks = set()  # paths which it may hold locked
         self.doubtful = set()  # paths whose COMMIT may be refused for what others did meanwhile
@@ -162,14 +164,19 @@ class World:
     def note(self, c, table):
         """A statement looks at a table's paths. Returns whether it may find that something is in the way."""
         strange = False
-        locks = table.mode != "w+" or table.goes_on
+        # Of two tables that write one set, the second may take away what the first has put aside.
+        locks = table.mode != "w+" or table.goes_on or table.is_set
         for path in self.paths_of(table):
             now = self.files.get(path)
             seen = c.noted.setdefault(path, [])
             strange |= any(version is not now for version in seen)
             if all(version is not now for version in seen):
                 seen.append(now)
-            if len(seen) > 1:
+            names = c.noted_by.setdefault(path, set())
+            names.add(table.name)
+            if len(names) > 1:
+                strange = True
+            if len(seen) > 1 or len(names) > 1:
                 c.doubtful.add(path)
             if locks:
                 c.locks.add(path)
@@ -181,12 +188,8 @@ class World:
         return strange
 
     def is_shared_here(self, c, state, table):
-        """1: another table of the connection has rows pending for the path; 2: it has taken them back."""
-        for name, pending in state.pending.items():
-            other = state.tables[name]
-            if name != table.name and other.path == table.path:
-                return 1 if pending.nrows else 2
-        return 0
+        """Whether another table of the connection has rows pending for the path."""
+        return any(pending.nrows and name != table.name and state.tables[name].path == table.path for name, pending in state.pending.items())
 
     def first_row(self, c, state, table):
         """(may succeed, may fail, Pending) of a table's first row in a transaction, or of a later one."""
@@ -195,12 +198,11 @@ class World:
         if pending is not None and pending.nrows:
             doomed = any(self.files.get(path) is not version for path, version in pending.base.items())
             return True, strange or doomed or bool(c.doubtful & {table.path, *pending.base}), pending
-        shared = self.is_shared_here(c, state, table)
-        if shared == 1:
+        if self.is_shared_here(c, state, table):
             return False, True, Pending()
         begin = self.first_of_set if table.is_set else self.first_of_file
         can_succeed, can_fail, pending = begin(c, table)
-        return can_succeed, can_fail or strange or shared == 2, pending
+        return can_succeed, can_fail or strange, pending
 
     def first_of_file(self, c, table):
         path, now = table.path, self.files.get(table.path)
@@ -217,7 +219,7 @@ class World:
         elif now.kind in (TEXT, TORCH, EMPTY, NO_ENTRIES):
             # An 'a' may take an empty file, and may add to any zip; of nothing no row is changed.
             return table.mode == "a" and now.kind != TEXT, True, None if now.kind != EMPTY else added(())
-        if now.kind == OTHER:
+        if now.kind == OTHER or table.made_on != GOOD:
             can_fail = True
         if table.mode != "r+" and path.endswith(".npy"):
             self.touched.setdefault(now, set()).add((c.number, table.name))
@@ -364,7 +366,8 @@ class World:
             return Verdict(conflict == "IGNORE" and not good, True, state, ends=None if conflict == "ROLLBACK" else False)
         for value in good:
             pending = self.add_row(c, table, pending, value)
-        can_fail |= bool(c.doubtful & pending.changed)
+        in_the_way = [self.files[path] is not version or not version.is_replaced(path) for path, version in pending.base.items() if path in self.files]
+        can_fail |= bool(c.doubtful & pending.changed) or any(in_the_way)
         after = state.with_pending(table.name, pending) if good else state
         if not fails:
             return Verdict(True, can_fail, after, ends=False)
@@ -385,7 +388,7 @@ class World:
             return (), False
         if now is None:
             return (), False
-        sure = now.kind == GOOD and not self.is_touched(c, table, now) and not any(version is not now for version in c.noted.get(table.path, ()))
+        sure = now.kind == GOOD and table.made_on == GOOD and not self.is_touched(c, table, now) and not any(version is not now for version in c.noted.get(table.path, ()))
         return now.rows, sure
 
     def delete(self, c, name):
@@ -449,7 +452,8 @@ class World:
         return fired
 
     def create(self, c, name, mode, path, maxcount):
-        table, state = Table(name, mode, path, maxcount), c.state
+        now, state = self.files.get(path), c.state
+        table = Table(name, mode, path, maxcount, GOOD if now is None else now.kind)
         if name in state.tables:
             return Verdict.must_fail()
         made = state.with_table(table)
@@ -549,6 +553,8 @@ class World:
         now = self.files.get(path)
         if now is not None and not now.is_replaced(path):
             return False, True
+        if path.endswith(".tar") and now is not None:  # of which npy_write may be shy
+            return True, True
         # Who adds to the file, or has changed it, may keep others out until the end of its transaction.
         return True, any(path in other.locks or path in other.noted for other in self.connections)
 
