@@ -11,7 +11,11 @@ from dataclasses import dataclass, field, replace
 GOOD, OTHER = "good", "of another dtype"  # versions with rows
 EMPTY, NO_ENTRIES = "empty", "a zip without entries"  # of nothing, and replaced as arrays are
 TEXT, TORCH = "a text", "a model of PyTorch"  # never replaced
-BAD = "x"  # a value that fits no dtype here
+BAD, DAMAGED = "x", "y"  # values that fit no dtype here; in an archive the second is an array whose bytes are damaged
+
+
+def is_bad(value):
+    return isinstance(value, str)
 
 
 class Unknowable(Exception):
@@ -242,8 +246,9 @@ class World:
         if not there:
             return True, False, Pending()
         last = table.shard(there[-1])
-        # One that began with shard 1 is a set that somebody has cut down; a reader would not mind.
-        odd = there != list(range(len(there))) or any(version.kind != GOOD for version in base.values())
+        if there != list(range(len(there))):
+            raise Unknowable  # a set with a hole
+        odd = any(version.kind != GOOD for version in base.values())
         if base[last].kind != GOOD:
             return base[last].kind == EMPTY, True, Pending({last: base[last]}, {last: ()})
         return True, odd, Pending({last: base[last]}, {last: base[last].rows})
@@ -358,10 +363,11 @@ class World:
         can_succeed, can_fail, pending = self.first_row(c, state, table)
         if pending is None:
             raise Unknowable
-        fails = BAD in values and conflict != "IGNORE"
+        bad = [i for i, value in enumerate(values) if is_bad(value)]
+        fails = bool(bad) and conflict != "IGNORE"
         if fails and conflict == "FAIL":
-            values = values[: values.index(BAD)]
-        good = [value for value in values if value != BAD] if not fails or conflict == "FAIL" else []
+            values = values[: bad[0]]
+        good = [value for value in values if not is_bad(value)] if not fails or conflict == "FAIL" else []
         if not can_succeed:
             return Verdict(conflict == "IGNORE" and not good, True, state, ends=None if conflict == "ROLLBACK" else False)
         for value in good:
@@ -410,20 +416,20 @@ class World:
             self.note(c, table)
             return Verdict.must_fail() if matched and sure else Verdict.either(state)
         can_succeed, can_fail, pending = self.first_row(c, state, table)
+        if not matched:
+            return Verdict(True, can_fail or not can_succeed or not sure, state)
         if not can_succeed:
             return Verdict(False, True, ends=None if conflict == "ROLLBACK" else False)
-        if not matched:
-            return Verdict(True, can_fail or not sure, state)
         return self.update_rows(c, state, table, pending, matched, conflict, can_fail or not sure)
 
     def update_rows(self, c, state, table, pending, matched, conflict, can_fail):
-        bad = [i for i, (_, value) in enumerate(matched) if value == BAD]
+        bad = [i for i, (_, value) in enumerate(matched) if is_bad(value)]
         fails = bool(bad) and conflict != "IGNORE"
         if fails and conflict == "FAIL":
             matched = matched[: bad[0]]
         rows, nchanged = list(pending.contents[table.path]), 0
         for rowid, value in matched if not fails or conflict == "FAIL" else ():
-            if value != BAD:
+            if not is_bad(value):
                 rows[rowid] = value
                 nchanged += 1
         changed = replace(pending, contents={table.path: tuple(rows)}, changed=frozenset([table.path]), nrows=pending.nrows + nchanged)

@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 
 from arrays import npy_bytes, ten_bytes
-from model_state import BAD, EMPTY, GOOD, NO_ENTRIES, OTHER, TEXT, TORCH, Version
+from model_state import BAD, DAMAGED, EMPTY, GOOD, NO_ENTRIES, OTHER, TEXT, TORCH, Version, is_bad
 from tars import shard_writer
 
 NAMES = ["w", "v"]
@@ -26,7 +26,7 @@ LEFT_OUT = "foreign write plain schema step temp_store attach reopen savepoint b
 
 
 def literal(value):
-    return "'x'" if value == BAD else str(value)
+    return f"'{value}'" if is_bad(value) else str(value)
 
 
 def spelled_row(form, value):
@@ -34,7 +34,8 @@ def spelled_row(form, value):
         return literal(value)
     if form == "set":
         return f"'s{value}', {literal(value)}"
-    return f"'m{value}', " + ("NULL" if value == BAD else f"npy_from_json('[{value}]', 'i4')")
+    array = {BAD: "NULL", DAMAGED: "(SELECT array FROM npy_file('damaged.npz'))"}.get(value)
+    return f"'m{value}', " + (array or f"npy_from_json('[{value}]', 'i4')")
 
 
 # The same of a column, for rows that come from a SELECT or a trigger.
@@ -154,6 +155,11 @@ def zip_bytes(members):
     return file.getvalue()
 
 
+def damaged_zip():
+    """Its one array is told to be damaged when its last byte has been read."""
+    return zip_bytes([("x.npy", npy_bytes(np.arange(3)))]).replace(np.arange(3).tobytes(), np.array([0, 1, 7]).tobytes())
+
+
 def file_bytes(path, version):
     """What Python would write there."""
     kind, rows = version.kind, version.rows
@@ -217,12 +223,16 @@ class Writer:
         n = self.rng.choice([1, 1, 2, 3, 3][: most + 2])
         values = [self.value() for _ in range(n)]
         if self.rng.random() < 0.25 and "bad" not in self.left_out:
-            values[self.rng.randrange(n)] = BAD
+            values[self.rng.randrange(n)] = self.rng.choice([BAD, BAD, BAD, DAMAGED])
         return tuple(values)
 
     def file(self):
+        """A path for foreign writers; of a set mostly the last shard or the one behind it."""
         path = self.rng.choice(self.paths)
-        return path % self.rng.choice([0, 0, 1, 1, 2]) if "%" in path else path
+        if "%" not in path:
+            return path
+        nshards = sum(name.endswith(".tar") for name in self.world.files)
+        return path % max(0, self.rng.choice([nshards, nshards, nshards - 1, nshards - 1, nshards - 1, self.rng.randrange(3)]))
 
     def name(self, state):
         """Of a table, mostly of one that is there."""
