@@ -2,14 +2,11 @@
 
 import os
 
-import pytest
-
 import model
 
 SECONDS = float(os.environ.get("NPYEXT_MODEL_SECONDS", "10"))
 
 
-@pytest.mark.xfail(reason="tables that write have the defects which the model was made to find", raises=AssertionError)
 def test_files_hold_what_the_model_says():
     try:
         print(model.run(SECONDS))
