@@ -1,6 +1,6 @@
 """Random sequences of statements over tables that write, held against a model of what each file must hold:
 
-    python3 tests/writing/model.py [SECONDS | --sequences N] [--seed S] [--only NUMBER] [--survey]
+    python3 tests/writing/model.py [SECONDS | --sequences N] [--seed S] [--only NUMBER] [--survey] [--steps STEPS]
 
 or `make writing-model SECONDS=...`. The library of Python's sqlite3 module runs them: with LD_LIBRARY_PATH any other one.
 
@@ -35,6 +35,7 @@ rows of more than one item, compressed archives, single tars, names that occur t
 """
 
 import argparse
+import ast
 import collections
 import contextlib
 import ctypes
@@ -621,8 +622,9 @@ class Runs:
         scene, steps = self.shortened(scene, steps, difference.label)
         again, log = self.again(scene, steps)
         where = ", ".join(f"{'AB'[i]} {'on disk' if on_disk else 'in memory'}" for i, on_disk in enumerate(scene[0]))
-        text = (again or difference).text
-        return "\n".join([f"SQLite {sqlite3.sqlite_version}: sequence {number} of seed {self.seed} differs ({where})", *(f"    {line}" for line in log), f"  {text}"]), steps
+        lines = [f"SQLite {sqlite3.sqlite_version}: sequence {number} of seed {self.seed} differs ({where})", *(f"    {line}" for line in log)]
+        lines += [f"  {(again or difference).text}", f'this alone: tests/writing/model.py --steps "{(scene, steps)}"']
+        return "\n".join(lines), steps
 
 
 @contextlib.contextmanager
@@ -661,6 +663,17 @@ def run(seconds=None, sequences=None, seed=None, only=None):
     return f"SQLite {sqlite3.sqlite_version}, seed {seed}: {nrun} sequences, {nsteps} steps without a difference in {took:.0f} s ({nrun / took:.0f} a second)"
 
 
+def run_steps(text):
+    """Runs the steps that a report has printed; raises Difference."""
+    scene, steps = ast.literal_eval(text)
+    with folder_for_files():
+        difference, log = Runs(0).again(scene, steps)
+    print("\n".join(log))
+    if difference is not None:
+        raise difference
+    return "without a difference"
+
+
 def survey(seconds, sequences, seed):
     """One shortened sequence for each class of differences, and how many there were."""
     began, counts, shown, examples = time.monotonic(), collections.Counter(), {}, collections.Counter()
@@ -673,7 +686,7 @@ def survey(seconds, sequences, seed):
             if difference is None:
                 continue
             examples[difference.label] += 1
-            if examples[difference.label] > 25:  # shortening takes longer than finding
+            if examples[difference.label] > 8:  # shortening takes longer than finding
                 counts[difference.label, ()] += 1
                 continue
             start = time.monotonic()
@@ -696,13 +709,14 @@ def main():
     parser.add_argument("--sequences", type=int)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--only", type=int)
-    parser.add_argument("--survey", action="store_true")
+    parser.add_argument("--steps", help="those that a report has printed, alone")
+    parser.add_argument("--survey", action="store_true", help="go on after differences, and list them by classes")
     options = parser.parse_args()
     if options.survey:
         survey(options.seconds, options.sequences, shell.random_seed() if options.seed is None else options.seed)
         return
     try:
-        print(run(options.seconds, options.sequences, options.seed, options.only), flush=True)
+        print(run_steps(options.steps) if options.steps else run(options.seconds, options.sequences, options.seed, options.only), flush=True)
     except Difference as difference:
         sys.exit(difference.text)
 

@@ -12,6 +12,7 @@ GOOD, OTHER = "good", "of another dtype"  # versions with rows
 EMPTY, NO_ENTRIES = "empty", "a zip without entries"  # of nothing, and replaced as arrays are
 TEXT, TORCH = "a text", "a model of PyTorch"  # never replaced
 BAD, DAMAGED = "x", "y"  # values that fit no dtype here; in an archive the second is an array whose bytes are damaged
+FAILING = "z"  # an expression that fails by itself: SQLite undoes the statement, whatever it says of conflicts
 
 
 def is_bad(value):
@@ -364,6 +365,8 @@ class World:
         if pending is None:
             raise Unknowable
         bad = [i for i, value in enumerate(values) if is_bad(value)]
+        if FAILING in values:
+            conflict = "ABORT"
         fails = bool(bad) and conflict != "IGNORE"
         if fails and conflict == "FAIL":
             values = values[: bad[0]]
@@ -417,13 +420,16 @@ class World:
             return Verdict.must_fail() if matched and sure else Verdict.either(state)
         can_succeed, can_fail, pending = self.first_row(c, state, table)
         if not matched:
-            return Verdict(True, can_fail or not can_succeed or not sure, state)
+            is_evaluated = any(value == FAILING for _, value in values)  # perhaps, although for no row
+            return Verdict(True, can_fail or not can_succeed or not sure or is_evaluated, state)
         if not can_succeed:
             return Verdict(False, True, ends=None if conflict == "ROLLBACK" else False)
         return self.update_rows(c, state, table, pending, matched, conflict, can_fail or not sure)
 
     def update_rows(self, c, state, table, pending, matched, conflict, can_fail):
         bad = [i for i, (_, value) in enumerate(matched) if is_bad(value)]
+        if any(value == FAILING for _, value in matched):
+            conflict = "ABORT"
         fails = bool(bad) and conflict != "IGNORE"
         if fails and conflict == "FAIL":
             matched = matched[: bad[0]]
@@ -446,6 +452,8 @@ class World:
         """Rows of an ordinary table with a trigger that hands them on."""
         state = c.state
         after = state.with_plain("src", (*state.plain["src"], *values))
+        if FAILING in values:
+            return Verdict.must_fail()
         if state.trigger is None:
             return Verdict.must_succeed(after)
         if state.trigger not in state.tables:

@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 
 from arrays import npy_bytes, ten_bytes
-from model_state import BAD, DAMAGED, EMPTY, GOOD, NO_ENTRIES, OTHER, TEXT, TORCH, Version, is_bad
+from model_state import BAD, DAMAGED, EMPTY, FAILING, GOOD, NO_ENTRIES, OTHER, TEXT, TORCH, Version, is_bad
 from tars import shard_writer
 
 NAMES = ["w", "v"]
@@ -26,7 +26,7 @@ LEFT_OUT = "foreign write plain schema step temp_store attach reopen savepoint b
 
 
 def literal(value):
-    return f"'{value}'" if is_bad(value) else str(value)
+    return "json('bad')" if value == FAILING else f"'{value}'" if is_bad(value) else str(value)
 
 
 def spelled_row(form, value):
@@ -34,7 +34,7 @@ def spelled_row(form, value):
         return literal(value)
     if form == "set":
         return f"'s{value}', {literal(value)}"
-    array = {BAD: "NULL", DAMAGED: "(SELECT array FROM npy_file('damaged.npz'))"}.get(value)
+    array = {BAD: "NULL", DAMAGED: "(SELECT array FROM npy_file('damaged.npz'))", FAILING: literal(FAILING)}.get(value)
     return f"'m{value}', " + (array or f"npy_from_json('[{value}]', 'i4')")
 
 
@@ -223,7 +223,7 @@ class Writer:
         n = self.rng.choice([1, 1, 2, 3, 3][: most + 2])
         values = [self.value() for _ in range(n)]
         if self.rng.random() < 0.25 and "bad" not in self.left_out:
-            values[self.rng.randrange(n)] = self.rng.choice([BAD, BAD, BAD, DAMAGED])
+            values[self.rng.randrange(n)] = self.rng.choice([BAD, BAD, BAD, FAILING, DAMAGED])
         return tuple(values)
 
     def file(self):
