@@ -307,7 +307,9 @@ class World:
                 continue
             table, made = state.tables[name], {}
             for path in sorted(pending.changed):
-                self.files[path] = made[path] = Version(GOOD, pending.contents[path])
+                base = pending.base.get(path)
+                keeps_dtype = base is not None and base.kind == OTHER and (table.mode != "w+" or table.goes_on)
+                self.files[path] = made[path] = Version(OTHER if keeps_dtype else GOOD, pending.contents[path])
             if table.mode == "w+":
                 state = state.with_table(replace(table, written=tuple({**dict(table.written or ()), **made}.items())))
         return replace(state, pending={})
