@@ -152,6 +152,7 @@ class World:
     def __init__(self, on_disk):
         self.files = {}
         self.connections = [Connection(i, d) for i, d in enumerate(on_disk)]
+        self.strange = set()  # paths at which something has been that is no array of these tables
         self.touched = {}  # version: the tables that have added rows behind its last one without a COMMIT
 
     # --- the first row -----------------------------------------------------------------------------------------------
@@ -224,7 +225,8 @@ class World:
         elif now.kind in (TEXT, TORCH, EMPTY, NO_ENTRIES):
             # An 'a' may take an empty file, and may add to any zip; of nothing no row is changed.
             return table.mode == "a" and now.kind != TEXT, True, None if now.kind != EMPTY else added(())
-        if now.kind == OTHER or table.made_on != GOOD:
+        # SQLite may have made its object of the table anew while something else lay there.
+        if now.kind == OTHER or table.made_on != GOOD or table.mode == "r+" and path in self.strange:
             can_fail = True
         if table.mode != "r+" and path.endswith(".npy"):
             self.touched.setdefault(now, set()).add((c.number, table.name))
@@ -392,14 +394,14 @@ class World:
         """The rows that the table shows, and whether that is sure."""
         pending, now = state.pending.get(table.name), self.files.get(table.path)
         if pending is not None and pending.nrows:
-            return pending.contents[table.path], now is pending.base[table.path]
+            return pending.contents[table.path], now is pending.base[table.path] and table.path not in c.doubtful
         if table.mode == "w+" and not table.goes_on:
             return (), True
         if table.goes_on and now is not dict(table.written)[table.path]:
             return (), False
         if now is None:
             return (), False
-        sure = now.kind == GOOD and table.made_on == GOOD and not self.is_touched(c, table, now) and not any(version is not now for version in c.noted.get(table.path, ()))
+        sure = now.kind == GOOD and table.path not in self.strange and table.made_on == GOOD and not self.is_touched(c, table, now) and not any(version is not now for version in c.noted.get(table.path, ()))
         return now.rows, sure
 
     def delete(self, c, name):
@@ -563,6 +565,8 @@ class World:
             self.files.pop(path, None)
         else:
             self.files[path] = version
+        if version is None or version.kind != GOOD:
+            self.strange.add(path)
 
     def write_at_once(self, c, path, rows):
         """npy_write by a connection, in a transaction or not: (may succeed, may fail)"""

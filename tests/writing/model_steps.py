@@ -273,7 +273,7 @@ class Writer:
         path = self.rng.choice(self.paths)
         if "update" in self.left_out:
             return kind, number, self.rng.choice(free or NAMES), self.rng.choice(["w+", "a"]), path
-        modes = ["w+", "w+", "w+", "a", "a", "r+", "r+"] if path.endswith(".npy") else ["w+", "a"]
+        modes = ["w+", "w+", "w+", "a", "a", "r+", "r+", "r+"] if path.endswith(".npy") else ["w+", "a"]
         return kind, number, self.rng.choice(free or NAMES), self.rng.choice(modes), path
 
     def make_insert(self, kind, number, c):
@@ -288,7 +288,7 @@ class Writer:
         name = name or self.name(c.state)
         first = self.rng.choice([0, 0, 1, 3])
         values = tuple((first + i, value) for i, value in enumerate(self.values()))
-        is_from = self.rng.random() < 0.4
+        is_from = self.rng.random() < 0.5
         conflict = self.rng.choice(CONFLICTS)
         return kind, number, name, values, "" if is_from and conflict == "FAIL" else conflict, is_from
 
