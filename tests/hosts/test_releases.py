@@ -143,5 +143,8 @@ def test_a_value_that_is_json_is_unequal_to_a_number(matrix, db):
     """From SQLite 3.51 on `<>` is handed over, and was an error as `=` is."""
     assert fetched(db, "SELECT count(*) FROM npy_rows('m.npy') WHERE value <> 1") == [(3,)]
     assert fetched(db, "SELECT count(*) FROM npy_rows('m.npy') WHERE value IS NOT 1") == [(3,)]
+    if sqlite3.sqlite_version_info < (3, 38):  # which does not hand this over
+        assert fetched(db, "SELECT count(*) FROM npy_rows('m.npy') WHERE value = 1") == [(0,)]
+        return
     with pytest.raises(sqlite3.Error, match="rows are JSON here"):
         db.execute("SELECT count(*) FROM npy_rows('m.npy') WHERE value = 1").fetchall()

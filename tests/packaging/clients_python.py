@@ -279,6 +279,15 @@ def test_statements_as_arguments(python, folder):
     assert "[OPTIONS]" in run_script(command(python, "--help"), "", folder)[2]
 
 
+def test_an_array_that_is_given_as_the_database(python, folder):
+    """The first thing that people type."""
+    told = "x.npy is an array file (npy), not a database. In any database, or in :memory:, this shows it: SELECT * FROM npy_rows('x.npy')\n"
+    assert run_script(command(python, "x.npy"), "SELECT 1;", folder) == (1, "", told)
+    assert run_script(command(python, "-csv", str(folder / "x.npy"), "SELECT 1"), "", folder) == (1, "", told)
+    code, shown, told_of_open = run_script(command(python), ".open x.npy\nSELECT 1;\n", folder)
+    assert code == 1 and told in told_of_open and "Traceback" not in told_of_open
+
+
 def test_the_path_is_told_where_somebody_reads_it(python, folder):
     """`$(python -m npyext)` as before; the command is a shell wherever it runs."""
     path = prints(python, "import npyext; print(npyext.loadable_path())", folder)

@@ -176,6 +176,20 @@ def test_connect(package, tmp_path):
         package.connect(tmp_path / "none" / "x.db")
 
 
+def test_an_array_that_is_given_as_the_database(package, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    numpy.save("it's.npy", numpy.arange(3))
+    numpy.savez("x.npz", a=numpy.arange(3))
+    for path in ("it's.npy", tmp_path / "it's.npy"):
+        with pytest.raises(ValueError, match=re.escape("it's.npy is an array file (npy), not a database. In any database, or in :memory:, this shows it: SELECT * FROM npy_rows('it''s.npy')")):
+            package.connect(path)
+    with pytest.raises(ValueError, match=re.escape("SELECT * FROM npy_meta('x.npz')")):
+        package.connect("x.npz")
+    for name, contents in (("empty.db", b""), ("other.db", b"no database, no array")):
+        (tmp_path / name).write_bytes(contents)
+        package.connect(name).close()
+
+
 @pytest.mark.parametrize(
     "stub, reason",
     [

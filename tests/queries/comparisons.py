@@ -162,6 +162,9 @@ OPERATORS = ["=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT"]
 AFFINITIES = {"x": "", "i": "INTEGER", "t": "TEXT", "r": "REAL", "n": "NUMERIC", "b": "BLOB"}
 
 
+# Where values are JSON. SQLite 3.37 does not hand over that one is to be equal to a number, which is an error otherwise.
+JSON_VALUED = {f"npy_{function}('{name}.npy')" for function in ("rows", "elements") for name in ("complex", "cube", "matrix", "nothing", "records")}
+
 # Columns of integers that are looked up.
 SOUGHT = [("npy_rows('ints.npy')", "row"), ("npy_elements('matrix.npy')", "i1"), ("npy_elements('cube.npy')", "idx"), ("t_records", "rowid"), ("t_samples", "rowid")]
 
@@ -231,6 +234,7 @@ class Comparisons:
 
     def compare(self, twin, left_out=()):
         for column in [column for column in twin.columns if column not in left_out]:
+            is_noted = column != "value" or twin.ours not in JSON_VALUED
             values = twin.values(self.db, column)
             name, found, contents = f"f.{quoted(column)}", len(self.differences), (twin.ours.split("(")[0], column, repr(values))
             if contents in self.compared:
@@ -242,20 +246,20 @@ class Comparisons:
             own = [value for value in dict.fromkeys(values) if value is not None][:3]
             for value in FEW + own + [str(value) for value in own if isinstance(value, (int, float))]:
                 for operator in OPERATORS:
-                    self.alike(twin, select, f"{name} {operator} ?", (value,))
+                    self.alike(twin, select, f"{name} {operator} ?", (value,), is_noted)
             for value in FEW + own[:1]:
                 for operator in OPERATORS:
-                    self.alike(twin, select, f"{name} {operator} {literal(value)}")
-                self.alike(twin, select, f"{name} IN (?, ?)", (value, 2))
-                self.alike(twin, select, f"{name} IN ({literal(value)})")
-                self.alike(twin, select, f"{name} BETWEEN {literal(value)} AND ?", (5,))
+                    self.alike(twin, select, f"{name} {operator} {literal(value)}", is_noted=is_noted)
+                self.alike(twin, select, f"{name} IN (?, ?)", (value, 2), is_noted)
+                self.alike(twin, select, f"{name} IN ({literal(value)})", is_noted=is_noted)
+                self.alike(twin, select, f"{name} BETWEEN {literal(value)} AND ?", (5,), is_noted)
                 if not any(isinstance(each, bytes) for each in (value, *own)):  # which BLOBs are like a text is a matter of how SQLite was built
-                    self.alike(twin, select, f"{name} LIKE ?", (value,))
-                    self.alike(twin, select, f"{name} GLOB {literal(value)}")
+                    self.alike(twin, select, f"{name} LIKE ?", (value,), is_noted)
+                    self.alike(twin, select, f"{name} GLOB {literal(value)}", is_noted=is_noted)
             for other in AFFINITIES:
                 for operator in OPERATORS:
-                    self.alike(twin, joined, f"{name} {operator} v.{other}")
-                self.alike(twin, select, f"{name} IN (SELECT {other} FROM v)")
+                    self.alike(twin, joined, f"{name} {operator} v.{other}", is_noted=is_noted)
+                self.alike(twin, select, f"{name} IN (SELECT {other} FROM v)", is_noted=is_noted)
             del self.differences[found + 2:]
 
     def compare_near_numbers(self, twin, column):

@@ -327,7 +327,9 @@ class Writer:
         if kind < 0.45 and self.may_seek_list(column_of_name):
             return f"{name} {self.one(['', '', 'NOT '])}IN (SELECT {alias}.{column.name} FROM {text}{where})"
         if kind < 0.7:
-            return f"{self.one(['', '', 'NOT '])}EXISTS (SELECT 1 FROM {text}{where})"
+            # SQLite 3.51 makes a join of EXISTS, and OFFSET counts its rows, those of ordinary tables too.
+            words = ["NOT "] if (3, 51) <= self.version < (3, 53) else ["", "", "NOT "]
+            return f"{self.one(words)}EXISTS (SELECT 1 FROM {text}{where})"
         if kind < 0.85:
             order = ", ".join(f"{alias}.{key}" for key in table.key) or f"{alias}.{column.name}"
             offset = self.one(["", "", " OFFSET 1"])

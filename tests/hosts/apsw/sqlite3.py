@@ -6,6 +6,7 @@ import apsw
 sqlite_version = apsw.sqlitelibversion()
 sqlite_version_info = tuple(map(int, sqlite_version.split(".")))
 Error = apsw.Error
+SQLITE_ERROR = apsw.SQLITE_ERROR
 
 
 class Cursor:
