@@ -90,7 +90,7 @@ def test_another_entry_point_is_named(connect):
     db = connect(entry_point="sqlite3_npyext_blob_init")
     with pytest.raises(sqlite3.Error, match="loaded already by another entry point, sqlite3_npyext_blob_init, not sqlite3_npyext_init"):
         shell.load(db)
-    assert fetched(db, "SELECT npyext_debug() ->> 'entry_point'") == [("sqlite3_npyext_blob_init",)]
+    assert fetched(db, "SELECT json_extract(npyext_debug(), '$.entry_point')") == [("sqlite3_npyext_blob_init",)]
 
 
 def test_labels_and_medians_are_compared_as_they_are(folder, db):
