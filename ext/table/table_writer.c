@@ -167,6 +167,7 @@ static npyx_status read_arguments(npyext_table_writer *writer, npyx_error *error
     bool is_there = false;
     writer->transaction.path = writer->arguments[NPYEXT_TABLE_PATH];
     writer->adds = strcmp(writer->arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    writer->transaction.is_own = !writer->adds;
     writer->format = format_of_name(writer->transaction.path);
     if (writer->adds)
         NPYX_TRY(writer_read_file(writer, &is_there, error));

@@ -1,13 +1,13 @@
 /*
  * What a typed table with mode='w+' or 'a' writes: a .npy row by row, an .npz or a .ten array by array.
  *
- * A transaction of SQLite is one of the file: it is opened by the first statement that writes, and published
- * by xSync, so that COMMIT fails when that does; xRollback can still take it back. Where a database on disk
- * takes part in the transaction, xSync prepares the file and xCommit publishes it when that database has
- * committed. In between nobody else publishes at that path (target.h). A table of mode 'w+' replaces what is
- * at its path once, and adds to its own file in later transactions. Rows are added to a .npy in place; an
- * .npz or a .ten is copied and replaced, because its reader looks at its end, and so is a .npy with bytes
- * behind its last item, which a ROLLBACK or a crash is to leave there.
+ * A transaction of SQLite is one of the file: it is opened by the first row, and published by xSync, so that
+ * COMMIT fails when that does; xRollback can still take it back. Where a database on disk takes part in the
+ * transaction, xSync prepares the file and xCommit publishes it when that database has committed. In between
+ * nobody else publishes at that path (target.h). A table of mode 'w+' replaces what is at its path once, and
+ * adds to its own file in later transactions. Rows are added to a .npy in place; an .npz or a .ten is copied
+ * and replaced, because its reader looks at its end, and so is a .npy with bytes behind its last item, which
+ * a ROLLBACK or a crash is to leave there.
  */
 #ifndef NPYEXT_TABLE_WRITER_H
 #define NPYEXT_TABLE_WRITER_H
@@ -59,7 +59,7 @@ extern const npyext_transaction_ops npyext_table_writer_ops;
 
 /* Its insert, next_rowid and free. */
 npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
-                                       int64_t *rowid, npyx_error *error);
+                                       npyx_error *error);
 int64_t npyext_table_writer_next(const npyext_transaction *transaction);
 void npyext_table_writer_free(npyext_transaction *transaction);
 

@@ -274,6 +274,9 @@ static npyx_status open_new(npyx_target *target, npyx_error *error) {
         return target_make_file(target, error);
     target->info = npyx_file_info_of_stat(&found);
     npyx_status status = npyx_target_check_replaceable(seen, file->is_tar, error);
+    if (target->must_be_new)
+        status = npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                              "was made by another writer meanwhile, and is not replaced");
     close(seen);
     NPYX_TRY(status);
     NPYX_TRY(target_make_file(target, error));
@@ -465,19 +468,44 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {
     return target->has_info;
 }
 
-/* What the folder of a target is, whether or not it is open. */
-static bool stat_folder(const npyx_target_file *file, npyx_stat *found) {
-    if (file->folder >= 0)
-        return fstat(file->folder, found) == 0;
-    int folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+bool npyx_target_written_info(const npyx_target *target, npyx_file_info *info) {
+    npyx_stat found;
+    if (target->file == NULL || target->file->descriptor < 0 || fstat(target->file->descriptor, &found) != 0)
+        return false;
+    *info = npyx_file_info_of_stat(&found);
+    return true;
+}
+
+static bool stat_folder(npyx_host *host, const char *path, npyx_stat *found) {
+    int folder = npyx_path_open(host, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_found = folder >= 0 && fstat(folder, found) == 0;
     npyx_descriptor_close(&folder);
     return is_found;
 }
 
-bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other) {
-    npyx_stat one, two;
-    return target->file != NULL && other->file != NULL &&
-           strcmp(target->file->name, other->file->name) == 0 && stat_folder(target->file, &one) &&
-           stat_folder(other->file, &two) && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+static bool is_same_folder(npyx_host *host, const char *one, const char *other) {
+    npyx_stat a, b;
+    return stat_folder(host, one, &a) && stat_folder(host, other, &b) && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *path) {
+    char *folder = NULL;
+    const char *name = NULL;
+    if (target->file == NULL || target_resolve(host, path, &folder, &name, NULL) != NPYX_OK)
+        return false;
+    bool is_same = strcmp(target->file->name, name) == 0 && is_same_folder(host, target->file->path, folder);
+    npyx_free(host, folder);
+    return is_same;
+}
+
+bool npyx_target_is_same_path(npyx_host *host, const char *one, const char *other) {
+    char *folders[2] = {NULL, NULL};
+    const char *names[2];
+    bool is_same = target_resolve(host, one, &folders[0], &names[0], NULL) == NPYX_OK &&
+                   target_resolve(host, other, &folders[1], &names[1], NULL) == NPYX_OK &&
+                   strcmp(names[0], names[1]) == 0 && is_same_folder(host, folders[0], folders[1]);
+    npyx_free(host, folders[0]);
+    npyx_free(host, folders[1]);
+    return is_same;
 }

@@ -16,9 +16,10 @@
  * who add to it at the same time one is refused; and one that another file has taken the place of by then is
  * not published.
  *
- * A new file replaces only one that is empty or an array file by its first bytes: looked at when the target
- * is opened, and again when it is prepared. Other programs know nothing of locks; what they put at the path
- * meanwhile is told by its inode, and put back unless it could be replaced too.
+ * A new file replaces nothing that was not seen: what is at the path when the target is opened, or that
+ * nothing is, must be the same when it is prepared and published, or that is refused. Other programs know
+ * nothing of locks; what they put at the path in between is told by its inode, and put back. Only empty files
+ * and what this codec writes are replaced.
  *
  * A path that is a symbolic link stands for what it points to, as it does for open(2). Anything at it but a
  * regular file is refused. Permissions are those that open(2) gives: those of the file that is replaced, else
@@ -41,11 +42,13 @@ typedef struct npyx_target {
     bool uses_names;     /* it does without nameless files, as on a file system that has none: for tests */
     bool copies_plainly; /* by reading and writing, not by the kernel: for tests, too */
     bool is_tar;         /* it writes a tar, and replaces tars alone; others replace none */
-    bool has_info;       /* for npyx_target_info, which outlives the closing */
+    bool is_one_act;  /* NEW: replaces what is at the path when it is prepared, not what was there before */
+    bool must_be_new; /* NEW: nothing may be at the path */
+    bool has_info;    /* for npyx_target_info, which outlives the closing */
     npyx_file_info info;
 } npyx_target;
 
-/* Opens the target; *target is zero-initialised but for uses_names, copies_plainly and is_tar. NPYX_NOT_FOUND
+/* Opens the target; *target is zero-initialised but for what its caller wants of it. NPYX_NOT_FOUND
  * for COPY and EXTEND without a file at the path (and for a folder that does not exist), NPYX_INVALID for a
  * file that is not to be replaced, NPYX_IO with the system's reason otherwise, and for COPY and EXTEND of a
  * file that another one adds to at this moment. */
@@ -55,6 +58,9 @@ npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_k
 /* The file at the path as it was when the target was opened (EXTEND, COPY) or replaced at commit (NEW): what
  * it is now, after a commit. False: there is none. */
 bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
+
+/* The file that is written, as it is now; false when it is not open. */
+bool npyx_target_written_info(const npyx_target *target, npyx_file_info *info);
 
 /* Makes bytes at off, inside of the sink, be written by the commit: after all else is on disk. At most 64
  * KiB; a second call replaces the first. */
@@ -68,14 +74,20 @@ npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor,
 /* Whether it was prepared, or published. */
 bool npyx_target_is_prepared(const npyx_target *target);
 
-/* Whether both are open, or rest, for the same path. */
-bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other);
+/* Whether two paths lead to the same name in the same folder, links followed. */
+bool npyx_target_is_same_path(npyx_host *host, const char *one, const char *other);
+
+/* Whether the target is open, or rests, for the file that this path leads to. */
+bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *path);
 
 /* The long part of a commit: writes out and syncs what the sink holds, takes the path's lock (waiting for
  * whoever has it: NPYX_IO when that takes long), gives the file a name. NPYX_INVALID for a file that is not
- * to be replaced, NPYX_IO when COPY's or EXTEND's path leads elsewhere. More may be appended all the same,
- * after withdraw, and prepared again. */
+ * to be replaced, NPYX_IO when the path leads to another file than it did, or to one that has changed. More
+ * may be appended all the same, after withdraw, and prepared again. */
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
+
+/* Whether one that is prepared, and not published, still could be: NPYX_IO as of prepare. */
+npyx_status npyx_target_check(const npyx_target *target, npyx_error *error);
 
 /* Makes the path lead to the new contents, on disk too; the folder is synced. To be called after prepare.
  * When it fails the path is as before. Until the commit it can be taken back: by withdraw, after which the
@@ -85,9 +97,6 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error);
 
 /* Undoes publish and prepare, but for the lock; does nothing when there is nothing to undo. */
 void npyx_target_withdraw(npyx_target *target);
-
-/* Withdraws, and lets others publish before this one is prepared again or abandoned. */
-void npyx_target_yield(npyx_target *target);
 
 /* Closes all that is open of a NEW target that was not prepared, whose file gets a name beside the path, so
  * that many can wait for one commit. Its sink is gone until npyx_target_resume opens it again, as long as it

@@ -215,15 +215,36 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
 
 static npyx_status fail_replaced(npyx_error *error) {
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
-                        "was replaced by another file while it was written to");
+                        "was changed or replaced by another program while it was written to");
 }
 
-/* Looks at what a new file takes the place of, which may not be what was there when it was begun. */
-static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
+/* Looks at what a new file takes the place of: what was there when it was begun, unless it is one act. */
+static npyx_status look_at_replaced(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     npyx_stat found;
     npyx_descriptor_close(&file->replaced);
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
-    return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, file->is_tar, error) : NPYX_OK;
+    bool is_there = file->replaced >= 0;
+    if (target->is_one_act)
+        return is_there ? npyx_target_check_replaceable(file->replaced, file->is_tar, error) : NPYX_OK;
+    npyx_file_info info = is_there ? npyx_file_info_of_stat(&found) : (npyx_file_info){0};
+    bool is_as_seen =
+        is_there == target->has_info && (!is_there || npyx_file_info_is_same(&info, &target->info));
+    return is_as_seen ? NPYX_OK : fail_replaced(error);
+}
+
+npyx_status npyx_target_check(const npyx_target *target, npyx_error *error) {
+    const npyx_target_file *file = target->file;
+    npyx_stat found;
+    bool is_extended = file->kind == NPYX_TARGET_EXTEND;
+    int descriptor = is_extended ? file->descriptor : file->replaced;
+    bool is_there = fstatat(file->folder, file->name, &found, AT_SYMLINK_NOFOLLOW) == 0;
+    if (descriptor < 0 ? is_there : !npyx_target_leads_to(file->folder, file->name, descriptor))
+        return fail_replaced(error);
+    if (is_extended || descriptor < 0 || target->is_one_act)
+        return NPYX_OK;
+    npyx_file_info info = npyx_file_info_of_stat(&found);
+    return npyx_file_info_is_same(&info, &target->info) ? NPYX_OK : fail_replaced(error);
 }
 
 /* Takes the lock, and sees to it that all is ready for the path. */
@@ -235,7 +256,7 @@ static npyx_status claim_path(npyx_target *target, npyx_error *error) {
         status = is_extended ? NPYX_OK : NPYX_IO;
     NPYX_TRY(status);
     if (file->kind == NPYX_TARGET_NEW)
-        NPYX_TRY(look_at_replaced(file, error));
+        NPYX_TRY(look_at_replaced(target, error));
     else if (!npyx_target_leads_to(file->folder, file->name, is_extended ? file->descriptor : file->replaced))
         return fail_replaced(error);
     if (file->kind == NPYX_TARGET_COPY)
@@ -261,11 +282,12 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
 }
 
 /* Another program, which knows nothing of the lock, has put a file at the path since it was looked at. That
- * one has the name beside now: it is replaced like the other, or put back. */
-static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
+ * one has the name beside now: it is put back, or where this is one act it is replaced like the other. */
+static npyx_status accept_replaced(const npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     npyx_stat found;
     int seen = -1;
-    npyx_status status = file->kind == NPYX_TARGET_COPY
+    npyx_status status = !target->is_one_act
                              ? fail_replaced(error)
                              : npyx_target_look(file->folder, file->beside, O_RDONLY, &seen, &found, error);
     if (status == NPYX_OK && seen >= 0)
@@ -281,7 +303,8 @@ static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
 }
 
 /* NPYX_DONE: another program has changed what is at the path, which must be looked at again. */
-static npyx_status try_to_take_path(npyx_target_file *file, npyx_error *error) {
+static npyx_status try_to_take_path(const npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     if (!npyx_target_leads_to(file->folder, file->beside, file->descriptor))
         return npyx_fail(error, NPYX_IO, -1, "cannot take its place (the new file, %s, was removed)",
                          file->beside);
@@ -294,21 +317,23 @@ static npyx_status try_to_take_path(npyx_target_file *file, npyx_error *error) {
     }
     status = target_swap(file->folder, file->name, file->beside, error);
     if (status == NPYX_NOT_FOUND)
-        return file->kind == NPYX_TARGET_COPY ? fail_replaced(error) : NPYX_DONE;
+        return NPYX_DONE;
     bool is_looked_at =
         file->beside[0] == '\0' || npyx_target_leads_to(file->folder, file->beside, file->replaced);
-    return status == NPYX_OK && !is_looked_at ? accept_replaced(file, error) : status;
+    return status == NPYX_OK && !is_looked_at ? accept_replaced(target, error) : status;
 }
 
-static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
+static npyx_status take_path(npyx_target *target, npyx_error *error) {
     enum { NTRIES = 21 };
-    npyx_status status = NPYX_DONE;
-    for (int i = 0; i < NTRIES && status == NPYX_DONE; i++) {
-        NPYX_TRY(i == 0 ? NPYX_OK : look_at_replaced(file, error));
-        status = try_to_take_path(file, error);
+    npyx_status status = try_to_take_path(target, error);
+    for (int i = 1; i < NTRIES && status == NPYX_DONE && target->is_one_act; i++) {
+        NPYX_TRY(look_at_replaced(target, error));
+        status = try_to_take_path(target, error);
     }
     if (status != NPYX_DONE)
         return status;
+    if (!target->is_one_act)
+        return fail_replaced(error);
     return npyx_fail(error, NPYX_IO, -1, "cannot take its place (others keep changing it)");
 }
 
@@ -320,7 +345,7 @@ static npyx_status show(npyx_target *target, npyx_error *error) {
         NPYX_TRY(write_seal(target, error));
         return sync_file(file, error);
     }
-    NPYX_TRY(take_path(file, error));
+    NPYX_TRY(take_path(target, error));
     file->state = NPYX_TARGET_PUBLISHED;
     return sync_folder(file, error);
 }
@@ -338,12 +363,6 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
     if (status != NPYX_OK)
         npyx_target_withdraw(target);
     return status;
-}
-
-void npyx_target_yield(npyx_target *target) {
-    npyx_target_withdraw(target);
-    if (target->file != NULL && npyx_target_is_ours(target->file))
-        npyx_target_lock_release(&target->file->lock, target->file->folder, target->file->name);
 }
 
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {
