@@ -197,7 +197,7 @@ int npyext_table_destroy(sqlite3_vtab *vtab) {
 int npyext_table_rename(sqlite3_vtab *vtab, const char *name) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
-    if (table->writer == NULL) {
+    if (!npyext_table_is_writing(&table->declaration)) {
         int code = npyext_shadow_rename(connection->db, table->schema, table->name, name);
         if (code != SQLITE_OK && code != SQLITE_NOMEM) {
             sqlite3_free(vtab->zErrMsg);

@@ -87,6 +87,7 @@ static npyx_status transaction_check_path(const npyext_transaction *t, const cha
 npyx_status npyext_transaction_open_target(npyext_transaction *t, npyx_target *target, npyx_target_kind kind,
                                            const char *path, npyx_error *error) {
     NPYX_TRY(transaction_check_path(t, path, error));
+    target->check_zip = npyx_zip_check_replaceable;
     return npyx_target_open(target, &t->connection->host, kind, path, error);
 }
 

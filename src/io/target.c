@@ -120,13 +120,20 @@ static bool is_tar_file(const uint8_t *head, size_t nbytes) {
     return is_zeros || npyx_begins_tar(head, nbytes);
 }
 
-npyx_status npyx_target_check_replaceable(int descriptor, bool is_tar, npyx_error *error) {
+npyx_status npyx_target_check_replaceable(const npyx_target *target, int descriptor, npyx_error *error) {
     uint8_t head[NPYX_LOOKALIKE_NBYTES];
     size_t nbytes = 0;
+    bool is_tar = target->is_tar;
+    npyx_stat found;
     NPYX_TRY(
         npyx_descriptor_read(NULL, descriptor, 0, head, sizeof head, &nbytes, "cannot be examined", error));
     bool is_replaceable = nbytes == 0 || (is_tar ? is_tar_file(head, nbytes) : is_array_file(head, nbytes));
-    return is_replaceable ? NPYX_OK : fail_replacing(head, nbytes, error);
+    if (!is_replaceable)
+        return fail_replacing(head, nbytes, error);
+    if (is_tar || target->check_zip == NULL || !npyx_begins_zip(head, nbytes))
+        return NPYX_OK;
+    NPYX_TRY(npyx_descriptor_stat(descriptor, &found, error));
+    return target->check_zip(target->file->host, descriptor, found.st_size, error);
 }
 
 /* ---- opening ---- */
@@ -273,7 +280,7 @@ static npyx_status open_new(npyx_target *target, npyx_error *error) {
     if (!target->has_info)
         return target_make_file(target, error);
     target->info = npyx_file_info_of_stat(&found);
-    npyx_status status = npyx_target_check_replaceable(seen, file->is_tar, error);
+    npyx_status status = npyx_target_check_replaceable(target, seen, error);
     if (target->must_be_new)
         status = npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
                               "was made by another writer meanwhile, and is not replaced");
@@ -294,6 +301,7 @@ static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
     target->has_info = true;
     target->info = npyx_file_info_of_stat(&found);
     file->original_nbytes = is_extended ? found.st_size : 0;
+    NPYX_TRY(npyx_target_check_replaceable(target, *descriptor, error));
     NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, error));
     return is_extended ? NPYX_OK : take_permissions(file, &found, error);
 }
@@ -450,7 +458,6 @@ npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_k
     NPYX_TRY(npyx_check_memory(target->file, error));
     *target->file = (npyx_target_file){.host = host,
                                        .kind = kind,
-                                       .is_tar = target->is_tar,
                                        .process = getpid(),
                                        .folder = -1,
                                        .lock = -1,

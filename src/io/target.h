@@ -44,7 +44,9 @@ typedef struct npyx_target {
     bool is_tar;         /* it writes a tar, and replaces tars alone; others replace none */
     bool is_one_act;  /* NEW: replaces what is at the path when it is prepared, not what was there before */
     bool must_be_new; /* NEW: nothing may be at the path */
-    bool has_info;    /* for npyx_target_info, which outlives the closing */
+    /* Looks further into a zip of nbytes that would be replaced or added to; NULL: any will do. */
+    npyx_status (*check_zip)(npyx_host *host, int descriptor, int64_t nbytes, npyx_error *error);
+    bool has_info; /* for npyx_target_info, which outlives the closing */
     npyx_file_info info;
 } npyx_target;
 

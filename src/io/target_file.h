@@ -44,7 +44,6 @@ typedef enum npyx_target_state {
 typedef struct npyx_target_file {
     npyx_host *host;
     npyx_target_kind kind;
-    bool is_tar;
     pid_t process; /* that opened it: a forked copy of it leaves the file to that one */
     int folder;
     int descriptor;
@@ -77,9 +76,9 @@ bool npyx_target_is_ours(const npyx_target_file *file);
 npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, npyx_stat *found,
                              npyx_error *error);
 
-/* NPYX_INVALID, saying what it is, for a file that is neither empty nor an array file by its first bytes, or
- * a tar where one is written: it is not to be replaced. */
-npyx_status npyx_target_check_replaceable(int descriptor, bool is_tar, npyx_error *error);
+/* NPYX_INVALID, saying what it is, for a file that is neither empty nor what this codec writes, or a tar
+ * where one is written: it is not to be replaced. */
+npyx_status npyx_target_check_replaceable(const npyx_target *target, int descriptor, npyx_error *error);
 
 /* The failure of making one. */
 npyx_status npyx_target_fail_make(npyx_error *error, int errno_value);

@@ -226,7 +226,7 @@ static npyx_status look_at_replaced(npyx_target *target, npyx_error *error) {
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
     bool is_there = file->replaced >= 0;
     if (target->is_one_act)
-        return is_there ? npyx_target_check_replaceable(file->replaced, file->is_tar, error) : NPYX_OK;
+        return is_there ? npyx_target_check_replaceable(target, file->replaced, error) : NPYX_OK;
     npyx_file_info info = is_there ? npyx_file_info_of_stat(&found) : (npyx_file_info){0};
     bool is_as_seen =
         is_there == target->has_info && (!is_there || npyx_file_info_is_same(&info, &target->info));
@@ -291,7 +291,7 @@ static npyx_status accept_replaced(const npyx_target *target, npyx_error *error)
                              ? fail_replaced(error)
                              : npyx_target_look(file->folder, file->beside, O_RDONLY, &seen, &found, error);
     if (status == NPYX_OK && seen >= 0)
-        status = npyx_target_check_replaceable(seen, file->is_tar, error);
+        status = npyx_target_check_replaceable(target, seen, error);
     if (status == NPYX_OK) {
         close(file->replaced);
         file->replaced = seen;
