@@ -366,7 +366,7 @@ class World:
 
     def insert_rows(self, c, state, table, values, conflict):
         can_succeed, can_fail, pending = self.first_row(c, state, table)
-        if pending is None:
+        if pending is None and can_succeed:
             raise Unknowable
         bad = [i for i, value in enumerate(values) if is_bad(value)]
         if FAILING in values:
