@@ -423,9 +423,9 @@ class World:
             self.note(c, table)
             return Verdict.must_fail() if matched and sure else Verdict.either(state)
         can_succeed, can_fail, pending = self.first_row(c, state, table)
+        can_fail |= any(value == FAILING for _, value in values)  # it may be evaluated for no row
         if not matched:
-            is_evaluated = any(value == FAILING for _, value in values)  # perhaps, although for no row
-            return Verdict(True, can_fail or not can_succeed or not sure or is_evaluated, state)
+            return Verdict(True, can_fail or not can_succeed or not sure, state)
         if not can_succeed:
             return Verdict(False, True, ends=None if conflict == "ROLLBACK" else False)
         return self.update_rows(c, state, table, pending, matched, conflict, can_fail or not sure)

@@ -286,8 +286,10 @@ class Writer:
 
     def make_update(self, kind, number, c, name=None):
         name = name or self.name(c.state)
-        first = self.rng.choice([0, 0, 1, 3])
-        values = tuple((first + i, value) for i, value in enumerate(self.values()))
+        first, values = self.rng.choice([0, 0, 0, 1, 3]), list(self.values())
+        if self.rng.random() < 0.3 and "bad" not in self.left_out:  # half-way
+            values = [self.value(), BAD]
+        values = tuple((first + i, value) for i, value in enumerate(values))
         is_from = self.rng.random() < 0.5
         conflict = self.rng.choice(CONFLICTS)
         return kind, number, name, values, "" if is_from and conflict == "FAIL" else conflict, is_from
