@@ -358,6 +358,7 @@ class World:
         if table is None:
             return Verdict.must_fail()
         if table.mode == "r+":
+            self.note(c, table)
             return Verdict.must_fail() if values else Verdict.either(state)
         if not values:  # SQLite opens the table all the same
             strange = self.note(c, table) or self.first_row(c, state, table)[1]
@@ -406,15 +407,18 @@ class World:
 
     def delete(self, c, name):
         table = c.state.tables.get(name)
+        if table is not None:
+            self.note(c, table)
         if table is None or table.is_set:
             return Verdict.must_fail()
         rows, sure = self.visible(c, c.state, table)
-        self.note(c, table)
         return Verdict.must_fail() if rows and sure else Verdict.either(c.state)
 
     def update(self, c, name, values, conflict):
         """values: (rowid, value), by rowid."""
         state, table = c.state, c.state.tables.get(name)
+        if table is not None and table.is_set:
+            self.note(c, table)
         if table is None or table.is_set:
             return Verdict.must_fail()
         rows, sure = self.visible(c, state, table)

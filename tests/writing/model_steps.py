@@ -255,7 +255,7 @@ class Writer:
         if not has_table:
             kinds["create"] = 60
         else:
-            kinds |= {"insert": 26, "update": 7, "delete": 1.5, "drop": 2.5, "rename": 2.5, "select": 3, "trigger": 0.8}
+            kinds |= {"insert": 26, "update": 7, "delete": 1.5, "drop": 2.5, "rename": 2.5, "select": 3, "trigger": 0 if c.state.trigger else 0.8}
         if c.state.trigger:
             kinds |= {"src": 6, "drop trigger": 0.5}
         if c.in_transaction:
