@@ -30,8 +30,11 @@ Where the rules leave it open whether a statement is refused, both are right, an
   has continued meanwhile; shards before the last one; what two tables that write one set at the same time find missing;
 - other tables' CREATE, ALTER, ANALYZE, VACUUM, ATTACH, DETACH and PRAGMA, none of which may change a file.
 
+A sequence ends where the answer does not tell which of two states is there: OR FAIL where the first row might have been
+refused, a set with a hole or an empty file behind it, rows for a zip without arrays, SQLite's own RELEASE that failed.
+
 Not in it: interrupts, failures of the disk, memory that runs out, several processes (tests/safety), permissions and links,
-rows of more than one item, compressed archives, single tars, names that occur twice.
+rows of more than one item, compressed archives, single tars, names that occur twice, files overwritten by as many bytes.
 """
 
 import argparse

@@ -253,7 +253,7 @@ class World:
             raise Unknowable  # a set with a hole
         odd = any(version.kind != GOOD for version in base.values())
         if base[last].kind != GOOD:
-            return base[last].kind == EMPTY, True, Pending({last: base[last]}, {last: ()})
+            return base[last].kind == EMPTY, True, None  # an empty file may be taken for a shard or for none
         return True, odd, Pending({last: base[last]}, {last: base[last].rows})
 
     def add_row(self, c, table, pending, value):
@@ -358,6 +358,7 @@ class World:
         if table is None:
             return Verdict.must_fail()
         if table.mode == "r+":
+            self.note(c, table)
             return Verdict.must_fail() if values else Verdict.either(state)
         if not values:  # SQLite opens the table all the same
             strange = self.note(c, table) or self.first_row(c, state, table)[1]
@@ -366,7 +367,7 @@ class World:
 
     def insert_rows(self, c, state, table, values, conflict):
         can_succeed, can_fail, pending = self.first_row(c, state, table)
-        if pending is None:
+        if pending is None and can_succeed:
             raise Unknowable
         bad = [i for i, value in enumerate(values) if is_bad(value)]
         if FAILING in values:
@@ -406,15 +407,18 @@ class World:
 
     def delete(self, c, name):
         table = c.state.tables.get(name)
+        if table is not None:
+            self.note(c, table)
         if table is None or table.is_set:
             return Verdict.must_fail()
         rows, sure = self.visible(c, c.state, table)
-        self.note(c, table)
         return Verdict.must_fail() if rows and sure else Verdict.either(c.state)
 
     def update(self, c, name, values, conflict):
         """values: (rowid, value), by rowid."""
         state, table = c.state, c.state.tables.get(name)
+        if table is not None and table.is_set:
+            self.note(c, table)
         if table is None or table.is_set:
             return Verdict.must_fail()
         rows, sure = self.visible(c, state, table)
@@ -423,9 +427,9 @@ class World:
             self.note(c, table)
             return Verdict.must_fail() if matched and sure else Verdict.either(state)
         can_succeed, can_fail, pending = self.first_row(c, state, table)
+        can_fail |= any(value == FAILING for _, value in values)  # it may be evaluated for no row
         if not matched:
-            is_evaluated = any(value == FAILING for _, value in values)  # perhaps, although for no row
-            return Verdict(True, can_fail or not can_succeed or not sure or is_evaluated, state)
+            return Verdict(True, can_fail or not can_succeed or not sure, state)
         if not can_succeed:
             return Verdict(False, True, ends=None if conflict == "ROLLBACK" else False)
         return self.update_rows(c, state, table, pending, matched, conflict, can_fail or not sure)

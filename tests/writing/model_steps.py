@@ -255,7 +255,7 @@ class Writer:
         if not has_table:
             kinds["create"] = 60
         else:
-            kinds |= {"insert": 26, "update": 7, "delete": 1.5, "drop": 2.5, "rename": 2.5, "select": 3, "trigger": 0.8}
+            kinds |= {"insert": 26, "update": 7, "delete": 1.5, "drop": 2.5, "rename": 2.5, "select": 3, "trigger": 0 if c.state.trigger else 0.8}
         if c.state.trigger:
             kinds |= {"src": 6, "drop trigger": 0.5}
         if c.in_transaction:
@@ -286,8 +286,10 @@ class Writer:
 
     def make_update(self, kind, number, c, name=None):
         name = name or self.name(c.state)
-        first = self.rng.choice([0, 0, 1, 3])
-        values = tuple((first + i, value) for i, value in enumerate(self.values()))
+        first, values = self.rng.choice([0, 0, 0, 1, 3]), list(self.values())
+        if self.rng.random() < 0.3 and "bad" not in self.left_out:  # half-way
+            values = [self.value(), BAD]
+        values = tuple((first + i, value) for i, value in enumerate(values))
         is_from = self.rng.random() < 0.5
         conflict = self.rng.choice(CONFLICTS)
         return kind, number, name, values, "" if is_from and conflict == "FAIL" else conflict, is_from
