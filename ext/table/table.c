@@ -162,6 +162,7 @@ int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const 
     npyext_table *table = new_table(client, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
+    table->is_made_anew = true;
     int code = read_declaration(db, table, argc - 3, argv + 3);
     table->is_damaged = code == SQLITE_ERROR;
     if (code == SQLITE_OK || code == SQLITE_ERROR)

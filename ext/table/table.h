@@ -133,6 +133,7 @@ struct npyext_table {
     const char *name;
     bool is_damaged; /* there is no declaration; the table can be dropped, and reading it is this error: */
     npyx_error damage;
+    bool is_made_anew; /* an object of a table that was created before */
     npyext_declaration declaration;
 };
 

@@ -38,11 +38,10 @@ typedef struct npyext_table_writer {
     npyext_array_builder row; /* the row at hand */
 } npyext_table_writer;
 
-/* Reads the arguments, and for mode 'a' the file's header. NULL with *error set on failure. The declaration
- * outlives the writer, which records its columns in it. */
-npyx_status npyext_table_writer_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_transaction **writer,
-                                    npyx_error *error);
+/* Reads the arguments, and for mode 'a' the file's header; an object that is made anew can do without the
+ * file where the arguments say enough. NULL with *error set on failure. The table outlives the writer, which
+ * records its columns in its declaration. */
+npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error);
 
 /* The array of so many rows that the table writes, its items and bytes counted; it borrows the dtype and is
  * not to be cleared. NPYX_CORRUPT when they cannot be counted: nobody could read it. */

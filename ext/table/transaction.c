@@ -188,8 +188,10 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
         status = t->ops->open(t, error);
     if (status == NPYX_OK)
         status = transaction_mark(t, BEGINNING, error);
-    if (status != NPYX_OK)
+    if (status != NPYX_OK) {
+        t->written.has_info = false; /* the file may be another's by now */
         transaction_rollback(t);
+    }
     return status;
 }
 
