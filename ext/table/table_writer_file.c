@@ -42,7 +42,6 @@ static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx
 }
 
 static void file_unmark(npyext_transaction *transaction, void *place) {
-    npyx_archive_mark_clear(place);
     npyx_free(&transaction->connection->host, place);
 }
 

@@ -87,6 +87,13 @@ int npyx_system_clone(int from, int to);
  * many. */
 int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes);
 
+/* Goes on from *off to the first byte below nbytes that is in no hole, or to nbytes; *end_off is where the
+ * next hole begins. False, with both as they were, where holes cannot be told. */
+bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t *end_off);
+
+/* Gives a file the access control list and extended attributes of another one, and takes its own away. */
+int npyx_system_copy_attributes(int from, int to);
+
 /* The whole of a file in memory, for reading; NULL: not to be had. */
 void *npyx_system_map(int descriptor, size_t nbytes);
 void npyx_system_unmap(void *map, size_t nbytes);

@@ -6,8 +6,6 @@
 #include "first_bytes.h"
 #include "target_file.h"
 
-enum { COPIED_NBYTES = 1 << 20 };
-
 /* ---- paths ---- */
 
 /* What the kernel follows, too. */
@@ -147,21 +145,34 @@ static npyx_status target_open_folder(npyx_target_file *file, const char *path, 
                             : NPYX_OK;
 }
 
-/* As open(2) would have it: who may not write to a file may not replace it, and it keeps its owner and its
- * permissions, as far as this process may give them. */
-static npyx_status take_permissions(const npyx_target_file *file, const npyx_stat *replaced,
-                                    npyx_error *error) {
+/* A new file in another one's place has its owner, group, mode, access control list and attributes, or there
+ * is none: nobody gains or loses a right by it. */
+static npyx_status copy_permissions(int from, int to, const npyx_stat *replaced, npyx_error *error) {
     npyx_stat made;
+    NPYX_TRY(npyx_descriptor_stat(to, &made, error));
+    bool is_other = made.st_uid != replaced->st_uid || made.st_gid != replaced->st_gid;
+    if (is_other && fchown(to, replaced->st_uid, replaced->st_gid) != 0)
+        return npyx_fail_errno(
+            error, errno,
+            "belongs to another user or group, which a new file in its place cannot be given; "
+            "remove it first");
+    if (npyx_system_copy_attributes(from, to) != 0)
+        return npyx_fail_errno(error, errno,
+                               "has an access control list or attributes that a new file in its place cannot "
+                               "be given; remove it first");
+    if (fchmod(to, replaced->st_mode & 07777) != 0)
+        return npyx_fail_errno(error, errno, "has permissions that a new file in its place cannot be given");
+    return NPYX_OK;
+}
+
+/* As open(2) would have it: who may not write to a file may not replace it. from is open on it. */
+static npyx_status take_permissions(const npyx_target_file *file, int from, const npyx_stat *replaced,
+                                    npyx_error *error) {
     /* a link that came in between must not tell of what is outside of a root */
     int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
     if (faccessat(file->folder, file->name, W_OK, flags) != 0)
         return npyx_fail_errno(error, errno, "cannot be opened for writing");
-    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &made, error));
-    if (made.st_uid != replaced->st_uid || made.st_gid != replaced->st_gid)
-        (void)!fchown(file->descriptor, replaced->st_uid, replaced->st_gid);
-    if (fchmod(file->descriptor, replaced->st_mode & 0777) != 0)
-        return npyx_fail_errno(error, errno, "cannot be given its permissions");
-    return NPYX_OK;
+    return copy_permissions(from, file->descriptor, replaced, error);
 }
 
 static npyx_status target_make_file(npyx_target *target, npyx_error *error) {
@@ -184,34 +195,15 @@ npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *erro
     return NPYX_OK;
 }
 
-/* Copies the rest of the file that is replaced. It is read through the descriptor that is locked: its path
- * may lead to a file by now that is going to be taken back. */
-static npyx_status copy_by_hand(npyx_target *target, npyx_error *error) {
-    npyx_host *host = target->file->host;
-    uint8_t *piece = npyx_alloc(host, COPIED_NBYTES);
-    npyx_status status = npyx_check_memory(piece, error);
-    size_t nbytes = 1;
-    while (status == NPYX_OK && nbytes > 0) {
-        status = npyx_descriptor_read(host, target->file->replaced, target->sink->nbytes, piece,
-                                      COPIED_NBYTES, &nbytes, "cannot be read", error);
-        if (status == NPYX_OK)
-            status = npyx_sink_append(target->sink, piece, nbytes, error);
-        if (status == NPYX_OK)
-            status = npyx_poll(host, error);
-    }
-    npyx_free(host, piece);
-    return status;
-}
-
+/* It is read through the descriptor that is locked: its path may lead to a file by now that is going to be
+ * taken back. */
 static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
-    int64_t copied_nbytes = 0;
-    if (!target->copies_plainly)
-        NPYX_TRY(npyx_descriptor_copy(file->host, file->replaced, file->descriptor, target->info.nbytes,
-                                      &copied_nbytes, error));
-    NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, copied_nbytes, &target->sink, error));
+    int64_t nbytes = target->info.nbytes;
+    NPYX_TRY(npyx_descriptor_copy(file->host, file->replaced, file->descriptor, nbytes,
+                                  target->copies_plainly, error));
+    NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, nbytes, &target->sink, error));
     target->sink->first_nbytes = 0; /* all of it is the target's own */
-    NPYX_TRY(copy_by_hand(target, error));
     return npyx_target_check_copied(target, error);
 }
 
@@ -284,10 +276,12 @@ static npyx_status open_new(npyx_target *target, npyx_error *error) {
     if (target->must_be_new)
         status = npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
                               "was made by another writer meanwhile, and is not replaced");
+    if (status == NPYX_OK)
+        status = target_make_file(target, error);
+    if (status == NPYX_OK)
+        status = take_permissions(file, seen, &found, error);
     close(seen);
-    NPYX_TRY(status);
-    NPYX_TRY(target_make_file(target, error));
-    return take_permissions(file, &found, error);
+    return status;
 }
 
 /* COPY and EXTEND: opens and locks the file that is added to, and learns what it is. */
@@ -303,7 +297,7 @@ static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
     file->original_nbytes = is_extended ? found.st_size : 0;
     NPYX_TRY(npyx_target_check_replaceable(target, *descriptor, error));
     NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, error));
-    return is_extended ? NPYX_OK : take_permissions(file, &found, error);
+    return is_extended ? NPYX_OK : take_permissions(file, file->replaced, &found, error);
 }
 
 static npyx_status target_open_file(npyx_target *target, const char *path, npyx_error *error) {

@@ -99,12 +99,13 @@ npyx_status npyx_target_make_named(int folder, const char *name, int *descriptor
 
 /* ---- the lock ---- */
 
-/* Opens the lock's file, or makes it. Where locks are kept by a server (NFS) an exclusive one needs a file
- * that is open for writing; one that another user's crash has left may be open for reading alone. */
+/* Opens the lock's file, or makes it; ENOENT with *is_new: the folder is gone. Where locks are kept by a
+ * server (NFS) an exclusive one needs a file that is open for writing; one that another user's crash has left
+ * may be open for reading alone. */
 static int lock_open_file(int folder, const char *beside, bool *is_new) {
     enum { LOOKING = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
     int descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | LOOKING, 0666);
-    *is_new = descriptor >= 0;
+    *is_new = descriptor >= 0 || errno == ENOENT;
     if (descriptor >= 0 || errno != EEXIST)
         return descriptor;
     descriptor = openat(folder, beside, O_RDWR | LOOKING);
@@ -124,8 +125,12 @@ static npyx_status try_once(int *lock, int folder, const char *name, npyx_error 
     bool is_new;
     npyx_target_name(name, 0, beside);
     int descriptor = lock_open_file(folder, beside, &is_new);
+    if (descriptor < 0 && errno == ENOENT && !is_new)
+        return NPYX_OK; /* its holder has just removed it */
+    if (descriptor < 0 && errno == ENOENT)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "its folder was removed while it was written to");
     if (descriptor < 0)
-        return errno == ENOENT ? NPYX_OK : lock_fail_open(error, errno);
+        return lock_fail_open(error, errno);
     bool is_locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
     bool is_free = is_locked || errno != EWOULDBLOCK; /* other reasons: there are no locks here */
     /* whoever held it may have removed its file by now */
