@@ -64,13 +64,6 @@ void npyx_system_list_close(npyx_listing *listing);
 
 /* ---- files ---- */
 
-/* A new empty file in the folder that has no name, open for reading and writing. */
-int npyx_system_open_nameless(int folder);
-
-/* Whether such a file can be given a name, and the giving. EEXIST: the name is taken. */
-bool npyx_system_has_names(void);
-int npyx_system_name(int descriptor, int folder, const char *name);
-
 /* Lets two names of a folder change places. */
 int npyx_system_exchange(int folder, const char *one, const char *other);
 

@@ -48,31 +48,7 @@ void npyx_system_list_close(npyx_listing *listing) {
     (void)closedir((DIR *)listing);
 }
 
-/* ---- files without a name, and names ---- */
-
-int npyx_system_open_nameless(int folder) {
-#ifdef O_TMPFILE
-    return openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-#else
-    (void)folder;
-    return system_has_no_such_thing();
-#endif
-}
-
-/* linkat(2), Notes: a name for an open file is made through its link in /proc. */
-bool npyx_system_has_names(void) {
-#ifdef O_TMPFILE
-    return access("/proc/self/fd", X_OK) == 0;
-#else
-    return false;
-#endif
-}
-
-int npyx_system_name(int descriptor, int folder, const char *name) {
-    char itself[40];
-    snprintf(itself, sizeof itself, "/proc/self/fd/%d", descriptor);
-    return linkat(AT_FDCWD, itself, folder, name, AT_SYMLINK_FOLLOW);
-}
+/* ---- names ---- */
 
 #if defined(__APPLE__) && defined(RENAME_SWAP)
 static int system_rename(int folder, const char *from, const char *to, bool exchanges) {

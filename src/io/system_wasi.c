@@ -44,20 +44,6 @@ void npyx_system_list_close(npyx_listing *listing) {
 
 /* ---- files ---- */
 
-int npyx_system_open_nameless(int folder) {
-    (void)folder;
-    return wasi_has_no_such_thing();
-}
-
-bool npyx_system_has_names(void) {
-    return false;
-}
-
-int npyx_system_name(int descriptor, int folder, const char *name) {
-    (void)descriptor, (void)folder, (void)name;
-    return wasi_has_no_such_thing();
-}
-
 int npyx_system_exchange(int folder, const char *one, const char *other) {
     (void)folder, (void)one, (void)other;
     return wasi_has_no_such_thing();

@@ -497,20 +497,6 @@ int npyx_system_exchange(int folder, const char *one, const char *other) {
     return windows_fail(ENOSYS);
 }
 
-int npyx_system_open_nameless(int folder) {
-    (void)folder;
-    return windows_fail(EOPNOTSUPP);
-}
-
-bool npyx_system_has_names(void) {
-    return false;
-}
-
-int npyx_system_name(int descriptor, int folder, const char *name) {
-    (void)descriptor, (void)folder, (void)name;
-    return windows_fail(EOPNOTSUPP);
-}
-
 /* ---- folders ---- */
 
 enum { LISTED_NBYTES = 1 << 16 };

@@ -175,12 +175,11 @@ static npyx_status take_permissions(const npyx_target_file *file, int from, cons
     return copy_permissions(from, file->descriptor, replaced, error);
 }
 
-static npyx_status target_make_file(npyx_target *target, npyx_error *error) {
+/* replaced: NULL where there is nothing. Who may not read it must not read what is to take its place. */
+static npyx_status target_make_file(npyx_target *target, const npyx_stat *replaced, npyx_error *error) {
     npyx_target_file *file = target->file;
-    npyx_status status =
-        target->uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, &file->descriptor, error);
-    if (status == NPYX_DONE)
-        status = npyx_target_make_named(file->folder, file->name, &file->descriptor, file->beside, error);
+    npyx_status status = npyx_target_make(file->folder, file->name, replaced == NULL ? 0666 : 0600,
+                                          &file->descriptor, file->beside, error);
     if (status != NPYX_OK)
         file->beside[0] = '\0';
     return status;
@@ -252,11 +251,7 @@ static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error
 npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error) {
     const npyx_target_file *file = target->file;
     char beside[NPYX_TARGET_NAME_NBYTES];
-    npyx_status status =
-        target->uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, descriptor, error);
-    if (status != NPYX_DONE)
-        return status;
-    NPYX_TRY(npyx_target_make_named(file->folder, file->name, descriptor, beside, error));
+    NPYX_TRY(npyx_target_make(file->folder, file->name, 0600, descriptor, beside, error));
     unlinkat(file->folder, beside, 0);
     return NPYX_OK;
 }
@@ -270,14 +265,14 @@ static npyx_status open_new(npyx_target *target, npyx_error *error) {
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &seen, &found, error));
     target->has_info = seen >= 0;
     if (!target->has_info)
-        return target_make_file(target, error);
+        return target_make_file(target, NULL, error);
     target->info = npyx_file_info_of_stat(&found);
     npyx_status status = npyx_target_check_replaceable(target, seen, error);
     if (target->must_be_new)
         status = npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
                               "was made by another writer meanwhile, and is not replaced");
     if (status == NPYX_OK)
-        status = target_make_file(target, error);
+        status = target_make_file(target, &found, error);
     if (status == NPYX_OK)
         status = take_permissions(file, seen, &found, error);
     close(seen);
@@ -296,7 +291,7 @@ static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
     target->info = npyx_file_info_of_stat(&found);
     file->original_nbytes = is_extended ? found.st_size : 0;
     NPYX_TRY(npyx_target_check_replaceable(target, *descriptor, error));
-    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, error));
+    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, &found, error));
     return is_extended ? NPYX_OK : take_permissions(file, file->replaced, &found, error);
 }
 
@@ -323,22 +318,6 @@ static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
     npyx_descriptor_close(descriptor);
 }
 
-/* Lets the file's name be found by who sweeps: the lock's file tells that there is one. */
-static npyx_status name_for_resting(npyx_target_file *file, npyx_error *error) {
-    npyx_status status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
-    if (status == NPYX_DONE)
-        return NPYX_IO;
-    if (status == NPYX_OK && file->beside[0] == '\0')
-        status = npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
-    if (status == NPYX_OK) {
-        npyx_target_lock_leave(&file->lock);
-        file->has_left_lock = true;
-    } else {
-        npyx_target_lock_release(&file->lock, file->folder, file->name);
-    }
-    return status;
-}
-
 npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     if (file->is_resting)
@@ -347,7 +326,6 @@ npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
     if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
         return npyx_fail_errno(error, errno, "cannot be cut to its length");
     NPYX_TRY(npyx_descriptor_stat(file->descriptor, &file->rested, error));
-    NPYX_TRY(name_for_resting(file, error));
     file->is_resting = true;
     npyx_sink_close(target->sink);
     target->sink = NULL;
@@ -428,21 +406,12 @@ static void take_back(npyx_target *target) {
         unlinkat(file->folder, file->beside, 0);
 }
 
-/* One that has rested has left the lock's file, which goes with the release of the lock. */
-static void take_back_all(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (npyx_target_resume(target, NULL) != NPYX_OK)
-        return; /* others have taken the file away, and the lock's */
-    take_back(target);
-    if (file->has_left_lock && file->lock < 0)
-        (void)npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, NULL);
-}
-
 void npyx_target_abandon(npyx_target *target) {
     if (target->file == NULL)
         return;
-    if (npyx_target_is_ours(target->file))
-        take_back_all(target);
+    /* others may have taken away a file that rests */
+    if (npyx_target_is_ours(target->file) && npyx_target_resume(target, NULL) == NPYX_OK)
+        take_back(target);
     close_target(target);
 }
 

@@ -1,11 +1,9 @@
 /*
  * A file that is being written, and what becomes of it.
  *
- * NPYX_TARGET_NEW and NPYX_TARGET_COPY write to a file without a name (O_TMPFILE) in the folder of the path;
- * it gets a name beside the path and changes places with what is at the path by renameat2(2), so that whoever
- * opens the path finds the old contents or the new ones whole, whatever happens to this process. Where the
- * file system has no files without names, it has one from the start, locked with flock while its writer
- * lives.
+ * NPYX_TARGET_NEW and NPYX_TARGET_COPY write to a file beside the path, locked with flock while its writer
+ * lives. It changes places with what is at the path by renameat2(2), so that whoever opens the path finds the
+ * old contents or the new ones whole, whatever happens to this process.
  *
  * NPYX_TARGET_EXTEND adds to the file in place, behind nbytes that no reader looks beyond; what makes the
  * added bytes count (a header's length) is written last, by the commit. What was there is never cut off.
@@ -39,7 +37,6 @@ typedef enum npyx_target_kind {
 typedef struct npyx_target {
     npyx_sink *sink; /* owned by the target; NULL when it is closed */
     struct npyx_target_file *file;
-    bool uses_names;     /* it does without nameless files, as on a file system that has none: for tests */
     bool copies_plainly; /* by reading and writing, not by the kernel: for tests, too */
     bool is_tar;         /* it writes a tar, and replaces tars alone; others replace none */
     bool is_one_act;  /* NEW: replaces what is at the path when it is prepared, not what was there before */

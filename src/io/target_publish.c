@@ -11,35 +11,21 @@ enum { SEAL_MAX_NBYTES = 1 << 16 };
 
 /* ---- names that change places ---- */
 
-/* A second name for what is at one, or the first for an open file without any: 0, or errno. */
-static int link_as(int folder, const char *from, int descriptor, const char *beside) {
-    int result =
-        from == NULL ? npyx_system_name(descriptor, folder, beside) : linkat(folder, from, folder, beside, 0);
-    return result == 0 ? 0 : errno;
-}
-
-/* Gives the file at a name, or else the open one, a free name: 0, or errno. Names that a crash has left are
- * swept, but not the one that is in use. */
-static int link_free(int folder, const char *from, int descriptor, const char *name, const char *in_use,
-                     char beside[NPYX_TARGET_NAME_NBYTES]) {
+/* Gives the file at a name a second, free one: 0, or errno. Names that a crash has left are swept, but not
+ * the one that is in use. */
+static int link_free(int folder, const char *name, const char *in_use, char beside[NPYX_TARGET_NAME_NBYTES]) {
     int errno_value = EEXIST;
     for (int i = 1; i <= NPYX_TARGET_NNAMES && errno_value == EEXIST; i++) {
         npyx_target_name(name, i, beside);
-        errno_value = link_as(folder, from, descriptor, beside);
+        errno_value = linkat(folder, name, folder, beside, 0) == 0 ? 0 : errno;
         if (errno_value == EEXIST && strcmp(beside, in_use) != 0) {
             npyx_target_sweep_name(folder, beside);
-            errno_value = link_as(folder, from, descriptor, beside);
+            errno_value = linkat(folder, name, folder, beside, 0) == 0 ? 0 : errno;
         }
     }
     if (errno_value != 0)
         beside[0] = '\0';
     return errno_value;
-}
-
-npyx_status npyx_target_link(int folder, const char *name, int descriptor,
-                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
-    int errno_value = link_free(folder, NULL, descriptor, name, "", beside);
-    return errno_value == 0 ? NPYX_OK : npyx_target_fail_make(error, errno_value);
 }
 
 static npyx_status fail_rename(npyx_error *error, int errno_value) {
@@ -61,7 +47,7 @@ static bool is_no_link(int errno_value) {
 static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
                                 npyx_error *error) {
     char kept[NPYX_TARGET_NAME_NBYTES];
-    int errno_value = link_free(folder, name, -1, name, beside, kept);
+    int errno_value = link_free(folder, name, beside, kept);
     if (errno_value != 0 && !is_no_link(errno_value))
         return fail_rename(error, errno_value);
     if (renameat(folder, beside, folder, name) == 0) {
@@ -102,7 +88,7 @@ static npyx_status target_move_in(int folder, const char *name, const char *besi
 /* The way back: gives the file at name a free name, or none where there are no hard links. */
 static void target_move_out(int folder, const char *name, int descriptor,
                             char beside[NPYX_TARGET_NAME_NBYTES]) {
-    link_free(folder, name, -1, name, "", beside);
+    link_free(folder, name, "", beside);
     if (npyx_target_leads_to(folder, name, descriptor))
         unlinkat(folder, name, 0);
 }
@@ -259,11 +245,7 @@ static npyx_status claim_path(npyx_target *target, npyx_error *error) {
         NPYX_TRY(look_at_replaced(target, error));
     else if (!npyx_target_leads_to(file->folder, file->name, is_extended ? file->descriptor : file->replaced))
         return fail_replaced(error);
-    if (file->kind == NPYX_TARGET_COPY)
-        NPYX_TRY(npyx_target_check_copied(target, error));
-    if (is_extended || file->beside[0] != '\0')
-        return NPYX_OK;
-    return npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    return file->kind == NPYX_TARGET_COPY ? npyx_target_check_copied(target, error) : NPYX_OK;
 }
 
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
