@@ -178,6 +178,7 @@ static npyx_status take_permissions(const npyx_target_file *file, int from, cons
 /* replaced: NULL where there is nothing. Who may not read it must not read what is to take its place. */
 static npyx_status target_make_file(npyx_target *target, const npyx_stat *replaced, npyx_error *error) {
     npyx_target_file *file = target->file;
+    npyx_target_sweep(file->folder, file->name);
     npyx_status status = npyx_target_make(file->folder, file->name, replaced == NULL ? 0666 : 0600,
                                           &file->descriptor, file->beside, error);
     if (status != NPYX_OK)
@@ -286,6 +287,8 @@ static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
     int *descriptor = is_extended ? &file->descriptor : &file->replaced;
     npyx_stat found;
     NPYX_TRY(lock_file(file, descriptor, error));
+    if (is_extended)
+        npyx_target_sweep(file->folder, file->name);
     NPYX_TRY(npyx_descriptor_stat(*descriptor, &found, error));
     target->has_info = true;
     target->info = npyx_file_info_of_stat(&found);
@@ -298,7 +301,6 @@ static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
 static npyx_status target_open_file(npyx_target *target, const char *path, npyx_error *error) {
     npyx_target_file *file = target->file;
     NPYX_TRY(target_open_folder(file, path, error));
-    npyx_target_sweep(file->folder, file->name);
     NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, error) : open_added_to(target, error));
     if (file->kind == NPYX_TARGET_COPY)
         return copy_replaced(target, error);
