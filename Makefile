@@ -35,7 +35,8 @@ demo: ## Install what is missing, build, and show the extension on a small folde
 	@sh tests/demo/run.sh
 
 .PHONY: examples
-examples: npyext.so ## Make the files that the examples of README and docs read, in .build/examples
+examples: ## Make the files that the examples of README and docs read, in .build/examples
+	@$(call ready,demo python,npyext.so)
 	@rm -rf .build/examples
 	@$(PYTHON) -B tests/lib/make_files.py .build/examples
 	@ln -s '$(CURDIR)/npyext.so' '$(CURDIR)/sql' .build/examples
@@ -69,7 +70,9 @@ uninstall: ## Remove what install has put there, given the same variables
 	rm -rf '$(DESTDIR)$(INCLUDEDIR)/npyx' '$(DESTDIR)$(PREFIX)/share/npyext'
 
 .PHONY: amalgamation
-amalgamation: .build/amalgamation/npyext.c ## Make .build/amalgamation/npyext.c and npyext.h, all of it in one C file
+amalgamation: ## Make .build/amalgamation/npyext.c and npyext.h, all of it in one C file
+	@sh tests/tools/install-packages.sh python
+	@$(again) .build/amalgamation/npyext.c
 
 .PHONY: npyext-standalone
 npyext-standalone: .build/standalone/npyext.so ## Make .build/standalone/npyext.so, which needs libc alone
@@ -77,7 +80,9 @@ npyext-standalone: .build/standalone/npyext.so ## Make .build/standalone/npyext.
 	@echo "glibc $$(objdump -T $< | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1 | cut -c 7-) or newer"
 
 .PHONY: wheel
-wheel: .build/standalone/npyext.so ## Make the Python package, .build/dist/npyext-VERSION-py3-none-PLATFORM.whl
+wheel: ## Make the Python package, .build/dist/npyext-VERSION-py3-none-PLATFORM.whl
+	@sh tests/tools/install-packages.sh build python
+	@$(again) .build/standalone/npyext.so
 	@rm -f .build/dist/npyext-*.whl
 	@cd ext/python && $(PYTHON) -B backend.py ../../.build/dist
 

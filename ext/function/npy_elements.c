@@ -216,8 +216,10 @@ static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context
     return is_plain ? SQLITE_OK : elements_other_column(cursor, context, column);
 }
 
+/* clang-format off */
 #define COORDINATE(k)                                                                                        \
     { .declaration = "i" #k " INTEGER", .is_hidden = (k) > 3, .kind = NPYEXT_IS_COORDINATE }
+/* clang-format on */
 #define TEN_COORDINATES(a, b, c, d, e, f, g, h, i, j)                                                        \
     COORDINATE(a), COORDINATE(b), COORDINATE(c), COORDINATE(d), COORDINATE(e), COORDINATE(f), COORDINATE(g), \
         COORDINATE(h), COORDINATE(i), COORDINATE(j)

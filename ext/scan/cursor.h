@@ -83,12 +83,14 @@ static inline int npyext_cursor_go_on_by(npyext_step *step, npyext_cursor *curso
 }
 
 /* The module of a table function; what SQLite calls for every row may be the function's own. */
+/* clang-format off */
 #define NPYEXT_MODULE(filter, next, column)                                                                  \
     {                                                                                                        \
         .iVersion = 1, .xConnect = npyext_connect, .xBestIndex = npyext_best_index,                          \
         .xDisconnect = npyext_disconnect, .xOpen = npyext_cursor_open, .xClose = npyext_cursor_close,        \
         .xFilter = (filter), .xNext = (next), .xEof = npyext_cursor_eof, .xColumn = (column)                 \
     }
+/* clang-format on */
 #define NPYEXT_CURSOR_MODULE NPYEXT_MODULE(npyext_cursor_filter, npyext_cursor_next, npyext_cursor_column)
 
 /* Begins a scan for a request, or goes on with the one at hand when it asks for the same arrays. The

@@ -118,10 +118,12 @@ typedef struct npyext_column {
 
 /* Column literals. Arguments are declared BLOB, which is no affinity: of HIDDEN alone SQLite makes NUMERIC.
  */
+/* clang-format off */
 #define NPYEXT_COLUMN(text, hidden, of_kind, needed, of)                                                     \
     { .declaration = (text), .is_hidden = (hidden), .kind = (of_kind), .needs = (needed), .result = (of) }
 #define NPYEXT_ARGUMENT(text, of_role)                                                                       \
     { .declaration = (text), .is_hidden = true, .kind = NPYEXT_IS_ARGUMENT, .role = (of_role) }
+/* clang-format on */
 #define NPYEXT_OUTPUT(text, needed, of) NPYEXT_COLUMN(text, false, NPYEXT_PLAIN, needed, of)
 #define NPYEXT_HIDDEN(text, needed, of) NPYEXT_COLUMN(text, true, NPYEXT_PLAIN, needed, of)
 #define NPYEXT_INDEX(text, of)          NPYEXT_COLUMN(text, false, NPYEXT_IS_INDEX, 0, of)

@@ -56,18 +56,25 @@ static npyx_status fail_range(npyx_error *error) {
         "on), as in {\"path\": \"x.tar\", \"offset\": 1536, \"nbytes\": 4224}");
 }
 
+/* Whether json_each takes JSON5, too: then json_valid tells what is JSON on every SQLite. It is not asked by
+ * older ones, where it says no when memory is out; the others fail, and how tells why. */
+static bool takes_json5(void) {
+    return sqlite3_libversion_number() >= 3042000;
+}
+
 /* Adds what a JSON object says. NPYX_DONE: the text is no JSON object. */
 static npyx_status add_json_range(npyext_connection *connection, npyext_files *files, const char *text,
                                   size_t nbytes, npyx_error *error) {
     static const char query[] =
         "SELECT count(*) = 3, max(CASE WHEN key = 'path' AND type = 'text' THEN value END), "
         "max(CASE WHEN key = 'offset' AND type = 'integer' THEN value END), "
-        "max(CASE WHEN key = 'nbytes' AND type = 'integer' THEN value END), json_type(?1) = 'object' "
-        "FROM json_each(?1)";
+        "max(CASE WHEN key = 'nbytes' AND type = 'integer' THEN value END), "
+        "json_type(?1) = 'object' AND CASE WHEN ?2 THEN json_valid(?1) ELSE 1 END FROM json_each(?1)";
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(connection->db, query, -1, &statement, NULL) != SQLITE_OK)
         return NPYX_DONE;
     sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
+    sqlite3_bind_int(statement, 2, takes_json5());
     int code = sqlite3_step(statement);
     npyx_status status = NPYX_DONE;
     if (code == SQLITE_ROW && sqlite3_column_int(statement, 4)) {
@@ -135,8 +142,7 @@ static npyx_status add_list_entry(npyext_connection *connection, npyext_files *f
 static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
                                  size_t nbytes, npyx_error *error) {
     static const char *const queries[] = {
-        /* not json_valid, which says no when memory is out: this one fails, and how tells why */
-        "SELECT json_type(?1) = 'array'",
+        "SELECT json_type(?1) = 'array' AND CASE WHEN ?2 THEN json_valid(?1) ELSE 1 END",
         "SELECT count(*) = 0 OR sum(type IN ('text', 'null', 'object')) > 0 FROM json_each(?1)",
         ("SELECT CASE type WHEN 'true' THEN type WHEN 'false' THEN type ELSE value END, type = 'text', key "
          "FROM json_each(?1) WHERE type <> 'null'"),
@@ -150,6 +156,8 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
         if (code != SQLITE_OK)
             return NPYX_DONE; /* an SQLite without JSON: a text is a path */
         sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
+        if (i == 0)
+            sqlite3_bind_int(statement, 2, takes_json5());
         code = sqlite3_step(statement);
         if (i < 2 && (code != SQLITE_ROW || !sqlite3_column_int(statement, 0)))
             status = NPYX_DONE;

@@ -5,13 +5,13 @@
 double npyext_table_take_rowid(sqlite3_index_info *info, double nrows, npyext_plan *plan, sqlite3_str *text) {
     for (int i = 0; i < info->nConstraint && plan->nterms < NPYEXT_MAX_TERMS; i++) {
         int op = info->aConstraint[i].op;
-        const npyext_operator *operator= npyext_operator_of(op);
-        bool is_sought = (operator->kinds>> NPYEXT_IS_INDEX & 1) != 0;
+        const npyext_operator *known = npyext_operator_of(op);
+        bool is_sought = (known->kinds >> NPYEXT_IS_INDEX & 1) != 0;
         if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn >= 0 || !is_sought ||
             npyext_is_doubtful(info, i))
             continue;
         sqlite3_str_appendf(text, "%srowid%s", plan->nterms == 0 ? " by " : ", ",
-                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : operator->text);
+                            op == SQLITE_INDEX_CONSTRAINT_IS ? " IS ?" : known->text);
         plan->terms[plan->nterms++] = (npyext_term){.column = NPYEXT_TABLE_ROWID, .op = (unsigned char)op};
         info->aConstraintUsage[i].argvIndex = plan->nterms;
         info->aConstraintUsage[i].omit = 1;

@@ -32,10 +32,11 @@ static size_t read_quoted(const char *text, char *out) {
     const char quote = *text;
     const char *in = text + 1;
     while (*in != '\0') {
-        if (*in == quote && *++in != quote) {
+        if (*in == quote && in[1] != quote) {
             *out = '\0';
-            return (size_t)(in - text);
+            return (size_t)(in + 1 - text);
         }
+        in += *in == quote;
         *out++ = *in++;
     }
     return 0;

@@ -75,6 +75,7 @@ static npyx_status archive_finish(npyext_group *group, npyx_error *error) {
     return NPYX_OK;
 }
 
+/* clang-format off */
 #define ARCHIVE_AGGREGATE(of_format, name, call)                                                             \
     {                                                                                                        \
         .caller = {(name), (call)}, .row_name = "row", .format = (of_format),                                \
@@ -82,6 +83,7 @@ static npyx_status archive_finish(npyext_group *group, npyx_error *error) {
         .append = archive_append, .end_row = archive_end_row, .finish = archive_finish,                      \
         .clear = archive_clear                                                                               \
     }
+/* clang-format on */
 const npyext_aggregate npyext_npz_archive =
     ARCHIVE_AGGREGATE(NPYX_FORMAT_NPZ, "npz_archive", "npz_archive(name, array)");
 const npyext_aggregate npyext_ten_archive =

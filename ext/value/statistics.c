@@ -347,7 +347,7 @@ static void statistic_look(statistic_greatest *greatest, const double *reals, do
         most = x > most ? x : most;
     }
     for (int64_t i = 0; i < n && place < 0 && greatest->first_number < 0; i++) {
-        if (reals[i] == reals[i])
+        if (!isnan(reals[i]))
             greatest->first_number = at + i;
     }
     greatest->real = most;

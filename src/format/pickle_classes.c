@@ -4,6 +4,7 @@
 
 #include "base/wide_integer.h"
 #include "pickle_machine.h"
+#include "text/pure_path.h"
 
 /* Makes a value of a call, or NPYX_DONE where the arguments are none that it is known for. */
 typedef npyx_status class_call(npyx_pickle *p, const npyx_object *args, npyx_object **object);
@@ -259,37 +260,34 @@ static npyx_status call_decimal(npyx_pickle *p, const npyx_object *args, npyx_ob
     return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, text->text.bytes, text->text.nbytes, object);
 }
 
-/* The parts of a path; the first may be a root, which ends in a separator. */
-static npyx_status class_path(npyx_pickle *p, const npyx_object *args, char separator, npyx_object **object) {
-    size_t nbytes = 1;
-    for (uint32_t i = 0; i < args->list.count; i++) {
-        if (args->list.items[i]->kind != NPYX_OBJECT_TEXT)
+/* The segments of a path: its parts, or, since Python 3.12, whatever it was made of. */
+static npyx_status class_path(npyx_pickle *p, const npyx_object *args, bool is_windows,
+                              npyx_object **object) {
+    const uint32_t count = class_nargs(args);
+    size_t nbytes = NPYX_PURE_PATH_EXTRA;
+    npyx_span *segments = npyx_arena_alloc(p->arena, (count + (size_t)1) * sizeof segments[0]);
+    NPYX_TRY(npyx_check_memory(segments, p->error));
+    for (uint32_t i = 0; i < count; i++) {
+        const npyx_object *part = args->list.items[i];
+        if (part->kind != NPYX_OBJECT_TEXT)
             return NPYX_DONE;
-        nbytes += args->list.items[i]->text.nbytes + 1;
-        if (nbytes > p->nbytes) /* one text may stand in many places */
+        segments[i] = (npyx_span){(const char *)part->text.bytes, part->text.nbytes};
+        nbytes += part->text.nbytes + 1;
+        if (nbytes > p->nbytes + NPYX_PURE_PATH_EXTRA) /* one text may stand in many places */
             return NPYX_DONE;
     }
     char *text = npyx_arena_alloc(p->arena, nbytes);
     NPYX_TRY(npyx_check_memory(text, p->error));
-    size_t n = 0;
-    for (uint32_t i = 0; i < args->list.count; i++) {
-        const npyx_object *part = args->list.items[i];
-        if (n > 0 && text[n - 1] != separator)
-            text[n++] = separator;
-        memcpy(text + n, part->text.bytes, part->text.nbytes);
-        n += part->text.nbytes;
-    }
-    if (n == 0)
-        text[n++] = '.';
+    size_t n = npyx_pure_path(is_windows, segments, count, text);
     return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, text, n, object);
 }
 
 static npyx_status call_posix_path(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
-    return class_path(p, args, '/', object);
+    return class_path(p, args, false, object);
 }
 
 static npyx_status call_windows_path(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
-    return class_path(p, args, '\\', object);
+    return class_path(p, args, true, object);
 }
 
 /* An integer of up to 128 bits, unsigned. */

@@ -15,27 +15,30 @@ typedef struct first_bytes_magic {
     const char *what;
 } first_bytes_magic;
 
+/* clang-format off */
 #define MAGIC(off, text, what)                                                                               \
     { (off), sizeof(text) - 1, (text), (what) }
+/* clang-format on */
 
 static const first_bytes_magic magics[] = {
     MAGIC(0, "SQLite format 3\0", "an SQLite database"), /* sqlite.org/fileformat2.html, 1.3.1 */
     MAGIC(8, "DUCK", "a DuckDB database"),               /* duckdb.org, Storage Versions and Format */
     MAGIC(0, "\x89HDF\r\n\x1a\n", "an HDF5 file"),       /* HDF5 File Format Specification, II.A */
     MAGIC(0, "CDF\1", "a netCDF file"),                  /* netCDF Classic Format Specification */
-    MAGIC(0, "CDF\2", "a netCDF file"), MAGIC(0, "CDF\5", "a netCDF file"),
-    MAGIC(0, "PAR1", "a Parquet file"),      /* parquet-format, README: File format */
-    MAGIC(0, "PARE", "a Parquet file"),      /* parquet-format, Encryption.md, 5.3 */
-    MAGIC(0, "ARROW1\0\0", "an Arrow file"), /* Arrow Columnar Format: IPC File Format */
-    MAGIC(0, "FEA1", "a Feather file"),      /* Feather version 1: its metadata.fbs */
-    MAGIC(0, "Obj\1", "an Avro file"),       /* Avro Specification: Object Container Files */
-    MAGIC(0, "GGUF", "a GGUF file"),         /* ggml, docs/gguf.md */
-    /* MAT-File Format (MathWorks): the descriptive text; 7.3 is HDF5 behind such a text */
-    MAGIC(0, "MATLAB 5.0 MAT-file", "a MATLAB file"), MAGIC(0, "MATLAB 7.3 MAT-file", "a MATLAB file"),
-    MAGIC(0, "SIMPLE  =", "a FITS file"),                 /* FITS Standard 4.0, 4.4.1.1 */
-    MAGIC(128, "DICM", "a DICOM file"),                   /* DICOM PS3.10, 7.1 */
-    MAGIC(344, "n+1\0", "a NIfTI file"),                  /* nifti1.h: magic */
-    MAGIC(0, "\x1f\x8b\x08", "gzip-compressed data"),     /* RFC 1952, 2.3.1 */
+    MAGIC(0, "CDF\2", "a netCDF file"),                  /* with 64-bit offsets */
+    MAGIC(0, "CDF\5", "a netCDF file"),                  /* with 64-bit data */
+    MAGIC(0, "PAR1", "a Parquet file"),                  /* parquet-format, README: File format */
+    MAGIC(0, "PARE", "a Parquet file"),                  /* parquet-format, Encryption.md, 5.3 */
+    MAGIC(0, "ARROW1\0\0", "an Arrow file"),             /* Arrow Columnar Format: IPC File Format */
+    MAGIC(0, "FEA1", "a Feather file"),                  /* Feather version 1: its metadata.fbs */
+    MAGIC(0, "Obj\1", "an Avro file"),                   /* Avro Specification: Object Container Files */
+    MAGIC(0, "GGUF", "a GGUF file"),                     /* ggml, docs/gguf.md */
+    MAGIC(0, "MATLAB 5.0 MAT-file", "a MATLAB file"), /* MAT-File Format (MathWorks): the descriptive text */
+    MAGIC(0, "MATLAB 7.3 MAT-file", "a MATLAB file"), /* HDF5 behind such a text */
+    MAGIC(0, "SIMPLE  =", "a FITS file"),             /* FITS Standard 4.0, 4.4.1.1 */
+    MAGIC(128, "DICM", "a DICOM file"),               /* DICOM PS3.10, 7.1 */
+    MAGIC(344, "n+1\0", "a NIfTI file"),              /* nifti1.h: magic */
+    MAGIC(0, "\x1f\x8b\x08", "gzip-compressed data"), /* RFC 1952, 2.3.1 */
     MAGIC(0, "\x28\xb5\x2f\xfd", "zstd-compressed data"), /* RFC 8878, 3.1.1 */
     MAGIC(0, "\3757zXZ\0", "xz-compressed data"),         /* The .xz File Format, 2.1.1.1 */
     MAGIC(0, "\x04\x22\x4d\x18", "lz4-compressed data"),  /* lz4_Frame_format.md */

@@ -36,10 +36,10 @@ typedef struct npyx_stat {
 #define S_IFLNK  0xa000
 #define S_IFSOCK 0xc000
 #ifndef S_ISLNK
-#define S_ISLNK(mode) (((mode)&S_IFMT) == S_IFLNK)
+#define S_ISLNK(mode) ((S_IFMT & (mode)) == S_IFLNK)
 #endif
 #ifndef S_ISSOCK
-#define S_ISSOCK(mode) (((mode)&S_IFMT) == S_IFSOCK)
+#define S_ISSOCK(mode) ((S_IFMT & (mode)) == S_IFSOCK)
 #endif
 
 /* Flags of open(2) beside those of <fcntl.h>. Every descriptor is O_CLOEXEC, and nothing waits. */

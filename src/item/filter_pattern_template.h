@@ -6,7 +6,10 @@
  * with u = x - low (modulo 2^n), x lies in the range when u <= high - low as unsigned numbers, and so when
  * both with their highest bit flipped compare like that as signed ones. The flip of u is part of `base`.
  */
+
+/* clang-format off */
 #define IN_RANGE(hits, lane, x, r) ((hits)((lane)((x)-bounds.base[r]) <= bounds.limit[r]))
+/* clang-format on */
 
 typedef struct FILTER(bounds) {
     FILTER_ITEM base[2];

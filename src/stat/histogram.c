@@ -159,8 +159,9 @@ static npyx_status histogram_prepare(npyx_histogram *histogram, const npyx_bins 
     }
     if (!bins->has_range)
         NPYX_TRY(range_of_limits(placing->type, &limits, ends, error));
-    return npyx_placing_init_uniform(placing, ends[0], ends[1], bins->has_range, bins->nbins,
-                                     histogram->edges, error);
+    bool is_found = limits.ranks[0] <= limits.ranks[1] || limits.f64[0] <= limits.f64[1];
+    return npyx_placing_init_uniform(placing, ends[0], ends[1], !is_found, bins->nbins, histogram->edges,
+                                     error);
 }
 
 static npyx_status make_tally(npyx_histogram *histogram, npyx_histogram_tally *t, npyx_error *error) {

@@ -1,9 +1,10 @@
 /*
- * Histograms with the edges and counts of numpy.histogram (as of NumPy 1.24).
+ * Histograms with the edges and counts of numpy.histogram (as of NumPy 2).
  *
  * NaN is counted nowhere. float16 and float32 are placed in the precision in which NumPy places them,
- * bfloat16 and float8 as float32, float96 and float128 as float64. Where NumPy itself fails, because steps
- * between edges are too small for its arithmetic, values are placed by the edges.
+ * bfloat16 and float8 as float32, float96 and float128 as float64. Where float16 or float32 cannot express so
+ * many edges, or one of them, which NumPy refuses, they are placed as float64. Where float64 cannot, either,
+ * values are placed by the edges, of which some are equal.
  */
 #ifndef NPYX_HISTOGRAM_H
 #define NPYX_HISTOGRAM_H
@@ -13,7 +14,7 @@
 
 /* ---- where numpy.histogram puts a value, and the inner loops over items ---- */
 
-/* The precisions of NumPy's arithmetic, narrow to wide. */
+/* The precisions of NumPy's arithmetic. */
 typedef enum npyx_precision { NPYX_PRECISION_F2, NPYX_PRECISION_F4, NPYX_PRECISION_F8 } npyx_precision;
 
 /* A double rounded once to a precision. */
@@ -52,15 +53,15 @@ typedef struct npyx_placing {
     bool is_uniform;
     double lo, hi;
     uint64_t integer_lo, integer_hi; /* of i8 and u8 items the same, exact and as bits */
-    /* ((value - first) in one precision * norm in another) is the bin, or next to it */
-    double first, norm;
-    npyx_precision difference, product;
+    /* (value - first) in one precision / width * scale in another is the bin, or next to it */
+    double first, width, scale;
+    npyx_precision difference, quotient;
     bool is_computable; /* else values are placed by the edges alone */
     bool is_regular;    /* the fast loops may be used: no index can lie outside */
 } npyx_placing;
 
 /* Makes a placing for nbins bins of one width from lo to hi, and their edges, of which there is room for
- * nbins + 1. is_given: the range was given, and not found. type and is_big_endian are set before.
+ * nbins + 1. is_given: the range was given, and not found among items. type and is_big_endian are set before.
  * NPYX_INVALID when hi - lo is no finite number. */
 npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, npyx_range_end hi,
                                       bool is_given, int64_t nbins, double *edges, npyx_error *error);

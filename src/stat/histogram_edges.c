@@ -1,8 +1,8 @@
 /*
  * Edges of bins of one width, and the arithmetic in which NumPy finds a value's bin.
  *
- * Both follow numpy.lib.histograms and numpy.linspace of NumPy 1.24 step by step, with its promotion of
- * scalars by their value: a range of (0, 1) leaves float32 items float32, one of (0, 1e39) does not.
+ * Both follow numpy.lib._histograms_impl and numpy.linspace of NumPy 2 step by step. Items decide: a range
+ * that was given is made of Python's numbers, which take the precision of what they meet.
  */
 #include "histogram.h"
 
@@ -20,38 +20,6 @@ double npyx_precision_round(npyx_precision precision, double value) {
     }
 }
 
-static npyx_precision wider(npyx_precision a, npyx_precision b) {
-    return a > b ? a : b;
-}
-
-/* numpy.min_scalar_type of a float. */
-static npyx_precision precision_of_real(double value) {
-    if (!isfinite(value) || fabs(value) < 65000)
-        return NPYX_PRECISION_F2;
-    return fabs(value) < 3.4e38 ? NPYX_PRECISION_F4 : NPYX_PRECISION_F8;
-}
-
-/* Of the float that NumPy promotes small floats to beside integers from lo to hi: the smallest integer type
- * that holds both decides. */
-static npyx_precision precision_of_integers(int64_t lo, int64_t hi) {
-    int64_t most = lo < 0 && ~lo > hi ? ~lo : hi;
-    bool is_signed = lo < 0;
-    return most <= UINT8_MAX >> is_signed    ? NPYX_PRECISION_F2
-           : most <= UINT16_MAX >> is_signed ? NPYX_PRECISION_F4
-                                             : NPYX_PRECISION_F8;
-}
-
-static npyx_precision precision_of_end(npyx_range_end end) {
-    int64_t integer = (int64_t)end.bits;
-    return end.is_integer ? precision_of_integers(integer, integer) : precision_of_real(end.real);
-}
-
-static npyx_precision precision_of_range(npyx_range_end lo, npyx_range_end hi) {
-    if (lo.is_integer && hi.is_integer)
-        return precision_of_integers((int64_t)lo.bits, (int64_t)hi.bits);
-    return wider(precision_of_end(lo), precision_of_end(hi));
-}
-
 /* Of the items' own type: integers of every width are placed as float64. */
 static npyx_precision precision_of_type(npyx_type type) {
     return type == NPYX_F2                                      ? NPYX_PRECISION_F2
@@ -59,29 +27,55 @@ static npyx_precision precision_of_type(npyx_type type) {
                                                                 : NPYX_PRECISION_F8;
 }
 
-/* numpy.linspace(lo, hi, nbins + 1), which computes in float64 and rounds in the end. */
-static npyx_status make_edges(double lo, double hi, int64_t nbins, npyx_precision precision, double *edges,
-                              npyx_error *error) {
-    double width = hi - lo;
-    double step = width / (double)nbins;
-    if (!isfinite(width)) {
-        char texts[2][NPYX_NUMBER_TEXT_NBYTES];
-        return npyx_fail(
-            error, NPYX_INVALID, -1, "the range from %.*s to %.*s is wider than a float64 can express",
-            (int)npyx_text_f64(lo, texts[0]), texts[0], (int)npyx_text_f64(hi, texts[1]), texts[1]);
+/* A range, and the precision of its ends: that of the items when it was found among them. */
+typedef struct edges_range {
+    npyx_range_end lo, hi;
+    npyx_precision precision;
+} edges_range;
+
+/* The ends of a range of one value are half a unit apart from it. */
+static edges_range range_of_ends(npyx_range_end lo, npyx_range_end hi, npyx_precision precision) {
+    if (lo.real == hi.real && (!lo.is_integer || !hi.is_integer || lo.bits == hi.bits)) {
+        lo = (npyx_range_end){.real = npyx_precision_round(precision, lo.real - 0.5)};
+        hi = (npyx_range_end){.real = npyx_precision_round(precision, hi.real + 0.5)};
     }
-    for (int64_t i = 0; i < nbins; i++) {
-        double share = step == 0 ? (double)i / (double)nbins * width : (double)i * step;
-        edges[i] = npyx_precision_round(precision, share + lo);
-    }
-    edges[nbins] = npyx_precision_round(precision, hi);
-    return NPYX_OK;
+    return (edges_range){lo, hi, precision};
 }
 
-/* The end of the range as the items are compared with it. Ends that are items have the items' type; a number
- * that was given, or that is half beside an item, has the type that its value asks for. */
-static double compared_end(npyx_precision items, npyx_range_end end, bool is_item) {
-    return npyx_precision_round(is_item ? items : wider(items, precision_of_end(end)), end.real);
+static npyx_status check_width(double lo, double hi, npyx_error *error) {
+    char texts[2][NPYX_NUMBER_TEXT_NBYTES];
+    if (isfinite(hi - lo))
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "the range from %.*s to %.*s is wider than a float64 can express",
+                     (int)npyx_text_f64(lo, texts[0]), texts[0], (int)npyx_text_f64(hi, texts[1]), texts[1]);
+}
+
+/* numpy.linspace(lo, hi, nbins + 1, dtype=items), which computes in the precision of the ends. */
+static void make_edges(const edges_range *range, int64_t nbins, npyx_precision items, double *edges) {
+    const npyx_precision precision = range->precision;
+    const double lo = range->lo.real, hi = range->hi.real;
+    double width = npyx_precision_round(precision, hi - lo);
+    double divisor = npyx_precision_round(precision, (double)nbins);
+    double step = npyx_precision_round(precision, width / divisor);
+    for (int64_t i = 0; i < nbins; i++) {
+        double place = npyx_precision_round(precision, (double)i);
+        double share = step == 0 ? npyx_precision_round(precision, place / divisor) * width : place * step;
+        double edge = npyx_precision_round(precision, npyx_precision_round(precision, share) + lo);
+        edges[i] = npyx_precision_round(items, edge);
+    }
+    edges[nbins] = npyx_precision_round(items, hi);
+}
+
+/* NumPy refuses edges that do not increase. */
+static bool are_increasing(const double *edges, int64_t nbins) {
+    if (!isfinite(edges[0]) || !isfinite(edges[nbins]))
+        return false;
+    for (int64_t i = 0; i < nbins; i++) {
+        if (!(edges[i] < edges[i + 1]))
+            return false;
+    }
+    return true;
 }
 
 /* An item of 64 bits from how many of its type are below. */
@@ -125,53 +119,57 @@ static void bound_integers(npyx_placing *placing, npyx_range_end lo, npyx_range_
     placing->integer_hi = bits_of_rank(type, last);
 }
 
-/* What NumPy multiplies with, in float64. */
-static double norm_of(npyx_precision items, npyx_range_end lo, npyx_range_end hi, bool is_given,
-                      int64_t nbins) {
-    if (lo.is_integer && hi.is_integer)
-        return (double)nbins / (double)(hi.bits - lo.bits);
-    return (double)nbins / npyx_precision_round(is_given ? NPYX_PRECISION_F8 : items, hi.real - lo.real);
+/* What NumPy divides by. */
+static double width_of(const edges_range *range) {
+    if (range->lo.is_integer && range->hi.is_integer)
+        return (double)(range->hi.bits - range->lo.bits);
+    return npyx_precision_round(range->precision, range->hi.real - range->lo.real);
 }
 
 /* The value's place among the bins as NumPy computes it. */
 static double edges_place_of(const npyx_placing *placing, double value) {
     double difference = npyx_precision_round(placing->difference, value - placing->first);
-    return npyx_precision_round(placing->product, difference * placing->norm);
+    double share = npyx_precision_round(placing->quotient, difference / placing->width);
+    return npyx_precision_round(placing->quotient, share * placing->scale);
 }
 
 static bool has_fast_loop(const npyx_placing *placing) {
-    bool has_loop = placing->type == NPYX_F4 ? placing->product != NPYX_PRECISION_F2
-                                             : placing->product == NPYX_PRECISION_F8;
-    return has_loop && placing->product == placing->difference;
+    return placing->difference == NPYX_PRECISION_F8 ||
+           (placing->type == NPYX_F4 && placing->difference == NPYX_PRECISION_F4);
+}
+
+/* Places values in the precision of items, and divides in that of the range. */
+static void place_in(npyx_placing *placing, npyx_precision items, const edges_range *range) {
+    placing->difference = items;
+    placing->quotient = range->precision;
+    placing->first = npyx_precision_round(items, range->lo.real);
+    placing->lo = placing->first;
+    placing->hi = npyx_precision_round(items, range->hi.real);
+    placing->width = width_of(range);
+    placing->scale = npyx_precision_round(range->precision, (double)placing->nbins);
 }
 
 npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, npyx_range_end hi,
                                       bool is_given, int64_t nbins, double *edges, npyx_error *error) {
     npyx_precision items = precision_of_type(placing->type);
-    bool is_widened = lo.real == hi.real && (!lo.is_integer || !hi.is_integer || lo.bits == hi.bits);
-    if (is_widened) {
-        lo = (npyx_range_end){.real = lo.real - 0.5};
-        hi = (npyx_range_end){.real = hi.real + 0.5};
+    edges_range range = range_of_ends(lo, hi, is_given ? NPYX_PRECISION_F8 : items);
+    NPYX_TRY(check_width(range.lo.real, range.hi.real, error));
+    make_edges(&range, nbins, items, edges);
+    placing->is_computable = are_increasing(edges, nbins);
+    if (!placing->is_computable && items != NPYX_PRECISION_F8) {
+        items = NPYX_PRECISION_F8;
+        range = range_of_ends(lo, hi, items);
+        make_edges(&range, nbins, items, edges);
+        placing->is_computable = are_increasing(edges, nbins);
     }
-    bool ends_are_items = !is_given && !is_widened;
-    npyx_precision precision = ends_are_items ? items : wider(items, precision_of_range(lo, hi));
-    NPYX_TRY(make_edges(lo.real, hi.real, nbins, precision, edges, error));
-    double norm = norm_of(items, lo, hi, is_given || is_widened, nbins);
     placing->is_uniform = true;
     placing->nbins = nbins;
     placing->edges = edges;
-    placing->lo = compared_end(items, lo, ends_are_items);
-    placing->hi = compared_end(items, hi, ends_are_items);
+    place_in(placing, items, &range);
     if (placing->type == NPYX_I8 || placing->type == NPYX_U8)
-        bound_integers(placing, lo, hi, is_given);
-    placing->difference = precision;
-    placing->product = wider(precision, precision_of_real(norm));
-    placing->first = npyx_precision_round(precision, lo.real);
-    placing->norm = npyx_precision_round(placing->product, norm);
-    placing->is_computable = isfinite(norm) && norm > 0;
+        bound_integers(placing, range.lo, range.hi, is_given);
     /* rounding is monotone: what holds for the ends holds for all values between */
     placing->is_regular = placing->is_computable && has_fast_loop(placing) &&
-                          edges_place_of(placing, placing->lo) >= 0 && placing->lo >= edges[0] &&
                           edges_place_of(placing, placing->hi) < (double)(nbins + 1);
     return NPYX_OK;
 }

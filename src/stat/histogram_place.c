@@ -55,21 +55,21 @@ static void load_bounded(const npyx_placing *placing, const uint8_t *items, size
 }
 
 /*
- * The bins of values in one precision; see npyx_place, whose answers these are when the placing is regular.
- * First the indices, of a whole chunk whatever nelem, so that compilers vectorise it; then the corrections,
- * without a branch, because values fall where they like. What is out of the range has an index of no meaning,
- * that stays inside of the edges all the same.
+ * The bins of values in one precision, divided in one; see npyx_place, whose answers these are when the
+ * placing is regular. First the indices, of a whole chunk whatever nelem, so that compilers vectorise it;
+ * then the corrections, without a branch, because values fall where they like. What is out of the range has
+ * an index of no meaning, that stays inside of the edges all the same.
  */
-#define PLACE_REGULAR(name, real)                                                                            \
+#define PLACE_REGULAR(name, real, quotient)                                                                  \
     static void name(const npyx_placing *placing, const real *values, size_t nelem, int32_t *bins) {         \
-        const real lo = (real)placing->lo, hi = (real)placing->hi;                                           \
-        const real first = (real)placing->first, norm = (real)placing->norm;                                 \
-        const real last = (real)(placing->nbins - 1);                                                        \
+        const real lo = (real)placing->lo, hi = (real)placing->hi, first = (real)placing->first;             \
+        const quotient width = (quotient)placing->width, scale = (quotient)placing->scale;                   \
+        const quotient last = (quotient)(placing->nbins - 1);                                                \
         const double *edges = placing->edges;                                                                \
         const int32_t nbins = (int32_t)placing->nbins;                                                       \
         for (size_t i = 0; i < CHUNK_NELEM; i++) {                                                           \
             real difference = values[i] - first;                                                             \
-            real place = difference * norm;                                                                  \
+            quotient place = (quotient)difference / width * scale;                                           \
             place = place > 0 ? place : 0;                                                                   \
             bins[i] = (int32_t)(place < last ? place : last);                                                \
         }                                                                                                    \
@@ -82,8 +82,9 @@ static void load_bounded(const npyx_placing *placing, const uint8_t *items, size
         }                                                                                                    \
     }
 
-PLACE_REGULAR(place_f64, double)
-PLACE_REGULAR(place_f32, float)
+PLACE_REGULAR(place_f64, double, double)
+PLACE_REGULAR(place_f32, float, float)
+PLACE_REGULAR(place_f32_in_f64, float, double)
 
 /* The bin begins at the last edge that is not above the value, which is found without a branch. */
 #define PLACE_BY_EDGES(name, number, edges_member)                                                           \
@@ -112,9 +113,12 @@ static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_
         place_by_integer_edges(placing, values.i64, nelem, bins);
         return;
     }
-    if (placing->is_regular && placing->product == NPYX_PRECISION_F4) {
+    if (placing->is_regular && placing->difference == NPYX_PRECISION_F4) {
         load_words(placing, items, nelem, values.f32);
-        place_f32(placing, values.f32, nelem, bins);
+        if (placing->quotient == NPYX_PRECISION_F4)
+            place_f32(placing, values.f32, nelem, bins);
+        else
+            place_f32_in_f64(placing, values.f32, nelem, bins);
         return;
     }
     if (is_wide)

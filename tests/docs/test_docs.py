@@ -111,7 +111,7 @@ def test_example(document, number):
     if expected is None:
         assert not re.search(r"^(?:Error|Usage)\b", printed[number], re.M), printed[number]
     else:
-        assert printed[number].splitlines() == expected.splitlines(), sql
+        assert shell.lines(printed[number]) == shell.lines(expected), sql
 
 
 def test_the_files_of_the_examples_are_made_without_numpy(tmp_path):

@@ -334,6 +334,17 @@ def of_pytorch(sql):
     return read
 
 
+# The second is that of newer SQLites, which look at the path before they load it.
+EMPTY_PATH = "undefined symbol: sqlite3__init", "unable to open shared library []"
+
+
+def empty_path(connect):
+    """Both messages, where SQLite gives one of them."""
+    message = load_error("")
+    assert any(quoted in message for quoted in EMPTY_PATH), message
+    return "; ".join(EMPTY_PATH)
+
+
 SITUATIONS = {
     "is a Git LFS pointer, not the file itself, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("a Git LFS pointer, not the file itself"),
     "is an HTML page, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("an HTML page"),
@@ -348,7 +359,7 @@ SITUATIONS = {
     "invalid ELF header": no_program,
     "wrong ELF class: ELFCLASS32": other_word_size,
     "undefined symbol: sqlite3_other_init": renamed,
-    "undefined symbol: sqlite3__init": lambda connect: load_error(""),
+    **{quoted: empty_path for quoted in EMPTY_PATH},
     "dynamic module does not define module export function (PyInit_npyext)": python_beside_it("-c", "import npyext"),
     "No code object available for npyext": python_beside_it("-m", "npyext"),
     "cannot run .load in safe mode": safe_mode,

@@ -12,11 +12,13 @@ typedef struct statement {
 } statement;
 
 /* A comparison that the codec makes and one that it leaves to SQLite. */
+/* clang-format off */
 #define FILTERED(columns, call, seen, hidden, operator)                                                      \
     {                                                                                                        \
         "SELECT " columns " FROM " call " WHERE " seen " " operator,                                         \
             "SELECT " columns " FROM " call " WHERE " hidden " " operator, NULL                              \
     }
+/* clang-format on */
 #define COMPARED(columns, call, seen, hidden)                                                                \
     FILTERED(columns, call, seen, hidden, "= ?2"), FILTERED(columns, call, seen, hidden, "<> ?2"),           \
         FILTERED(columns, call, seen, hidden, "< ?2"), FILTERED(columns, call, seen, hidden, "<= ?2"),       \

@@ -1,11 +1,13 @@
 # Other hosts: other releases of SQLite, other processors, threads, valgrind.
 
 .PHONY: sqlite-versions
-sqlite-versions: ## Build older and newer SQLite libraries, for `make check` to run on them too (needs npm)
+sqlite-versions: ## Build older and newer SQLite libraries, for `make check` to run on them too (npm)
+	@sh tests/tools/install-packages.sh check versions
 	@sh tests/hosts/build-sqlite.sh
 
 .PHONY: check-sqlite-versions
-check-sqlite-versions: npyext.so sqlite-versions ## Build those, and run on them what goes through Python's sqlite3
+check-sqlite-versions: ## Build those, and run on them what goes through Python's sqlite3
+	@$(call ready,check versions,npyext.so sqlite-versions)
 	@$(suite) tests/hosts/test_sqlite_versions.py
 
 # What tests/hosts/foreign.sh builds with cross compilers, whose CC, CFLAGS and LDFLAGS it gives.

@@ -1,5 +1,6 @@
 """The sqlite3 shell and Python's sqlite3 module, each with the extension loaded."""
 
+import functools
 import os
 import re
 import shutil
@@ -54,18 +55,63 @@ def environment(folder):
     return values
 
 
+SHELL = os.environ.get("SQLITE3", "sqlite3")
+
+
+@functools.lru_cache(maxsize=None)
+def is_new_shell():
+    """Whether the shell lays tables out as those of SQLite 3.53 and newer do, and shows REALs with 17 digits."""
+    done = subprocess.run([SHELL, "-batch", ":memory:"], input=b".dbconfig fp_digits", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return b"fp_digits 17" in done.stdout
+
+
 def stable_errors(text):
-    """Spell the shell's messages alike, whatever its version: `Error near line N: message (code)`."""
+    """Spell the shell's messages alike, whatever its version: `Error near line N: message`. Older ones tell SQLite's code, too."""
     text = re.sub(r"^(?:Runtime |Parse )?[Ee]rror:? near line (\d+): ?(?:in prepare, |stepping, )?", r"Error near line \1: ", text, flags=re.M)
-    text = re.sub(r"^(Error near line .*) \(1\)$", r"\1", text, flags=re.M)
+    if not is_new_shell():
+        text = re.sub(r"^(Error near line .*) \([1-9]\d*\)$", r"\1", text, flags=re.M)
     # The excerpt of the statement that newer shells show below a parse error.
     return re.sub(r"^  .*\n +(?:\^--- )?error here(?: ---\^)?\n", "", text, flags=re.M)
 
 
-def run(sql, folder, *options):
+def left_aligned(text):
+    """The columns and boxes of a new shell as older ones lay them out: headers and numbers on the left. What is compared with
+    this goes through lines()."""
+    text = text.translate(str.maketrans("\u256d\u256e\u2570\u256f\u255e\u2550\u256a\u2561", "\u250c\u2510\u2514\u2518\u251c\u2500\u253c\u2524"))
+    shown = text.split("\n")
+    rules = [i for i, line in enumerate(shown) if i > 0 and re.fullmatch(r"-+(?:  -+)*", line)]
+    for at, behind in zip(rules, [*rules[1:], len(shown) + 1]):
+        columns = [match.span() for match in re.finditer("-+", shown[at])]
+        for i in range(at - 1, behind - 1):
+            cells = None if i == at else cells_of(shown[i], columns, i < at)
+            if i > at and cells is None:
+                break
+            if cells is not None:
+                shown[i] = "  ".join(cell.ljust(end - begin) for cell, (begin, end) in zip(cells, columns)).rstrip()
+    return "\n".join(shown)
+
+
+def lines(text):
+    """Without the blanks behind them, which older shells have in the last column."""
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def cells_of(line, columns, is_header):
+    """The texts of a row, or None of what is no row of these columns."""
+    line = line.ljust(columns[-1][1])
+    gaps = [line[end:begin] for (_, end), (begin, _) in zip(columns, columns[1:])] + [line[columns[-1][1] :]]
+    if "".join(gaps).strip() or not line.strip():
+        return None
+    cells = [line[begin:end] for begin, end in columns]
+    return [cell.strip() if is_header or re.fullmatch(r" +(?:[-+.e\d]+|-?Inf)", cell) else cell.rstrip() for cell in cells]
+
+
+def run(sql, folder, *options, digits=15):
     """The shell's standard output and error, in order, for SQL read in a folder; exit codes are the shell's habit
-    and told by the messages, but a signal is a failure."""
-    command = ["stdbuf", "-o0", os.environ.get("SQLITE3", "sqlite3"), "-batch", *options]
+    and told by the messages, but a signal is a failure. What newer shells show otherwise is shown as before."""
+    command = ["stdbuf", "-o0", SHELL, "-batch", *options]
+    if is_new_shell():
+        command += ["-cmd", ".output /dev/null", "-cmd", f".dbconfig fp_digits {digits}", "-cmd", ".output stdout"]
     command += ["-cmd", f".load '{EXTENSION}'", ":memory:"]
     assert shutil.which(command[2]), f"there is no {command[2]}"
     done = subprocess.run(
@@ -77,6 +123,12 @@ def run(sql, folder, *options):
         env=environment(folder),
         timeout=PATIENCE,
     )
-    text = done.stdout.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+    text = printed(done.stdout)
     assert done.returncode in (0, 1), f"the shell ended with {done.returncode}:\n{text}"
-    return stable_errors(text)
+    return text
+
+
+def printed(output):
+    """What a shell printed, as the older ones do."""
+    text = output.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+    return stable_errors(left_aligned(text) if is_new_shell() else text)

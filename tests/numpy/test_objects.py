@@ -131,6 +131,50 @@ def test_shapes_and_orders(connect, tmp_path, protocol, order):
             assert [parse_json(value) for (value,) in rows] == [json_value(list(row)) for row in array[:, ::-1]]
 
 
+class Spelled:
+    """Pickled as a path of these segments, which Python keeps since 3.12; older ones pickle a path's parts."""
+
+    def __init__(self, kind, segments):
+        self.kind, self.segments = kind, segments
+
+    def __reduce__(self):
+        return self.kind, self.segments
+
+
+# What str() says of them in Python 3.13 and 3.14.
+WINDOWS_PATHS = [
+    ((), "."), (("",), "."), (("a/b",), "a\\b"), (("/a/b c",), "\\a\\b c"), (("a/", "./b//", ""), "a\\b"), (("a", "/b"), "\\b"),
+    (("c:/x", "y"), "c:\\x\\y"), (("c:x", "C:y"), "C:x\\y"), (("c:x", "d:y"), "d:y"), (("c:/x", "/y"), "c:\\y"), (("c:",), "c:"),
+    (("./c:x",), ".\\c:x"), (("é:x",), "é:x"), (("//srv/share/x",), "\\\\srv\\share\\x"), (("//srv/share",), "\\\\srv\\share\\"),
+    (("//srv", "x"), "\\\\srv\\x\\"), (("//./dev/x",), "\\\\.\\dev\\x"), (("//./dev",), "\\\\.\\dev"), (("//?/UNC/srv/share/x",), "\\\\?\\UNC\\srv\\share\\x"),
+    (("\\", "a", "b c"), "\\a\\b c"), (("c:\\", "x", "y"), "c:\\x\\y"), (("\\\\srv\\share\\", "x"), "\\\\srv\\share\\x"), (("a", "..", " b "), "a\\..\\ b "),
+    (("//", "a/", ""), "\\\\a\\"),
+]
+POSIX_PATHS = [
+    ((), "."), (("",), "."), (("./",), "."), (("a//b/./",), "a/b"), (("a/", "b"), "a/b"), (("a", "/b", "c"), "/b/c"), (("//a//b",), "//a/b"), (("///a",), "/a"),
+    (("/",), "/"), (("/", "a", "b c"), "/a/b c"), (("a", "..", " b "), "a/../ b "), (("c:\\x",), "c:\\x"), (("//",), "//"), (("", "x"), "x"),
+]
+
+
+def test_paths_are_spelled_as_by_pathlib(db):
+    for kind, listed_paths in ((pathlib.PureWindowsPath, WINDOWS_PATHS), (pathlib.PurePosixPath, POSIX_PATHS)):
+        paths = [Spelled(kind, segments) for segments, _ in listed_paths]
+        rows = db.execute("SELECT value FROM npy_rows(?)", (saved(array_of(paths), 2),)).fetchall()
+        assert [value for (value,) in rows] == [text for _, text in listed_paths]
+
+
+@pytest.mark.parametrize("kind", [pathlib.PureWindowsPath, pathlib.PurePosixPath])
+def test_random_paths(db, kind):
+    """Against the Python that is there; older ones than 3.13 pickle other segments, and spell the rarest differently."""
+    rng = seeded_generator()
+    words = ["/", "/", "//", "\\", ".", "..", "a", "b c", "é", "c:", "C:", "d:", "?", "UNC", "srv", ""] if sys.version_info >= (3, 13) else ["/", "//", ".", "..", "a", "b c", "é", ""]
+    segments = [tuple("".join(rng.choice(words, rng.integers(6))) for _ in range(rng.integers(4))) for _ in range(3000)]
+    paths = [kind(*some) for some in segments]
+    rows = db.execute("SELECT value FROM npy_rows(?)", (saved(array_of(paths), 2),)).fetchall()
+    wrong = [(some, got, str(path)) for some, (got,), path in zip(segments, rows, paths) if got != str(path)]
+    assert len(rows) == 3000 and not wrong
+
+
 STRUCTS = [
     [("a", "i4"), ("o", "O"), ("h", ">f2"), ("s", "S3"), ("d", "M8[D]"), ("sub", "f4", (2, 2)), ("u", ">U3"), ("b", "?"), ("c", "c8"), ("v", "V3")],
     [("n", [("x", "u8"), ("o", "O")]), ("t", "m8[ms]"), ("ns", "M8[ns]"), ("g", "f16")],

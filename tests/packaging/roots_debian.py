@@ -11,7 +11,7 @@ import pytest
 import install_guide
 import packages
 import shell
-from roots_guide import PATIENCE, SOURCES, bare, entered, environment, root  # noqa: F401
+from roots_guide import PATIENCE, SOURCES, bare, connect, entered, environment, root  # noqa: F401
 
 SECTION = "Debian package"
 BUILD = f"""
@@ -56,9 +56,7 @@ def clean(bare, tmp_path):  # noqa: F811
     """The path of a root without the sources."""
     path = str(tmp_path / "clean")
     packages.run("cp", "-a", bare, path)
-    shutil.copy("/etc/resolv.conf", f"{path}/etc/resolv.conf")
-    if "SSL_CERT_FILE" in os.environ:
-        shutil.copy(os.environ["SSL_CERT_FILE"], f"{path}/etc/certificates-of-the-host")
+    connect(path)
     yield path
     shutil.rmtree(path)
 

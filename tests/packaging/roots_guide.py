@@ -22,6 +22,10 @@ SOURCES = "root/npyext"
 # Seconds: the packages of Node are hundreds.
 PATIENCE = 20 * shell.PATIENCE
 
+FROM_PYTHON = """import npyext
+sql = "SELECT count(*) FROM npy_meta(?)"
+print(*npyext.connect().execute(sql, ("runs/*/confusion.npy",)).fetchone())"""
+
 ENTER = """
 set -eu
 root=$1
@@ -66,20 +70,30 @@ def entered(root, *command):
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "enter", root, ARCHIVES, *command]
 
 
+def connect(root):
+    """Names and certificates for a root that has been made or copied."""
+    shutil.copy("/etc/resolv.conf", f"{root}/etc/resolv.conf")
+    if "SSL_CERT_FILE" in os.environ:
+        shutil.copy(os.environ["SSL_CERT_FILE"], f"{root}/etc/certificates-of-the-host")
+
+
+def copy_sources(root):
+    """Puts the files that git knows into a root."""
+    shutil.rmtree(f"{root}/{SOURCES}", ignore_errors=True)
+    files = packages.run("git", "ls-files", "-z").rstrip("\0").split("\0")
+    for file in filter(os.path.exists, (os.path.join(shell.ROOT, file) for file in files)):
+        to = f"{root}/{SOURCES}/{os.path.relpath(file, shell.ROOT)}"
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        shutil.copy(file, to)
+
+
 @pytest.fixture
 def root(bare, tmp_path):
     """The path of a copy with the sources in it, of the files that git knows."""
     path = str(tmp_path / "root")
     packages.run("cp", "-a", bare, path)
-    shutil.copy("/etc/resolv.conf", f"{path}/etc/resolv.conf")
-    if "SSL_CERT_FILE" in os.environ:
-        shutil.copy(os.environ["SSL_CERT_FILE"], f"{path}/etc/certificates-of-the-host")
-    os.mkdir(f"{path}/{SOURCES}")
-    files = packages.run("git", "ls-files", "-z").rstrip("\0").split("\0")
-    for file in filter(os.path.exists, (os.path.join(shell.ROOT, file) for file in files)):
-        to = f"{path}/{SOURCES}/{os.path.relpath(file, shell.ROOT)}"
-        os.makedirs(os.path.dirname(to), exist_ok=True)
-        shutil.copy(file, to)
+    connect(path)
+    copy_sources(path)
     yield path
     shutil.rmtree(path)
 
@@ -103,6 +117,17 @@ def test_section(name, root, patience_for):
         file.write(f"cd /{SOURCES}\n" + install_guide.script_of(blocks))
     command = entered(root, "sh", "/root/script")
     install_guide.check_output(name, blocks, command, PATIENCE, env=environment())
+
+
+def test_readme(root, patience_for):
+    """The commands that README begins with, where nothing is installed."""
+    patience_for(PATIENCE + shell.PATIENCE)
+    with open(os.path.join(shell.ROOT, "README.md")) as file:
+        (commands,) = re.findall(r"in a clone of this repository:\n\n((?:    .*\n)+)", file.read())
+    with open(f"{root}/root/script", "w") as file:
+        file.write(f"set -eu\ncd /{SOURCES}\n{commands}cd tests/demo\n~/venv/bin/python -c '{FROM_PYTHON}'\n")
+    printed = packages.run(*entered(root, "sh", "/root/script"), env=environment(), seconds=PATIENCE)
+    assert printed.endswith("\n4\n"), printed[-3000:]
 
 
 def test_standalone_on_another_machine(root, patience_for):

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
+import histograms
 from arrays import FEW_FIELDS, few_values, npy_bytes
 from expected import Number, is_json_row, json_of, little_endian, rows_of, scalar_value
 from formats import ten, ten_chunk, ten_header
@@ -243,7 +244,7 @@ def stats_facts(array, axis=None, **_):
 
 def histogram_facts(array, bins=10, range_lo=None, range_hi=None, **_):
     limits = None if range_lo is None else (range_lo, range_hi)
-    counts, edges = np.histogram(array.items, json.loads(bins) if isinstance(bins, str) else bins, limits)
+    counts, edges = histograms.histogram(array.items, json.loads(bins) if isinstance(bins, str) else bins, limits)
     for i, count in enumerate(counts.tolist()):
         yield {"bin": i, "lo": float(edges[i]), "hi": float(edges[i + 1]), "count": count, **array.place}
 

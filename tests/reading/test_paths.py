@@ -35,6 +35,8 @@ def test_a_list_that_is_not_json_was_a_pattern_without_matches(db, tmp_path, mon
     for text in (str(["a.npy", "b.npy"]), '["a.npy", "b.npy",]', '["a.npy", b.npy]', ' [ "a.npy"'):
         assert "the list is not JSON" in error_of(db, "SELECT * FROM npy_meta(?)", text)
     assert db.execute("SELECT count(*) FROM npy_meta('[ab].npy')").fetchone() == (2,)
+    # JSON5 is not JSON, whichever SQLite reads it
+    assert db.execute("SELECT count(*) FROM npy_meta(?)", ("{path: 'a.npy', offset: 0, nbytes: 152}",)).fetchone() == (0,)
     np.save("['x'].npy", np.arange(4))  # a path that is there is a path
     assert db.execute("SELECT shape FROM npy_meta(?)", ("['x'].npy",)).fetchall() == [("[4]",)]
 

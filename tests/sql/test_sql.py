@@ -45,7 +45,7 @@ def test_sql(name, tmp_path):
     assert os.path.exists(expected), f"no {expected}; `make update-sql` writes it. Output:\n{got}"
     with open(expected) as file:
         want = file.read()
-    assert got.splitlines() == want.splitlines()
+    assert shell.lines(got) == shell.lines(want)
 
 
 @pytest.mark.parametrize("name", sorted(name for name, (path, _, _) in scripts().items() if path.startswith(LIBRARY)))
@@ -57,7 +57,7 @@ def test_ready_query_by_init(name, tmp_path):
     command = [os.environ.get("SQLITE3", "sqlite3"), "-batch", "-init", f"sql/{name}.sql", ":memory:"]
     done = subprocess.run(command, input=b"", stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=shell.environment(tmp_path))
     assert done.stderr == b""
-    assert done.stdout.decode() == shell.run(f".read sql/{name}.sql\n", tmp_path)
+    assert shell.printed(done.stdout) == shell.run(f".read sql/{name}.sql\n", tmp_path, digits=17)
 
 
 def test_every_output_has_its_sql():

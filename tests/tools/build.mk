@@ -26,7 +26,7 @@ define flavour
 .build/$(1)/flags: always
 	@mkdir -p $$(@D)
 	@echo '$$(CC) $$(base) $$(flags_$(1)) $$(LDFLAGS)' > $$@.new
-	@if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@; fi
+	@if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@$(if $(filter release,$(1)), && sh tests/tools/install-packages.sh --tell demo); fi
 
 .build/$(1)/%.o: %.c .build/$(1)/flags
 	@mkdir -p $$(@D)
@@ -59,6 +59,8 @@ always:
 # Packages are installed before make looks for compilers and headers, hence a second make; on every core, unless
 # the first one was told how many.
 again = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc || echo 1))
+# $(call ready,GROUPS,TARGETS): the packages of those groups are installed, then those targets are made.
+ready = sh tests/tools/install-packages.sh $(1) && $(again) -s $(2)
 
 # ---- what is handed on: the codec as a library, one C file, a self-contained extension ----
 

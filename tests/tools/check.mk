@@ -8,52 +8,63 @@ workers = $$($(PYTHON) -B tests/lib/workers.py)
 not_builds = --ignore=tests/packaging
 
 .PHONY: check-unit
-check-unit: units-release ## Unit tests of the codec, without SQLite
+check-unit: ## Unit tests of the codec, without SQLite
+	@$(call ready,check,units-release)
 	@$(suite) tests/unit
 
 .PHONY: check-sql
-check-sql: npyext.so ## The functions in SQL: stored output of tests/sql and the documents, and through Python
+check-sql: ## The functions in SQL: stored output of tests/sql and the documents, and through Python
+	@$(call ready,check,npyext.so)
 	@$(suite) $(workers) $(addprefix --ignore=tests/,packaging unit fuzz reading/test_corpus.py numpy/test_numpy_rows.py numpy/test_numpy_slices.py) tests
 
 .PHONY: update-sql
-update-sql: npyext.so ## Store the output of tests/sql as it is now; read the difference before you commit it
+update-sql: ## Store the output of tests/sql as it is now; read the difference before you commit it
+	@$(call ready,check,npyext.so)
 	@UPDATE=1 $(suite) tests/sql/test_sql.py
 
 .PHONY: check-numpy
-check-numpy: npyext.so ## Differential tests against NumPy
+check-numpy: ## Differential tests against NumPy
+	@$(call ready,check,npyext.so)
 	@$(suite) $(workers) tests/numpy
 
 .PHONY: check-corpus
-check-corpus: npyext.so ## The corpus of good, malformed and real files (NPYEXT_CORPUS, or ../shared/corpus)
+check-corpus: ## The corpus of good, malformed and real files (NPYEXT_CORPUS, or ../shared/corpus)
+	@$(call ready,check,npyext.so)
 	@$(suite) $(workers) tests/reading/test_corpus.py
 
 # Killed programs have nothing to tell a sanitizer; calls that fail are in test_faults.py, too.
 .PHONY: check-sanitized
-check-sanitized: .build/asan/npyext.so units-asan replayers-asan ## Nearly every test again, under AddressSanitizer and UBSan
+check-sanitized: ## Nearly every test again, under AddressSanitizer and UBSan
+	@$(call ready,check,.build/asan/npyext.so units-asan replayers-asan)
 	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 	    $(suite) $(workers) $(not_builds) --ignore=tests/safety/test_crashes.py tests
 
 # Left out is what reads no files of its own, or takes both ways itself.
 .PHONY: check-mapped
-check-mapped: npyext.so units-release replayers-release ## The tests of what reads files again, with the files mapped (NPYEXT_MMAP=1)
+check-mapped: ## The tests of what reads files again, with the files mapped (NPYEXT_MMAP=1)
+	@$(call ready,check,npyext.so units-release replayers-release)
 	@NPYEXT_MMAP=1 $(suite) $(workers) $(not_builds) tests \
 	    $(addprefix --ignore=tests/,docs hosts safety/test_crashes.py safety/test_lost_files.py safety/test_policy.py safety/test_soak.py) \
 	    --deselect=safety/test_faults.py::test_no_memory
 
 .PHONY: differential
-differential: npyext.so ## Random queries, as npyext answers them and as ordinary tables do, for SECONDS=30 or QUERIES= many
+differential: ## Random queries, as npyext answers them and as ordinary tables do, for SECONDS=30 or QUERIES= many
+	@$(call ready,check,npyext.so)
 	@$(PYTHON) -B tests/queries/differential.py $(if $(QUERIES),--queries $(QUERIES),$(SECONDS))
 
 .PHONY: faults
-faults: npyext.so ## Fail every single allocation and system call of fault_cases.py (`make check` takes samples)
+faults: ## Fail every single allocation and system call of fault_cases.py (`make check` takes samples)
+	@$(call ready,check,npyext.so)
 	@NPYEXT_FAULTS=all $(suite) $(workers) tests/safety/test_faults.py
 
 .PHONY: soak
-soak: npyext.so ## Random statements for SECONDS=30 in one process, which must not grow
+soak: ## Random statements for SECONDS=30 in one process, which must not grow
+	@$(call ready,check,npyext.so)
 	@$(PYTHON) -B tests/safety/soak.py $(SECONDS)
 
 .PHONY: two-writers
-two-writers: npyext.so ## Writers of the same paths for SECONDS=30, with random delays between their system calls
+two-writers: ## Writers of the same paths for SECONDS=30, with random delays between their system calls
+	@$(call ready,check,npyext.so)
 	@$(PYTHON) -B tests/safety/two_writers.py $(SECONDS)
 
 .PHONY: writing-model
@@ -65,7 +76,8 @@ writers-mix: npyext.so ## As two-writers, with files that nobody replaces, in al
 	@$(PYTHON) -B tests/safety/two_writers.py $(SECONDS) --mix
 
 .PHONY: check-big
-check-big: npyext.so .build/release/unit/big_archive_write ## Files of 5 GB and archives beyond 4 GiB, written and read back: minutes, and 16 GB of room in TMPDIR; not in CI
+check-big: ## Files of 5 GB and archives beyond 4 GiB, written and read back: minutes, and 16 GB of room in TMPDIR; not in CI
+	@$(call ready,check,npyext.so .build/release/unit/big_archive_write)
 	@$(suite) tests/big/big_archives.py
 	@$(PYTHON) -B tests/big/big.py
 

@@ -1,32 +1,38 @@
 #!/bin/sh
 # install-packages.sh GROUP...: install what the targets of the Makefile need and the machine lacks.
+# install-packages.sh --tell GROUP...: install nothing, but say which command does, if anything is missing.
 #
-# Groups: demo (building, too), check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms, web, browser. Says
-# nothing and touches nothing when all is there. Where there is no apt-get, or no way to become root, it names what is missing
-# and fails.
+# Groups: see packages() below. Says nothing and touches nothing when all is there. Where there is no apt-get, or no way to
+# become root, it names what is missing and fails. Names of packages are those that Debian 12, 13 and sid have in common.
 set -eu
 
 compiler=${CC:-cc}
 python=${PYTHON:-/usr/bin/python3}
 
+building="gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev"
+
 packages() {
     case $1 in
-    demo) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 ;;
-    check) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev sqlite3 \
-        libcmocka-dev python3 python3-numpy python3-pytest python3-pytest-xdist binutils pkg-config ;;
+    demo) echo $building sqlite3 ;;
+    check) echo $building sqlite3 libcmocka-dev python3 python3-numpy python3-pytest python3-pytest-xdist binutils pkg-config ;;
+    build) echo $building ;;
+    python) echo python3 ;;
+    bench) echo $building sqlite3 python3 python3-numpy python3-venv ;;
     clients) echo python3-venv curl npm g++ ;;
+    versions) echo npm ;;
     debian) echo dpkg-dev python3 ;;
     root) echo debootstrap ;;
     valgrind) echo valgrind libc6-dbg ;;
     graph) echo graphviz python3 ;;
-    lint) echo clang clang-format clang-tidy binutils ;;
+    lint) echo $building clang clang-format clang-tidy binutils python3 ;;
+    format) echo clang-format ;;
     cross) echo python3-venv dpkg-dev ;;
     web) echo npm ;;
     browser) echo chromium ;;
     platforms) echo musl wine qemu-user npm ;;
-    fuzz) echo gcc libc6-dev libsqlite3-dev zlib1g-dev libminizip-dev python3 python3-numpy clang libclang-rt-14-dev ;;
+    fuzz) echo $building python3 python3-numpy clang libclang-rt-dev ;;
     *)
-        echo "install-packages.sh: no group '$1' (demo, check, clients, debian, root, valgrind, graph, lint, fuzz, cross, platforms, web, browser)" >&2
+        echo "install-packages.sh: no group '$1'; see the script" >&2
         exit 2
         ;;
     esac
@@ -56,10 +62,16 @@ is_there() {
     musl) test -n "$(find /lib/ -name 'ld-musl-*.so.1' 2>/dev/null)" ;;
     qemu-user) command_is_there qemu-aarch64 ;;
     libc6-dbg) test -d /usr/lib/debug/.build-id ;;
-    libclang-rt-*) test -n "$(find "$(clang -print-resource-dir 2>/dev/null)/lib" -name 'libclang_rt.fuzzer*' 2>/dev/null)" ;;
+    libclang-rt-dev) test -n "$(find "$(clang -print-resource-dir 2>/dev/null)/lib" -name 'libclang_rt.fuzzer*' 2>/dev/null)" ;;
     *) command_is_there "$1" ;;
     esac
 }
+
+tells=
+if [ "${1:-}" = --tell ]; then
+    tells=yes
+    shift
+fi
 
 missing=
 for group in "$@"; do
@@ -72,6 +84,12 @@ for group in "$@"; do
     done
 done
 [ -n "$missing" ] || exit 0
+
+if [ -n "$tells" ]; then
+    echo "These Debian packages seem to be missing:$missing"
+    echo "\`make $*\` installs them, and so does, as root: apt-get install -y$missing"
+    exit 0
+fi
 
 # What is only good to have: without it the tests run one after the other.
 case $missing in

@@ -1,21 +1,25 @@
 # Measurements, static checks, pictures.
 
 .PHONY: bench
-bench: npyext.so ## Measure the speed contract beside its peers into tests/bench/RESULTS.md, or only ROWS="4 5w"
+bench: ## Measure the speed contract beside its peers into tests/bench/RESULTS.md, or only ROWS="4 5w"
+	@$(call ready,bench,npyext.so)
 	@$(PYTHON) -B tests/bench/bench.py $(ROWS)
 
 .PHONY: bench-turns
-bench-turns: npyext.so ## Our side of those rows beside another build, in turn: make bench-turns BEFORE=path/to/npyext.so
+bench-turns: ## Our side of those rows beside another build, in turn: make bench-turns BEFORE=path/to/npyext.so
+	@$(call ready,bench,npyext.so)
 	@$(PYTHON) -B tests/bench/turns.py $(BEFORE) $(ROWS)
 
 .PHONY: bench-others
-bench-others: npyext.so ## A few questions beside pandas, Polars, DuckDB and ClickHouse (PyPI)
+bench-others: ## A few questions beside pandas, Polars, DuckDB and ClickHouse (PyPI)
+	@$(call ready,bench,npyext.so)
 	@$(PYTHON) -m venv .build/bench/others
 	@.build/bench/others/bin/pip install -q numpy pandas polars duckdb chdb
 	@.build/bench/others/bin/python -B tests/bench/others.py
 
 .PHONY: lint
-lint: npyext.so ## clang-format, clang-tidy, exported symbols, and who includes what
+lint: ## clang-format, clang-tidy, exported symbols, and who includes what
+	@$(call ready,lint,npyext.so)
 	@sh tests/tools/lint.sh
 
 .PHONY: graph
@@ -27,8 +31,9 @@ graph: ## Draw who includes what, folder by folder, as .build/graph.svg (graphvi
 
 .PHONY: format
 format: ## Lay the C files out as .clang-format says
+	@sh tests/tools/install-packages.sh format
 	clang-format -i $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] tests/hosts/*.[ch] tests/safety/*.[ch])
 
 .PHONY: deps
 deps: ## Install what any of these targets needs
-	@sh tests/tools/install-packages.sh demo check debian lint
+	@sh tests/tools/install-packages.sh demo check bench debian lint fuzz graph valgrind

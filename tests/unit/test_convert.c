@@ -158,8 +158,10 @@ static void refusals(void **state) {
     assert_int_equal(error.status, NPYX_INVALID);
 }
 
+/* clang-format off */
 #define EDGES(below, low, high, above)                                                                       \
     { below, low, high, above }
+/* clang-format on */
 
 /* The last doubles that fit and the first that do not. */
 static void float_to_integer_edges(void **state) {

@@ -123,8 +123,7 @@ static void test_narrow_items_and_an_empty_array(void **state) {
 }
 
 /* The fast loops and npyx_place are two ways to one answer. */
-static void test_the_loops_agree_with_single_values(void **state) {
-    (void)state;
+static void check_loop(bool is_given) {
     enum { NELEM = 5000 };
     float *items = malloc(NELEM * sizeof items[0]);
     double edges[301];
@@ -137,13 +136,20 @@ static void test_the_loops_agree_with_single_values(void **state) {
     }
     npyx_placing placing = {.type = NPYX_F4, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN};
     npyx_range_end lo = {.real = 1000}, hi = {.real = 1001};
-    assert_int_equal(npyx_placing_init_uniform(&placing, lo, hi, true, 300, edges, &error), NPYX_OK);
-    assert_true(placing.is_regular && placing.product == NPYX_PRECISION_F4);
+    assert_int_equal(npyx_placing_init_uniform(&placing, lo, hi, is_given, 300, edges, &error), NPYX_OK);
+    assert_true(placing.is_regular && placing.difference == NPYX_PRECISION_F4);
+    assert_true(placing.quotient == (is_given ? NPYX_PRECISION_F8 : NPYX_PRECISION_F4));
     npyx_place_items(&placing, (const uint8_t *)items, NELEM, counts);
     for (int i = 0; i < NELEM; i++)
         expected[npyx_place(&placing, (double)items[i])]++;
     assert_memory_equal(counts, expected, sizeof counts);
     free(items);
+}
+
+static void test_the_loops_agree_with_single_values(void **state) {
+    (void)state;
+    check_loop(false);
+    check_loop(true);
 }
 
 static void test_edges_as_text(void **state) {
