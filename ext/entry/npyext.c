@@ -66,7 +66,6 @@ typedef struct registered {
 
 /* clang-format off */
 static const registered registrations[] = {
-    {TABLE("npy_meta", npyext_npy_meta),                                            IN(EVERYWHERE, READS)},
     {TABLE("npy_paths", npyext_npy_paths),                                          IN(EVERYWHERE, READS)},
     {TABLE("npz_members", npyext_npz_members),                                      IN(EVERYWHERE, READS)},
     {TABLE("tar_members", npyext_tar_members),                                      IN(EVERYWHERE, READS)},
@@ -128,6 +127,8 @@ static const registered registrations[] = {
     {AGGREGATE("npy_sketch_merge", 1, 1, npyext_npy_sketch_merge, npyext_aggregate_step),IN(EVERYWHERE, PURE)},
     {AGGREGATE("npz_archive", 2, 3, npyext_npz_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
     {AGGREGATE("ten_archive", 1, 2, npyext_ten_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
+    /* Last: where it is there, all are. */
+    {TABLE("npy_meta", npyext_npy_meta),                                            IN(EVERYWHERE, READS)},
 };
 /* clang-format on */
 
@@ -157,7 +158,7 @@ static int entry_add(sqlite3 *db, const registered *row, int argc, npyext_connec
 }
 
 /* By which entry point npyext is loaded already, told by modules of it that not all of them have; 0: it is
- * not. SQLite answers this PRAGMA without looking at the database, which may be locked, damaged or no
+ * not, or not all of it. SQLite answers this PRAGMA without looking at the database, which may be locked, damaged or no
  * database at all; from 3.48 on it reads the schema for any SELECT. */
 static int find_loaded(sqlite3 *db, npyext_entry_point *found) {
     sqlite3_stmt *statement = NULL;
