@@ -66,7 +66,6 @@ typedef struct registered {
 
 /* clang-format off */
 static const registered registrations[] = {
-    {TABLE("npy_meta", npyext_npy_meta),                                            IN(EVERYWHERE, READS)},
     {TABLE("npy_paths", npyext_npy_paths),                                          IN(EVERYWHERE, READS)},
     {TABLE("npz_members", npyext_npz_members),                                      IN(EVERYWHERE, READS)},
     {TABLE("tar_members", npyext_tar_members),                                      IN(EVERYWHERE, READS)},
@@ -128,6 +127,8 @@ static const registered registrations[] = {
     {AGGREGATE("npy_sketch_merge", 1, 1, npyext_npy_sketch_merge, npyext_aggregate_step),IN(EVERYWHERE, PURE)},
     {AGGREGATE("npz_archive", 2, 3, npyext_npz_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
     {AGGREGATE("ten_archive", 1, 2, npyext_ten_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
+    /* the last one: by it find_loaded tells that all are here */
+    {TABLE("npy_meta", npyext_npy_meta),                                            IN(EVERYWHERE, READS)},
 };
 /* clang-format on */
 
