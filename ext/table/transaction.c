@@ -231,6 +231,7 @@ static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
     return NPYX_OK;
 }
 
+/* When the note's own statement fails (no memory, an interrupt), SQLite may roll all back there and then. */
 static npyx_status transaction_add(npyext_transaction *t, sqlite3_value *rowid, sqlite3_value **values,
                                    int64_t *added, npyx_error *error) {
     *added = t->ops->next_rowid(t);
@@ -241,7 +242,7 @@ static npyx_status transaction_add(npyext_transaction *t, sqlite3_value *rowid, 
     status = t->is_own ? transaction_note(t, error) : NPYX_OK;
     if (status == NPYX_OK)
         t->nrows++;
-    else if (t->nrows > 0) /* the row is in the file */
+    else if (t->nrows > 0 && npyext_transaction_is_open(t)) /* the row is in the file */
         t->state = NPYEXT_TRANSACTION_SPOILT;
     return status;
 }

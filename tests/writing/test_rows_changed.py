@@ -379,7 +379,7 @@ def test_two_that_change_one_file(folder):
     db.execute("UPDATE y SET value = 7 WHERE rowid = 0")
     for sql in ("UPDATE y SET value = 8", "INSERT INTO more VALUES (3)"):
         assert "is being written to by another writer" in error_of(other, sql)
-    assert "is being written to by another writer" in error_of(db, "UPDATE twin SET value = 8")
+    assert "is being written to by table y; commit its rows first" in error_of(db, "UPDATE twin SET value = 8")
     db.execute("COMMIT")
     other.execute("UPDATE y SET value = value + 1")
     other.execute("INSERT INTO more VALUES (3)")
