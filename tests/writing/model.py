@@ -71,7 +71,7 @@ SCHEMA = """
 """
 DAMAGED_ZIP = model_steps.damaged_zip()
 PLAIN = {"t": "t", "src": "src", "pp": "pp", "c": "c"}
-PATIENCE = 2  # seconds that no statement takes: who waits longer waits for a lock that nobody will release
+PATIENCE = 8  # seconds that no statement takes: who waits longer waits for a lock that nobody will release
 COMMITS = ("commit", "commit refused", "commit watched", "commit busy")
 
 
