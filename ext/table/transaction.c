@@ -172,6 +172,16 @@ static npyx_status transaction_tell_lost(npyext_transaction *t, npyx_error *erro
                : npyx_fail(error, lost, -1, "what the last COMMIT wrote is lost: %s", t->lost.message);
 }
 
+static bool is_same_inode(const npyx_file_info *a, const npyx_file_info *b) {
+    return a->device == b->device && a->inode == b->inode;
+}
+
+/* What was there before a COMMIT whose file was not published after all. */
+static void transaction_pass_over_lost(npyext_transaction *t) {
+    if (t->has_lost && t->written.is_there && is_same_inode(&t->written.info, &t->lost_file))
+        t->written = t->before_lost;
+}
+
 static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     npyext_connection_begin(t->connection);
     t->nrows = 0;
@@ -180,6 +190,7 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     t->unmarked = BEGINNING;
     if (t->is_own)
         NPYX_TRY(npyext_written_find(t->connection, t->table, &t->written, error));
+    transaction_pass_over_lost(t);
     t->state = NPYEXT_TRANSACTION_OPEN;
     t->next = t->connection->open_transactions;
     t->connection->open_transactions = t;
@@ -228,6 +239,7 @@ static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
     NPYX_TRY(npyext_written_note(t->connection, t->table, &written, error));
     t->is_noted = true;
     t->noted_number = written.number;
+    t->noted = written.info;
     return NPYX_OK;
 }
 
@@ -383,15 +395,17 @@ static npyx_status commit_target(npyx_target *target, npyx_error *error) {
     return status;
 }
 
-/* Those before one that fails are for good; of the others nothing is. */
-static npyx_status commit_targets(npyext_transaction *t) {
+/* Those before one that fails are for good, of which *ncommitted tells; of the others nothing is. */
+static npyx_status commit_targets(npyext_transaction *t, int64_t *ncommitted) {
     npyx_status status = NPYX_OK;
     npyx_target *target;
+    *ncommitted = 0;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
         if (target->file != NULL && status != NPYX_OK)
             npyx_target_abandon(target);
         else if (target->file != NULL)
             status = commit_target(target, &t->lost);
+        *ncommitted += status == NPYX_OK;
     }
     return status;
 }
@@ -405,14 +419,28 @@ static void transaction_remember(npyext_transaction *t) {
         npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &info);
 }
 
+/* Nothing is published, but the note that there is a file has been committed; one that is added to in place
+ * was noted before. */
+static void transaction_keep_lost(npyext_transaction *t) {
+    if (!t->is_own || (t->written.is_there && is_same_inode(&t->written.info, &t->noted)))
+        return;
+    t->has_lost = true;
+    t->lost_file = t->noted;
+    t->before_lost = t->written;
+}
+
 static void transaction_commit(npyext_transaction *t) {
+    int64_t ncommitted;
     if (!npyext_transaction_is_open(t))
         return;
     t->ops->close(t);
-    npyx_status status = commit_targets(t);
+    npyx_status status = commit_targets(t, &ncommitted);
     if (status == NPYX_OK) {
+        t->has_lost = false;
         transaction_remember(t);
-    } else { /* it has published nothing */
+    } else {
+        if (ncommitted == 0)
+            transaction_keep_lost(t);
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
                     t->lost.message);
         transaction_record_cut(t);

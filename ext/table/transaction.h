@@ -99,6 +99,7 @@ struct npyext_transaction {
     npyext_written written;   /* of mode 'w+': before this transaction */
     bool is_noted;            /* of mode 'w+': npyext_written tells of the file that is written, */
     int64_t noted_number;     /* the one of this number in a set */
+    npyx_file_info noted;     /* device and inode */
     int64_t nrows;            /* that this transaction has added or changed */
     bool is_statement_new;    /* a cursor was opened since the last row: it is of a statement without marks */
     npyext_transaction_mark *marks;
@@ -106,6 +107,9 @@ struct npyext_transaction {
     int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */
     npyx_error lost; /* of a commit that could not be told of at the time; its status is NPYX_OK when there is
                       * none */
+    bool has_lost;   /* of mode 'w+': npyext_written tells of a file that was never published, */
+    npyx_file_info lost_file;
+    npyext_written before_lost; /* and not of this */
 };
 
 /* What has rows pending under the name of a table; NULL: nothing. */

@@ -323,6 +323,8 @@ static npyx_status take_path(npyx_target *target, npyx_error *error) {
 static npyx_status show(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     if (file->kind == NPYX_TARGET_EXTEND) {
+        if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
+            return fail_replaced(error);
         file->state = NPYX_TARGET_PUBLISHED;
         NPYX_TRY(write_seal(target, error));
         return sync_file(file, error);

@@ -328,7 +328,7 @@ def go_back_to_a_savepoint(form, library, run, report):
     db = shell.connect()
     form.open(db)
     db.execute("BEGIN")
-    if form.mode == "r+":  # a return to where no copy was made drops the copy
+    if run["first"] == 3:  # a return to where there were no rows gives up the file
         form.insert(db, 3)
     db.execute("SAVEPOINT a")
     form.insert(db, 1)

@@ -57,6 +57,19 @@ static npyx_target open_target(npyx_target_kind kind, bool uses_names) {
     return target;
 }
 
+/* Of one act, as npy_write's, or of a transaction, which replaces nothing that it has not seen. */
+static npyx_target open_new(bool is_one_act, bool uses_names) {
+    npyx_target target = {.uses_names = uses_names, .is_one_act = is_one_act};
+    assert_int_equal(npyx_target_open(&target, &unit.host, NPYX_TARGET_NEW, path, &error), NPYX_OK);
+    return target;
+}
+
+static void assert_changed(npyx_status status) {
+    assert_int_equal(status, NPYX_IO);
+    assert_int_equal(error.kind, NPYX_KIND_CHANGED);
+    assert_string_equal(error.message, "was changed or replaced by another program while it was written to");
+}
+
 static void append(npyx_target *target, const char *text) {
     assert_int_equal(npyx_sink_append(target->sink, text, strlen(text), &error), NPYX_OK);
 }
@@ -144,28 +157,28 @@ static void test_a_path_that_went_to_others_is_theirs(void **state) {
 
 static void test_rows_that_are_added_count_when_they_are_sealed(void **state) {
     (void)state;
-    put("n=1;a");
+    put(ARRAY "n=1;a");
     npyx_target target = open_target(NPYX_TARGET_EXTEND, false);
     append(&target, "b");
-    assert_int_equal(npyx_target_seal(&target, 0, "n=2;", 4, &error), NPYX_OK);
+    assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "n=2;", 4, &error), NPYX_OK);
     assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-    assert_holds("n=1;ab");
+    assert_holds(ARRAY "n=1;ab");
     assert_int_equal(npyx_target_publish(&target, &error), NPYX_OK);
-    assert_holds("n=2;ab");
+    assert_holds(ARRAY "n=2;ab");
     npyx_target_withdraw(&target);
-    assert_holds("n=1;ab");
+    assert_holds(ARRAY "n=1;ab");
     append(&target, "c");
-    assert_int_equal(npyx_target_seal(&target, 0, "n=3;", 4, &error), NPYX_OK);
+    assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "n=3;", 4, &error), NPYX_OK);
     prepare_and_publish(&target);
-    assert_holds("n=3;abc");
+    assert_holds(ARRAY "n=3;abc");
     npyx_target_abandon(&target);
-    assert_holds("n=1;a");
+    assert_holds(ARRAY "n=1;a");
     target = open_target(NPYX_TARGET_EXTEND, false);
     append(&target, "b");
-    assert_int_equal(npyx_target_seal(&target, 0, "n=2;", 4, &error), NPYX_OK);
+    assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "n=2;", 4, &error), NPYX_OK);
     assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
     assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
-    assert_holds("n=2;ab");
+    assert_holds(ARRAY "n=2;ab");
     assert_int_equal(count_names(), 1);
 }
 
@@ -186,7 +199,7 @@ static void test_another_program_puts_an_array_there(void **state) {
         unlink(path);
         if (was_there)
             put(ARRAY "old");
-        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
+        npyx_target target = open_new(true, uses_names);
         append(&target, ARRAY "new");
         assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
         unlink(path);
@@ -202,20 +215,49 @@ static void test_another_program_puts_an_array_there(void **state) {
     }
 }
 
-static void test_another_program_puts_a_text_there(void **state) {
+/* One that was not seen: it is put back, by a transaction. */
+static void test_another_program_puts_an_array_there_that_stays(void **state) {
     (void)state;
-    for (int round = 0; round < 4; round++) {
-        bool uses_names = round & 1, was_there = round & 2;
+    for (int round = 0; round < 8; round++) {
+        bool uses_names = round & 1, was_there = round & 2, is_taken_back = round & 4;
         unlink(path);
         if (was_there)
             put(ARRAY "old");
-        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
+        npyx_target target = open_new(false, uses_names);
+        append(&target, ARRAY "new");
+        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+        unlink(path);
+        move_in(ARRAY "theirs");
+        if (is_taken_back)
+            assert_changed(npyx_target_publish(&target, &error));
+        else
+            assert_changed(npyx_target_commit(&target, &error));
+        assert_holds(ARRAY "theirs");
+        npyx_target_abandon(&target);
+        assert_holds(ARRAY "theirs");
+        assert_int_equal(count_names(), 1);
+    }
+}
+
+static void test_another_program_puts_a_text_there(void **state) {
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        bool uses_names = round & 1, was_there = round & 2, is_one_act = round & 4;
+        unlink(path);
+        if (was_there)
+            put(ARRAY "old");
+        npyx_target target = open_new(is_one_act, uses_names);
         append(&target, ARRAY "new");
         assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
         unlink(path);
         move_in("a,b\n1,2\n");
-        assert_int_equal(npyx_target_publish(&target, &error), NPYX_INVALID);
-        assert_non_null(strstr(error.message, "is plain text, which is not replaced"));
+        npyx_status status = npyx_target_publish(&target, &error);
+        if (is_one_act) {
+            assert_int_equal(status, NPYX_INVALID);
+            assert_non_null(strstr(error.message, "is plain text, which is not replaced"));
+        } else {
+            assert_changed(status);
+        }
         assert_holds("a,b\n1,2\n");
         npyx_target_abandon(&target);
         assert_holds("a,b\n1,2\n");
@@ -231,11 +273,29 @@ static void test_another_program_replaces_what_is_copied(void **state) {
     assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
     unlink(path);
     move_in(ARRAY "theirs");
-    assert_int_equal(npyx_target_publish(&target, &error), NPYX_IO);
-    assert_non_null(strstr(error.message, "was replaced by another file"));
+    assert_changed(npyx_target_publish(&target, &error));
     npyx_target_abandon(&target);
     assert_holds(ARRAY "theirs");
     assert_int_equal(count_names(), 1);
+}
+
+/* Rows that are added to a file without a name are lost, and are not said to be there. */
+static void test_another_program_replaces_what_is_extended(void **state) {
+    (void)state;
+    for (int is_removed = 0; is_removed < 2; is_removed++) {
+        put(ARRAY "old");
+        npyx_target target = open_target(NPYX_TARGET_EXTEND, false);
+        append(&target, " and new");
+        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+        unlink(path);
+        if (!is_removed)
+            move_in(ARRAY "theirs");
+        assert_changed(npyx_target_publish(&target, &error));
+        npyx_target_abandon(&target);
+        if (!is_removed)
+            assert_holds(ARRAY "theirs");
+        assert_int_equal(count_names(), is_removed ? 0 : 1);
+    }
 }
 
 static void test_another_program_changes_what_is_copied(void **state) {
@@ -256,12 +316,20 @@ static void test_another_program_changes_what_is_copied(void **state) {
 
 static void test_another_program_removes_what_is_replaced(void **state) {
     (void)state;
-    for (int is_taken_back = 0; is_taken_back < 2; is_taken_back++) {
+    for (int round = 0; round < 4; round++) {
+        bool is_taken_back = round & 1, is_one_act = round & 2;
         put(ARRAY "old");
-        npyx_target target = open_target(NPYX_TARGET_NEW, false);
+        npyx_target target = open_new(is_one_act, false);
         append(&target, ARRAY "new");
         assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
         unlink(path);
+        if (!is_one_act) {
+            assert_changed(is_taken_back ? npyx_target_publish(&target, &error)
+                                         : npyx_target_commit(&target, &error));
+            npyx_target_abandon(&target);
+            assert_int_equal(count_names(), 0);
+            continue;
+        }
         assert_int_equal(npyx_target_publish(&target, &error), NPYX_OK);
         assert_holds(ARRAY "new");
         if (is_taken_back)
@@ -421,7 +489,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_path_that_went_to_others_is_theirs, begin, end),
         cmocka_unit_test_setup_teardown(test_rows_that_are_added_count_when_they_are_sealed, begin, end),
         cmocka_unit_test_setup_teardown(test_another_program_puts_an_array_there, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_program_puts_an_array_there_that_stays, begin, end),
         cmocka_unit_test_setup_teardown(test_another_program_puts_a_text_there, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_program_replaces_what_is_extended, begin, end),
         cmocka_unit_test_setup_teardown(test_another_program_replaces_what_is_copied, begin, end),
         cmocka_unit_test_setup_teardown(test_another_program_changes_what_is_copied, begin, end),
         cmocka_unit_test_setup_teardown(test_another_program_removes_what_is_replaced, begin, end),
