@@ -158,8 +158,8 @@ static int entry_add(sqlite3 *db, const registered *row, int argc, npyext_connec
 }
 
 /* By which entry point npyext is loaded already, told by modules of it that not all of them have; 0: it is
- * not, or not all of it. SQLite answers this PRAGMA without looking at the database, which may be locked, damaged or no
- * database at all; from 3.48 on it reads the schema for any SELECT. */
+ * not, or not all of it. SQLite answers this PRAGMA without looking at the database, which may be locked,
+ * damaged or no database at all; from 3.48 on it reads the schema for any SELECT. */
 static int find_loaded(sqlite3 *db, npyext_entry_point *found) {
     sqlite3_stmt *statement = NULL;
     bool has_meta = false, has_tables = false, has_writing = false;

@@ -1,8 +1,8 @@
-"""Debian's releases from the oldest supported to what is not released yet, with its newest compiler and C library, each in a
-root of its own: `make demo`, as somebody does first, and `make check`, with the SQLite, NumPy and Python of each
-(`make check-debian`; `make check-newest` takes the demo on the newest, and one of the newer two, by the seed, for the tests).
+"""Debian's releases from the oldest supported to what is not released yet, with its newest compiler and C library, and
+Ubuntu's newest with long support, each in a root of its own: `make demo`, as somebody does first, and `make check`, with the SQLite, NumPy and Python of each
+(`make check-debian`; `make check-newest` takes the demo on the newest, and Debian's 13 or newest, by the seed, for the tests).
 
-Needs root, debootstrap and Debian's mirror. A root of the newest cannot always be made, since its packages change from
+Needs root, debootstrap, Debian's mirror and Ubuntu's. A root of the newest cannot always be made, since its packages change from
 hour to hour and do not always fit together: with NPYEXT_ROOTS=possible that is told and is no failure."""
 
 import os
@@ -18,9 +18,10 @@ import shell
 from roots_guide import ARCHIVES, FOLDER, PATIENCE, connect, copy_sources, entered, environment, mirror, SOURCES
 
 BUILDS = "gcc,make,libc6-dev,libsqlite3-dev,zlib1g-dev,libminizip-dev,sqlite3"
-CHECKS = "libcmocka-dev,python3,python3-numpy,python3-pytest,binutils,pkg-config"
-RELEASES = ["bookworm", "trixie", "sid"]
-NEWER = RELEASES[1:]
+CHECKS = "libcmocka-dev,python3,python3-numpy,python3-pytest,python3-pytest-xdist,binutils,pkg-config"
+UBUNTU = "resolute"  # 26.04
+RELEASES = ["bookworm", "trixie", "sid", UBUNTU]
+NEWER = ["trixie", "sid"]
 SAYS_WHAT = """
 gcc --version | head -n 1; ldd --version 2>&1 | head -n 1; sqlite3 --version | cut -d ' ' -f 1
 ! command -v python3 >/dev/null || python3 -c 'import sys, numpy; print("Python", sys.version.split()[0], "NumPy", numpy.__version__)'
@@ -46,7 +47,13 @@ def root_of(release):
 def made(release, path):
     new = path + ".new"
     shutil.rmtree(new, ignore_errors=True)
-    command = ["debootstrap", "--variant=minbase", f"--include={BUILDS},{CHECKS}", release, new, mirror()]
+    command = ["debootstrap", "--variant=minbase", f"--include={BUILDS},{CHECKS}"]
+    if release == UBUNTU:
+        # Debian has neither its key nor a script of its name: TLS vouches for the packages.
+        command += ["--no-check-gpg", "--components=main,universe", release, new]
+        command += ["https://archive.ubuntu.com/ubuntu", "/usr/share/debootstrap/scripts/gutsy"]
+    else:
+        command += [release, new, mirror()]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
     if done.returncode != 0 and os.environ.get("NPYEXT_ROOTS") == "possible":
         print(f"no root of {release} can be made:\n{done.stdout[-1000:]}")

@@ -95,14 +95,13 @@ static void append(npyx_target *target, const char *text) {
     assert_int_equal(npyx_sink_append(target->sink, text, strlen(text), &error), NPYX_OK);
 }
 
-static void open_target(npyx_target *target, npyx_target_kind kind, const char *path, bool uses_names) {
+static void open_target(npyx_target *target, npyx_target_kind kind, const char *path) {
     *target = (npyx_target){0};
-    target->uses_names = uses_names;
     assert_int_equal(npyx_target_open(target, &unit.host, kind, path, &error), NPYX_OK);
 }
 
 /* Of one act, as npy_write's: what it replaces is what is there in the end. */
-static void open_one_act(npyx_target *target, const char *path, bool uses_names) {
+static void open_one_act(npyx_target *target, const char *path) {
     *target = (npyx_target){.uses_names = uses_names, .is_one_act = true};
     assert_int_equal(npyx_target_open(target, &unit.host, NPYX_TARGET_NEW, path, &error), NPYX_OK);
 }
@@ -120,9 +119,9 @@ static void commit(npyx_target *target) {
     npyx_target_abandon(target); /* does nothing */
 }
 
-static void publish(const char *path, const char *contents, bool uses_names) {
+static void publish(const char *path, const char *contents) {
     npyx_target target;
-    open_target(&target, NPYX_TARGET_NEW, path, uses_names);
+    open_target(&target, NPYX_TARGET_NEW, path);
     append(&target, contents);
     commit(&target);
 }
@@ -144,46 +143,42 @@ static void assert_refused(npyx_target_kind kind, const char *path, npyx_status 
 
 static void test_a_new_file(void **state) {
     (void)state;
-    for (int uses_names = 0; uses_names < 2; uses_names++) {
-        npyx_target target;
-        npyx_file_info info;
-        mode_t old = umask(027);
-        open_target(&target, NPYX_TARGET_NEW, "out.npy", uses_names);
-        assert_false(npyx_target_info(&target, &info));
-        append(&target, ARRAY "contents");
-        assert_int_not_equal(access("out.npy", F_OK), 0);
-        commit(&target);
-        umask(old);
-        assert_true(npyx_target_info(&target, &info));
-        assert_int_equal(info.nbytes, sizeof ARRAY "contents" - 1);
-        assert_contents("out.npy", ARRAY "contents");
-        assert_int_equal(mode_of("out.npy"), 0640);
-        assert_names("out.npy");
-        unlink("out.npy");
-    }
+    npyx_target target;
+    npyx_file_info info;
+    mode_t old = umask(027);
+    open_target(&target, NPYX_TARGET_NEW, "out.npy");
+    assert_false(npyx_target_info(&target, &info));
+    append(&target, ARRAY "contents");
+    assert_int_not_equal(access("out.npy", F_OK), 0);
+    commit(&target);
+    umask(old);
+    assert_true(npyx_target_info(&target, &info));
+    assert_int_equal(info.nbytes, sizeof ARRAY "contents" - 1);
+    assert_contents("out.npy", ARRAY "contents");
+    assert_int_equal(mode_of("out.npy"), 0640);
+    assert_names("out.npy");
+    unlink("out.npy");
 }
 
 static void test_a_file_is_replaced(void **state) {
     (void)state;
-    for (int uses_names = 0; uses_names < 2; uses_names++) {
-        npyx_target target;
-        npyx_file_info before, after;
-        put("out.npy", ARRAY "old");
-        chmod("out.npy", 0604);
-        open_target(&target, NPYX_TARGET_NEW, "out.npy", uses_names);
-        assert_true(npyx_target_info(&target, &before));
-        append(&target, ARRAY "new contents");
-        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-        assert_contents("out.npy", ARRAY "old");
-        assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
-        assert_contents("out.npy", ARRAY "new contents");
-        assert_int_equal(mode_of("out.npy"), 0604);
-        assert_true(npyx_target_info(&target, &after));
-        assert_int_equal(before.nbytes, sizeof ARRAY "old" - 1);
-        assert_int_equal(after.nbytes, sizeof ARRAY "new contents" - 1);
-        assert_int_not_equal(before.inode, after.inode);
-        assert_names("out.npy");
-    }
+    npyx_target target;
+    npyx_file_info before, after;
+    put("out.npy", ARRAY "old");
+    chmod("out.npy", 0604);
+    open_target(&target, NPYX_TARGET_NEW, "out.npy");
+    assert_true(npyx_target_info(&target, &before));
+    append(&target, ARRAY "new contents");
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+    assert_contents("out.npy", ARRAY "old");
+    assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+    assert_contents("out.npy", ARRAY "new contents");
+    assert_int_equal(mode_of("out.npy"), 0604);
+    assert_true(npyx_target_info(&target, &after));
+    assert_int_equal(before.nbytes, sizeof ARRAY "old" - 1);
+    assert_int_equal(after.nbytes, sizeof ARRAY "new contents" - 1);
+    assert_int_not_equal(before.inode, after.inode);
+    assert_names("out.npy");
 }
 
 static void test_abandoning_leaves_the_path_as_it_was(void **state) {
@@ -193,7 +188,7 @@ static void test_abandoning_leaves_the_path_as_it_was(void **state) {
         npyx_target target;
         if (is_there)
             put("out.npy", ARRAY "old");
-        open_target(&target, NPYX_TARGET_NEW, "out.npy", uses_names);
+        open_target(&target, NPYX_TARGET_NEW, "out.npy");
         append(&target, ARRAY "new");
         if (is_prepared)
             assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
@@ -208,7 +203,7 @@ static void test_a_commit_needs_a_prepare(void **state) {
     (void)state;
     npyx_target target;
     put("out.npy", ARRAY "old");
-    open_target(&target, NPYX_TARGET_NEW, "out.npy", false);
+    open_target(&target, NPYX_TARGET_NEW, "out.npy");
     assert_int_equal(npyx_target_commit(&target, &error), NPYX_INVALID);
     assert_contents("out.npy", ARRAY "old");
     assert_names("out.npy");
@@ -222,9 +217,9 @@ static void test_links_are_followed(void **state) {
     assert_int_equal(symlink("a/link.npy", "chain.npy"), 0);
     assert_int_equal(symlink("b/missing.npy", "dangling.npy"), 0);
     assert_int_equal(symlink("loop.npy", "loop.npy"), 0);
-    publish("chain.npy", ARRAY "new", false);
+    publish("chain.npy", ARRAY "new");
     assert_contents("b/real.npy", ARRAY "new");
-    publish("dangling.npy", ARRAY "made", true);
+    publish("dangling.npy", ARRAY "made");
     assert_contents("b/missing.npy", ARRAY "made");
     char target[10];
     assert_int_equal(readlink("chain.npy", target, sizeof target), 10);
@@ -232,7 +227,7 @@ static void test_links_are_followed(void **state) {
     char absolute[100];
     snprintf(absolute, sizeof absolute, "%s/b/real.npy", folder);
     assert_int_equal(symlink(absolute, "absolute.npy"), 0);
-    publish("absolute.npy", ARRAY "newer", false);
+    publish("absolute.npy", ARRAY "newer");
     assert_contents("b/real.npy", ARRAY "newer");
     assert_refused(NPYX_TARGET_NEW, "loop.npy", NPYX_IO, "cannot be opened for writing");
 }
@@ -263,7 +258,7 @@ static void test_what_is_no_regular_file(void **state) {
 static void test_the_path_becomes_a_folder(void **state) {
     (void)state;
     npyx_target target;
-    open_target(&target, NPYX_TARGET_NEW, "out.npy", false);
+    open_target(&target, NPYX_TARGET_NEW, "out.npy");
     assert_int_equal(mkdir("out.npy", 0777), 0);
     assert_int_equal(npyx_target_prepare(&target, &error), NPYX_UNSUPPORTED);
     npyx_target_abandon(&target);
@@ -293,9 +288,9 @@ static void test_the_longest_name(void **state) {
     char name[256];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    publish(name, ARRAY "by name", true);
+    publish(name, ARRAY "by name");
     assert_contents(name, ARRAY "by name");
-    publish(name, ARRAY "nameless", false);
+    publish(name, ARRAY "nameless");
     assert_contents(name, ARRAY "nameless");
     assert_names(name);
 }
@@ -311,7 +306,7 @@ static void test_stale_names_are_swept(void **state) {
     put(other, "of another file");
     put(".out.npy", "not ours");
     put(".out.npy.notes.npyext", "nor this");
-    publish("out.npy", ARRAY "new", false);
+    publish("out.npy", ARRAY "new");
     assert_contents("out.npy", ARRAY "new");
     char expected[2000];
     snprintf(expected, sizeof expected, "%s .out.npy .out.npy.notes.npyext out.npy", other);
@@ -322,30 +317,28 @@ static void test_stale_names_are_swept(void **state) {
  * taken the place of. */
 static void test_living_names_are_not_swept(void **state) {
     (void)state;
-    for (int uses_names = 0; uses_names < 2; uses_names++) {
-        npyx_target first, second;
-        char names[1000];
-        put("out.npy", ARRAY "old");
-        open_target(&first, NPYX_TARGET_NEW, "out.npy", uses_names);
-        append(&first, ARRAY "first");
-        assert_int_equal(npyx_target_prepare(&first, &error), NPYX_OK);
-        assert_int_equal(npyx_target_publish(&first, &error), NPYX_OK);
-        assert_int_equal(list_folder(names, sizeof names), 3);
-        open_one_act(&second, "out.npy", uses_names);
-        append(&second, ARRAY "second");
-        npyx_target_sweep_files(open_here(), "out.npy");
-        assert_int_equal(list_folder(names, sizeof names), uses_names ? 4 : 3);
-        npyx_target_withdraw(&first);
-        assert_contents("out.npy", ARRAY "old");
-        npyx_target_sweep_files(open_here(), "out.npy");
-        commit(&first);
-        assert_contents("out.npy", ARRAY "first");
-        npyx_target_sweep_files(open_here(), "out.npy");
-        assert_int_equal(npyx_target_prepare(&second, &error), NPYX_OK);
-        assert_int_equal(npyx_target_commit(&second, &error), NPYX_OK);
-        assert_contents("out.npy", ARRAY "second");
-        assert_names("out.npy");
-    }
+    npyx_target first, second;
+    char names[1000];
+    put("out.npy", ARRAY "old");
+    open_target(&first, NPYX_TARGET_NEW, "out.npy");
+    append(&first, ARRAY "first");
+    assert_int_equal(npyx_target_prepare(&first, &error), NPYX_OK);
+    assert_int_equal(npyx_target_publish(&first, &error), NPYX_OK);
+    assert_int_equal(list_folder(names, sizeof names), 3);
+    open_one_act(&second, "out.npy");
+    append(&second, ARRAY "second");
+    npyx_target_sweep_files(open_here(), "out.npy");
+    assert_int_equal(list_folder(names, sizeof names), uses_names ? 4 : 3);
+    npyx_target_withdraw(&first);
+    assert_contents("out.npy", ARRAY "old");
+    npyx_target_sweep_files(open_here(), "out.npy");
+    commit(&first);
+    assert_contents("out.npy", ARRAY "first");
+    npyx_target_sweep_files(open_here(), "out.npy");
+    assert_int_equal(npyx_target_prepare(&second, &error), NPYX_OK);
+    assert_int_equal(npyx_target_commit(&second, &error), NPYX_OK);
+    assert_contents("out.npy", ARRAY "second");
+    assert_names("out.npy");
 }
 
 /* Nobody publishes between another one's preparation and its end. What was published and taken back has
@@ -356,8 +349,8 @@ static void test_who_publishes_is_waited_for(void **state) {
     for (int i = 0; i < 4; i++) {
         npyx_target first, second;
         put("out.npy", ARRAY "old");
-        open_target(&first, kinds[i % 2], "out.npy", false);
-        open_target(&second, NPYX_TARGET_NEW, "out.npy", false);
+        open_target(&first, kinds[i % 2], "out.npy");
+        open_target(&second, NPYX_TARGET_NEW, "out.npy");
         append(&first, ARRAY "first");
         append(&second, ARRAY "second");
         assert_int_equal(npyx_target_prepare(&first, &error), NPYX_OK);
@@ -421,9 +414,9 @@ static void change_and_prepare(change what, bool was_there, bool uses_names, boo
     if (was_there)
         put("out.npy", ARRAY "old");
     if (is_one_act)
-        open_one_act(&target, "out.npy", uses_names);
+        open_one_act(&target, "out.npy");
     else
-        open_target(&target, NPYX_TARGET_NEW, "out.npy", uses_names);
+        open_target(&target, NPYX_TARGET_NEW, "out.npy");
     append(&target, ARRAY "new");
     put_change(what);
     bool is_refused = what != STAYS && !is_one_act;
@@ -494,7 +487,7 @@ static void test_one_that_is_prepared_is_checked(void **state) {
                 continue;
             if (was_there)
                 put("out.npy", ARRAY "old");
-            open_target(&target, kind, "out.npy", false);
+            open_target(&target, kind, "out.npy");
             append(&target, ARRAY "new");
             assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
             assert_int_equal(npyx_target_check(&target, &error), NPYX_OK);
@@ -554,11 +547,11 @@ static void test_names_are_made_and_linked_until_all_are_taken(void **state) {
     (void)state;
     npyx_target targets[NPYX_TARGET_NNAMES], last;
     for (int i = 0; i < NPYX_TARGET_NNAMES; i++)
-        open_target(&targets[i], NPYX_TARGET_NEW, "out.npy", true);
-    last = (npyx_target){.uses_names = true};
+        open_target(&targets[i], NPYX_TARGET_NEW, "out.npy");
+    last = (npyx_target){0};
     assert_int_equal(npyx_target_open(&last, &unit.host, NPYX_TARGET_NEW, "out.npy", &error), NPYX_IO);
     assert_non_null(strstr(error.message, "32 others write to it"));
-    open_target(&last, NPYX_TARGET_NEW, "out.npy", false);
+    open_target(&last, NPYX_TARGET_NEW, "out.npy");
     assert_int_equal(npyx_target_prepare(&last, &error), NPYX_IO);
     npyx_target_abandon(&targets[5]);
     assert_int_equal(npyx_target_prepare(&last, &error), NPYX_OK);
@@ -572,24 +565,22 @@ static void test_names_are_made_and_linked_until_all_are_taken(void **state) {
 static void test_what_a_crash_leaves_is_swept(void **state) {
     (void)state;
     put("out.npy", ARRAY "old");
-    for (int uses_names = 0; uses_names < 2; uses_names++) {
-        char names[1000];
-        int status = 0;
-        pid_t child = fork();
-        if (child == 0) {
-            npyx_target target = {.uses_names = uses_names};
-            npyx_target_open(&target, &unit.host, NPYX_TARGET_NEW, "out.npy", &error);
-            npyx_target_prepare(&target, &error);
-            _exit(7);
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
-        assert_int_equal(list_folder(names, sizeof names), 3); /* the lock, and the new file */
-        assert_contents("out.npy", uses_names ? ARRAY "new" : ARRAY "old");
-        publish("out.npy", ARRAY "new", uses_names);
-        assert_contents("out.npy", ARRAY "new");
-        assert_names("out.npy");
+    char names[1000];
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        npyx_target target = {0};
+        npyx_target_open(&target, &unit.host, NPYX_TARGET_NEW, "out.npy", &error);
+        npyx_target_prepare(&target, &error);
+        _exit(7);
     }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    assert_int_equal(list_folder(names, sizeof names), 3); /* the lock, and the new file */
+    assert_contents("out.npy", uses_names ? ARRAY "new" : ARRAY "old");
+    publish("out.npy", ARRAY "new");
+    assert_contents("out.npy", ARRAY "new");
+    assert_names("out.npy");
 }
 
 /* A file that was made may be taken for one that a crash left, before it is locked. */
@@ -618,7 +609,7 @@ static void test_a_copy(void **state) {
     npyx_target target;
     npyx_file_info info;
     put("out.npy", ARRAY "old");
-    open_target(&target, NPYX_TARGET_COPY, "out.npy", false);
+    open_target(&target, NPYX_TARGET_COPY, "out.npy");
     assert_true(npyx_target_info(&target, &info));
     assert_int_equal(info.nbytes, sizeof ARRAY "old" - 1);
     assert_int_equal(target.sink->nbytes, sizeof ARRAY "old" - 1);
@@ -660,7 +651,7 @@ static void test_two_ways_to_copy(void **state) {
 static void test_a_seal_of_a_new_file(void **state) {
     (void)state;
     npyx_target target;
-    open_target(&target, NPYX_TARGET_NEW, "out.npy", false);
+    open_target(&target, NPYX_TARGET_NEW, "out.npy");
     append(&target, "header data");
     assert_int_equal(npyx_target_seal(&target, 0, "HEADER", 6, &error), NPYX_OK);
     assert_int_equal(npyx_target_seal(&target, 7, "DATA", 4, &error), NPYX_OK); /* in place of the first */
@@ -676,7 +667,7 @@ static void test_extending(void **state) {
     put("out.npy", ARRAY "3 abc");
     struct stat before, after;
     assert_int_equal(stat("out.npy", &before), 0);
-    open_target(&target, NPYX_TARGET_EXTEND, "out.npy", false);
+    open_target(&target, NPYX_TARGET_EXTEND, "out.npy");
     assert_int_equal(target.sink->nbytes, sizeof ARRAY "3 abc" - 1);
     append(&target, "def");
     assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "6", 1, &error), NPYX_OK);
@@ -695,14 +686,14 @@ static void test_an_extension_is_abandoned(void **state) {
     (void)state;
     npyx_target target;
     put("out.npy", ARRAY "3 abc trailing");
-    open_target(&target, NPYX_TARGET_EXTEND, "out.npy", false);
+    open_target(&target, NPYX_TARGET_EXTEND, "out.npy");
     append(&target, "def");
     assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "6", 1, &error), NPYX_OK);
     assert_int_equal(npyx_sink_flush(target.sink, &error), NPYX_OK);
     npyx_target_abandon(&target);
     assert_contents("out.npy", ARRAY "3 abc trailing");
     /* nothing is cut off that could not be put back */
-    open_target(&target, NPYX_TARGET_EXTEND, "out.npy", false);
+    open_target(&target, NPYX_TARGET_EXTEND, "out.npy");
     assert_int_equal(npyx_sink_cut(target.sink, sizeof ARRAY "3 abc" - 1, &error), NPYX_INVALID);
     npyx_target_abandon(&target);
     assert_contents("out.npy", ARRAY "3 abc trailing");
@@ -712,13 +703,13 @@ static void test_one_extends_at_a_time(void **state) {
     (void)state;
     npyx_target first, second = {0};
     put("out.npy", ARRAY "abc");
-    open_target(&first, NPYX_TARGET_EXTEND, "out.npy", false);
+    open_target(&first, NPYX_TARGET_EXTEND, "out.npy");
     append(&first, "def");
     assert_refused(NPYX_TARGET_EXTEND, "out.npy", NPYX_IO, "is being written to by another writer");
     npyx_target_abandon(&first);
-    open_target(&second, NPYX_TARGET_EXTEND, "out.npy", false);
+    open_target(&second, NPYX_TARGET_EXTEND, "out.npy");
     commit(&second);
-    open_target(&first, NPYX_TARGET_EXTEND, "out.npy", false);
+    open_target(&first, NPYX_TARGET_EXTEND, "out.npy");
     npyx_target_abandon(&first);
     assert_contents("out.npy", ARRAY "abc");
 }
@@ -727,9 +718,9 @@ static void test_an_extended_file_is_replaced(void **state) {
     (void)state;
     npyx_target target;
     put("out.npy", ARRAY "abc");
-    open_target(&target, NPYX_TARGET_EXTEND, "out.npy", false);
+    open_target(&target, NPYX_TARGET_EXTEND, "out.npy");
     append(&target, "def");
-    publish("out.npy", ARRAY "another", false);
+    publish("out.npy", ARRAY "another");
     assert_changed(npyx_target_prepare(&target, &error));
     npyx_target_abandon(&target);
     assert_contents("out.npy", ARRAY "another");
@@ -758,7 +749,7 @@ static void test_a_full_disk(void **state) {
     for (int round = 0; round < 4; round++) {
         bool extends = round & 1, is_buffered = round & 2;
         npyx_target target;
-        open_target(&target, extends ? NPYX_TARGET_EXTEND : NPYX_TARGET_NEW, "out.npy", false);
+        open_target(&target, extends ? NPYX_TARGET_EXTEND : NPYX_TARGET_NEW, "out.npy");
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
         npyx_status status =
             npyx_sink_append(target.sink, bytes, is_buffered ? 200000 : sizeof bytes, &error);

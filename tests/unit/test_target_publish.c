@@ -51,14 +51,14 @@ static int count_names(void) {
     return n - 2;
 }
 
-static npyx_target open_target(npyx_target_kind kind, bool uses_names) {
-    npyx_target target = {.uses_names = uses_names};
+static npyx_target open_target(npyx_target_kind kind) {
+    npyx_target target = {0};
     assert_int_equal(npyx_target_open(&target, &unit.host, kind, path, &error), NPYX_OK);
     return target;
 }
 
 /* Of one act, as npy_write's, or of a transaction, which replaces nothing that it has not seen. */
-static npyx_target open_new(bool is_one_act, bool uses_names) {
+static npyx_target open_new(bool is_one_act) {
     npyx_target target = {.uses_names = uses_names, .is_one_act = is_one_act};
     assert_int_equal(npyx_target_open(&target, &unit.host, NPYX_TARGET_NEW, path, &error), NPYX_OK);
     return target;
@@ -93,59 +93,53 @@ static int end(void **state) {
 
 static void test_what_was_published_can_be_taken_back(void **state) {
     (void)state;
-    for (int uses_names = 0; uses_names < 2; uses_names++) {
-        put(ARRAY "old");
-        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
-        append(&target, ARRAY "new");
-        prepare_and_publish(&target);
-        assert_holds(ARRAY "new");
-        npyx_target_withdraw(&target);
-        assert_holds(ARRAY "old");
-        append(&target, " and more");
-        prepare_and_publish(&target);
-        assert_holds(ARRAY "new and more");
-        npyx_target_abandon(&target);
-        assert_holds(ARRAY "old");
-        assert_int_equal(count_names(), 1);
-    }
+    put(ARRAY "old");
+    npyx_target target = open_target(NPYX_TARGET_NEW);
+    append(&target, ARRAY "new");
+    prepare_and_publish(&target);
+    assert_holds(ARRAY "new");
+    npyx_target_withdraw(&target);
+    assert_holds(ARRAY "old");
+    append(&target, " and more");
+    prepare_and_publish(&target);
+    assert_holds(ARRAY "new and more");
+    npyx_target_abandon(&target);
+    assert_holds(ARRAY "old");
+    assert_int_equal(count_names(), 1);
 }
 
 static void test_a_file_where_none_was_goes_away_again(void **state) {
     (void)state;
-    for (int uses_names = 0; uses_names < 2; uses_names++) {
-        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
-        append(&target, ARRAY "new");
-        prepare_and_publish(&target);
-        assert_holds(ARRAY "new");
-        npyx_target_withdraw(&target);
-        assert_int_not_equal(access(path, F_OK), 0);
-        append(&target, "er");
-        prepare_and_publish(&target);
-        assert_holds(ARRAY "newer");
-        npyx_target_abandon(&target);
-        assert_int_equal(count_names(), 0);
-    }
+    npyx_target target = open_target(NPYX_TARGET_NEW);
+    append(&target, ARRAY "new");
+    prepare_and_publish(&target);
+    assert_holds(ARRAY "new");
+    npyx_target_withdraw(&target);
+    assert_int_not_equal(access(path, F_OK), 0);
+    append(&target, "er");
+    prepare_and_publish(&target);
+    assert_holds(ARRAY "newer");
+    npyx_target_abandon(&target);
+    assert_int_equal(count_names(), 0);
 }
 
 static void test_a_commit_is_for_good(void **state) {
     (void)state;
-    for (int uses_names = 0; uses_names < 2; uses_names++) {
-        put(ARRAY "old");
-        npyx_target target = open_target(NPYX_TARGET_COPY, uses_names);
-        append(&target, " and new");
-        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-        assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
-        assert_holds(ARRAY "old and new");
-        npyx_target_abandon(&target); /* does nothing */
-        assert_holds(ARRAY "old and new");
-        assert_int_equal(count_names(), 1);
-    }
+    put(ARRAY "old");
+    npyx_target target = open_target(NPYX_TARGET_COPY);
+    append(&target, " and new");
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+    assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+    assert_holds(ARRAY "old and new");
+    npyx_target_abandon(&target); /* does nothing */
+    assert_holds(ARRAY "old and new");
+    assert_int_equal(count_names(), 1);
 }
 
 static void test_a_path_that_went_to_others_is_theirs(void **state) {
     (void)state;
     put(ARRAY "old");
-    npyx_target target = open_target(NPYX_TARGET_NEW, false);
+    npyx_target target = open_target(NPYX_TARGET_NEW);
     append(&target, ARRAY "new");
     prepare_and_publish(&target);
     unlink(path);
@@ -158,7 +152,7 @@ static void test_a_path_that_went_to_others_is_theirs(void **state) {
 static void test_rows_that_are_added_count_when_they_are_sealed(void **state) {
     (void)state;
     put(ARRAY "n=1;a");
-    npyx_target target = open_target(NPYX_TARGET_EXTEND, false);
+    npyx_target target = open_target(NPYX_TARGET_EXTEND);
     append(&target, "b");
     assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "n=2;", 4, &error), NPYX_OK);
     assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
@@ -173,7 +167,7 @@ static void test_rows_that_are_added_count_when_they_are_sealed(void **state) {
     assert_holds(ARRAY "n=3;abc");
     npyx_target_abandon(&target);
     assert_holds(ARRAY "n=1;a");
-    target = open_target(NPYX_TARGET_EXTEND, false);
+    target = open_target(NPYX_TARGET_EXTEND);
     append(&target, "b");
     assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "n=2;", 4, &error), NPYX_OK);
     assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
@@ -199,7 +193,7 @@ static void test_another_program_puts_an_array_there(void **state) {
         unlink(path);
         if (was_there)
             put(ARRAY "old");
-        npyx_target target = open_new(true, uses_names);
+        npyx_target target = open_new(true);
         append(&target, ARRAY "new");
         assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
         unlink(path);
@@ -223,7 +217,7 @@ static void test_another_program_puts_an_array_there_that_stays(void **state) {
         unlink(path);
         if (was_there)
             put(ARRAY "old");
-        npyx_target target = open_new(false, uses_names);
+        npyx_target target = open_new(false);
         append(&target, ARRAY "new");
         assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
         unlink(path);
@@ -246,7 +240,7 @@ static void test_another_program_puts_a_text_there(void **state) {
         unlink(path);
         if (was_there)
             put(ARRAY "old");
-        npyx_target target = open_new(is_one_act, uses_names);
+        npyx_target target = open_new(is_one_act);
         append(&target, ARRAY "new");
         assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
         unlink(path);
@@ -268,7 +262,7 @@ static void test_another_program_puts_a_text_there(void **state) {
 static void test_another_program_replaces_what_is_copied(void **state) {
     (void)state;
     put(ARRAY "old");
-    npyx_target target = open_target(NPYX_TARGET_COPY, false);
+    npyx_target target = open_target(NPYX_TARGET_COPY);
     append(&target, " and new");
     assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
     unlink(path);
@@ -284,7 +278,7 @@ static void test_another_program_replaces_what_is_extended(void **state) {
     (void)state;
     for (int is_removed = 0; is_removed < 2; is_removed++) {
         put(ARRAY "old");
-        npyx_target target = open_target(NPYX_TARGET_EXTEND, false);
+        npyx_target target = open_target(NPYX_TARGET_EXTEND);
         append(&target, " and new");
         assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
         unlink(path);
@@ -301,7 +295,7 @@ static void test_another_program_replaces_what_is_extended(void **state) {
 static void test_another_program_changes_what_is_copied(void **state) {
     (void)state;
     put(ARRAY "old");
-    npyx_target target = open_target(NPYX_TARGET_COPY, false);
+    npyx_target target = open_target(NPYX_TARGET_COPY);
     append(&target, " and new");
     FILE *file = fopen(path, "ab");
     assert_non_null(file);
@@ -345,7 +339,7 @@ static void test_another_program_removes_the_new_file(void **state) {
     (void)state;
     char command[sizeof folder + 40];
     put(ARRAY "old");
-    npyx_target target = open_target(NPYX_TARGET_NEW, false);
+    npyx_target target = open_target(NPYX_TARGET_NEW);
     append(&target, ARRAY "new");
     assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
     snprintf(command, sizeof command, "rm %s/.*.npyext", folder);
@@ -366,7 +360,7 @@ static void test_rows_are_added_where_no_file_can_be_made(void **state) {
     assert_int_equal(chmod(folder, 0555), 0);
     if (is_root)
         assert_int_equal(seteuid(65534), 0);
-    npyx_target target = open_target(NPYX_TARGET_EXTEND, false);
+    npyx_target target = open_target(NPYX_TARGET_EXTEND);
     append(&target, "b");
     prepare_and_publish(&target);
     assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
@@ -389,7 +383,7 @@ static void test_every_writer_sweeps(void **state) {
         assert_true(descriptor >= 0);
         close(descriptor);
         assert_int_equal(count_names(), 2);
-        npyx_target target = open_target(kinds[i], false);
+        npyx_target target = open_target(kinds[i]);
         assert_int_equal(count_names(), 1);
         npyx_target_abandon(&target);
         assert_holds(ARRAY "old");
@@ -407,27 +401,25 @@ static int count_descriptors(void) {
 
 static void test_a_target_that_rests_holds_no_descriptor(void **state) {
     (void)state;
-    for (int uses_names = 0; uses_names < 2; uses_names++) {
-        put(ARRAY "old");
-        int before = count_descriptors();
-        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
-        append(&target, ARRAY "new");
-        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
-        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
-        assert_int_equal(count_descriptors(), before);
-        assert_int_equal(count_names(), 3); /* what is there, what is to come, and the lock's file */
-        assert_holds(ARRAY "old");
-        assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
-        assert_int_equal(target.sink->nbytes, sizeof ARRAY "new" - 1);
-        append(&target, "er");
-        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
-        assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
-        prepare_and_publish(&target);
-        assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
-        assert_holds(ARRAY "newer");
-        assert_int_equal(count_names(), 1);
-        assert_int_equal(count_descriptors(), before);
-    }
+    put(ARRAY "old");
+    int before = count_descriptors();
+    npyx_target target = open_target(NPYX_TARGET_NEW);
+    append(&target, ARRAY "new");
+    assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+    assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+    assert_int_equal(count_descriptors(), before);
+    assert_int_equal(count_names(), 3); /* what is there, what is to come, and the lock's file */
+    assert_holds(ARRAY "old");
+    assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
+    assert_int_equal(target.sink->nbytes, sizeof ARRAY "new" - 1);
+    append(&target, "er");
+    assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+    assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
+    prepare_and_publish(&target);
+    assert_int_equal(npyx_target_commit(&target, &error), NPYX_OK);
+    assert_holds(ARRAY "newer");
+    assert_int_equal(count_names(), 1);
+    assert_int_equal(count_descriptors(), before);
 }
 
 static void test_a_target_that_rests_is_abandoned(void **state) {
@@ -445,7 +437,7 @@ static void test_a_target_that_rests_is_abandoned(void **state) {
 
 static void test_a_target_that_has_rested_can_be_cut(void **state) {
     (void)state;
-    npyx_target target = open_target(NPYX_TARGET_NEW, false);
+    npyx_target target = open_target(NPYX_TARGET_NEW);
     append(&target, ARRAY "of this much is left");
     assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
     assert_int_equal(npyx_target_resume(&target, &error), NPYX_OK);
@@ -461,20 +453,18 @@ static void test_a_target_that_has_rested_can_be_cut(void **state) {
 /* As after a crash of its process: the next one who writes there takes its file away. */
 static void test_a_target_that_rests_makes_way(void **state) {
     (void)state;
-    for (int uses_names = 0; uses_names < 2; uses_names++) {
-        npyx_target target = open_target(NPYX_TARGET_NEW, uses_names);
-        append(&target, ARRAY "mine");
-        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
-        npyx_target other = open_target(NPYX_TARGET_NEW, uses_names);
-        append(&other, ARRAY "theirs");
-        prepare_and_publish(&other);
-        assert_int_equal(npyx_target_commit(&other, &error), NPYX_OK);
-        assert_int_equal(npyx_target_resume(&target, &error), NPYX_IO);
-        npyx_target_abandon(&target);
-        assert_holds(ARRAY "theirs");
-        assert_int_equal(count_names(), 1);
-        unlink(path);
-    }
+    npyx_target target = open_target(NPYX_TARGET_NEW);
+    append(&target, ARRAY "mine");
+    assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+    npyx_target other = open_target(NPYX_TARGET_NEW);
+    append(&other, ARRAY "theirs");
+    prepare_and_publish(&other);
+    assert_int_equal(npyx_target_commit(&other, &error), NPYX_OK);
+    assert_int_equal(npyx_target_resume(&target, &error), NPYX_IO);
+    npyx_target_abandon(&target);
+    assert_holds(ARRAY "theirs");
+    assert_int_equal(count_names(), 1);
+    unlink(path);
 }
 
 int main(void) {
