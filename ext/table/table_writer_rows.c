@@ -81,14 +81,15 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
         npyext_array_value_open(&array, writer->transaction.connection, NULL, &caller, values[1], error);
     if (status == NPYX_DONE)
         status = npyx_refuse(error, "the array is NULL");
+    if (status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED) /* is a value that does not fit */
+        status = error->status = NPYX_INVALID;
     if (status == NPYX_OK)
         status = npyext_stream_member(&array, writer->archive, writer->format, &name, writer->method, error);
     npyext_array_value_close(&array);
+    if (status == NPYX_CORRUPT)
+        status = error->status = NPYX_INVALID;
     if (status != NPYX_OK) /* where that fails too, the commit will say so */
         npyx_archive_writer_take_back(writer->archive, NULL);
-    if (status == NPYX_CORRUPT ||
-        status == NPYX_UNSUPPORTED) /* a value that does not fit, to INSERT OR IGNORE */
-        status = error->status = NPYX_INVALID;
     return status;
 }
 

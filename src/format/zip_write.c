@@ -126,8 +126,8 @@ static npyx_status open_zip(npyx_zip_write *writer, npyx_error *error) {
     npyx_status status;
     if (code == ZIP_BADZIPFILE && writer->error.status == NPYX_OK)
         status = npyx_fail(error, NPYX_UNSUPPORTED, -1,
-                           "cannot be added to: minizip does not find its directory, after which stands a "
-                           "comment of 65,535 bytes, one too many for it; make the comment shorter");
+                           "cannot be added to: minizip finds no directory before a comment of more than "
+                           "65,513 bytes; make the comment shorter");
     else
         status = zip_check(writer, code, "add to the zip", error);
     if (status == NPYX_OK && writer->off != writer->directory_off)

@@ -142,7 +142,7 @@ FIRST = {"out.npy": (0, 1), "out.npz": (0, 2)}  # what lies there when a round b
 ROUND_SECONDS = 4
 # What a writer may be told; more of it would be a fault.
 EXPECTED = re.compile(
-    "is being written to by another writer|was replaced by another file while it was written to"
+    "is being written to by another writer|was changed or replaced by another program while it was written to|was made by another writer meanwhile"
     "|is no longer as this table has written it|the shape says 3 rows, and there are 1|database is locked|refused by the test"
 )
 Transaction = collections.namedtuple("Transaction", "name path replaces nparts start end outcome")

@@ -102,7 +102,7 @@ static void open_target(npyx_target *target, npyx_target_kind kind, const char *
 
 /* Of one act, as npy_write's: what it replaces is what is there in the end. */
 static void open_one_act(npyx_target *target, const char *path) {
-    *target = (npyx_target){.uses_names = uses_names, .is_one_act = true};
+    *target = (npyx_target){.is_one_act = true};
     assert_int_equal(npyx_target_open(target, &unit.host, NPYX_TARGET_NEW, path, &error), NPYX_OK);
 }
 
@@ -183,8 +183,8 @@ static void test_a_file_is_replaced(void **state) {
 
 static void test_abandoning_leaves_the_path_as_it_was(void **state) {
     (void)state;
-    for (int round = 0; round < 8; round++) {
-        bool uses_names = round & 1, is_prepared = round & 2, is_there = round & 4;
+    for (int round = 0; round < 4; round++) {
+        bool is_prepared = round & 1, is_there = round & 2;
         npyx_target target;
         if (is_there)
             put("out.npy", ARRAY "old");
@@ -290,8 +290,8 @@ static void test_the_longest_name(void **state) {
     name[sizeof name - 1] = '\0';
     publish(name, ARRAY "by name");
     assert_contents(name, ARRAY "by name");
-    publish(name, ARRAY "nameless");
-    assert_contents(name, ARRAY "nameless");
+    publish(name, ARRAY "new");
+    assert_contents(name, ARRAY "new");
     assert_names(name);
 }
 
@@ -313,8 +313,7 @@ static void test_stale_names_are_swept(void **state) {
     assert_names(expected);
 }
 
-/* Neither a nameless file that has got its name, nor one with a name from the start, nor what one of them has
- * taken the place of. */
+/* Neither a new file, nor what one has taken the place of. */
 static void test_living_names_are_not_swept(void **state) {
     (void)state;
     npyx_target first, second;
@@ -327,14 +326,14 @@ static void test_living_names_are_not_swept(void **state) {
     assert_int_equal(list_folder(names, sizeof names), 3);
     open_one_act(&second, "out.npy");
     append(&second, ARRAY "second");
-    npyx_target_sweep_files(open_here(), "out.npy");
-    assert_int_equal(list_folder(names, sizeof names), uses_names ? 4 : 3);
+    npyx_target_sweep(open_here(), "out.npy");
+    assert_int_equal(list_folder(names, sizeof names), 4);
     npyx_target_withdraw(&first);
     assert_contents("out.npy", ARRAY "old");
-    npyx_target_sweep_files(open_here(), "out.npy");
+    npyx_target_sweep(open_here(), "out.npy");
     commit(&first);
     assert_contents("out.npy", ARRAY "first");
-    npyx_target_sweep_files(open_here(), "out.npy");
+    npyx_target_sweep(open_here(), "out.npy");
     assert_int_equal(npyx_target_prepare(&second, &error), NPYX_OK);
     assert_int_equal(npyx_target_commit(&second, &error), NPYX_OK);
     assert_contents("out.npy", ARRAY "second");
@@ -408,7 +407,7 @@ static void assert_path(const char *contents) {
         assert_contents("out.npy", contents);
 }
 
-static void change_and_prepare(change what, bool was_there, bool uses_names, bool is_one_act) {
+static void change_and_prepare(change what, bool was_there, bool is_one_act) {
     npyx_target target;
     unlink("out.npy");
     if (was_there)
@@ -437,10 +436,10 @@ static void change_and_prepare(change what, bool was_there, bool uses_names, boo
 static void test_what_was_not_seen_is_not_replaced(void **state) {
     (void)state;
     for (change what = STAYS; what < NCHANGES; what++) {
-        for (int round = 0; round < 8; round++) {
-            bool was_there = round & 1, uses_names = round & 2, is_one_act = round & 4;
+        for (int round = 0; round < 4; round++) {
+            bool was_there = round & 1, is_one_act = round & 2;
             if (what == STAYS || was_there == (what != IS_MADE))
-                change_and_prepare(what, was_there, uses_names, is_one_act);
+                change_and_prepare(what, was_there, is_one_act);
         }
     }
 }
@@ -448,9 +447,9 @@ static void test_what_was_not_seen_is_not_replaced(void **state) {
 /* A second shard, say: even an empty file keeps its place. */
 static void test_a_file_that_must_be_new(void **state) {
     (void)state;
-    for (int round = 0; round < 4; round++) {
-        bool uses_names = round & 1, is_made_later = round & 2;
-        npyx_target target = {.uses_names = uses_names, .must_be_new = true};
+    for (int round = 0; round < 2; round++) {
+        bool is_made_later = round & 1;
+        npyx_target target = {.must_be_new = true};
         if (!is_made_later)
             put("out.npy", round == 0 ? "" : ARRAY "old");
         npyx_status status = npyx_target_open(&target, &unit.host, NPYX_TARGET_NEW, "out.npy", &error);
@@ -467,7 +466,7 @@ static void test_a_file_that_must_be_new(void **state) {
         npyx_target_abandon(&target);
         assert_path(round == 0 ? "" : ARRAY "old");
         unlink("out.npy");
-        target = (npyx_target){.uses_names = uses_names, .must_be_new = true};
+        target = (npyx_target){.must_be_new = true};
         assert_int_equal(npyx_target_open(&target, &unit.host, NPYX_TARGET_NEW, "out.npy", &error), NPYX_OK);
         append(&target, ARRAY "new");
         commit(&target);
@@ -543,7 +542,7 @@ static void test_a_zip_is_looked_into(void **state) {
     assert_names("out.npz");
 }
 
-static void test_names_are_made_and_linked_until_all_are_taken(void **state) {
+static void test_names_are_made_until_all_are_taken(void **state) {
     (void)state;
     npyx_target targets[NPYX_TARGET_NNAMES], last;
     for (int i = 0; i < NPYX_TARGET_NNAMES; i++)
@@ -551,11 +550,11 @@ static void test_names_are_made_and_linked_until_all_are_taken(void **state) {
     last = (npyx_target){0};
     assert_int_equal(npyx_target_open(&last, &unit.host, NPYX_TARGET_NEW, "out.npy", &error), NPYX_IO);
     assert_non_null(strstr(error.message, "32 others write to it"));
-    open_target(&last, NPYX_TARGET_NEW, "out.npy");
-    assert_int_equal(npyx_target_prepare(&last, &error), NPYX_IO);
+    assert_null(last.file);
     npyx_target_abandon(&targets[5]);
-    assert_int_equal(npyx_target_prepare(&last, &error), NPYX_OK);
-    assert_int_equal(npyx_target_commit(&last, &error), NPYX_OK);
+    open_target(&last, NPYX_TARGET_NEW, "out.npy");
+    append(&last, ARRAY "last");
+    commit(&last);
     for (int i = 0; i < NPYX_TARGET_NNAMES; i++)
         npyx_target_abandon(&targets[i]);
     assert_names("out.npy");
@@ -577,7 +576,7 @@ static void test_what_a_crash_leaves_is_swept(void **state) {
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     assert_int_equal(list_folder(names, sizeof names), 3); /* the lock, and the new file */
-    assert_contents("out.npy", uses_names ? ARRAY "new" : ARRAY "old");
+    assert_contents("out.npy", ARRAY "old");
     publish("out.npy", ARRAY "new");
     assert_contents("out.npy", ARRAY "new");
     assert_names("out.npy");
@@ -592,15 +591,15 @@ static void test_a_swept_writer_notices(void **state) {
     /* another one holds the lock on the first name, as a sweeper does for a moment */
     int held = open(beside, O_RDWR | O_CREAT, 0666);
     assert_int_equal(flock(held, LOCK_EX), 0);
-    assert_int_equal(npyx_target_make_named(open_here(), "out.npy", &descriptor, beside, &error), NPYX_OK);
+    assert_int_equal(npyx_target_make(open_here(), "out.npy", 0666, &descriptor, beside, &error), NPYX_OK);
     assert_true(npyx_target_leads_to(open_here(), beside, descriptor));
     assert_false(npyx_target_leads_to(open_here(), beside, held));
-    npyx_target_sweep_files(open_here(), "out.npy");
+    npyx_target_sweep(open_here(), "out.npy");
     char names[1000];
     assert_int_equal(list_folder(names, sizeof names), 2);
     close(descriptor);
     close(held);
-    npyx_target_sweep_files(open_here(), "out.npy");
+    npyx_target_sweep(open_here(), "out.npy");
     assert_names("");
 }
 
@@ -805,8 +804,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_one_that_is_prepared_is_checked, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_a_zip_is_looked_into, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_a_text_is_not_extended, open_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(test_names_are_made_and_linked_until_all_are_taken, open_folder,
-                                        remove_folder),
+        cmocka_unit_test_setup_teardown(test_names_are_made_until_all_are_taken, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_what_a_crash_leaves_is_swept, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_a_swept_writer_notices, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_a_copy, open_folder, remove_folder),

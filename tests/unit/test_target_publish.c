@@ -59,7 +59,7 @@ static npyx_target open_target(npyx_target_kind kind) {
 
 /* Of one act, as npy_write's, or of a transaction, which replaces nothing that it has not seen. */
 static npyx_target open_new(bool is_one_act) {
-    npyx_target target = {.uses_names = uses_names, .is_one_act = is_one_act};
+    npyx_target target = {.is_one_act = is_one_act};
     assert_int_equal(npyx_target_open(&target, &unit.host, NPYX_TARGET_NEW, path, &error), NPYX_OK);
     return target;
 }
@@ -188,8 +188,8 @@ static void move_in(const char *text) {
 
 static void test_another_program_puts_an_array_there(void **state) {
     (void)state;
-    for (int round = 0; round < 8; round++) {
-        bool uses_names = round & 1, was_there = round & 2, is_taken_back = round & 4;
+    for (int round = 0; round < 4; round++) {
+        bool was_there = round & 1, is_taken_back = round & 2;
         unlink(path);
         if (was_there)
             put(ARRAY "old");
@@ -212,8 +212,8 @@ static void test_another_program_puts_an_array_there(void **state) {
 /* One that was not seen: it is put back, by a transaction. */
 static void test_another_program_puts_an_array_there_that_stays(void **state) {
     (void)state;
-    for (int round = 0; round < 8; round++) {
-        bool uses_names = round & 1, was_there = round & 2, is_taken_back = round & 4;
+    for (int round = 0; round < 4; round++) {
+        bool was_there = round & 1, is_taken_back = round & 2;
         unlink(path);
         if (was_there)
             put(ARRAY "old");
@@ -235,8 +235,8 @@ static void test_another_program_puts_an_array_there_that_stays(void **state) {
 
 static void test_another_program_puts_a_text_there(void **state) {
     (void)state;
-    for (int round = 0; round < 8; round++) {
-        bool uses_names = round & 1, was_there = round & 2, is_one_act = round & 4;
+    for (int round = 0; round < 4; round++) {
+        bool was_there = round & 1, is_one_act = round & 2;
         unlink(path);
         if (was_there)
             put(ARRAY "old");
@@ -313,7 +313,7 @@ static void test_another_program_removes_what_is_replaced(void **state) {
     for (int round = 0; round < 4; round++) {
         bool is_taken_back = round & 1, is_one_act = round & 2;
         put(ARRAY "old");
-        npyx_target target = open_new(is_one_act, false);
+        npyx_target target = open_new(is_one_act);
         append(&target, ARRAY "new");
         assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
         unlink(path);
@@ -425,7 +425,7 @@ static void test_a_target_that_rests_holds_no_descriptor(void **state) {
 static void test_a_target_that_rests_is_abandoned(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) {
-        npyx_target target = open_target(NPYX_TARGET_NEW, i % 2);
+        npyx_target target = open_target(NPYX_TARGET_NEW);
         append(&target, ARRAY "new");
         assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
         if (i >= 2)
