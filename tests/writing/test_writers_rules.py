@@ -144,8 +144,11 @@ def test_a_row_that_fails_empties_no_file(db, folder, path, is_select):
         assert everything() == before
 
 
+OF_NO_ROWS = ["DELETE FROM w", "UPDATE w SET {0} = 1", "INSERT INTO w({0}) SELECT 1 WHERE 0", "DELETE FROM w WHERE rowid = 3", "SELECT count(*) FROM w"]
+
+
 @pytest.mark.parametrize("path", FORMS)
-@pytest.mark.parametrize("sql", ["DELETE FROM w", "UPDATE w SET {0} = 1", "INSERT INTO w({0}) SELECT 1 WHERE 0", "DELETE FROM w WHERE rowid = 3", "SELECT count(*) FROM w"])
+@pytest.mark.parametrize("sql", OF_NO_ROWS)
 def test_a_statement_of_no_rows_empties_no_file(db, folder, path, sql):
     """Without any error: DELETE and UPDATE of a table that has no rows yet."""
     put(path, 9, 8, 7)
@@ -409,7 +412,10 @@ def test_a_shard_that_another_one_has_made_is_not_replaced(db, folder, mode, is_
 # --- 5: a statement that fails half-way ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("conflict, want", [("", [1, 2, 3]), ("OR ABORT", [1, 2, 3]), ("OR REPLACE", [1, 2, 3]), ("OR FAIL", [10, 20, 3]), ("OR IGNORE", [10, 20, 3]), ("OR ROLLBACK", [1, 2, 3])])
+OLD, HALF = [1, 2, 3], [10, 20, 3]
+
+
+@pytest.mark.parametrize("conflict, want", [("", OLD), ("OR ABORT", OLD), ("OR REPLACE", OLD), ("OR ROLLBACK", OLD), ("OR FAIL", HALF), ("OR IGNORE", HALF)])
 @pytest.mark.parametrize("has_savepoint", [False, True])
 def test_an_update_from_that_fails_at_its_third_row(db, folder, conflict, want, has_savepoint):
     """SQLite opens no savepoint for UPDATE ... FROM: COMMIT kept the first two rows."""
@@ -980,6 +986,13 @@ def models():
     }
 
 
+WRITTEN = {
+    "out.npy": "npy_from_json('[1]')",
+    "out.npz": "(SELECT npz_archive('a', npy_from_json('[1]')))",
+    "out.ten": "(SELECT ten_archive(npy_from_json('[1]'), 'a'))",
+}
+
+
 @pytest.mark.parametrize("what", models())
 @pytest.mark.parametrize("path", FORMS)
 def test_models_are_not_replaced(db, folder, what, path):
@@ -990,13 +1003,12 @@ def test_models_are_not_replaced(db, folder, what, path):
     create(db, path)
     texts = [error_of(db, inserting(path, 1))]
     if path != SET:
-        texts.append(error_of(db, f"SELECT * FROM npy_write('{path}', npy_from_json('[1]'))" if path == "out.npy" else f"SELECT * FROM npy_write('{path}', (SELECT {path[4:]}_archive({'array, name' if path == 'out.ten' else 'name, array'}) FROM (SELECT 'a' AS name, npy_from_json('[1]') AS array)))"))
+        texts.append(error_of(db, f"SELECT * FROM npy_write('{path}', {WRITTEN[path]})"))
     for text in texts:
         assert "replaced" in text and "remove it first" in text
     assert everything() == {f"./{file}": data}
     if what.startswith("PyTorch"):
         assert all("PyTorch" in text for text in texts) or path == SET
-
 
 @pytest.mark.parametrize("what", models())
 def test_nothing_is_added_to_a_model(db, folder, what):
