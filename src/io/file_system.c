@@ -127,7 +127,11 @@ npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbyt
             end_off = nbytes;
         NPYX_TRY(copy_range(host, from, to, off, end_off, &plainly, error));
     }
-    return ftruncate(to, (off_t)nbytes) == 0 ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be written");
+    int result;
+    do
+        result = ftruncate(to, (off_t)nbytes); /* a hole may be the last */
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be written");
 }
 
 npyx_status npyx_descriptor_stat(int descriptor, npyx_stat *found, npyx_error *error) {
