@@ -500,7 +500,10 @@ static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_val
     NPYX_TRY(npyext_value_stable_text(values[NPYEXT_WDS_KEY], room, &key, error));
     NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
     int64_t nshards = writer->nshards;
-    NPYX_TRY(shards_make_room(writer, error));
+    npyx_status opened = shards_make_room(writer, error);
+    if (opened == NPYX_INVALID) /* what is in the way is no fault of the row */
+        opened = error->status = NPYX_IO;
+    NPYX_TRY(opened);
     shard *last = shards_last(writer);
     bool is_same = last->nsamples > 0 && writer->key.nbytes == key.nbytes &&
                    memcmp(writer->key.bytes, key.bytes, key.nbytes) == 0;

@@ -44,22 +44,28 @@ static void transaction_close(npyext_transaction *t) {
         t->ops->closed(t);
 }
 
-/* Cutting off what was added is no change by others. */
-static void transaction_record_cut(const npyext_transaction *t) {
-    npyx_file_info now;
-    const npyx_file_info *before = &t->written.info;
-    if (t->is_own && t->written.has_info && npyx_file_info_of_path(&t->connection->host, t->path, &now) &&
-        now.inode == before->inode && now.device == before->device && now.nbytes == before->nbytes)
+/* Cutting off what was added is no change by others; the file may be another table's, too. */
+static void transaction_record_cut(npyext_transaction *t) {
+    npyx_file_info before, now;
+    const npyx_target *target = t->ops->target(t, 0);
+    if (target != NULL && npyx_target_info(target, &before) &&
+        npyext_written_is_published(t->connection, &before) &&
+        npyx_file_info_of_path(&t->connection->host, t->path, &now) && now.inode == before.inode &&
+        now.device == before.device && now.nbytes == before.nbytes)
         npyext_written_publish(t->connection, NULL, &now);
 }
 
-static void transaction_rollback(npyext_transaction *t) {
+static void transaction_abandon(npyext_transaction *t) {
     npyx_target *target;
-    if (!npyext_transaction_is_open(t))
-        return;
     t->ops->close(t);
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
         npyx_target_abandon(target);
+}
+
+static void transaction_rollback(npyext_transaction *t) {
+    if (!npyext_transaction_is_open(t))
+        return;
+    transaction_abandon(t);
     transaction_record_cut(t);
     transaction_close(t);
 }
@@ -200,8 +206,8 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     if (status == NPYX_OK)
         status = transaction_mark(t, BEGINNING, error);
     if (status != NPYX_OK) {
-        t->written.has_info = false; /* the file may be another's by now */
-        transaction_rollback(t);
+        transaction_abandon(t);
+        transaction_close(t);
     }
     return status;
 }

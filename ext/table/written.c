@@ -56,6 +56,11 @@ static npyx_file_info *written_published(const npyext_connection *connection, co
     return NULL;
 }
 
+bool npyext_written_is_published(const npyext_connection *connection, const npyx_file_info *info) {
+    const npyx_file_info *known = written_published(connection, info);
+    return known != NULL && npyx_file_info_is_same(known, info);
+}
+
 static npyx_file_info *written_add_published(npyext_connection *connection) {
     npyx_file_info *grown = npyx_grow(&connection->host, connection->published, connection->npublished,
                                       &connection->capacity_npublished, sizeof *grown);

@@ -136,6 +136,7 @@ class Connection:
         self.noted_by = {}  # path: the tables whose statements looked there
         self.noted = {}  # path: the versions seen there by statements, also by those that failed or were taken back
         self.locks = set()  # paths which it may hold locked
+        self.not_made = set()  # names of tables whose CREATE may have failed: SQLite keeps them, and renames nothing to them
         self.doubtful = set()  # paths whose COMMIT may be refused for what others did meanwhile
         self.dirty = False
 
@@ -482,6 +483,7 @@ class World:
         made = state.with_table(table)
         if mode == "w+":
             return Verdict.must_succeed(made)
+        c.not_made.add(name)
         there = [self.files[table.shard(number)] for number in self.shards(table)] if table.is_set else [self.files[path]] if path in self.files else []
         if not there:
             return Verdict.must_succeed(made) if mode == "a" else Verdict.must_fail()
@@ -505,6 +507,7 @@ class World:
             return Verdict.must_fail()
         table = state.tables[name]
         is_sure = not c.stepping and table.path not in c.noted and (state.trigger is None or state.trigger in state.tables)
+        is_sure &= to not in c.not_made
         after = state.without(name).with_table(replace(table, name=to))
         if state.trigger == name:
             after = replace(after, trigger=to)
