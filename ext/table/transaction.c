@@ -364,11 +364,11 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* A COMMIT that was put off comes again: the path may have changed in between. */
+/* A COMMIT that was put off comes again: what is at a path may have changed in between. */
 static npyx_status check_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        if (npyx_target_is_prepared(target))
+        if (!npyx_target_is_published(target))
             NPYX_TRY(npyx_target_check(target, error));
     }
     return NPYX_OK;
@@ -389,6 +389,7 @@ static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
     NPYX_TRY(t->ops->finish(t, error));
     t->state = NPYEXT_TRANSACTION_PREPARED; /* also when only some are: all are withdrawn then */
     NPYX_TRY(prepare_targets(t, error));
+    NPYX_TRY(check_targets(t, error)); /* those beyond the first ones, too */
     NPYX_TRY(look_for_others(t->connection->db, &does_another_write, error));
     return does_another_write ? NPYX_OK : publish_targets(t, error);
 }

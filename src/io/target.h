@@ -70,8 +70,9 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
  * caller's. */
 npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error);
 
-/* Whether it was prepared, or published. */
+/* Whether it was prepared, or published; whether it was published. */
 bool npyx_target_is_prepared(const npyx_target *target);
+bool npyx_target_is_published(const npyx_target *target);
 
 /* Whether two paths lead to the same name in the same folder, links followed. */
 bool npyx_target_is_same_path(npyx_host *host, const char *one, const char *other);
@@ -85,7 +86,8 @@ bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *p
  * may be appended all the same, after withdraw, and prepared again. */
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
 
-/* Whether one that is prepared, and not published, still could be: NPYX_IO as of prepare. */
+/* Whether what is at the path is what was seen when the target was opened: NPYX_IO as of prepare. Of one that
+ * is no one act, and not published. */
 npyx_status npyx_target_check(const npyx_target *target, npyx_error *error);
 
 /* Makes the path lead to the new contents, on disk too; the folder is synced. To be called after prepare.

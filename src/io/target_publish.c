@@ -204,6 +204,15 @@ static npyx_status fail_replaced(npyx_error *error) {
                         "was changed or replaced by another program while it was written to");
 }
 
+/* found: what is at the path, when something is. */
+static npyx_status check_seen(const npyx_target *target, bool is_there, const npyx_stat *found,
+                              npyx_error *error) {
+    npyx_file_info info = is_there ? npyx_file_info_of_stat(found) : (npyx_file_info){0};
+    bool is_as_seen =
+        is_there == target->has_info && (!is_there || npyx_file_info_is_same(&info, &target->info));
+    return is_as_seen ? NPYX_OK : fail_replaced(error);
+}
+
 /* Looks at what a new file takes the place of: what was there when it was begun, unless it is one act. */
 static npyx_status look_at_replaced(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
@@ -211,26 +220,26 @@ static npyx_status look_at_replaced(npyx_target *target, npyx_error *error) {
     npyx_descriptor_close(&file->replaced);
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
     bool is_there = file->replaced >= 0;
-    if (target->is_one_act)
-        return is_there ? npyx_target_check_replaceable(target, file->replaced, error) : NPYX_OK;
-    npyx_file_info info = is_there ? npyx_file_info_of_stat(&found) : (npyx_file_info){0};
-    bool is_as_seen =
-        is_there == target->has_info && (!is_there || npyx_file_info_is_same(&info, &target->info));
-    return is_as_seen ? NPYX_OK : fail_replaced(error);
+    if (!target->is_one_act)
+        return check_seen(target, is_there, &found, error);
+    return is_there ? npyx_target_check_replaceable(target, file->replaced, error) : NPYX_OK;
 }
 
 npyx_status npyx_target_check(const npyx_target *target, npyx_error *error) {
     const npyx_target_file *file = target->file;
     npyx_stat found;
-    bool is_extended = file->kind == NPYX_TARGET_EXTEND;
-    int descriptor = is_extended ? file->descriptor : file->replaced;
-    bool is_there = fstatat(file->folder, file->name, &found, AT_SYMLINK_NOFOLLOW) == 0;
-    if (descriptor < 0 ? is_there : !npyx_target_leads_to(file->folder, file->name, descriptor))
-        return fail_replaced(error);
-    if (is_extended || descriptor < 0 || target->is_one_act)
-        return NPYX_OK;
-    npyx_file_info info = npyx_file_info_of_stat(&found);
-    return npyx_file_info_is_same(&info, &target->info) ? NPYX_OK : fail_replaced(error);
+    if (file->kind == NPYX_TARGET_EXTEND)
+        return npyx_target_leads_to(file->folder, file->name, file->descriptor) ? NPYX_OK
+                                                                                : fail_replaced(error);
+    int folder = file->folder >= 0
+                     ? file->folder
+                     : npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
+    bool is_there = fstatat(folder, file->name, &found, AT_SYMLINK_NOFOLLOW) == 0;
+    if (folder != file->folder)
+        close(folder);
+    return check_seen(target, is_there, &found, error);
 }
 
 /* Takes the lock, and sees to it that all is ready for the path. */
@@ -336,6 +345,10 @@ static npyx_status show(npyx_target *target, npyx_error *error) {
 
 bool npyx_target_is_prepared(const npyx_target *target) {
     return target->file != NULL && target->file->state >= NPYX_TARGET_PREPARED;
+}
+
+bool npyx_target_is_published(const npyx_target *target) {
+    return target->file != NULL && target->file->state >= NPYX_TARGET_PUBLISHED;
 }
 
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
