@@ -5,7 +5,7 @@ SECONDS = 30
 fuzzers      := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 fuzz_shared  := tests/fuzz/fuzz.c tests/fuzz/read_archive.c
 # What fuzz_sql answers itself: its statements see one folder.
-fuzz_wrapped := open openat stat fstatat faccessat access readlinkat syscall
+fuzz_wrapped := open openat __openat_2 stat fstatat faccessat access readlinkat syscall
 wraps         = $(fuzz_wrapped:%=-Wl$(comma)--wrap=%)
 fuzz_sql_only = $(if $(filter sql,$(1)),$(2))
 fuzz_flags    = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \

@@ -56,6 +56,12 @@ wrap(int, open, const char *path, int flags, mode_t mode) {
     return is_inside ? __wrap_openat(AT_FDCWD, path, flags, mode) : __real_open(path, flags, mode);
 }
 
+/* What becomes of openat under _FORTIFY_SOURCE, which Ubuntu's compiler defines by itself. */
+int __wrap___openat_2(int where, const char *path, int flags);
+int __wrap___openat_2(int where, const char *path, int flags) {
+    return __wrap_openat(where, path, flags, 0);
+}
+
 wrap(int, fstatat, int where, const char *path, struct stat *found, int flags) {
     return is_inside && !is_within(path) ? refuse() : __real_fstatat(from(where), path, found, flags);
 }
