@@ -92,7 +92,7 @@ def checked():
 
 
 @pytest.mark.parametrize("release", checked())
-def test_check(release, patience_for, capsys):
+def test_check(release, patience_for, capfd):
     patience_for(2 * PATIENCE)
     root = root_of(release)
     if root is None:
@@ -103,7 +103,7 @@ def test_check(release, patience_for, capsys):
         env["PYTEST_ADDOPTS"] = ignored
     done, seconds = make(root, "check", env)
     totals = re.findall(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
-    with capsys.disabled():
+    with capfd.disabled():
         versions = ", ".join(done.stdout.split("\n")[:4])
         print(f"\nmake check on {release} ({versions}): {' '.join(totals[-1]) if totals else 'no totals'}, {seconds:.0f} s")
     assert done.returncode == 0 and totals and int(totals[-1][0]) > 3000, done.stdout[-6000:]
