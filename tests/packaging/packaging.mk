@@ -22,7 +22,7 @@ check-install: ## Follow docs/install.md from nothing, each section in a fresh D
 	@$(suite) tests/packaging/roots_guide.py tests/packaging/roots_debian.py
 
 .PHONY: check-debian
-check-debian: ## `make demo` and `make check` on Debian 12, 13 and sid and Ubuntu 26.04, each in a root of its own (root and debootstrap; a quarter of an hour on each; not in CI)
+check-debian: ## `make demo` and `make check` on Debian 12, 13 and sid, each in a root of its own (root and debootstrap; a quarter of an hour on each; not in CI)
 	@sh tests/tools/install-packages.sh check root
 	@$(suite) tests/packaging/roots_releases.py
 

@@ -1,9 +1,10 @@
-"""Debian's releases from the oldest supported to what is not released yet, with its newest compiler and C library, and
-Ubuntu's newest with long support, each in a root of its own: `make demo`, as somebody does first, and `make check`, with the SQLite, NumPy and Python of each
-(`make check-debian`; `make check-newest` takes the demo on the newest, and Debian's 13 or newest, by the seed, for the tests).
+"""Debian's releases from the oldest supported to what is not released yet, with its newest compiler and C library, each in a
+root of its own: `make demo`, as somebody does first, and `make check`, with the SQLite, NumPy and Python of each (`make
+check-debian`; `make check-newest` takes the demo on the newest, and Debian's 13 or newest, by the seed, for the tests). Ubuntu's
+newest with long support too, where NPYEXT_UBUNTU says where its packages are.
 
-Needs root, debootstrap, Debian's mirror and Ubuntu's. A root of the newest cannot always be made, since its packages change from
-hour to hour and do not always fit together: with NPYEXT_ROOTS=possible that is told and is no failure."""
+Needs root, debootstrap and Debian's mirror. A root of the newest cannot always be made, since its packages change from hour to
+hour and do not always fit together: with NPYEXT_ROOTS=possible that is told and is no failure."""
 
 import os
 import re
@@ -20,7 +21,7 @@ from roots_guide import ARCHIVES, FOLDER, PATIENCE, connect, copy_sources, enter
 BUILDS = "gcc,make,libc6-dev,libsqlite3-dev,zlib1g-dev,libminizip-dev,sqlite3"
 CHECKS = "libcmocka-dev,python3,python3-numpy,python3-pytest,python3-pytest-xdist,binutils,pkg-config"
 UBUNTU = "resolute"  # 26.04
-RELEASES = ["bookworm", "trixie", "sid", UBUNTU]
+RELEASES = ["bookworm", "trixie", "sid"] + ([UBUNTU] if "NPYEXT_UBUNTU" in os.environ else [])
 NEWER = ["trixie", "sid"]
 SAYS_WHAT = """
 gcc --version | head -n 1; ldd --version 2>&1 | head -n 1; sqlite3 --version | cut -d ' ' -f 1
@@ -51,7 +52,7 @@ def made(release, path):
     if release == UBUNTU:
         # Debian has neither its key nor a script of its name: TLS vouches for the packages.
         command += ["--no-check-gpg", "--components=main,universe", release, new]
-        command += ["https://archive.ubuntu.com/ubuntu", "/usr/share/debootstrap/scripts/gutsy"]
+        command += [os.environ["NPYEXT_UBUNTU"], "/usr/share/debootstrap/scripts/gutsy"]
     else:
         command += [release, new, mirror()]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
