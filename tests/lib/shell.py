@@ -55,13 +55,19 @@ def environment(folder):
     return values
 
 
-SHELL = os.environ.get("SQLITE3", "sqlite3")
+def shell_command():
+    """Asked for each time: a test of two hosts goes from one shell to the other."""
+    return os.environ.get("SQLITE3", "sqlite3")
+
+
+def is_new_shell():
+    """Whether the shell lays tables out as those of SQLite 3.53 and newer do, and shows REALs with 17 digits."""
+    return shows_17_digits(shell_command())
 
 
 @functools.lru_cache(maxsize=None)
-def is_new_shell():
-    """Whether the shell lays tables out as those of SQLite 3.53 and newer do, and shows REALs with 17 digits."""
-    done = subprocess.run([SHELL, "-batch", ":memory:"], input=b".dbconfig fp_digits", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def shows_17_digits(command):
+    done = subprocess.run([command, "-batch", ":memory:"], input=b".dbconfig fp_digits", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return b"fp_digits 17" in done.stdout
 
 
@@ -109,7 +115,7 @@ def cells_of(line, columns, is_header):
 def run(sql, folder, *options, digits=15):
     """The shell's standard output and error, in order, for SQL read in a folder; exit codes are the shell's habit
     and told by the messages, but a signal is a failure. What newer shells show otherwise is shown as before."""
-    command = ["stdbuf", "-o0", SHELL, "-batch", *options]
+    command = ["stdbuf", "-o0", shell_command(), "-batch", *options]
     if is_new_shell():
         command += ["-cmd", ".output /dev/null", "-cmd", f".dbconfig fp_digits {digits}", "-cmd", ".output stdout"]
     command += ["-cmd", f".load '{EXTENSION}'", ":memory:"]
