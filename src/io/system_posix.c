@@ -105,6 +105,11 @@ int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes) {
 #endif
 }
 
+void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns) {
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)seconds, .tv_nsec = ns}};
+    (void)!futimens(descriptor, times);
+}
+
 bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t *end_off) {
 #ifdef SEEK_DATA
     off_t data = lseek(descriptor, (off_t)*off, SEEK_DATA);

@@ -320,6 +320,20 @@ static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
     npyx_descriptor_close(descriptor);
 }
 
+/* Gives a file that is about to be closed a time of its own. Its inode alone does not tell it: when another
+ * writer takes it away, that writer's next file, of the same size, may get the inode at the same tick. */
+static npyx_status mark_rested(npyx_target_file *file, npyx_error *error) {
+    enum { SECOND_NS = 1000000000 };
+    npyx_stat found;
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
+    file->rested = npyx_file_info_of_stat(&found);
+    uint64_t random = npyx_siphash(file->host->hash_key, &file->rested, sizeof file->rested);
+    npyx_system_set_mtime(file->descriptor, file->rested.mtime_seconds, (long)(random % SECOND_NS));
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
+    file->rested = npyx_file_info_of_stat(&found);
+    return NPYX_OK;
+}
+
 npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     if (file->is_resting)
@@ -327,7 +341,7 @@ npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
         return npyx_fail_errno(error, errno, "cannot be cut to its length");
-    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &file->rested, error));
+    NPYX_TRY(mark_rested(file, error));
     file->is_resting = true;
     npyx_sink_close(target->sink);
     target->sink = NULL;
@@ -345,10 +359,10 @@ static npyx_status open_rested(npyx_target_file *file, npyx_error *error) {
         return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
     file->descriptor = openat(file->folder, file->beside, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     bool is_it = file->descriptor >= 0 && fstat(file->descriptor, &found) == 0 &&
-                 found.st_ino == file->rested.st_ino && found.st_dev == file->rested.st_dev &&
-                 found.st_size == file->rested.st_size &&
                  (flock(file->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
-    if (is_it && npyx_target_leads_to(file->folder, file->beside, file->descriptor))
+    npyx_file_info info = is_it ? npyx_file_info_of_stat(&found) : (npyx_file_info){0};
+    if (is_it && npyx_file_info_is_untouched(&info, &file->rested) &&
+        npyx_target_leads_to(file->folder, file->beside, file->descriptor))
         return NPYX_OK;
     return npyx_fail(
         error, NPYX_IO, -1,
@@ -362,8 +376,7 @@ npyx_status npyx_target_resume(npyx_target *target, npyx_error *error) {
         return NPYX_OK;
     npyx_status status = open_rested(file, error);
     if (status == NPYX_OK)
-        status =
-            npyx_sink_open_file(file->host, file->descriptor, file->rested.st_size, &target->sink, error);
+        status = npyx_sink_open_file(file->host, file->descriptor, file->rested.nbytes, &target->sink, error);
     if (status != NPYX_OK) {
         npyx_descriptor_close(&file->descriptor);
         npyx_descriptor_close(&file->folder);

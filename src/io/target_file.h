@@ -56,8 +56,8 @@ typedef struct npyx_target_file {
     int lock;                             /* descriptor of the file that it is; -1: not held */
     int64_t original_nbytes;              /* of a file that is extended */
     npyx_target_state state;
-    bool is_resting;  /* nothing is open; what is known of the file called beside: */
-    npyx_stat rested; /* with the size that it has without what follows the sink's end */
+    bool is_resting;       /* nothing is open; what is known of the file called beside: */
+    npyx_file_info rested; /* with the size that it has without what follows the sink's end */
     bool keeps_tail; /* of a file that is extended: its seal could not be taken back, so nothing is cut off */
     uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
     size_t seal_nbytes;

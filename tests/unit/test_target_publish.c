@@ -451,6 +451,25 @@ static void test_a_target_that_has_rested_can_be_cut(void **state) {
     assert_holds(ARRAY "of this!");
 }
 
+/* Of a set of shards one writer took the full shard of another, of the same size and inode, for its own. */
+static void test_a_target_that_rests_knows_its_file(void **state) {
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        npyx_target target = open_target(NPYX_TARGET_NEW);
+        append(&target, ARRAY "mine!!");
+        assert_int_equal(npyx_target_rest(&target, &error), NPYX_OK);
+        unit.host.hash_key[0]++; /* another connection has another one */
+        npyx_target other = open_target(NPYX_TARGET_NEW);
+        append(&other, ARRAY "theirs");
+        assert_int_equal(npyx_target_rest(&other, &error), NPYX_OK);
+        assert_int_equal(npyx_target_resume(&target, &error), NPYX_IO);
+        npyx_target_abandon(&target);
+        assert_int_equal(npyx_target_resume(&other, &error), NPYX_OK);
+        npyx_target_abandon(&other);
+        assert_int_equal(count_names(), 0);
+    }
+}
+
 /* As after a crash of its process: the next one who writes there takes its file away. */
 static void test_a_target_that_rests_makes_way(void **state) {
     (void)state;
@@ -473,6 +492,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_a_target_that_rests_holds_no_descriptor, begin, end),
         cmocka_unit_test_setup_teardown(test_a_target_that_rests_is_abandoned, begin, end),
         cmocka_unit_test_setup_teardown(test_a_target_that_has_rested_can_be_cut, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_target_that_rests_knows_its_file, begin, end),
         cmocka_unit_test_setup_teardown(test_a_target_that_rests_makes_way, begin, end),
         cmocka_unit_test_setup_teardown(test_what_was_published_can_be_taken_back, begin, end),
         cmocka_unit_test_setup_teardown(test_a_file_where_none_was_goes_away_again, begin, end),
