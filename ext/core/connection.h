@@ -166,19 +166,6 @@ void npyext_memo_clear(npyext_connection *connection, bool only_large);
 
 /* ---- the connection ---- */
 
-/* What the tables of a connection that write have published, by their names.
- *
- * SQLite makes its objects of a table anew whenever a schema changes. A table of mode 'w+' replaces what lies
- * at its path once and then adds to its own file: that it has done so is remembered here. */
-typedef struct npyext_published {
-    struct npyext_published *next;
-    bool is_published;
-    npyx_file_info info;              /* of the file as it was then, of several of the last */
-    int64_t number;                   /* of the last of several */
-    struct npyext_transaction *owner; /* the one that is open; NULL: none */
-    char table[];
-} npyext_published;
-
 /* Counted: each registration holds one reference. */
 struct npyext_connection {
     sqlite3 *db;
@@ -188,7 +175,10 @@ struct npyext_connection {
     npyext_known_array known[NPYEXT_MEMO_NARRAYS];
     int64_t clock;                /* counts cursors that were opened, and lookups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
-    npyext_published *published;  /* by its tables that write */
+    /* Of its tables that write (table/transaction.h, table/written.h): */
+    struct npyext_transaction *open_transactions; /* what has rows pending */
+    npyx_file_info *published;                    /* the files of mode 'w+', as they were published */
+    int64_t npublished, capacity_npublished;
     int nreferences;
     int64_t probe_at_ns;           /* when a native loop next asks SQLite whether to stop */
     npyx_counters shared_counters; /* how much of the host's the sums of the process have */
@@ -220,14 +210,5 @@ int npyext_declare_risk(const npyext_connection *connection, int flags);
 int npyext_declare_columns(sqlite3 *db, sqlite3_str *text);
 /* Why that failed, for a message; good until the next call of the connection. */
 const char *npyext_declare_reason(sqlite3 *db, int code);
-
-/* The record of a table, made when there is none; NULL when memory is out. Names are as SQLite's: ASCII
- * letters of either case are the same. */
-npyext_published *npyext_published_of(npyext_connection *connection, const char *table);
-/* Forgets a table that is made anew or dropped. */
-void npyext_published_forget(npyext_connection *connection, const char *table);
-/* False when memory is out. */
-bool npyext_published_rename(npyext_connection *connection, const char *table, const char *new_table);
-void npyext_published_clear(npyext_connection *connection);
 
 #endif

@@ -1,5 +1,6 @@
 /* npy_write(path, array): publishes an array or an archive as a file. */
 
+#include "format/zip_write.h"
 #include "functions.h"
 #include "scan/cursor.h"
 #include "source/array_value.h"
@@ -69,7 +70,7 @@ static npyx_status append_contents(const npyext_argument *array, npyx_sink *sink
 /* Writes the contents, or the array that value is, to a new file, which then takes the path's place. */
 static npyx_status write_publish(write_cursor *cursor, npyext_array_value *value, npyx_error *error) {
     const npyext_scan *scan = &cursor->base.scan;
-    npyx_target target = {0};
+    npyx_target target = {.is_one_act = true, .check_zip = npyx_zip_check_replaceable};
     npyx_file_info info;
     NPYX_TRY(npyx_target_open(&target, &scan->connection->host, NPYX_TARGET_NEW, scan->path, error));
     npyx_status status = value == NULL ? append_contents(&scan->arguments[NPYEXT_ARRAY], target.sink, error)

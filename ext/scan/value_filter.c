@@ -202,8 +202,8 @@ npyx_status npyext_value_filter_block(npyext_value_filter *filter, const uint8_t
     return NPYX_OK;
 }
 
-static void run_filter(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
-    (void)off;
+static void run_filter(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
+    (void)first;
     const npyext_value_filter *filter = ctx;
     judge(filter, bytes, (int64_t)nbytes / filter->filters[0].dtype->itemsize, result);
 }

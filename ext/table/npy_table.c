@@ -82,7 +82,7 @@ static npyx_status npy_table_make_writer(npyext_table *table, npyext_transaction
                                          npyx_error *error) {
     return npyext_table_is_editing(&table->declaration)
                ? npyext_table_editor_new(table->connection, table->name, &table->declaration, writer, error)
-               : npyext_table_writer_new(table->connection, table->name, &table->declaration, writer, error);
+               : npyext_table_writer_new(table, writer, error);
 }
 
 const npyext_table_kind npyext_npy_table_kind = {

@@ -40,6 +40,7 @@ static npyext_table *table_of(const table_cursor *cursor) {
 }
 
 int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+    npyext_table_begin_statement((const npyext_table *)vtab);
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
     table_cursor *opened = npyx_alloc_zeroed(&connection->host, sizeof *opened);

@@ -10,30 +10,29 @@
 #include "table_editor.h"
 #include "table_writer.h"
 
-/* What is committed of mode 'w+' is the file that it has written itself; *is_there is false before that. */
-static npyx_status written_check_own(const npyext_published *record, const npyext_layout *layout,
-                                     bool *is_there, npyx_error *error) {
-    *is_there = record->is_published;
-    if (!*is_there || npyx_file_info_is_same(&layout->file->info, &record->info))
-        return NPYX_OK;
-    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
-}
-
-/* Reads what is at the path. NPYX_DONE: as the table sees it there is nothing. */
-static npyx_status written_read_committed(const npyext_table *table, const npyext_published *record,
-                                          npyext_layout *layout, npyx_error *error) {
-    const npyext_declaration *declaration = &table->declaration;
-    bool is_editing = npyext_table_is_editing(declaration), is_there = true;
+/* What is committed of mode 'w+' is the file that it has written itself: before that there is none.
+ * NPYX_DONE: as the table sees it there is nothing. */
+static npyx_status written_read_own(const npyext_table *table, npyext_layout *layout, npyx_error *error) {
+    npyext_written written;
+    NPYX_TRY(npyext_written_find(table->connection, table->name, &written, error));
+    if (!written.is_there)
+        return NPYX_DONE;
     npyx_status status = npyext_layout_read(layout, true, error);
-    if (is_editing && layout->file != NULL)
-        npyext_table_editor_has_read(table->writer, &layout->file->info);
-    if (is_editing)
-        return status;
     if (status == NPYX_NOT_FOUND && layout->file == NULL)
         return NPYX_DONE;
-    if (strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "w+") == 0 && layout->file != NULL)
-        NPYX_TRY(written_check_own(record, layout, &is_there, error));
-    return is_there ? status : NPYX_DONE;
+    return layout->file == NULL ? status : npyext_written_check(&written, &layout->file->info, error);
+}
+
+static npyx_status written_read_committed(const npyext_table *table, npyext_layout *layout,
+                                          npyx_error *error) {
+    if (table->writer->is_own)
+        return written_read_own(table, layout, error);
+    npyx_status status = npyext_layout_read(layout, true, error);
+    if (!npyext_table_is_editing(&table->declaration))
+        return status == NPYX_NOT_FOUND && layout->file == NULL ? NPYX_DONE : status;
+    if (layout->file != NULL)
+        npyext_table_editor_has_read(table->writer, &layout->file->info);
+    return status;
 }
 
 /* The transaction that is open under the table's name is asked, and not the table's own: SQLite makes the
@@ -42,14 +41,13 @@ npyx_status npyext_layout_read_table(npyext_layout *layout, const npyext_table *
     npyx_source *source = NULL;
     if (table->writer == NULL)
         return npyext_layout_read(layout, true, error);
-    const npyext_published *record = npyext_published_of(table->connection, table->name);
-    NPYX_TRY(npyx_check_memory(record, error));
+    npyext_transaction *open = npyext_transaction_open_of(table->connection, table->name);
     if (!npyext_table_is_editing(&table->declaration))
         npyext_table_writer_shape_layout((const npyext_table_writer *)table->writer, layout);
-    if (record->owner != NULL)
-        NPYX_TRY(record->owner->ops->read(record->owner, &source, error));
-    return source != NULL ? npyext_layout_read_written(layout, source, error)
-                          : written_read_committed(table, record, layout, error);
+    if (open == NULL)
+        return written_read_committed(table, layout, error);
+    NPYX_TRY(open->ops->read(open, &source, error));
+    return npyext_layout_read_written(layout, source, error);
 }
 
 /* ---- arrays as rows ---- */

@@ -44,7 +44,6 @@ struct npyext_shard_writer {
     npyx_buffer key_before; /* of the shard before, as long as the last one has none */
     npyx_buffer cell;       /* an array on its way into a shard */
     npyx_buffer name;
-    int64_t last_number; /* of those that were published; -1: none */
 };
 
 static npyext_shard_writer *shards_of(npyext_transaction *transaction) {
@@ -117,6 +116,12 @@ static npyx_target *shards_target(npyext_transaction *transaction, int64_t numbe
     return number < writer->nshards ? &writer->shards[number]->target : NULL;
 }
 
+static npyx_target *shards_last_target(npyext_transaction *transaction, int64_t *number) {
+    shard *last = shards_last(shards_of(transaction));
+    *number = last->number;
+    return &last->target;
+}
+
 static void shards_free_one(npyext_shard_writer *writer, shard *freed) {
     npyx_target_abandon(&freed->target);
     npyx_free(shards_host(writer), freed->path);
@@ -148,8 +153,10 @@ static npyx_status shards_open_new(npyext_shard_writer *writer, int64_t number, 
     shard *opened = NULL;
     NPYX_TRY(shards_add(writer, number, &opened, error));
     npyx_buffer_reset(&writer->key);
-    npyx_status status =
-        npyx_target_open(&opened->target, shards_host(writer), NPYX_TARGET_NEW, opened->path, error);
+    /* only the first transaction of mode 'w+' replaces shards */
+    opened->target.must_be_new = writer->adds || writer->transaction.written.is_there;
+    npyx_status status = npyext_transaction_open_target(&writer->transaction, &opened->target,
+                                                        NPYX_TARGET_NEW, opened->path, error);
     if (status != NPYX_OK)
         shards_free_one(writer, writer->shards[--writer->nshards]);
     return status;
@@ -185,6 +192,16 @@ static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
            (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
 }
 
+/* Mode 'w+' goes on with a shard of its own. */
+static npyx_status shards_check_own(const npyext_shard_writer *writer, const npyx_target *target,
+                                    npyx_error *error) {
+    const npyext_written *written = &writer->transaction.written;
+    npyx_file_info now;
+    if (!written->is_there || !npyx_target_info(target, &now))
+        return NPYX_OK;
+    return npyext_written_check(written, &now, error);
+}
+
 /* Opens a copy of a shard that is there, from which the end is cut off. NPYX_DONE: it is full. */
 static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
     shard *opened = NULL;
@@ -192,8 +209,10 @@ static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, np
     int64_t end_off = 0;
     NPYX_TRY(shards_add(writer, number, &opened, error));
     opened->is_copy = true;
-    npyx_status status =
-        npyx_target_open(&opened->target, shards_host(writer), NPYX_TARGET_COPY, opened->path, error);
+    npyx_status status = npyext_transaction_open_target(&writer->transaction, &opened->target,
+                                                        NPYX_TARGET_COPY, opened->path, error);
+    if (status == NPYX_OK)
+        status = shards_check_own(writer, &opened->target, error);
     if (status == NPYX_OK)
         status = npyx_source_open_sink(opened->target.sink, &source, error);
     if (status == NPYX_OK)
@@ -210,33 +229,28 @@ static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, np
 
 /* ---- a transaction ---- */
 
-static npyx_status shards_check_published(const npyext_published *record, const npyx_target *target,
-                                          npyx_error *error) {
-    npyx_file_info now;
-    if (npyx_target_info(target, &now) && npyx_file_info_is_same(&now, &record->info))
+/* The number of the shard that is gone on with; -1: there is none. */
+static npyx_status shards_find_last(npyext_shard_writer *writer, int64_t *number, npyx_error *error) {
+    const npyext_written *written = &writer->transaction.written;
+    *number = written->is_there ? written->number : -1;
+    if (!writer->paths.has_number) {
+        *number = written->is_there || writer->adds ? 0 : -1;
         return NPYX_OK;
-    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
+    }
+    return writer->adds ? npyext_shard_paths_find(&writer->paths, INT64_MAX, number, NULL, error) : NPYX_OK;
 }
 
-static npyx_status shards_open(npyext_transaction *transaction, const npyext_published *record,
-                               npyx_error *error) {
+static npyx_status shards_open(npyext_transaction *transaction, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
-    int64_t number = record->is_published ? record->number : -1;
-    transaction->is_new = true;
-    if (!record->is_published)
+    int64_t number = -1;
+    if (!transaction->written.is_there)
         NPYX_TRY(npyext_shard_paths_sweep(&writer->paths, error));
-    if (!record->is_published && writer->adds)
-        NPYX_TRY(npyext_shard_paths_find(&writer->paths, INT64_MAX, &number, NULL, error));
-    if (!writer->paths.has_number && (record->is_published || writer->adds))
-        number = 0;
+    NPYX_TRY(shards_find_last(writer, &number, error));
     if (number < 0)
         return shards_open_new(writer, 0, error);
     npyx_status status = shards_reopen(writer, number, error);
-    if (status == NPYX_NOT_FOUND && !record->is_published)
+    if (status == NPYX_NOT_FOUND && writer->adds)
         return shards_open_new(writer, number, error);
-    if (status == NPYX_OK && record->is_published)
-        status = shards_check_published(record, &shards_last(writer)->target, error);
-    transaction->is_new = status == NPYX_DONE;
     return status == NPYX_DONE ? shards_open_new(writer, number + 1, error) : status;
 }
 
@@ -313,19 +327,15 @@ static npyx_status shards_check_behind_last(npyext_shard_writer *writer, npyx_er
 static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
     NPYX_TRY(shards_check_behind_last(writer, error));
-    NPYX_TRY(shards_end_last(writer, error));
-    writer->last_number = shards_last(writer)->number;
-    return NPYX_OK;
+    return shards_end_last(writer, error);
 }
 
 static void shards_close(npyext_transaction *transaction) {
     npyx_buffer_reset(&shards_of(transaction)->key);
 }
 
-static void shards_closed(npyext_transaction *transaction, npyext_published *record, bool is_published) {
+static void shards_closed(npyext_transaction *transaction) {
     npyext_shard_writer *writer = shards_of(transaction);
-    if (record != NULL && is_published)
-        record->number = writer->last_number;
     while (writer->nshards > 0)
         shards_free_one(writer, writer->shards[--writer->nshards]);
 }
@@ -490,7 +500,10 @@ static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_val
     NPYX_TRY(npyext_value_stable_text(values[NPYEXT_WDS_KEY], room, &key, error));
     NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
     int64_t nshards = writer->nshards;
-    NPYX_TRY(shards_make_room(writer, error));
+    npyx_status opened = shards_make_room(writer, error);
+    if (opened == NPYX_INVALID) /* what is in the way is no fault of the row */
+        opened = error->status = NPYX_IO;
+    NPYX_TRY(opened);
     shard *last = shards_last(writer);
     bool is_same = last->nsamples > 0 && writer->key.nbytes == key.nbytes &&
                    memcmp(writer->key.bytes, key.bytes, key.nbytes) == 0;
@@ -505,7 +518,7 @@ static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_val
         npyx_status undone = writer->nshards > nshards ? shards_unmake_room(writer, &second)
                                                        : npyx_sink_cut(last->target.sink, nbytes, &second);
         if (undone != NPYX_OK)
-            writer->transaction.state = NPYEXT_WRITER_SPOILT;
+            writer->transaction.state = NPYEXT_TRANSACTION_SPOILT;
         return status;
     }
     last->nsamples++;
@@ -518,24 +531,13 @@ static int64_t shards_next_rowid(const npyext_transaction *writer) {
     return writer->nrows;
 }
 
-static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value **values, int64_t *rowid,
-                                 npyx_error *error) {
+static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
     npyext_connection_begin(transaction->connection);
-    npyext_transaction_withdraw(transaction);
-    *rowid = transaction->nrows;
-    npyx_status status = NPYX_OK;
     /* a COMMIT was put off, or the next shard could not be opened */
     if (shards_last(writer)->end_nbytes >= 0)
-        status = shards_cut_last(writer, shards_last(writer)->end_nbytes, error);
-    if (status == NPYX_OK)
-        status = shards_append_sample(writer, values, error);
-    if (status != NPYX_OK) {
-        transaction->has_taken_back = true;
-        return npyx_error_place(error, status, "row %" PRId64, *rowid);
-    }
-    transaction->nrows++;
-    return NPYX_OK;
+        NPYX_TRY(shards_cut_last(writer, shards_last(writer)->end_nbytes, error));
+    return shards_append_sample(writer, values, error);
 }
 
 /* ---- all of it ---- */
@@ -560,6 +562,7 @@ static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
                                                         .cut_back = shards_cut_back,
                                                         .finish = shards_finish,
                                                         .target = shards_target,
+                                                        .last = shards_last_target,
                                                         .close = shards_close,
                                                         .closed = shards_closed,
                                                         .insert = shards_insert,
@@ -579,6 +582,7 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
     made->arena.host = made->key_before.host = made->key.host = made->cell.host = made->name.host =
         made->paths.name.host = &connection->host;
     made->adds = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    made->transaction.is_own = !made->adds;
     npyx_status status = npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error);
     if (status == NPYX_OK)
         status = shards_read_limits(made, declaration->arguments, error);

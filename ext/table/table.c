@@ -111,6 +111,14 @@ static int table_make(npyext_table *table, int nraw, const char *const *raw, cha
     return code;
 }
 
+/* What is pending under the name of a new table belongs to one whose CREATE was taken back. */
+static int table_begin_writing(const npyext_table *table) {
+    npyext_transaction *left = npyext_transaction_open_of(table->connection, table->name);
+    if (left != NULL)
+        npyext_transaction_go_on(left, NPYEXT_TRANSACTION_ROLLBACK, 0, NULL);
+    return table->writer->is_own ? npyext_written_create(table->connection->db, table->name) : SQLITE_OK;
+}
+
 int npyext_table_create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
                         char **message) {
     npyext_table *table = new_table(client, argv);
@@ -120,7 +128,7 @@ int npyext_table_create(sqlite3 *db, void *client, int argc, const char *const *
     if (code == SQLITE_OK && (code = table_declare(db, table)) != SQLITE_OK)
         *message = sqlite3_mprintf("npyext: %s", npyext_declare_reason(db, code));
     if (code == SQLITE_OK && table->writer != NULL)
-        npyext_published_forget(table->connection, table->name);
+        code = table_begin_writing(table);
     else if (code == SQLITE_OK)
         code = npyext_shadow_write(db, table->schema, table->name, &table->declaration, message);
     if (code == SQLITE_OK)
@@ -154,6 +162,7 @@ int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const 
     npyext_table *table = new_table(client, argv);
     if (table == NULL)
         return SQLITE_NOMEM;
+    table->is_made_anew = true;
     int code = read_declaration(db, table, argc - 3, argv + 3);
     table->is_damaged = code == SQLITE_ERROR;
     if (code == SQLITE_OK || code == SQLITE_ERROR)
@@ -178,20 +187,18 @@ int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const 
 int npyext_table_destroy(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
-    if (table->writer != NULL && npyext_transaction_is_open(table->writer))
+    if (is_temporary(table) && npyext_transaction_open_of(connection, table->name) != NULL)
         return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not tell */
-    int code = npyext_shadow_drop(connection->db, table->schema, table->name);
-    if (code != SQLITE_OK)
-        return code;
-    if (is_temporary(table))
-        npyext_published_forget(connection, table->name);
-    return npyext_table_disconnect(vtab);
+    int code = is_temporary(table) ? npyext_written_forget(connection->db, table->name) : SQLITE_OK;
+    if (code == SQLITE_OK && table->writer == NULL)
+        code = npyext_shadow_drop(connection->db, table->schema, table->name);
+    return code == SQLITE_OK ? npyext_table_disconnect(vtab) : code;
 }
 
 int npyext_table_rename(sqlite3_vtab *vtab, const char *name) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
-    if (table->writer == NULL) {
+    if (!npyext_table_is_writing(&table->declaration)) {
         int code = npyext_shadow_rename(connection->db, table->schema, table->name, name);
         if (code != SQLITE_OK && code != SQLITE_NOMEM) {
             sqlite3_free(vtab->zErrMsg);
@@ -199,9 +206,9 @@ int npyext_table_rename(sqlite3_vtab *vtab, const char *name) {
         }
         return code;
     }
-    if (npyext_transaction_is_open(table->writer))
-        return SQLITE_LOCKED; /* SQLite makes a new object of the table, which would know of no rows */
-    return npyext_published_rename(connection, table->name, name) ? SQLITE_OK : SQLITE_NOMEM;
+    if (npyext_transaction_open_of(connection, table->name) != NULL)
+        return SQLITE_LOCKED; /* they are found by the table's name */
+    return npyext_written_rename(connection->db, table->name, name);
 }
 
 /* ---- INSERT and UPDATE, and the transactions they stand in ---- */
@@ -212,7 +219,7 @@ static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error
 }
 
 /* A table that reads has no part in transactions. */
-static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepoint) {
+static int table_go_on(sqlite3_vtab *vtab, npyext_transaction_event event, int savepoint) {
     npyx_error error;
     npyext_transaction *writer = ((npyext_table *)vtab)->writer;
     return writer == NULL
@@ -229,13 +236,13 @@ static int table_go_on(sqlite3_vtab *vtab, npyext_writer_event event, int savepo
     int name(sqlite3_vtab *vtab, int savepoint) {                                                            \
         return table_go_on(vtab, (event), savepoint);                                                        \
     }
-TABLE_METHOD(npyext_table_begin, NPYEXT_WRITER_BEGIN)
-TABLE_METHOD(npyext_table_sync, NPYEXT_WRITER_SYNC)
-TABLE_METHOD(npyext_table_commit, NPYEXT_WRITER_COMMIT)
-TABLE_METHOD(npyext_table_rollback, NPYEXT_WRITER_ROLLBACK)
-TABLE_SAVEPOINT_METHOD(npyext_table_savepoint, NPYEXT_WRITER_MARK)
-TABLE_SAVEPOINT_METHOD(npyext_table_release, NPYEXT_WRITER_RELEASE)
-TABLE_SAVEPOINT_METHOD(npyext_table_rollback_to, NPYEXT_WRITER_RETURN)
+TABLE_METHOD(npyext_table_begin, NPYEXT_TRANSACTION_BEGIN)
+TABLE_METHOD(npyext_table_sync, NPYEXT_TRANSACTION_SYNC)
+TABLE_METHOD(npyext_table_commit, NPYEXT_TRANSACTION_COMMIT)
+TABLE_METHOD(npyext_table_rollback, NPYEXT_TRANSACTION_ROLLBACK)
+TABLE_SAVEPOINT_METHOD(npyext_table_savepoint, NPYEXT_TRANSACTION_MARK)
+TABLE_SAVEPOINT_METHOD(npyext_table_release, NPYEXT_TRANSACTION_RELEASE)
+TABLE_SAVEPOINT_METHOD(npyext_table_rollback_to, NPYEXT_TRANSACTION_RETURN)
 
 /* What xUpdate is called for. */
 typedef enum table_change { TABLE_DELETE, TABLE_INSERT, TABLE_UPDATE } table_change;
@@ -260,15 +267,6 @@ static npyx_status fail_readonly(const npyext_table *table, table_change change,
                        table->name, kind->module, kind->writing_example);
 }
 
-/* An explicit rowid can only be the one that comes next. */
-static npyx_status check_rowid(const npyext_table *table, sqlite3_value *value, npyx_error *error) {
-    int64_t next = table->writer->ops->next_rowid(table->writer);
-    if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
-        return NPYX_OK;
-    return npyx_refuse(error, "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
-                       (int64_t)sqlite3_value_int64(value));
-}
-
 static npyx_status check_change(const npyext_table *table, table_change change, npyx_error *error) {
     static const char *const done[] = {"deleted", "added", "changed"};
     if (table->writer == NULL)
@@ -285,38 +283,45 @@ static npyx_status check_change(const npyext_table *table, table_change change, 
                        done[change]);
 }
 
-static npyx_status add_row(const npyext_table *table, sqlite3_value **argv, sqlite3_int64 *rowid,
-                           npyx_error *error) {
-    int64_t row = 0;
-    NPYX_TRY(check_rowid(table, argv[1], error));
-    npyx_status status = table->writer->ops->insert(table->writer, argv + 2, &row, error);
-    *rowid = row;
-    return status;
+/* What rows go to: what is open under the table's name, which another object of it may have opened. */
+static npyext_transaction *writer_of_table(const npyext_table *table) {
+    npyext_transaction *writer = table->writer;
+    if (npyext_transaction_is_open(writer))
+        return writer;
+    npyext_transaction *open = npyext_transaction_open_of(table->connection, table->name);
+    return open == NULL ? writer : open;
 }
 
-static npyx_status change_row(const npyext_table *table, sqlite3_value **argv, npyx_error *error) {
+void npyext_table_begin_statement(const npyext_table *table) {
+    if (table->writer != NULL)
+        writer_of_table(table)->is_statement_new = true;
+}
+
+static npyx_status change_row(npyext_transaction *writer, sqlite3_value **argv, npyx_error *error) {
     int64_t row = sqlite3_value_int64(argv[0]);
     if (sqlite3_value_type(argv[1]) != SQLITE_INTEGER || sqlite3_value_int64(argv[1]) != row)
         return npyx_refuse(error, "row %" PRId64 " keeps its number, which is its place in the array", row);
-    return table->writer->ops->update(table->writer, row, argv + 2, error);
+    return npyext_transaction_update(writer, row, argv + 2, error);
 }
 
 /* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
 int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
     const npyext_table *table = (npyext_table *)vtab;
     npyx_error error;
+    int64_t added = 0;
     table_change change = argc == 1                                    ? TABLE_DELETE
                           : sqlite3_value_type(argv[0]) == SQLITE_NULL ? TABLE_INSERT
                                                                        : TABLE_UPDATE;
     if (check_change(table, change, &error) != NPYX_OK)
         return table_report(vtab, error.status, &error);
-    /* SQLite leaves xBegin out in the transaction that has made the table */
-    int code = npyext_transaction_is_open(table->writer) ? SQLITE_OK : npyext_table_begin(vtab);
-    if (code != SQLITE_OK)
-        return code;
-    npyx_status status =
-        change == TABLE_INSERT ? add_row(table, argv, rowid, &error) : change_row(table, argv, &error);
-    code = table_report(vtab, status, &error);
+    npyext_transaction *writer = writer_of_table(table);
+    npyx_status status = npyext_transaction_begin_row(writer, &error);
+    if (status != NPYX_OK)
+        return table_report(vtab, status, &error);
+    status = change == TABLE_INSERT ? npyext_transaction_insert(writer, argv[1], argv + 2, &added, &error)
+                                    : change_row(writer, argv, &error);
+    int code = table_report(vtab, status, &error);
+    *rowid = change == TABLE_INSERT ? added : *rowid;
     return status == NPYX_INVALID && code == SQLITE_ERROR ? SQLITE_CONSTRAINT : code;
 }
 

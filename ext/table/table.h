@@ -133,6 +133,7 @@ struct npyext_table {
     const char *name;
     bool is_damaged; /* there is no declaration; the table can be dropped, and reading it is this error: */
     npyx_error damage;
+    bool is_made_anew; /* an object of a table that was created before */
     npyext_declaration declaration;
 };
 
@@ -144,6 +145,9 @@ int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const 
 int npyext_table_disconnect(sqlite3_vtab *vtab);
 int npyext_table_destroy(sqlite3_vtab *vtab);
 int npyext_table_rename(sqlite3_vtab *vtab, const char *name);
+/* A cursor of the table is opened: rows that follow are another statement's. */
+void npyext_table_begin_statement(const npyext_table *table);
+
 int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid);
 int npyext_table_begin(sqlite3_vtab *vtab);
 int npyext_table_sync(sqlite3_vtab *vtab);

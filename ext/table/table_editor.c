@@ -121,11 +121,6 @@ static void editor_close(npyext_transaction *transaction) {
     editor->cells = NULL;
 }
 
-static void editor_abandon(table_editor *editor) {
-    editor_close(&editor->transaction);
-    npyx_target_abandon(&editor->target);
-}
-
 static npyx_status editor_check_read(const table_editor *editor, npyx_error *error) {
     npyx_file_info copied;
     if (!editor->has_read || !npyx_target_info(&editor->target, &copied) ||
@@ -150,16 +145,13 @@ static npyx_status editor_fill(table_editor *editor, npyx_error *error) {
     return npyx_edit_open(&editor->edit, editor->target.sink, notes, nwindows, error);
 }
 
-static npyx_status editor_copy(table_editor *editor, npyx_error *error) {
-    npyx_host *host = &editor->transaction.connection->host;
-    if (editor->target.file != NULL)
-        return NPYX_OK;
-    npyext_connection_begin(editor->transaction.connection);
-    NPYX_TRY(npyx_target_open(&editor->target, host, NPYX_TARGET_COPY, editor->transaction.path, error));
-    npyx_status status = editor_fill(editor, error);
-    if (status != NPYX_OK)
-        editor_abandon(editor);
-    return status;
+/* The first row that changes makes the copy. */
+static npyx_status editor_open(npyext_transaction *transaction, npyx_error *error) {
+    table_editor *editor = editor_of(transaction);
+    editor->target = (npyx_target){0};
+    NPYX_TRY(npyext_transaction_open_target(transaction, &editor->target, NPYX_TARGET_COPY, transaction->path,
+                                            error));
+    return editor_fill(editor, error);
 }
 
 /* ---- rows ---- */
@@ -207,7 +199,7 @@ static npyx_status editor_encode(table_editor *editor, int number, sqlite3_value
 /* Whether there are notes to be taken: of what a savepoint may have to bring back. All of a transaction is
  * taken back with its copy. */
 static bool editor_takes_notes(const table_editor *editor) {
-    return editor->transaction.nmarks > 1;
+    return npyext_transaction_has_mark(&editor->transaction);
 }
 
 /* Writes items that lie apart, one after the other. */
@@ -269,27 +261,10 @@ static npyx_status editor_change(table_editor *editor, int64_t rowid, sqlite3_va
 
 static npyx_status editor_update(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
                                  npyx_error *error) {
-    table_editor *editor = editor_of(transaction);
-    npyext_transaction_withdraw(transaction);
-    NPYX_TRY(editor_copy(editor, error));
-    npyx_status status = editor_change(editor, rowid, values, error);
-    if (status != NPYX_OK) {
-        transaction->has_taken_back = true;
-        return npyx_error_place(error, status, "row %" PRId64, rowid);
-    }
-    transaction->nrows++;
-    return NPYX_OK;
+    return editor_change(editor_of(transaction), rowid, values, error);
 }
 
 /* ---- the transaction ---- */
-
-/* Nothing is copied before something changes. */
-static npyx_status editor_open(npyext_transaction *transaction, const npyext_published *record,
-                               npyx_error *error) {
-    (void)record, (void)error;
-    transaction->is_new = false;
-    return NPYX_OK;
-}
 
 static npyx_status editor_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
     table_editor *editor = editor_of(transaction);
@@ -305,14 +280,9 @@ static void editor_unmark(npyext_transaction *transaction, void *place) {
     npyx_free(&transaction->connection->host, place);
 }
 
-/* At its beginning there was no copy. */
 static npyx_status editor_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                                    npyx_error *error) {
-    table_editor *editor = editor_of(transaction);
-    if (mark != &transaction->marks[0])
-        return npyx_edit_return(&editor->edit, *(const int64_t *)mark->place, error);
-    editor_abandon(editor);
-    return NPYX_OK;
+    return npyx_edit_return(&editor_of(transaction)->edit, *(const int64_t *)mark->place, error);
 }
 
 static npyx_status editor_finish(npyext_transaction *transaction, npyx_error *error) {
@@ -326,9 +296,6 @@ static npyx_target *editor_target(npyext_transaction *transaction, int64_t numbe
 
 static npyx_status editor_read(npyext_transaction *transaction, npyx_source **source, npyx_error *error) {
     table_editor *editor = editor_of(transaction);
-    *source = NULL;
-    if (editor->target.file == NULL)
-        return NPYX_OK;
     NPYX_TRY(npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error));
     return npyx_source_open_written(editor->target.sink, NULL, 0, source, error);
 }

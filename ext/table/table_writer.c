@@ -145,6 +145,21 @@ static npyx_status writer_read_file(npyext_table_writer *writer, bool *is_there,
     return status;
 }
 
+/* What lies at the path when an object is made anew may be there for a moment only: that is no reason to
+ * refuse all that follows. A transaction looks again. */
+static npyx_status writer_look_at_file(npyext_table_writer *writer, bool is_made_anew, bool *is_there,
+                                       npyx_error *error) {
+    npyx_format named = writer->format;
+    bool can_do_without =
+        is_made_anew && (named != NPYX_FORMAT_NPY || writer->arguments[NPYEXT_TABLE_DTYPE] != NULL);
+    npyx_status status = writer_read_file(writer, is_there, error);
+    if (!can_do_without || status == NPYX_OK || status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
+        return status;
+    writer->format = named;
+    *is_there = false;
+    return NPYX_OK;
+}
+
 /* Arguments that the format has no use for. */
 static npyx_status writer_check_format(const npyext_table_writer *writer, npyx_error *error) {
     static const npyext_table_argument of_npy[] = {NPYEXT_TABLE_DTYPE, NPYEXT_TABLE_SHAPE,
@@ -161,15 +176,16 @@ static npyx_status writer_check_format(const npyext_table_writer *writer, npyx_e
     return NPYX_OK;
 }
 
-static npyx_status read_arguments(npyext_table_writer *writer, npyx_error *error) {
+static npyx_status read_arguments(npyext_table_writer *writer, bool is_made_anew, npyx_error *error) {
     const char *dtype = writer->arguments[NPYEXT_TABLE_DTYPE], *shape = writer->arguments[NPYEXT_TABLE_SHAPE];
     const char *method = writer->arguments[NPYEXT_TABLE_METHOD];
     bool is_there = false;
     writer->transaction.path = writer->arguments[NPYEXT_TABLE_PATH];
     writer->adds = strcmp(writer->arguments[NPYEXT_TABLE_MODE], "a") == 0;
+    writer->transaction.is_own = !writer->adds;
     writer->format = format_of_name(writer->transaction.path);
     if (writer->adds)
-        NPYX_TRY(writer_read_file(writer, &is_there, error));
+        NPYX_TRY(writer_look_at_file(writer, is_made_anew, &is_there, error));
     NPYX_TRY(writer_check_format(writer, error));
     if (method != NULL)
         NPYX_TRY(npyx_zip_method_parse(method, strlen(method), &writer->method, error));
@@ -205,18 +221,18 @@ static npyx_status make_columns(npyext_table_writer *writer, npyx_error *error) 
     return npyext_layout_record(layout, error);
 }
 
-npyx_status npyext_table_writer_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_transaction **writer,
-                                    npyx_error *error) {
+npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
+    npyext_connection *connection = table->connection;
+    npyext_declaration *declaration = &table->declaration;
     npyext_table_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
     *writer = NULL;
     NPYX_TRY(npyx_check_memory(made, error));
     made->transaction =
-        (npyext_transaction){.ops = &npyext_table_writer_ops, .connection = connection, .table = table};
+        (npyext_transaction){.ops = &npyext_table_writer_ops, .connection = connection, .table = table->name};
     made->arena.host = &connection->host;
     made->arguments = declaration->arguments;
     npyext_layout_init(&made->layout, connection, declaration);
-    npyx_status status = read_arguments(made, error);
+    npyx_status status = read_arguments(made, table->is_made_anew, error);
     if (status == NPYX_OK)
         status = make_columns(made, error);
     if (status == NPYX_OK)

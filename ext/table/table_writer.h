@@ -1,13 +1,13 @@
 /*
  * What a typed table with mode='w+' or 'a' writes: a .npy row by row, an .npz or a .ten array by array.
  *
- * A transaction of SQLite is one of the file: it is opened by the first statement that writes, and published
- * by xSync, so that COMMIT fails when that does; xRollback can still take it back. Where a database on disk
- * takes part in the transaction, xSync prepares the file and xCommit publishes it when that database has
- * committed. In between nobody else publishes at that path (target.h). A table of mode 'w+' replaces what is
- * at its path once, and adds to its own file in later transactions. Rows are added to a .npy in place; an
- * .npz or a .ten is copied and replaced, because its reader looks at its end, and so is a .npy with bytes
- * behind its last item, which a ROLLBACK or a crash is to leave there.
+ * A transaction of SQLite is one of the file: it is opened by the first row, and published by xSync, so that
+ * COMMIT fails when that does; xRollback can still take it back. Where a database on disk takes part in the
+ * transaction, xSync prepares the file and xCommit publishes it when that database has committed. In between
+ * nobody else publishes at that path (target.h). A table of mode 'w+' replaces what is at its path once, and
+ * adds to its own file in later transactions. Rows are added to a .npy in place; an .npz or a .ten is copied
+ * and replaced, because its reader looks at its end, and so is a .npy with bytes behind its last item, which
+ * a ROLLBACK or a crash is to leave there.
  */
 #ifndef NPYEXT_TABLE_WRITER_H
 #define NPYEXT_TABLE_WRITER_H
@@ -38,11 +38,10 @@ typedef struct npyext_table_writer {
     npyext_array_builder row; /* the row at hand */
 } npyext_table_writer;
 
-/* Reads the arguments, and for mode 'a' the file's header. NULL with *error set on failure. The declaration
- * outlives the writer, which records its columns in it. */
-npyx_status npyext_table_writer_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_transaction **writer,
-                                    npyx_error *error);
+/* Reads the arguments, and for mode 'a' the file's header; an object that is made anew can do without the
+ * file where the arguments say enough. NULL with *error set on failure. The table outlives the writer, which
+ * records its columns in its declaration. */
+npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error);
 
 /* The array of so many rows that the table writes, its items and bytes counted; it borrows the dtype and is
  * not to be cleared. NPYX_CORRUPT when they cannot be counted: nobody could read it. */
@@ -59,7 +58,7 @@ extern const npyext_transaction_ops npyext_table_writer_ops;
 
 /* Its insert, next_rowid and free. */
 npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
-                                       int64_t *rowid, npyx_error *error);
+                                       npyx_error *error);
 int64_t npyext_table_writer_next(const npyext_transaction *transaction);
 void npyext_table_writer_free(npyext_transaction *transaction);
 

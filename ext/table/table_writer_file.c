@@ -20,6 +20,11 @@ static npyx_target *file_target(npyext_transaction *transaction, int64_t number)
     return number == 0 ? &writer_of(transaction)->target : NULL;
 }
 
+static npyx_target *file_last(npyext_transaction *transaction, int64_t *number) {
+    *number = 0;
+    return &writer_of(transaction)->target;
+}
+
 /* ---- savepoints ---- */
 
 static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
@@ -37,7 +42,6 @@ static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx
 }
 
 static void file_unmark(npyext_transaction *transaction, void *place) {
-    npyx_archive_mark_clear(place);
     npyx_free(&transaction->connection->host, place);
 }
 
@@ -59,7 +63,12 @@ static void file_close(npyext_transaction *transaction) {
     npyext_array_builder_clear(&writer->row);
 }
 
-/* ---- xBegin ---- */
+/* ---- the first row ---- */
+
+static npyx_status open_target(npyext_table_writer *writer, npyx_target_kind kind, npyx_error *error) {
+    npyext_transaction *transaction = &writer->transaction;
+    return npyext_transaction_open_target(transaction, &writer->target, kind, transaction->path, error);
+}
 
 /* Describes the array that rows are added to. What is locked is read, and not what is at the path. */
 static npyx_status read_header(const npyext_table_writer *writer, npyx_array *array, npyx_error *error) {
@@ -123,13 +132,12 @@ static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_
 /* Goes to where the rows end. What lies behind them belongs to nothing, but it stays until the COMMIT: such a
  * file is copied, and the copy added to. */
 static npyx_status go_to_end(npyext_table_writer *writer, npyx_error *error) {
-    npyx_host *host = &writer->transaction.connection->host;
     int64_t end_off = 0;
     NPYX_TRY(find_end(writer, &end_off, error));
     if (writer->target.sink->nbytes == end_off)
         return NPYX_OK;
     npyx_target_abandon(&writer->target);
-    NPYX_TRY(npyx_target_open(&writer->target, host, NPYX_TARGET_COPY, writer->transaction.path, error));
+    NPYX_TRY(open_target(writer, NPYX_TARGET_COPY, error));
     NPYX_TRY(find_end(writer, &end_off, error));
     return npyx_sink_cut(writer->target.sink, end_off, error);
 }
@@ -160,36 +168,35 @@ static npyx_status make_room_for_row(npyext_table_writer *writer, npyx_error *er
     return npyext_items_reserve(&row->out, row->dtype, writer->row_nelem, &items, error);
 }
 
-/* NPYX_INVALID when the file is not the one that this table has written. */
-static npyx_status check_published(const npyext_table_writer *writer, const npyext_published *record,
-                                   npyx_error *error) {
+/* Opens what is added to, or a new file: *is_new. Mode 'a' makes one where there is none, mode 'w+' as long
+ * as it has written none. */
+static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_error *error) {
+    const npyext_written *written = &writer->transaction.written;
+    npyx_target_kind kind = writer->format == NPYX_FORMAT_NPY ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
+    *is_new = !writer->adds && !written->is_there;
+    if (*is_new)
+        return open_target(writer, NPYX_TARGET_NEW, error);
+    npyx_status status = open_target(writer, kind, error);
+    if (writer->adds && status == NPYX_NOT_FOUND) {
+        *is_new = writer->target.must_be_new = true;
+        status = open_target(writer, NPYX_TARGET_NEW, error);
+    }
     npyx_file_info now;
-    if (npyx_target_info(&writer->target, &now) && npyx_file_info_is_same(&now, &record->info))
-        return NPYX_OK;
-    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
+    if (status == NPYX_OK && written->is_there && npyx_target_info(&writer->target, &now))
+        status = npyext_written_check(written, &now, error);
+    return status;
 }
 
-static npyx_status file_open(npyext_transaction *transaction, const npyext_published *record,
-                             npyx_error *error) {
+static npyx_status file_open(npyext_transaction *transaction, npyx_error *error) {
     npyext_table_writer *writer = writer_of(transaction);
-    npyx_host *host = &writer->transaction.connection->host;
-    bool is_npy = writer->format == NPYX_FORMAT_NPY;
-    npyx_target_kind kind = is_npy ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
-    npyx_status status = NPYX_NOT_FOUND;
+    bool is_new = false;
     writer->nrows_before = 0;
-    if (record->is_published || writer->adds)
-        status = npyx_target_open(&writer->target, host, kind, writer->transaction.path, error);
-    transaction->is_new =
-        status == NPYX_NOT_FOUND && !record->is_published; /* there is nothing to add to yet */
-    NPYX_TRY(transaction->is_new
-                 ? npyx_target_open(&writer->target, host, NPYX_TARGET_NEW, writer->transaction.path, error)
-                 : status);
-    if (record->is_published)
-        NPYX_TRY(check_published(writer, record, error));
-    if (!is_npy)
+    writer->target = (npyx_target){0};
+    NPYX_TRY(open_either(writer, &is_new, error));
+    if (writer->format != NPYX_FORMAT_NPY)
         return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
     NPYX_TRY(make_room_for_row(writer, error));
-    return transaction->is_new ? reserve_header(writer, error) : go_to_end(writer, error);
+    return is_new ? reserve_header(writer, error) : go_to_end(writer, error);
 }
 
 /* ---- xSync ---- */
@@ -249,6 +256,7 @@ const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
                                                         .cut_back = file_cut_back,
                                                         .finish = file_finish,
                                                         .target = file_target,
+                                                        .last = file_last,
                                                         .close = file_close,
                                                         .insert = npyext_table_writer_insert,
                                                         .next_rowid = npyext_table_writer_next,

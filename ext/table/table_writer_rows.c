@@ -81,9 +81,13 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
         npyext_array_value_open(&array, writer->transaction.connection, NULL, &caller, values[1], error);
     if (status == NPYX_DONE)
         status = npyx_refuse(error, "the array is NULL");
+    if (status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED) /* is a value that does not fit */
+        status = error->status = NPYX_INVALID;
     if (status == NPYX_OK)
         status = npyext_stream_member(&array, writer->archive, writer->format, &name, writer->method, error);
     npyext_array_value_close(&array);
+    if (status == NPYX_CORRUPT)
+        status = error->status = NPYX_INVALID;
     if (status != NPYX_OK) /* where that fails too, the commit will say so */
         npyx_archive_writer_take_back(writer->archive, NULL);
     return status;
@@ -94,26 +98,15 @@ int64_t npyext_table_writer_next(const npyext_transaction *transaction) {
 }
 
 npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
-                                       int64_t *rowid, npyx_error *error) {
+                                       npyx_error *error) {
     npyext_table_writer *writer = (npyext_table_writer *)transaction;
-    npyx_status status;
-    npyext_transaction_withdraw(transaction);
-    *rowid = npyext_table_writer_next(transaction);
+    int64_t row = npyext_table_writer_next(transaction);
     if (writer->archive != NULL)
-        status = writer_append_array(writer, values, error);
-    else if (writer->shape[0] >= 0 && *rowid >= writer->shape[0])
-        status =
-            npyx_refuse(error, "the shape says %" PRId64 " rows, and this is one more", writer->shape[0]);
-    else if (*rowid == INT64_MAX)
-        status = npyx_refuse(error, "more rows than an array can have");
-    else if (writer->layout.has_whole_rows)
-        status = append_whole_row(writer, values[0], error);
-    else
-        status = append_columns(writer, values, error);
-    if (status != NPYX_OK) {
-        transaction->has_taken_back = true;
-        return npyx_error_place(error, status, "row %" PRId64, *rowid);
-    }
-    transaction->nrows++;
-    return NPYX_OK;
+        return writer_append_array(writer, values, error);
+    if (writer->shape[0] >= 0 && row >= writer->shape[0])
+        return npyx_refuse(error, "the shape says %" PRId64 " rows, and this is one more", writer->shape[0]);
+    if (row == INT64_MAX)
+        return npyx_refuse(error, "more rows than an array can have");
+    return writer->layout.has_whole_rows ? append_whole_row(writer, values[0], error)
+                                         : append_columns(writer, values, error);
 }

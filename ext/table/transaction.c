@@ -2,28 +2,22 @@
 
 #include "transaction.h"
 
-/* The first mark is of the beginning: that is where the table was at savepoints older than its transaction.
- */
-enum { BEGINNING = -1 };
+#include <limits.h>
 
-static npyext_published *record_of(const npyext_transaction *t) {
-    return npyext_published_of(t->connection, t->table);
+#include "format/zip_write.h"
+
+/* Numbers of marks that are no savepoint's: of the beginning, where the table was at savepoints older than
+ * its first row, and of the statement at hand, newer than all savepoints. */
+enum { BEGINNING = -1, STATEMENT = INT_MAX };
+
+npyext_transaction *npyext_transaction_open_of(const npyext_connection *connection, const char *table) {
+    npyext_transaction *t = connection->open_transactions;
+    while (t != NULL && sqlite3_stricmp(t->table, table) != 0)
+        t = t->next;
+    return t;
 }
 
-static void withdraw_targets(npyext_transaction *t) {
-    npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        npyx_target_withdraw(target);
-}
-
-void npyext_transaction_withdraw(npyext_transaction *t) {
-    if (t->state == NPYEXT_WRITER_PREPARED)
-        withdraw_targets(t);
-    if (t->state >= NPYEXT_WRITER_VAIN)
-        t->state = NPYEXT_WRITER_OPEN;
-}
-
-/* ---- savepoints ---- */
+/* ---- opening and closing ---- */
 
 static void clear_marks_from(npyext_transaction *t, int64_t first) {
     while (t->nmarks > first) {
@@ -32,6 +26,78 @@ static void clear_marks_from(npyext_transaction *t, int64_t first) {
             t->ops->unmark(t, place);
     }
 }
+
+static void transaction_unlink(npyext_transaction *t) {
+    npyext_transaction **link = &t->connection->open_transactions;
+    while (*link != NULL && *link != t)
+        link = &(*link)->next;
+    if (*link != NULL)
+        *link = t->next;
+}
+
+/* Its targets are closed. */
+static void transaction_close(npyext_transaction *t) {
+    clear_marks_from(t, 0);
+    t->state = NPYEXT_TRANSACTION_CLOSED;
+    transaction_unlink(t);
+    if (t->ops->closed != NULL)
+        t->ops->closed(t);
+}
+
+/* Cutting off what was added is no change by others; the file may be another table's, too. */
+static void transaction_record_cut(npyext_transaction *t) {
+    npyx_file_info before, now;
+    const npyx_target *target = t->ops->target(t, 0);
+    if (target != NULL && npyx_target_info(target, &before) &&
+        npyext_written_is_published(t->connection, &before) &&
+        npyx_file_info_of_path(&t->connection->host, t->path, &now) && now.inode == before.inode &&
+        now.device == before.device && now.nbytes == before.nbytes)
+        npyext_written_publish(t->connection, NULL, &now);
+}
+
+static void transaction_abandon(npyext_transaction *t) {
+    npyx_target *target;
+    t->ops->close(t);
+    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
+        npyx_target_abandon(target);
+}
+
+static void transaction_rollback(npyext_transaction *t) {
+    if (!npyext_transaction_is_open(t))
+        return;
+    transaction_abandon(t);
+    transaction_record_cut(t);
+    transaction_close(t);
+}
+
+/* Whether a table has rows pending for a path: its own, which may be that of a set, or one of its shards'. */
+static bool transaction_is_at(npyext_transaction *t, const char *path) {
+    npyx_host *host = &t->connection->host;
+    npyx_target *target;
+    bool is_at = npyx_target_is_same_path(host, t->path, path);
+    for (int64_t i = 0; !is_at && (target = t->ops->target(t, i)) != NULL; i++)
+        is_at = npyx_target_is_at(target, host, path);
+    return is_at;
+}
+
+static npyx_status transaction_check_path(const npyext_transaction *t, const char *path, npyx_error *error) {
+    npyext_transaction *other = t->connection->open_transactions;
+    for (; other != NULL; other = other->next) {
+        if (other != t && transaction_is_at(other, path))
+            return npyx_refuse(error, "is being written to by table %.60s; commit its rows first",
+                               other->table);
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyext_transaction_open_target(npyext_transaction *t, npyx_target *target, npyx_target_kind kind,
+                                           const char *path, npyx_error *error) {
+    NPYX_TRY(transaction_check_path(t, path, error));
+    target->check_zip = npyx_zip_check_replaceable;
+    return npyx_target_open(target, &t->connection->host, kind, path, error);
+}
+
+/* ---- savepoints ---- */
 
 /* The first mark of a savepoint not older than this one. */
 static int64_t find_mark(const npyext_transaction *t, int savepoint) {
@@ -43,17 +109,9 @@ static int64_t find_mark(const npyext_transaction *t, int savepoint) {
 
 static void transaction_release(npyext_transaction *t, int savepoint) {
     clear_marks_from(t, find_mark(t, savepoint));
-    if (t->empty_savepoint >= savepoint)
-        t->empty_savepoint = savepoint - 1; /* it is a part of the one around it now */
 }
 
 static npyx_status transaction_mark(npyext_transaction *t, int savepoint, npyx_error *error) {
-    if (t->state == NPYEXT_WRITER_CLOSED) {
-        /* In the transaction that has made the table this is all that SQLite tells of an INSERT without rows.
-         */
-        t->empty_savepoint = savepoint;
-        t->state = NPYEXT_WRITER_AWAITED;
-    }
     if (!npyext_transaction_is_open(t))
         return NPYX_OK;
     transaction_release(t, savepoint);
@@ -70,137 +128,195 @@ static npyx_status transaction_mark(npyext_transaction *t, int savepoint, npyx_e
     return NPYX_OK;
 }
 
-static npyx_status transaction_return(npyext_transaction *t, int savepoint, npyx_error *error) {
-    if (t->state == NPYEXT_WRITER_AWAITED && t->empty_savepoint >= savepoint)
-        t->state = NPYEXT_WRITER_CLOSED;
-    if (!npyext_transaction_is_open(t))
+/* Leads back to a mark, which stays: a savepoint can be returned to again. */
+static npyx_status transaction_return_to(npyext_transaction *t, int64_t number, npyx_error *error) {
+    const npyext_transaction_mark *mark = &t->marks[number];
+    if (mark->nrows == 0) {
+        transaction_rollback(t);
         return NPYX_OK;
-    npyext_transaction_withdraw(t);
-    t->has_taken_back = true;
-    int64_t i = find_mark(t, savepoint);
-    bool is_marked = i < t->nmarks && t->marks[i].savepoint == savepoint;
-    if (!is_marked && t->unmarked == savepoint)
-        return NPYX_OK; /* what was to follow it has not begun */
-    const npyext_transaction_mark *mark = &t->marks[is_marked ? i : 0];
-    t->state = NPYEXT_WRITER_SPOILT; /* until the rows are out */
+    }
+    t->state = NPYEXT_TRANSACTION_SPOILT; /* until the rows are out */
     NPYX_TRY(t->ops->cut_back(t, mark, error));
-    t->state = NPYEXT_WRITER_OPEN;
+    t->state = NPYEXT_TRANSACTION_OPEN;
     t->nrows = mark->nrows;
-    clear_marks_from(t, i + is_marked); /* the savepoint itself stays, to be returned to again */
+    t->is_noted = false;
+    clear_marks_from(t, number + 1);
     return NPYX_OK;
 }
 
-/* ---- xRollback ---- */
-
-static void close_transaction(npyext_transaction *t, bool is_published) {
-    npyext_published *record = record_of(t); /* there is one: begin made it */
-    transaction_release(t, BEGINNING);
-    t->state = NPYEXT_WRITER_CLOSED;
-    if (record != NULL && record->owner == t)
-        record->owner = NULL;
-    if (t->ops->closed != NULL)
-        t->ops->closed(t, record, is_published);
+/* Takes back what xSync has prepared or published: a COMMIT that SQLITE_BUSY has put off leaves the
+ * transaction open to more. */
+static void transaction_withdraw(npyext_transaction *t) {
+    npyx_target *target;
+    if (t->state != NPYEXT_TRANSACTION_PREPARED)
+        return;
+    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
+        npyx_target_withdraw(target);
+    t->state = NPYEXT_TRANSACTION_OPEN;
 }
 
-/* Cutting off what was added is no change by others. */
-static void record_cut(const npyext_transaction *t, npyext_published *record) {
-    npyx_file_info now;
-    if (npyx_file_info_of_path(&t->connection->host, t->path, &now) && now.inode == record->info.inode &&
-        now.device == record->info.device && now.nbytes == record->info.nbytes)
-        record->info = now;
+/* A savepoint without a mark is older than the first row, or nothing has followed it. */
+static npyx_status transaction_return(npyext_transaction *t, int savepoint, npyx_error *error) {
+    if (!npyext_transaction_is_open(t))
+        return NPYX_OK;
+    transaction_withdraw(t);
+    int64_t i = find_mark(t, savepoint);
+    bool is_marked = i < t->nmarks && t->marks[i].savepoint == savepoint;
+    if (!is_marked && t->unmarked == savepoint)
+        return NPYX_OK;
+    return transaction_return_to(t, is_marked ? i : 0, error);
 }
 
-static void transaction_rollback(npyext_transaction *t) {
-    if (npyext_transaction_is_open(t)) {
-        npyext_published *record = record_of(t);
-        npyx_target *target;
-        t->ops->close(t);
-        for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-            npyx_target_abandon(target);
-        if (record != NULL)
-            record_cut(t, record);
-        close_transaction(t, false);
-    }
-    t->state = NPYEXT_WRITER_CLOSED;
-}
+/* ---- rows ---- */
 
-/* ---- xBegin ---- */
-
-static npyx_status transaction_begin(npyext_transaction *t, npyx_error *error) {
-    npyext_published *record = record_of(t);
-    NPYX_TRY(npyx_check_memory(record, error));
+/* Of a commit that could not tell of its failure. */
+static npyx_status transaction_tell_lost(npyext_transaction *t, npyx_error *error) {
     npyx_status lost = t->lost.status;
     t->lost.status = NPYX_OK;
-    if (lost != NPYX_OK)
-        return npyx_fail(error, lost, -1, "what the last COMMIT wrote is lost: %s", t->lost.message);
-    if (npyext_transaction_is_open(t))
-        return NPYX_OK;
-    if (record->owner != NULL)
-        return npyx_refuse(error,
-                           "this transaction has written rows and then changed a schema; commit it first");
+    return lost == NPYX_OK
+               ? NPYX_OK
+               : npyx_fail(error, lost, -1, "what the last COMMIT wrote is lost: %s", t->lost.message);
+}
+
+static bool is_same_inode(const npyx_file_info *a, const npyx_file_info *b) {
+    return a->device == b->device && a->inode == b->inode;
+}
+
+/* What was there before a COMMIT whose file was not published after all. */
+static void transaction_pass_over_lost(npyext_transaction *t) {
+    if (t->has_lost && t->written.is_there && is_same_inode(&t->written.info, &t->lost_file))
+        t->written = t->before_lost;
+}
+
+static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
+    npyext_connection_begin(t->connection);
     t->nrows = 0;
-    t->has_taken_back = false;
-    t->state = NPYEXT_WRITER_OPEN;
-    npyx_status status = t->ops->open(t, record, error);
+    t->is_noted = false;
+    t->written = (npyext_written){0};
+    t->unmarked = BEGINNING;
+    if (t->is_own)
+        NPYX_TRY(npyext_written_find(t->connection, t->table, &t->written, error));
+    transaction_pass_over_lost(t);
+    t->state = NPYEXT_TRANSACTION_OPEN;
+    t->next = t->connection->open_transactions;
+    t->connection->open_transactions = t;
+    npyx_status status = transaction_check_path(t, t->path, error);
+    if (status == NPYX_OK)
+        status = t->ops->open(t, error);
     if (status == NPYX_OK)
         status = transaction_mark(t, BEGINNING, error);
-    if (status == NPYX_OK)
-        record->owner = t;
-    else
+    if (status != NPYX_OK) {
+        transaction_abandon(t);
+        transaction_close(t);
+    }
+    return status;
+}
+
+npyx_status npyext_transaction_begin_row(npyext_transaction *t, npyx_error *error) {
+    if (t->state == NPYEXT_TRANSACTION_SPOILT)
+        return npyx_fail(error, NPYX_IO, -1,
+                         "rows that should have been taken out are still there; roll all back");
+    transaction_withdraw(t);
+    return npyext_transaction_is_open(t) ? NPYX_OK : transaction_open(t, error);
+}
+
+/* When no row is left, all is as before: nothing keeps others from the path. */
+static npyx_status transaction_fail_row(npyext_transaction *t, npyx_status status) {
+    if (t->nrows == 0)
         transaction_rollback(t);
     return status;
 }
 
+/* An explicit rowid can only be the one that comes next. */
+static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, npyx_error *error) {
+    if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
+        return NPYX_OK;
+    return npyx_refuse(error, "rows are added at the end: the next rowid is %" PRId64 ", not %" PRId64, next,
+                       (int64_t)sqlite3_value_int64(value));
+}
+
+/* Of mode 'w+': notes the file that is written, where it is not the one that was noted last. */
+static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
+    npyext_written written = {0};
+    const npyx_target *target = t->ops->last(t, &written.number);
+    if ((t->is_noted && written.number == t->noted_number) ||
+        !npyx_target_written_info(target, &written.info))
+        return NPYX_OK;
+    NPYX_TRY(npyext_written_note(t->connection, t->table, &written, error));
+    t->is_noted = true;
+    t->noted_number = written.number;
+    t->noted = written.info;
+    return NPYX_OK;
+}
+
+/* When the note's own statement fails (no memory, an interrupt), SQLite may roll all back there and then. */
+static npyx_status transaction_add(npyext_transaction *t, sqlite3_value *rowid, sqlite3_value **values,
+                                   int64_t *added, npyx_error *error) {
+    *added = t->ops->next_rowid(t);
+    NPYX_TRY(transaction_check_rowid(rowid, *added, error));
+    npyx_status status = t->ops->insert(t, values, error);
+    if (status != NPYX_OK)
+        return npyx_error_place(error, status, "row %" PRId64, *added);
+    status = t->is_own ? transaction_note(t, error) : NPYX_OK;
+    if (status == NPYX_OK)
+        t->nrows++;
+    else if (t->nrows > 0 && npyext_transaction_is_open(t)) /* the row is in the file */
+        t->state = NPYEXT_TRANSACTION_SPOILT;
+    return status;
+}
+
+npyx_status npyext_transaction_insert(npyext_transaction *t, sqlite3_value *rowid, sqlite3_value **values,
+                                      int64_t *added, npyx_error *error) {
+    npyx_status status = transaction_add(t, rowid, values, added, error);
+    return status == NPYX_OK ? status : transaction_fail_row(t, status);
+}
+
+/* A mark of its own for a statement that changes rows. */
+static npyx_status transaction_mark_statement(npyext_transaction *t, npyx_error *error) {
+    if (!t->is_statement_new)
+        return NPYX_OK;
+    NPYX_TRY(transaction_mark(t, STATEMENT, error));
+    t->is_statement_new = false;
+    return NPYX_OK;
+}
+
+/* Undoes what the statement has changed so far, unless it is to stay. */
+static npyx_status transaction_fail_change(npyext_transaction *t, npyx_status status) {
+    int mode = sqlite3_vtab_on_conflict(t->connection->db);
+    npyx_error unseen;
+    bool stays = mode == SQLITE_FAIL || (mode == SQLITE_IGNORE && status == NPYX_INVALID);
+    if (!stays && t->nmarks > 0 && t->marks[t->nmarks - 1].savepoint == STATEMENT)
+        (void)!transaction_return_to(t, t->nmarks - 1, &unseen); /* SPOILT tells the COMMIT */
+    return transaction_fail_row(t, status);
+}
+
+npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqlite3_value **values,
+                                      npyx_error *error) {
+    npyx_status status = transaction_mark_statement(t, error);
+    if (status == NPYX_OK)
+        status = t->ops->update(t, rowid, values, error);
+    if (status != NPYX_OK)
+        return transaction_fail_change(t, npyx_error_place(error, status, "row %" PRId64, rowid));
+    t->nrows++;
+    return NPYX_OK;
+}
+
 /* ---- xSync and xCommit ---- */
 
-static bool is_at_path_of_one(npyext_transaction *t, const npyx_target *target) {
-    npyx_target *own;
-    for (int64_t i = 0; (own = t->ops->target(t, i)) != NULL; i++) {
-        if (npyx_target_is_at_path_of(own, target))
-            return true;
-    }
-    return false;
-}
-
-/* Makes another transaction's target make way, if it is for the same path. */
-static npyx_status supersede_one(npyext_transaction *t, npyext_transaction *other, npyx_target *target,
-                                 npyx_error *error) {
-    if (!is_at_path_of_one(t, target))
-        return NPYX_OK;
-    bool gives_way = t->is_new && !target->is_tar; /* of a set of shards some would stay */
-    if (other->state == NPYEXT_WRITER_PREPARED && !gives_way)
-        return npyx_refuse(error,
-                           "is written by another table of this transaction, too; commit one of them first");
-    npyx_target_yield(target); /* it may hold the lock since a COMMIT that was put off */
-    if (other->state == NPYEXT_WRITER_PREPARED)
-        other->state = NPYEXT_WRITER_SUPERSEDED;
-    return NPYX_OK;
-}
-
-/* Two tables of a connection may write the same file in one transaction. The one that is published later has
- * the path, as if the other one had committed before: so that one makes way, and lets go of the lock. */
-static npyx_status supersede_others(npyext_transaction *t, npyx_error *error) {
-    for (npyext_published *record = t->connection->published; record != NULL; record = record->next) {
-        npyext_transaction *other = record->owner;
-        npyx_target *target;
-        for (int64_t i = 0; other != NULL && other != t && (target = other->ops->target(other, i)) != NULL;
-             i++)
-            NPYX_TRY(supersede_one(t, other, target, error));
-    }
-    return NPYX_OK;
+static bool is_written_on_disk(sqlite3 *db, const char *schema) {
+    const char *path = sqlite3_db_filename(db, schema); /* '' or NULL: in memory, or TEMP */
+    return path != NULL && path[0] != '\0' && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE;
 }
 
 /* *does_one: a database on disk has its own part in the transaction. Its commit, which comes between xSync
- * and xCommit, may fail or be put off (SQLITE_BUSY). TEMP is always written to by an INSERT into a table of
- * its own; that cannot fail. */
+ * and xCommit, may fail or be put off (SQLITE_BUSY). */
 static npyx_status look_for_others(sqlite3 *db, bool *does_one, npyx_error *error) {
     sqlite3_stmt *statement = NULL;
     *does_one = false;
     int code = sqlite3_prepare_v2(db, "PRAGMA database_list", -1, &statement, NULL);
     while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
         const char *schema = (const char *)sqlite3_column_text(statement, 1);
-        *does_one = *does_one || schema == NULL ||
-                    (strcmp(schema, "temp") != 0 && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE);
+        *does_one = *does_one || schema == NULL || is_written_on_disk(db, schema);
     }
     if (code == SQLITE_OK)
         code = sqlite3_finalize(statement);
@@ -248,27 +364,32 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
     return NPYX_OK;
 }
 
+/* A COMMIT that was put off comes again: what is at a path may have changed in between. */
+static npyx_status check_targets(npyext_transaction *t, npyx_error *error) {
+    npyx_target *target;
+    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
+        if (!npyx_target_is_published(target))
+            NPYX_TRY(npyx_target_check(target, error));
+    }
+    return NPYX_OK;
+}
+
 static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
-    if (t->state != NPYEXT_WRITER_CLOSED && !is_declared(t))
+    if (npyext_transaction_is_open(t) && !is_declared(t))
         transaction_rollback(t);
-    if (t->state == NPYEXT_WRITER_AWAITED)
-        NPYX_TRY(transaction_begin(t, error));
     if (!npyext_transaction_is_open(t))
         return NPYX_OK;
-    if (t->state == NPYEXT_WRITER_SPOILT)
+    if (t->state == NPYEXT_TRANSACTION_SPOILT)
         return npyx_fail(error, NPYX_IO, -1,
-                         "rows that a ROLLBACK TO should have taken out are still there; roll all back");
-    npyext_transaction_withdraw(t);
-    if (t->nrows == 0 && (t->has_taken_back || !t->is_new)) {
-        t->state = NPYEXT_WRITER_VAIN;
-        return NPYX_OK;
-    }
-    bool does_another_write = false;
+                         "rows that should have been taken out are still there; roll all back");
     npyext_connection_begin(t->connection);
+    if (t->state == NPYEXT_TRANSACTION_PREPARED)
+        return check_targets(t, error);
+    bool does_another_write = false;
     NPYX_TRY(t->ops->finish(t, error));
-    NPYX_TRY(supersede_others(t, error));
-    t->state = NPYEXT_WRITER_PREPARED; /* also when only some are: all are withdrawn then */
+    t->state = NPYEXT_TRANSACTION_PREPARED; /* also when only some are: all are withdrawn then */
     NPYX_TRY(prepare_targets(t, error));
+    NPYX_TRY(check_targets(t, error)); /* those beyond the first ones, too */
     NPYX_TRY(look_for_others(t->connection->db, &does_another_write, error));
     return does_another_write ? NPYX_OK : publish_targets(t, error);
 }
@@ -281,56 +402,70 @@ static npyx_status commit_target(npyx_target *target, npyx_error *error) {
     return status;
 }
 
-/* Those before one that fails are for good; of the others nothing is. */
-static npyx_status commit_targets(npyext_transaction *t, npyx_file_info *info) {
+/* Those before one that fails are for good, of which *ncommitted tells; of the others nothing is. */
+static npyx_status commit_targets(npyext_transaction *t, int64_t *ncommitted) {
     npyx_status status = NPYX_OK;
     npyx_target *target;
+    *ncommitted = 0;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        bool is_superseded = t->state == NPYEXT_WRITER_SUPERSEDED;
-        *info = (npyx_file_info){0};
-        if (target->file != NULL && (status != NPYX_OK || is_superseded))
+        if (target->file != NULL && status != NPYX_OK)
             npyx_target_abandon(target);
         else if (target->file != NULL)
             status = commit_target(target, &t->lost);
-        if (status == NPYX_OK && !is_superseded)
-            npyx_target_info(target, info);
+        *ncommitted += status == NPYX_OK;
     }
     return status;
 }
 
-static void transaction_commit(npyext_transaction *t) {
-    npyext_published *record = npyext_transaction_is_open(t) ? record_of(t) : NULL;
-    npyx_file_info info = {0};
-    if (record == NULL)
-        return;
-    if (t->state == NPYEXT_WRITER_VAIN) {
-        transaction_rollback(t);
-        return;
-    }
-    t->ops->close(t);
-    npyx_status status = commit_targets(t, &info);
-    if (status != NPYX_OK) { /* it has published nothing */
-        sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
-                    t->lost.message);
-        record_cut(t, record);
-    } else { /* of the file that was written: at its path there may be another one by now */
-        record->is_published = true;
-        record->info = info;
-    }
-    t->lost.status = status;
-    close_transaction(t, status == NPYX_OK);
+/* Remembers the file, as it is now, for the next transaction. */
+static void transaction_remember(npyext_transaction *t) {
+    npyx_file_info info;
+    int64_t number;
+    const npyx_target *last = t->is_own ? t->ops->last(t, &number) : NULL;
+    if (last != NULL && npyx_target_info(last, &info))
+        npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &info);
 }
 
-npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_writer_event event, int savepoint,
+/* Nothing is published, but the note that there is a file has been committed; one that is added to in place
+ * was noted before. */
+static void transaction_keep_lost(npyext_transaction *t) {
+    if (!t->is_own || (t->written.is_there && is_same_inode(&t->written.info, &t->noted)))
+        return;
+    t->has_lost = true;
+    t->lost_file = t->noted;
+    t->before_lost = t->written;
+}
+
+static void transaction_commit(npyext_transaction *t) {
+    int64_t ncommitted;
+    if (!npyext_transaction_is_open(t))
+        return;
+    t->ops->close(t);
+    npyx_status status = commit_targets(t, &ncommitted);
+    if (status == NPYX_OK) {
+        t->has_lost = false;
+        transaction_remember(t);
+    } else {
+        if (ncommitted == 0)
+            transaction_keep_lost(t);
+        sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
+                    t->lost.message);
+        transaction_record_cut(t);
+    }
+    t->lost.status = status;
+    transaction_close(t);
+}
+
+npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_transaction_event event, int savepoint,
                                      npyx_error *error) {
     switch (event) {
-    case NPYEXT_WRITER_BEGIN: return transaction_begin(t, error);
-    case NPYEXT_WRITER_SYNC: return transaction_sync(t, error);
-    case NPYEXT_WRITER_MARK: return transaction_mark(t, savepoint, error);
-    case NPYEXT_WRITER_RETURN: return transaction_return(t, savepoint, error);
-    case NPYEXT_WRITER_COMMIT: transaction_commit(t); break;
-    case NPYEXT_WRITER_ROLLBACK: transaction_rollback(t); break;
-    case NPYEXT_WRITER_RELEASE: transaction_release(t, savepoint); break;
+    case NPYEXT_TRANSACTION_BEGIN: return transaction_tell_lost(t, error);
+    case NPYEXT_TRANSACTION_SYNC: return transaction_sync(t, error);
+    case NPYEXT_TRANSACTION_MARK: return transaction_mark(t, savepoint, error);
+    case NPYEXT_TRANSACTION_RETURN: return transaction_return(t, savepoint, error);
+    case NPYEXT_TRANSACTION_COMMIT: transaction_commit(t); break;
+    case NPYEXT_TRANSACTION_ROLLBACK: transaction_rollback(t); break;
+    case NPYEXT_TRANSACTION_RELEASE: transaction_release(t, savepoint); break;
     }
     return NPYX_OK;
 }

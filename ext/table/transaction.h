@@ -1,50 +1,43 @@
 /*
- * The transactions of a table that writes, as SQLite tells of them: how it goes from state to state, and what
- * a savepoint and the end make of what was written, whatever that is: one file, or a set of them.
+ * The transactions of a table that writes: how what is written, one file or a set of them, follows what
+ * SQLite tells of a transaction.
+ *
+ * Only rows write. A file is opened by the first row that a transaction adds or changes, and when no row is
+ * left of it (an error, a savepoint), all is as if it had never been opened.
+ *
+ * An open file belongs to the connection, which finds it by the table's name. SQLite makes its object of a
+ * table anew when a schema changes; the new one goes on with the file that the old one has opened. SQLite
+ * keeps the old object until the transaction ends, and tells it of everything too.
  */
 #ifndef NPYEXT_TRANSACTION_H
 #define NPYEXT_TRANSACTION_H
 
-#include "core/connection.h"
+#include "written.h"
 
 /*
- * A transaction is in one of these states. What SQLite calls (xBegin, a row or a return to a savepoint,
- * xSync, xCommit, xRollback) brings it from one to the other; `.` is no change, and xRollback always leads to
- * CLOSED:
- *
- *                 begin   row, return   sync                commit
- *    CLOSED       OPEN    begins first  .                   .
- *    AWAITED      OPEN    begins first  begins first        .
- *    OPEN         .       .             PREPARED, VAIN      -
- *    SPOILT       .       OPEN, if returned  fails          -
- *    VAIN         .       OPEN          PREPARED, VAIN      CLOSED
- *    PREPARED     .       OPEN          PREPARED, VAIN      CLOSED
- *    SUPERSEDED   .       OPEN          PREPARED, VAIN      CLOSED
- *
- * A savepoint makes AWAITED of CLOSED, and a return to it takes that back; the sync of another table that has
- * the same path makes SUPERSEDED of PREPARED.
+ *                 a row       sync        commit     a return to where there were no rows, or rollback
+ *    CLOSED       OPEN        .           .          .
+ *    OPEN         .           PREPARED    -          CLOSED
+ *    SPOILT       (an error)  (an error)  -          CLOSED
+ *    PREPARED     OPEN        .           CLOSED     CLOSED
  */
-typedef enum npyext_writer_state {
-    NPYEXT_WRITER_CLOSED,
-    NPYEXT_WRITER_AWAITED, /* not open, and a statement that adds rows may have run: one without rows */
-    /* Those from here on have a target open. */
-    NPYEXT_WRITER_OPEN,
-    NPYEXT_WRITER_SPOILT,    /* going back to a savepoint has failed: the file holds rows that are none */
-    NPYEXT_WRITER_VAIN,      /* nothing will be published */
-    NPYEXT_WRITER_PREPARED,  /* or published; what xCommit makes final and xRollback takes back */
-    NPYEXT_WRITER_SUPERSEDED /* was prepared, and another table of the transaction has taken the path since */
-} npyext_writer_state;
+typedef enum npyext_transaction_state {
+    NPYEXT_TRANSACTION_CLOSED, /* no rows are pending */
+    NPYEXT_TRANSACTION_OPEN,
+    NPYEXT_TRANSACTION_SPOILT,  /* rows could not be taken out again: the file holds some that are none */
+    NPYEXT_TRANSACTION_PREPARED /* or published; xCommit makes it final, and xRollback takes it back */
+} npyext_transaction_state;
 
 /* What SQLite tells a table of a transaction; of the last three with the number of a savepoint. */
-typedef enum npyext_writer_event {
-    NPYEXT_WRITER_BEGIN,
-    NPYEXT_WRITER_SYNC,
-    NPYEXT_WRITER_COMMIT,
-    NPYEXT_WRITER_ROLLBACK,
-    NPYEXT_WRITER_MARK,
-    NPYEXT_WRITER_RELEASE,
-    NPYEXT_WRITER_RETURN
-} npyext_writer_event;
+typedef enum npyext_transaction_event {
+    NPYEXT_TRANSACTION_BEGIN,
+    NPYEXT_TRANSACTION_SYNC,
+    NPYEXT_TRANSACTION_COMMIT,
+    NPYEXT_TRANSACTION_ROLLBACK,
+    NPYEXT_TRANSACTION_MARK,
+    NPYEXT_TRANSACTION_RELEASE,
+    NPYEXT_TRANSACTION_RETURN
+} npyext_transaction_event;
 
 typedef struct npyext_transaction npyext_transaction;
 
@@ -57,32 +50,30 @@ typedef struct npyext_transaction_mark {
 
 /* What is written. */
 typedef struct npyext_transaction_ops {
-    /* Opens it, and sets is_new. On failure close follows, and targets are abandoned. */
-    npyx_status (*open)(npyext_transaction *transaction, const npyext_published *record, npyx_error *error);
+    /* Opens it for the first row. On failure close and closed follow. */
+    npyx_status (*open)(npyext_transaction *transaction, npyx_error *error);
     /* Notes how far it is, in memory of the host's; both may be NULL. */
     npyx_status (*mark)(npyext_transaction *transaction, void **place, npyx_error *error);
     void (*unmark)(npyext_transaction *transaction, void *place);
-    /* Takes out the rows behind a mark. */
+    /* Takes out the rows after a mark. */
     npyx_status (*cut_back)(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                             npyx_error *error);
     /* Makes it whole, before it is prepared; more rows may follow all the same. */
     npyx_status (*finish)(npyext_transaction *transaction, npyx_error *error);
     /* The targets that are published, one after the other, by their numbers from 0 on; NULL: there are no
-     * more.
-     */
+     * more. */
     npyx_target *(*target)(npyext_transaction *transaction, int64_t number);
     /* Gives back all but the targets; what they are written by before they are closed. */
     void (*close)(npyext_transaction *transaction);
-    /* The transaction has ended, and its targets are closed; NULL: there is nothing to do. record is what is
-     * to be remembered of what was published, or NULL. */
-    void (*closed)(npyext_transaction *transaction, npyext_published *record, bool is_published);
+    /* The targets are closed; NULL: there is nothing to do. */
+    void (*closed)(npyext_transaction *transaction);
+    /* The last target, which later transactions of mode 'w+' go on with, and its number in a set. */
+    npyx_target *(*last)(npyext_transaction *transaction, int64_t *number);
 
     /* ---- rows ---- */
 
-    /* Adds a row; values are the columns'. *rowid is its number. Nothing is added when it fails. NULL: no row
-     * can be added. */
-    npyx_status (*insert)(npyext_transaction *transaction, sqlite3_value **values, int64_t *rowid,
-                          npyx_error *error);
+    /* Adds a row; values are the columns'. Nothing is added when it fails. NULL: no row can be added. */
+    npyx_status (*insert)(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error);
     /* The number that the next row gets. */
     int64_t (*next_rowid)(const npyext_transaction *transaction);
     /* Changes a row; a value of which sqlite3_value_nochange tells stays. When a value does not fit
@@ -90,7 +81,7 @@ typedef struct npyext_transaction_ops {
     npyx_status (*update)(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
                           npyx_error *error);
     /* What is written, as a file of its format, to be read by who may outlive the transaction, which is open.
-     * A *source of NULL is the file at the path. NULL: it cannot be read. */
+     * NULL: it cannot be read. */
     npyx_status (*read)(npyext_transaction *transaction, npyx_source **source, npyx_error *error);
     /* Rolls back. */
     void (*free)(npyext_transaction *transaction);
@@ -102,34 +93,61 @@ struct npyext_transaction {
     npyext_connection *connection;
     const char *table; /* its name */
     const char *path;  /* for messages */
-    npyext_writer_state state;
-    bool is_new;         /* what is written replaces what is at its path, or nothing */
-    bool has_taken_back; /* a statement that failed, or a savepoint: without rows, all stays as it is */
-    int empty_savepoint; /* the one that takes AWAITED back */
-    int64_t nrows;       /* that this transaction added */
+    bool is_own;       /* mode 'w+': what was at the path is replaced once, and then added to */
+    npyext_transaction_state state;
+    npyext_transaction *next; /* of those that are open */
+    npyext_written written;   /* of mode 'w+': before this transaction */
+    bool is_noted;            /* of mode 'w+': npyext_written tells of the file that is written, */
+    int64_t noted_number;     /* the one of this number in a set */
+    npyx_file_info noted;     /* device and inode */
+    int64_t nrows;            /* that this transaction has added or changed */
+    bool is_statement_new;    /* a cursor was opened since the last row: it is of a statement without marks */
     npyext_transaction_mark *marks;
     int64_t nmarks, capacity_nmarks;
     int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */
     npyx_error lost; /* of a commit that could not be told of at the time; its status is NPYX_OK when there is
                       * none */
+    bool has_lost;   /* of mode 'w+': npyext_written tells of a file that was never published, */
+    npyx_file_info lost_file;
+    npyext_written before_lost; /* and not of this */
 };
 
-static inline bool npyext_transaction_is_open(const npyext_transaction *transaction) {
-    return transaction->state >= NPYEXT_WRITER_OPEN;
-}
+/* What has rows pending under the name of a table; NULL: nothing. */
+npyext_transaction *npyext_transaction_open_of(const npyext_connection *connection, const char *table);
 
-/* Goes on by an event; each but BEGIN and MARK does nothing when no transaction is open.
+/* Goes on by an event; each but BEGIN does nothing when no rows are pending.
  *
- * SYNC opens one of no rows when an INSERT may have had none. COMMIT cannot fail as SQLite sees it: what it
- * meets (where it is the one to publish) is logged, and the error of the next BEGIN. A number of a savepoint
- * stands for all greater ones too; RETURN to where no row had been added leaves a transaction that publishes
- * nothing, unless more is added. */
-npyx_status npyext_transaction_go_on(npyext_transaction *transaction, npyext_writer_event event,
+ * COMMIT cannot fail as SQLite sees it: what it meets (where it is the one to publish) is logged, and the
+ * error of the next BEGIN. A number of a savepoint stands for all greater ones too. */
+npyx_status npyext_transaction_go_on(npyext_transaction *transaction, npyext_transaction_event event,
                                      int savepoint, npyx_error *error);
 
-/* Takes back what xSync has prepared or published: a COMMIT that SQLITE_BUSY has put off leaves the
- * transaction open to more. To be called before anything is written. */
-void npyext_transaction_withdraw(npyext_transaction *transaction);
+static inline bool npyext_transaction_is_open(const npyext_transaction *transaction) {
+    return transaction->state != NPYEXT_TRANSACTION_CLOSED;
+}
+
+/* Makes the transaction one that a row can be added to or changed in; the first one opens the file. What
+ * fails here is no fault of the row. insert or update follows. */
+npyx_status npyext_transaction_begin_row(npyext_transaction *transaction, npyx_error *error);
+
+/* Whether there is a mark to which changes may have to be undone, other than all of them. */
+static inline bool npyext_transaction_has_mark(const npyext_transaction *transaction) {
+    return transaction->nmarks > 0 && transaction->marks[transaction->nmarks - 1].nrows > 0;
+}
+
+/* Adds a row. rowid is the number that it must get, or SQL's NULL; *added is the one that it has. */
+npyx_status npyext_transaction_insert(npyext_transaction *transaction, sqlite3_value *rowid,
+                                      sqlite3_value **values, int64_t *added, npyx_error *error);
+
+/* Changes a row. SQLite opens no savepoint for an UPDATE ... FROM, so a statement that fails at one of its
+ * rows is undone here. */
+npyx_status npyext_transaction_update(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
+                                      npyx_error *error);
+
+/* Opens a target for the ops' open or insert. NPYX_INVALID when another table of the connection has rows
+ * pending for the same file. */
+npyx_status npyext_transaction_open_target(npyext_transaction *transaction, npyx_target *target,
+                                           npyx_target_kind kind, const char *path, npyx_error *error);
 
 /* Rolls back, and gives back what a transaction itself holds. */
 void npyext_transaction_clear(npyext_transaction *transaction);

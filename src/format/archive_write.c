@@ -28,7 +28,8 @@ npyx_status npyx_archive_writer_open(npyx_sink *sink, npyx_format format, npyx_a
         (npyx_archive_writer){.ops = format == NPYX_FORMAT_NPZ ? &npyx_npz_write_ops : &npyx_ten_write_ops,
                               .sink = sink,
                               .zip.sink = sink,
-                              .names.bytes.host = host};
+                              .names.bytes.host = host,
+                              .marked.host = host};
     npyx_status status = sink->nbytes == 0 ? NPYX_OK : made->ops->take_up(made, error);
     if (status == NPYX_OK)
         *writer = made;
@@ -126,7 +127,7 @@ npyx_status npyx_archive_writer_finish(npyx_archive_writer *writer, npyx_error *
 
 npyx_status npyx_archive_writer_mark(npyx_archive_writer *writer, npyx_archive_mark *mark,
                                      npyx_error *error) {
-    *mark = (npyx_archive_mark){.narrays = writer->narrays, .directory.host = writer->sink->host};
+    *mark = (npyx_archive_mark){.narrays = writer->narrays};
     NPYX_TRY(npyx_archive_writer_finish(writer, error));
     mark->nbytes = writer->sink->nbytes;
     return writer->ops->mark == NULL ? NPYX_OK : writer->ops->mark(writer, mark, error);
@@ -138,15 +139,12 @@ npyx_status npyx_archive_writer_return(npyx_archive_writer *writer, const npyx_a
     return arrive(writer, writer->ops->go_back(writer, mark, error), NPYX_WRITER_BETWEEN, NPYX_WRITER_BROKEN);
 }
 
-void npyx_archive_mark_clear(npyx_archive_mark *mark) {
-    npyx_buffer_clear(&mark->directory);
-}
-
 void npyx_archive_writer_close(npyx_archive_writer *writer) {
     if (writer == NULL)
         return;
     npyx_zip_write_drop(&writer->zip);
     npyx_name_set_clear(&writer->names);
+    npyx_buffer_clear(&writer->marked);
     npyx_free(writer->sink->host, writer->swapped);
     npyx_free(writer->sink->host, writer);
 }

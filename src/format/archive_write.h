@@ -57,18 +57,17 @@ npyx_status npyx_archive_writer_take_back(npyx_archive_writer *writer, npyx_erro
 /* Makes what was written whole: the zip's directory. Arrays may be added behind it all the same. */
 npyx_status npyx_archive_writer_finish(npyx_archive_writer *writer, npyx_error *error);
 
-/* How far the archive was at some moment between two arrays; to be cleared. */
+/* How far the archive was at some moment between two arrays. */
 typedef struct npyx_archive_mark {
-    int64_t nbytes;
+    int64_t nbytes; /* of a zip: where its directory begins */
     int64_t narrays;
-    npyx_buffer directory; /* the zip's, as it is written behind nbytes */
 } npyx_archive_mark;
 
 npyx_status npyx_archive_writer_mark(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error);
-/* Takes out all that came after the mark; an array in the middle of being written too. */
+/* Takes out all that came after the mark; an array in the middle of being written too. Marks that came after
+ * it are void. */
 npyx_status npyx_archive_writer_return(npyx_archive_writer *writer, const npyx_archive_mark *mark,
                                        npyx_error *error);
-void npyx_archive_mark_clear(npyx_archive_mark *mark);
 
 /* Takes NULL. */
 void npyx_archive_writer_close(npyx_archive_writer *writer);
@@ -113,6 +112,7 @@ struct npyx_archive_writer {
     /* of a .npz */
     npyx_zip_write zip;
     npyx_name_set names; /* of arrays: as they are shown, without `.npy`; their number is narrays */
+    npyx_buffer marked;  /* the directory at the newest mark, of which those at older marks are a beginning */
     /* of a .ten: a block of items in little-endian order, once one was needed */
     uint8_t *swapped;
 };

@@ -87,25 +87,33 @@ static npyx_status npz_finish(npyx_archive_writer *writer, npyx_error *error) {
 static npyx_status npz_mark(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error) {
     size_t nbytes = (size_t)(writer->sink->nbytes - writer->zip.directory_off);
     mark->nbytes = writer->zip.directory_off;
-    if (!npyx_buffer_reserve(&mark->directory, nbytes))
-        return npyx_buffer_check(&mark->directory, error);
-    mark->directory.nbytes = nbytes;
-    return npyx_sink_read(writer->sink, mark->nbytes, mark->directory.bytes, nbytes, error);
+    npyx_buffer directory = {.host = writer->sink->host};
+    if (!npyx_buffer_reserve(&directory, nbytes))
+        return npyx_buffer_check(&directory, error);
+    directory.nbytes = nbytes;
+    npyx_status status = npyx_sink_read(writer->sink, mark->nbytes, directory.bytes, nbytes, error);
+    npyx_buffer *freed = status == NPYX_OK ? &writer->marked : &directory;
+    npyx_buffer_clear(freed);
+    if (status == NPYX_OK)
+        writer->marked = directory;
+    return status;
 }
 
 static npyx_status npz_go_back(npyx_archive_writer *writer, const npyx_archive_mark *mark,
                                npyx_error *error) {
     npyx_zip_write *zip = &writer->zip;
-    int64_t end_off = mark->nbytes + (int64_t)mark->directory.nbytes;
+    npyx_buffer *directory = &writer->marked;
     bool is_there = zip->zip == NULL && writer->state < NPYX_WRITER_IN_BROKEN &&
-                    zip->directory_off == mark->nbytes && writer->sink->nbytes == end_off;
+                    zip->directory_off == mark->nbytes && writer->names.count == mark->narrays;
     if (is_there)
         return NPYX_OK;
     npyx_zip_write_drop(zip);
     npyx_name_set_cut(&writer->names, mark->narrays);
+    if (!npyx_zip_keep_entries(directory, mark->narrays, mark->nbytes))
+        return npyx_fail(error, NPYX_IO, mark->nbytes, "the zip's directory cannot be brought back");
     npyx_status status = npyx_sink_cut(writer->sink, mark->nbytes, error);
     if (status == NPYX_OK)
-        status = npyx_sink_append(writer->sink, mark->directory.bytes, mark->directory.nbytes, error);
+        status = npyx_sink_append(writer->sink, directory->bytes, directory->nbytes, error);
     zip->directory_off = mark->nbytes;
     zip->is_empty = mark->narrays == 0;
     return status;

@@ -8,9 +8,10 @@
 #include "zip_directory.h"
 
 enum {
-    DATE = 1 << 21 | 1 << 16,     /* 1980-01-01 00:00, the first that MS-DOS has */
-    ATTRIBUTES = 0600 << 16,      /* what Python's zipfile gives its entries: Unix permissions */
-    VERSION_MADE_BY = 3 << 8 | 20 /* Unix, and version 2.0 of the format */
+    DATE = 1 << 21 | 1 << 16,      /* 1980-01-01 00:00, the first that MS-DOS has */
+    ATTRIBUTES = 0600 << 16,       /* what Python's zipfile gives its entries: Unix permissions */
+    VERSION_MADE_BY = 3 << 8 | 20, /* Unix, and version 2.0 of the format */
+    VERSION_ZIP64 = 45
 };
 
 /* What is deflated between two questions whether to stop. */
@@ -122,7 +123,13 @@ static npyx_status open_zip(npyx_zip_write *writer, npyx_error *error) {
     errno = 0;
     writer->zip = zipOpen2_64("", is_new ? APPEND_STATUS_CREATE : APPEND_STATUS_ADDINZIP, NULL, &functions);
     int code = writer->zip != NULL ? ZIP_OK : errno == ENOMEM ? Z_MEM_ERROR : ZIP_BADZIPFILE;
-    npyx_status status = zip_check(writer, code, "add to the zip", error);
+    npyx_status status;
+    if (code == ZIP_BADZIPFILE && writer->error.status == NPYX_OK)
+        status = npyx_fail(error, NPYX_UNSUPPORTED, -1,
+                           "cannot be added to: minizip finds no directory before a comment of more than "
+                           "65,513 bytes; make the comment shorter");
+    else
+        status = zip_check(writer, code, "add to the zip", error);
     if (status == NPYX_OK && writer->off != writer->directory_off)
         status = npyx_fail(error, NPYX_UNSUPPORTED, writer->directory_off,
                            "cannot be added to (its directory begins at byte %" PRId64
@@ -168,23 +175,7 @@ npyx_status npyx_zip_write_end(npyx_zip_write *writer, npyx_error *error) {
     return zip_check(writer, zipCloseFileInZip(writer->zip), "end an entry", error);
 }
 
-npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
-    bool is_empty = writer->zip == NULL; /* if it is not whole already */
-    if (is_empty && writer->sink->nbytes > 0)
-        return NPYX_OK;
-    NPYX_TRY(is_empty ? open_zip(writer, error) : NPYX_OK);
-    int64_t directory_off = writer->sink->nbytes;
-    int code = zipClose(writer->zip, NULL);
-    writer->zip = NULL;
-    npyx_status status = zip_check(writer, code, "write the directory", error);
-    if (status == NPYX_OK) {
-        writer->directory_off = directory_off;
-        writer->is_empty = is_empty;
-    }
-    return status;
-}
-
-/* ---- taking an entry back ---- */
+/* ---- the directory ---- */
 
 static bool has_signature(const npyx_buffer *directory, size_t off, size_t nbytes, char c, char d) {
     const char *at = directory->bytes + off;
@@ -207,9 +198,78 @@ static void store_u32_at_most(char *bytes, uint64_t number) {
     npyx_store_u32(bytes, number < UINT32_MAX ? (uint32_t)number : UINT32_MAX, false);
 }
 
-/* Leaves the first nentries of a directory, which is to stand at directory_off (APPNOTE 4.3.12 to 4.3.16).
- * False when it is not one. */
-static bool keep_entries(npyx_buffer *directory, int64_t nentries, int64_t directory_off) {
+/* Puts zip64's end record and its locator before the end record (APPNOTE 4.3.14 and 4.3.15), whose fields are
+ * too narrow for as many entries. */
+static bool add_end64(npyx_buffer *directory, size_t records_nbytes, int64_t nentries,
+                      int64_t directory_off) {
+    char tail[NPYX_ZIP_END64_NBYTES + NPYX_ZIP_LOCATOR_NBYTES] = {0}, *locator = tail + NPYX_ZIP_END64_NBYTES;
+    memcpy(tail, "PK\6\6", 4);
+    npyx_store_u64(tail + 4, NPYX_ZIP_END64_NBYTES - 12, false); /* of what follows this field */
+    npyx_store_u16(tail + 12, VERSION_MADE_BY, false);
+    npyx_store_u16(tail + 14, VERSION_ZIP64, false);
+    npyx_store_u64(tail + 24, (uint64_t)nentries, false);
+    npyx_store_u64(tail + 32, (uint64_t)nentries, false);
+    npyx_store_u64(tail + 40, records_nbytes, false);
+    npyx_store_u64(tail + 48, (uint64_t)directory_off, false);
+    memcpy(locator, "PK\6\7", 4);
+    npyx_store_u64(locator + 8, (uint64_t)directory_off + records_nbytes, false);
+    npyx_store_u32(locator + 16, 1, false);
+    if (!npyx_buffer_reserve(directory, sizeof tail))
+        return false;
+    memmove(directory->bytes + records_nbytes + sizeof tail, directory->bytes + records_nbytes,
+            directory->nbytes - records_nbytes);
+    memcpy(directory->bytes + records_nbytes, tail, sizeof tail);
+    directory->nbytes += sizeof tail;
+    return true;
+}
+
+/* Debian's minizip writes no zip64 end record for more entries than 16 bits count, but only for a directory
+ * beyond 4 GiB. */
+static npyx_status complete_directory(npyx_zip_write *writer, int64_t directory_off, npyx_error *error) {
+    size_t nbytes = (size_t)(writer->sink->nbytes - directory_off);
+    npyx_buffer directory = {.host = writer->sink->host};
+    if (nbytes / NPYX_ZIP_RECORD_NBYTES <= UINT16_MAX)
+        return NPYX_OK;
+    if (!npyx_buffer_reserve(&directory, nbytes))
+        return npyx_buffer_check(&directory, error);
+    directory.nbytes = nbytes;
+    npyx_status status = npyx_sink_read(writer->sink, directory_off, directory.bytes, nbytes, error);
+    int64_t nentries = 0;
+    size_t records_nbytes = status == NPYX_OK ? pass_records(&directory, 0, INT64_MAX, &nentries) : 0;
+    bool is_lacking =
+        nentries > UINT16_MAX && has_signature(&directory, records_nbytes, NPYX_ZIP_END_NBYTES, 5, 6);
+    if (is_lacking && !add_end64(&directory, records_nbytes, nentries, directory_off))
+        status = npyx_buffer_check(&directory, error);
+    else if (is_lacking)
+        status = npyx_sink_cut(writer->sink, directory_off + (int64_t)records_nbytes, error);
+    if (is_lacking && status == NPYX_OK)
+        status = npyx_sink_append(writer->sink, directory.bytes + records_nbytes,
+                                  directory.nbytes - records_nbytes, error);
+    npyx_buffer_clear(&directory);
+    return status;
+}
+
+npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
+    bool is_empty = writer->zip == NULL; /* if it is not whole already */
+    if (is_empty && writer->sink->nbytes > 0)
+        return NPYX_OK;
+    NPYX_TRY(is_empty ? open_zip(writer, error) : NPYX_OK);
+    int64_t directory_off = writer->sink->nbytes;
+    int code = zipClose(writer->zip, NULL);
+    writer->zip = NULL;
+    npyx_status status = zip_check(writer, code, "write the directory", error);
+    if (status == NPYX_OK)
+        status = complete_directory(writer, directory_off, error);
+    if (status == NPYX_OK) {
+        writer->directory_off = directory_off;
+        writer->is_empty = is_empty;
+    }
+    return status;
+}
+
+/* ---- taking an entry back ---- */
+
+bool npyx_zip_keep_entries(npyx_buffer *directory, int64_t nentries, int64_t directory_off) {
     int64_t nkept, nothers;
     size_t kept_nbytes = pass_records(directory, 0, nentries, &nkept);
     size_t off = pass_records(directory, kept_nbytes, INT64_MAX, &nothers), end_off = off;
@@ -251,12 +311,14 @@ npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, n
     npyx_zip_write_drop(writer);
     writer->taken = NULL;
     npyx_status status = npyx_buffer_check(&directory, error);
-    if (status == NPYX_OK && !keep_entries(&directory, nentries, writer->entry_off))
+    if (status == NPYX_OK && !npyx_zip_keep_entries(&directory, nentries, writer->entry_off))
         status = npyx_fail_nomem(error); /* it had not even that for its directory */
     if (status == NPYX_OK)
         status = npyx_sink_cut(writer->sink, writer->entry_off, error);
     if (status == NPYX_OK)
         status = npyx_sink_append(writer->sink, directory.bytes, directory.nbytes, error);
+    if (status == NPYX_OK)
+        status = complete_directory(writer, writer->entry_off, error);
     npyx_buffer_clear(&directory);
     writer->directory_off = writer->entry_off;
     writer->is_empty = nentries == 0;

@@ -41,6 +41,14 @@ npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error);
  * nentries alone. When nothing was begun it does nothing. */
 npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, npyx_error *error);
 
+/* Leaves the first nentries of a directory, with what follows its records, to be put at directory_off. False
+ * when it is not one, or has fewer. */
+bool npyx_zip_keep_entries(npyx_buffer *directory, int64_t nentries, int64_t directory_off);
+
+/* NPYX_INVALID, saying why, for a zip that no writer of arrays has made: it is not to be replaced. The
+ * descriptor is that of a file of nbytes, open for reading, and stays the caller's. */
+npyx_status npyx_zip_check_replaceable(npyx_host *host, int descriptor, int64_t nbytes, npyx_error *error);
+
 /* Lets go of a zip that is not whole, and of what went wrong; the sink must be cut then. */
 void npyx_zip_write_drop(npyx_zip_write *writer);
 

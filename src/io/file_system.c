@@ -74,19 +74,64 @@ npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, v
     return NPYX_OK;
 }
 
-npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbytes, int64_t *copied_nbytes,
-                                 npyx_error *error) {
-    enum { COPIED_AT_ONCE_NBYTES = 1 << 20 };
-    /* a file system that can share the blocks of two files copies nothing until they are written to */
-    *copied_nbytes = npyx_system_clone(from, to) == 0 ? nbytes : 0;
-    while (*copied_nbytes < nbytes) {
-        int64_t n = npyx_system_copy(from, to, *copied_nbytes, COPIED_AT_ONCE_NBYTES);
-        if (n <= 0 && !(n < 0 && errno == EINTR))
-            break;
-        *copied_nbytes += n > 0 ? n : 0;
-        NPYX_TRY(npyx_poll(host, error));
+/* Bytes from one file to the same place of another one, through a buffer. */
+static npyx_status copy_piece(npyx_host *host, int from, int to, int64_t off, size_t nbytes, uint8_t *buffer,
+                              npyx_error *error) {
+    size_t read_nbytes = 0, written_nbytes = 0;
+    NPYX_TRY(npyx_descriptor_read(host, from, off, buffer, nbytes, &read_nbytes, "cannot be read", error));
+    while (written_nbytes < read_nbytes) {
+        ssize_t n = pwrite(to, buffer + written_nbytes, read_nbytes - written_nbytes,
+                           (off_t)(off + (int64_t)written_nbytes));
+        if (n < 0 && errno != EINTR)
+            return npyx_fail_errno(error, errno, "cannot be written");
+        written_nbytes += n > 0 ? (size_t)n : 0;
     }
     return NPYX_OK;
+}
+
+/* What is no hole, from off to end_off: within the kernel or the file server where *plainly is false, which
+ * it becomes where that cannot be. */
+static npyx_status copy_range(npyx_host *host, int from, int to, int64_t off, int64_t end_off, bool *plainly,
+                              npyx_error *error) {
+    enum { COPIED_AT_ONCE_NBYTES = 1 << 20 };
+    uint8_t *buffer = NULL;
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && off < end_off) {
+        size_t nbytes =
+            end_off - off < COPIED_AT_ONCE_NBYTES ? (size_t)(end_off - off) : COPIED_AT_ONCE_NBYTES;
+        int64_t n = *plainly ? -1 : npyx_system_copy(from, to, off, nbytes);
+        *plainly = *plainly || (n <= 0 && !(n < 0 && errno == EINTR));
+        if (*plainly && buffer == NULL) {
+            buffer = npyx_alloc(host, COPIED_AT_ONCE_NBYTES);
+            status = npyx_check_memory(buffer, error);
+        }
+        if (*plainly && status == NPYX_OK) {
+            status = copy_piece(host, from, to, off, nbytes, buffer, error);
+            n = (int64_t)nbytes;
+        }
+        off += n > 0 ? n : 0;
+        if (status == NPYX_OK)
+            status = npyx_poll(host, error);
+    }
+    npyx_free(host, buffer);
+    return status;
+}
+
+npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbytes, bool plainly,
+                                 npyx_error *error) {
+    /* a file system that can share the blocks of two files copies nothing until they are written to */
+    if (!plainly && npyx_system_clone(from, to) == 0)
+        return NPYX_OK;
+    for (int64_t off = 0, end_off = 0; off < nbytes; off = end_off) {
+        if (!npyx_system_next_data(from, nbytes, &off, &end_off))
+            end_off = nbytes;
+        NPYX_TRY(copy_range(host, from, to, off, end_off, &plainly, error));
+    }
+    int result;
+    do
+        result = ftruncate(to, (off_t)nbytes); /* a hole may be the last */
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be written");
 }
 
 npyx_status npyx_descriptor_stat(int descriptor, npyx_stat *found, npyx_error *error) {
@@ -97,6 +142,7 @@ static const char *file_kind(mode_t mode) {
     return S_ISDIR(mode)    ? "a directory"
            : S_ISFIFO(mode) ? "a FIFO"
            : S_ISSOCK(mode) ? "a socket"
+           : S_ISLNK(mode)  ? "a symbolic link"
                             : "a device";
 }
 

@@ -40,10 +40,10 @@ npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_v
 npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, void *bytes, size_t nbytes,
                                  size_t *read_nbytes, const char *what, npyx_error *error);
 
-/* Lets the system copy the first nbytes of one open file into another, which is empty: by sharing blocks, or
- * within the kernel or the file server. What it cannot do, or not on this file system, is left to who reads
- * and writes: *copied_nbytes tells. Between pieces the host is asked whether to stop. */
-npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbytes, int64_t *copied_nbytes,
+/* Copies the first nbytes of one open file into another, which is empty: by sharing blocks, within the kernel
+ * or the file server, or else, as for one who copies plainly, by reading and writing. Holes stay holes.
+ * Between pieces the host is asked whether to stop. */
+npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbytes, bool plainly,
                                  npyx_error *error);
 
 /* fstat(2). */

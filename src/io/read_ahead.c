@@ -15,8 +15,7 @@ typedef struct slot {
 struct npyx_read_ahead {
     npyx_host *host;
     npyx_source *source;
-    int64_t off, nbytes;
-    size_t block_nbytes;
+    npyx_read_stretch stretch;
     npyx_work work;
     int64_t nblocks;
     uint8_t *memory;  /* of all slots */
@@ -29,12 +28,13 @@ struct npyx_read_ahead {
 };
 
 static size_t nbytes_of(const npyx_read_ahead *ahead, int64_t index) {
-    int64_t left_nbytes = ahead->nbytes - index * (int64_t)ahead->block_nbytes;
-    return left_nbytes < (int64_t)ahead->block_nbytes ? (size_t)left_nbytes : ahead->block_nbytes;
+    int64_t left_nbytes = ahead->stretch.nbytes - index * (int64_t)ahead->stretch.block_nbytes;
+    return left_nbytes < (int64_t)ahead->stretch.block_nbytes ? (size_t)left_nbytes
+                                                              : ahead->stretch.block_nbytes;
 }
 
 static int64_t off_of(const npyx_read_ahead *ahead, int64_t index) {
-    return ahead->off + index * (int64_t)ahead->block_nbytes;
+    return ahead->stretch.off + index * (int64_t)ahead->stretch.block_nbytes;
 }
 
 static slot *slot_of(npyx_read_ahead *ahead, int64_t index) {
@@ -52,8 +52,9 @@ static slot *take_slot(npyx_read_ahead *ahead, int64_t index) {
 }
 
 static void ahead_run(const npyx_read_ahead *ahead, int64_t index, slot *made) {
-    ahead->work.run(ahead->work.ctx, off_of(ahead, index), made->bytes, nbytes_of(ahead, index),
-                    made->result);
+    const npyx_read_stretch *stretch = &ahead->stretch;
+    int64_t first = stretch->first + index * ((int64_t)stretch->block_nbytes / stretch->itemsize);
+    ahead->work.run(ahead->work.ctx, first, made->bytes, nbytes_of(ahead, index), made->result);
 }
 
 /* Makes a block, in any thread. */
@@ -102,7 +103,7 @@ static void allow_slots(npyx_read_ahead *ahead) {
 
 static bool ahead_make_slots(npyx_read_ahead *ahead) {
     size_t result_nbytes = (ahead->work.result_nbytes + 7) / 8 * 8;
-    size_t slot_nbytes = result_nbytes + (ahead->block_nbytes + 7) / 8 * 8 + AHEAD_PAGE_NBYTES;
+    size_t slot_nbytes = result_nbytes + (ahead->stretch.block_nbytes + 7) / 8 * 8 + AHEAD_PAGE_NBYTES;
     ahead->memory = npyx_alloc(ahead->host, (size_t)ahead->nslots * slot_nbytes);
     for (int64_t i = 0; i < ahead->nslots && ahead->memory != NULL; i++) {
         ahead->slots[i].result = ahead->memory + (size_t)i * slot_nbytes;
@@ -111,19 +112,17 @@ static bool ahead_make_slots(npyx_read_ahead *ahead) {
     return ahead->memory != NULL;
 }
 
-npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t nbytes, size_t block_nbytes,
-                                       npyx_work work) {
+npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, npyx_read_stretch stretch, npyx_work work) {
+    const int64_t block_nbytes = (int64_t)stretch.block_nbytes;
     int nslots = npyx_nthreads(source->host) + 2;
     npyx_read_ahead *ahead = nslots < MIN_NSLOTS_AHEAD ? NULL : npyx_alloc(source->host, sizeof *ahead);
     if (ahead == NULL)
         return NULL;
     *ahead = (npyx_read_ahead){.host = source->host,
                                .source = source,
-                               .off = off,
-                               .nbytes = nbytes,
-                               .block_nbytes = block_nbytes,
+                               .stretch = stretch,
                                .work = work,
-                               .nblocks = (nbytes + (int64_t)block_nbytes - 1) / (int64_t)block_nbytes,
+                               .nblocks = (stretch.nbytes + block_nbytes - 1) / block_nbytes,
                                .nslots = nslots};
     if (ahead_make_slots(ahead))
         ahead->crew = npyx_crew_start(source->host, nslots, false, ahead_make, ahead);

@@ -10,10 +10,11 @@
 
 #include "source.h"
 
-/* What is done with every block, by any thread at any time: a pure function of ctx and the block, which is at
- * off of the source, that leaves its result in result_nbytes of memory, aligned to 8 bytes. */
+/* What is done with every block, by any thread at any time: a pure function of ctx and the block, whose first
+ * item is number `first` of all that the caller goes through, that leaves its result in result_nbytes of
+ * memory, aligned to 8 bytes. Where a block lies in the source says nothing about its number. */
 typedef struct npyx_work {
-    void (*run)(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result);
+    void (*run)(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result);
     const void *ctx;
     size_t result_nbytes;
     size_t block_nbytes; /* of the blocks that it will have; 0: whoever reads them knows best */
@@ -21,10 +22,16 @@ typedef struct npyx_work {
 
 typedef struct npyx_read_ahead npyx_read_ahead;
 
-/* Begins with nbytes at off of a source, in blocks of block_nbytes. NULL when there is no processor, no
- * thread or no memory for it, which is no error: read without. The source and ctx outlive it. */
-npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, int64_t off, int64_t nbytes, size_t block_nbytes,
-                                       npyx_work work);
+/* Items that lie side by side in a source. */
+typedef struct npyx_read_stretch {
+    int64_t off, nbytes;
+    int64_t first, itemsize; /* the number of the first item, and the bytes of each: not 0 */
+    size_t block_nbytes;     /* of the blocks to read it in: whole items */
+} npyx_read_stretch;
+
+/* Begins with a stretch of a source. NULL when there is no processor, no thread or no memory for it, which is
+ * no error: read without. The source and ctx outlive it. */
+npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, npyx_read_stretch stretch, npyx_work work);
 
 typedef struct npyx_read_block {
     const uint8_t *bytes; /* alive until the next call, as is the result */

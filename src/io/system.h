@@ -64,13 +64,6 @@ void npyx_system_list_close(npyx_listing *listing);
 
 /* ---- files ---- */
 
-/* A new empty file in the folder that has no name, open for reading and writing. */
-int npyx_system_open_nameless(int folder);
-
-/* Whether such a file can be given a name, and the giving. EEXIST: the name is taken. */
-bool npyx_system_has_names(void);
-int npyx_system_name(int descriptor, int folder, const char *name);
-
 /* Lets two names of a folder change places. */
 int npyx_system_exchange(int folder, const char *one, const char *other);
 
@@ -86,6 +79,16 @@ int npyx_system_clone(int from, int to);
 /* Copies bytes at off of one file to the same place of another one, without a way through this process: how
  * many. */
 int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes);
+
+/* Goes on from *off to the first byte below nbytes that is in no hole, or to nbytes; *end_off is where the
+ * next hole begins. False, with both as they were, where holes cannot be told. */
+bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t *end_off);
+
+/* Gives a file the access control list and extended attributes of another one, and takes its own away. */
+int npyx_system_copy_attributes(int from, int to);
+
+/* Sets when a file was last changed, if that can be done; elsewhere no inode is used again. */
+void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns);
 
 /* The whole of a file in memory, for reading; NULL: not to be had. */
 void *npyx_system_map(int descriptor, size_t nbytes);

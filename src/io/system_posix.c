@@ -7,12 +7,16 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #ifdef __linux__
 #include <sys/syscall.h>
+#ifdef __linux__
+#include <sys/xattr.h>
+#endif
 #endif
 
 /* Not every system needs it. */
@@ -44,31 +48,7 @@ void npyx_system_list_close(npyx_listing *listing) {
     (void)closedir((DIR *)listing);
 }
 
-/* ---- files without a name, and names ---- */
-
-int npyx_system_open_nameless(int folder) {
-#ifdef O_TMPFILE
-    return openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-#else
-    (void)folder;
-    return system_has_no_such_thing();
-#endif
-}
-
-/* linkat(2), Notes: a name for an open file is made through its link in /proc. */
-bool npyx_system_has_names(void) {
-#ifdef O_TMPFILE
-    return access("/proc/self/fd", X_OK) == 0;
-#else
-    return false;
-#endif
-}
-
-int npyx_system_name(int descriptor, int folder, const char *name) {
-    char itself[40];
-    snprintf(itself, sizeof itself, "/proc/self/fd/%d", descriptor);
-    return linkat(AT_FDCWD, itself, folder, name, AT_SYMLINK_FOLLOW);
-}
+/* ---- names ---- */
 
 #if defined(__APPLE__) && defined(RENAME_SWAP)
 static int system_rename(int folder, const char *from, const char *to, bool exchanges) {
@@ -124,6 +104,92 @@ int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes) {
     return system_has_no_such_thing();
 #endif
 }
+
+void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns) {
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)seconds, .tv_nsec = ns}};
+    (void)!futimens(descriptor, times);
+}
+
+bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t *end_off) {
+#ifdef SEEK_DATA
+    off_t data = lseek(descriptor, (off_t)*off, SEEK_DATA);
+    if (data < 0 && errno != ENXIO) /* beyond the last data */
+        return false;
+    off_t hole = data < 0 || data >= nbytes ? nbytes : lseek(descriptor, data, SEEK_HOLE);
+    if (hole < 0)
+        return false;
+    *off = data < 0 || data > nbytes ? nbytes : data;
+    *end_off = hole > nbytes ? nbytes : hole;
+    return true;
+#else
+    (void)descriptor, (void)nbytes, (void)off, (void)end_off;
+    return false;
+#endif
+}
+
+#ifdef __linux__
+
+enum { ATTRIBUTE_NAMES_NBYTES = 1 << 16, ATTRIBUTE_NBYTES = 1 << 16 }; /* limits of Linux: xattr(7) */
+
+/* The names of a file's attributes, one after the other, each with its NUL; -1 where there are none to be
+ * had.
+ */
+static ssize_t list_attributes(int descriptor, char *names) {
+    ssize_t nbytes = flistxattr(descriptor, names, ATTRIBUTE_NAMES_NBYTES);
+    return nbytes < 0 && (errno == ENOTSUP || errno == ENOSYS) ? 0 : nbytes;
+}
+
+/* Security labels are given by the system, by the folder that a file is in. */
+static bool is_label(const char *name) {
+    return strncmp(name, "security.", 9) == 0;
+}
+
+static int copy_attribute(int from, int to, const char *name, void *value, void *old) {
+    ssize_t nbytes = fgetxattr(from, name, value, ATTRIBUTE_NBYTES);
+    if (nbytes < 0)
+        return errno == ENODATA ? 0 : -1;
+    if (fgetxattr(to, name, old, ATTRIBUTE_NBYTES) == nbytes && memcmp(value, old, (size_t)nbytes) == 0)
+        return 0;
+    return fsetxattr(to, name, value, (size_t)nbytes, 0);
+}
+
+/* memory: names of both, and two values. */
+static int copy_attributes(int from, int to, char *memory) {
+    char *names = memory, *own = memory + ATTRIBUTE_NAMES_NBYTES, *value = own + ATTRIBUTE_NAMES_NBYTES;
+    ssize_t nbytes = list_attributes(from, names), own_nbytes = list_attributes(to, own);
+    if (nbytes < 0 || own_nbytes < 0)
+        return -1;
+    for (char *name = own; name < own + own_nbytes; name += strlen(name) + 1) {
+        if (!is_label(name) && fgetxattr(from, name, value, ATTRIBUTE_NBYTES) < 0 && errno == ENODATA &&
+            fremovexattr(to, name) != 0)
+            return -1;
+    }
+    for (char *name = names; name < names + nbytes; name += strlen(name) + 1) {
+        if (copy_attribute(from, to, name, value, value + ATTRIBUTE_NBYTES) != 0 && !is_label(name))
+            return -1;
+    }
+    return 0;
+}
+
+int npyx_system_copy_attributes(int from, int to) {
+    char first;
+    ssize_t nbytes = flistxattr(from, &first, 0), own_nbytes = flistxattr(to, &first, 0);
+    if (nbytes <= 0 && own_nbytes <= 0) /* mostly */
+        return nbytes < 0 && errno != ENOTSUP && errno != ENOSYS ? -1 : 0;
+    char *memory = malloc(2 * ATTRIBUTE_NAMES_NBYTES + 2 * ATTRIBUTE_NBYTES);
+    int result = memory == NULL ? -1 : copy_attributes(from, to, memory);
+    free(memory);
+    return result;
+}
+
+#else
+
+int npyx_system_copy_attributes(int from, int to) {
+    (void)from, (void)to;
+    return 0;
+}
+
+#endif
 
 void *npyx_system_map(int descriptor, size_t nbytes) {
     void *map = mmap(NULL, nbytes, PROT_READ, MAP_SHARED, descriptor, 0);

@@ -44,20 +44,6 @@ void npyx_system_list_close(npyx_listing *listing) {
 
 /* ---- files ---- */
 
-int npyx_system_open_nameless(int folder) {
-    (void)folder;
-    return wasi_has_no_such_thing();
-}
-
-bool npyx_system_has_names(void) {
-    return false;
-}
-
-int npyx_system_name(int descriptor, int folder, const char *name) {
-    (void)descriptor, (void)folder, (void)name;
-    return wasi_has_no_such_thing();
-}
-
 int npyx_system_exchange(int folder, const char *one, const char *other) {
     (void)folder, (void)one, (void)other;
     return wasi_has_no_such_thing();
@@ -91,6 +77,20 @@ int npyx_system_clone(int from, int to) {
 int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes) {
     (void)from, (void)to, (void)off, (void)nbytes;
     return wasi_has_no_such_thing();
+}
+
+bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t *end_off) {
+    (void)descriptor, (void)nbytes, (void)off, (void)end_off;
+    return false;
+}
+
+void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns) {
+    (void)descriptor, (void)seconds, (void)ns; /* there are no other processes */
+}
+
+int npyx_system_copy_attributes(int from, int to) {
+    (void)from, (void)to;
+    return 0;
 }
 
 void *npyx_system_map(int descriptor, size_t nbytes) {

@@ -497,20 +497,6 @@ int npyx_system_exchange(int folder, const char *one, const char *other) {
     return windows_fail(ENOSYS);
 }
 
-int npyx_system_open_nameless(int folder) {
-    (void)folder;
-    return windows_fail(EOPNOTSUPP);
-}
-
-bool npyx_system_has_names(void) {
-    return false;
-}
-
-int npyx_system_name(int descriptor, int folder, const char *name) {
-    (void)descriptor, (void)folder, (void)name;
-    return windows_fail(EOPNOTSUPP);
-}
-
 /* ---- folders ---- */
 
 enum { LISTED_NBYTES = 1 << 16 };
@@ -649,6 +635,20 @@ int npyx_system_clone(int from, int to) {
 int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes) {
     (void)from, (void)to, (void)off, (void)nbytes;
     return windows_fail(ENOSYS);
+}
+
+bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t *end_off) {
+    (void)descriptor, (void)nbytes, (void)off, (void)end_off;
+    return false;
+}
+
+void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns) {
+    (void)descriptor, (void)seconds, (void)ns; /* an index says how often its record was used */
+}
+
+int npyx_system_copy_attributes(int from, int to) {
+    (void)from, (void)to;
+    return 0;
 }
 
 void *npyx_system_map(int descriptor, size_t nbytes) {

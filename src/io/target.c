@@ -6,8 +6,6 @@
 #include "first_bytes.h"
 #include "target_file.h"
 
-enum { COPIED_NBYTES = 1 << 20 };
-
 /* ---- paths ---- */
 
 /* What the kernel follows, too. */
@@ -120,13 +118,20 @@ static bool is_tar_file(const uint8_t *head, size_t nbytes) {
     return is_zeros || npyx_begins_tar(head, nbytes);
 }
 
-npyx_status npyx_target_check_replaceable(int descriptor, bool is_tar, npyx_error *error) {
+npyx_status npyx_target_check_replaceable(const npyx_target *target, int descriptor, npyx_error *error) {
     uint8_t head[NPYX_LOOKALIKE_NBYTES];
     size_t nbytes = 0;
+    bool is_tar = target->is_tar;
+    npyx_stat found;
     NPYX_TRY(
         npyx_descriptor_read(NULL, descriptor, 0, head, sizeof head, &nbytes, "cannot be examined", error));
     bool is_replaceable = nbytes == 0 || (is_tar ? is_tar_file(head, nbytes) : is_array_file(head, nbytes));
-    return is_replaceable ? NPYX_OK : fail_replacing(head, nbytes, error);
+    if (!is_replaceable)
+        return fail_replacing(head, nbytes, error);
+    if (is_tar || target->check_zip == NULL || !npyx_begins_zip(head, nbytes))
+        return NPYX_OK;
+    NPYX_TRY(npyx_descriptor_stat(descriptor, &found, error));
+    return target->check_zip(target->file->host, descriptor, found.st_size, error);
 }
 
 /* ---- opening ---- */
@@ -140,29 +145,42 @@ static npyx_status target_open_folder(npyx_target_file *file, const char *path, 
                             : NPYX_OK;
 }
 
-/* As open(2) would have it: who may not write to a file may not replace it, and it keeps its owner and its
- * permissions, as far as this process may give them. */
-static npyx_status take_permissions(const npyx_target_file *file, const npyx_stat *replaced,
-                                    npyx_error *error) {
+/* A new file in another one's place has its owner, group, mode, access control list and attributes, or there
+ * is none: nobody gains or loses a right by it. */
+static npyx_status copy_permissions(int from, int to, const npyx_stat *replaced, npyx_error *error) {
     npyx_stat made;
+    NPYX_TRY(npyx_descriptor_stat(to, &made, error));
+    bool is_other = made.st_uid != replaced->st_uid || made.st_gid != replaced->st_gid;
+    if (is_other && fchown(to, replaced->st_uid, replaced->st_gid) != 0)
+        return npyx_fail_errno(
+            error, errno,
+            "belongs to another user or group, which a new file in its place cannot be given; "
+            "remove it first");
+    if (npyx_system_copy_attributes(from, to) != 0)
+        return npyx_fail_errno(error, errno,
+                               "has an access control list or attributes that a new file in its place cannot "
+                               "be given; remove it first");
+    if (fchmod(to, replaced->st_mode & 07777) != 0)
+        return npyx_fail_errno(error, errno, "has permissions that a new file in its place cannot be given");
+    return NPYX_OK;
+}
+
+/* As open(2) would have it: who may not write to a file may not replace it. from is open on it. */
+static npyx_status take_permissions(const npyx_target_file *file, int from, const npyx_stat *replaced,
+                                    npyx_error *error) {
     /* a link that came in between must not tell of what is outside of a root */
     int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
     if (faccessat(file->folder, file->name, W_OK, flags) != 0)
         return npyx_fail_errno(error, errno, "cannot be opened for writing");
-    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &made, error));
-    if (made.st_uid != replaced->st_uid || made.st_gid != replaced->st_gid)
-        (void)!fchown(file->descriptor, replaced->st_uid, replaced->st_gid);
-    if (fchmod(file->descriptor, replaced->st_mode & 0777) != 0)
-        return npyx_fail_errno(error, errno, "cannot be given its permissions");
-    return NPYX_OK;
+    return copy_permissions(from, file->descriptor, replaced, error);
 }
 
-static npyx_status target_make_file(npyx_target *target, npyx_error *error) {
+/* replaced: NULL where there is nothing. Who may not read it must not read what is to take its place. */
+static npyx_status target_make_file(npyx_target *target, const npyx_stat *replaced, npyx_error *error) {
     npyx_target_file *file = target->file;
-    npyx_status status =
-        target->uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, &file->descriptor, error);
-    if (status == NPYX_DONE)
-        status = npyx_target_make_named(file->folder, file->name, &file->descriptor, file->beside, error);
+    npyx_target_sweep(file->folder, file->name);
+    npyx_status status = npyx_target_make(file->folder, file->name, replaced == NULL ? 0666 : 0600,
+                                          &file->descriptor, file->beside, error);
     if (status != NPYX_OK)
         file->beside[0] = '\0';
     return status;
@@ -177,34 +195,15 @@ npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *erro
     return NPYX_OK;
 }
 
-/* Copies the rest of the file that is replaced. It is read through the descriptor that is locked: its path
- * may lead to a file by now that is going to be taken back. */
-static npyx_status copy_by_hand(npyx_target *target, npyx_error *error) {
-    npyx_host *host = target->file->host;
-    uint8_t *piece = npyx_alloc(host, COPIED_NBYTES);
-    npyx_status status = npyx_check_memory(piece, error);
-    size_t nbytes = 1;
-    while (status == NPYX_OK && nbytes > 0) {
-        status = npyx_descriptor_read(host, target->file->replaced, target->sink->nbytes, piece,
-                                      COPIED_NBYTES, &nbytes, "cannot be read", error);
-        if (status == NPYX_OK)
-            status = npyx_sink_append(target->sink, piece, nbytes, error);
-        if (status == NPYX_OK)
-            status = npyx_poll(host, error);
-    }
-    npyx_free(host, piece);
-    return status;
-}
-
+/* It is read through the descriptor that is locked: its path may lead to a file by now that is going to be
+ * taken back. */
 static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
-    int64_t copied_nbytes = 0;
-    if (!target->copies_plainly)
-        NPYX_TRY(npyx_descriptor_copy(file->host, file->replaced, file->descriptor, target->info.nbytes,
-                                      &copied_nbytes, error));
-    NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, copied_nbytes, &target->sink, error));
+    int64_t nbytes = target->info.nbytes;
+    NPYX_TRY(npyx_descriptor_copy(file->host, file->replaced, file->descriptor, nbytes,
+                                  target->copies_plainly, error));
+    NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, nbytes, &target->sink, error));
     target->sink->first_nbytes = 0; /* all of it is the target's own */
-    NPYX_TRY(copy_by_hand(target, error));
     return npyx_target_check_copied(target, error);
 }
 
@@ -253,11 +252,7 @@ static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error
 npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error) {
     const npyx_target_file *file = target->file;
     char beside[NPYX_TARGET_NAME_NBYTES];
-    npyx_status status =
-        target->uses_names ? NPYX_DONE : npyx_target_make_nameless(file->folder, descriptor, error);
-    if (status != NPYX_DONE)
-        return status;
-    NPYX_TRY(npyx_target_make_named(file->folder, file->name, descriptor, beside, error));
+    NPYX_TRY(npyx_target_make(file->folder, file->name, 0600, descriptor, beside, error));
     unlinkat(file->folder, beside, 0);
     return NPYX_OK;
 }
@@ -271,13 +266,18 @@ static npyx_status open_new(npyx_target *target, npyx_error *error) {
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &seen, &found, error));
     target->has_info = seen >= 0;
     if (!target->has_info)
-        return target_make_file(target, error);
+        return target_make_file(target, NULL, error);
     target->info = npyx_file_info_of_stat(&found);
-    npyx_status status = npyx_target_check_replaceable(seen, file->is_tar, error);
+    npyx_status status = npyx_target_check_replaceable(target, seen, error);
+    if (target->must_be_new)
+        status = npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                              "was made by another writer meanwhile, and is not replaced");
+    if (status == NPYX_OK)
+        status = target_make_file(target, &found, error);
+    if (status == NPYX_OK)
+        status = take_permissions(file, seen, &found, error);
     close(seen);
-    NPYX_TRY(status);
-    NPYX_TRY(target_make_file(target, error));
-    return take_permissions(file, &found, error);
+    return status;
 }
 
 /* COPY and EXTEND: opens and locks the file that is added to, and learns what it is. */
@@ -287,18 +287,20 @@ static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
     int *descriptor = is_extended ? &file->descriptor : &file->replaced;
     npyx_stat found;
     NPYX_TRY(lock_file(file, descriptor, error));
+    if (is_extended)
+        npyx_target_sweep(file->folder, file->name);
     NPYX_TRY(npyx_descriptor_stat(*descriptor, &found, error));
     target->has_info = true;
     target->info = npyx_file_info_of_stat(&found);
     file->original_nbytes = is_extended ? found.st_size : 0;
-    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, error));
-    return is_extended ? NPYX_OK : take_permissions(file, &found, error);
+    NPYX_TRY(npyx_target_check_replaceable(target, *descriptor, error));
+    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, &found, error));
+    return is_extended ? NPYX_OK : take_permissions(file, file->replaced, &found, error);
 }
 
 static npyx_status target_open_file(npyx_target *target, const char *path, npyx_error *error) {
     npyx_target_file *file = target->file;
     NPYX_TRY(target_open_folder(file, path, error));
-    npyx_target_sweep(file->folder, file->name);
     NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, error) : open_added_to(target, error));
     if (file->kind == NPYX_TARGET_COPY)
         return copy_replaced(target, error);
@@ -318,20 +320,18 @@ static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
     npyx_descriptor_close(descriptor);
 }
 
-/* Lets the file's name be found by who sweeps: the lock's file tells that there is one. */
-static npyx_status name_for_resting(npyx_target_file *file, npyx_error *error) {
-    npyx_status status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
-    if (status == NPYX_DONE)
-        return NPYX_IO;
-    if (status == NPYX_OK && file->beside[0] == '\0')
-        status = npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
-    if (status == NPYX_OK) {
-        npyx_target_lock_leave(&file->lock);
-        file->has_left_lock = true;
-    } else {
-        npyx_target_lock_release(&file->lock, file->folder, file->name);
-    }
-    return status;
+/* Gives a file that is about to be closed a time of its own. Its inode alone does not tell it: when another
+ * writer takes it away, that writer's next file, of the same size, may get the inode at the same tick. */
+static npyx_status mark_rested(npyx_target_file *file, npyx_error *error) {
+    enum { SECOND_NS = 1000000000 };
+    npyx_stat found;
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
+    file->rested = npyx_file_info_of_stat(&found);
+    uint64_t random = npyx_siphash(file->host->hash_key, &file->rested, sizeof file->rested);
+    npyx_system_set_mtime(file->descriptor, file->rested.mtime_seconds, (long)(random % SECOND_NS));
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
+    file->rested = npyx_file_info_of_stat(&found);
+    return NPYX_OK;
 }
 
 npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
@@ -341,8 +341,7 @@ npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
         return npyx_fail_errno(error, errno, "cannot be cut to its length");
-    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &file->rested, error));
-    NPYX_TRY(name_for_resting(file, error));
+    NPYX_TRY(mark_rested(file, error));
     file->is_resting = true;
     npyx_sink_close(target->sink);
     target->sink = NULL;
@@ -360,10 +359,10 @@ static npyx_status open_rested(npyx_target_file *file, npyx_error *error) {
         return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
     file->descriptor = openat(file->folder, file->beside, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     bool is_it = file->descriptor >= 0 && fstat(file->descriptor, &found) == 0 &&
-                 found.st_ino == file->rested.st_ino && found.st_dev == file->rested.st_dev &&
-                 found.st_size == file->rested.st_size &&
                  (flock(file->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
-    if (is_it && npyx_target_leads_to(file->folder, file->beside, file->descriptor))
+    npyx_file_info info = is_it ? npyx_file_info_of_stat(&found) : (npyx_file_info){0};
+    if (is_it && npyx_file_info_is_untouched(&info, &file->rested) &&
+        npyx_target_leads_to(file->folder, file->beside, file->descriptor))
         return NPYX_OK;
     return npyx_fail(
         error, NPYX_IO, -1,
@@ -377,8 +376,7 @@ npyx_status npyx_target_resume(npyx_target *target, npyx_error *error) {
         return NPYX_OK;
     npyx_status status = open_rested(file, error);
     if (status == NPYX_OK)
-        status =
-            npyx_sink_open_file(file->host, file->descriptor, file->rested.st_size, &target->sink, error);
+        status = npyx_sink_open_file(file->host, file->descriptor, file->rested.nbytes, &target->sink, error);
     if (status != NPYX_OK) {
         npyx_descriptor_close(&file->descriptor);
         npyx_descriptor_close(&file->folder);
@@ -423,21 +421,12 @@ static void take_back(npyx_target *target) {
         unlinkat(file->folder, file->beside, 0);
 }
 
-/* One that has rested has left the lock's file, which goes with the release of the lock. */
-static void take_back_all(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (npyx_target_resume(target, NULL) != NPYX_OK)
-        return; /* others have taken the file away, and the lock's */
-    take_back(target);
-    if (file->has_left_lock && file->lock < 0)
-        (void)npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, NULL);
-}
-
 void npyx_target_abandon(npyx_target *target) {
     if (target->file == NULL)
         return;
-    if (npyx_target_is_ours(target->file))
-        take_back_all(target);
+    /* others may have taken away a file that rests */
+    if (npyx_target_is_ours(target->file) && npyx_target_resume(target, NULL) == NPYX_OK)
+        take_back(target);
     close_target(target);
 }
 
@@ -447,7 +436,6 @@ npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_k
     NPYX_TRY(npyx_check_memory(target->file, error));
     *target->file = (npyx_target_file){.host = host,
                                        .kind = kind,
-                                       .is_tar = target->is_tar,
                                        .process = getpid(),
                                        .folder = -1,
                                        .lock = -1,
@@ -465,19 +453,44 @@ bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {
     return target->has_info;
 }
 
-/* What the folder of a target is, whether or not it is open. */
-static bool stat_folder(const npyx_target_file *file, npyx_stat *found) {
-    if (file->folder >= 0)
-        return fstat(file->folder, found) == 0;
-    int folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+bool npyx_target_written_info(const npyx_target *target, npyx_file_info *info) {
+    npyx_stat found;
+    if (target->file == NULL || target->file->descriptor < 0 || fstat(target->file->descriptor, &found) != 0)
+        return false;
+    *info = npyx_file_info_of_stat(&found);
+    return true;
+}
+
+static bool stat_folder(npyx_host *host, const char *path, npyx_stat *found) {
+    int folder = npyx_path_open(host, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_found = folder >= 0 && fstat(folder, found) == 0;
     npyx_descriptor_close(&folder);
     return is_found;
 }
 
-bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other) {
-    npyx_stat one, two;
-    return target->file != NULL && other->file != NULL &&
-           strcmp(target->file->name, other->file->name) == 0 && stat_folder(target->file, &one) &&
-           stat_folder(other->file, &two) && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+static bool is_same_folder(npyx_host *host, const char *one, const char *other) {
+    npyx_stat a, b;
+    return stat_folder(host, one, &a) && stat_folder(host, other, &b) && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *path) {
+    char *folder = NULL;
+    const char *name = NULL;
+    if (target->file == NULL || target_resolve(host, path, &folder, &name, NULL) != NPYX_OK)
+        return false;
+    bool is_same = strcmp(target->file->name, name) == 0 && is_same_folder(host, target->file->path, folder);
+    npyx_free(host, folder);
+    return is_same;
+}
+
+bool npyx_target_is_same_path(npyx_host *host, const char *one, const char *other) {
+    char *folders[2] = {NULL, NULL};
+    const char *names[2];
+    bool is_same = target_resolve(host, one, &folders[0], &names[0], NULL) == NPYX_OK &&
+                   target_resolve(host, other, &folders[1], &names[1], NULL) == NPYX_OK &&
+                   strcmp(names[0], names[1]) == 0 && is_same_folder(host, folders[0], folders[1]);
+    npyx_free(host, folders[0]);
+    npyx_free(host, folders[1]);
+    return is_same;
 }

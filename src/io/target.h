@@ -1,11 +1,9 @@
 /*
  * A file that is being written, and what becomes of it.
  *
- * NPYX_TARGET_NEW and NPYX_TARGET_COPY write to a file without a name (O_TMPFILE) in the folder of the path;
- * it gets a name beside the path and changes places with what is at the path by renameat2(2), so that whoever
- * opens the path finds the old contents or the new ones whole, whatever happens to this process. Where the
- * file system has no files without names, it has one from the start, locked with flock while its writer
- * lives.
+ * NPYX_TARGET_NEW and NPYX_TARGET_COPY write to a file beside the path, locked with flock while its writer
+ * lives. It changes places with what is at the path by renameat2(2), so that whoever opens the path finds the
+ * old contents or the new ones whole, whatever happens to this process.
  *
  * NPYX_TARGET_EXTEND adds to the file in place, behind nbytes that no reader looks beyond; what makes the
  * added bytes count (a header's length) is written last, by the commit. What was there is never cut off.
@@ -16,9 +14,10 @@
  * who add to it at the same time one is refused; and one that another file has taken the place of by then is
  * not published.
  *
- * A new file replaces only one that is empty or an array file by its first bytes: looked at when the target
- * is opened, and again when it is prepared. Other programs know nothing of locks; what they put at the path
- * meanwhile is told by its inode, and put back unless it could be replaced too.
+ * A new file replaces nothing that was not seen: what is at the path when the target is opened, or that
+ * nothing is, must be the same when it is prepared and published, or that is refused. Other programs know
+ * nothing of locks; what they put at the path in between is told by its inode, and put back. Only empty files
+ * and what this codec writes are replaced.
  *
  * A path that is a symbolic link stands for what it points to, as it does for open(2). Anything at it but a
  * regular file is refused. Permissions are those that open(2) gives: those of the file that is replaced, else
@@ -38,14 +37,17 @@ typedef enum npyx_target_kind {
 typedef struct npyx_target {
     npyx_sink *sink; /* owned by the target; NULL when it is closed */
     struct npyx_target_file *file;
-    bool uses_names;     /* it does without nameless files, as on a file system that has none: for tests */
     bool copies_plainly; /* by reading and writing, not by the kernel: for tests, too */
     bool is_tar;         /* it writes a tar, and replaces tars alone; others replace none */
-    bool has_info;       /* for npyx_target_info, which outlives the closing */
+    bool is_one_act;  /* NEW: replaces what is at the path when it is prepared, not what was there before */
+    bool must_be_new; /* NEW: nothing may be at the path */
+    /* Looks further into a zip of nbytes that would be replaced or added to; NULL: any will do. */
+    npyx_status (*check_zip)(npyx_host *host, int descriptor, int64_t nbytes, npyx_error *error);
+    bool has_info; /* for npyx_target_info, which outlives the closing */
     npyx_file_info info;
 } npyx_target;
 
-/* Opens the target; *target is zero-initialised but for uses_names, copies_plainly and is_tar. NPYX_NOT_FOUND
+/* Opens the target; *target is zero-initialised but for what its caller wants of it. NPYX_NOT_FOUND
  * for COPY and EXTEND without a file at the path (and for a folder that does not exist), NPYX_INVALID for a
  * file that is not to be replaced, NPYX_IO with the system's reason otherwise, and for COPY and EXTEND of a
  * file that another one adds to at this moment. */
@@ -56,6 +58,9 @@ npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_k
  * it is now, after a commit. False: there is none. */
 bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
 
+/* The file that is written, as it is now; false when it is not open. */
+bool npyx_target_written_info(const npyx_target *target, npyx_file_info *info);
+
 /* Makes bytes at off, inside of the sink, be written by the commit: after all else is on disk. At most 64
  * KiB; a second call replaces the first. */
 npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
@@ -65,17 +70,25 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
  * caller's. */
 npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error);
 
-/* Whether it was prepared, or published. */
+/* Whether it was prepared, or published; whether it was published. */
 bool npyx_target_is_prepared(const npyx_target *target);
+bool npyx_target_is_published(const npyx_target *target);
 
-/* Whether both are open, or rest, for the same path. */
-bool npyx_target_is_at_path_of(const npyx_target *target, const npyx_target *other);
+/* Whether two paths lead to the same name in the same folder, links followed. */
+bool npyx_target_is_same_path(npyx_host *host, const char *one, const char *other);
+
+/* Whether the target is open, or rests, for the file that this path leads to. */
+bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *path);
 
 /* The long part of a commit: writes out and syncs what the sink holds, takes the path's lock (waiting for
  * whoever has it: NPYX_IO when that takes long), gives the file a name. NPYX_INVALID for a file that is not
- * to be replaced, NPYX_IO when COPY's or EXTEND's path leads elsewhere. More may be appended all the same,
- * after withdraw, and prepared again. */
+ * to be replaced, NPYX_IO when the path leads to another file than it did, or to one that has changed. More
+ * may be appended all the same, after withdraw, and prepared again. */
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
+
+/* Whether what is at the path is what was seen when the target was opened: NPYX_IO as of prepare. Of one that
+ * is no one act, and not published. */
+npyx_status npyx_target_check(const npyx_target *target, npyx_error *error);
 
 /* Makes the path lead to the new contents, on disk too; the folder is synced. To be called after prepare.
  * When it fails the path is as before. Until the commit it can be taken back: by withdraw, after which the
@@ -85,9 +98,6 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error);
 
 /* Undoes publish and prepare, but for the lock; does nothing when there is nothing to undo. */
 void npyx_target_withdraw(npyx_target *target);
-
-/* Withdraws, and lets others publish before this one is prepared again or abandoned. */
-void npyx_target_yield(npyx_target *target);
 
 /* Closes all that is open of a NEW target that was not prepared, whose file gets a name beside the path, so
  * that many can wait for one commit. Its sink is gone until npyx_target_resume opens it again, as long as it

@@ -8,10 +8,10 @@
  *     .out.npy.0123456789ac.npyext     names 1 to 32: files that have not taken the path yet, and what they
  *                                      have taken the place of, which may have to come back
  *
- * All follow from the path, so that those that a crash left are found without listing the folder. The lock's
- * file is there only while a writer publishes, from the preparation to the end of its commit. So one look at
- * its name tells whether there is anything to sweep. Nobody but the lock's holder gives the path to a file,
- * takes a name away that is not its own, or gives a name to a file that has none.
+ * All follow from the path, so that those that a crash left are found without listing the folder: they are
+ * taken in order, so that a look at the first ones tells whether there is anything to sweep. The lock's file
+ * is there only while a writer publishes, from the preparation to the end of its commit. Nobody but the
+ * lock's holder gives the path to a file, or takes a name away that is not its own.
  */
 #ifndef NPYX_TARGET_FILE_H
 #define NPYX_TARGET_FILE_H
@@ -21,6 +21,7 @@
 
 enum {
     NPYX_TARGET_NNAMES = 32, /* that files have */
+    NPYX_TARGET_NLOOKS = 3,  /* of them are looked at for what a crash has left: they are taken in order */
     NPYX_TARGET_NAME_NBYTES = 256,
     NPYX_TARGET_WAIT_SECONDS = 10 /* for the lock */
 };
@@ -36,7 +37,7 @@ enum {
  */
 typedef enum npyx_target_state {
     NPYX_TARGET_WRITTEN,   /* to, that is; nobody else sees anything of it */
-    NPYX_TARGET_PREPARED,  /* on disk and locked, and the file has a name or needs none */
+    NPYX_TARGET_PREPARED,  /* on disk, and the path's lock is held */
     NPYX_TARGET_PUBLISHED, /* at the path, and not yet for good */
     NPYX_TARGET_FINAL
 } npyx_target_state;
@@ -44,7 +45,6 @@ typedef enum npyx_target_state {
 typedef struct npyx_target_file {
     npyx_host *host;
     npyx_target_kind kind;
-    bool is_tar;
     pid_t process; /* that opened it: a forked copy of it leaves the file to that one */
     int folder;
     int descriptor;
@@ -56,9 +56,8 @@ typedef struct npyx_target_file {
     int lock;                             /* descriptor of the file that it is; -1: not held */
     int64_t original_nbytes;              /* of a file that is extended */
     npyx_target_state state;
-    bool has_left_lock; /* its file is there, and nobody holds it */
-    bool is_resting;    /* nothing is open; what is known of the file called beside: */
-    npyx_stat rested;   /* with the size that it has without what follows the sink's end */
+    bool is_resting;       /* nothing is open; what is known of the file called beside: */
+    npyx_file_info rested; /* with the size that it has without what follows the sink's end */
     bool keeps_tail; /* of a file that is extended: its seal could not be taken back, so nothing is cut off */
     uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
     size_t seal_nbytes;
@@ -77,19 +76,16 @@ bool npyx_target_is_ours(const npyx_target_file *file);
 npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, npyx_stat *found,
                              npyx_error *error);
 
-/* NPYX_INVALID, saying what it is, for a file that is neither empty nor an array file by its first bytes, or
- * a tar where one is written: it is not to be replaced. */
-npyx_status npyx_target_check_replaceable(int descriptor, bool is_tar, npyx_error *error);
+/* NPYX_INVALID, saying what it is, for a file that is neither empty nor what this codec writes, or a tar
+ * where one is written: it is not to be replaced. */
+npyx_status npyx_target_check_replaceable(const npyx_target *target, int descriptor, npyx_error *error);
 
 /* The failure of making one. */
 npyx_status npyx_target_fail_make(npyx_error *error, int errno_value);
 
-/* Makes a file without a name in the folder. NPYX_DONE: there are none here. */
-npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *error);
-
-/* Makes a file with a free name, locked. */
-npyx_status npyx_target_make_named(int folder, const char *name, int *descriptor,
-                                   char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error);
+/* Makes a file with a free name beside the one called name, locked; mode as of open(2). */
+npyx_status npyx_target_make(int folder, const char *name, unsigned mode, int *descriptor,
+                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error);
 
 /* ---- the lock ---- */
 
@@ -108,20 +104,9 @@ npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const 
 /* Removes the lock's file and lets go; does nothing when it is not held. */
 void npyx_target_lock_release(int *lock, int folder, const char *name);
 
-/* Lets go, and leaves the lock's file as a crash would: so what has a name beside is found, should this
- * process not come back to it. */
-void npyx_target_lock_leave(int *lock);
-
-/* Gives a file without a name, locked, a free one. For the lock's holder. */
-npyx_status npyx_target_link(int folder, const char *name, int descriptor,
-                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error);
-
 /* Removes what a crash has left of the lock and of the files beside name, unless somebody publishes at this
- * moment. One look where nothing is left. */
+ * moment. */
 void npyx_target_sweep(int folder, const char *name);
-
-/* The same, when there may be files although there is no lock: each name is looked at. */
-void npyx_target_sweep_files(int folder, const char *name);
 
 /* Removes the file of that name unless somebody holds its flock. For the lock's holder. */
 void npyx_target_sweep_name(int folder, const char *beside);

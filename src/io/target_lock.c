@@ -40,14 +40,6 @@ static void sweep_files(int folder, const char *name) {
     }
 }
 
-void npyx_target_sweep(int folder, const char *name) {
-    char beside[NPYX_TARGET_NAME_NBYTES];
-    npyx_stat found;
-    npyx_target_name(name, 0, beside);
-    if (fstatat(folder, beside, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode))
-        npyx_target_sweep_files(folder, name);
-}
-
 /* ---- files beside it ---- */
 
 npyx_status npyx_target_fail_make(npyx_error *error, int errno_value) {
@@ -59,22 +51,10 @@ npyx_status npyx_target_fail_make(npyx_error *error, int errno_value) {
     return npyx_fail_errno(error, errno_value, "cannot be written in its folder");
 }
 
-npyx_status npyx_target_make_nameless(int folder, int *descriptor, npyx_error *error) {
-    if (!npyx_system_has_names())
-        return NPYX_DONE;
-    *descriptor = npyx_system_open_nameless(folder);
-    if (*descriptor < 0)
-        return errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT || errno == EINVAL
-                   ? NPYX_DONE
-                   : npyx_target_fail_make(error, errno);
-    /* nobody else knows it; where there are no locks, nobody sweeps either */
-    (void)!flock(*descriptor, LOCK_EX | LOCK_NB);
-    return NPYX_OK;
-}
-
 /* Makes a file of that name. NPYX_DONE: there is one, or it was swept away before it was locked. */
-static npyx_status target_lock_make_file(int folder, const char *beside, int *descriptor, npyx_error *error) {
-    *descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+static npyx_status target_lock_make_file(int folder, const char *beside, unsigned mode, int *descriptor,
+                                         npyx_error *error) {
+    *descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (*descriptor < 0)
         return errno == EEXIST ? NPYX_DONE : npyx_target_fail_make(error, errno);
     bool is_taken = flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -84,27 +64,25 @@ static npyx_status target_lock_make_file(int folder, const char *beside, int *de
     return NPYX_DONE;
 }
 
-npyx_status npyx_target_make_named(int folder, const char *name, int *descriptor,
-                                   char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
-    npyx_target_name(name, 1, beside);
-    npyx_status status = target_lock_make_file(folder, beside, descriptor, error);
-    if (status == NPYX_DONE) /* of a writer who lives, or did */
-        npyx_target_sweep_files(folder, name);
+npyx_status npyx_target_make(int folder, const char *name, unsigned mode, int *descriptor,
+                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
+    npyx_status status = NPYX_DONE;
     for (int i = 1; status == NPYX_DONE && i <= NPYX_TARGET_NNAMES; i++) {
         npyx_target_name(name, i, beside);
-        status = target_lock_make_file(folder, beside, descriptor, error);
+        status = target_lock_make_file(folder, beside, mode, descriptor, error);
     }
     return status == NPYX_DONE ? npyx_target_fail_make(error, EEXIST) : status;
 }
 
 /* ---- the lock ---- */
 
-/* Opens the lock's file, or makes it. Where locks are kept by a server (NFS) an exclusive one needs a file
- * that is open for writing; one that another user's crash has left may be open for reading alone. */
+/* Opens the lock's file, or makes it; ENOENT with *is_new: the folder is gone. Where locks are kept by a
+ * server (NFS) an exclusive one needs a file that is open for writing; one that another user's crash has left
+ * may be open for reading alone. */
 static int lock_open_file(int folder, const char *beside, bool *is_new) {
     enum { LOOKING = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
     int descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | LOOKING, 0666);
-    *is_new = descriptor >= 0;
+    *is_new = descriptor >= 0 || errno == ENOENT;
     if (descriptor >= 0 || errno != EEXIST)
         return descriptor;
     descriptor = openat(folder, beside, O_RDWR | LOOKING);
@@ -124,8 +102,12 @@ static npyx_status try_once(int *lock, int folder, const char *name, npyx_error 
     bool is_new;
     npyx_target_name(name, 0, beside);
     int descriptor = lock_open_file(folder, beside, &is_new);
+    if (descriptor < 0 && errno == ENOENT && !is_new)
+        return NPYX_OK; /* its holder has just removed it */
+    if (descriptor < 0 && errno == ENOENT)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "its folder was removed while it was written to");
     if (descriptor < 0)
-        return errno == ENOENT ? NPYX_OK : lock_fail_open(error, errno);
+        return lock_fail_open(error, errno);
     bool is_locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
     bool is_free = is_locked || errno != EWOULDBLOCK; /* other reasons: there are no locks here */
     /* whoever held it may have removed its file by now */
@@ -138,9 +120,16 @@ static npyx_status try_once(int *lock, int folder, const char *name, npyx_error 
     return NPYX_OK;
 }
 
-void npyx_target_sweep_files(int folder, const char *name) {
+void npyx_target_sweep(int folder, const char *name) {
+    char beside[NPYX_TARGET_NAME_NBYTES];
+    npyx_stat found;
+    bool is_there = false;
+    for (int i = 0; i <= NPYX_TARGET_NLOOKS && !is_there; i++) {
+        npyx_target_name(name, i, beside);
+        is_there = fstatat(folder, beside, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode);
+    }
     int lock = -1;
-    if (try_once(&lock, folder, name, NULL) != NPYX_OK || lock < 0)
+    if (!is_there || try_once(&lock, folder, name, NULL) != NPYX_OK || lock < 0)
         return;
     sweep_files(folder, name);
     npyx_target_lock_release(&lock, folder, name);
@@ -169,12 +158,6 @@ npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const 
         NPYX_TRY(try_once(lock, folder, name, error));
     }
     return NPYX_OK;
-}
-
-void npyx_target_lock_leave(int *lock) {
-    if (*lock >= 0)
-        flock(*lock, LOCK_UN);
-    npyx_descriptor_close(lock);
 }
 
 void npyx_target_lock_release(int *lock, int folder, const char *name) {

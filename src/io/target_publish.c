@@ -11,35 +11,21 @@ enum { SEAL_MAX_NBYTES = 1 << 16 };
 
 /* ---- names that change places ---- */
 
-/* A second name for what is at one, or the first for an open file without any: 0, or errno. */
-static int link_as(int folder, const char *from, int descriptor, const char *beside) {
-    int result =
-        from == NULL ? npyx_system_name(descriptor, folder, beside) : linkat(folder, from, folder, beside, 0);
-    return result == 0 ? 0 : errno;
-}
-
-/* Gives the file at a name, or else the open one, a free name: 0, or errno. Names that a crash has left are
- * swept, but not the one that is in use. */
-static int link_free(int folder, const char *from, int descriptor, const char *name, const char *in_use,
-                     char beside[NPYX_TARGET_NAME_NBYTES]) {
+/* Gives the file at a name a second, free one: 0, or errno. Names that a crash has left are swept, but not
+ * the one that is in use. */
+static int link_free(int folder, const char *name, const char *in_use, char beside[NPYX_TARGET_NAME_NBYTES]) {
     int errno_value = EEXIST;
     for (int i = 1; i <= NPYX_TARGET_NNAMES && errno_value == EEXIST; i++) {
         npyx_target_name(name, i, beside);
-        errno_value = link_as(folder, from, descriptor, beside);
+        errno_value = linkat(folder, name, folder, beside, 0) == 0 ? 0 : errno;
         if (errno_value == EEXIST && strcmp(beside, in_use) != 0) {
             npyx_target_sweep_name(folder, beside);
-            errno_value = link_as(folder, from, descriptor, beside);
+            errno_value = linkat(folder, name, folder, beside, 0) == 0 ? 0 : errno;
         }
     }
     if (errno_value != 0)
         beside[0] = '\0';
     return errno_value;
-}
-
-npyx_status npyx_target_link(int folder, const char *name, int descriptor,
-                             char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error) {
-    int errno_value = link_free(folder, NULL, descriptor, name, "", beside);
-    return errno_value == 0 ? NPYX_OK : npyx_target_fail_make(error, errno_value);
 }
 
 static npyx_status fail_rename(npyx_error *error, int errno_value) {
@@ -61,7 +47,7 @@ static bool is_no_link(int errno_value) {
 static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
                                 npyx_error *error) {
     char kept[NPYX_TARGET_NAME_NBYTES];
-    int errno_value = link_free(folder, name, -1, name, beside, kept);
+    int errno_value = link_free(folder, name, beside, kept);
     if (errno_value != 0 && !is_no_link(errno_value))
         return fail_rename(error, errno_value);
     if (renameat(folder, beside, folder, name) == 0) {
@@ -102,7 +88,7 @@ static npyx_status target_move_in(int folder, const char *name, const char *besi
 /* The way back: gives the file at name a free name, or none where there are no hard links. */
 static void target_move_out(int folder, const char *name, int descriptor,
                             char beside[NPYX_TARGET_NAME_NBYTES]) {
-    link_free(folder, name, -1, name, "", beside);
+    link_free(folder, name, "", beside);
     if (npyx_target_leads_to(folder, name, descriptor))
         unlinkat(folder, name, 0);
 }
@@ -215,15 +201,45 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
 
 static npyx_status fail_replaced(npyx_error *error) {
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
-                        "was replaced by another file while it was written to");
+                        "was changed or replaced by another program while it was written to");
 }
 
-/* Looks at what a new file takes the place of, which may not be what was there when it was begun. */
-static npyx_status look_at_replaced(npyx_target_file *file, npyx_error *error) {
+/* found: what is at the path, when something is. */
+static npyx_status check_seen(const npyx_target *target, bool is_there, const npyx_stat *found,
+                              npyx_error *error) {
+    npyx_file_info info = is_there ? npyx_file_info_of_stat(found) : (npyx_file_info){0};
+    bool is_as_seen =
+        is_there == target->has_info && (!is_there || npyx_file_info_is_same(&info, &target->info));
+    return is_as_seen ? NPYX_OK : fail_replaced(error);
+}
+
+/* Looks at what a new file takes the place of: what was there when it was begun, unless it is one act. */
+static npyx_status look_at_replaced(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     npyx_stat found;
     npyx_descriptor_close(&file->replaced);
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
-    return file->replaced >= 0 ? npyx_target_check_replaceable(file->replaced, file->is_tar, error) : NPYX_OK;
+    bool is_there = file->replaced >= 0;
+    if (!target->is_one_act)
+        return check_seen(target, is_there, &found, error);
+    return is_there ? npyx_target_check_replaceable(target, file->replaced, error) : NPYX_OK;
+}
+
+npyx_status npyx_target_check(const npyx_target *target, npyx_error *error) {
+    const npyx_target_file *file = target->file;
+    npyx_stat found;
+    if (file->kind == NPYX_TARGET_EXTEND)
+        return npyx_target_leads_to(file->folder, file->name, file->descriptor) ? NPYX_OK
+                                                                                : fail_replaced(error);
+    int folder = file->folder >= 0
+                     ? file->folder
+                     : npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
+    bool is_there = fstatat(folder, file->name, &found, AT_SYMLINK_NOFOLLOW) == 0;
+    if (folder != file->folder)
+        close(folder);
+    return check_seen(target, is_there, &found, error);
 }
 
 /* Takes the lock, and sees to it that all is ready for the path. */
@@ -235,14 +251,10 @@ static npyx_status claim_path(npyx_target *target, npyx_error *error) {
         status = is_extended ? NPYX_OK : NPYX_IO;
     NPYX_TRY(status);
     if (file->kind == NPYX_TARGET_NEW)
-        NPYX_TRY(look_at_replaced(file, error));
+        NPYX_TRY(look_at_replaced(target, error));
     else if (!npyx_target_leads_to(file->folder, file->name, is_extended ? file->descriptor : file->replaced))
         return fail_replaced(error);
-    if (file->kind == NPYX_TARGET_COPY)
-        NPYX_TRY(npyx_target_check_copied(target, error));
-    if (is_extended || file->beside[0] != '\0')
-        return NPYX_OK;
-    return npyx_target_link(file->folder, file->name, file->descriptor, file->beside, error);
+    return file->kind == NPYX_TARGET_COPY ? npyx_target_check_copied(target, error) : NPYX_OK;
 }
 
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
@@ -261,15 +273,16 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
 }
 
 /* Another program, which knows nothing of the lock, has put a file at the path since it was looked at. That
- * one has the name beside now: it is replaced like the other, or put back. */
-static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
+ * one has the name beside now: it is put back, or where this is one act it is replaced like the other. */
+static npyx_status accept_replaced(const npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     npyx_stat found;
     int seen = -1;
-    npyx_status status = file->kind == NPYX_TARGET_COPY
+    npyx_status status = !target->is_one_act
                              ? fail_replaced(error)
                              : npyx_target_look(file->folder, file->beside, O_RDONLY, &seen, &found, error);
     if (status == NPYX_OK && seen >= 0)
-        status = npyx_target_check_replaceable(seen, file->is_tar, error);
+        status = npyx_target_check_replaceable(target, seen, error);
     if (status == NPYX_OK) {
         close(file->replaced);
         file->replaced = seen;
@@ -281,7 +294,8 @@ static npyx_status accept_replaced(npyx_target_file *file, npyx_error *error) {
 }
 
 /* NPYX_DONE: another program has changed what is at the path, which must be looked at again. */
-static npyx_status try_to_take_path(npyx_target_file *file, npyx_error *error) {
+static npyx_status try_to_take_path(const npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     if (!npyx_target_leads_to(file->folder, file->beside, file->descriptor))
         return npyx_fail(error, NPYX_IO, -1, "cannot take its place (the new file, %s, was removed)",
                          file->beside);
@@ -294,21 +308,23 @@ static npyx_status try_to_take_path(npyx_target_file *file, npyx_error *error) {
     }
     status = target_swap(file->folder, file->name, file->beside, error);
     if (status == NPYX_NOT_FOUND)
-        return file->kind == NPYX_TARGET_COPY ? fail_replaced(error) : NPYX_DONE;
+        return NPYX_DONE;
     bool is_looked_at =
         file->beside[0] == '\0' || npyx_target_leads_to(file->folder, file->beside, file->replaced);
-    return status == NPYX_OK && !is_looked_at ? accept_replaced(file, error) : status;
+    return status == NPYX_OK && !is_looked_at ? accept_replaced(target, error) : status;
 }
 
-static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
+static npyx_status take_path(npyx_target *target, npyx_error *error) {
     enum { NTRIES = 21 };
-    npyx_status status = NPYX_DONE;
-    for (int i = 0; i < NTRIES && status == NPYX_DONE; i++) {
-        NPYX_TRY(i == 0 ? NPYX_OK : look_at_replaced(file, error));
-        status = try_to_take_path(file, error);
+    npyx_status status = try_to_take_path(target, error);
+    for (int i = 1; i < NTRIES && status == NPYX_DONE && target->is_one_act; i++) {
+        NPYX_TRY(look_at_replaced(target, error));
+        status = try_to_take_path(target, error);
     }
     if (status != NPYX_DONE)
         return status;
+    if (!target->is_one_act)
+        return fail_replaced(error);
     return npyx_fail(error, NPYX_IO, -1, "cannot take its place (others keep changing it)");
 }
 
@@ -316,17 +332,23 @@ static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
 static npyx_status show(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     if (file->kind == NPYX_TARGET_EXTEND) {
+        if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
+            return fail_replaced(error);
         file->state = NPYX_TARGET_PUBLISHED;
         NPYX_TRY(write_seal(target, error));
         return sync_file(file, error);
     }
-    NPYX_TRY(take_path(file, error));
+    NPYX_TRY(take_path(target, error));
     file->state = NPYX_TARGET_PUBLISHED;
     return sync_folder(file, error);
 }
 
 bool npyx_target_is_prepared(const npyx_target *target) {
     return target->file != NULL && target->file->state >= NPYX_TARGET_PREPARED;
+}
+
+bool npyx_target_is_published(const npyx_target *target) {
+    return target->file != NULL && target->file->state >= NPYX_TARGET_PUBLISHED;
 }
 
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
@@ -338,12 +360,6 @@ npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
     if (status != NPYX_OK)
         npyx_target_withdraw(target);
     return status;
-}
-
-void npyx_target_yield(npyx_target *target) {
-    npyx_target_withdraw(target);
-    if (target->file != NULL && npyx_target_is_ours(target->file))
-        npyx_target_lock_release(&target->file->lock, target->file->folder, target->file->name);
 }
 
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {

@@ -212,6 +212,14 @@ npyx_status npyx_encode_json(npyx_host *host, const char *text, size_t nbytes, c
     return status;
 }
 
+/* A complex number is a list in JSON; `1e3` and `true` are texts in place of a number. */
+static bool begins_list(const char *text, size_t nbytes) {
+    size_t i = 0;
+    while (i < nbytes && (text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r')))
+        i++;
+    return i < nbytes && text[i] == '[';
+}
+
 npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const npyx_value *value,
                               uint8_t *item, npyx_error *error) {
     bool is_json =
@@ -225,6 +233,10 @@ npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const np
     case NPYX_VALUE_REAL: return npyx_encode_number(dtype, &number, item, error);
     case NPYX_VALUE_BLOB: return npyx_encode_blob(dtype, value->bytes, value->nbytes, item, error);
     case NPYX_VALUE_TEXT:
+        if (npyx_dtype_kind(dtype) == 'c' && !begins_list(value->bytes, value->nbytes))
+            return npyx_encode_text(dtype, value->bytes, value->nbytes, item, error);
+        return is_json ? npyx_encode_json(host, value->bytes, value->nbytes, dtype, 0, NULL, item, error)
+                       : npyx_encode_text(dtype, value->bytes, value->nbytes, item, error);
     case NPYX_VALUE_JSON:
         return is_json ? npyx_encode_json(host, value->bytes, value->nbytes, dtype, 0, NULL, item, error)
                        : npyx_encode_text(dtype, value->bytes, value->nbytes, item, error);

@@ -217,7 +217,11 @@ npyx_status npyx_encode_text(const npyx_dtype *dtype, const char *text, size_t n
             return NPYX_OK;
         return refuse_bytes(dtype, true, text, nbytes, "", error);
     case NPYX_VOID: return refuse_bytes(dtype, true, text, nbytes, "bytes are given as a BLOB", error);
-    default: return refuse_bytes(dtype, true, text, nbytes, "it is a text", error);
+    default: {
+        bool is_complex = dtype->type >= NPYX_C8 && dtype->type <= NPYX_C32;
+        return refuse_bytes(dtype, true, text, nbytes,
+                            is_complex ? "write a complex number as '[re, im]'" : "it is a text", error);
+    }
     }
 }
 

@@ -172,10 +172,10 @@ typedef struct difference_block {
 
 enum { DIFFERENCE_PAGE_NBYTES = 4096, MAX_OTHERS_NBYTES = 2 * NPYX_WORK_NBYTES };
 
-/* Where the items of the second side lie that stand against those at off of the first. */
-static int64_t off_of_others(const difference_walk *w, int64_t off) {
-    const npyx_view *a = w->given[0].view, *b = w->given[1].view;
-    return b->off + (off - a->off) / a->dtype->itemsize * b->dtype->itemsize;
+/* Where the second side's item of a number lies. */
+static int64_t off_of_others(const difference_walk *w, int64_t position) {
+    const npyx_view *b = w->given[1].view;
+    return b->off + position * b->dtype->itemsize;
 }
 
 /* Room that is congruent to the file modulo a page (io/read_ahead.c). */
@@ -184,11 +184,12 @@ static uint8_t *room_for_others(const difference_walk *w, difference_block *bloc
     return block->room + (shift & (DIFFERENCE_PAGE_NBYTES - 1));
 }
 
-static void difference_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
+static void difference_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes,
+                           void *result) {
     const difference_walk *w = ctx;
     difference_block *block = result;
     npyx_source *other = w->given[1].source;
-    int64_t nelem = (int64_t)nbytes / w->way.dtypes[0]->itemsize, other_off = off_of_others(w, off);
+    int64_t nelem = (int64_t)nbytes / w->way.dtypes[0]->itemsize, other_off = off_of_others(w, first);
     block->others = NULL;
     if (other->is_concurrent)
         block->others = other->ops->read_aside(other, other_off, room_for_others(w, block, other_off),
@@ -202,8 +203,7 @@ static npyx_status add_block(difference_walk *w, difference_block *own, npyx_err
     const npyx_blocks *blocks = &w->sides[0];
     const difference_block *block = blocks->reader.result;
     npyx_source *other = w->given[1].source;
-    int64_t itemsize = w->way.dtypes[0]->itemsize, nelem = blocks->nelem;
-    int64_t off = off_of_others(w, w->given[0].view->off + w->position * itemsize);
+    int64_t nelem = blocks->nelem, off = off_of_others(w, w->position);
     size_t nbytes = (size_t)(nelem * w->way.dtypes[1]->itemsize);
     if (block != NULL && block->others != NULL) {
         NPYX_TRY(other->ops->account(other, off, block->others, nbytes, block->crc32, error));

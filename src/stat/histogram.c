@@ -56,8 +56,8 @@ static int64_t nelem_of(const npyx_placing *placing, size_t nbytes) {
 
 /* Limits. */
 
-static void limit_block(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
-    (void)off;
+static void limit_block(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
+    (void)first;
     *(npyx_limits *)result = npyx_no_limits;
     npyx_limit_items(ctx, bytes, nelem_of(ctx, nbytes), result);
 }
@@ -74,8 +74,8 @@ static void merge_limits(const npyx_placing *placing, const void *result, void *
 
 /* Counts. */
 
-static void count_block(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
-    (void)off;
+static void count_block(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
+    (void)first;
     const npyx_placing *placing = ctx;
     memset(result, 0, (size_t)(placing->nbins + 1) * sizeof(uint64_t));
     npyx_place_items(placing, bytes, nelem_of(placing, nbytes), result);

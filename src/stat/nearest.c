@@ -199,8 +199,8 @@ static void nearest_local_add(nearest_local *heap, int64_t *n, int64_t capacity,
 }
 
 /* A block's heaps, in any thread. Rows count from the block's first. */
-static void nearest_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
-    (void)off;
+static void nearest_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
+    (void)first;
     const nearest_pass *pass = ctx;
     const npyx_nearest *nearest = pass->nearest;
     const int64_t row_nbytes = pass->reader.row_nbytes, nrows = (int64_t)nbytes / row_nbytes;

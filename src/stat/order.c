@@ -100,8 +100,8 @@ static size_t order_result_nbytes(const order_pass *pass) {
     return sizeof(order_result) + nbytes;
 }
 
-static void order_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *memory) {
-    (void)off;
+static void order_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *memory) {
+    (void)first;
     const order_pass *pass = ctx;
     const npyx_order_keys *how = &pass->order->keys;
     order_result *result = memory;

@@ -277,8 +277,8 @@ static void brackets_run_keys(const brackets_pass *pass, const uint8_t *items, i
     }
 }
 
-static void brackets_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *memory) {
-    (void)off;
+static void brackets_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *memory) {
+    (void)first;
     const brackets_pass *pass = ctx;
     brackets_result *result = memory;
     const int64_t nelem = (int64_t)nbytes / pass->order->keys.dtype->itemsize;

@@ -183,13 +183,14 @@ static int64_t reduction_run_rest(const npyx_reduction *r, int64_t position, int
 }
 
 /* Of each run that the block has items of, one behind the other. */
-static void reduction_work(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
+static void reduction_work(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes,
+                           void *result) {
     const npyx_reduction *r = ctx;
     const npyx_dtype *dtype = r->view.dtype;
     npyx_stats *stats = result;
-    int64_t position = (off - r->group.off) / dtype->itemsize, nelem = (int64_t)nbytes / dtype->itemsize;
-    for (int64_t n; nelem > 0; nelem -= n, position += n, bytes += n * dtype->itemsize) {
-        n = reduction_run_rest(r, position, nelem);
+    int64_t nelem = (int64_t)nbytes / dtype->itemsize;
+    for (int64_t n; nelem > 0; nelem -= n, first += n, bytes += n * dtype->itemsize) {
+        n = reduction_run_rest(r, first, nelem);
         reduction_init_stats(r, stats, dtype, NULL);
         npyx_stats_add(stats++, bytes, n);
     }
@@ -228,12 +229,11 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
             (npyx_work){.run = reduction_work, .ctx = r, .result_nbytes = nruns * sizeof(npyx_stats)});
     }
     npyx_status status;
-    for (int64_t position = 0; (status = npyx_blocks_next(blocks, error)) == NPYX_OK;
-         position += blocks->nelem) {
+    while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK) {
         if (merges)
-            reduction_merge_runs(r, position, blocks->items, blocks->nelem, blocks->reader.result);
+            reduction_merge_runs(r, blocks->position, blocks->items, blocks->nelem, blocks->reader.result);
         else
-            distribute(r, position, blocks->items, blocks->nelem);
+            distribute(r, blocks->position, blocks->items, blocks->nelem);
         if (r->wants_crc32)
             extend_checksums(r, blocks->items, blocks->nelem);
     }

@@ -205,12 +205,11 @@ static label_result *label_result_init(const npyx_reduction *r, void *memory) {
 }
 
 /* A block's result, in any thread. */
-static void label_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *memory) {
+static void label_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *memory) {
     const npyx_reduction *r = ctx;
     const struct npyx_label_rows *by = r->label_rows;
     label_result *result = label_result_init(r, memory);
-    label_add_rows(r, result, (off - by->table.off) / by->reader.row_nbytes, bytes,
-                   (int64_t)nbytes / by->reader.row_nbytes);
+    label_add_rows(r, result, first / by->reader.row_nelem, bytes, (int64_t)nbytes / by->reader.row_nbytes);
 }
 
 static void label_merge_columns(label_result *total, const label_result *next, int64_t width, int64_t label) {
@@ -302,7 +301,7 @@ static void label_add_block(npyx_reduction *r) {
         return;
     }
     if (reader->result == NULL)
-        label_run(r, by->table.off + reader->first_row * reader->row_nbytes, reader->rows,
+        label_run(r, reader->first_row * reader->row_nelem, reader->rows,
                   (size_t)(reader->nrows_read * reader->row_nbytes), by->of_block);
     label_merge(r, by->total, reader->result == NULL ? by->of_block : reader->result);
 }

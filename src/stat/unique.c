@@ -87,8 +87,8 @@ static void unique_count_items(const npyx_unique *unique, const uint8_t *items, 
     }
 }
 
-static void unique_run(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *memory) {
-    (void)off;
+static void unique_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *memory) {
+    (void)first;
     const npyx_unique *unique = ctx;
     const npyx_order_keys *order = &unique->order;
     unique_block *block = memory;
@@ -167,13 +167,12 @@ static npyx_status unique_make_numbers(npyx_unique *unique, npyx_source *source,
                                                          .result_nbytes = sizeof(unique_block),
                                                          .block_nbytes = UNIQUE_BLOCK_NBYTES});
     npyx_status status;
-    for (int64_t position = 0; (status = npyx_blocks_next(&blocks, error)) == NPYX_OK;
-         position += blocks.nelem) {
+    while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
         const unique_block *block = blocks.reader.result;
         if (block != NULL && !block->is_many)
-            status = unique_add_block(unique, block, position, error);
+            status = unique_add_block(unique, block, blocks.position, error);
         else
-            status = unique_add_items(unique, blocks.items, blocks.nelem, position, error);
+            status = unique_add_items(unique, blocks.items, blocks.nelem, blocks.position, error);
         if (status != NPYX_OK)
             break;
     }

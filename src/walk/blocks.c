@@ -3,6 +3,16 @@
 /* Rows must be smaller than this, so that a block of them is about a block. */
 enum { MAX_ROW_NBYTES = 1 << 18 };
 
+/* The number of the first item of the outer axes' place. */
+static int64_t inner_position(const npyx_blocks *blocks) {
+    int64_t position = 0;
+    for (int axis = 0; axis < blocks->outer_ndim; axis++)
+        position = position * blocks->view.shape[axis] + blocks->outer[axis];
+    for (int axis = blocks->outer_ndim; axis < blocks->view.ndim; axis++)
+        position *= blocks->view.shape[axis];
+    return position;
+}
+
 /* The view of the axes that the reader reads, at the outer axes' place. */
 static npyx_view inner_view(const npyx_blocks *blocks) {
     npyx_view inner = blocks->view;
@@ -14,10 +24,15 @@ static npyx_view inner_view(const npyx_blocks *blocks) {
     return inner;
 }
 
+/* Has the reader read at the outer axes' place. */
+static void move_reader(npyx_blocks *blocks) {
+    npyx_reader_move(&blocks->reader, inner_view(blocks).off, inner_position(blocks));
+}
+
 void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view) {
     blocks->view = *view;
     blocks->outer_ndim = 0;
-    blocks->nelem = 0;
+    blocks->nelem = blocks->position = 0;
     blocks->next_row = 0;
     blocks->is_done = npyx_view_nelem(view) == 0;
     memset(blocks->outer, 0, sizeof blocks->outer);
@@ -60,7 +75,7 @@ void npyx_blocks_seek(npyx_blocks *blocks, int64_t position, int64_t *nskipped) 
         blocks->outer[axis] = outer % blocks->view.shape[axis];
         outer /= blocks->view.shape[axis];
     }
-    reader->view = inner_view(blocks);
+    move_reader(blocks);
     blocks->next_row = position % inner_nelem / reader->row_nelem;
     *nskipped = position % reader->row_nelem;
 }
@@ -75,10 +90,11 @@ npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error) {
     if (!blocks->is_done && blocks->next_row == reader->nrows) {
         blocks->is_done = !step_outer(blocks);
         blocks->next_row = 0;
-        reader->view = inner_view(blocks);
+        move_reader(blocks);
     }
     if (blocks->is_done)
         return NPYX_DONE;
+    blocks->position = reader->first_item + blocks->next_row * reader->row_nelem;
     NPYX_TRY(npyx_reader_fill(reader, blocks->next_row, INT64_MAX, error));
     blocks->next_row += reader->nrows_read;
     blocks->items = reader->rows;

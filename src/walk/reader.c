@@ -54,6 +54,12 @@ void npyx_reader_rest(npyx_reader *reader) {
     reader->work = (npyx_work){0};
 }
 
+void npyx_reader_move(npyx_reader *reader, int64_t off, int64_t first_item) {
+    reader->view.off = off;
+    reader->first_item = first_item;
+    reader->ahead_row = -1; /* what was begun is of the other view */
+}
+
 void npyx_reader_clear(npyx_reader *reader) {
     if (reader->host == NULL)
         return;
@@ -299,9 +305,13 @@ static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
         reader->row_nbytes <= reader->most_nbytes && end - row >= AHEAD_NBYTES / reader->row_nbytes;
     if (!is_worth_it)
         return false;
-    int64_t block_nbytes = reader->most_nbytes / reader->row_nbytes * reader->row_nbytes;
-    reader->ahead = npyx_read_ahead_start(reader->source, reader->view.off + row * reader->row_nbytes,
-                                          (end - row) * reader->row_nbytes, (size_t)block_nbytes, work);
+    npyx_read_stretch stretch = {.off = reader->view.off + row * reader->row_nbytes,
+                                 .nbytes = (end - row) * reader->row_nbytes,
+                                 .first = reader->first_item + row * reader->row_nelem,
+                                 .itemsize = reader->view.dtype->itemsize,
+                                 .block_nbytes =
+                                     (size_t)(reader->most_nbytes / reader->row_nbytes * reader->row_nbytes)};
+    reader->ahead = npyx_read_ahead_start(reader->source, stretch, work);
     reader->ahead_row = row;
     reader->ahead_end = end;
     if (reader->ahead == NULL) /* not to be tried at every block */

@@ -18,6 +18,7 @@ typedef struct npyx_reader {
     int64_t nrows;
     int64_t row_nelem;
     int64_t row_nbytes;
+    int64_t first_item; /* the number of the view's first item in what it is a part of; 0 where it is all */
     /* the block at hand: nrows_read rows from first_row on, byte order as in the file */
     const uint8_t *rows;
     int64_t first_row;
@@ -55,6 +56,10 @@ void npyx_reader_set_work(npyx_reader *reader, npyx_work work);
  * before the source is closed; a reader of zeros is taken too. */
 void npyx_reader_rest(npyx_reader *reader);
 
+/* Goes on with another view of the same shape and strides, of which off is the offset and first_item the
+ * number of its first item. */
+void npyx_reader_move(npyx_reader *reader, int64_t off, int64_t first_item);
+
 /* Makes a block that begins at row, which is below nrows, of at most max_nrows. Polls the host. */
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error);
 
@@ -73,6 +78,7 @@ typedef struct npyx_blocks {
     /* the block at hand, byte order as in the file; who has used some of it may take that away here */
     const uint8_t *items;
     int64_t nelem;
+    int64_t position; /* the number in the view of the first item that the block came with */
     /* private */
     npyx_view view;               /* axes from outer_ndim on are read by the reader */
     int outer_ndim;               /* axes before the one whose entries are the reader's rows */

@@ -22,8 +22,8 @@ WHEELS = sorted(glob.glob(os.path.join(shell.ROOT, ".build", "sqlite", "apsw-*")
 if shell.SANITIZED:
     LIBRARIES, WHEELS = [], []  # the sanitized build has met every statement on the installed one
 # Neither the sqlite3 shell, which insists on the library that it was made with, nor SQLite-free tests.
-FILES = "aggregates archives_written compare defects differential errors histogram joins library makers members meta npy_write planned".split()
-FILES += "policy reads releases round_trips scalars sources stats surveys tables writing_defects writing_tables".split()
+FILES = "aggregates archives_written compare defects differential errors histogram joins library makers members meta model npy_write planned".split()
+FILES += "policy reads releases round_trips scalars sources stats surveys tables writers_rules writing_defects writing_tables".split()
 # The oldest and the newest release meet all files, those between them what SQLite's planner has a part in.
 BETWEEN = ("7.5.1", "11.1.2")  # by the names of build-sqlite.sh
 PLANNED = "defects differential joins planned releases sources surveys tables".split()

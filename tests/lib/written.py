@@ -1,6 +1,7 @@
 """Tables that write, and what they leave: the form that tests of them share."""
 
 import os
+import re
 
 
 def quoted(text):
@@ -17,6 +18,9 @@ def contents(path="out.npy"):
         return file.read()
 
 
-def only(folder, *names):
-    """Nothing lies in the folder but these."""
-    assert sorted(os.listdir(folder)) == sorted(names)
+def only(folder, *names, pending=()):
+    """Nothing lies in the folder but these, and one new file beside each path of which rows are pending."""
+    is_new = re.compile(r"\.(.+)\.[0-9a-f]{12}\.npyext").fullmatch
+    listed = os.listdir(folder)
+    assert sorted(name for name in listed if not is_new(name)) == sorted(names)
+    assert sorted(is_new(name)[1] for name in listed if is_new(name)) == sorted(pending)

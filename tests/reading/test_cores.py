@@ -262,3 +262,38 @@ def test_none_is_as_many_as_there_are_processors(monkeypatch, text):
 def test_what_is_no_number_of_threads_is_refused(monkeypatch, text):
     with pytest.raises(Exception, match="NPYEXT_THREADS=.* is no number of threads; give 1 to 16, or unset it"):
         connect_with(text, monkeypatch)
+
+
+# --- a block's number is not where it lies -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("slice", [":, 1:580001", "::2, :590000", "::-1, 3:599999"])
+def test_a_statistic_of_rows_that_lie_apart_depended_on_the_number_of_threads(folder, monkeypatch, slice):
+    rng = seeded_generator()
+    array = rng.standard_normal((4, 600_001))  # rows so long that each comes as blocks of its own, and threads help
+    array[2, 7:300] = np.nan
+    np.save("apart.npy", array)
+    np.save("labels.npy", np.array([1, 0, 1, 2]))
+    np.save("query.npy", array[1])
+    part = array[eval(f"np.s_[{slice}]")]
+    of = f"'apart.npy', '', '{slice}'"
+    columns = "count, nulls, min, max, mean, std, sum, argmin, argmax"
+    whole, lines, *_ = assert_alike(monkeypatch, [
+        f"SELECT {columns} FROM npy_stats({of})",
+        f"SELECT {columns} FROM npy_stats({of}, 1)",
+        f"SELECT {columns} FROM npy_stats({of}, '[0, 1]')",
+        f"SELECT at, sum, argmin FROM npy_stats({of}, 0) LIMIT 1000",
+        f"SELECT label, {columns} FROM npy_stats({of}) WHERE by = 'labels.npy'",
+        f"SELECT * FROM npy_histogram({of}, 20)",
+        f"SELECT * FROM npy_quantile({of})",
+        f"SELECT count(*), sum(count), sum(first), max(first) FROM npy_unique({of})",
+        f"SELECT * FROM npy_compare('apart.npy', 'apart.npy', '', '{slice}')",
+        f"SELECT count(*), min(idx), max(idx), total(value) FROM npy_elements({of}) WHERE value > 3",
+        f"SELECT npy_sum(array), npy_argmax(array, 1), npy_std(array, 1) FROM (SELECT npy_slice(array, '{slice}') AS array FROM npy_file('apart.npy'))",
+    ])
+    for (count, nulls, least, greatest, mean, std, total, argmin, argmax), items in [(whole[0], part), *zip(lines, part)]:
+        assert (count, nulls, least, greatest) == (np.isfinite(items).sum(), np.isnan(items).sum(), np.nanmin(items), np.nanmax(items))
+        np.testing.assert_allclose([mean, std, total], [np.nanmean(items), np.nanstd(items), np.nansum(items)], rtol=1e-11)
+    assert (array.ravel()[whole[0][7]], array.ravel()[whole[0][8]]) == (np.nanmin(part), np.nanmax(part))
+    columns_of_file = np.arange(array.shape[1])[eval(f"np.s_[{slice}]")[1]]
+    assert [line[8] for line in lines] == [columns_of_file[np.nanargmax(line)] for line in part]

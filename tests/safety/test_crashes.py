@@ -136,7 +136,7 @@ FAILURES = [
     ("pwrite", "ENOSPC", True, "No space left on device"),
     ("pwrite", "EIO", False, "Input/output error"),
     ("fsync", "EIO", False, "Input/output error"),
-    ("linkat", "EPERM", False, "Operation not permitted"),
+    ("creat", "ENOSPC", False, "No space left on device"),
     ("renameat", "EPERM", False, "Operation not permitted"),
     ("ftruncate", "EIO", False, "Input/output error"),
 ]
@@ -164,8 +164,8 @@ def test_calls_that_fail(server, tmp_path, name, call, action, persists, message
         assert holds(path, form, in_file(form, LAST)) and os.listdir(folder) == [form.path], label
         if all(facts["error"] is None for facts in outcome["reports"]):
             break
-    always = {"pwrite", "fsync"}
-    replaces = {"linkat", "renameat"} if name != "a npy" else set()
+    always = {"creat", "pwrite", "fsync"}
+    replaces = {"renameat"} if name != "a npy" else set()
     assert nfailed > 0 or call not in always | replaces
 
 
@@ -186,11 +186,22 @@ def test_a_savepoint_that_cannot_be_gone_back_to(server, tmp_path, name):
     """The COMMIT that follows must not publish the rows behind it."""
     form, path = FORMS[name], begin(tmp_path / "it", FORMS[name])
     call = "pwrite" if name == "r+ npy" else "ftruncate"
-    outcome = server.run("go back to a savepoint", name, path.parent, 0, 0, call, 1, "EIO", True)
+    outcome = server.run("go back to a savepoint", name, path.parent, 3, 0, call, 1, "EIO", True)
     assert outcome["end"] == 0, outcome
     went_back, committed = outcome["reports"]
     assert went_back == "SQL logic error"  # SQLite asks for no message there
     assert committed.startswith(f"npyext: {form.path}: ")
+    assert holds(path, form, [0, 2] if form.mode == "a" else [2]) and os.listdir(path.parent) == [form.path]
+
+
+@pytest.mark.parametrize("call", ["pwrite", "ftruncate"])
+@pytest.mark.parametrize("name", ["w+ npy", "a npy", "a npz", "a ten", "r+ npy"])
+def test_a_savepoint_before_the_first_row_can_be_gone_back_to(server, tmp_path, name, call):
+    """All rows are behind it: the file is given up, whatever the disk says, and the COMMIT has nothing to publish."""
+    form, path = FORMS[name], begin(tmp_path / "it", FORMS[name])
+    outcome = server.run("go back to a savepoint", name, path.parent, 0, 0, call, 1, "EIO", True)
+    assert outcome["end"] == 0, outcome
+    assert outcome["reports"] == [None, None]
     assert holds(path, form, [0, 2] if form.mode == "a" else [2]) and os.listdir(path.parent) == [form.path]
 
 

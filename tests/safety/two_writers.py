@@ -12,6 +12,8 @@ whose order tells what came before what; a COMMIT has happened at some moment be
 - no writer is told of anything but that another one adds to the file, or has replaced it;
 - nothing is left beside the paths, but by writers that were killed, and that the next writer removes (where there are no
   files without names: one that comes across it).
+
+With --mix they also write files that nobody replaces, in all other modes (writers_mix.py), and are stopped for a while.
 """
 
 import argparse
@@ -38,6 +40,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import numpy as np  # noqa: E402
 
 import shell  # noqa: E402
+import writers_mix  # noqa: E402
 
 # Before each of these calls a process sleeps now and then; also behind them, when what they have done can be seen. And
 # file systems that have no files without names, or cannot exchange two names.
@@ -139,7 +142,7 @@ FIRST = {"out.npy": (0, 1), "out.npz": (0, 2)}  # what lies there when a round b
 ROUND_SECONDS = 4
 # What a writer may be told; more of it would be a fault.
 EXPECTED = re.compile(
-    "is being written to by another writer|was replaced by another file while it was written to"
+    "is being written to by another writer|was changed or replaced by another program while it was written to|was made by another writer meanwhile"
     "|is no longer as this table has written it|the shape says 3 rows, and there are 1|database is locked|refused by the test"
 )
 Transaction = collections.namedtuple("Transaction", "name path replaces nparts start end outcome")
@@ -195,7 +198,8 @@ def read_file(path):
 class Writer:
     """One process; its transactions are (number of the writer, 1), (…, 2), ..."""
 
-    def __init__(self, number, log, seed):
+    def __init__(self, number, log, seed, is_mix):
+        self.is_mix = is_mix
         self.number, self.log, self.rng, self.ntransactions = number, log, random.Random(seed), 0
         self.db = self.other = None
 
@@ -217,6 +221,9 @@ class Writer:
     def run(self, end_time):
         self.connect()
         while time.monotonic() < end_time:
+            if self.is_mix and self.rng.random() < 0.6:
+                writers_mix.work(self)
+                continue
             work = self.rng.choice([self.write_at_once, self.use_table, self.use_table, self.use_table, self.use_table])
             work(self.rng.choice(PATHS))
             if self.rng.random() < 0.1:
@@ -414,6 +421,9 @@ class Round:
         os.chdir(folder)
         np.save("out.npy", np.stack([part(FIRST["out.npy"])]))
         np.savez("out.npz", **{"0_2_0": part(FIRST["out.npz"])})
+        self.stopped = []  # (when it goes on, the writer)
+        if options.mix:
+            writers_mix.begin(folder)
         self.log = os.open("log", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         self.reader = open("log", "rb")
         self.nlines = 0
@@ -431,7 +441,7 @@ class Round:
             try:
                 if self.delays is not None:
                     self.delays.delays_arm(seed, *self.system)
-                Writer(number, self.log, seed).run(end_time)
+                Writer(number, self.log, seed, self.options.mix).run(end_time)
                 code = 0
             except BaseException as error:
                 os.write(self.log, json.dumps(["told", f"fault in writer {number}: {error!r}"]).encode() + b"\n")
@@ -441,10 +451,22 @@ class Round:
 
     def kill_one(self):
         pid = self.rng.choice(list(self.writers))
+        self.stopped = [(when, stopped) for when, stopped in self.stopped if stopped != pid]
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.write(self.log, json.dumps(["killed", self.writers.pop(pid)]).encode() + b"\n")
         self.nkilled += 1
+
+    def stop_one(self):
+        pid = self.rng.choice(list(self.writers))
+        os.kill(pid, signal.SIGSTOP)
+        self.stopped.append((time.monotonic() + self.rng.random(), pid))
+
+    def let_go_on(self, now):
+        for when, pid in self.stopped:
+            if when <= now:
+                os.kill(pid, signal.SIGCONT)
+        self.stopped = [(when, pid) for when, pid in self.stopped if when > now]
 
     def run(self, seconds):
         end_time = time.monotonic() + seconds
@@ -458,6 +480,10 @@ class Round:
             if kills and self.rng.random() < 0.02:
                 self.kill_one()
                 self.start_writer(end_time)
+            if self.options.mix and self.rng.random() < 0.03:
+                self.stop_one()
+            self.let_go_on(time.monotonic())
+        self.let_go_on(math.inf)
         for pid in self.writers:
             os.waitpid(pid, 0)
         for path in PATHS:
@@ -465,7 +491,9 @@ class Round:
 
     def check(self):
         with open("log", "rb") as file:
-            log = Log(file.read().splitlines())
+            lines = file.read().splitlines()
+        self.kept = writers_mix.check(lines) if self.options.mix else {}
+        log = Log(lines)
         log.check()
         log.check_databases(self.folder)
         left = glob.glob(".*.npyext")
@@ -515,6 +543,7 @@ def run_rounds(options):
         outcomes = collections.Counter(one.outcome for one in log.transactions.values())
         totals.update({f"commits {outcome}": n for outcome, n in outcomes.items()})
         totals.update({f"told: {told}": n for told, n in log.told.items()})
+        totals.update(one.kept)
         totals.update(rounds=1, looks=len(log.looks), killed=one.nkilled)
     for what, n in sorted(totals.items()):
         print(f"{n:9,d} {what}")
@@ -526,6 +555,7 @@ def main():
     parser.add_argument("seconds", type=float, nargs="?", default=20)
     parser.add_argument("--writers", type=int, default=4)
     parser.add_argument("--delay-ms", type=float, default=10, help="the longest delay before a system call; 0: none")
+    parser.add_argument("--mix", action="store_true", help="files that nobody replaces, too, and writers that are stopped")
     parser.add_argument("--no-kills", dest="kills", action="store_false")
     parser.add_argument("--seed", type=int, default=shell.random_seed())
     options = parser.parse_args()

@@ -67,6 +67,14 @@ two-writers: ## Writers of the same paths for SECONDS=30, with random delays bet
 	@$(call ready,check,npyext.so)
 	@$(PYTHON) -B tests/safety/two_writers.py $(SECONDS)
 
+.PHONY: writing-model
+writing-model: npyext.so ## Random sequences of statements that write, for SECONDS=30, held against a model of what the files hold
+	@$(PYTHON) -B tests/writing/model.py $(SECONDS)
+
+.PHONY: writers-mix
+writers-mix: npyext.so ## As two-writers, with files that nobody replaces, in all modes, and writers that are stopped
+	@$(PYTHON) -B tests/safety/two_writers.py $(SECONDS) --mix
+
 .PHONY: check-big
 check-big: ## Files of 5 GB and archives beyond 4 GiB, written and read back: minutes, and 16 GB of room in TMPDIR; not in CI
 	@$(call ready,check,npyext.so .build/release/unit/big_archive_write)

@@ -72,7 +72,6 @@ int main(int argc, char **argv) {
     must(npyx_archive_writer_mark(writer, &mark, &error));
     add(writer, "taken back", 1000, 6);
     must(npyx_archive_writer_return(writer, &mark, &error));
-    npyx_archive_mark_clear(&mark);
     add(writer, "last", 5, 6);
     close_all(writer, sink);
     return close(descriptor) == 0 && unit.nblocks == 0 ? 0 : 3;

@@ -169,7 +169,8 @@ static void complex_items(void **state) {
     assert_item(">c8", null, "7fc000007fc00000");
     assert_item(">c8", text("[1, -2]"), "3f800000c0000000");
     assert_item(">c16", text("[null, 9e999]"), "7ff80000000000007ff0000000000000");
-    assert_item("<c24", text("1"), "0000000000000080ff3f0000000000000000000000000000");
+    assert_item("<c24", integer(1), "0000000000000080ff3f0000000000000000000000000000");
+    assert_refused("<c24", text("1"), "'1' does not fit complex192: write a complex number as '[re, im]'");
     assert_item("<c32", text("[0, 1]"),
                 "00000000000000000000000000000000"
                 "0000000000000080ff3f000000000000");
@@ -180,7 +181,7 @@ static void complex_items(void **state) {
                    "a complex item is [re, im], an innermost list: the list has more than 2 items");
     assert_refused("c8", text("[[1], 2]"),
                    "a complex item is [re, im], an innermost list: it has a list for a number");
-    assert_refused("c8", text("1+2j"), "is not JSON: at byte 1 something follows the value");
+    assert_refused("c8", text("1+2j"), "'1+2j' does not fit complex64: write a complex number as '[re, im]'");
 }
 
 static void dates(void **state) {

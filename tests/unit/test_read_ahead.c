@@ -51,11 +51,15 @@ typedef struct slowness {
     int delay_ns; /* a block's work lasts so long */
 } slowness;
 
+static npyx_read_stretch stretch_of(int64_t off, int64_t nbytes) {
+    return (npyx_read_stretch){.off = off, .nbytes = nbytes, .itemsize = 1, .block_nbytes = BLOCK_NBYTES};
+}
+
 /* The sum of the block's bytes. */
-static void sum(const void *ctx, int64_t off, const uint8_t *bytes, size_t nbytes, void *result) {
+static void sum(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
     uint64_t total = 0;
     const slowness *c = ctx;
-    (void)off;
+    (void)first;
     for (size_t i = 0; i < nbytes; i++)
         total += bytes[i];
     nanosleep(&(struct timespec){.tv_nsec = c->delay_ns}, NULL);
@@ -66,7 +70,7 @@ static void assert_gives_all(npyx_source *from, int work_ns, int caller_ns) {
     slowness c = {work_ns};
     npyx_work work = {.run = sum, .ctx = &c, .result_nbytes = sizeof(uint64_t)};
     int64_t nbytes = NWORDS * (int64_t)sizeof(uint32_t);
-    npyx_read_ahead *ahead = npyx_read_ahead_start(from, OFF, nbytes, BLOCK_NBYTES, work);
+    npyx_read_ahead *ahead = npyx_read_ahead_start(from, stretch_of(OFF, nbytes), work);
     if (ahead == NULL) /* one processor */
         return;
     int64_t before = unit.host.counters.bytes_read;
@@ -124,7 +128,7 @@ static void test_an_error_of_the_source(void **state) {
     npyx_work work = {.run = sum, .ctx = &c, .result_nbytes = sizeof(uint64_t)};
     npyx_source *range;
     assert_int_equal(npyx_source_open_range(source, 0, 100000, true, 0, &range, &error), NPYX_OK);
-    npyx_read_ahead *ahead = npyx_read_ahead_start(range, 0, 100000, BLOCK_NBYTES, work);
+    npyx_read_ahead *ahead = npyx_read_ahead_start(range, stretch_of(0, 100000), work);
     npyx_read_block block;
     for (int i = 0; i < 4 && ahead != NULL; i++)
         assert_int_equal(npyx_read_ahead_next(ahead, &block, &error), NPYX_OK);
@@ -141,7 +145,7 @@ static void test_stopping_at_any_block(void **state) {
     slowness c = {0};
     npyx_work work = {.run = sum, .ctx = &c, .result_nbytes = sizeof(uint64_t)};
     for (int ntaken = 0; ntaken < 30; ntaken++) {
-        npyx_read_ahead *ahead = npyx_read_ahead_start(source, OFF, 1 << 20, BLOCK_NBYTES, work);
+        npyx_read_ahead *ahead = npyx_read_ahead_start(source, stretch_of(OFF, 1 << 20), work);
         npyx_read_block block;
         for (int i = 0; i < ntaken && ahead != NULL; i++)
             assert_int_equal(npyx_read_ahead_next(ahead, &block, &error), NPYX_OK);
@@ -156,7 +160,7 @@ static void test_a_file_cut_short(void **state) {
     slowness c = {0};
     npyx_work work = {.run = sum, .ctx = &c, .result_nbytes = sizeof(uint64_t)};
     assert_int_equal(truncate(path, OFF + 5 * BLOCK_NBYTES + 7), 0);
-    npyx_read_ahead *ahead = npyx_read_ahead_start(source, OFF, 1 << 20, BLOCK_NBYTES, work);
+    npyx_read_ahead *ahead = npyx_read_ahead_start(source, stretch_of(OFF, 1 << 20), work);
     npyx_read_block block;
     for (int i = 0; i < 5 && ahead != NULL; i++)
         assert_int_equal(npyx_read_ahead_next(ahead, &block, &error), NPYX_OK);
@@ -173,7 +177,7 @@ static void test_without_memory_there_is_none(void **state) {
     npyx_work work = {.run = sum, .ctx = &c, .result_nbytes = sizeof(uint64_t)};
     for (long fail_after = 0; fail_after < 2; fail_after++) {
         unit.fail_after = fail_after;
-        assert_null(npyx_read_ahead_start(source, OFF, 1 << 20, BLOCK_NBYTES, work));
+        assert_null(npyx_read_ahead_start(source, stretch_of(OFF, 1 << 20), work));
     }
     unit.fail_after = -1;
 }

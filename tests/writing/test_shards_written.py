@@ -124,10 +124,17 @@ def test_random_savepoints(connect, folder):
         assert not leftovers()
 
 
-def test_a_table_without_rows_writes_an_empty_shard(out):
-    make(out)
+@pytest.mark.parametrize("mode", ["w+", "a"])
+def test_a_table_without_rows_writes_no_shard(out, mode):
+    make(out, mode=mode)
+    out.execute("INSERT INTO o(__key__, cls) SELECT 'a', 1 WHERE 0")
+    assert contents() == [] and not leftovers()
+    with open("out-000000.tar", "wb") as file:  # an empty one, as webdataset leaves it
+        file.write(bytes(10240))
     out.execute("INSERT INTO o(__key__, cls) SELECT 'a', 1 WHERE 0")
     assert contents() == shard_writer([]) == [bytes(10240)]
+    insert(out, [("a", {"cls": b"1"})])  # which is replaced, or added to
+    assert contents() == shard_writer([("a", {"cls": b"1"})]) and not leftovers()
 
 
 def test_each_insert_goes_on_with_the_last_shard(out):
@@ -475,24 +482,37 @@ def test_two_writers_of_one_path(connect, folder):
 @pytest.mark.parametrize("of_one, of_other", [(3, 3), (5, 3), (3, 5), (7, 1)])
 @pytest.mark.parametrize("has_database", [False, True])
 def test_two_tables_of_one_path_in_one_transaction(connect, folder, of_one, of_other, has_database):
-    """Neither is published: whichever went second would leave shards of the first, or throw away its samples."""
+    """The second one is refused at its first row: it would leave shards of the first, or throw away its samples. After
+    the commit it replaces them, unless some of them would follow its own."""
     db = connect("d.db")
     db.isolation_level = None
     db.execute("CREATE TABLE kept(x)")
     for name in ("one", "other"):
         make(db, "maxcount=1", name=name)
     db.execute("BEGIN")
-    insert(db, [(f"a{i}", {"cls": b"1"}) for i in range(of_one)], "one")
-    insert(db, [(f"b{i}", {"cls": b"1"}) for i in range(of_other)], "other")
+    of_a, of_b = ([(f"{key}{i}", {"cls": b"1"}) for i in range(n)] for key, n in (("a", of_one), ("b", of_other)))
+    insert(db, of_a, "one")
+    with pytest.raises(sqlite3.Error, match="out-%06d.tar: is being written to by table one; commit its rows first"):
+        insert(db, of_b, "other")
     if has_database:
         db.execute("INSERT INTO kept VALUES (1)")
-    with pytest.raises(sqlite3.Error, match="is written by another table|other shards would follow|another writer of this path"):
+    db.execute("COMMIT")
+    assert contents() == shard_writer(of_a, 1) and not leftovers()
+    assert db.execute("SELECT count(*) FROM kept").fetchone() == (int(has_database),)
+    db.execute("BEGIN")
+    insert(db, of_b, "other")
+    if of_other < of_one:
+        with pytest.raises(sqlite3.Error, match="other shards would follow the last one that is written"):
+            db.execute("COMMIT")
+        assert not db.in_transaction and contents() == shard_writer(of_a, 1) and not leftovers()
+        insert(db, [("z", {"cls": b"1"})], "one")
+        assert contents() == shard_writer([*of_a, ("z", {"cls": b"1"})], 1)
+    else:
         db.execute("COMMIT")
-    if db.in_transaction:
-        db.execute("ROLLBACK")
-    assert contents() == [] and not leftovers()
-    insert(db, [("z", {"cls": b"1"})], "one")
-    assert contents() == shard_writer([("z", {"cls": b"1"})])
+        assert contents() == shard_writer(of_b, 1) and not leftovers()
+        with pytest.raises(sqlite3.Error, match="is no longer as this table has written it"):
+            insert(db, [("z", {"cls": b"1"})], "one")
+        assert contents() == shard_writer(of_b, 1)
 
 
 def test_a_full_disk(out):

@@ -2,6 +2,7 @@
 went wrong or might."""
 
 import os
+import re
 import sqlite3
 import zipfile
 
@@ -34,6 +35,18 @@ def damaged_array(db):
 # --- an array that fails half way ----------------------------------------------------------------------------
 
 
+def refuse_damaged(db, name, damaged, conflict=""):
+    """Inserts the damaged array: a value that does not fit, which OR IGNORE goes on without."""
+    sql = f"INSERT {conflict} INTO out VALUES ('{name}', ?)"
+    if conflict == "OR IGNORE":
+        total = db.total_changes
+        db.execute(sql, (damaged,))
+        assert db.total_changes == total
+        return
+    text = error_of(db, sql, damaged, code=sqlite3.SQLITE_CONSTRAINT)
+    assert re.match(r"npyext: out\.\w+: row \d+: the entry's bytes are damaged", text), text
+
+
 @pytest.mark.parametrize("conflict", ["", "OR IGNORE", "OR FAIL", "OR REPLACE"])
 @pytest.mark.parametrize("path", ARCHIVES)
 def test_an_array_that_fails_half_way_takes_no_others_with_it(connect, folder, path, conflict):
@@ -45,16 +58,15 @@ def test_an_array_that_fails_half_way_takes_no_others_with_it(connect, folder, p
     for name in ("a", "b"):
         db.execute("INSERT INTO out VALUES (?, ?)", (name, array))
     for _ in range(2):
-        text = error_of(db, f"INSERT {conflict} INTO out VALUES ('c', ?)", damaged)
-        assert "out" in text and "row 2: the entry's bytes are damaged" in text
+        refuse_damaged(db, "c", damaged, conflict)
     db.execute("INSERT INTO out SELECT 'c', ?", (array,))
-    error_of(db, f"INSERT {conflict} INTO out VALUES ('d', ?)", damaged)
+    refuse_damaged(db, "d", damaged, conflict)
     db.execute("COMMIT")
     db.execute("DROP TABLE out")
     assert names_in(db, path) == ["a", "b", "c"]
     make(db, path, mode="a")
     db.execute("BEGIN")
-    error_of(db, f"INSERT {conflict} INTO out VALUES ('x', ?)", damaged)
+    refuse_damaged(db, "x", damaged, conflict)
     db.execute("INSERT INTO out VALUES ('d', ?)", (array,))
     db.execute("COMMIT")
     assert names_in(db, path) == ["a", "b", "c", "d"]
@@ -74,7 +86,7 @@ def test_an_array_that_fails_half_way_in_an_archive_with_a_comment(connect, fold
     make(db, "out.npz", mode="a")
     db.execute("BEGIN")
     db.execute("INSERT INTO out VALUES ('b', ?)", (npy_bytes(np.arange(4)),))
-    error_of(db, "INSERT INTO out VALUES ('c', ?)", damaged)
+    refuse_damaged(db, "c", damaged)
     db.execute("COMMIT")
     with np.load("out.npz") as loaded:
         assert loaded.files == ["a", "b"] and loaded["b"].tolist() == [0, 1, 2, 3]
@@ -92,7 +104,7 @@ def test_an_array_that_fails_half_way_where_zip64_begins(connect, folder, narray
         "WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ?) INSERT INTO out SELECT 'n' || i, ? FROM n",
         (narrays, array),
     )
-    error_of(db, "INSERT INTO out VALUES ('c', ?)", damaged)
+    refuse_damaged(db, "c", damaged)
     db.execute("COMMIT")
     with zipfile.ZipFile("out.npz") as archive:
         assert archive.namelist() == [f"n{i}.npy" for i in range(narrays)]
@@ -176,16 +188,18 @@ def test_a_transaction_of_two_files_is_published_whole_or_not_at_all(connect, fo
 
 @pytest.mark.parametrize("path", ["out.npy", "out.npz", "out.ten"])
 def test_a_file_of_another_table_is_not_adopted(connect, folder, path):
-    """Two tables that write the same file in one transaction: the last one has it, and what the other one is refused
-    does not touch it."""
+    """Two tables that write the same file: in one transaction the second one is refused, so that neither's rows are lost;
+    one that has been replaced since is not added to, and what its table is refused does not touch it."""
     db, is_npy = connect(), path.endswith(".npy")
     for table in "ab":
         db.execute(f"CREATE VIRTUAL TABLE temp.{table} USING npy('{path}', mode='w+'{', dtype=i4' if is_npy else ''})")
     insert = "INSERT INTO {} VALUES ({})" if is_npy else "INSERT INTO {0}(name, array) VALUES ('x{1}', npy_from_json('{1}', 'i4'))"
     db.execute("BEGIN")
     db.execute(insert.format("a", 1))
-    db.execute(insert.format("b", 2))
+    assert error_of(db, insert.format("b", 2)) == f"npyext: {path}: is being written to by table a; commit its rows first"
     db.execute("COMMIT")
+    assert [value for value, in db.execute("SELECT value FROM npy_rows(?)", (path,))] == [1]
+    db.execute(insert.format("b", 2))
     written = contents(path)
     with pytest.raises(sqlite3.Error, match="is no longer as this table has written it"):
         db.execute(insert.format("a", 3))
@@ -195,15 +209,15 @@ def test_a_file_of_another_table_is_not_adopted(connect, folder, path):
 
 
 @pytest.mark.parametrize("path", ["out.npy", "out.npz", "out.ten"])
-def test_an_insert_of_no_rows_leaves_nothing_of_the_old_file(connect, folder, path):
-    """Nor in the transaction that made the table, where SQLite calls no xBegin: yesterday's rows used to stay there."""
+def test_an_insert_of_no_rows_leaves_the_old_file(connect, folder, path):
+    """Only rows write, also in the transaction that made the table, where SQLite calls no xBegin."""
     db, is_npy = connect(), path.endswith(".npy")
     create = f"CREATE VIRTUAL TABLE temp.out USING npy('{path}', mode='w+'{', dtype=i4' if is_npy else ''})"
     none = "INSERT INTO out SELECT 1 WHERE 0" if is_npy else "INSERT INTO out(name, array) SELECT 'x', NULL WHERE 0"
+    row = "INSERT INTO out VALUES (1)" if is_npy else "INSERT INTO out SELECT 'a', npy_array(1)"
     db.execute(create)
     db.execute(none)
-    empty = contents(path)
-    assert [row for row in db.execute("SELECT * FROM npy_rows(?)", (path,))] == []
+    only(folder)
 
     def ends(*statements):
         db.execute("DROP TABLE out")
@@ -214,17 +228,24 @@ def test_an_insert_of_no_rows_leaves_nothing_of_the_old_file(connect, folder, pa
         only(folder, path)
         return contents(path)
 
-    assert ends("BEGIN", create, none, "COMMIT") == empty
-    assert ends("SAVEPOINT a", create, none, "RELEASE a") == empty
-    assert ends("BEGIN", create, none, none, "COMMIT", "BEGIN", none, "COMMIT") == empty
+    assert ends("BEGIN", create, none, "COMMIT") == YESTERDAYS
+    assert ends("SAVEPOINT a", create, none, "RELEASE a") == YESTERDAYS
+    assert ends("BEGIN", create, none, none, "COMMIT", "BEGIN", none, "COMMIT") == YESTERDAYS
     assert ends("BEGIN", create, "COMMIT") == YESTERDAYS
     assert ends(create) == YESTERDAYS
     assert ends("BEGIN", create, none, "ROLLBACK", create) == YESTERDAYS
     assert ends("BEGIN", create, "SAVEPOINT a", none, "ROLLBACK TO a", "COMMIT") == YESTERDAYS
     assert ends("BEGIN", "SAVEPOINT a", create, none, "ROLLBACK TO a", "COMMIT", create) == YESTERDAYS
-    assert ends("BEGIN", create, none, "SAVEPOINT a", none, "ROLLBACK TO a", "COMMIT") == empty
+    assert ends("BEGIN", create, none, "SAVEPOINT a", none, "ROLLBACK TO a", "COMMIT") == YESTERDAYS
     assert ends("BEGIN", create, "SAVEPOINT a", "SAVEPOINT b", none, "RELEASE b", "ROLLBACK TO a", "COMMIT") == YESTERDAYS
     assert ends("BEGIN", create, none, "DROP TABLE out", "COMMIT", create) == YESTERDAYS
+    assert ends("BEGIN", create, "SAVEPOINT a", row, "ROLLBACK TO a", none, "COMMIT") == YESTERDAYS
+    assert ends("BEGIN", create, row, "ROLLBACK", create) == YESTERDAYS
+    one_row = ends(create, row)
+    assert one_row != YESTERDAYS and len(db.execute("SELECT * FROM npy_rows(?)", (path,)).fetchall()) == 1
+    assert ends(create, row, none) == one_row  # added to what is there, as if it had not been asked for
+    assert ends("BEGIN", create, none, row, none, "COMMIT") == one_row
+    assert ends("BEGIN", create, row, "SAVEPOINT a", none, "ROLLBACK TO a", "COMMIT") == one_row
 
 
 @pytest.mark.parametrize("journal_mode", ["delete", "wal", "memory", "truncate"])
@@ -271,13 +292,14 @@ def test_the_outermost_savepoint_is_a_transaction(connect, folder):
     make(db, mode="w+", dtype="i4")
     db.execute("SAVEPOINT a")
     db.execute("INSERT INTO out VALUES (1)")
-    only(folder)
+    only(folder, pending=["out.npy"])
     db.execute("ROLLBACK TO a")
+    only(folder)
     db.execute("INSERT INTO out VALUES (2)")
     db.execute("SAVEPOINT b")
     db.execute("INSERT INTO out VALUES (3)")
     db.execute("RELEASE b")
-    only(folder)
+    only(folder, pending=["out.npy"])
     db.execute("RELEASE a")
     assert contents() == npy_bytes(np.array([2, 3], "i4"))
     db.execute("SAVEPOINT a")

@@ -72,13 +72,16 @@ def test_rows_of_any_shape_by_data_json_and_arrays(connect, folder):
         for shape in [(5, 3), (4, 2, 3), (3, 1), (2, 0), (0, 4)]:
             array = expressible_array(rng, dtype, shape)
             np.save("in.npy", array)
-            want = npy_bytes(array)
+            want = npy_bytes(array) if len(array) else contents()  # only rows write
             for value in ("data", "value", "r.array", "npy_slice(f.array, row)"):
                 make(db, mode="w+", dtype=dtype, shape=[-1, *shape[1:]])
                 assert [row[1] for row in db.execute("PRAGMA table_info(out)")] == ["row"]
                 db.execute(f"INSERT INTO out SELECT {value} FROM npy_rows('in.npy') AS r, npy_file('in.npy') AS f")
                 db.execute("DROP TABLE out")
                 assert contents() == want, (dtype, shape, value)
+        none = f"npy_reshape(npy_from_json('[]', '{dtype}'), '[0, 4]')"
+        db.execute(f"SELECT * FROM npy_write('none.npy', {none})").fetchall()
+        assert contents("none.npy") == npy_bytes(np.zeros((0, 4), dtype))
 
 
 def test_named_columns(connect, folder):
@@ -106,7 +109,9 @@ def test_a_filtered_copy_of_the_design(connect, folder):
 def test_a_hundred_headers_and_lengths(connect, folder):
     """The header is written when the number of rows is known, whatever its number of digits."""
     db = connect()
-    for nrows in (0, 1, 9, 10, 99, 100, 99999, 100000):
+    none = "SELECT * FROM npy_write('out.npy', npy_from_json('[]', 'u1'))"  # a table writes no array without rows
+    assert db.execute(none).fetchall() and contents() == npy_bytes(np.zeros(0, "u1"))
+    for nrows in (1, 9, 10, 99, 100, 99999, 100000):
         make(db, mode="w+", dtype="u1")
         db.execute(
             "WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) INSERT INTO out SELECT i % 251 FROM n LIMIT ?", (nrows,)
@@ -169,12 +174,17 @@ def test_w_replaces_once_and_then_adds(connect, folder):
     only(folder, "out.npy")
 
 
-def test_no_rows_replace_the_file_too(connect, folder):
+def test_no_rows_replace_nothing(connect, folder):
     np.save("out.npy", np.arange(3))
     db = connect()
     make(db, mode="w+", dtype="f8", shape="[-1, 4]")
     db.execute("INSERT INTO out SELECT data FROM npy_rows('out.npy') WHERE 0")
+    assert contents() == npy_bytes(np.arange(3))
+    assert db.execute("SELECT changes()").fetchone() == (0,)  # by which a script sees that yesterday's file is still there
+    none = "npy_reshape(npy_from_json('[]', 'f8'), '[0, 4]')"
+    db.execute(f"SELECT * FROM npy_write('out.npy', {none})").fetchall()
     assert contents() == npy_bytes(np.zeros((0, 4)))
+    only(folder, "out.npy")
 
 
 @pytest.mark.parametrize("dtype, shape", [("<f4", (3,)), (">i8", (3, 2)), ("<U3", (3, 1, 2)), ([("a", "<i4"), ("b", "u1")], (3,))])
@@ -302,7 +312,7 @@ def test_commit_publishes_and_rollback_does_not(connect, folder):
     db.execute("BEGIN")
     db.execute("INSERT INTO out VALUES (1), (2)")
     assert contents() == old
-    only(folder, "out.npy")
+    only(folder, "out.npy", pending=["out.npy"])
     db.execute("ROLLBACK")
     assert contents() == old
     db.execute("BEGIN")
@@ -449,7 +459,7 @@ def test_a_table_made_in_the_transaction_that_writes(connect, folder, end):
     db.execute("INSERT INTO out VALUES (1), (2)")
     error_of(db, "INSERT INTO out VALUES (3), (NULL)", code=sqlite3.SQLITE_CONSTRAINT)
     db.execute("INSERT INTO out VALUES (4)")
-    only(folder)
+    only(folder, pending=["out.npy"])
     db.execute(end)
     if end == "ROLLBACK":
         only(folder)
@@ -524,9 +534,12 @@ def test_two_writers_of_one_file(connect, folder):
         db.execute("BEGIN")
         db.execute("INSERT INTO out VALUES (?)", (value,))
     one.execute("COMMIT")
-    two.execute("COMMIT")
-    assert contents() == npy_bytes(np.array([2], "i4"))  # whole, the last one's
+    assert "was changed or replaced by another program while it was written to" in error_of(two, "COMMIT")
+    assert not two.in_transaction and contents() == npy_bytes(np.array([1], "i4"))  # whole, the first one's
+    two.execute("INSERT INTO out VALUES (2)")  # which is what it replaces now
+    assert contents() == npy_bytes(np.array([2], "i4"))
     assert "is no longer as this table has written it" in error_of(one, "INSERT INTO out VALUES (3)")
+    only(folder, "out.npy")
     three, four = connect(), connect()
     for db in (three, four):
         make(db, mode="a")
@@ -560,7 +573,7 @@ def test_two_writers_who_add_to_one_archive(connect, folder, path):
     with open("other", "wb") as file:
         file.write(other)
     os.replace("other", path)
-    assert "was replaced by another file" in error_of(two, "COMMIT")
+    assert "was changed or replaced by another program while it was written to" in error_of(two, "COMMIT")
     assert contents(path) == other
     only(folder, path)
 
