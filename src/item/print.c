@@ -373,7 +373,7 @@ static npyx_status print_fit(npyx_arena *arena, const npyx_dtype *dtype, const p
     }
     if (dtype->type != NPYX_STRUCT)
         return NPYX_OK;
-    form->fields = npyx_arena_alloc(arena, (size_t)dtype->nfields * sizeof *form->fields);
+    form->fields = npyx_arena_array(arena, dtype->nfields, sizeof *form->fields);
     NPYX_TRY(npyx_check_memory(form->fields, error));
     for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
         NPYX_TRY(print_fit_field(arena, dtype, field, items, &form->fields[field - dtype->fields], error));
