@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 CALL = re.compile(r"\b(npyx_(alloc|alloc_zeroed|arena_alloc|buffer_reserve|buffer_grow)|sqlite3_(malloc|realloc)(64)?|malloc|calloc|realloc)\(")
 PRODUCT = re.compile(r"(?<![A-Z]) \* \(?sizeof|sizeof[^,;]* \* |nelem \* ")
 # Nothing there comes from a file: columns that SQLite has counted, and constants.
-ALLOWED = {"ext/table/shard_writer.c", "src/io/system_windows.c"}
+ALLOWED = {"src/io/system_windows.c"}
 
 
 def faults():
