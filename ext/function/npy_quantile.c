@@ -54,7 +54,7 @@ static npyx_status quantile_read_list(quantile_cursor *cursor, npyx_error *error
         return npyx_refuse(error,
                            "quantiles is a number or a JSON array of numbers, as in '[0.1, 0.5, 0.9]'");
     cursor->n = is_given ? 1 : QUANTILE_DEFAULT_N;
-    cursor->list = npyx_arena_alloc(&cursor->arena, QUANTILE_DEFAULT_N * sizeof *cursor->list);
+    cursor->list = npyx_arena_array(&cursor->arena, QUANTILE_DEFAULT_N, sizeof *cursor->list);
     NPYX_TRY(npyx_check_memory(cursor->list, error));
     for (int i = 0; i < QUANTILE_DEFAULT_N; i++)
         cursor->list[i] = (npyx_quantile){.q = (double)i / (QUANTILE_DEFAULT_N - 1)};

@@ -40,7 +40,8 @@ npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block
         return NPYX_OK;
     npyx_buffer_reset(&items->converted);
     /* one byte more: items without bytes have an address to count from, too */
-    if (!npyx_buffer_reserve(&items->converted, (size_t)(nelem * astype->itemsize) + 1))
+    if (!npyx_buffer_reserve_array(&items->converted, nelem, (size_t)astype->itemsize) ||
+        !npyx_buffer_reserve(&items->converted, 1))
         return npyx_buffer_check(&items->converted, error);
     *converted = (const uint8_t *)items->converted.bytes;
     return npyx_convert_items(items->base.selection.view.dtype, block, nelem, astype,

@@ -53,7 +53,7 @@ npyx_status npyext_paths_sort(npyext_paths *paths, size_t first, size_t shared_n
         return NPYX_OK;
     const char **unsorted = paths->paths + first;
     npyx_host *host = paths->arena.host;
-    sort_item *items = npyx_alloc(host, npaths * sizeof *items);
+    sort_item *items = npyx_alloc_array(host, (int64_t)npaths, sizeof *items);
     NPYX_TRY(npyx_check_memory(items, error));
     for (size_t i = 0; i < npaths; i++)
         items[i] = make_sort_item(unsorted[i], shared_nbytes);

@@ -203,7 +203,7 @@ npyx_status npyext_braces_first(npyext_braces *braces, const char *pattern, npyx
     *braces = (npyext_braces){.pattern = pattern, .pattern_nbytes = strlen(pattern), .choice = NONE};
     size_t nitems_max;
     NPYX_TRY(check_braces(braces, &nitems_max, error));
-    braces->items = npyx_alloc(out->host, nitems_max * sizeof *braces->items);
+    braces->items = npyx_alloc_array(out->host, (int64_t)nitems_max, sizeof *braces->items);
     NPYX_TRY(npyx_check_memory(braces->items, error));
     npyx_status status = compile_braces(braces, error);
     if (status == NPYX_OK)

@@ -158,7 +158,7 @@ npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error)
     if (list != NULL && ngiven != ncolumns)
         return npyx_refuse(error, "columns gives %d name%s for %" PRId64 " column%s", ngiven,
                            ngiven == 1 ? "" : "s", ncolumns, ncolumns == 1 ? "" : "s");
-    layout->columns = npyx_arena_alloc(&layout->arena, (size_t)ncolumns * sizeof layout->columns[0]);
+    layout->columns = npyx_arena_array(&layout->arena, ncolumns, sizeof layout->columns[0]);
     NPYX_TRY(npyx_check_memory(layout->columns, error));
     memset(layout->columns, 0, (size_t)ncolumns * sizeof layout->columns[0]);
     layout->ncolumns = (int)ncolumns;

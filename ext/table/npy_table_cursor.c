@@ -87,7 +87,7 @@ static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
     npyext_connection_begin(cursor->layout.connection);
     NPYX_TRY(npyext_layout_read_table(&cursor->layout, table_of(cursor), error));
     cursor->streams =
-        npyx_alloc_zeroed(cursor->scratch.host, (size_t)cursor->layout.narrays * sizeof cursor->streams[0]);
+        npyx_alloc_array_zeroed(cursor->scratch.host, cursor->layout.narrays, sizeof cursor->streams[0]);
     return npyx_check_memory(cursor->streams, error);
 }
 

@@ -91,8 +91,7 @@ static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *c
 static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext_declaration *declaration,
                                        npyx_error *error) {
     writer->ncolumns = declaration->ncolumns - NPYEXT_WDS_FIRST_EXT;
-    writer->columns =
-        npyx_arena_alloc(&writer->arena, (size_t)(writer->ncolumns + 1) * sizeof writer->columns[0]);
+    writer->columns = npyx_arena_array(&writer->arena, writer->ncolumns + 1, sizeof writer->columns[0]);
     NPYX_TRY(npyx_check_memory(writer->columns, error));
     for (int i = 0; i < writer->ncolumns; i++) {
         const char *ext = declaration->columns[NPYEXT_WDS_FIRST_EXT + i].name;

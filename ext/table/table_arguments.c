@@ -20,8 +20,8 @@ static const char blanks[] = " \t\r\n\f";
 npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narrays, int ncolumns,
                                        npyx_error *error) {
     npyx_arena *arena = &declaration->arena;
-    declaration->arrays = npyx_arena_alloc(arena, (size_t)narrays * sizeof declaration->arrays[0]);
-    declaration->columns = npyx_arena_alloc(arena, (size_t)ncolumns * sizeof declaration->columns[0]);
+    declaration->arrays = npyx_arena_array(arena, narrays, sizeof declaration->arrays[0]);
+    declaration->columns = npyx_arena_array(arena, ncolumns, sizeof declaration->columns[0]);
     NPYX_TRY(npyx_check_memory(declaration->arrays, error));
     return npyx_check_memory(declaration->columns, error);
 }
@@ -72,7 +72,7 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
     for (const char *c = text; *c != '\0'; c++)
         capacity_nitems += *c == ',';
     *nitems = 0;
-    *items = npyx_arena_alloc(arena, capacity_nitems * sizeof(*items)[0]);
+    *items = npyx_arena_array(arena, (int64_t)capacity_nitems, sizeof(*items)[0]);
     NPYX_TRY(npyx_check_memory(*items, error));
     for (bool is_last = false; !is_last; text++) {
         text += strspn(text, blanks);

@@ -92,7 +92,7 @@ static editor_column editor_place(const npyext_layout *layout, int number, int64
 static npyx_status editor_place_columns(table_editor *editor, npyx_error *error) {
     const npyext_layout *layout = &editor->layout;
     int64_t nbytes = 0;
-    editor->columns = npyx_arena_alloc(&editor->arena, (size_t)layout->ncolumns * sizeof editor->columns[0]);
+    editor->columns = npyx_arena_array(&editor->arena, layout->ncolumns, sizeof editor->columns[0]);
     NPYX_TRY(npyx_check_memory(editor->columns, error));
     for (int i = 0; i < layout->ncolumns; i++) {
         const npyext_layout_array *array = &layout->arrays[layout->columns[i].array];

@@ -368,7 +368,8 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
 static npyx_status check_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        if (!npyx_target_is_published(target))
+        bool is_for_good = target->file == NULL;
+        if (!is_for_good && !npyx_target_is_published(target))
             NPYX_TRY(npyx_target_check(target, error));
     }
     return NPYX_OK;

@@ -109,11 +109,12 @@ static npyx_status wds_find_files(wds_cursor *cursor, npyx_error *error) {
     cursor->tick = npyext_cache_tick(wds_connection_of(cursor));
     NPYX_TRY(npyext_wds_resolve(wds_table_of(cursor), &cursor->files, error));
     size_t nfiles = npyext_files_count(&cursor->files), nexts = (size_t)wds_nexts_of(cursor);
-    cursor->shards = npyx_alloc_zeroed(host, (nfiles + 1) * sizeof(void *));
+    cursor->shards = npyx_alloc_array_zeroed(host, (int64_t)(nfiles + 1), sizeof(void *));
     NPYX_TRY(npyx_check_memory(cursor->shards, error));
-    cursor->first_rowids = npyx_alloc_zeroed(host, (nfiles + 1) * sizeof cursor->first_rowids[0]);
+    cursor->first_rowids =
+        npyx_alloc_array_zeroed(host, (int64_t)(nfiles + 1), sizeof cursor->first_rowids[0]);
     NPYX_TRY(npyx_check_memory(cursor->first_rowids, error));
-    cursor->exts = npyx_alloc_zeroed(host, (nexts + 1) * sizeof cursor->exts[0]);
+    cursor->exts = npyx_alloc_array_zeroed(host, (int64_t)(nexts + 1), sizeof cursor->exts[0]);
     NPYX_TRY(npyx_check_memory(cursor->exts, error));
     cursor->has_files = true;
     return NPYX_OK;

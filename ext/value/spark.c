@@ -105,7 +105,7 @@ static npyx_status spark_run(npyext_call *c) {
     width = width < nelem ? width : nelem;
     if (width == 0)
         return NPYX_OK;
-    spark_cell *cells = npyx_arena_alloc(&c->arena, (size_t)width * sizeof *cells);
+    spark_cell *cells = npyx_arena_array(&c->arena, width, sizeof *cells);
     NPYX_TRY(npyx_check_memory(cells, &c->error));
     memset(cells, 0, (size_t)width * sizeof *cells);
     npyext_connection_begin(c->value.connection);

@@ -38,8 +38,9 @@ static npyx_status vector_keep(npyext_call *c, npyext_array_value *value, kept_v
     NPYX_TRY(vector_check(c, &view));
     npyx_buffer_reset(out);
     NPYX_TRY(npyext_array_value_append_converted(value, &view, &vector_float64, out, &c->error));
-    const size_t padded = (size_t)npyx_distance_padded(view.shape[0]);
-    *kept = npyx_alloc_zeroed(out->host, sizeof **kept + padded * sizeof(double));
+    size_t reals_nbytes;
+    bool fits = npyx_mul_size(npyx_distance_padded(view.shape[0]), sizeof(double), &reals_nbytes);
+    *kept = fits ? npyx_alloc_zeroed(out->host, sizeof **kept + reals_nbytes) : NULL;
     NPYX_TRY(npyx_check_memory(*kept, &c->error));
     if (out->nbytes > 0)
         memcpy((*kept)->reals, out->bytes, out->nbytes);
@@ -299,7 +300,7 @@ static npyx_status corrcoef_run(npyext_call *c) {
     const int64_t nvariables = c->view.shape[1], shape[2] = {nvariables, nvariables};
     npyx_header_npy_append(&vector_float64, 2, shape, false, &c->out);
     NPYX_TRY(npyext_items_reserve(&c->out, &vector_float64, nvariables * nvariables, &items, &c->error));
-    double *matrix = npyx_alloc(c->out.host, (size_t)(nvariables * nvariables) * sizeof *matrix);
+    double *matrix = npyx_alloc_array(c->out.host, nvariables * nvariables, sizeof *matrix);
     NPYX_TRY(npyx_check_memory(matrix, &c->error));
     npyext_connection_begin(c->value.connection);
     npyx_status status = npyext_array_value_source(&c->value, &source, &c->error);

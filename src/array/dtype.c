@@ -201,7 +201,7 @@ static bool copy_field(npyx_arena *arena, npyx_field *field) {
 
 const npyx_dtype *npyx_dtype_copy(npyx_arena *arena, const npyx_dtype *dtype) {
     npyx_dtype *copy = npyx_arena_alloc(arena, sizeof *copy);
-    npyx_field *fields = npyx_arena_alloc(arena, sizeof *fields * (size_t)(dtype->nfields + 1));
+    npyx_field *fields = npyx_arena_array(arena, dtype->nfields + 1, sizeof *fields);
     if (copy == NULL || fields == NULL)
         return NULL;
     *copy = *dtype;

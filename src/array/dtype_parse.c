@@ -137,7 +137,7 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_f
     int64_t ndim = shaped->ndim + (is_int ? 1 : shape->nitems);
     if (ndim > 64)
         return fail_literal(c, shape, "the shape of a field has more than 64 dimensions");
-    int64_t *dims = npyx_arena_alloc(c->arena, sizeof *dims * (size_t)(ndim == 0 ? 1 : ndim));
+    int64_t *dims = npyx_arena_array(c->arena, ndim == 0 ? 1 : ndim, sizeof *dims);
     NPYX_TRY(npyx_check_memory(dims, c->error));
     int at = 0;
     int64_t nelem_without_zeros = 1;
@@ -219,7 +219,7 @@ static int compare_labels(const void *a, const void *b, const void *ctx) {
 /* NumPy keeps names and titles in one dictionary: none may stand twice. Sorted and not hashed, so that no
  * choice of names makes it slow. */
 static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
-    npyx_span *labels = npyx_alloc(c->arena->host, (size_t)dtype->nfields * 2 * sizeof *labels);
+    npyx_span *labels = npyx_alloc_array(c->arena->host, dtype->nfields * 2, sizeof *labels);
     NPYX_TRY(npyx_check_memory(labels, c->error));
     size_t nlabels = 0;
     for (int i = 0; i < dtype->nfields; i++) {
@@ -244,7 +244,7 @@ static npyx_status check_names(const context *c, const npyx_dtype *dtype, const 
 
 static npyx_status parse_struct(const context *c, const npyx_literal *literal, npyx_dtype *dtype) {
     *dtype = (npyx_dtype){.type = NPYX_STRUCT, .nfields = (int)literal->nitems};
-    npyx_field *fields = npyx_arena_alloc(c->arena, sizeof *fields * (size_t)(dtype->nfields + 1));
+    npyx_field *fields = npyx_arena_array(c->arena, dtype->nfields + 1, sizeof *fields);
     NPYX_TRY(npyx_check_memory(fields, c->error));
     dtype->fields = fields;
     npyx_field *field = fields;

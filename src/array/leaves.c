@@ -53,7 +53,7 @@ static npyx_status find_leaves(leaf_list *list, npyx_view *view, npyx_buffer *pa
 npyx_status npyx_leaves_list(npyx_arena *arena, const npyx_dtype *dtype, npyx_leaf **leaves, int *nleaves,
                              npyx_error *error) {
     leaf_list list = {.arena = arena};
-    list.leaves = npyx_arena_alloc(arena, (size_t)count_leaves(dtype) * sizeof *list.leaves);
+    list.leaves = npyx_arena_array(arena, count_leaves(dtype), sizeof *list.leaves);
     NPYX_TRY(npyx_check_memory(list.leaves, error));
     npyx_view item = {.dtype = dtype};
     npyx_buffer path = {.host = arena->host};

@@ -93,4 +93,9 @@ static inline bool npyx_multiply_i64(int64_t a, int64_t b, int64_t *result) {
     return !__builtin_mul_overflow(a, b, result);
 }
 
+/* The bytes of n items of item_nbytes each; false where they are no size in memory, and for n below 0. */
+static inline bool npyx_mul_size(int64_t n, size_t item_nbytes, size_t *nbytes) {
+    return n >= 0 && !__builtin_mul_overflow((uint64_t)n, item_nbytes, nbytes);
+}
+
 #endif

@@ -16,6 +16,16 @@ void *npyx_alloc_zeroed(npyx_host *host, size_t nbytes) {
     return block;
 }
 
+void *npyx_alloc_array(npyx_host *host, int64_t n, size_t item_nbytes) {
+    size_t nbytes;
+    return npyx_mul_size(n, item_nbytes, &nbytes) ? npyx_alloc(host, nbytes) : NULL;
+}
+
+void *npyx_alloc_array_zeroed(npyx_host *host, int64_t n, size_t item_nbytes) {
+    size_t nbytes;
+    return npyx_mul_size(n, item_nbytes, &nbytes) ? npyx_alloc_zeroed(host, nbytes) : NULL;
+}
+
 void npyx_free(npyx_host *host, void *block) {
     if (block != NULL)
         host->resize(host->ctx, block, 0);
@@ -132,6 +142,11 @@ void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes) {
     void *result = block->bytes + block->used_nbytes;
     block->used_nbytes += rounded_nbytes;
     return result;
+}
+
+void *npyx_arena_array(npyx_arena *arena, int64_t n, size_t item_nbytes) {
+    size_t nbytes;
+    return npyx_mul_size(n, item_nbytes, &nbytes) ? npyx_arena_alloc(arena, nbytes) : NULL;
 }
 
 char *npyx_arena_copy(npyx_arena *arena, const char *bytes, size_t nbytes) {

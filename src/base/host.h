@@ -7,6 +7,7 @@
 #ifndef NPYX_HOST_H
 #define NPYX_HOST_H
 
+#include "bytes.h"
 #include "siphash.h"
 
 /* Running totals, for tests and users who ask what a query cost. */
@@ -44,6 +45,10 @@ typedef struct npyx_host {
 void *npyx_alloc(npyx_host *host, size_t nbytes);
 void *npyx_alloc_zeroed(npyx_host *host, size_t nbytes);
 void npyx_free(npyx_host *host, void *block);
+/* Blocks for n items of item_nbytes each; NULL also where so many are no size at all. What comes from a file
+ * is multiplied here and nowhere else (`make lint`). */
+void *npyx_alloc_array(npyx_host *host, int64_t n, size_t item_nbytes);
+void *npyx_alloc_array_zeroed(npyx_host *host, int64_t n, size_t item_nbytes);
 /* The same as zlib's zalloc and zfree, whose opaque is the host. */
 void *npyx_alloc_items(void *host, unsigned nitems, unsigned item_nbytes);
 void npyx_free_items(void *host, void *block);
@@ -81,6 +86,7 @@ typedef struct npyx_arena {
 
 /* nbytes aligned to 8 bytes, alive until the arena is cleared; NULL when memory is out. */
 void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes);
+void *npyx_arena_array(npyx_arena *arena, int64_t n, size_t item_nbytes);
 /* A copy of bytes with a NUL after it. */
 char *npyx_arena_copy(npyx_arena *arena, const char *bytes, size_t nbytes);
 void npyx_arena_clear(npyx_arena *arena);
@@ -141,6 +147,12 @@ static inline npyx_status npyx_buffer_check(const npyx_buffer *buffer, npyx_erro
 
 static inline bool npyx_buffer_reserve(npyx_buffer *buffer, size_t nbytes) {
     return buffer->capacity_nbytes - buffer->nbytes >= nbytes || npyx_buffer_grow(buffer, nbytes);
+}
+
+/* The same for n items of item_nbytes each. */
+static inline bool npyx_buffer_reserve_array(npyx_buffer *buffer, int64_t n, size_t item_nbytes) {
+    size_t nbytes;
+    return npyx_buffer_reserve(buffer, npyx_mul_size(n, item_nbytes, &nbytes) ? nbytes : SIZE_MAX);
 }
 
 static inline void npyx_buffer_append_char(npyx_buffer *buffer, char c) {

@@ -81,7 +81,7 @@ static bool name_set_grow(npyx_name_set *set) {
     size_t nslots = set->nslots == 0 ? FIRST_NSLOTS : set->nslots * 2;
     if (nslots > SIZE_MAX / sizeof set->slots[0])
         return false;
-    int64_t *slots = npyx_alloc(set->bytes.host, nslots * sizeof slots[0]);
+    int64_t *slots = npyx_alloc_array(set->bytes.host, (int64_t)nslots, sizeof slots[0]);
     if (slots == NULL)
         return false;
     npyx_free(set->bytes.host, set->slots);

@@ -142,8 +142,7 @@ static npyx_checkpoints *entry_checkpoints(npz_archive *archive, int64_t index) 
     if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES)
         return NULL;
     if (archive->checkpoints == NULL)
-        archive->checkpoints =
-            npyx_alloc_zeroed(host, (size_t)directory->nrecords * sizeof(npyx_checkpoints *));
+        archive->checkpoints = npyx_alloc_array_zeroed(host, directory->nrecords, sizeof(npyx_checkpoints *));
     if (archive->checkpoints == NULL)
         return NULL;
     if (archive->checkpoints[index] == NULL)

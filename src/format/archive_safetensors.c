@@ -159,7 +159,7 @@ static npyx_status safetensors_shape(safetensors_parser *p, safetensor *tensor) 
     int64_t shape[NPYX_MAX_NDIM];
     NPYX_TRY(safetensors_integers(p, "a shape is no list of up to 64 lengths", NPYX_MAX_NDIM, shape,
                                   &tensor->ndim));
-    tensor->shape = npyx_arena_alloc(&p->archive->arena, (size_t)(tensor->ndim + 1) * sizeof shape[0]);
+    tensor->shape = npyx_arena_array(&p->archive->arena, tensor->ndim + 1, sizeof shape[0]);
     NPYX_TRY(npyx_check_memory(tensor->shape, p->error));
     memcpy(tensor->shape, shape, (size_t)tensor->ndim * sizeof shape[0]);
     return NPYX_OK;

@@ -70,7 +70,7 @@ static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes
 npyx_status npyx_pickle_new(npyx_pickle *p, npyx_object_kind kind, npyx_object **object) {
     if (p->nspare == 0) { /* many at a time, the more the longer the pickle is */
         p->nspare_next = p->nspare_next < 8 ? 8 : p->nspare_next < 1024 ? 2 * p->nspare_next : 1024;
-        p->spare = npyx_arena_alloc(p->arena, p->nspare_next * sizeof **object);
+        p->spare = npyx_arena_array(p->arena, p->nspare_next, sizeof **object);
         NPYX_TRY(npyx_check_memory(p->spare, p->error));
         p->nspare = p->nspare_next;
     }
@@ -130,7 +130,7 @@ static npyx_status pickle_reserve(npyx_pickle *p, npyx_object *container, int64_
     capacity = capacity < wanted ? wanted : capacity;
     capacity = capacity < 4 ? 4 : capacity;
     npyx_object **items =
-        capacity > UINT32_MAX ? NULL : npyx_arena_alloc(p->arena, (size_t)capacity * sizeof(void *));
+        capacity > UINT32_MAX ? NULL : npyx_arena_array(p->arena, (int64_t)capacity, sizeof(void *));
     NPYX_TRY(npyx_check_memory(items, p->error));
     if (container->list.count > 0)
         memcpy(items, container->list.items, container->list.count * sizeof(void *));

@@ -96,7 +96,7 @@ static npyx_status numpy_shape(npyx_pickle *p, const npyx_object *object, int *n
                                                                        : object->list.count;
     if (n > NPYX_MAX_NDIM)
         return NPYX_DONE;
-    int64_t *made = npyx_arena_alloc(p->arena, (n + 1) * sizeof *made);
+    int64_t *made = npyx_arena_array(p->arena, n + 1, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, p->error));
     *nelem = 1;
     for (uint32_t i = 0; i < n; i++) {
@@ -179,7 +179,7 @@ static npyx_status numpy_struct_dtype(npyx_pickle *p, const npyx_object *state, 
     if (!is_known)
         return NPYX_DONE;
     uint32_t n = names->list.count, next = 0;
-    npyx_field *made = npyx_arena_alloc(p->arena, (n + 1) * sizeof *made);
+    npyx_field *made = npyx_arena_array(p->arena, n + 1, sizeof *made);
     npyx_dtype *whole = npyx_arena_alloc(p->arena, sizeof *whole);
     NPYX_TRY(npyx_check_memory(made, p->error));
     NPYX_TRY(npyx_check_memory(whole, p->error));
@@ -344,7 +344,7 @@ npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, cons
 static npyx_status numpy_to_c_order(npyx_pickle *p, const npyx_object_array *array, int64_t nelem,
                                     const uint8_t **items) {
     int64_t itemsize = array->dtype->itemsize, index[NPYX_MAX_NDIM] = {0}, strides[NPYX_MAX_NDIM];
-    uint8_t *made = npyx_arena_alloc(p->arena, (size_t)(nelem * itemsize) + 1);
+    uint8_t *made = npyx_arena_array(p->arena, nelem, (size_t)itemsize);
     NPYX_TRY(npyx_check_memory(made, p->error));
     int64_t stride = itemsize, off = 0;
     for (int axis = 0; axis < array->ndim; axis++) {

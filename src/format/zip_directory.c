@@ -256,7 +256,7 @@ static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *er
     npyx_host *host = directory->names.host;
     npyx_zip_record *records = directory->records;
     int64_t n = directory->nrecords, end_off = directory->start_off;
-    int64_t *order = npyx_alloc(host, (size_t)n * sizeof *order);
+    int64_t *order = npyx_alloc_array(host, n, sizeof *order);
     NPYX_TRY(npyx_check_memory(order, error));
     for (int64_t i = 0; i < n; i++)
         order[i] = n - 1 - i;

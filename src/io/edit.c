@@ -26,7 +26,7 @@ npyx_status npyx_edit_open(npyx_edit *edit, npyx_sink *sink, int notes_descripto
         .notes_descriptor = notes_descriptor,
         .nwindows = nwindows,
         .max_nbytes = share_nbytes < EDIT_WINDOW_NBYTES ? share_nbytes : EDIT_WINDOW_NBYTES,
-        .windows = npyx_alloc_zeroed(host, (size_t)nwindows * sizeof edit->windows[0]),
+        .windows = npyx_alloc_array_zeroed(host, nwindows, sizeof edit->windows[0]),
     };
     npyx_status status = npyx_check_memory(edit->windows, error);
     if (status == NPYX_OK)

@@ -128,7 +128,7 @@ npyx_inflate_pieces *npyx_inflate_pieces_start(npyx_source *compressed, const np
                                     .crc32 = crc32,
                                     .next_off = from == NULL ? 0 : from->off,
                                     .nslots = npyx_nthreads(host) + 1};
-    pieces->slots = npyx_alloc_zeroed(host, (size_t)pieces->nslots * sizeof pieces->slots[0]);
+    pieces->slots = npyx_alloc_array_zeroed(host, pieces->nslots, sizeof pieces->slots[0]);
     bool has_rooms = pieces->slots != NULL;
     for (int64_t i = 0; i < pieces->nslots && has_rooms; i++)
         has_rooms = (pieces->slots[i].room = npyx_inflate_room_make(host)) != NULL;

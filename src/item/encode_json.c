@@ -130,7 +130,7 @@ static npyx_status encode_object(npyx_json_reader *r, const npyx_dtype *dtype, u
     bool few[32] = {false};
     npyx_host *host = r->scratch.host;
     bool is_many = (size_t)dtype->nfields > sizeof few / sizeof few[0];
-    bool *is_set = is_many ? npyx_alloc_zeroed(host, (size_t)dtype->nfields * sizeof few[0]) : few;
+    bool *is_set = is_many ? npyx_alloc_array_zeroed(host, dtype->nfields, sizeof few[0]) : few;
     NPYX_TRY(npyx_check_memory(is_set, error));
     npyx_status status = encode_members(r, dtype, item, is_set, error);
     if (is_many)

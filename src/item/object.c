@@ -391,7 +391,7 @@ npyx_status npyx_dtype_check_objects(npyx_host *host, const npyx_dtype *dtype, n
     int nspans = 0;
     if (!dtype->has_objects || dtype->nfields < 2)
         return NPYX_OK;
-    object_span *spans = npyx_alloc(host, (size_t)dtype->nfields * sizeof *spans);
+    object_span *spans = npyx_alloc_array(host, dtype->nfields, sizeof *spans);
     NPYX_TRY(npyx_check_memory(spans, error));
     for (int i = 0; i < dtype->nfields; i++) {
         const npyx_field *field = &dtype->fields[i];
@@ -410,7 +410,7 @@ npyx_status npyx_dtype_check_objects(npyx_host *host, const npyx_dtype *dtype, n
 
 static npyx_status object_hold_fields(npyx_arena *arena, const npyx_dtype *dtype, const npyx_field **held,
                                       npyx_error *error) {
-    npyx_field *fields = npyx_arena_alloc(arena, (size_t)dtype->nfields * sizeof *fields);
+    npyx_field *fields = npyx_arena_array(arena, dtype->nfields, sizeof *fields);
     NPYX_TRY(npyx_check_memory(fields, error));
     for (int i = 0; i < dtype->nfields; i++) {
         fields[i] = dtype->fields[i];

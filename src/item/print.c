@@ -99,7 +99,9 @@ static void print_find_digits(npyx_type type, double real, bool has_exponents, p
     decimal->is_negative = signbit(real);
     print_parse(text, print_shortest(type, size, text), decimal);
     int nbehind = has_exponents ? decimal->n - 1 : decimal->n - 1 - decimal->exponent;
-    if (nbehind > PRINT_PRECISION)
+    /* the shortest digits of a long double are more than those of a double */
+    bool is_long = type == NPYX_F12 || type == NPYX_F16;
+    if (nbehind > PRINT_PRECISION || is_long)
         print_find_fixed(size, has_exponents, PRINT_PRECISION, decimal);
 }
 
@@ -373,7 +375,7 @@ static npyx_status print_fit(npyx_arena *arena, const npyx_dtype *dtype, const p
     }
     if (dtype->type != NPYX_STRUCT)
         return NPYX_OK;
-    form->fields = npyx_arena_alloc(arena, (size_t)dtype->nfields * sizeof *form->fields);
+    form->fields = npyx_arena_array(arena, dtype->nfields, sizeof *form->fields);
     NPYX_TRY(npyx_check_memory(form->fields, error));
     for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
         NPYX_TRY(print_fit_field(arena, dtype, field, items, &form->fields[field - dtype->fields], error));

@@ -124,7 +124,7 @@ npyx_status npyx_correlation(npyx_source *source, const npyx_view *view, double 
     c.width = (c.nvariables + CORRELATION_TILE - 1) / CORRELATION_TILE * CORRELATION_TILE;
     const size_t width = (size_t)c.width;
     double *room =
-        npyx_alloc_zeroed(host, (1 + CORRELATION_NOBS + (size_t)c.nvariables) * width * sizeof *room);
+        npyx_alloc_array_zeroed(host, (1 + CORRELATION_NOBS + c.nvariables) * (int64_t)width, sizeof *room);
     NPYX_TRY(npyx_check_memory(room, error));
     c.means = room;
     c.block = c.means + width;

@@ -120,8 +120,8 @@ static npyx_range_end end_of(npyx_operand operand) {
 /* Room for the result. */
 static npyx_status allocate(npyx_histogram *histogram, int64_t nbins, npyx_error *error) {
     histogram->nbins = nbins;
-    histogram->edges = npyx_alloc(histogram->host, (size_t)(nbins + 1) * sizeof histogram->edges[0]);
-    histogram->counts = npyx_alloc_zeroed(histogram->host, (size_t)(nbins + 1) * sizeof histogram->counts[0]);
+    histogram->edges = npyx_alloc_array(histogram->host, nbins + 1, sizeof histogram->edges[0]);
+    histogram->counts = npyx_alloc_array_zeroed(histogram->host, nbins + 1, sizeof histogram->counts[0]);
     NPYX_TRY(npyx_check_memory(histogram->edges, error));
     return npyx_check_memory(histogram->counts, error);
 }
@@ -169,7 +169,7 @@ static npyx_status make_tally(npyx_histogram *histogram, npyx_histogram_tally *t
     if (itemsize > 2)
         return NPYX_OK;
     t->npatterns = (size_t)1 << 8 * itemsize;
-    t->counts = npyx_alloc_zeroed(histogram->host, t->npatterns * sizeof t->counts[0]);
+    t->counts = npyx_alloc_array_zeroed(histogram->host, (int64_t)t->npatterns, sizeof t->counts[0]);
     NPYX_TRY(npyx_check_memory(t->counts, error));
     return run_pass(histogram, &(histogram_step){.add = npyx_tally_items}, t->counts, error);
 }

@@ -94,8 +94,8 @@ npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, np
     if (nedges > NPYX_MAX_NBINS + 1)
         return npyx_fail(error, NPYX_INVALID, -1, "bins has %" PRId64 " edges; there can be at most %d bins",
                          nedges, NPYX_MAX_NBINS);
-    bins->edges = npyx_alloc(bins->host, (size_t)nedges * sizeof bins->edges[0]);
-    bins->integer_edges = npyx_alloc(bins->host, (size_t)nedges * sizeof bins->integer_edges[0]);
+    bins->edges = npyx_alloc_array(bins->host, nedges, sizeof bins->edges[0]);
+    bins->integer_edges = npyx_alloc_array(bins->host, nedges, sizeof bins->integer_edges[0]);
     if (bins->edges == NULL || bins->integer_edges == NULL)
         return npyx_fail_nomem(error);
     if (whole.nbytes == 0) /* `[]` */

@@ -49,7 +49,7 @@ static npyx_status key_table_grow(npyx_key_counts *counts, npyx_error *error) {
     npyx_key_count *old = counts->table;
     const size_t nold = old == NULL ? 0 : (size_t)1 << counts->nbits;
     const int nbits = old == NULL ? KEY_TABLE_FIRST_NBITS : counts->nbits + 1;
-    npyx_key_count *table = npyx_alloc_zeroed(counts->host, ((size_t)1 << nbits) * sizeof *table);
+    npyx_key_count *table = npyx_alloc_array_zeroed(counts->host, ((size_t)1 << nbits), sizeof *table);
     NPYX_TRY(npyx_check_memory(table, error));
     counts->table = table;
     counts->nbits = nbits;
@@ -96,8 +96,8 @@ static int64_t key_runs_merge(const uint64_t *a_keys, const int64_t *a_counts, i
 static npyx_status key_runs_add(npyx_key_counts *c, const uint64_t *keys, const int64_t *counts, int64_t n,
                                 npyx_error *error) {
     const size_t nmost = (size_t)(c->n + n) + 1;
-    uint64_t *new_keys = npyx_alloc(c->host, nmost * sizeof *new_keys);
-    int64_t *new_counts = npyx_alloc(c->host, nmost * sizeof *new_counts);
+    uint64_t *new_keys = npyx_alloc_array(c->host, (int64_t)nmost, sizeof *new_keys);
+    int64_t *new_counts = npyx_alloc_array(c->host, (int64_t)nmost, sizeof *new_counts);
     if (new_keys == NULL || new_counts == NULL) {
         npyx_free(c->host, new_keys);
         npyx_free(c->host, new_counts);
@@ -134,8 +134,8 @@ static npyx_status key_list_grow(npyx_key_counts *c, npyx_error *error) {
         return NPYX_OK;
     npyx_free(c->host, c->list);
     npyx_free(c->host, c->room);
-    c->list = npyx_alloc(c->host, (size_t)nkeys * sizeof *c->list);
-    c->room = npyx_alloc(c->host, (size_t)nkeys * sizeof *c->room);
+    c->list = npyx_alloc_array(c->host, nkeys, sizeof *c->list);
+    c->room = npyx_alloc_array(c->host, nkeys, sizeof *c->room);
     c->list_nkeys = nkeys;
     return c->list == NULL || c->room == NULL ? npyx_fail_nomem(error) : NPYX_OK;
 }

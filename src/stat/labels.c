@@ -4,17 +4,19 @@
 
 #include "numbering.h"
 
-enum { LABELS_POLLED_NELEM = 1 << 20 };
+enum {
+    LABELS_POLLED_NELEM = 1 << 20,
+    LABELS_MOST_CLAIMED = 1 << 20 /* which no bytes of the file warrant: 4 MiB of numbers */
+};
 
 static npyx_status labels_add_block(npyx_labels *labels, npyx_numbering *numbering, const uint8_t *items,
                                     int64_t nelem, npyx_error *error) {
     npyx_buffer *numbers = &labels->numbers_read;
-    const size_t nbytes = (size_t)nelem * sizeof(int32_t);
-    if (!npyx_buffer_reserve(numbers, nbytes))
+    if (!npyx_buffer_reserve_array(numbers, nelem, sizeof(int32_t)))
         return npyx_buffer_check(numbers, error);
     int32_t *next = (int32_t *)(void *)(numbers->bytes + numbers->nbytes);
     NPYX_TRY(npyx_numbering_read(numbering, items, nelem, next, error));
-    numbers->nbytes += nbytes;
+    numbers->nbytes += (size_t)nelem * sizeof(int32_t);
     labels->nentries += nelem;
     return NPYX_OK;
 }
@@ -55,6 +57,11 @@ static npyx_status labels_check(const npyx_view *view, npyx_error *error) {
                            npyx_dtype_shown(view->dtype).name);
     if (view->ndim != 1)
         return npyx_refuse(error, "labels are an array of one axis; this one has %d", view->ndim);
+    if (view->dtype->itemsize == 0 && view->shape[0] > LABELS_MOST_CLAIMED)
+        return npyx_fail(error, NPYX_TOOBIG, -1,
+                         "has %" PRId64
+                         " labels without bytes, more than %d, for each of which something is kept",
+                         view->shape[0], LABELS_MOST_CLAIMED);
     return NPYX_OK;
 }
 

@@ -150,9 +150,9 @@ npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const
     NPYX_TRY(nearest_check_queries(nearest, view, error));
     const int64_t padded = npyx_distance_padded(nearest->width);
     const size_t nqueries = (size_t)nearest->nqueries;
-    nearest->reals = npyx_alloc_zeroed(nearest->host, nqueries * (size_t)padded * sizeof(double));
-    nearest->queries = npyx_alloc_zeroed(nearest->host, nqueries * sizeof *nearest->queries);
-    nearest->hits = npyx_alloc_zeroed(nearest->host, nqueries * sizeof *nearest->hits);
+    nearest->reals = npyx_alloc_array_zeroed(nearest->host, nearest->nqueries * padded, sizeof(double));
+    nearest->queries = npyx_alloc_array_zeroed(nearest->host, (int64_t)nqueries, sizeof *nearest->queries);
+    nearest->hits = npyx_alloc_array_zeroed(nearest->host, (int64_t)nqueries, sizeof *nearest->hits);
     if (nearest->reals == NULL || nearest->queries == NULL || nearest->hits == NULL)
         return npyx_fail_nomem(error);
     NPYX_TRY(nearest_read_reals(nearest, source, view, error));

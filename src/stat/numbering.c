@@ -157,8 +157,8 @@ static int numbering_compare(const void *a, const void *b, const void *ctx) {
 npyx_status npyx_numbering_sort(const npyx_numbering *numbering, npyx_arena *arena, npyx_numbered *numbered,
                                 npyx_error *error) {
     const size_t n = (size_t)numbering->keys.count, itemsize = (size_t)numbering->dtype->itemsize;
-    int32_t *order = npyx_arena_alloc(arena, n * sizeof *order);
-    int32_t *ranks = npyx_arena_alloc(arena, n * sizeof *ranks);
+    int32_t *order = npyx_arena_array(arena, (int64_t)n, sizeof *order);
+    int32_t *ranks = npyx_arena_array(arena, (int64_t)n, sizeof *ranks);
     uint8_t *items = npyx_arena_alloc(arena, n * itemsize);
     if (order == NULL || ranks == NULL || items == NULL)
         return npyx_fail_nomem(error);

@@ -208,7 +208,7 @@ npyx_status npyx_order_make_room(npyx_order *order, uint64_t **room, int64_t *nk
     if (*nkeys >= n && *room != NULL)
         return NPYX_OK;
     npyx_free(order->host, *room);
-    *room = npyx_alloc(order->host, (size_t)(n > 0 ? n : 1) * sizeof **room);
+    *room = npyx_alloc_array(order->host, n > 0 ? n : 1, sizeof **room);
     *nkeys = n;
     return npyx_check_memory(*room, error);
 }
@@ -248,7 +248,7 @@ static npyx_status order_count_all(npyx_order *order, npyx_error *error) {
     const order_pass pass = {
         .order = order, .shift = order->keys.nbits, .nbits = nbits, .ncounters = (int64_t)1 << nbits};
     if (order->counts == NULL)
-        order->counts = npyx_alloc(order->host, ORDER_NBUCKETS * sizeof *order->counts);
+        order->counts = npyx_alloc_array(order->host, ORDER_NBUCKETS, sizeof *order->counts);
     NPYX_TRY(npyx_check_memory(order->counts, error));
     memset(order->counts, 0, ORDER_NBUCKETS * sizeof *order->counts);
     order_sums sums = {.counts = order->counts};
@@ -446,12 +446,11 @@ npyx_status npyx_order_find(npyx_order *order, const int64_t *ranks, int64_t nra
         return order_fail_changed(error);
     npyx_arena arena = {.host = order->host};
     order_search search = {.order = order, .ranks = ranks, .nranks = nranks};
-    search.spans = npyx_arena_alloc(&arena, (size_t)nranks * sizeof *search.spans);
-    search.next = npyx_arena_alloc(&arena, (size_t)nranks * sizeof *search.next);
-    search.counts = npyx_arena_alloc(
-        &arena,
-        (size_t)(nranks <= ORDER_FEW_NSPANS ? ORDER_NBUCKETS : ORDER_MOST_NCOUNTERS) * sizeof *search.counts);
-    search.firsts = npyx_arena_alloc(&arena, (ORDER_NBUCKETS + 1) * sizeof *search.firsts);
+    search.spans = npyx_arena_array(&arena, nranks, sizeof *search.spans);
+    search.next = npyx_arena_array(&arena, nranks, sizeof *search.next);
+    search.counts = npyx_arena_array(
+        &arena, nranks <= ORDER_FEW_NSPANS ? ORDER_NBUCKETS : ORDER_MOST_NCOUNTERS, sizeof *search.counts);
+    search.firsts = npyx_arena_array(&arena, ORDER_NBUCKETS + 1, sizeof *search.firsts);
     npyx_status status =
         npyx_order_make_room(order, &order->list, &order->list_nkeys, NPYX_ORDER_NKEYS, error);
     search.list = order->list;

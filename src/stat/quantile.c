@@ -68,7 +68,7 @@ npyx_status npyx_quantiles_parse(npyx_arena *arena, const char *text, size_t nby
     if (nmost > NPYX_MAX_NQUANTILES)
         return npyx_refuse(error, "there are %" PRId64 " quantiles, more than %d", nmost,
                            NPYX_MAX_NQUANTILES);
-    *list = npyx_arena_alloc(arena, (size_t)nmost * sizeof **list);
+    *list = npyx_arena_array(arena, nmost, sizeof **list);
     NPYX_TRY(npyx_check_memory(*list, error));
     *n = 0;
     if (rest.nbytes >= 2 && rest.text[0] == '[' && rest.text[rest.nbytes - 1] == ']')
@@ -211,8 +211,8 @@ npyx_status npyx_quantiles_find(npyx_order *order, npyx_quantile_method method, 
     }
     if (order->n == 0 || nquantiles == 0)
         return NPYX_OK;
-    int64_t *ranks = npyx_alloc(host, 2 * (size_t)nquantiles * sizeof *ranks);
-    uint64_t *keys = npyx_alloc(host, 2 * (size_t)nquantiles * sizeof *keys);
+    int64_t *ranks = npyx_alloc_array(host, 2 * nquantiles, sizeof *ranks);
+    uint64_t *keys = npyx_alloc_array(host, 2 * nquantiles, sizeof *keys);
     npyx_status status = NPYX_NOMEM;
     if (ranks != NULL && keys != NULL)
         status = quantiles_fill(order, method, quantiles, nquantiles, ranks, keys, error);
@@ -236,7 +236,7 @@ enum { QUANTILES_PANEL_NBYTES = 12 << 20 };
 static npyx_status quantiles_list_leaves(npyx_quantiles *q, bool takes_any, npyx_error *error) {
     const npyx_dtype *dtype = q->view.dtype;
     NPYX_TRY(npyx_leaves_list(&q->arena, dtype, &q->leaves, &q->nleaves, error));
-    q->keys = npyx_arena_alloc(&q->arena, (size_t)(q->nleaves + 1) * sizeof *q->keys);
+    q->keys = npyx_arena_array(&q->arena, q->nleaves + 1, sizeof *q->keys);
     NPYX_TRY(npyx_check_memory(q->keys, error));
     for (int i = 0; i < q->nleaves; i++) {
         const npyx_dtype *of = q->leaves[i].view.dtype;
@@ -271,7 +271,7 @@ npyx_status npyx_quantiles_begin(npyx_quantiles *q, npyx_source *source, const n
     npyx_order_init(&q->order, host);
     q->ncoordinates = npyx_view_keep_axes(view, options->axes, q->is_kept, &q->nkept);
     NPYX_TRY(quantiles_list_leaves(q, options->takes_any, error));
-    q->places = npyx_arena_alloc(&q->arena, (size_t)(q->nquantiles + 1) * sizeof *q->places);
+    q->places = npyx_arena_array(&q->arena, q->nquantiles + 1, sizeof *q->places);
     NPYX_TRY(npyx_check_memory(q->places, error));
     for (int64_t i = 0; i < q->nquantiles; i++)
         q->places[i] = q->list[i].q;

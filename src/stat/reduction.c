@@ -82,6 +82,8 @@ static void gather(npyx_reduction *r, const npyx_leaf *leaf, const uint8_t *item
     const npyx_dtype *dtype = leaf->view.dtype;
     int64_t itemsize = dtype->itemsize, ngathered = 0;
     uint8_t *out = (uint8_t *)r->gathered.bytes;
+    if (leaf->nelem == 0) /* however many items hold none of it */
+        return;
     for (int64_t i = 0; i < nelem && itemsize > 0; i++, items += stride_nbytes) {
         for (int64_t k = 0; k < leaf->nelem; k++) {
             memcpy(out + ngathered * itemsize, items + leaf_off(leaf, k), (size_t)itemsize);
@@ -92,7 +94,7 @@ static void gather(npyx_reduction *r, const npyx_leaf *leaf, const uint8_t *item
         }
     }
     if (itemsize == 0) /* as many as are claimed, which is no work */
-        ngathered = leaf->nelem > 0 && nelem > INT64_MAX / leaf->nelem ? INT64_MAX : nelem * leaf->nelem;
+        ngathered = nelem > INT64_MAX / leaf->nelem ? INT64_MAX : nelem * leaf->nelem;
     take_leaf(dtype, out, ngathered, stats, crc32);
 }
 
@@ -230,6 +232,8 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
     }
     npyx_status status;
     while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK) {
+        if (r->view.dtype->itemsize == 0 && (r->has_axes || r->nlabels > 1 || r->labels != NULL))
+            continue; /* reduction_check has left only leaves of no items: nothing goes to any coordinate */
         if (merges)
             reduction_merge_runs(r, blocks->position, blocks->items, blocks->nelem, blocks->reader.result);
         else
@@ -263,7 +267,7 @@ static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
                          r->nleaves, MOST_NSTATS_BY);
     size_t nstats = (size_t)most * (size_t)r->nleaves * (size_t)r->nlabels;
     int64_t largest_nbytes = 1;
-    r->extremes = npyx_arena_alloc(&r->arena, (size_t)r->nleaves * sizeof r->extremes[0]);
+    r->extremes = npyx_arena_array(&r->arena, r->nleaves, sizeof r->extremes[0]);
     NPYX_TRY(npyx_check_memory(r->extremes, error));
     bool has_items = npyx_view_nelem(&r->view) > 0; /* without any an item's size is a mere claim */
     for (int i = 0; i < r->nleaves; i++) {
@@ -277,9 +281,9 @@ static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
     }
     int64_t nelem = GATHERED_NBYTES / largest_nbytes;
     r->gathered_nelem = nelem > GATHERED_NELEM ? GATHERED_NELEM : nelem < 1 ? 1 : nelem;
-    r->stats = npyx_alloc_zeroed(r->host, nstats * sizeof r->stats[0]);
-    r->crc32 = npyx_arena_alloc(&r->arena, (size_t)r->nleaves * sizeof r->crc32[0]);
-    npyx_buffer_reserve(&r->gathered, (size_t)(r->gathered_nelem * largest_nbytes));
+    r->stats = npyx_alloc_array_zeroed(r->host, (int64_t)nstats, sizeof r->stats[0]);
+    r->crc32 = npyx_arena_array(&r->arena, r->nleaves, sizeof r->crc32[0]);
+    npyx_buffer_reserve_array(&r->gathered, r->gathered_nelem, (size_t)largest_nbytes);
     if (r->stats == NULL || r->crc32 == NULL)
         return npyx_fail_nomem(error);
     return npyx_buffer_check(&r->gathered, error);

@@ -30,7 +30,7 @@ static npyx_status sketch_reserve(npyx_sketch *sketch, npyx_sketch_level *level,
                                   npyx_error *error) {
     if (level->n + more <= level->room)
         return NPYX_OK;
-    double *grown = npyx_alloc(sketch->host, (size_t)(level->n + more) * sizeof *grown);
+    double *grown = npyx_alloc_array(sketch->host, level->n + more, sizeof *grown);
     NPYX_TRY(npyx_check_memory(grown, error));
     if (level->n > 0)
         memcpy(grown, level->items, (size_t)level->n * sizeof *grown);
@@ -70,8 +70,8 @@ static int64_t sketch_list_ranks(npyx_sketch *sketch, int64_t n, int64_t *ranks)
 static npyx_status sketch_take_ranks(npyx_sketch *sketch, npyx_order *order, npyx_error *error) {
     npyx_arena arena = {.host = sketch->host};
     const size_t most = (size_t)(2 * sketch->k + NPYX_SKETCH_NLEVELS + 2);
-    int64_t *ranks = npyx_arena_alloc(&arena, most * sizeof *ranks);
-    uint64_t *found = npyx_arena_alloc(&arena, most * sizeof *found);
+    int64_t *ranks = npyx_arena_array(&arena, (int64_t)most, sizeof *ranks);
+    uint64_t *found = npyx_arena_array(&arena, (int64_t)most, sizeof *found);
     npyx_status status = ranks == NULL || found == NULL ? npyx_fail_nomem(error) : NPYX_OK;
     int64_t count = 0, at = 1;
     if (status == NPYX_OK) {

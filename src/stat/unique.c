@@ -265,7 +265,7 @@ static int unique_compare_pairs(const void *a, const void *b, const void *ctx) {
 /* Values have had the numbers in which they came; now they have those of their order. */
 static npyx_status unique_sort_pairs(npyx_unique *unique, npyx_error *error) {
     npyx_key_counts *counts = &unique->counts;
-    npyx_key_count *pairs = npyx_alloc(unique->host, (size_t)counts->n * sizeof *pairs);
+    npyx_key_count *pairs = npyx_alloc_array(unique->host, counts->n, sizeof *pairs);
     NPYX_TRY(npyx_check_memory(pairs, error));
     for (int64_t i = 0; i < counts->n; i++)
         pairs[i] = (npyx_key_count){.key = unique_pair((int64_t)(counts->keys[i] >> 32),

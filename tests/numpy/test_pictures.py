@@ -426,6 +426,12 @@ def test_previews_of_floats(db, dtype):
                 assert preview(db, array, n) == printed(array, n)
 
 
+def test_previews_of_long_doubles_had_the_digits_of_doubles(db):
+    for text in ["0x1.2388b562c6915p+26", "0x1.707a426815868p+26", "0x1.54dd3f34f22a9p+26", "0x1.999999999999ap-4", "0x1.8p+1"]:
+        array = np.asarray(float.fromhex(text)).astype("g")
+        assert preview(db, array, 3) == printed(array, 3)
+
+
 @pytest.mark.parametrize("dtype", ["?", "i1", "i8", "u8", ">i4", "M8[D]", "M8[Y]", "M8[M]", "M8[h]", "M8[m]", "M8[s]", "M8[ns]", "M8[25s]", "M8[W]", "m8[s]", "U3", "S4", "V3"])
 def test_previews_of_other_items(db, dtype):
     rng, dtype = seeded_generator(), np.dtype(dtype)

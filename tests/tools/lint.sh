@@ -69,6 +69,8 @@ only_the_house() {
     ! git ls-files | sed 's,/.*,,' | sort -u | grep -vxE '\..*|CHANGELOG\.md|LICENSE|Makefile|README\.md|docs|ext|sql|src|tests'
 }
 
+sizes() { "${PYTHON:-/usr/bin/python3}" -B tests/tools/sizes.py; }
+
 floors() { "${PYTHON:-/usr/bin/python3}" -B tests/tools/floors.py check; }
 
 scripts() {
@@ -88,6 +90,7 @@ check "the codec knows no SQLite" only '' '.*sqlite3(ext)?\.h' src
 check "no file includes a floor above its own" floors
 check "only the zip files of the codec include minizip" only 'src/format/(archive_npz|zip_[a-z_]*)\.c' '(minizip/)?(unzip|zip|ioapi)\.h' src ext
 check "paths are opened in one place" file_system
+check "sizes are multiplied where a product that wraps is noticed" sizes
 check "scripts parse" scripts
 check "nothing else lies at the top" only_the_house
 exit "$failed"
