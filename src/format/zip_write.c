@@ -203,7 +203,7 @@ static void store_u32_at_most(char *bytes, uint64_t number) {
 static bool add_end64(npyx_buffer *directory, size_t records_nbytes, int64_t nentries,
                       int64_t directory_off) {
     char tail[NPYX_ZIP_END64_NBYTES + NPYX_ZIP_LOCATOR_NBYTES] = {0}, *locator = tail + NPYX_ZIP_END64_NBYTES;
-    memcpy(tail, "PK\6\6", 4);
+    npyx_store_u32(tail, 0x06064b50, false); /* "PK\6\6" */
     npyx_store_u64(tail + 4, NPYX_ZIP_END64_NBYTES - 12, false); /* of what follows this field */
     npyx_store_u16(tail + 12, VERSION_MADE_BY, false);
     npyx_store_u16(tail + 14, VERSION_ZIP64, false);
@@ -211,7 +211,7 @@ static bool add_end64(npyx_buffer *directory, size_t records_nbytes, int64_t nen
     npyx_store_u64(tail + 32, (uint64_t)nentries, false);
     npyx_store_u64(tail + 40, records_nbytes, false);
     npyx_store_u64(tail + 48, (uint64_t)directory_off, false);
-    memcpy(locator, "PK\6\7", 4);
+    npyx_store_u32(locator, 0x07064b50, false); /* "PK\6\7" */
     npyx_store_u64(locator + 8, (uint64_t)directory_off + records_nbytes, false);
     npyx_store_u32(locator + 16, 1, false);
     if (!npyx_buffer_reserve(directory, sizeof tail))

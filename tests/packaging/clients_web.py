@@ -294,7 +294,7 @@ def test_what_sql_writes_can_be_downloaded(chromium, visit, folder, tmp_path):
     visit.ask("BEGIN; INSERT INTO t VALUES (1, 2.5), (3, 4.5); COMMIT; INSERT INTO t VALUES (5, 6.5)")
     visit.ask("CREATE VIRTUAL TABLE temp.u USING npy('out.npy', mode='r+'); UPDATE u SET c0 = 7 WHERE rowid = 1")
     visit.ask("CREATE VIRTUAL TABLE temp.w USING npy('out.npy', mode='r+'); BEGIN; UPDATE u SET c0 = 8 WHERE rowid = 1")
-    with pytest.raises(browser.Failed, match="is being written to by another writer"):
+    with pytest.raises(browser.Failed, match="is being written to by table u; commit its rows first"):
         visit.ask("UPDATE w SET c0 = 9")
     visit.ask("ROLLBACK")
     visit.ask("CREATE VIRTUAL TABLE temp.s USING wds('out-%06d.tar', mode='w+', columns='cls, txt'); INSERT INTO s(__key__, cls, txt) VALUES ('a', 1, 'one'), ('b', 2, 'two')")
