@@ -203,7 +203,7 @@ static void store_u32_at_most(char *bytes, uint64_t number) {
 static bool add_end64(npyx_buffer *directory, size_t records_nbytes, int64_t nentries,
                       int64_t directory_off) {
     char tail[NPYX_ZIP_END64_NBYTES + NPYX_ZIP_LOCATOR_NBYTES] = {0}, *locator = tail + NPYX_ZIP_END64_NBYTES;
-    npyx_store_u32(tail, 0x06064b50, false); /* "PK\6\6" */
+    npyx_store_u32(tail, 0x06064b50, false);                     /* "PK\6\6" */
     npyx_store_u64(tail + 4, NPYX_ZIP_END64_NBYTES - 12, false); /* of what follows this field */
     npyx_store_u16(tail + 12, VERSION_MADE_BY, false);
     npyx_store_u16(tail + 14, VERSION_ZIP64, false);

@@ -49,7 +49,7 @@ static npyx_status key_table_grow(npyx_key_counts *counts, npyx_error *error) {
     npyx_key_count *old = counts->table;
     const size_t nold = old == NULL ? 0 : (size_t)1 << counts->nbits;
     const int nbits = old == NULL ? KEY_TABLE_FIRST_NBITS : counts->nbits + 1;
-    npyx_key_count *table = npyx_alloc_array_zeroed(counts->host, ((size_t)1 << nbits), sizeof *table);
+    npyx_key_count *table = npyx_alloc_array_zeroed(counts->host, (int64_t)1 << nbits, sizeof *table);
     NPYX_TRY(npyx_check_memory(table, error));
     counts->table = table;
     counts->nbits = nbits;
