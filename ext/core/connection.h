@@ -70,7 +70,6 @@ bool npyext_handle_read(const npyext_handle_key *key, const void *bytes, size_t 
  */
 
 /* Files kept open that nobody uses; those in use are not limited. */
-enum { NPYEXT_CACHE_NFILES = 16 };
 
 typedef struct npyext_cached_file {
     struct npyext_cached_file *older;

@@ -8,6 +8,7 @@
 #define NPYX_HOST_H
 
 #include "siphash.h"
+#include "tunables.h"
 
 /* Running totals, for tests and users who ask what a query cost. */
 typedef struct npyx_counters {

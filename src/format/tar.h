@@ -76,7 +76,6 @@ typedef struct npyx_tar_walk {
 npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error);
 
 /* Members of up to this size are read together with the headers around them. */
-enum { NPYX_TAR_SMALL_NBYTES = 1 << 16 };
 
 /* Bytes of the member at hand from its beginning, at most nbytes and no more than it has: good until the next
  * call. */

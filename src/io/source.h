@@ -129,7 +129,6 @@ npyx_status npyx_source_open_held(npyx_host *host, void *bytes, size_t nbytes, n
                                   npyx_error *error);
 
 /* Lookups into an array of this size or less, from the fourth on, find all of it in memory. */
-enum { NPYX_HELD_NBYTES = 1 << 23, NPYX_HELD_FROM_NLOOKUPS = 4 };
 
 /* For who looks into a source again and again; nlookups counts how often. When it pays, a copy of all bytes
  * takes the source's place and the source is closed; one of more than max_nbytes or whose bytes are in memory

@@ -1,7 +1,6 @@
 #include "reader.h"
 
 /* Rows must be smaller than this, so that a block of them is about a block. */
-enum { MAX_ROW_NBYTES = 1 << 18 };
 
 /* The view of the axes that the reader reads, at the outer axes' place. */
 static npyx_view inner_view(const npyx_blocks *blocks) {
@@ -30,7 +29,7 @@ void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view
     }
     int64_t row_nbytes = view->dtype->itemsize;
     int axis = blocks->view.ndim;
-    while (axis > 1 && row_nbytes * blocks->view.shape[axis - 1] <= MAX_ROW_NBYTES)
+    while (axis > 1 && row_nbytes * blocks->view.shape[axis - 1] <= NPYX_MAX_ROW_NBYTES)
         row_nbytes *= blocks->view.shape[--axis];
     blocks->outer_ndim = axis > 1 ? axis - 1 : 0;
     npyx_view inner = inner_view(blocks);
