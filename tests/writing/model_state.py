@@ -106,6 +106,15 @@ class Verdict:
         return Verdict(False, True, ends=ends)
 
     @staticmethod
+    def half_done(conflict, can_fail, is_changed, after):
+        """Of a statement that fails at a row: what came before it stays with OR FAIL, and OR ROLLBACK ends the transaction."""
+        if conflict == "FAIL":
+            if can_fail and is_changed:
+                raise Unknowable
+            return Verdict(False, True, failed=after)
+        return Verdict.must_fail(ends=(None if can_fail else True) if conflict == "ROLLBACK" else False)
+
+    @staticmethod
     def must_succeed(state):
         return Verdict(True, False, state)
 
@@ -387,11 +396,7 @@ class World:
         after = state.with_pending(table.name, pending) if good else state
         if not fails:
             return Verdict(True, can_fail, after, ends=False)
-        if conflict == "FAIL":
-            if can_fail and good:
-                raise Unknowable
-            return Verdict(False, True, failed=after)
-        return Verdict.must_fail(ends=(None if can_fail else True) if conflict == "ROLLBACK" else False)
+        return Verdict.half_done(conflict, can_fail, bool(good), after)
 
     def visible(self, c, state, table):
         """The rows that the table shows, and whether that is sure."""
@@ -452,11 +457,7 @@ class World:
         after = state.with_pending(table.name, changed) if nchanged else state
         if not fails:
             return Verdict(True, can_fail, after)
-        if conflict == "FAIL":
-            if can_fail and nchanged:
-                raise Unknowable
-            return Verdict(False, True, failed=after)
-        return Verdict.must_fail(ends=(None if can_fail else True) if conflict == "ROLLBACK" else False)
+        return Verdict.half_done(conflict, can_fail, bool(nchanged), after)
 
     def into_src(self, c, values, conflict):
         """Rows of an ordinary table with a trigger that hands them on."""
@@ -515,6 +516,8 @@ class World:
 
     def plain_insert(self, c, name, value):
         if name == "aux" and not c.attached:
+            return Verdict.must_fail()
+        if name == "pp" and value in c.state.plain[name]:  # its PRIMARY KEY
             return Verdict.must_fail()
         return Verdict.must_succeed(c.state.with_plain(name, (*c.state.plain[name], value)))
 
@@ -585,6 +588,13 @@ class World:
             return True, True
         # Who adds to the file, or has changed it, may keep others out until the end of its transaction.
         return True, any(path in other.locks or path in other.noted for other in self.connections)
+
+    def written_at_once(self, path, rows):
+        """npy_write has succeeded. It takes away what others have put aside for the path, as a full shard is (shards.md)."""
+        self.put(path, Version(GOOD, rows))
+        for c in self.connections:
+            if path.endswith(".tar") and any(path in pending.contents for pending in c.state.pending.values()):
+                c.doubtful.add(path)
 
 
 def replace_verdict(verdict, can_succeed, can_fail):
