@@ -101,6 +101,12 @@ npyx_status npyext_value_stable_text(sqlite3_value *value, char room[NPYX_NUMBER
 
 /* ---- errors ---- */
 
+npyx_status npyext_fail_code(int code, npyx_error *error) {
+    if (code == SQLITE_NOMEM)
+        return npyx_fail_nomem(error);
+    return code == SQLITE_INTERRUPT ? npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted") : NPYX_OK;
+}
+
 int npyext_code(npyx_status status) {
     switch (status) {
     case NPYX_OK:

@@ -48,6 +48,9 @@ npyx_status npyext_value_stable_text(sqlite3_value *value, char room[NPYX_NUMBER
 /* The SQLite result code of a status. */
 int npyext_code(npyx_status status);
 
+/* Of a statement of our own that failed: NPYX_NOMEM or NPYX_INTERRUPTED, and NPYX_OK for all other codes. */
+npyx_status npyext_fail_code(int code, npyx_error *error);
+
 /* Where a fault lies: both may be NULL. */
 typedef struct npyext_place {
     const char *path;

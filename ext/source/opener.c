@@ -112,10 +112,7 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
 
 /* The status of a statement over a list that failed: a list must not be cut silently. */
 static npyx_status fail_list(npyext_connection *connection, int code, npyx_error *error) {
-    if (code == SQLITE_NOMEM)
-        return npyx_fail_nomem(error);
-    if (code == SQLITE_INTERRUPT)
-        return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+    NPYX_TRY(npyext_fail_code(code, error));
     return npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
 }
 

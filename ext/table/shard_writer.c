@@ -191,16 +191,6 @@ static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
            (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
 }
 
-/* Mode 'w+' goes on with a shard of its own. */
-static npyx_status shards_check_own(const npyext_shard_writer *writer, const npyx_target *target,
-                                    npyx_error *error) {
-    const npyext_written *written = &writer->transaction.written;
-    npyx_file_info now;
-    if (!written->is_there || !npyx_target_info(target, &now))
-        return NPYX_OK;
-    return npyext_written_check(written, &now, error);
-}
-
 /* Opens a copy of a shard that is there, from which the end is cut off. NPYX_DONE: it is full. */
 static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
     shard *opened = NULL;
@@ -210,8 +200,6 @@ static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, np
     opened->is_copy = true;
     npyx_status status = npyext_transaction_open_target(&writer->transaction, &opened->target,
                                                         NPYX_TARGET_COPY, opened->path, error);
-    if (status == NPYX_OK)
-        status = shards_check_own(writer, &opened->target, error);
     if (status == NPYX_OK)
         status = npyx_source_open_sink(opened->target.sink, &source, error);
     if (status == NPYX_OK)

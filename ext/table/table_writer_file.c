@@ -181,9 +181,6 @@ static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_e
         *is_new = writer->target.must_be_new = true;
         status = open_target(writer, NPYX_TARGET_NEW, error);
     }
-    npyx_file_info now;
-    if (status == NPYX_OK && written->is_there && npyx_target_info(&writer->target, &now))
-        status = npyext_written_check(written, &now, error);
     return status;
 }
 

@@ -94,7 +94,10 @@ npyx_status npyext_transaction_open_target(npyext_transaction *t, npyx_target *t
                                            const char *path, npyx_error *error) {
     NPYX_TRY(transaction_check_path(t, path, error));
     target->check_zip = npyx_zip_check_replaceable;
-    return npyx_target_open(target, &t->connection->host, kind, path, error);
+    NPYX_TRY(npyx_target_open(target, &t->connection->host, kind, path, error));
+    npyx_file_info now;
+    bool is_own = kind != NPYX_TARGET_NEW && t->written.is_there && npyx_target_info(target, &now);
+    return is_own ? npyext_written_check(&t->written, &now, error) : NPYX_OK;
 }
 
 /* ---- savepoints ---- */
@@ -212,10 +215,14 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     return status;
 }
 
+static npyx_status transaction_fail_spoilt(npyx_error *error) {
+    return npyx_fail(error, NPYX_IO, -1,
+                     "rows that should have been taken out are still there; roll all back");
+}
+
 npyx_status npyext_transaction_begin_row(npyext_transaction *t, npyx_error *error) {
     if (t->state == NPYEXT_TRANSACTION_SPOILT)
-        return npyx_fail(error, NPYX_IO, -1,
-                         "rows that should have been taken out are still there; roll all back");
+        return transaction_fail_spoilt(error);
     transaction_withdraw(t);
     return npyext_transaction_is_open(t) ? NPYX_OK : transaction_open(t, error);
 }
@@ -320,10 +327,7 @@ static npyx_status look_for_others(sqlite3 *db, bool *does_one, npyx_error *erro
     }
     if (code == SQLITE_OK)
         code = sqlite3_finalize(statement);
-    if (code == SQLITE_NOMEM)
-        return npyx_fail_nomem(error);
-    if (code == SQLITE_INTERRUPT)
-        return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+    NPYX_TRY(npyext_fail_code(code, error));
     *does_one = *does_one || code != SQLITE_OK; /* an authorizer's no says nothing */
     return NPYX_OK;
 }
@@ -381,8 +385,7 @@ static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
     if (!npyext_transaction_is_open(t))
         return NPYX_OK;
     if (t->state == NPYEXT_TRANSACTION_SPOILT)
-        return npyx_fail(error, NPYX_IO, -1,
-                         "rows that should have been taken out are still there; roll all back");
+        return transaction_fail_spoilt(error);
     npyext_connection_begin(t->connection);
     if (t->state == NPYEXT_TRANSACTION_PREPARED)
         return check_targets(t, error);

@@ -34,10 +34,7 @@ int npyext_written_rename(sqlite3 *db, const char *table, const char *new_table)
 }
 
 static npyx_status written_fail(sqlite3 *db, int code, const char *table, npyx_error *error) {
-    if (code == SQLITE_NOMEM)
-        return npyx_fail_nomem(error);
-    if (code == SQLITE_INTERRUPT)
-        return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
+    NPYX_TRY(npyext_fail_code(code, error));
     return npyx_fail(
         error, NPYX_IO, -1,
         "table npyext_written of TEMP, which remembers what is written, cannot be used (%.200s); drop "

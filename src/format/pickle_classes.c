@@ -265,7 +265,7 @@ static npyx_status class_path(npyx_pickle *p, const npyx_object *args, bool is_w
                               npyx_object **object) {
     const uint32_t count = class_nargs(args);
     size_t nbytes = NPYX_PURE_PATH_EXTRA;
-    npyx_span *segments = npyx_arena_array(p->arena, (count + (size_t)1), sizeof segments[0]);
+    npyx_span *segments = npyx_arena_array(p->arena, (int64_t)count + 1, sizeof segments[0]);
     NPYX_TRY(npyx_check_memory(segments, p->error));
     for (uint32_t i = 0; i < count; i++) {
         const npyx_object *part = args->list.items[i];

@@ -474,23 +474,25 @@ static bool is_same_folder(npyx_host *host, const char *one, const char *other) 
            a.st_ino == b.st_ino;
 }
 
+/* Whether a path leads to that name in that folder, links followed. */
+static bool leads_to_name(npyx_host *host, const char *path, const char *folder, const char *name) {
+    char *own_folder = NULL;
+    const char *own_name = NULL;
+    bool is_it = target_resolve(host, path, &own_folder, &own_name, NULL) == NPYX_OK &&
+                 strcmp(own_name, name) == 0 && is_same_folder(host, own_folder, folder);
+    npyx_free(host, own_folder);
+    return is_it;
+}
+
 bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *path) {
-    char *folder = NULL;
-    const char *name = NULL;
-    if (target->file == NULL || target_resolve(host, path, &folder, &name, NULL) != NPYX_OK)
-        return false;
-    bool is_same = strcmp(target->file->name, name) == 0 && is_same_folder(host, target->file->path, folder);
-    npyx_free(host, folder);
-    return is_same;
+    return target->file != NULL && leads_to_name(host, path, target->file->path, target->file->name);
 }
 
 bool npyx_target_is_same_path(npyx_host *host, const char *one, const char *other) {
-    char *folders[2] = {NULL, NULL};
-    const char *names[2];
-    bool is_same = target_resolve(host, one, &folders[0], &names[0], NULL) == NPYX_OK &&
-                   target_resolve(host, other, &folders[1], &names[1], NULL) == NPYX_OK &&
-                   strcmp(names[0], names[1]) == 0 && is_same_folder(host, folders[0], folders[1]);
-    npyx_free(host, folders[0]);
-    npyx_free(host, folders[1]);
+    char *folder = NULL;
+    const char *name = NULL;
+    bool is_same = target_resolve(host, one, &folder, &name, NULL) == NPYX_OK &&
+                   leads_to_name(host, other, folder, name);
+    npyx_free(host, folder);
     return is_same;
 }

@@ -186,6 +186,16 @@ static void move_in(const char *text) {
     assert_int_equal(rename(aside, path), 0);
 }
 
+/* The target with a text, prepared, and then the other program's file at its path; NULL: it is removed. */
+static npyx_target overtaken(npyx_target target, const char *text, const char *theirs) {
+    append(&target, text);
+    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
+    unlink(path);
+    if (theirs != NULL)
+        move_in(theirs);
+    return target;
+}
+
 static void test_another_program_puts_an_array_there(void **state) {
     (void)state;
     for (int round = 0; round < 4; round++) {
@@ -193,11 +203,7 @@ static void test_another_program_puts_an_array_there(void **state) {
         unlink(path);
         if (was_there)
             put(ARRAY "old");
-        npyx_target target = open_new(true);
-        append(&target, ARRAY "new");
-        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-        unlink(path);
-        move_in(ARRAY "theirs");
+        npyx_target target = overtaken(open_new(true), ARRAY "new", ARRAY "theirs");
         assert_int_equal(npyx_target_publish(&target, &error), NPYX_OK);
         assert_holds(ARRAY "new");
         if (is_taken_back)
@@ -217,11 +223,7 @@ static void test_another_program_puts_an_array_there_that_stays(void **state) {
         unlink(path);
         if (was_there)
             put(ARRAY "old");
-        npyx_target target = open_new(false);
-        append(&target, ARRAY "new");
-        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-        unlink(path);
-        move_in(ARRAY "theirs");
+        npyx_target target = overtaken(open_new(false), ARRAY "new", ARRAY "theirs");
         if (is_taken_back)
             assert_changed(npyx_target_publish(&target, &error));
         else
@@ -240,11 +242,7 @@ static void test_another_program_puts_a_text_there(void **state) {
         unlink(path);
         if (was_there)
             put(ARRAY "old");
-        npyx_target target = open_new(is_one_act);
-        append(&target, ARRAY "new");
-        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-        unlink(path);
-        move_in("a,b\n1,2\n");
+        npyx_target target = overtaken(open_new(is_one_act), ARRAY "new", "a,b\n1,2\n");
         npyx_status status = npyx_target_publish(&target, &error);
         if (is_one_act) {
             assert_int_equal(status, NPYX_INVALID);
@@ -262,11 +260,7 @@ static void test_another_program_puts_a_text_there(void **state) {
 static void test_another_program_replaces_what_is_copied(void **state) {
     (void)state;
     put(ARRAY "old");
-    npyx_target target = open_target(NPYX_TARGET_COPY);
-    append(&target, " and new");
-    assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-    unlink(path);
-    move_in(ARRAY "theirs");
+    npyx_target target = overtaken(open_target(NPYX_TARGET_COPY), " and new", ARRAY "theirs");
     assert_changed(npyx_target_publish(&target, &error));
     npyx_target_abandon(&target);
     assert_holds(ARRAY "theirs");
@@ -278,12 +272,8 @@ static void test_another_program_replaces_what_is_extended(void **state) {
     (void)state;
     for (int is_removed = 0; is_removed < 2; is_removed++) {
         put(ARRAY "old");
-        npyx_target target = open_target(NPYX_TARGET_EXTEND);
-        append(&target, " and new");
-        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-        unlink(path);
-        if (!is_removed)
-            move_in(ARRAY "theirs");
+        npyx_target target =
+            overtaken(open_target(NPYX_TARGET_EXTEND), " and new", is_removed ? NULL : ARRAY "theirs");
         assert_changed(npyx_target_publish(&target, &error));
         npyx_target_abandon(&target);
         if (!is_removed)
@@ -313,10 +303,7 @@ static void test_another_program_removes_what_is_replaced(void **state) {
     for (int round = 0; round < 4; round++) {
         bool is_taken_back = round & 1, is_one_act = round & 2;
         put(ARRAY "old");
-        npyx_target target = open_new(is_one_act);
-        append(&target, ARRAY "new");
-        assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-        unlink(path);
+        npyx_target target = overtaken(open_new(is_one_act), ARRAY "new", NULL);
         if (!is_one_act) {
             assert_changed(is_taken_back ? npyx_target_publish(&target, &error)
                                          : npyx_target_commit(&target, &error));
