@@ -1,11 +1,5 @@
 #include "connection.h"
 
-enum {
-    MEMO_WINDOW_NBYTES = 1 << 14,
-    /* a header beyond this is parsed anew for every row, rather than kept */
-    KEPT_HEADER_NBYTES = 1 << 16
-};
-
 static void memo_forget(npyext_connection *connection, npyext_known_array *known) {
     npyx_source_close(known->payload); /* before the archive that it reads from */
     npyext_cache_release(connection, known->file);
@@ -148,14 +142,14 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
     NPYX_TRY(
         npyx_source_hold(&known->payload, ++known->nlookups, NPYX_HELD_NBYTES / NPYEXT_MEMO_NARRAYS, error));
     npyx_source *payload = known->payload;
-    bool is_onward = payload->is_forward || (off >= known->window_off && off - end < MEMO_WINDOW_NBYTES);
+    bool is_onward = payload->is_forward || (off >= known->window_off && off - end < NPYX_MEMO_WINDOW_NBYTES);
     size_t wanted_nbytes = nbytes;
-    if (is_onward && nbytes < MEMO_WINDOW_NBYTES)
-        wanted_nbytes =
-            payload->nbytes - off < MEMO_WINDOW_NBYTES ? (size_t)(payload->nbytes - off) : MEMO_WINDOW_NBYTES;
-    size_t room_nbytes = nbytes < MEMO_WINDOW_NBYTES ? MEMO_WINDOW_NBYTES : nbytes;
+    if (is_onward && nbytes < NPYX_MEMO_WINDOW_NBYTES)
+        wanted_nbytes = payload->nbytes - off < NPYX_MEMO_WINDOW_NBYTES ? (size_t)(payload->nbytes - off)
+                                                                        : NPYX_MEMO_WINDOW_NBYTES;
+    size_t room_nbytes = nbytes < NPYX_MEMO_WINDOW_NBYTES ? NPYX_MEMO_WINDOW_NBYTES : nbytes;
     known->window_nbytes = 0;
-    if (known->window == NULL || room_nbytes > MEMO_WINDOW_NBYTES) {
+    if (known->window == NULL || room_nbytes > NPYX_MEMO_WINDOW_NBYTES) {
         npyx_free(payload->host, known->window);
         known->window = npyx_alloc(payload->host, room_nbytes);
         NPYX_TRY(npyx_check_memory(known->window, error));
@@ -171,7 +165,7 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
 void npyext_memo_clear(npyext_connection *connection, bool only_large) {
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
         npyext_known_array *known = &connection->known[i];
-        bool is_large = known->path == NULL && known->key.nbytes > KEPT_HEADER_NBYTES;
+        bool is_large = known->path == NULL && known->key.nbytes > NPYX_KEPT_HEADER_NBYTES;
         if (known->key.host == NULL || (only_large && !is_large))
             continue;
         memo_forget(connection, known);

@@ -84,7 +84,7 @@ static void cache_trim(npyext_connection *connection) {
     npyext_cached_file **link = &connection->newest_file;
     while (*link != NULL) {
         npyext_cached_file *file = *link;
-        if (file->nusers == 0 && (file->is_stale || ++nidle > NPYEXT_CACHE_NFILES)) {
+        if (file->nusers == 0 && (file->is_stale || ++nidle > NPYX_CACHE_NFILES)) {
             *link = file->older;
             npyx_archive_close(file->archive);
             npyx_free(&connection->host, file);

@@ -69,9 +69,6 @@ bool npyext_handle_read(const npyext_handle_key *key, const void *bytes, size_t 
  * Archives are shared between cursors; what a cursor reads from one it opens for itself.
  */
 
-/* Files kept open that nobody uses; those in use are not limited. */
-enum { NPYEXT_CACHE_NFILES = 16 };
-
 typedef struct npyext_cached_file {
     struct npyext_cached_file *older;
     npyx_archive *archive;

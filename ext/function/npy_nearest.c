@@ -9,7 +9,7 @@
 #include "scan/cursor.h"
 #include "source/operand.h"
 
-enum { NEAREST_DEFAULT_K = 10, NEAREST_SWEPT_NARRAYS = 1 << 12 };
+enum { NEAREST_DEFAULT_K = 10 };
 enum { NEAREST_DATA = 16 }; /* the column that is looked for by number */
 
 /* An array that had a hit when it was read. */
@@ -91,7 +91,7 @@ static npyx_status nearest_read(nearest_cursor *cursor, npyx_error *error) {
     npyext_selection *selection = &cursor->base.selection;
     npyx_nearest *nearest = &cursor->nearest;
     const int64_t nbefore = nearest->nadmitted;
-    if (cursor->nkept > NEAREST_SWEPT_NARRAYS + 2 * nearest->nqueries * nearest->k)
+    if (cursor->nkept > NPYX_SWEPT_NARRAYS + 2 * nearest->nqueries * nearest->k)
         nearest_sweep_arrays(cursor);
     npyx_status status = nearest_note_array(cursor, error);
     if (status == NPYX_OK)

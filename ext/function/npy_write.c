@@ -6,7 +6,6 @@
 #include "source/array_value.h"
 
 /* What is written between two questions whether to stop. */
-enum { WRITE_PIECE_NBYTES = 1 << 22 };
 
 typedef struct write_cursor {
     npyext_cursor base; /* its scan has the arguments and, as its path, the target */
@@ -57,11 +56,11 @@ static npyx_status check_contents(npyext_connection *connection, const npyext_ar
 }
 
 static npyx_status append_contents(const npyext_argument *array, npyx_sink *sink, npyx_error *error) {
-    for (size_t off = 0; off < array->nbytes; off += WRITE_PIECE_NBYTES) {
+    for (size_t off = 0; off < array->nbytes; off += NPYX_WRITE_PIECE_NBYTES) {
         size_t left_nbytes = array->nbytes - off;
-        NPYX_TRY(npyx_sink_append(sink, array->bytes + off,
-                                  left_nbytes < WRITE_PIECE_NBYTES ? left_nbytes : WRITE_PIECE_NBYTES,
-                                  error));
+        NPYX_TRY(npyx_sink_append(
+            sink, array->bytes + off,
+            left_nbytes < NPYX_WRITE_PIECE_NBYTES ? left_nbytes : NPYX_WRITE_PIECE_NBYTES, error));
         NPYX_TRY(npyx_poll(sink->host, error));
     }
     return NPYX_OK;

@@ -1,7 +1,5 @@
 #include "array_value.h"
 
-enum { IN_PLACE_NBYTES = 1 << 20 };
-
 /* A number that is the same throughout a run of a statement, and another one in the next: files are held
  * against the file system once a statement.
  *
@@ -216,7 +214,7 @@ static npyx_status walk_next(value_walk *walk, npyx_error *error) {
         return NPYX_DONE;
     npyx_status status;
     if (walk->is_in_place) {
-        int64_t nrows = IN_PLACE_NBYTES / reader->row_nbytes;
+        int64_t nrows = NPYX_IN_PLACE_NBYTES / reader->row_nbytes;
         walk->rows = walk->value->bytes + walk->view->off + walk->row * reader->row_nbytes;
         walk->nrows = nrows < 1 ? 1 : nrows < left ? nrows : left;
         status = npyx_poll(&walk->value->connection->host, error);

@@ -21,11 +21,10 @@ npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *mem
 
 static npyx_status append_bytes(npyx_source *payload, int64_t off, int64_t end, npyx_buffer *out,
                                 npyx_error *error) {
-    enum { PIECE_NBYTES = 1 << 20 };
     if (out->limit_nbytes < (uint64_t)(end - off))
         out->status = NPYX_TOOBIG;
     for (size_t nbytes = 0; off < end && out->status == NPYX_OK; off += (int64_t)nbytes) {
-        nbytes = end - off < PIECE_NBYTES ? (size_t)(end - off) : PIECE_NBYTES;
+        nbytes = end - off < NPYX_MEMBER_PIECE_NBYTES ? (size_t)(end - off) : NPYX_MEMBER_PIECE_NBYTES;
         if (!npyx_buffer_reserve(out, nbytes))
             break;
         NPYX_TRY(npyx_source_read_exactly(payload, off, out->bytes + out->nbytes, nbytes, error));

@@ -3,15 +3,6 @@
 #include "npy_table.h"
 #include "scan/plan.h"
 
-enum {
-    /* Of all the blocks of a cursor together. */
-    BLOCKS_NBYTES = 1 << 22,
-    CURSOR_FIRST_BLOCK_NBYTES = 1 << 14,
-    CURSOR_MAX_BLOCK_NBYTES = 1 << 18,
-    /* A second axis is read in part only when that leaves this much out of every row. */
-    SKIPPED_NBYTES = 1 << 13
-};
-
 /* One array as it is read; nothing is open before a column of it is asked for. */
 typedef struct table_stream {
     npyx_source *payload;
@@ -108,7 +99,7 @@ static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_str
     int64_t stride = view->strides[1] < 0 ? -view->strides[1] : view->strides[1];
     int64_t row_stride = view->strides[0] < 0 ? -view->strides[0] : view->strides[0];
     int64_t nskipped = view->shape[1] - (high - low + 1);
-    if (nskipped == 0 || (stride <= row_stride && nskipped * view->dtype->itemsize < SKIPPED_NBYTES))
+    if (nskipped == 0 || (stride <= row_stride && nskipped * view->dtype->itemsize < NPYX_SKIPPED_NBYTES))
         return;
     view->off += low * view->strides[1];
     view->shape[1] = high - low + 1;
@@ -127,7 +118,7 @@ static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow,
     if (may_narrow)
         cursor_narrow(cursor, &view, stream);
     npyx_reader_init(&stream->reader, stream->payload, &view, (int64_t)cursor->scratch.limit_nbytes);
-    stream->back_nbytes = CURSOR_FIRST_BLOCK_NBYTES;
+    stream->back_nbytes = NPYX_BACK_FIRST_NBYTES;
     return NPYX_OK;
 }
 
@@ -150,7 +141,7 @@ static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, i
     npyx_status status = npyx_reader_fill(reader, row, nrows, error);
     if (status == NPYX_OK && reader->nrows_read < nrows) /* more than the reader gives at once */
         stream->back_nbytes = reader->nrows_read * reader->row_nbytes;
-    else if (stream->back_nbytes < CURSOR_MAX_BLOCK_NBYTES)
+    else if (stream->back_nbytes < NPYX_BACK_MOST_NBYTES)
         stream->back_nbytes *= 2;
     while (status == NPYX_OK && !has_row(stream, cursor->index)) {
         row = reader->first_row + reader->nrows_read;
@@ -167,7 +158,7 @@ static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *erro
     if (stream->payload == NULL)
         NPYX_TRY(open_stream(cursor, array, true, error));
     int64_t row_nbytes = reader->row_nbytes > 0 ? reader->row_nbytes : 1;
-    int64_t max_nrows = BLOCKS_NBYTES / cursor->layout.narrays / row_nbytes;
+    int64_t max_nrows = NPYX_TABLE_BLOCKS_NBYTES / cursor->layout.narrays / row_nbytes;
     bool is_held = cursor->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
                    reader->nrows <= NPYX_HELD_NBYTES / cursor->layout.narrays / row_nbytes;
     if (is_held)

@@ -339,10 +339,6 @@ static bool is_declared(const npyext_transaction *t) {
                                          NULL) != SQLITE_ERROR;
 }
 
-/* Of the targets of one transaction so many are open at a time while they take their places. One that is
- * further behind is for good then. */
-enum { NOPEN_TARGETS = 64 };
-
 static npyx_status prepare_target(npyx_target *target, npyx_error *error) {
     NPYX_TRY(npyx_target_resume(target, error));
     return npyx_target_prepare(target, error);
@@ -351,7 +347,7 @@ static npyx_status prepare_target(npyx_target *target, npyx_error *error) {
 /* The first ones: what can be in the way of the others is met by the commit. */
 static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
-    for (int64_t i = 0; i < NOPEN_TARGETS && (target = t->ops->target(t, i)) != NULL; i++)
+    for (int64_t i = 0; i < NPYX_OPEN_NTARGETS && (target = t->ops->target(t, i)) != NULL; i++)
         NPYX_TRY(prepare_target(target, error));
     return NPYX_OK;
 }
@@ -362,8 +358,8 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
         if (!npyx_target_is_prepared(target))
             NPYX_TRY(prepare_target(target, error));
         NPYX_TRY(npyx_target_publish(target, error));
-        if (i >= NOPEN_TARGETS - 1)
-            NPYX_TRY(npyx_target_commit(t->ops->target(t, i - (NOPEN_TARGETS - 1)), error));
+        if (i >= NPYX_OPEN_NTARGETS - 1)
+            NPYX_TRY(npyx_target_commit(t->ops->target(t, i - (NPYX_OPEN_NTARGETS - 1)), error));
     }
     return NPYX_OK;
 }

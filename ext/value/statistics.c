@@ -289,12 +289,10 @@ static npyx_status statistic_result(const statistic_call *s, const npyx_reductio
     return NPYX_OK;
 }
 
-enum { STATISTIC_SMALL_NBYTES = 1 << 18 };
-
 /* Whether the items lie in a BLOB, one behind the other, and are done with before anybody would interrupt. */
 static bool statistic_is_small(const statistic_call *s) {
     const npyext_call *c = s->c;
-    return !s->has_axes && c->value.bytes != NULL && c->value.array->nbytes <= STATISTIC_SMALL_NBYTES &&
+    return !s->has_axes && c->value.bytes != NULL && c->value.array->nbytes <= NPYX_SMALL_ARRAY_NBYTES &&
            npyx_view_is_contiguous(&c->view);
 }
 

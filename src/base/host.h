@@ -9,6 +9,7 @@
 
 #include "bytes.h"
 #include "siphash.h"
+#include "tunables.h"
 
 /* Running totals, for tests and users who ask what a query cost. */
 typedef struct npyx_counters {

@@ -18,8 +18,6 @@ typedef struct npyx_name_entry {
     int64_t before; /* the one of them before this */
 } npyx_name_entry;
 
-enum { FIRST_NSLOTS = 64 };
-
 /* An entry's name; there are no bytes at all when all names are empty. */
 static const char *text_of(const npyx_name_set *set, const npyx_name_entry *entry) {
     return entry->nbytes == 0 ? "" : set->bytes.bytes + entry->off;
@@ -78,7 +76,7 @@ static void place_all(npyx_name_set *set) {
 static bool name_set_grow(npyx_name_set *set) {
     if (((size_t)set->count + 1) * 2 <= set->nslots)
         return true;
-    size_t nslots = set->nslots == 0 ? FIRST_NSLOTS : set->nslots * 2;
+    size_t nslots = set->nslots == 0 ? NPYX_NAMES_NSLOTS : set->nslots * 2;
     if (nslots > SIZE_MAX / sizeof set->slots[0])
         return false;
     int64_t *slots = npyx_alloc_array(set->bytes.host, (int64_t)nslots, sizeof slots[0]);
@@ -110,7 +108,8 @@ npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbyte
 void npyx_name_set_cut(npyx_name_set *set, int64_t count) {
     if (count >= set->count)
         return;
-    if (count == 0 && set->nslots > FIRST_NSLOTS) { /* placing costs by slots, however few names come next */
+    if (count == 0 &&
+        set->nslots > NPYX_NAMES_NSLOTS) { /* placing costs by slots, however few names come next */
         npyx_name_set_clear(set);
         return;
     }

@@ -117,7 +117,6 @@ npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx
 /* The same for who wants values. array is the entry's, described; one of objects becomes one that is held in
  * memory (npyx_objects_open): its pickle is read, and kept with the archive for the next time, as long as all
  * that a host keeps of this takes no more than NPYX_KEPT_OBJECTS_NBYTES. */
-enum { NPYX_KEPT_OBJECTS_NBYTES = 1 << 26 };
 npyx_status npyx_archive_open_values(npyx_archive *archive, int64_t index, npyx_array *array,
                                      npyx_source **items, npyx_error *error);
 

@@ -22,6 +22,8 @@ typedef struct npz_archive {
     npyx_spare_inflater inflater;
     npyx_source *described; /* of entry described_index, whose header was read from it; NULL: there is none */
     int64_t described_index;
+    int64_t stored_index;    /* the stored entry that was described last, */
+    int64_t stored_data_off; /* and where its items begin; 0: there is none */
     /* Who reads one entry after the other to its end has the next ones inflated meanwhile. */
     npyx_npz_ahead *ahead; /* NULL: not yet */
     int64_t opened_index;  /* of the deflated entry opened last */
@@ -254,8 +256,11 @@ static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **pay
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, payload_off,
                             "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
     }
-    if (record->method == NPYX_ZIP_STORED)
-        return open_payload(archive, index, true, payload, error);
+    if (record->method == NPYX_ZIP_STORED) {
+        NPYX_TRY(open_payload(archive, index, true, payload, error));
+        (*payload)->order_off = index == archive->stored_index ? archive->stored_data_off : 0;
+        return NPYX_OK;
+    }
     if (archive->described == NULL || archive->described_index != index)
         NPYX_TRY(open_described(archive, index, error));
     *payload = archive->described;
@@ -316,6 +321,8 @@ static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *a
     NPYX_TRY(open_payload(archive, index, false, &payload, error));
     npyx_status status = describe_payload(archive, index, payload, array, error);
     npyx_source_close(payload);
+    archive->stored_index = index;
+    archive->stored_data_off = status == NPYX_OK && array->is_array ? array->data_off : 0;
     return status;
 }
 

@@ -20,15 +20,13 @@ typedef struct series_archive {
     npyx_ten_array at; /* where it lies */
     npyx_array array;  /* its description; may be handed on, then not is_known */
     npyx_error error;  /* what ails it, so that it has an entry all the same */
-    int64_t *marks;    /* where array (i + 1) * MARKS_SPAN begins */
+    int64_t *marks;    /* where array (i + 1) * NPYX_MARKS_SPAN begins */
     int64_t nmarks;
     int64_t capacity_nmarks;
     int64_t head_off; /* of a .npy: where the bytes in head are from */
     size_t head_nbytes;
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
 } series_archive;
-
-enum { MARKS_SPAN = 256 };
 
 /* Reads the header of the .npy array at off. NPYX_DONE: what begins otherwise is ignored, as NumPy ignores
  * it. Behind a pickle, which does not say how long it is, and behind what is broken nothing is found. */
@@ -61,7 +59,7 @@ static npyx_status series_read_npy(series_archive *series, int64_t off) {
 }
 
 static npyx_status series_note(series_archive *series, int64_t off, npyx_error *error) {
-    if (series->index != (series->nmarks + 1) * MARKS_SPAN)
+    if (series->index != (series->nmarks + 1) * NPYX_MARKS_SPAN)
         return NPYX_OK;
     int64_t *marks = npyx_grow(series->base.source->host, series->marks, series->nmarks,
                                &series->capacity_nmarks, sizeof *marks);
@@ -92,14 +90,14 @@ static npyx_status series_go_on(series_archive *series, npyx_error *error) {
     if (status != NPYX_OK && !is_its_own)
         return npyx_fail_again(error, &series->error);
     NPYX_TRY(series_note(series, off, error));
-    return series->index % MARKS_SPAN == MARKS_SPAN - 1 ? npyx_poll(source->host, error) : NPYX_OK;
+    return series->index % NPYX_MARKS_SPAN == NPYX_MARKS_SPAN - 1 ? npyx_poll(source->host, error) : NPYX_OK;
 }
 
 /* Makes index the array at hand, going on from the mark nearest before it unless the walk stands nearer. */
 static npyx_status series_go_to(series_archive *series, int64_t index, npyx_error *error) {
-    int64_t nspans = index / MARKS_SPAN < series->nmarks ? index / MARKS_SPAN : series->nmarks;
-    if (index < series->index || nspans * MARKS_SPAN > series->index + 1) {
-        series->index = nspans * MARKS_SPAN - 1;
+    int64_t nspans = index / NPYX_MARKS_SPAN < series->nmarks ? index / NPYX_MARKS_SPAN : series->nmarks;
+    if (index < series->index || nspans * NPYX_MARKS_SPAN > series->index + 1) {
+        series->index = nspans * NPYX_MARKS_SPAN - 1;
         series->at.next_off = nspans == 0 ? 0 : series->marks[nspans - 1];
     }
     npyx_status status = NPYX_OK;

@@ -8,7 +8,6 @@ enum {
     INFO_NBYTES = 8,
     MAX_NDIM = 9, /* what the reference writes, and by which readers tell the byte order */
     TEN_WRITE_ALIGNMENT_NBYTES = 64,
-    SWAPPED_NBYTES = 1 << 16
 };
 
 /* Writes the code of a dtype; false when there is none. */
@@ -70,9 +69,9 @@ static npyx_status ten_begin(npyx_archive_writer *writer, const npyx_member *mem
 
 static npyx_status append_swapped(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
                                   npyx_error *error) {
-    int64_t itemsize = writer->dtype.itemsize, at_once = SWAPPED_NBYTES / itemsize;
+    int64_t itemsize = writer->dtype.itemsize, at_once = NPYX_SWAPPED_NBYTES / itemsize;
     if (writer->swapped == NULL)
-        writer->swapped = npyx_alloc(writer->sink->host, SWAPPED_NBYTES);
+        writer->swapped = npyx_alloc(writer->sink->host, NPYX_SWAPPED_NBYTES);
     NPYX_TRY(npyx_check_memory(writer->swapped, error));
     while (nelem > 0) {
         int64_t n = nelem < at_once ? nelem : at_once;

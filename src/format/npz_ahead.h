@@ -10,9 +10,6 @@
 
 #include "zip_directory.h"
 
-/* No larger entry is inflated whole before it is wanted. */
-enum { NPYX_NPZ_AHEAD_NBYTES = 3 << 19 };
-
 typedef struct npyx_npz_ahead npyx_npz_ahead;
 
 /* What the archive knows of an entry: where its stream begins. NPYX_DONE: it is not to be inflated here. */

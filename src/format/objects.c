@@ -17,13 +17,12 @@ struct npyx_objects {
  * say. */
 static npyx_status objects_read_pickle(npyx_source *payload, int64_t off, npyx_buffer *pickle,
                                        npyx_error *error) {
-    enum { PIECE_NBYTES = 1 << 18 };
-    size_t nbytes = PIECE_NBYTES;
-    while (nbytes == PIECE_NBYTES) {
-        if (!npyx_buffer_reserve(pickle, PIECE_NBYTES))
+    size_t nbytes = NPYX_PICKLE_PIECE_NBYTES;
+    while (nbytes == NPYX_PICKLE_PIECE_NBYTES) {
+        if (!npyx_buffer_reserve(pickle, NPYX_PICKLE_PIECE_NBYTES))
             return npyx_buffer_check(pickle, error);
         NPYX_TRY(npyx_source_read(payload, off + (int64_t)pickle->nbytes, pickle->bytes + pickle->nbytes,
-                                  PIECE_NBYTES, &nbytes, error));
+                                  NPYX_PICKLE_PIECE_NBYTES, &nbytes, error));
         pickle->nbytes += nbytes;
         NPYX_TRY(npyx_poll(pickle->host, error));
     }

@@ -75,9 +75,6 @@ typedef struct npyx_tar_walk {
  * the host. */
 npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error);
 
-/* Members of up to this size are read together with the headers around them. */
-enum { NPYX_TAR_SMALL_NBYTES = 1 << 16 };
-
 /* Bytes of the member at hand from its beginning, at most nbytes and no more than it has: good until the next
  * call. */
 npyx_status npyx_tar_head(npyx_tar_walk *walk, size_t nbytes, const uint8_t **bytes, size_t *head_nbytes,

@@ -5,13 +5,7 @@
 #include "io/window.h"
 #include "text/span.h"
 
-enum {
-    COMMENT_MAX_NBYTES = 0xffff,
-    /* the end of a file, which holds all of a small archive's directory */
-    TAIL_NBYTES = 1 << 12,
-    DIRECTORY_WINDOW_NBYTES = 1 << 16,
-    NRECORDS_PER_POLL = 1 << 10
-};
+enum { COMMENT_MAX_NBYTES = 0xffff, NRECORDS_PER_POLL = 1 << 10 };
 
 static int64_t smaller_of(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -52,7 +46,7 @@ static bool find_end_record(const npyx_window *w, bool with_tail, end *found) {
 
 /* NPYX_DONE when there is none. */
 static npyx_status read_end_record(npyx_window *w, bool with_tail, end *found, npyx_error *error) {
-    static const int64_t tails_nbytes[] = {TAIL_NBYTES, NPYX_ZIP_END_NBYTES + COMMENT_MAX_NBYTES};
+    const int64_t tails_nbytes[] = {NPYX_ZIP_TAIL_NBYTES, NPYX_ZIP_END_NBYTES + COMMENT_MAX_NBYTES};
     for (int i = 0; i < 2; i++) {
         int64_t nbytes = smaller_of(tails_nbytes[i], w->source->nbytes);
         NPYX_TRY(npyx_window_load(w, w->source->nbytes - nbytes, (size_t)nbytes, error));
@@ -72,7 +66,7 @@ static npyx_status find_end64(npyx_window *w, int64_t locator_off, uint64_t said
                               locator_off);
     for (int i = 0; i < 2; i++) {
         *off = i == 0 ? (int64_t)said_off : last_off;
-        npyx_status status = npyx_window_at(w, *off, NPYX_ZIP_END64_NBYTES, DIRECTORY_WINDOW_NBYTES,
+        npyx_status status = npyx_window_at(w, *off, NPYX_ZIP_END64_NBYTES, NPYX_DIRECTORY_WINDOW_NBYTES,
                                             locator_off, bytes, error);
         if (status != NPYX_OK || memcmp(*bytes, "PK\6\6", 4) == 0)
             return status;
@@ -88,7 +82,7 @@ static npyx_status read_end64(npyx_window *w, end *found, npyx_error *error) {
     int64_t locator_off = found->off - NPYX_ZIP_LOCATOR_NBYTES, off = 0;
     if (locator_off < 0)
         return NPYX_OK;
-    npyx_status status = npyx_window_at(w, locator_off, NPYX_ZIP_LOCATOR_NBYTES, DIRECTORY_WINDOW_NBYTES,
+    npyx_status status = npyx_window_at(w, locator_off, NPYX_ZIP_LOCATOR_NBYTES, NPYX_DIRECTORY_WINDOW_NBYTES,
                                         found->off, &bytes, error);
     if (status != NPYX_OK || memcmp(bytes, "PK\6\7", 4) != 0)
         return status;
@@ -226,7 +220,8 @@ static npyx_status read_record(npyx_window *w, npyx_zip_directory *directory, in
     const uint8_t *bytes = NULL;
     if (end_off - off < NPYX_ZIP_RECORD_NBYTES)
         return fail_directory(error, off, "a record ends early at byte %" PRId64 ")", off);
-    NPYX_TRY(npyx_window_at(w, off, NPYX_ZIP_RECORD_NBYTES, DIRECTORY_WINDOW_NBYTES, end_off, &bytes, error));
+    NPYX_TRY(
+        npyx_window_at(w, off, NPYX_ZIP_RECORD_NBYTES, NPYX_DIRECTORY_WINDOW_NBYTES, end_off, &bytes, error));
     if (memcmp(bytes, "PK\1\2", 4) != 0)
         return fail_directory(error, off, "no record at byte %" PRId64 ")", off);
     size_t nbytes =
@@ -237,7 +232,7 @@ static npyx_status read_record(npyx_window *w, npyx_zip_directory *directory, in
     if (directory->nrecords == NPYX_ZIP_MAX_NRECORDS)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, off, "the zip has more than %d entries",
                             NPYX_ZIP_MAX_NRECORDS);
-    NPYX_TRY(npyx_window_at(w, off, nbytes, DIRECTORY_WINDOW_NBYTES, end_off, &bytes, error));
+    NPYX_TRY(npyx_window_at(w, off, nbytes, NPYX_DIRECTORY_WINDOW_NBYTES, end_off, &bytes, error));
     NPYX_TRY(directory->nrecords % NRECORDS_PER_POLL == 0 ? npyx_poll(w->source->host, error) : NPYX_OK);
     return take_record(directory, bytes, error);
 }

@@ -14,9 +14,6 @@ enum {
     VERSION_ZIP64 = 45
 };
 
-/* What is deflated between two questions whether to stop. */
-enum { ZIP_PIECE_NBYTES = 1 << 18 };
-
 /* ---- the sink as minizip's file ---- */
 
 static voidpf stream_open(voidpf opaque, const void *name, int mode) {
@@ -161,7 +158,7 @@ npyx_status npyx_zip_write_append(npyx_zip_write *writer, const void *bytes, siz
                                   npyx_error *error) {
     const char *at = bytes;
     while (nbytes > 0) {
-        unsigned piece_nbytes = nbytes < ZIP_PIECE_NBYTES ? (unsigned)nbytes : ZIP_PIECE_NBYTES;
+        unsigned piece_nbytes = nbytes < NPYX_ZIP_PIECE_NBYTES ? (unsigned)nbytes : NPYX_ZIP_PIECE_NBYTES;
         int code = zipWriteInFileInZip(writer->zip, at, piece_nbytes);
         NPYX_TRY(zip_check(writer, code, "write to an entry", error));
         NPYX_TRY(npyx_poll(writer->sink->host, error));

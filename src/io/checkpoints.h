@@ -18,11 +18,7 @@
 
 enum {
     NPYX_CHECKPOINT_WINDOW_NBYTES = 1 << 15, /* as far as deflate refers back */
-    /* of output, between one and the next, at least */
-    NPYX_CHECKPOINT_MIN_SPAN_NBYTES = 1 << 18,
-    NPYX_CHECKPOINTS_PER_TABLE = 256, /* 8 MiB of windows */
-    NPYX_CHECKPOINTS_PER_HOST = 512,  /* 16 MiB of windows */
-    NPYX_CHECKPOINTS_ANY_NBYTES = -1  /* a length that is not known */
+    NPYX_CHECKPOINTS_ANY_NBYTES = -1         /* a length that is not known */
 };
 
 /* At the end of a deflate block, or where one of several streams begins. */

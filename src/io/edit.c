@@ -2,12 +2,7 @@
 
 #include "file_system.h"
 
-enum {
-    PAGE_NBYTES = 1 << 12,
-    /* of all windows together, the file's bytes not counted */
-    EDIT_WINDOWS_NBYTES = 1 << 20,
-    EDIT_WINDOW_NBYTES = 1 << 18
-};
+enum { PAGE_NBYTES = 1 << 12 };
 
 /* What stands behind the bytes of a note. */
 typedef struct edit_note {
@@ -20,12 +15,12 @@ typedef struct edit_note {
 npyx_status npyx_edit_open(npyx_edit *edit, npyx_sink *sink, int notes_descriptor, int nwindows,
                            npyx_error *error) {
     npyx_host *host = sink->host;
-    size_t share_nbytes = (size_t)(EDIT_WINDOWS_NBYTES / nwindows);
+    size_t share_nbytes = (size_t)(NPYX_EDIT_WINDOWS_NBYTES / nwindows);
     *edit = (npyx_edit){
         .sink = sink,
         .notes_descriptor = notes_descriptor,
         .nwindows = nwindows,
-        .max_nbytes = share_nbytes < EDIT_WINDOW_NBYTES ? share_nbytes : EDIT_WINDOW_NBYTES,
+        .max_nbytes = share_nbytes < NPYX_EDIT_WINDOW_NBYTES ? share_nbytes : NPYX_EDIT_WINDOW_NBYTES,
         .windows = npyx_alloc_array_zeroed(host, nwindows, sizeof edit->windows[0]),
     };
     npyx_status status = npyx_check_memory(edit->windows, error);

@@ -5,11 +5,8 @@
 #include "base/crc32.h"
 
 enum {
-    ASIDE_INPUT_NBYTES = 1 << 16,
     /* zlib 1.2 and 1.3 take 7 KiB, and 32 KiB for a window; zlib-ng more */
     ASIDE_ARENA_NBYTES = 96 << 10,
-    /* of output, between two looks at the CPU's cache: the CRC-32 is taken while the bytes are in it */
-    ASIDE_STEP_NBYTES = 1 << 16
 };
 
 struct npyx_inflate_room {
@@ -17,7 +14,7 @@ struct npyx_inflate_room {
     bool is_live;
     size_t used_nbytes; /* of the arena: zlib gives back what it took in the end only */
     uint8_t arena[ASIDE_ARENA_NBYTES];
-    uint8_t input[ASIDE_INPUT_NBYTES];
+    uint8_t input[NPYX_ASIDE_INPUT_NBYTES_MOST];
 };
 
 static void *aside_alloc(void *ctx, unsigned items, unsigned item_nbytes) {
@@ -68,7 +65,7 @@ static bool aside_begin(npyx_inflate_room *room, const npyx_checkpoint *from) {
 
 static bool aside_fetch(npyx_inflate_room *room, const npyx_deflated *piece, int64_t *input_off) {
     int64_t left_nbytes = piece->nbytes - *input_off;
-    size_t nbytes = left_nbytes < ASIDE_INPUT_NBYTES ? (size_t)left_nbytes : ASIDE_INPUT_NBYTES;
+    size_t nbytes = left_nbytes < NPYX_ASIDE_INPUT_NBYTES ? (size_t)left_nbytes : NPYX_ASIDE_INPUT_NBYTES;
     uint32_t crc32;
     const npyx_source *compressed = piece->compressed;
     const uint8_t *bytes = nbytes == 0 ? NULL
@@ -92,7 +89,8 @@ bool npyx_inflate_aside(npyx_inflate_room *room, const npyx_deflated *piece, uin
     if (!aside_begin(room, piece->from))
         return false;
     for (size_t done = 0; done < nbytes || (piece->is_last && code == Z_OK);) {
-        size_t wanted_nbytes = nbytes - done < ASIDE_STEP_NBYTES ? nbytes - done : ASIDE_STEP_NBYTES;
+        size_t wanted_nbytes =
+            nbytes - done < NPYX_ASIDE_STEP_NBYTES ? nbytes - done : NPYX_ASIDE_STEP_NBYTES;
         bool is_behind = wanted_nbytes == 0; /* all is there, and the stream is to end */
         if (npyx_crew_is_stopping(piece->crew))
             return false;

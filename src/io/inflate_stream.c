@@ -2,14 +2,7 @@
 
 #include "base/crc32.h"
 
-enum {
-    FIRST_INPUT_NBYTES = 1 << 12,
-    INPUT_NBYTES = 1 << 16,
-    SKIP_NBYTES = 1 << 16,
-    POLL_NBYTES = 1 << 20,
-    /* inflating this much costs more than resuming does */
-    JUMP_NBYTES = 1 << 14
-};
+enum { POLL_NBYTES = 1 << 20 };
 
 void npyx_inflater_clear(npyx_host *host, npyx_inflater *inflater) {
     if (inflater->is_live)
@@ -73,7 +66,7 @@ bool npyx_inflate_stream_is_far(const npyx_inflate_stream *stream, int64_t off,
                                 const npyx_checkpoint **nearest) {
     *nearest = npyx_checkpoints_find(stream->checkpoints, off);
     int64_t nearest_off = *nearest == NULL ? 0 : (*nearest)->off;
-    return off < stream->off || nearest_off - stream->off >= JUMP_NBYTES;
+    return off < stream->off || nearest_off - stream->off >= NPYX_JUMP_NBYTES;
 }
 
 int64_t npyx_inflate_stream_input_off(const npyx_inflate_stream *stream) {
@@ -84,12 +77,12 @@ npyx_status npyx_inflate_stream_fetch(npyx_inflate_stream *stream, npyx_error *e
     int64_t left_nbytes = stream->compressed->nbytes - stream->input_off;
     if (stream->inflater->stream.avail_in > 0 || left_nbytes <= 0)
         return NPYX_OK;
-    NPYX_TRY(stream_provide(stream, &stream->inflater->input, INPUT_NBYTES, error));
+    NPYX_TRY(stream_provide(stream, &stream->inflater->input, NPYX_INPUT_NBYTES, error));
     /* Small at first, and never much more than was needed so far: often only a header or a row is wanted. */
     int64_t half_nbytes = stream->input_nbytes / 2;
-    int64_t wanted_nbytes = half_nbytes < FIRST_INPUT_NBYTES ? FIRST_INPUT_NBYTES
-                            : half_nbytes > INPUT_NBYTES     ? INPUT_NBYTES
-                                                             : half_nbytes;
+    int64_t wanted_nbytes = half_nbytes < NPYX_FIRST_INPUT_NBYTES ? NPYX_FIRST_INPUT_NBYTES
+                            : half_nbytes > NPYX_INPUT_NBYTES     ? NPYX_INPUT_NBYTES
+                                                                  : half_nbytes;
     size_t nbytes = (size_t)(left_nbytes < wanted_nbytes ? left_nbytes : wanted_nbytes);
     const uint8_t *bytes = NULL;
     NPYX_TRY(npyx_source_window(stream->compressed, stream->input_off, nbytes, stream->inflater->input,
@@ -237,7 +230,7 @@ npyx_status npyx_inflate_stream_read(npyx_inflate_stream *stream, uint8_t *bytes
 
 npyx_status npyx_inflate_stream_skip(npyx_inflate_stream *stream, int64_t off, npyx_error *error) {
     int64_t left_nbytes = off - stream->off;
-    size_t nbytes = left_nbytes < SKIP_NBYTES ? (size_t)left_nbytes : SKIP_NBYTES, made_nbytes = 0;
-    NPYX_TRY(stream_provide(stream, &stream->inflater->skipped, SKIP_NBYTES, error));
+    size_t nbytes = left_nbytes < NPYX_SKIP_NBYTES ? (size_t)left_nbytes : NPYX_SKIP_NBYTES, made_nbytes = 0;
+    NPYX_TRY(stream_provide(stream, &stream->inflater->skipped, NPYX_SKIP_NBYTES, error));
     return npyx_inflate_stream_read(stream, stream->inflater->skipped, nbytes, &made_nbytes, error);
 }

@@ -5,18 +5,16 @@
 #include "file_system.h"
 
 /* Small appends to a file are collected to so many bytes; a larger one goes to the file as it is. */
-enum { COLLECTED_NBYTES = 1 << 18 };
 
 /* No call writes more, so that a long write can be interrupted. */
-enum { SINK_PIECE_NBYTES = 1 << 23 };
 
 /* ---- the file ---- */
 
 static npyx_status write_at(const npyx_sink *sink, int64_t off, const uint8_t *bytes, size_t nbytes,
                             npyx_error *error) {
     while (nbytes > 0) {
-        ssize_t n = pwrite(sink->descriptor, bytes, nbytes < SINK_PIECE_NBYTES ? nbytes : SINK_PIECE_NBYTES,
-                           (off_t)off);
+        ssize_t n = pwrite(sink->descriptor, bytes,
+                           nbytes < NPYX_SINK_PIECE_NBYTES ? nbytes : NPYX_SINK_PIECE_NBYTES, (off_t)off);
         if (n == 0 || (n < 0 && errno != EINTR))
             return npyx_fail(error, NPYX_IO, off, "cannot be written (%s, at byte %" PRId64 ")",
                              strerror(n == 0 ? ENOSPC : errno), off);
@@ -62,9 +60,9 @@ npyx_status npyx_sink_append(npyx_sink *sink, const void *bytes, size_t nbytes, 
     if (nbytes > (uint64_t)(INT64_MAX - sink->nbytes))
         return npyx_fail(error, NPYX_TOOBIG, sink->nbytes, "more than 2^63 - 1 bytes were to be written");
     bool is_file = sink->descriptor >= 0;
-    if (is_file && nbytes > COLLECTED_NBYTES - buffer->nbytes)
+    if (is_file && nbytes > NPYX_COLLECTED_NBYTES - buffer->nbytes)
         NPYX_TRY(write_collected(sink, error));
-    if (is_file && nbytes >= COLLECTED_NBYTES) {
+    if (is_file && nbytes >= NPYX_COLLECTED_NBYTES) {
         NPYX_TRY(extend(sink, bytes, nbytes, error));
     } else {
         npyx_buffer_append(buffer, bytes, nbytes);
@@ -171,7 +169,7 @@ npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes,
                         .file_nbytes = nbytes,
                         .first_nbytes = nbytes,
                         .collected.host = host};
-    if (!npyx_buffer_reserve(&made->collected, COLLECTED_NBYTES)) {
+    if (!npyx_buffer_reserve(&made->collected, NPYX_COLLECTED_NBYTES)) {
         npyx_sink_close(made);
         return npyx_fail_nomem(error);
     }

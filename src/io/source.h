@@ -50,6 +50,7 @@ struct npyx_source {
         file_off; /* where byte 0 lies in the file below, to align buffers; 0 when there is no such place */
     bool is_forward;    /* going back costs more than going on: inflating anew */
     bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
+    int64_t order_off;  /* a first read up to here continues a pass: a header before it was read already */
     bool is_concurrent; /* other threads may read it aside, as npyx_read_ahead does */
     /* Called when it is closed, by who keeps something for it; NULL: nobody does. */
     void (*on_close)(void *ctx);
@@ -127,9 +128,6 @@ npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t n
  * failure, too. */
 npyx_status npyx_source_open_held(npyx_host *host, void *bytes, size_t nbytes, npyx_source **source,
                                   npyx_error *error);
-
-/* Lookups into an array of this size or less, from the fourth on, find all of it in memory. */
-enum { NPYX_HELD_NBYTES = 1 << 23, NPYX_HELD_FROM_NLOOKUPS = 4 };
 
 /* For who looks into a source again and again; nlookups counts how often. When it pays, a copy of all bytes
  * takes the source's place and the source is closed; one of more than max_nbytes or whose bytes are in memory

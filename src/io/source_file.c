@@ -3,10 +3,6 @@
 #include <errno.h>
 #include <time.h>
 
-/* A scan asks once for so many bytes, and at the end, whether the file is still the same: then it does not
- * show. */
-enum { CHECKED_NBYTES = 1 << 20 };
-
 typedef struct file_source {
     npyx_source base;
     int descriptor;
@@ -16,9 +12,6 @@ typedef struct file_source {
     size_t head_nbytes; /* of the first bytes, which were read when it was opened */
     uint8_t head[];
 } file_source;
-
-/* A scan of a mapped file keeps about this much of it in the process. */
-enum { MAPPED_NBYTES = 1 << 23 };
 
 static npyx_status file_check(const npyx_source *source, npyx_error *error) {
     const file_source *file = (const file_source *)source;
@@ -35,8 +28,8 @@ static npyx_status file_check(const npyx_source *source, npyx_error *error) {
 static npyx_status file_check_when_due(const file_source *file, int64_t off, size_t nbytes,
                                        npyx_error *error) {
     int64_t end_off = off + (int64_t)nbytes;
-    bool is_due =
-        off / CHECKED_NBYTES != end_off / CHECKED_NBYTES || (off > 0 && end_off == file->base.nbytes);
+    bool is_due = off / NPYX_CHECKED_NBYTES != end_off / NPYX_CHECKED_NBYTES ||
+                  (off > 0 && end_off == file->base.nbytes);
     return is_due ? file_check(&file->base, error) : NPYX_OK;
 }
 
@@ -77,9 +70,9 @@ static const uint8_t *file_read_aside(const npyx_source *source, int64_t off, vo
 
 /* What a scan leaves behind is given back: it stays at its address, and comes again for whoever looks. */
 static void file_forget(file_source *file, int64_t off, int64_t end_off) {
-    bool goes_on = off >= file->passed_off && off - file->passed_off < MAPPED_NBYTES;
-    int64_t kept_off = file->passed_off / MAPPED_NBYTES * MAPPED_NBYTES;
-    int64_t left_nbytes = end_off / MAPPED_NBYTES * MAPPED_NBYTES - kept_off;
+    bool goes_on = off >= file->passed_off && off - file->passed_off < NPYX_MAPPED_NBYTES;
+    int64_t kept_off = file->passed_off / NPYX_MAPPED_NBYTES * NPYX_MAPPED_NBYTES;
+    int64_t left_nbytes = end_off / NPYX_MAPPED_NBYTES * NPYX_MAPPED_NBYTES - kept_off;
     if (goes_on && left_nbytes > 0)
         npyx_system_forget(file->map + kept_off, (size_t)left_nbytes);
     file->passed_off = end_off;

@@ -22,9 +22,6 @@ enum {
     GZIP_HAS_NAME = 8,
     GZIP_HAS_COMMENT = 16,
     GZIP_RESERVED_FLAGS = 0xE0,
-    /* Who looks at a header in a tar then reads what is behind it, which was inflated with it: as much output
-     * as half of this is always at hand. */
-    GZIP_KEPT_NBYTES = 1 << 17
 };
 
 /* What stands where the input is at. */
@@ -264,10 +261,10 @@ static npyx_status gzip_read_on(gzip_source *gzip, uint8_t *bytes, size_t nbytes
 /* Remembers output that was read; without memory for it, nothing. */
 static void gzip_keep(gzip_source *gzip, int64_t off, const uint8_t *bytes, size_t nbytes) {
     if (gzip->kept == NULL)
-        gzip->kept = npyx_alloc(gzip->base.host, GZIP_KEPT_NBYTES);
+        gzip->kept = npyx_alloc(gzip->base.host, NPYX_GZIP_KEPT_NBYTES);
     if (gzip->kept == NULL)
         return;
-    size_t left_out_nbytes = nbytes > GZIP_KEPT_NBYTES ? nbytes - GZIP_KEPT_NBYTES : 0;
+    size_t left_out_nbytes = nbytes > NPYX_GZIP_KEPT_NBYTES ? nbytes - NPYX_GZIP_KEPT_NBYTES : 0;
     bytes += left_out_nbytes;
     off += (int64_t)left_out_nbytes;
     nbytes -= left_out_nbytes;
@@ -275,9 +272,9 @@ static void gzip_keep(gzip_source *gzip, int64_t off, const uint8_t *bytes, size
         gzip->kept_off = off;
         gzip->kept_nbytes = 0;
     }
-    if (gzip->kept_nbytes + nbytes > GZIP_KEPT_NBYTES) { /* half of it, so that this is seldom done */
-        size_t rest_nbytes = GZIP_KEPT_NBYTES - nbytes;
-        rest_nbytes = rest_nbytes < GZIP_KEPT_NBYTES / 2 ? rest_nbytes : GZIP_KEPT_NBYTES / 2;
+    if (gzip->kept_nbytes + nbytes > NPYX_GZIP_KEPT_NBYTES) { /* half of it, so that this is seldom done */
+        size_t rest_nbytes = NPYX_GZIP_KEPT_NBYTES - nbytes;
+        rest_nbytes = rest_nbytes < NPYX_GZIP_KEPT_NBYTES / 2 ? rest_nbytes : NPYX_GZIP_KEPT_NBYTES / 2;
         size_t gone_nbytes = gzip->kept_nbytes - rest_nbytes;
         memmove(gzip->kept, gzip->kept + gone_nbytes, rest_nbytes);
         gzip->kept_off += (int64_t)gone_nbytes;

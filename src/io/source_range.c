@@ -1,9 +1,6 @@
 #include "base/crc32.h"
 #include "source.h"
 
-/* A first read that begins this near to the start is a forward pass whose header was read before. */
-enum { CATCH_UP_NBYTES = 1 << 16 };
-
 typedef struct range_source {
     npyx_source base;
     int64_t off; /* in the parent */
@@ -38,7 +35,7 @@ static npyx_status range_note(range_source *range, int64_t off, const uint8_t *b
                               npyx_error *error) {
     if (!range->base.wants_order)
         return NPYX_OK;
-    if (range->crc_nbytes == 0 && off > 0 && off <= CATCH_UP_NBYTES)
+    if (range->crc_nbytes == 0 && off > 0 && off <= range->base.order_off)
         NPYX_TRY(range_catch_up(range, off, error));
     range_extend_crc(range, off, bytes, nbytes);
     if (range->crc_nbytes < range->base.nbytes)

@@ -6,7 +6,6 @@ static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const 
                                        const uint8_t *items, npyx_buffer *out, npyx_error *error);
 
 /* Items a list writes before it asks for more room. */
-enum { RUN_NELEM = 64 };
 
 /* JSON has no infinities, but 9e999 overflows to one in every reader of doubles, SQLite's included. */
 static size_t append_special(double value, char *out) {
@@ -62,7 +61,8 @@ static size_t text_timedelta(int64_t count, char *out) {
     return count == NPYX_NAT ? append_special(NAN, out) : npyx_text_i64(count, out);
 }
 
-/* At most RUN_NELEM numbers of one type, the type being looked at once. Returns the end of what it wrote. */
+/* At most NPYX_JSON_NELEM numbers of one type, the type being looked at once. Returns the end of what it
+ * wrote. */
 static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, char *out) {
     const bool big = dtype->is_big_endian;
     const int64_t itemsize = dtype->itemsize;
@@ -96,7 +96,7 @@ static __attribute__((noinline)) void append_numbers(const npyx_dtype *dtype, co
     enum { NUMBER_NBYTES = NPYX_NUMBER_TEXT_NBYTES + 1 };
     size_t max_nbytes = (size_t)nelem * NUMBER_NBYTES;
     if (out->limit_nbytes != 0 && out->limit_nbytes - out->nbytes < max_nbytes) {
-        char text[RUN_NELEM * NUMBER_NBYTES]; /* it may be less than it could be, and fit */
+        char text[NPYX_JSON_NELEM_MOST * NUMBER_NBYTES]; /* it may be less than it could be, and fit */
         npyx_buffer_append(out, text, (size_t)(write_numbers(dtype, item, nelem, text) - text));
     } else if (npyx_buffer_reserve(out, max_nbytes)) {
         out->nbytes = (size_t)(write_numbers(dtype, item, nelem, out->bytes + out->nbytes) - out->bytes);
@@ -174,7 +174,7 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
 static npyx_status element_append_items(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem,
                                         npyx_buffer *out, npyx_error *error) {
     const bool numbers = element_is_number(dtype);
-    const int64_t step = numbers ? RUN_NELEM : 1;
+    const int64_t step = numbers ? NPYX_JSON_NELEM : 1;
     for (int64_t i = 0; i < nelem; i += step) {
         const uint8_t *item = items + i * dtype->itemsize;
         if (i > 0)

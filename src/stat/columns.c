@@ -3,7 +3,7 @@
 #include "item/convert.h"
 
 /* Rows and columns that are widened at a time: as many doubles as the first-level cache holds. */
-enum { COLUMNS_WIDE_NROWS = 32, COLUMNS_WIDE_NCOLUMNS = NPYX_BLOCK_NELEM };
+enum { COLUMNS_WIDE_NCOLUMNS = NPYX_BLOCK_NELEM };
 
 bool npyx_columns_take(const npyx_dtype *dtype) {
     npyx_stats_form form = npyx_stats_form_of(dtype);
@@ -23,8 +23,8 @@ void npyx_columns_init(double *columns, int64_t width) {
 static bool columns_add_widened(double *columns, int64_t width, const npyx_dtype *dtype, int64_t first,
                                 int64_t ncolumns, const uint8_t *const *rows, int64_t nrows,
                                 bool skips_moments) {
-    double reals[COLUMNS_WIDE_NROWS][COLUMNS_WIDE_NCOLUMNS];
-    const uint8_t *widened[COLUMNS_WIDE_NROWS];
+    double reals[NPYX_WIDE_NROWS_MOST][COLUMNS_WIDE_NCOLUMNS];
+    const uint8_t *widened[NPYX_WIDE_NROWS_MOST];
     const npyx_columns_kernels *kernels = npyx_columns_kernels_of(NPYX_F8, npyx_simd_here());
     bool is_sound = true;
     for (int64_t row = 0; row < nrows; row++) {
@@ -53,10 +53,10 @@ bool npyx_columns_add(double *columns, int64_t width, const npyx_dtype *dtype, i
     for (; column < ncolumns; column += COLUMNS_WIDE_NCOLUMNS) {
         int64_t nleft = ncolumns - column;
         int64_t nwidened = nleft < COLUMNS_WIDE_NCOLUMNS ? nleft : COLUMNS_WIDE_NCOLUMNS;
-        for (int64_t row = 0; row < nrows; row += COLUMNS_WIDE_NROWS)
-            is_sound &= columns_add_widened(
-                columns, width, dtype, column, nwidened, rows + row,
-                nrows - row < COLUMNS_WIDE_NROWS ? nrows - row : COLUMNS_WIDE_NROWS, skips_moments);
+        for (int64_t row = 0; row < nrows; row += NPYX_WIDE_NROWS)
+            is_sound &= columns_add_widened(columns, width, dtype, column, nwidened, rows + row,
+                                            nrows - row < NPYX_WIDE_NROWS ? nrows - row : NPYX_WIDE_NROWS,
+                                            skips_moments);
     }
     return is_sound;
 }

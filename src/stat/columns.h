@@ -30,8 +30,7 @@ enum {
 };
 
 enum {
-    NPYX_COLUMNS_UNIT = 16,  /* widths are a multiple of it: two vectors of AVX-512 */
-    NPYX_COLUMNS_NROWS = 256 /* are added at a time, at most */
+    NPYX_COLUMNS_UNIT = 16, /* widths are a multiple of it: two vectors of AVX-512 */
 };
 
 static inline int64_t npyx_columns_width(int64_t ncolumns) {

@@ -1,7 +1,6 @@
 #include "columns.h"
 
 /* No sum is the plain one of more numbers: what these lose is made up for from then on. */
-enum { COLUMNS_NPLAIN = 16 };
 
 #define COLUMNS_INLINE COLUMNS_TARGET static inline __attribute__((always_inline))
 

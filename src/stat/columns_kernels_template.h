@@ -89,7 +89,8 @@ COLUMNS_INLINE bool COLUMNS(sums)(const uint8_t *const *rows, int64_t nrows, siz
         t0.nfinite = t1.nfinite = (COLUMNS(masks)){0} + nrows;
     for (int64_t row = 0; row < nrows;) {
         COLUMNS(reals) total0 = {0}, total1 = {0};
-        for (int64_t end = row + COLUMNS_NPLAIN < nrows ? row + COLUMNS_NPLAIN : nrows; row < end; row++) {
+        for (int64_t end = row + NPYX_COLUMNS_NPLAIN < nrows ? row + NPYX_COLUMNS_NPLAIN : nrows; row < end;
+             row++) {
             COLUMNS(sum_step)(rows[row] + off, are_all_finite, &t0, &total0);
             COLUMNS(sum_step)(rows[row] + off + SECOND, are_all_finite, &t1, &total1);
         }

@@ -124,7 +124,7 @@ static void subtract(const difference_way *way, const uint8_t *const items[2], i
 
 static void mark(const difference_way *way, const uint8_t *const items[2], int64_t first, int64_t nelem,
                  difference_stretch *stretch) {
-    bool differs[NPYX_DIFFERENCE_NELEM] = {false};
+    bool differs[NPYX_DIFFERENCE_NELEM_MOST] = {false};
     npyx_difference_mark(way->dtypes, items, way->dtypes[0]->itemsize, nelem, stretch->chunks, differs);
     for (int64_t i = 0; i < nelem; i++) {
         if (differs[i] && stretch->tally.ndiffering++ == 0)
@@ -170,7 +170,7 @@ typedef struct difference_block {
     uint8_t room[]; /* for the second side's bytes, at any place of a page */
 } difference_block;
 
-enum { DIFFERENCE_PAGE_NBYTES = 4096, MAX_OTHERS_NBYTES = 2 * NPYX_WORK_NBYTES };
+enum { DIFFERENCE_PAGE_NBYTES = 4096 };
 
 /* Where the second side's item of a number lies. */
 static int64_t off_of_others(const difference_walk *w, int64_t position) {
@@ -262,7 +262,7 @@ static npyx_status walk_through(difference_walk *w, int *faulty, npyx_error *err
     /* a block of the first side has no more items than that */
     int64_t nelem = NPYX_WORK_NBYTES / a->dtype->itemsize + 1;
     int64_t others_nbytes =
-        b->dtype->itemsize > MAX_OTHERS_NBYTES / nelem ? INT64_MAX : nelem * b->dtype->itemsize;
+        b->dtype->itemsize > 2 * NPYX_WORK_NBYTES / nelem ? INT64_MAX : nelem * b->dtype->itemsize;
     if (others_nbytes == INT64_MAX || !npyx_view_is_contiguous(a) || !npyx_view_is_contiguous(b))
         return walk_by_items(w, faulty, error);
     size_t block_nbytes = sizeof(difference_block) + (size_t)others_nbytes + DIFFERENCE_PAGE_NBYTES;

@@ -78,12 +78,9 @@ bool npyx_difference_has_bits(const uint8_t *bytes, size_t nbytes, int word_nbyt
 
 /* ---- numbers of any type ---- */
 
-/* Items of a chunk: its numbers lie in the nearest caches. */
-enum { NPYX_DIFFERENCE_NELEM = 512 };
-
 typedef struct npyx_chunk_part {
-    double hi[NPYX_DIFFERENCE_NELEM];
-    double lo[NPYX_DIFFERENCE_NELEM];
+    double hi[NPYX_DIFFERENCE_NELEM_MOST];
+    double lo[NPYX_DIFFERENCE_NELEM_MOST];
 } npyx_chunk_part;
 
 /* The items of a chunk of one side. Begins as zeros. */

@@ -18,7 +18,7 @@ static bool bytes_differ(const uint8_t *a, const uint8_t *b, size_t nbytes, size
 /* Numbers and dates, gathered side by side: other bytes may be the same number. */
 static void mark_numbers(const npyx_dtype *const dtypes[2], const uint8_t *const items[2],
                          int64_t step_nbytes, int64_t nelem, npyx_chunk chunks[2], bool *differs) {
-    uint8_t gathered[NPYX_DIFFERENCE_NELEM * MAX_NUMBER_NBYTES];
+    uint8_t gathered[NPYX_DIFFERENCE_NELEM_MOST * MAX_NUMBER_NBYTES];
     size_t itemsize = (size_t)dtypes[0]->itemsize;
     for (int k = 0; k < 2 && nelem > 0; k++) {
         for (int64_t i = 0; i < nelem; i++)
@@ -42,7 +42,7 @@ static void mark_field(const npyx_field *field, const npyx_dtype *const dtypes[2
     }
     for (int64_t i = 0; is_long && i < nelem; i++) {
         for (int64_t first = 0; first < field->nelem && !differs[i]; first += NPYX_DIFFERENCE_NELEM) {
-            bool found[NPYX_DIFFERENCE_NELEM] = {false};
+            bool found[NPYX_DIFFERENCE_NELEM_MOST] = {false};
             int64_t left = field->nelem - first, off = i * step_nbytes + first * entry_nbytes;
             const uint8_t *const entries[2] = {items[0] + off, items[1] + off};
             npyx_difference_mark(dtypes, entries, entry_nbytes,

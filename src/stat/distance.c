@@ -5,7 +5,6 @@
 #include "item/convert.h"
 
 /* Items that are widened at a time. */
-enum { DISTANCE_WIDENED_NELEM = 256 };
 
 npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metric, npyx_error *error) {
     static const char *const names[NPYX_NMETRICS] = {[NPYX_EUCLIDEAN] = "euclidean",
@@ -44,9 +43,9 @@ void npyx_vector_measure(npyx_vector *vector) {
 static void distance_add_widened(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
                                  const double *reals, int64_t nelem, npyx_distance_sums *sums) {
     npyx_distance_kernel *kernel = npyx_distance_kernel_of(metric, NPYX_F8, npyx_simd_here());
-    double widened[DISTANCE_WIDENED_NELEM + NPYX_BLOCK_NELEM];
+    double widened[NPYX_WIDENED_NELEM_MOST + NPYX_BLOCK_NELEM];
     for (int64_t n; nelem > 0; nelem -= n, reals += n, items += n * dtype->itemsize) {
-        n = nelem < DISTANCE_WIDENED_NELEM ? nelem : DISTANCE_WIDENED_NELEM;
+        n = nelem < NPYX_WIDENED_NELEM ? nelem : NPYX_WIDENED_NELEM;
         npyx_block_reals(dtype->type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)n,
                          widened);
         for (int64_t i = n; i < npyx_distance_padded(n); i++)

@@ -1,7 +1,6 @@
 #include "histogram.h"
 
 /* Counts of a block that other threads make are added to all counts: worth it while they are few. */
-enum { MAX_SHARED_NBINS = 2048 };
 
 npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error) {
     if (npyx_dtype_is_real(dtype))
@@ -180,7 +179,7 @@ static npyx_status count(npyx_histogram *histogram, const npyx_histogram_tally *
         return NPYX_OK;
     }
     histogram_step step = {.add = npyx_place_items, .merge = merge_counts};
-    if (histogram->nbins <= MAX_SHARED_NBINS)
+    if (histogram->nbins <= NPYX_SHARED_NBINS)
         step.work = (npyx_work){.run = count_block,
                                 .ctx = &histogram->placing,
                                 .result_nbytes = (size_t)(histogram->nbins + 1) * sizeof(uint64_t)};

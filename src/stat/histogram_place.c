@@ -7,14 +7,12 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-enum { CHUNK_NELEM = 512 };
-
-_Static_assert(CHUNK_NELEM % NPYX_BLOCK_NELEM == 0, "a chunk is so many blocks");
+_Static_assert(NPYX_HISTOGRAM_NELEM_MOST % NPYX_BLOCK_NELEM == 0, "a chunk is so many blocks");
 
 typedef union chunk {
-    double f64[CHUNK_NELEM];
-    float f32[CHUNK_NELEM];
-    int64_t i64[CHUNK_NELEM];
+    double f64[NPYX_HISTOGRAM_NELEM_MOST];
+    float f32[NPYX_HISTOGRAM_NELEM_MOST];
+    int64_t i64[NPYX_HISTOGRAM_NELEM_MOST];
 } chunk;
 
 const npyx_limits npyx_no_limits = {.ranks = {INT64_MAX, INT64_MIN},
@@ -39,7 +37,7 @@ static void place_load_reals(const npyx_placing *placing, const uint8_t *items, 
 
 /* Items of 8 bytes as doubles, and as NaN where they are out of bounds that a double may not hold. */
 static void load_bounded(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
-    int64_t integers[CHUNK_NELEM];
+    int64_t integers[NPYX_HISTOGRAM_NELEM_MOST];
     const uint64_t lo = placing->integer_lo, hi = placing->integer_hi;
     const int64_t signed_lo = (int64_t)lo, signed_hi = (int64_t)hi;
     bool is_signed = placing->type == NPYX_I8;
@@ -67,7 +65,7 @@ static void load_bounded(const npyx_placing *placing, const uint8_t *items, size
         const quotient last = (quotient)(placing->nbins - 1);                                                \
         const double *edges = placing->edges;                                                                \
         const int32_t nbins = (int32_t)placing->nbins;                                                       \
-        for (size_t i = 0; i < CHUNK_NELEM; i++) {                                                           \
+        for (size_t i = 0; i < NPYX_HISTOGRAM_NELEM; i++) {                                                  \
             real difference = values[i] - first;                                                             \
             quotient place = (quotient)difference / width * scale;                                           \
             place = place > 0 ? place : 0;                                                                   \
@@ -106,7 +104,7 @@ PLACE_BY_EDGES(place_by_integer_edges, int64_t, integer_edges)
 static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_t nelem, int32_t *bins) {
     chunk values;
     bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
-    if (nelem < CHUNK_NELEM) /* the fast loops look at all of it */
+    if (nelem < NPYX_HISTOGRAM_NELEM) /* the fast loops look at all of it */
         memset(&values, 0, sizeof values);
     if (!placing->is_uniform && placing->integer_edges != NULL) {
         load_words(placing, items, nelem, values.i64);
@@ -138,9 +136,9 @@ static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_
 void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out) {
     uint64_t *counts = out;
     size_t itemsize = npyx_types[placing->type].itemsize;
-    int32_t bins[CHUNK_NELEM];
+    int32_t bins[NPYX_HISTOGRAM_NELEM_MOST];
     while (nelem > 0) {
-        size_t count = nelem < CHUNK_NELEM ? (size_t)nelem : CHUNK_NELEM;
+        size_t count = nelem < NPYX_HISTOGRAM_NELEM ? (size_t)nelem : NPYX_HISTOGRAM_NELEM;
         place_chunk(placing, items, count, bins);
         for (size_t i = 0; i < count; i++)
             counts[bins[i]]++;
@@ -184,8 +182,9 @@ void npyx_limit_items(const npyx_placing *placing, const uint8_t *items, int64_t
     const int64_t flip = (int64_t)npyx_rank_flip(placing->type);
     bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
     chunk values;
-    for (; nelem > 0; nelem -= CHUNK_NELEM, items += CHUNK_NELEM * npyx_types[placing->type].itemsize) {
-        size_t count = nelem < CHUNK_NELEM ? (size_t)nelem : CHUNK_NELEM;
+    for (; nelem > 0;
+         nelem -= NPYX_HISTOGRAM_NELEM, items += NPYX_HISTOGRAM_NELEM * npyx_types[placing->type].itemsize) {
+        size_t count = nelem < NPYX_HISTOGRAM_NELEM ? (size_t)nelem : NPYX_HISTOGRAM_NELEM;
         if (is_wide) {
             load_words(placing, items, count, values.i64);
             for (size_t i = 0; flip != 0 && i < count; i++)

@@ -4,12 +4,7 @@
 
 #include "order_keys.h"
 
-enum {
-    KEY_TABLE_FIRST_NBITS = 12,
-    KEY_TABLE_MOST_N = 1 << 16, /* of more, where places are not wanted, keys are listed */
-    KEY_LIST_NKEYS = 1 << 21,   /* at least */
-    KEY_NBITS = 64
-};
+enum { KEY_NBITS = 64 };
 
 void npyx_key_counts_init(npyx_key_counts *counts, npyx_host *host, bool wants_first) {
     *counts = (npyx_key_counts){.host = host, .wants_first = wants_first};
@@ -48,7 +43,7 @@ static npyx_key_count *key_table_place(const npyx_key_counts *counts, uint64_t k
 static npyx_status key_table_grow(npyx_key_counts *counts, npyx_error *error) {
     npyx_key_count *old = counts->table;
     const size_t nold = old == NULL ? 0 : (size_t)1 << counts->nbits;
-    const int nbits = old == NULL ? KEY_TABLE_FIRST_NBITS : counts->nbits + 1;
+    const int nbits = old == NULL ? NPYX_KEY_TABLE_NBITS : counts->nbits + 1;
     npyx_key_count *table = npyx_alloc_array_zeroed(counts->host, (int64_t)1 << nbits, sizeof *table);
     NPYX_TRY(npyx_check_memory(table, error));
     counts->table = table;
@@ -129,7 +124,7 @@ static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
 
 /* Gives the list its room: as much as the runs have keys, so that they are not merged too often. */
 static npyx_status key_list_grow(npyx_key_counts *c, npyx_error *error) {
-    const int64_t nkeys = c->n > KEY_LIST_NKEYS ? c->n : KEY_LIST_NKEYS;
+    const int64_t nkeys = c->n > NPYX_KEY_LIST_NKEYS ? c->n : NPYX_KEY_LIST_NKEYS;
     if (c->list != NULL && c->list_nkeys >= nkeys)
         return NPYX_OK;
     npyx_free(c->host, c->list);
@@ -216,7 +211,7 @@ static npyx_status key_table_empty(npyx_key_counts *c, npyx_error *error) {
 npyx_status npyx_key_counts_add(npyx_key_counts *counts, const uint64_t *keys, int64_t n, int64_t place,
                                 npyx_error *error) {
     for (int64_t i = 0, begin = 0; i < n; begin = i) {
-        if (!counts->wants_first && counts->ntaken >= KEY_TABLE_MOST_N)
+        if (!counts->wants_first && counts->ntaken >= NPYX_KEY_TABLE_MOST_N)
             NPYX_TRY(key_table_empty(counts, error));
         if (counts->n > 0) /* there are many: the table was given up once */
             return key_list_add(counts, keys + i, n - i, error);

@@ -14,9 +14,6 @@
 #include "item/convert.h"
 
 enum {
-    NEAREST_RESULT_NBYTES = 1 << 18, /* no more is made of a block by itself */
-    NEAREST_BLOCK_NITEMS = 1 << 22,  /* items times queries of a block, a few milliseconds' worth */
-    NEAREST_MIN_BLOCK_NBYTES = 1 << 14,
     NEAREST_POLL_NITEMS = 1 << 20,
     NEAREST_MOST_NREALS = 1 << 27 /* of all queries: 1 GiB */
 };
@@ -272,13 +269,13 @@ static npyx_status nearest_check_array(const npyx_nearest *nearest, const npyx_v
 static void nearest_plan(nearest_pass *pass) {
     const npyx_nearest *nearest = pass->nearest;
     const int64_t row_nbytes = pass->reader.row_nbytes;
-    int64_t nitems = NEAREST_BLOCK_NITEMS / (nearest->nqueries > 0 ? nearest->nqueries : 1);
+    int64_t nitems = NPYX_NEAREST_BLOCK_NITEMS / (nearest->nqueries > 0 ? nearest->nqueries : 1);
     int64_t block_nbytes = nitems * pass->ruler.dtype->itemsize;
     block_nbytes = block_nbytes > NPYX_WORK_NBYTES ? NPYX_WORK_NBYTES : block_nbytes;
-    if (row_nbytes == 0 || row_nbytes > block_nbytes || block_nbytes < NEAREST_MIN_BLOCK_NBYTES)
+    if (row_nbytes == 0 || row_nbytes > block_nbytes || block_nbytes < NPYX_NEAREST_MIN_BLOCK_NBYTES)
         return;
     int64_t capacity = block_nbytes / row_nbytes < nearest->k ? block_nbytes / row_nbytes : nearest->k;
-    if (nearest_query_nbytes(capacity) > (size_t)(NEAREST_RESULT_NBYTES / nearest->nqueries))
+    if (nearest_query_nbytes(capacity) > (size_t)(NPYX_NEAREST_RESULT_NBYTES / nearest->nqueries))
         return;
     pass->capacity = capacity;
     npyx_reader_set_work(&pass->reader, (npyx_work){.run = nearest_run,

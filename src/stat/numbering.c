@@ -7,8 +7,7 @@
 #include "order_keys.h"
 
 enum {
-    NUMBERING_LATELY_NBITS = 10,
-    NUMBERING_LATELY_N = 1 << NUMBERING_LATELY_NBITS,
+    NUMBERING_MOST_NLATELY = 1 << NPYX_LATELY_NBITS_MOST,
     NUMBERING_LATELY_NBYTES = 8, /* items longer than this are not remembered */
 };
 
@@ -28,7 +27,7 @@ struct npyx_numbering {
     npyx_name_set keys;
     npyx_buffer items; /* the first item of each key */
     npyx_buffer key;   /* of the item at hand */
-    numbering_lately lately[NUMBERING_LATELY_N];
+    numbering_lately lately[NUMBERING_MOST_NLATELY];
 };
 
 static bool numbering_is_text(const npyx_dtype *dtype) {
@@ -50,7 +49,7 @@ npyx_status npyx_numbering_make(npyx_numbering **made, npyx_host *host, const np
     numbering->null = -1;
     numbering->why = why;
     numbering->keys.bytes.host = numbering->items.host = numbering->key.host = host;
-    for (int i = 0; i < NUMBERING_LATELY_N; i++)
+    for (int i = 0; i < 1 << NPYX_LATELY_NBITS; i++)
         numbering->lately[i].number = -1;
     return numbering->is_text ? NPYX_OK : npyx_order_keys_of(dtype, "values", &numbering->order, error);
 }
@@ -120,8 +119,7 @@ static inline uint64_t numbering_bits(const uint8_t *item, size_t itemsize) {
 static npyx_status numbering_read_short(npyx_numbering *numbering, const uint8_t *item, int32_t *number,
                                         npyx_error *error) {
     uint64_t bits = numbering_bits(item, (size_t)numbering->dtype->itemsize);
-    numbering_lately *lately =
-        &numbering->lately[bits * 0x9e3779b97f4a7c15u >> (64 - NUMBERING_LATELY_NBITS)];
+    numbering_lately *lately = &numbering->lately[bits * 0x9e3779b97f4a7c15u >> (64 - NPYX_LATELY_NBITS)];
     if (lately->number < 0 || lately->item != bits) {
         NPYX_TRY(numbering_look_up(numbering, item, number, error));
         *lately = (numbering_lately){bits, *number};

@@ -1,15 +1,6 @@
 #include "order.h"
 
-enum {
-    ORDER_NLEADING = 16, /* bits */
-    ORDER_NBUCKETS = 1 << ORDER_NLEADING,
-    ORDER_MOST_NCOUNTERS = 1 << 19, /* where there are many spans */
-    ORDER_FEW_NRANKS = 32,          /* of more, sorting is quicker than selecting */
-    ORDER_FEW_NSPANS = 64,
-    ORDER_PIECE_NELEM = 1 << 10, /* keys are made of at a time */
-    ORDER_BLOCK_NBYTES = 1 << 20,
-    ORDER_CAUGHT_NKEYS = 1 << 14 /* of a block */
-};
+enum { ORDER_MOST_NCOUNTERS = 1 << 19 }; /* where there are many spans */
 
 /* Keys that begin with the same bits as a wanted one. */
 typedef struct order_span {
@@ -32,7 +23,7 @@ typedef struct order_pass {
 
 /* Of a block, in memory of result_nbytes. */
 typedef struct order_result {
-    int64_t ncaught; /* beyond ORDER_CAUGHT_NKEYS: they found no room */
+    int64_t ncaught; /* beyond NPYX_ORDER_CAUGHT_NKEYS: they found no room */
     int64_t nkeys;
     uint32_t counters[]; /* or keys */
 } order_result;
@@ -40,7 +31,7 @@ typedef struct order_result {
 /* ---- spans ---- */
 
 static int order_leading_shift(const npyx_order *order) {
-    return order->keys.nbits > ORDER_NLEADING ? order->keys.nbits - ORDER_NLEADING : 0;
+    return order->keys.nbits > NPYX_ORDER_NLEADING ? order->keys.nbits - NPYX_ORDER_NLEADING : 0;
 }
 
 /* The number of the span that a key is in; -1: it is in none. */
@@ -62,7 +53,7 @@ static inline int64_t order_span_of(const order_pass *pass, uint64_t key) {
 static void order_index_spans(order_pass *pass) {
     const int shift = order_leading_shift(pass->order) - pass->shift;
     int64_t span = 0;
-    for (int64_t leading = 0; leading <= ORDER_NBUCKETS; leading++) {
+    for (int64_t leading = 0; leading <= (1 << NPYX_ORDER_NLEADING); leading++) {
         while (span < pass->nspans && (int64_t)(pass->spans[span].prefix >> shift) < leading)
             span++;
         pass->firsts[leading] = (int32_t)span;
@@ -88,15 +79,15 @@ static void order_catch(const order_pass *pass, const uint64_t *keys, int64_t n,
     for (int64_t i = 0; i < n; i++) {
         if (order_span_of(pass, keys[i]) < 0)
             continue;
-        if (result->ncaught < ORDER_CAUGHT_NKEYS)
+        if (result->ncaught < NPYX_ORDER_CAUGHT_NKEYS)
             caught[result->ncaught] = keys[i];
         result->ncaught++;
     }
 }
 
 static size_t order_result_nbytes(const order_pass *pass) {
-    size_t nbytes =
-        pass->catches ? ORDER_CAUGHT_NKEYS * sizeof(uint64_t) : (size_t)pass->ncounters * sizeof(uint32_t);
+    size_t nbytes = pass->catches ? NPYX_ORDER_CAUGHT_NKEYS * sizeof(uint64_t)
+                                  : (size_t)pass->ncounters * sizeof(uint32_t);
     return sizeof(order_result) + nbytes;
 }
 
@@ -105,13 +96,13 @@ static void order_run(const void *ctx, int64_t first, const uint8_t *bytes, size
     const order_pass *pass = ctx;
     const npyx_order_keys *how = &pass->order->keys;
     order_result *result = memory;
-    uint64_t keys[ORDER_PIECE_NELEM];
+    uint64_t keys[NPYX_ORDER_PIECE_NELEM_MOST];
     *result = (order_result){0};
     if (!pass->catches)
         memset(result->counters, 0, (size_t)pass->ncounters * sizeof(uint32_t));
     int64_t nelem = (int64_t)nbytes / how->dtype->itemsize;
     for (int64_t n; nelem > 0; nelem -= n, bytes += n * how->dtype->itemsize) {
-        n = nelem < ORDER_PIECE_NELEM ? nelem : ORDER_PIECE_NELEM;
+        n = nelem < NPYX_ORDER_PIECE_NELEM ? nelem : NPYX_ORDER_PIECE_NELEM;
         int64_t nkeys = npyx_order_keys_read(how, bytes, n, keys);
         result->nkeys += nkeys;
         if (pass->catches)
@@ -148,7 +139,8 @@ static void order_do_block(const order_pass *pass, const npyx_blocks *blocks, or
                            order_sums *sums) {
     const int64_t itemsize = pass->order->keys.dtype->itemsize;
     for (int64_t i = 0, n; i < blocks->nelem; i += n) {
-        n = pass->catches && blocks->nelem - i > ORDER_CAUGHT_NKEYS ? ORDER_CAUGHT_NKEYS : blocks->nelem - i;
+        n = pass->catches && blocks->nelem - i > NPYX_ORDER_CAUGHT_NKEYS ? NPYX_ORDER_CAUGHT_NKEYS
+                                                                         : blocks->nelem - i;
         order_run(pass, 0, blocks->items + i * itemsize, (size_t)(n * itemsize), result);
         order_add_result(pass, result, sums);
     }
@@ -159,9 +151,9 @@ static void order_count_block(const order_pass *pass, const npyx_blocks *blocks,
     const npyx_order_keys *how = &pass->order->keys;
     const int shift = pass->shift - pass->nbits;
     const uint64_t mask = ((uint64_t)1 << pass->nbits) - 1;
-    uint64_t keys[ORDER_PIECE_NELEM];
+    uint64_t keys[NPYX_ORDER_PIECE_NELEM_MOST];
     for (int64_t i = 0, n; i < blocks->nelem; i += n) {
-        n = blocks->nelem - i < ORDER_PIECE_NELEM ? blocks->nelem - i : ORDER_PIECE_NELEM;
+        n = blocks->nelem - i < NPYX_ORDER_PIECE_NELEM ? blocks->nelem - i : NPYX_ORDER_PIECE_NELEM;
         int64_t nkeys = npyx_order_keys_read(how, blocks->items + i * how->dtype->itemsize, n, keys);
         for (int64_t k = 0; k < nkeys; k++) {
             int64_t span = order_span_of(pass, keys[k]);
@@ -179,17 +171,17 @@ static npyx_status order_go(const npyx_order *order, const order_pass *pass, ord
     if (npyx_view_nelem(&view) > 0)
         npyx_view_sort_axes(&view); /* no order of items is better than another */
     npyx_blocks_begin(&blocks, order->source, &view);
-    bool is_added_up = pass->ncounters <= ORDER_NBUCKETS;
+    bool is_added_up = pass->ncounters <= (1 << NPYX_ORDER_NLEADING);
     order_result *own = is_added_up ? npyx_alloc(order->host, order_result_nbytes(pass)) : NULL;
     npyx_status status = is_added_up ? npyx_check_memory(own, error) : NPYX_OK;
     if (!blocks.is_done && is_added_up && status == NPYX_OK)
         npyx_reader_set_work(&blocks.reader, (npyx_work){.run = order_run,
                                                          .ctx = pass,
                                                          .result_nbytes = order_result_nbytes(pass),
-                                                         .block_nbytes = ORDER_BLOCK_NBYTES});
+                                                         .block_nbytes = NPYX_ORDER_BLOCK_NBYTES});
     while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
         const order_result *result = blocks.reader.result;
-        if (result != NULL && result->ncaught <= ORDER_CAUGHT_NKEYS)
+        if (result != NULL && result->ncaught <= NPYX_ORDER_CAUGHT_NKEYS)
             order_add_result(pass, result, sums);
         else if (is_added_up)
             order_do_block(pass, &blocks, own, sums);
@@ -244,13 +236,13 @@ static npyx_status order_list_all(npyx_order *order, npyx_error *error) {
 
 /* Counts all keys by their leading bits. */
 static npyx_status order_count_all(npyx_order *order, npyx_error *error) {
-    int nbits = order->keys.nbits < ORDER_NLEADING ? order->keys.nbits : ORDER_NLEADING;
+    int nbits = order->keys.nbits < NPYX_ORDER_NLEADING ? order->keys.nbits : NPYX_ORDER_NLEADING;
     const order_pass pass = {
         .order = order, .shift = order->keys.nbits, .nbits = nbits, .ncounters = (int64_t)1 << nbits};
     if (order->counts == NULL)
-        order->counts = npyx_alloc_array(order->host, ORDER_NBUCKETS, sizeof *order->counts);
+        order->counts = npyx_alloc_array(order->host, 1 << NPYX_ORDER_NLEADING, sizeof *order->counts);
     NPYX_TRY(npyx_check_memory(order->counts, error));
-    memset(order->counts, 0, ORDER_NBUCKETS * sizeof *order->counts);
+    memset(order->counts, 0, (1 << NPYX_ORDER_NLEADING) * sizeof *order->counts);
     order_sums sums = {.counts = order->counts};
     NPYX_TRY(order_go(order, &pass, &sums, error));
     order->n = sums.nkeys;
@@ -281,7 +273,8 @@ npyx_status npyx_order_read(npyx_order *order, npyx_source *source, const npyx_v
     if (nelem <= NPYX_ORDER_NKEYS)
         return order_list_all(order, error);
     /* an inflating source would start anew for every piece, and narrow keys are known from one pass anyway */
-    bool is_sampled = keys->nbits > ORDER_NLEADING && !source->is_forward && nplaces <= NPYX_ORDER_NPLACES;
+    bool is_sampled =
+        keys->nbits > NPYX_BRACKETS_NLEADING && !source->is_forward && nplaces <= NPYX_ORDER_NPLACES;
     npyx_status status = is_sampled ? npyx_order_read_brackets(order, places, nplaces, error) : NPYX_DONE;
     return status == NPYX_DONE ? order_count_all(order, error) : status;
 }
@@ -348,7 +341,8 @@ static int64_t order_nkeys(const order_search *search) {
 
 /* Counts the next bits of the keys in all spans. */
 static npyx_status order_narrow(order_search *search, int *shift, npyx_error *error) {
-    const int64_t most = search->nspans <= ORDER_FEW_NSPANS ? ORDER_NBUCKETS : ORDER_MOST_NCOUNTERS;
+    const int64_t most =
+        search->nspans <= NPYX_ORDER_FEW_NSPANS ? (1 << NPYX_ORDER_NLEADING) : ORDER_MOST_NCOUNTERS;
     int nbits = 1;
     while (nbits < *shift && search->nspans << (nbits + 1) <= most)
         nbits++;
@@ -400,7 +394,7 @@ static npyx_status order_search_on(order_search *search, uint64_t *found, npyx_e
     int64_t rank = 0;
     int shift = order_leading_shift(order);
     const order_span all = {.nkeys = order->n};
-    NPYX_TRY(order_split(search, &all, order->counts, ORDER_NLEADING, &rank, error));
+    NPYX_TRY(order_split(search, &all, order->counts, NPYX_ORDER_NLEADING, &rank, error));
     order_take_next(search);
     while (shift > 0 && order_nkeys(search) > NPYX_ORDER_NKEYS)
         NPYX_TRY(order_narrow(search, &shift, error));
@@ -418,7 +412,7 @@ static npyx_status order_search_on(order_search *search, uint64_t *found, npyx_e
 /* Of keys that are listed. */
 static npyx_status order_find_listed(npyx_order *order, const int64_t *ranks, int64_t nranks, uint64_t *found,
                                      npyx_error *error) {
-    bool is_found = order->is_sorted || (nranks <= ORDER_FEW_NRANKS &&
+    bool is_found = order->is_sorted || (nranks <= NPYX_ORDER_FEW_NRANKS &&
                                          npyx_order_keys_select(order->list, order->n, ranks, nranks));
     if (!is_found) {
         NPYX_TRY(npyx_order_sort(order, order->list, order->n, error));
@@ -449,8 +443,9 @@ npyx_status npyx_order_find(npyx_order *order, const int64_t *ranks, int64_t nra
     search.spans = npyx_arena_array(&arena, nranks, sizeof *search.spans);
     search.next = npyx_arena_array(&arena, nranks, sizeof *search.next);
     search.counts = npyx_arena_array(
-        &arena, nranks <= ORDER_FEW_NSPANS ? ORDER_NBUCKETS : ORDER_MOST_NCOUNTERS, sizeof *search.counts);
-    search.firsts = npyx_arena_array(&arena, ORDER_NBUCKETS + 1, sizeof *search.firsts);
+        &arena, nranks <= NPYX_ORDER_FEW_NSPANS ? 1 << NPYX_ORDER_NLEADING : ORDER_MOST_NCOUNTERS,
+        sizeof *search.counts);
+    search.firsts = npyx_arena_array(&arena, (1 << NPYX_ORDER_NLEADING) + 1, sizeof *search.firsts);
     npyx_status status =
         npyx_order_make_room(order, &order->list, &order->list_nkeys, NPYX_ORDER_NKEYS, error);
     search.list = order->list;

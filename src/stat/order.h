@@ -46,9 +46,6 @@ typedef struct npyx_order {
     int64_t ncaught;
 } npyx_order;
 
-/* No more keys are held at a time: 8 MiB, and as much again while they are sorted. */
-enum { NPYX_ORDER_NKEYS = 1 << 20 };
-
 /* Allocates nothing yet. To be ended. */
 void npyx_order_init(npyx_order *order, npyx_host *host);
 

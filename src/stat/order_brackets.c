@@ -14,18 +14,9 @@
 #include "order.h"
 
 enum {
-    BRACKETS_NLEADING = 18, /* bits; a table of 256 KiB, of which most arrays touch little */
-    BRACKETS_NMARKS = 1 << BRACKETS_NLEADING,
     BRACKETS_CLOSER = 255,
     BRACKETS_NULL = 254, /* no key */
     BRACKETS_NLANES = 4, /* an addition waits for the last one to the same place */
-    BRACKETS_CLOSER_NELEM = 512,
-    BRACKETS_PIECE_NELEM = 1 << 10,
-    BRACKETS_BLOCK_NBYTES = 1 << 20,
-    BRACKETS_CAUGHT_NKEYS = 1 << 14, /* of a block */
-    /* the sample: pieces of the file, far from each other */
-    BRACKETS_NPIECES = 1 << 11,
-    BRACKETS_PIECE_SAMPLE = 1 << 8
 };
 
 typedef struct brackets_pass {
@@ -37,10 +28,10 @@ typedef struct brackets_pass {
 
 /* Of a block. */
 typedef struct brackets_result {
-    int64_t ncaught; /* beyond BRACKETS_CAUGHT_NKEYS: they found no room */
+    int64_t ncaught; /* beyond NPYX_BRACKETS_CAUGHT_NKEYS: they found no room */
     uint32_t ngaps[NPYX_ORDER_NBRACKETS + 1];
     uint32_t nhits[NPYX_ORDER_NBRACKETS];
-    uint64_t caught[BRACKETS_CAUGHT_NKEYS];
+    uint64_t caught[NPYX_BRACKETS_CAUGHT_NKEYS_MOST];
 } brackets_result;
 
 /* ---- a sample, and brackets by it ---- */
@@ -51,17 +42,20 @@ static npyx_status brackets_sample(npyx_order *order, int64_t *nsampled, npyx_er
     npyx_blocks blocks = {0};
     npyx_view view = order->view;
     npyx_status status = NPYX_OK;
-    const int64_t part_nelem = npyx_view_nelem(&view) / BRACKETS_NPIECES;
+    const int64_t most = NPYX_ORDER_NKEYS / 4,
+                  npieces = NPYX_BRACKETS_NPIECES < most ? NPYX_BRACKETS_NPIECES : most;
+    const int64_t sample_nelem = NPYX_ORDER_NKEYS / 2 / npieces; /* half of what there is room for */
+    const int64_t part_nelem = npyx_view_nelem(&view) / npieces;
     uint64_t jitter = 1;
     npyx_view_sort_axes(&view);
     npyx_blocks_begin(&blocks, order->source, &view);
     *nsampled = 0;
-    for (int64_t i = 0, nskipped; i < BRACKETS_NPIECES && status == NPYX_OK; i++) {
+    for (int64_t i = 0, nskipped; i < npieces && status == NPYX_OK; i++) {
         jitter = jitter * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
-        int64_t room_nelem = part_nelem - BRACKETS_PIECE_SAMPLE, n = BRACKETS_PIECE_SAMPLE;
+        int64_t room_nelem = part_nelem - sample_nelem, n = sample_nelem;
         npyx_blocks_seek(&blocks, i * part_nelem + (int64_t)((jitter >> 33) % (uint64_t)room_nelem),
                          &nskipped);
-        npyx_blocks_expect(&blocks, BRACKETS_PIECE_SAMPLE + nskipped);
+        npyx_blocks_expect(&blocks, sample_nelem + nskipped);
         status = npyx_blocks_next(&blocks, error);
         if (status == NPYX_OK && blocks.nelem - nskipped < n)
             n = blocks.nelem - nskipped;
@@ -151,9 +145,9 @@ static bool brackets_takes_raw(const npyx_dtype *dtype) {
 
 /* The leading bits of the items whose keys have these. */
 static uint32_t brackets_raw_of(const npyx_dtype *dtype, uint32_t leading) {
-    const uint32_t top = BRACKETS_NMARKS / 2;
+    const uint32_t top = (1u << NPYX_BRACKETS_NLEADING) / 2;
     switch (npyx_dtype_kind(dtype)) {
-    case 'f': return leading & top ? leading ^ top : ~leading & (BRACKETS_NMARKS - 1);
+    case 'f': return leading & top ? leading ^ top : ~leading & ((1u << NPYX_BRACKETS_NLEADING) - 1);
     case 'i': return leading ^ top;
     default: return leading;
     }
@@ -161,8 +155,8 @@ static uint32_t brackets_raw_of(const npyx_dtype *dtype, uint32_t leading) {
 
 /* What does not follow from the keys' order alone: NaN has none, and -0.0 is 0.0. */
 static void brackets_mark_floats(const npyx_dtype *dtype, uint8_t *marks) {
-    const uint32_t top = BRACKETS_NMARKS / 2;
-    const int nexponent = dtype->type == NPYX_F8 ? 11 : 8, nfraction = BRACKETS_NLEADING - 1 - nexponent;
+    const uint32_t top = (1u << NPYX_BRACKETS_NLEADING) / 2;
+    const int nexponent = dtype->type == NPYX_F8 ? 11 : 8, nfraction = NPYX_BRACKETS_NLEADING - 1 - nexponent;
     const uint32_t infinite = ((1u << nexponent) - 1) << nfraction;
     for (uint32_t fraction = 0; fraction < 1u << nfraction; fraction++)
         marks[infinite | fraction] = marks[top | infinite | fraction] =
@@ -173,9 +167,9 @@ static void brackets_mark_floats(const npyx_dtype *dtype, uint8_t *marks) {
 static void brackets_mark(const brackets_pass *pass) {
     const npyx_order *order = pass->order;
     const npyx_dtype *dtype = order->keys.dtype;
-    const int shift = order->keys.nbits - BRACKETS_NLEADING;
+    const int shift = order->keys.nbits - NPYX_BRACKETS_NLEADING;
     int k = 0;
-    for (uint32_t leading = 0; leading < BRACKETS_NMARKS; leading++) {
+    for (uint32_t leading = 0; leading < (1u << NPYX_BRACKETS_NLEADING); leading++) {
         const uint64_t low = (uint64_t)leading << shift, high = low | (((uint64_t)1 << shift) - 1);
         while (k < order->nbrackets && order->brackets[k].high < low)
             k++;
@@ -216,7 +210,7 @@ static void brackets_take_keys(const npyx_order *order, const uint64_t *keys, in
         result->nhits[k]++;
         if (bracket->low == bracket->high)
             continue;
-        if (result->ncaught < BRACKETS_CAUGHT_NKEYS)
+        if (result->ncaught < NPYX_BRACKETS_CAUGHT_NKEYS)
             result->caught[result->ncaught] = keys[i];
         result->ncaught++;
     }
@@ -225,7 +219,7 @@ static void brackets_take_keys(const npyx_order *order, const uint64_t *keys, in
 /* Those that the table does not tell. */
 static void brackets_take_items(const npyx_order *order, const void *items, int64_t n,
                                 brackets_result *result) {
-    uint64_t keys[BRACKETS_CLOSER_NELEM];
+    uint64_t keys[NPYX_BRACKETS_CLOSER_NELEM_MOST];
     brackets_take_keys(order, keys, npyx_order_keys_read(&order->keys, items, n, keys), result);
 }
 
@@ -233,7 +227,7 @@ static void brackets_take_items(const npyx_order *order, const void *items, int6
     static void name(const brackets_pass *pass, const uint8_t *items, int64_t nelem,                         \
                      brackets_result *result) {                                                              \
         uint32_t counts[BRACKETS_NLANES][256] = {{0}};                                                       \
-        type closer[BRACKETS_CLOSER_NELEM];                                                                  \
+        type closer[NPYX_BRACKETS_CLOSER_NELEM_MOST];                                                        \
         const uint8_t *marks = pass->marks;                                                                  \
         const int shift = pass->shift;                                                                       \
         int64_t ncloser = 0;                                                                                 \
@@ -244,7 +238,7 @@ static void brackets_take_items(const npyx_order *order, const void *items, int6
             counts[i % BRACKETS_NLANES][mark]++;                                                             \
             closer[ncloser] = raw;                                                                           \
             ncloser += mark == BRACKETS_CLOSER;                                                              \
-            if (ncloser == BRACKETS_CLOSER_NELEM) {                                                          \
+            if (ncloser == NPYX_BRACKETS_CLOSER_NELEM) {                                                     \
                 brackets_take_items(pass->order, closer, ncloser, result);                                   \
                 ncloser = 0;                                                                                 \
             }                                                                                                \
@@ -261,9 +255,9 @@ BRACKETS_RUN_RAW(brackets_run_u32, uint32_t)
 static void brackets_run_keys(const brackets_pass *pass, const uint8_t *items, int64_t nelem,
                               brackets_result *result) {
     const npyx_order_keys *how = &pass->order->keys;
-    uint64_t keys[BRACKETS_PIECE_NELEM];
+    uint64_t keys[NPYX_BRACKETS_PIECE_NELEM_MOST];
     for (int64_t n; nelem > 0; nelem -= n, items += n * how->dtype->itemsize) {
-        n = nelem < BRACKETS_PIECE_NELEM ? nelem : BRACKETS_PIECE_NELEM;
+        n = nelem < NPYX_BRACKETS_PIECE_NELEM ? nelem : NPYX_BRACKETS_PIECE_NELEM;
         const int64_t nkeys = npyx_order_keys_read(how, items, n, keys);
         int64_t ncloser = 0;
         for (int64_t i = 0; i < nkeys; i++) {
@@ -316,7 +310,7 @@ static void brackets_do_block(npyx_order *order, const brackets_pass *pass, cons
                               brackets_result *result, brackets_sums *sums) {
     const int64_t itemsize = order->keys.dtype->itemsize;
     for (int64_t i = 0, n; i < blocks->nelem; i += n) {
-        n = blocks->nelem - i < BRACKETS_CAUGHT_NKEYS ? blocks->nelem - i : BRACKETS_CAUGHT_NKEYS;
+        n = blocks->nelem - i < NPYX_BRACKETS_CAUGHT_NKEYS ? blocks->nelem - i : NPYX_BRACKETS_CAUGHT_NKEYS;
         brackets_run(pass, 0, blocks->items + i * itemsize, (size_t)(n * itemsize), result);
         brackets_add_result(order, result, sums);
     }
@@ -331,11 +325,11 @@ static npyx_status brackets_go(npyx_order *order, const brackets_pass *pass, bra
     npyx_reader_set_work(&blocks.reader, (npyx_work){.run = brackets_run,
                                                      .ctx = pass,
                                                      .result_nbytes = sizeof(brackets_result),
-                                                     .block_nbytes = BRACKETS_BLOCK_NBYTES});
+                                                     .block_nbytes = NPYX_BRACKETS_BLOCK_NBYTES});
     npyx_status status;
     while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
         const brackets_result *result = blocks.reader.result;
-        if (result != NULL && result->ncaught <= BRACKETS_CAUGHT_NKEYS)
+        if (result != NULL && result->ncaught <= NPYX_BRACKETS_CAUGHT_NKEYS)
             brackets_add_result(order, result, sums);
         else
             brackets_do_block(order, pass, &blocks, own, sums);
@@ -364,12 +358,12 @@ npyx_status npyx_order_read_brackets(npyx_order *order, const double *places, in
     bool is_raw = brackets_takes_raw(order->keys.dtype);
     brackets_pass pass = {.order = order,
                           .itemsize = is_raw ? (int)order->keys.dtype->itemsize : 0,
-                          .shift = order->keys.nbits - BRACKETS_NLEADING};
+                          .shift = order->keys.nbits - NPYX_BRACKETS_NLEADING};
     brackets_sums sums = {0};
     NPYX_TRY(brackets_make(order, places, nplaces, error));
     if (order->nbrackets == 0)
         return NPYX_DONE;
-    pass.marks = npyx_alloc(order->host, BRACKETS_NMARKS);
+    pass.marks = npyx_alloc(order->host, (1u << NPYX_BRACKETS_NLEADING));
     brackets_result *own = npyx_alloc(order->host, sizeof *own);
     npyx_status status = NPYX_NOMEM;
     if (pass.marks != NULL && own != NULL) {

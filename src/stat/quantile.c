@@ -231,8 +231,6 @@ static int quantile_compare_places(const void *a, const void *b, const void *ctx
 
 /* ---- along axes ---- */
 
-enum { QUANTILES_PANEL_NBYTES = 12 << 20 };
-
 static npyx_status quantiles_list_leaves(npyx_quantiles *q, bool takes_any, npyx_error *error) {
     const npyx_dtype *dtype = q->view.dtype;
     NPYX_TRY(npyx_leaves_list(&q->arena, dtype, &q->leaves, &q->nleaves, error));
@@ -279,7 +277,7 @@ npyx_status npyx_quantiles_begin(npyx_quantiles *q, npyx_source *source, const n
                        NULL, error));
     if (q->ncoordinates > 1) {
         int64_t nbytes = npyx_view_nelem(view) / q->ncoordinates * view->dtype->itemsize;
-        q->panel_ncoordinates = QUANTILES_PANEL_NBYTES / (nbytes > 0 ? nbytes : 1);
+        q->panel_ncoordinates = NPYX_QUANTILES_PANEL_NBYTES / (nbytes > 0 ? nbytes : 1);
     }
     return NPYX_OK;
 }

@@ -4,22 +4,14 @@
 #include "item/element.h"
 
 enum {
-    /* statistics of about as many coordinates and fields are made at a time */
-    GROUP_NSTATS = 1 << 14,
-    /* or of as many, with labels: 300 MB, so that nearly always one pass does */
-    GROUP_NSTATS_BY = 1 << 20,
     MOST_NSTATS_BY = 1 << 22,
-    MERGED_NELEM = 64, /* of shorter runs merging would be most of the work */
-    /* of one field are gathered at a time, or as many items as fit, but one at least */
-    GATHERED_NELEM = NPYX_STATS_NELEM,
-    GATHERED_NBYTES = 1 << 18
 };
 
 /* ---- groups ---- */
 
 /* How many coordinates a group has at most. */
 static int64_t most_coordinates(const npyx_reduction *r) {
-    int64_t nstats = r->nlabels > 1 ? GROUP_NSTATS_BY : GROUP_NSTATS;
+    int64_t nstats = r->nlabels > 1 ? NPYX_GROUP_NSTATS_BY : NPYX_GROUP_NSTATS;
     int64_t neach = r->nleaves * (r->nlabels > 1 ? r->nlabels : 1);
     return neach > nstats ? 1 : nstats / neach;
 }
@@ -173,7 +165,7 @@ static void reduction_init_stats(const npyx_reduction *r, npyx_stats *stats, con
  * which are then merged in order: so they are the same to the last bit. */
 static bool reduction_merges_runs(const npyx_reduction *r) {
     const npyx_dtype *dtype = r->view.dtype;
-    bool is_long = r->ncoordinates == 1 || (!r->run_is_kept && r->run_nelem >= MERGED_NELEM);
+    bool is_long = r->ncoordinates == 1 || (!r->run_is_kept && r->run_nelem >= NPYX_MERGED_NELEM);
     return is_long && r->run_nelem > 0 && r->labels == NULL && dtype->type != NPYX_STRUCT &&
            dtype->itemsize > 0 && npyx_stats_form_of(dtype) != NPYX_STATS_ORDER;
 }
@@ -279,8 +271,8 @@ static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
             NPYX_TRY(npyx_check_memory(r->extremes[i], error));
         }
     }
-    int64_t nelem = GATHERED_NBYTES / largest_nbytes;
-    r->gathered_nelem = nelem > GATHERED_NELEM ? GATHERED_NELEM : nelem < 1 ? 1 : nelem;
+    int64_t nelem = NPYX_GATHERED_NBYTES / largest_nbytes;
+    r->gathered_nelem = nelem > NPYX_STATS_NELEM ? NPYX_STATS_NELEM : nelem < 1 ? 1 : nelem;
     r->stats = npyx_alloc_array_zeroed(r->host, (int64_t)nstats, sizeof r->stats[0]);
     r->crc32 = npyx_arena_array(&r->arena, r->nleaves, sizeof r->crc32[0]);
     npyx_buffer_reserve_array(&r->gathered, r->gathered_nelem, (size_t)largest_nbytes);

@@ -14,15 +14,6 @@
 #include "columns.h"
 #include "reduction.h"
 
-enum {
-    LABEL_ROW_NBYTES = 1 << 16, /* longer entries are as good one by one */
-    LABEL_PIECE_NROWS = 1 << 12,
-    LABEL_GATHERED_NELEM = NPYX_STATS_NELEM,
-    LABEL_RESULT_NBYTES = 1 << 19, /* no more is merged */
-    LABEL_BLOCK_NBYTES = 1 << 21,  /* of the file, at most */
-    LABEL_BLOCK_NRESULTS = 4       /* as large as so many results, so that merging them is little */
-};
-
 /* Places of items that were gathered: these are put into the place of it. */
 static const int64_t LABEL_UNPLACED = INT64_MAX / 2;
 
@@ -100,8 +91,8 @@ static void label_add_columns(const npyx_reduction *r, label_result *result, int
                               const uint8_t *rows) {
     const struct npyx_label_rows *by = r->label_rows;
     double *columns = result->columns + label * NPYX_NCOLUMN_ARRAYS * by->width;
-    int32_t taken[NPYX_COLUMNS_NROWS], row = result->heads[label];
-    const uint8_t *starts[NPYX_COLUMNS_NROWS];
+    int32_t taken[NPYX_COLUMNS_NROWS_MOST], row = result->heads[label];
+    const uint8_t *starts[NPYX_COLUMNS_NROWS_MOST];
     int64_t ntaken;
     while ((ntaken = label_take(result, &row, taken, NPYX_COLUMNS_NROWS)) > 0) {
         for (int64_t i = 0; i < ntaken; i++)
@@ -130,10 +121,10 @@ static void label_add_items(const npyx_reduction *r, const label_result *result,
     const int64_t itemsize = r->view.dtype->itemsize, row_nbytes = r->label_rows->reader.row_nbytes;
     const size_t each_nbytes = (size_t)(neach * itemsize);
     npyx_stats *stats = &result->stats[label * r->group_ncoordinates + coordinate];
-    uint8_t gathered[LABEL_GATHERED_NELEM * NPYX_STATS_ITEM_NBYTES * 2];
-    int32_t taken[LABEL_GATHERED_NELEM], row = result->heads[label];
-    bool is_long = neach > LABEL_GATHERED_NELEM / 4; /* and so need not be gathered */
-    int64_t ntaken, most = is_long ? 1 : LABEL_GATHERED_NELEM / neach;
+    uint8_t gathered[NPYX_LABEL_GATHERED_NELEM_MOST * NPYX_STATS_ITEM_NBYTES * 2];
+    int32_t taken[NPYX_LABEL_GATHERED_NELEM_MOST], row = result->heads[label];
+    bool is_long = neach > NPYX_LABEL_GATHERED_NELEM / 4; /* and so need not be gathered */
+    int64_t ntaken, most = is_long ? 1 : NPYX_LABEL_GATHERED_NELEM / neach;
     rows += coordinate * itemsize;
     while ((ntaken = label_take(result, &row, taken, most)) > 0) {
         for (int64_t i = 0; i < ntaken && !is_long; i++)
@@ -161,8 +152,8 @@ static void label_add_piece(const npyx_reduction *r, label_result *result, int64
 
 static void label_add_rows(const npyx_reduction *r, label_result *result, int64_t first_entry,
                            const uint8_t *rows, int64_t nrows) {
-    for (int64_t row = 0; row < nrows; row += LABEL_PIECE_NROWS) {
-        int64_t npiece = nrows - row < LABEL_PIECE_NROWS ? nrows - row : LABEL_PIECE_NROWS;
+    for (int64_t row = 0; row < nrows; row += NPYX_LABEL_PIECE_NROWS) {
+        int64_t npiece = nrows - row < NPYX_LABEL_PIECE_NROWS ? nrows - row : NPYX_LABEL_PIECE_NROWS;
         label_add_piece(r, result, first_entry + row, rows + row * r->label_rows->reader.row_nbytes, npiece);
     }
 }
@@ -174,7 +165,8 @@ static size_t label_result_nbytes(const npyx_reduction *r, const struct npyx_lab
     size_t nstats = (size_t)(r->nlabels * r->group_ncoordinates);
     size_t nbytes = by->width > 0 ? (size_t)(r->nlabels * NPYX_NCOLUMN_ARRAYS * by->width) * sizeof(double)
                                   : nstats * sizeof(npyx_stats);
-    return sizeof(label_result) + nbytes + ((size_t)r->nlabels + 2 * LABEL_PIECE_NROWS) * sizeof(int32_t);
+    return sizeof(label_result) + nbytes +
+           ((size_t)r->nlabels + 2 * NPYX_LABEL_PIECE_NROWS) * sizeof(int32_t);
 }
 
 /* Makes memory a result of nothing. */
@@ -199,7 +191,7 @@ static label_result *label_result_init(const npyx_reduction *r, void *memory) {
     }
     result->heads = (int32_t *)(void *)rest;
     result->nexts = result->heads + r->nlabels;
-    result->touched = result->nexts + LABEL_PIECE_NROWS;
+    result->touched = result->nexts + NPYX_LABEL_PIECE_NROWS;
     memset(result->heads, -1, (size_t)r->nlabels * sizeof *result->heads);
     return result;
 }
@@ -255,7 +247,8 @@ static bool label_takes_rows(const npyx_reduction *r) {
     npyx_stats_form form = npyx_stats_form_of(dtype);
     bool has_form = dtype->type != NPYX_STRUCT && form != NPYX_STATS_ORDER && form != NPYX_STATS_COUNT;
     return has_form && !(has_kept && has_reduced) && npyx_view_nelem(&r->group) > 0 &&
-           npyx_view_nelem(&r->group) / r->group.shape[r->label_axis] <= LABEL_ROW_NBYTES / dtype->itemsize;
+           npyx_view_nelem(&r->group) / r->group.shape[r->label_axis] <=
+               NPYX_LABEL_ROW_NBYTES / dtype->itemsize;
 }
 
 /* The group without the axes before the labels', which are of one entry. */
@@ -277,7 +270,7 @@ static npyx_status label_begin(npyx_reduction *r, npyx_error *error) {
     if (by->is_kept && !r->is_in_order && npyx_columns_take(r->view.dtype))
         by->width = npyx_columns_width(r->group_ncoordinates);
     by->result_nbytes = label_result_nbytes(r, by);
-    by->is_merged = by->result_nbytes <= LABEL_RESULT_NBYTES;
+    by->is_merged = by->result_nbytes <= NPYX_LABEL_RESULT_NBYTES;
     by->total = npyx_alloc(r->host, by->result_nbytes);
     NPYX_TRY(npyx_check_memory(by->total, error));
     by->total = label_result_init(r, by->total);
@@ -286,8 +279,8 @@ static npyx_status label_begin(npyx_reduction *r, npyx_error *error) {
         return NPYX_OK;
     by->of_block = npyx_alloc(r->host, by->result_nbytes);
     NPYX_TRY(npyx_check_memory(by->of_block, error));
-    size_t block_nbytes = by->result_nbytes * LABEL_BLOCK_NRESULTS;
-    block_nbytes = block_nbytes > LABEL_BLOCK_NBYTES ? LABEL_BLOCK_NBYTES : block_nbytes;
+    size_t block_nbytes = by->result_nbytes * NPYX_LABEL_BLOCK_NRESULTS;
+    block_nbytes = block_nbytes > NPYX_LABEL_BLOCK_NBYTES ? NPYX_LABEL_BLOCK_NBYTES : block_nbytes;
     npyx_reader_set_work(&by->reader, (npyx_work){label_run, r, by->result_nbytes,
                                                   block_nbytes < NPYX_WORK_NBYTES ? 0 : block_nbytes});
     return NPYX_OK;

@@ -130,7 +130,7 @@ static void count_infs(npyx_stats *stats, stats_chunk *chunk) {
 }
 
 static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
-    double loaded[NPYX_STATS_NELEM];
+    double loaded[NPYX_STATS_NELEM_MOST];
     stats_chunk chunk = {.dtype = stats->dtype, .items = items, .nelem = nelem, .loaded = loaded};
     chunk_take(&chunk);
     npyx_chunk_sums sums;

@@ -24,10 +24,7 @@ typedef enum npyx_stats_form {
     NPYX_STATS_COUNT    /* what has no order: count */
 } npyx_stats_form;
 
-enum {
-    NPYX_STATS_NELEM = 1024, /* of a chunk: what stays in the first-level cache between the passes */
-    NPYX_STATS_ITEM_NBYTES = 16
-};
+enum { NPYX_STATS_ITEM_NBYTES = 16 };
 
 /* A sum with what its roundings have lost. One that has passed the range of doubles on its way is kept as a
  * small part of itself, from which it may come back. */

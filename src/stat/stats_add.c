@@ -128,7 +128,7 @@ void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem)
     const npyx_dtype *dtype = stats->dtype;
     const uint64_t offset = key_offset(dtype);
     bool is_date = npyx_type_is_date(dtype->type);
-    uint64_t keys[NPYX_STATS_NELEM], bounds[2] = {UINT64_MAX, 0};
+    uint64_t keys[NPYX_STATS_NELEM_MOST], bounds[2] = {UINT64_MAX, 0};
     int64_t places[2] = {0, 0}; /* of the least and the greatest key */
     npyx_wide total = {0};
     int64_t n = 0;

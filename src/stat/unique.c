@@ -1,12 +1,10 @@
 #include "unique.h"
 
-enum {
-    UNIQUE_NPLACES = 1 << 12, /* of the table of a block */
-    UNIQUE_MOST_N = UNIQUE_NPLACES / 2,
-    UNIQUE_NBITS = 12,
-    UNIQUE_PIECE_NELEM = 1 << 10,
-    UNIQUE_BLOCK_NBYTES = 1 << 19
-};
+/* Of the table of a block: places, keys at most, and keys that come at a time. */
+#define UNIQUE_NPLACES     (1 << NPYX_UNIQUE_NBITS)
+#define UNIQUE_MOST_N      (UNIQUE_NPLACES / 2)
+#define UNIQUE_PIECE_NELEM (UNIQUE_NPLACES / 4)
+enum { UNIQUE_MOST_NPLACES = 1 << NPYX_UNIQUE_NBITS_MOST, UNIQUE_MOST_PIECE_NELEM = UNIQUE_MOST_NPLACES / 4 };
 
 /* ---- numbers, a block at a time ---- */
 
@@ -24,13 +22,13 @@ typedef struct unique_block {
     int32_t n;                  /* in the table */
     int64_t nnulls, first_null; /* -1: none is */
     uint64_t base;
-    uint32_t near[UNIQUE_NPLACES], near_too[UNIQUE_NPLACES];
-    unique_place places[UNIQUE_NPLACES];
+    uint32_t near[UNIQUE_MOST_NPLACES], near_too[UNIQUE_MOST_NPLACES];
+    unique_place places[UNIQUE_MOST_NPLACES];
 } unique_block;
 
 static void unique_count_key(const npyx_unique *unique, uint64_t key, uint32_t position,
                              unique_block *block) {
-    uint32_t at = (uint32_t)(key * unique->counts.multiplier >> (64 - UNIQUE_NBITS));
+    uint32_t at = (uint32_t)(key * unique->counts.multiplier >> (64 - NPYX_UNIQUE_NBITS));
     while (block->places[at].count > 0 && block->places[at].key != key)
         at = (at + 1) % UNIQUE_NPLACES;
     unique_place *place = &block->places[at];
@@ -93,7 +91,7 @@ static void unique_run(const void *ctx, int64_t first, const uint8_t *bytes, siz
     const npyx_order_keys *order = &unique->order;
     unique_block *block = memory;
     const int64_t nelem = (int64_t)nbytes / order->dtype->itemsize;
-    uint64_t keys[UNIQUE_PIECE_NELEM];
+    uint64_t keys[UNIQUE_MOST_PIECE_NELEM];
     memset(block, 0, sizeof *block);
     block->first_null = -1;
     for (int64_t i = 0, n; i < nelem && !block->is_many; i += n) {
@@ -138,7 +136,7 @@ static npyx_status unique_add_block(npyx_unique *unique, const unique_block *blo
 static npyx_status unique_add_items(npyx_unique *unique, const uint8_t *items, int64_t nelem,
                                     int64_t position, npyx_error *error) {
     const npyx_order_keys *order = &unique->order;
-    uint64_t keys[UNIQUE_PIECE_NELEM];
+    uint64_t keys[UNIQUE_MOST_PIECE_NELEM];
     for (int64_t n; nelem > 0; nelem -= n, position += n, items += n * order->dtype->itemsize) {
         n = nelem < UNIQUE_PIECE_NELEM ? nelem : UNIQUE_PIECE_NELEM;
         int64_t nkeys = npyx_order_keys_read(order, items, n, keys);
@@ -165,7 +163,7 @@ static npyx_status unique_make_numbers(npyx_unique *unique, npyx_source *source,
         npyx_reader_set_work(&blocks.reader, (npyx_work){.run = unique_run,
                                                          .ctx = unique,
                                                          .result_nbytes = sizeof(unique_block),
-                                                         .block_nbytes = UNIQUE_BLOCK_NBYTES});
+                                                         .block_nbytes = NPYX_UNIQUE_BLOCK_NBYTES});
     npyx_status status;
     while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
         const unique_block *block = blocks.reader.result;
@@ -211,8 +209,8 @@ static int32_t unique_label_at(const unique_pairs *pairs, int64_t position, int6
 static npyx_status unique_add_pairs(const unique_pairs *pairs, const uint8_t *items, int64_t nelem,
                                     int64_t position, npyx_error *error) {
     npyx_unique *unique = pairs->unique;
-    int32_t numbers[UNIQUE_PIECE_NELEM], label = 0;
-    uint64_t keys[UNIQUE_PIECE_NELEM];
+    int32_t numbers[UNIQUE_MOST_PIECE_NELEM], label = 0;
+    uint64_t keys[UNIQUE_MOST_PIECE_NELEM];
     int64_t end = position;
     for (int64_t n; nelem > 0; nelem -= n, position += n, items += n * unique->dtype->itemsize) {
         n = nelem < UNIQUE_PIECE_NELEM ? nelem : UNIQUE_PIECE_NELEM;

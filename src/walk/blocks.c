@@ -1,8 +1,5 @@
 #include "reader.h"
 
-/* Rows must be smaller than this, so that a block of them is about a block. */
-enum { MAX_ROW_NBYTES = 1 << 18 };
-
 /* The number of the first item of the outer axes' place. */
 static int64_t inner_position(const npyx_blocks *blocks) {
     int64_t position = 0;
@@ -45,7 +42,7 @@ void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view
     }
     int64_t row_nbytes = view->dtype->itemsize;
     int axis = blocks->view.ndim;
-    while (axis > 1 && row_nbytes * blocks->view.shape[axis - 1] <= MAX_ROW_NBYTES)
+    while (axis > 1 && row_nbytes * blocks->view.shape[axis - 1] <= NPYX_MAX_ROW_NBYTES)
         row_nbytes *= blocks->view.shape[--axis];
     blocks->outer_ndim = axis > 1 ? axis - 1 : 0;
     npyx_view inner = inner_view(blocks);

@@ -3,21 +3,8 @@
 #include <stdlib.h>
 
 enum {
-    READER_FIRST_BLOCK_NBYTES = 1 << 14,
-    /* well inside of a second-level cache, where filters and SQLite then find it */
-    READER_MAX_BLOCK_NBYTES = NPYX_WORK_NBYTES,
-    FIRST_PANEL_NBYTES = 1 << 16,
-    MAX_PANEL_NBYTES = 1 << 23,
-    /* an inflating source starts anew for every panel: fewer and larger ones */
-    FORWARD_PANEL_NBYTES = 1 << 24,
-    READER_WINDOW_NBYTES = 1 << 20,
     READER_PAGE_NBYTES = 4096,
-    /* reading this much more is as cheap as a call to the system */
-    GAP_NBYTES = 4096,
     CACHE_LINE_NBYTES = 64,
-    BATCH_NRUNS = 16,
-    /* with less to come other threads are not worth their start */
-    AHEAD_NBYTES = 1 << 22
 };
 
 void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
@@ -28,10 +15,10 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
     reader->row_nelem = npyx_view_row_nelem(view);
     reader->row_nbytes = reader->row_nelem * view->dtype->itemsize;
     reader->is_contiguous = npyx_view_is_contiguous(view);
-    reader->most_nbytes = READER_MAX_BLOCK_NBYTES;
-    reader->block_nbytes = reader->is_contiguous ? READER_FIRST_BLOCK_NBYTES
-                           : source->is_forward  ? FORWARD_PANEL_NBYTES
-                                                 : FIRST_PANEL_NBYTES;
+    reader->most_nbytes = NPYX_WORK_NBYTES;
+    reader->block_nbytes = reader->is_contiguous ? NPYX_FIRST_BLOCK_NBYTES
+                           : source->is_forward  ? NPYX_FORWARD_PANEL_NBYTES
+                                                 : NPYX_FIRST_PANEL_NBYTES;
 }
 
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows) {
@@ -132,7 +119,7 @@ static int copy_axis(const gatherer *g, const box *b) {
     for (int axis = 0; axis < g->ndim; axis++) {
         if (b->shape[axis] >= b->shape[longest])
             longest = axis;
-        if (b->shape[axis] >= BATCH_NRUNS && (dense < 0 || g->out_strides[axis] < g->out_strides[dense]))
+        if (b->shape[axis] >= NPYX_BATCH_NRUNS && (dense < 0 || g->out_strides[axis] < g->out_strides[dense]))
             dense = axis;
     }
     return dense >= 0 ? dense : longest;
@@ -188,7 +175,7 @@ static npyx_status gather_window(const gatherer *g, const box *b) {
     int64_t low_off, span = box_span(g, b, &low_off);
     const uint8_t *bytes = NULL;
     /* one item larger than the window goes straight to its place */
-    uint8_t *scratch = span > READER_WINDOW_NBYTES ? b->out : g->reader->window;
+    uint8_t *scratch = span > NPYX_READER_WINDOW_NBYTES ? b->out : g->reader->window;
     NPYX_TRY(
         npyx_source_window(g->reader->source, b->off + low_off, (size_t)span, scratch, &bytes, g->error));
     if (bytes != b->out)
@@ -215,7 +202,7 @@ static npyx_status gather_runs(const gatherer *g, const box *b, int axis, int64_
     box batch = *b;
     for (int64_t done = 0; done < b->shape[axis]; done += batch.shape[axis]) {
         int64_t left = b->shape[axis] - done;
-        batch.shape[axis] = left < BATCH_NRUNS ? left : BATCH_NRUNS;
+        batch.shape[axis] = left < NPYX_BATCH_NRUNS ? left : NPYX_BATCH_NRUNS;
         batch.out = b->out + done * g->out_strides[axis];
         for (int64_t i = 0; i < batch.shape[axis]; i++)
             NPYX_TRY(npyx_source_read_exactly(reader->source, b->off + (done + i) * g->strides[axis],
@@ -237,11 +224,11 @@ static npyx_status gather_box(const gatherer *g, const box *b) {
     int64_t stride = llabs(g->strides[axis]);
     int64_t inner_span = box_span(g, &part, &low_off);
     int64_t nparts = 1;
-    if (stride - inner_span <= GAP_NBYTES && inner_span < READER_WINDOW_NBYTES)
-        nparts = stride == 0 ? b->shape[axis] : (READER_WINDOW_NBYTES - inner_span) / stride + 1;
+    if (stride - inner_span <= NPYX_GAP_NBYTES && inner_span < NPYX_READER_WINDOW_NBYTES)
+        nparts = stride == 0 ? b->shape[axis] : (NPYX_READER_WINDOW_NBYTES - inner_span) / stride + 1;
     if (nparts >= b->shape[axis])
         return gather_window(g, b);
-    bool has_room = inner_span <= READER_WINDOW_NBYTES / BATCH_NRUNS - CACHE_LINE_NBYTES;
+    bool has_room = inner_span <= NPYX_READER_WINDOW_NBYTES / NPYX_BATCH_NRUNS - CACHE_LINE_NBYTES;
     if (nparts == 1 && g->strides[axis] > 0 && has_room && is_run(g, &part))
         return gather_runs(g, b, axis, inner_span);
     NPYX_TRY(npyx_poll(g->reader->source->host, g->error));
@@ -258,7 +245,7 @@ static npyx_status gather_box(const gatherer *g, const box *b) {
 
 static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
     if (reader->window == NULL) {
-        reader->window = npyx_alloc(reader->source->host, READER_WINDOW_NBYTES);
+        reader->window = npyx_alloc(reader->source->host, NPYX_READER_WINDOW_NBYTES);
         NPYX_TRY(npyx_check_memory(reader->window, error));
     }
     uint8_t *out = NULL;
@@ -302,7 +289,7 @@ static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
         npyx_reader_set_work(reader, work);
     bool is_worth_it =
         work.run != NULL && reader->is_contiguous && reader->block_nbytes == reader->most_nbytes &&
-        reader->row_nbytes <= reader->most_nbytes && end - row >= AHEAD_NBYTES / reader->row_nbytes;
+        reader->row_nbytes <= reader->most_nbytes && end - row >= NPYX_AHEAD_NBYTES / reader->row_nbytes;
     if (!is_worth_it)
         return false;
     npyx_read_stretch stretch = {.off = reader->view.off + row * reader->row_nbytes,
@@ -346,7 +333,7 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
     block_nrows = block_nrows < 1 ? 1 : block_nrows;
     if (block_nrows <= nrows) { /* a whole block was wanted: the next one may be larger */
         nrows = block_nrows;
-        int64_t max_nbytes = reader->is_contiguous ? reader->most_nbytes : MAX_PANEL_NBYTES;
+        int64_t max_nbytes = reader->is_contiguous ? reader->most_nbytes : NPYX_MAX_PANEL_NBYTES;
         int64_t grown_nbytes = reader->block_nbytes * (reader->is_contiguous ? 2 : 4);
         if (reader->block_nbytes < max_nbytes)
             reader->block_nbytes = grown_nbytes < max_nbytes ? grown_nbytes : max_nbytes;

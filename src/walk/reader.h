@@ -45,9 +45,6 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
 /* No more than nrows rows are likely to be wanted: the first block must have no more. */
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows);
 
-/* No block of work is larger, unless the work asks for more. */
-enum { NPYX_WORK_NBYTES = 1 << 18 };
-
 /* What the caller is going to do with every block, all of it: with much to read in order, other threads may
  * do some of it (see result). Until npyx_reader_rest or clear, what work.ctx points to must not change. */
 void npyx_reader_set_work(npyx_reader *reader, npyx_work work);

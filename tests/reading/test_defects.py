@@ -523,3 +523,15 @@ def test_a_name_of_megabytes_that_a_message_repeated(connect):
     for sql, told in (("SELECT value FROM npy_rows(?)", "data is truncated"), ("SELECT * FROM tar_members(?)", "is the second member")):
         error = error_of(connect(), sql, contents)
         assert error.startswith("npyext: BLOB:" + name[:500] + ": " + told) and len(error) < 1200
+
+
+def test_the_crc_of_a_stored_member_was_not_checked_after_a_header_of_64_kib(db):
+    """The header is read when the member is described, and the pass that checks the CRC-32 begins after it."""
+    for nfields in (10, 6000):
+        array = np.zeros(3, [(f"field{i}", "u1") for i in range(nfields)])
+        sound = bytearray(npz_bytes({"x": array}))
+        damaged = bytearray(sound)
+        damaged[npz_member_at(damaged, b"x.npy") - 3] ^= 1  # in the last item
+        for sql in ("SELECT count(*), sum(length(data)) FROM npy_rows(?)", "SELECT count FROM npy_stats(?) LIMIT 1"):
+            db.execute(sql, [bytes(sound)]).fetchall()
+            assert "CRC" in error_of(db, sql, bytes(damaged)), (nfields, sql)

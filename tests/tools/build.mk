@@ -8,10 +8,13 @@ libraries = -lz -lminizip -lm
 
 flags_release = $(CFLAGS)
 flags_asan    = -O1 -g $(sanitizer)
+# Sizes at which the code takes another path are variables (base/tunables.h).
+flags_small    = $(CFLAGS) -DNPYX_TUNED -Wno-conversion -Wno-sign-compare
 flags_coverage = -O0 -g --coverage -fprofile-update=atomic
 
 extension_release = npyext.so
 extension_asan    = .build/asan/npyext.so
+extension_small   = .build/small/npyext.so
 extension_coverage = .build/coverage/npyext.so
 
 codec := $(sort $(wildcard src/*/*.c))
@@ -51,6 +54,7 @@ units-$(1): $$(units:%=.build/$(1)/unit/%)
 endef
 $(eval $(call flavour,release))
 $(eval $(call flavour,asan))
+$(eval $(call flavour,small))
 $(eval $(call flavour,coverage))
 
 .PHONY: always

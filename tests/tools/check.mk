@@ -91,3 +91,9 @@ coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by fil
 	NPYEXT_MMAP=1 $(suite) tests/reading/test_reads.py tests/reading/test_sources.py || failed=1; \
 	[ -z "$$failed" ] || echo 'Some tests failed, as slow builds make them; what follows counts all the same.'
 	@$(PYTHON) -B tests/tools/coverage.py
+
+# Left out is what counts bytes, calls or memory, which these sizes decide, and what reads no arrays.
+.PHONY: check-small
+check-small: ## The tests that read or write arrays, with every size at which the code takes another path at its least
+	@$(call ready,check,.build/small/npyext.so)
+	@NPYEXT_FLAVOUR=small NPYEXT_TUNE=least NPYEXT_THREADS=3 $(suite) $(workers) $(addprefix tests/,numpy reading queries writing sql)

@@ -389,10 +389,13 @@ class World:
         good = [value for value in values if not is_bad(value)] if not fails or conflict == "FAIL" else []
         if not can_succeed:
             return Verdict(conflict == "IGNORE" and not good, True, state, ends=None if conflict == "ROLLBACK" else False)
+        tried = pending  # a row that fails may have to begin a shard first
+        for value in values[: bad[0] + 1] if fails else values:
+            tried = self.add_row(c, table, tried, value)
         for value in good:
             pending = self.add_row(c, table, pending, value)
-        in_the_way = [self.files[path] is not version or not version.is_replaced(path) for path, version in pending.base.items() if path in self.files]
-        can_fail |= bool(c.doubtful & pending.changed) or any(in_the_way)
+        in_the_way = [self.files[path] is not version or not version.is_replaced(path) for path, version in tried.base.items() if path in self.files]
+        can_fail |= bool(c.doubtful & tried.changed) or any(in_the_way)
         after = state.with_pending(table.name, pending) if good else state
         if not fails:
             return Verdict(True, can_fail, after, ends=False)
