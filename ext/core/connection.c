@@ -98,7 +98,10 @@ int npyext_declare_columns(sqlite3 *db, sqlite3_str *text) {
     if (code == SQLITE_OK)
         code = statement == NULL ? SQLITE_NOMEM : sqlite3_declare_vtab(db, statement);
     sqlite3_free(statement);
-    return code;
+    /* sqlite3_declare_vtab says SQLITE_ERROR whatever its parser met; the message tells an interrupt. */
+    bool is_interrupted =
+        code == SQLITE_ERROR && strcmp(sqlite3_errmsg(db), sqlite3_errstr(SQLITE_INTERRUPT)) == 0;
+    return is_interrupted ? SQLITE_INTERRUPT : code;
 }
 
 const char *npyext_declare_reason(sqlite3 *db, int code) {

@@ -91,6 +91,7 @@ static npyx_status nearest_read(nearest_cursor *cursor, npyx_error *error) {
     npyext_selection *selection = &cursor->base.selection;
     npyx_nearest *nearest = &cursor->nearest;
     const int64_t nbefore = nearest->nadmitted;
+    npyx_view_orient(&selection->view, 1, false); /* at equal distances the lower row comes first */
     if (cursor->nkept > NPYX_SWEPT_NARRAYS + 2 * nearest->nqueries * nearest->k)
         nearest_sweep_arrays(cursor);
     npyx_status status = nearest_note_array(cursor, error);

@@ -26,6 +26,8 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
     if (code == SQLITE_ERROR || code == SQLITE_TOOBIG)
         *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)", function->name,
                                    npyext_declare_reason(db, code));
+    else if (code == SQLITE_INTERRUPT) /* without a message SQLite would find fault with the constructor */
+        *message = sqlite3_mprintf("npyext: interrupted");
     if (code == SQLITE_OK)
         code = npyext_declare_risk(registered->connection, registered->flags);
     if (code != SQLITE_OK)

@@ -298,7 +298,7 @@ static npyx_status corrcoef_run(npyext_call *c) {
     NPYX_TRY(corrcoef_read_rowvar(c, &rowvar));
     NPYX_TRY(corrcoef_find_axes(c, rowvar));
     const int64_t nvariables = c->view.shape[1], shape[2] = {nvariables, nvariables};
-    npyx_header_npy_append(&vector_float64, 2, shape, false, &c->out);
+    npyx_header_npy_append(&vector_float64, nvariables == 1 ? 0 : 2, shape, false, &c->out); /* as squeezed */
     NPYX_TRY(npyext_items_reserve(&c->out, &vector_float64, nvariables * nvariables, &items, &c->error));
     double *matrix = npyx_alloc_array(c->out.host, nvariables * nvariables, sizeof *matrix);
     NPYX_TRY(npyx_check_memory(matrix, &c->error));

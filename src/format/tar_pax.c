@@ -29,9 +29,23 @@ static npyx_status say_text(npyx_tar_sayings *sayings, npyx_tar_text text, const
     return npyx_buffer_check(buffer, error);
 }
 
+static bool is_blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Without the blanks around it, which Python's int() and float() pass over. */
+static npyx_span without_blanks(npyx_span value) {
+    for (; value.nbytes > 0 && is_blank(value.text[0]); value.nbytes--)
+        value.text++;
+    while (value.nbytes > 0 && is_blank(value.text[value.nbytes - 1]))
+        value.nbytes--;
+    return value;
+}
+
 /* As Python's int() and float() read it, or 0 where they cannot, as in tarfile. */
 static void say_number(npyx_tar_sayings *sayings, npyx_tar_number which, npyx_span value) {
     npyx_number number = {0};
+    value = without_blanks(value);
     bool is_negative = value.nbytes > 0 && value.text[0] == '-';
     if (value.nbytes > 0 && (value.text[0] == '-' || value.text[0] == '+')) {
         value.text++;
@@ -63,9 +77,9 @@ static void say_number(npyx_tar_sayings *sayings, npyx_tar_number which, npyx_sp
 static npyx_status say_sparse(npyx_tar_sayings *sayings, npyx_span keyword, npyx_span value,
                               npyx_error *error) {
     npyx_tar_sayings number = {0};
-    sayings->is_sparse = true;
-    if (npyx_span_is(keyword, "GNU.sparse.name"))
+    if (npyx_span_is(keyword, "GNU.sparse.name")) /* which alone makes nothing sparse, as in tarfile */
         return say_text(sayings, NPYX_TAR_NAME, value.text, value.nbytes, error);
+    sayings->is_sparse = true;
     if (npyx_span_is(keyword, "GNU.sparse.size") || npyx_span_is(keyword, "GNU.sparse.realsize")) {
         say_number(&number, NPYX_TAR_SIZE, value);
         sayings->has_real_nbytes = true;

@@ -290,3 +290,27 @@ def test_data_of_converted_rows_without_items_was_null(db, folder, astype):
     np.save(folder / "empty.npy", np.zeros((2, 0)))
     rows = "SELECT data, value FROM npy_rows WHERE source = ?" + (" AND astype = ?" if astype else "")
     assert db.execute(rows, [str(folder / "empty.npy")] + [astype] * bool(astype)).fetchall() == [(b"", "[]")] * 2
+
+
+# --- vectors -----------------------------------------------------------------------------------------------
+
+
+def test_equal_distances_under_a_negative_step_came_in_falling_order(db):
+    rows, query = np.zeros((5000, 3)), npy_bytes(np.ones(3))
+    rows[1000:] = 2
+    for text in ("::-1", "4000::-7", "-1:10:-2"):
+        asked = sorted(np.arange(5000)[eval(f"np.s_[{text}]")].tolist())  # all lie as far from the query
+        for k in (3, 700):
+            got = [n for (n,) in db.execute("SELECT row FROM npy_nearest(?, '', ?, ?, ?)", (npy_bytes(rows), text, query, k))]
+            assert got == asked[:k], (text, k)
+
+
+def test_the_correlation_of_one_variable_was_a_matrix(db):
+    """As NumPy squeezes it: a number."""
+    for array, rowvar in (([[1.0, 2, 4]], 1), ([[1.0], [2], [4]], 0), ([[5.0, 5]], 1)):
+        with np.errstate(all="ignore"):
+            expected = np.corrcoef(np.array(array), rowvar=bool(rowvar))
+        (got,) = row(db, "SELECT npy_corrcoef(?, ?)", npy_bytes(np.array(array)), rowvar)
+        loaded = np.load(io.BytesIO(got))
+        assert loaded.shape == expected.shape == ()
+        np.testing.assert_array_equal(loaded, expected)

@@ -535,3 +535,29 @@ def test_the_crc_of_a_stored_member_was_not_checked_after_a_header_of_64_kib(db)
         for sql in ("SELECT count(*), sum(length(data)) FROM npy_rows(?)", "SELECT count FROM npy_stats(?) LIMIT 1"):
             db.execute(sql, [bytes(sound)]).fetchall()
             assert "CRC" in error_of(db, sql, bytes(damaged)), (nfields, sql)
+
+
+def test_a_pax_record_of_a_name_alone_made_a_member_sparse(connect):
+    array = np.arange(3)
+    contents = tar(pax({"GNU.sparse.name": "real.npy"}) + member("other", npy_bytes(array)), member("b.npy", npy_bytes(array)))
+    assert connect().execute("SELECT name, value FROM npy_rows(?)", (contents,)).fetchall() == [(name, i) for name in ("real", "b") for i in range(3)]
+    assert [row["name"] for row in expected_members(contents)] == ["real.npy", "b.npy"]
+
+
+def test_blanks_around_a_number_of_a_pax_record(connect):
+    """tarfile reads them with int() and float(), which pass over blanks; a size read as 0 lost all members after it."""
+    numbers = [" 7", "7 ", "\t 7\r\v\f", " -7 ", " ", "7 7"]
+    for key in ("mtime", "uid"):
+        contents = tar(*(pax({key: number}) + member(f"{i}.x") for i, number in enumerate(numbers)))
+        got = [value for (value,) in connect().execute(f"SELECT {key} FROM tar_members(?)", (contents,))]
+        assert got == [row[key] for row in expected_members(contents)] == [7, 7, 7, -7, 0, 0]
+    contents = tar(pax({"size": " 700 "}) + member("a.x", b"x" * 700, size=0), member("b.x", b"2"))
+    assert connect().execute("SELECT name, size FROM tar_members(?)", (contents,)).fetchall() == [("a.x", 700), ("b.x", 1)]
+
+
+def test_an_interrupt_while_the_columns_are_declared_was_a_fault_of_theirs(connect):
+    db = connect()
+    left = db.execute("SELECT 1 UNION SELECT 2")
+    left.fetchone()  # an interrupt ends the statements that run; there must be one
+    db.set_authorizer(lambda action, table, *_: (db.interrupt() if table == "x" else None, sqlite3.SQLITE_OK)[1])
+    assert error_of(db, "SELECT * FROM npy_meta(x'00')") == "npyext: interrupted"
