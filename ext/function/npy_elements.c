@@ -4,6 +4,8 @@
 #include "functions.h"
 #include "scan/item_cursor.h"
 
+enum { ELEMENTS_POLL_NELEM = 1 << 16 };
+
 enum {
     ELEMENTS_IDX,
     ELEMENTS_I0, /* I0 + K is the coordinate along axis K, for K from 0 to 3 */
@@ -29,7 +31,8 @@ typedef struct elements_cursor {
     npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */
     uint64_t ranged_axes;               /* bit K: ranges[K] is one */
     /* what changes from array to array */
-    npyx_view view; /* the selection's, narrowed */
+    npyx_view view;     /* the selection's, narrowed */
+    int64_t first, end; /* the positions of it that the idx range leaves */
     npyx_blocks blocks;
     int64_t block_nskipped; /* elements of the next block that are not wanted */
 } elements_cursor;
@@ -47,13 +50,13 @@ static void narrow_view(elements_cursor *elements) {
     npyx_view *view = &elements->view;
     bool is_empty = elements->idx_range.low > elements->idx_range.high;
     *view = elements->items.base.selection.view;
-    /* the idx range as one of the first axis that differs; the elements themselves are looked at one by one
-     */
-    int64_t inner_nelem = 1;
+    int64_t inner = 1; /* the range is one of the first axis, too */
+    bool is_known = true;
     for (int axis = 1; axis < view->file_ndim; axis++)
-        inner_nelem *= view->file_shape[axis] == 0 ? 1 : view->file_shape[axis];
-    if (!is_empty)
-        narrow_axis(view, 0, elements->idx_range.low / inner_nelem, elements->idx_range.high / inner_nelem);
+        is_known = is_known && !__builtin_mul_overflow(
+                                   inner, view->file_shape[axis] == 0 ? 1 : view->file_shape[axis], &inner);
+    if (!is_empty && is_known) /* else there are no elements: an axis before these has length 0 */
+        narrow_axis(view, 0, elements->idx_range.low / inner, elements->idx_range.high / inner);
     for (uint64_t axes = elements->ranged_axes; axes != 0 && !is_empty; axes &= axes - 1) {
         int file_axis = __builtin_ctzll(axes);
         npyext_range range = elements->ranges[file_axis];
@@ -69,18 +72,68 @@ static void narrow_view(elements_cursor *elements) {
     }
 }
 
-/* Goes over the elements that OFFSET takes from the open array; behind an idx range they are stepped over one
- * by one. */
+/* 1 where idx rises from each element to the next, -1 where it falls; 0: neither. */
+static int idx_direction(const npyx_view *view) {
+    int direction = 0, last_file_axis = -1;
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (view->shape[axis] < 2 || view->file_axis[axis] < 0)
+            continue;
+        int own = view->step[axis] < 0 ? -1 : 1;
+        if (view->file_axis[axis] < last_file_axis || own == -direction)
+            return 0;
+        direction = own;
+        last_file_axis = view->file_axis[axis];
+    }
+    return direction == 0 ? 1 : direction;
+}
+
+/* The first position whose idx is at least bound, or with a falling idx at most. */
+static int64_t position_of(const npyx_view *view, int64_t bound, int direction) {
+    int64_t low = 0, high = npyx_view_nelem(view);
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2, idx = npyx_view_file_position(view, middle);
+        if (direction > 0 ? idx < bound : idx > bound)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Finds the positions of the idx range. Where the axes run in opposite directions they are all looked at. */
+static void find_positions(elements_cursor *elements) {
+    const npyext_range range = elements->idx_range;
+    const npyx_view *view = &elements->view;
+    const int direction = idx_direction(view);
+    elements->first = 0;
+    elements->end = npyx_view_nelem(view);
+    bool is_ranged = range.low > 0 || range.high < INT64_MAX;
+    elements->items.is_checked = is_ranged && direction == 0;
+    if (!is_ranged || direction == 0)
+        return;
+    int64_t before = direction > 0 ? range.low : range.high, last = direction > 0 ? range.high : range.low;
+    elements->first = position_of(view, before, direction);
+    if (direction > 0 ? last < INT64_MAX : last > 0)
+        elements->end = position_of(view, last + direction, direction);
+    if (elements->first >= elements->end)
+        elements->first = elements->end = 0;
+}
+
+/* Goes to the first element, past those that OFFSET takes from the open array; where elements are looked at
+ * one by one, these are stepped over. */
 static void skip(elements_cursor *elements) {
     npyext_item_cursor *items = &elements->items;
-    int64_t nelem = npyx_view_nelem(&elements->view);
-    if (items->window.nskipped > 0 && !items->is_checked) {
-        items->position = items->window.nskipped < nelem ? items->window.nskipped : nelem;
-        items->window.nskipped -= items->position;
+    int64_t nelem = elements->end - elements->first, nskipped = items->is_checked ? 0
+                                                                : items->window.nskipped < nelem
+                                                                    ? items->window.nskipped
+                                                                    : nelem;
+    items->window.nskipped -= nskipped;
+    items->position = elements->first + nskipped;
+    if (items->position > 0)
         npyx_blocks_seek(&elements->blocks, items->position, &elements->block_nskipped);
-        items->block_end = items->position - elements->block_nskipped;
-    }
-    npyx_blocks_expect(&elements->blocks, items->window.nrows);
+    items->block_end = items->position - elements->block_nskipped;
+    nelem -= nskipped;
+    npyx_blocks_expect(&elements->blocks, nelem < items->window.nrows ? nelem : items->window.nrows);
 }
 
 /* Goes before the first element of the array that the selection holds. */
@@ -96,6 +149,7 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
         npyx_view_orient(&elements->view, NPYX_MAX_NDIM, plan->order == NPYEXT_DESCENDING);
     elements->is_whole = npyx_view_is_whole(&elements->view);
     elements->block_nskipped = 0;
+    find_positions(elements);
     npyext_items_begin_array(items, 0, true);
     npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view);
     skip(elements);
@@ -120,18 +174,21 @@ static npyx_status elements_read_block(elements_cursor *elements, npyx_error *er
     items->position += elements->block_nskipped;
     items->item += elements->block_nskipped * items->step_nbytes;
     elements->block_nskipped = 0;
+    if (items->block_end > elements->end)
+        items->block_end = elements->end;
     return NPYX_OK;
 }
 
 static npyx_status elements_next_block(npyext_item_cursor *items, npyx_error *error) {
     elements_cursor *elements = (elements_cursor *)items;
-    int64_t nelem = npyx_view_nelem(&elements->view);
+    if (items->block_end >= elements->end)
+        return NPYX_DONE;
     if (items->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS) {
         NPYX_TRY(elements_read_block(elements, error));
-    } else if (items->block_end == nelem) {
-        return NPYX_DONE;
     } else {
-        items->block_end = nelem;
+        bool is_long = items->is_checked && elements->end - items->block_end > ELEMENTS_POLL_NELEM;
+        items->block_end = is_long ? items->block_end + ELEMENTS_POLL_NELEM : elements->end;
+        NPYX_TRY(npyx_poll(&items->base.scan.connection->host, error));
     }
     items->plain_end = items->is_filtered || items->is_checked ? 0 : items->block_end;
     return NPYX_OK;
@@ -142,7 +199,7 @@ static int64_t idx_of(const elements_cursor *elements) {
                               : npyx_view_file_position(&elements->view, elements->items.position);
 }
 
-/* Whether the idx range leaves the element at hand: narrowing took only whole rows out. */
+/* Whether the idx range leaves the element at hand, where they are looked at one by one. */
 static bool elements_is_wanted(const npyext_item_cursor *items) {
     const elements_cursor *elements = (const elements_cursor *)items;
     int64_t idx = idx_of(elements);
@@ -165,7 +222,6 @@ static void elements_read_terms(npyext_item_cursor *items, sqlite3_value **argv)
         elements->ranged_axes |= (uint64_t)1 << axis;
         npyext_range_narrow(&elements->ranges[axis], plan->terms[i].op, argv[i]);
     }
-    items->is_checked = elements->idx_range.low > 0 || elements->idx_range.high < INT64_MAX;
 }
 
 static const npyext_item_methods elements_methods = {

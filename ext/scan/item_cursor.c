@@ -79,7 +79,7 @@ static bool items_find(npyext_item_cursor *items) {
     do {
         if (items->is_filtered)
             items_go_to_candidate(items);
-        if (items->position == items->block_end)
+        if (items->position >= items->block_end) /* beyond it where the rest of the block is not wanted */
             return false;
         if (!items->is_checked || items->methods->is_wanted(items))
             return true;

@@ -9,9 +9,11 @@ enum {
 
 /* ---- groups ---- */
 
-/* How many coordinates a group has at most. */
+/* How many coordinates a group has at most. Without bytes there is nothing to read, so that many passes cost
+ * no more than one. */
 static int64_t most_coordinates(const npyx_reduction *r) {
-    int64_t nstats = r->nlabels > 1 ? NPYX_GROUP_NSTATS_BY : NPYX_GROUP_NSTATS;
+    bool has_bytes = r->view.dtype->itemsize > 0 && npyx_view_nelem(&r->view) > 0;
+    int64_t nstats = r->nlabels > 1 && has_bytes ? NPYX_GROUP_NSTATS_BY : NPYX_GROUP_NSTATS;
     int64_t neach = r->nleaves * (r->nlabels > 1 ? r->nlabels : 1);
     return neach > nstats ? 1 : nstats / neach;
 }

@@ -1,6 +1,8 @@
 """The arguments slice, field, view, astype and expect, and npy_elements, against NumPy."""
 
 import re
+import sqlite3
+import threading
 import warnings
 
 import numpy as np
@@ -28,6 +30,7 @@ from expected import (
     rows_of,
     scalar_value,
 )
+from formats import npy
 
 DTYPES = ["?", "i1", "<i2", ">i4", "<i8", "u1", ">u2", "<u8", "<f2", ">f4", "<f8", "f16", "<c8", ">c16", "S3", ">U2", "V5"]
 DTYPES += ["<M8[s]", ">M8[D]", "<m8[ms]", "M8"]
@@ -614,3 +617,46 @@ def test_the_order_of_the_arguments(connect):
         (npy_bytes(array),),
     ).fetchall()
     assert got == [(13, 3, 1, int(kept[3, 1])), (14, 3, 2, int(kept[3, 2]))]
+
+
+def idx_conditions(rng, size):
+    """(SQL, its parameters, the same in Python)"""
+    low, high = rng.integers(-2, size + 3, 2).tolist()
+    return [
+        ("idx = ?", [low], lambda v: v == low),
+        ("idx >= ? AND idx < ?", [low, high], lambda v: low <= v < high),
+        ("idx > ?", [low], lambda v: v > low),
+        ("idx <= ?", [low], lambda v: v <= low),
+        ("idx BETWEEN ? AND ? AND value > 2", [low, high], lambda v: low <= v <= high and v > 2),
+    ][rng.integers(5)]
+
+
+def test_ranges_of_idx(connect):
+    """Of all orders and directions of axes; the value of an element is its idx."""
+    rng, db = seeded_generator(), connect()
+    parts = [":", "::-1", "1:", "::2", "::-2", "None", "0", "-1", ":2"]
+    for _ in range(1500):
+        array = np.arange(np.prod(shape := rng.choice([0, 1, 2, 3, 5, 7], rng.integers(0, 5)), dtype=int)).reshape(shape)
+        array = np.asfortranarray(array) if rng.random() < 0.5 else array
+        text = ", ".join(rng.choice(parts, rng.integers(0, array.ndim + 1)))
+        try:
+            chosen = eval(f"array[{text}]" if text else "array")  # noqa: S307
+        except IndexError:
+            continue
+        sql, parameters, is_wanted = idx_conditions(rng, array.size)
+        expected = [value for value in np.asarray(chosen).ravel().tolist() if is_wanted(value)]
+        for columns in ("idx, value", "idx"):
+            for rest, part in (("", slice(None)), ("LIMIT 2", slice(2)), ("LIMIT 3 OFFSET 1", slice(1, 4))):
+                got = db.execute(f"SELECT {columns} FROM npy_elements(?, '', ?) WHERE {sql} {rest}", (npy_bytes(array), text, *parameters))
+                assert [row[0] for row in got] == expected[part], (shape, text, sql, parameters, rest)
+
+
+def test_an_idx_in_a_row_of_2_62_items_was_looked_for_one_by_one(connect):
+    db, array = connect(), npy("", (), b"", text=f"{{'descr': '<U0', 'fortran_order': False, 'shape': (1, {2**62}), }}")
+    assert db.execute("SELECT idx, i1 FROM npy_elements(?) WHERE idx = ?", (array, 2**61)).fetchall() == [(2**61, 2**61)]
+    mixed = npy("", (), b"", text=f"{{'descr': '<U0', 'fortran_order': False, 'shape': (2, {2**30}, {2**31}), }}")
+    timer = threading.Timer(0.1, db.interrupt)
+    timer.start()
+    with pytest.raises(sqlite3.OperationalError, match="interrupted"):  # there is no order, so all are looked at
+        db.execute("SELECT idx FROM npy_elements(?, '', ':, :, ::-1') WHERE idx BETWEEN 2 AND 3", (mixed,)).fetchall()
+    timer.join()
