@@ -41,10 +41,6 @@ static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx
     return status;
 }
 
-static void file_unmark(npyext_transaction *transaction, void *place) {
-    npyx_free(&transaction->connection->host, place);
-}
-
 /* Takes the rows behind a mark out of the file. */
 static npyx_status file_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                                  npyx_error *error) {
@@ -171,9 +167,8 @@ static npyx_status make_room_for_row(npyext_table_writer *writer, npyx_error *er
 /* Opens what is added to, or a new file: *is_new. Mode 'a' makes one where there is none, mode 'w+' as long
  * as it has written none. */
 static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_error *error) {
-    const npyext_written *written = &writer->transaction.written;
     npyx_target_kind kind = writer->format == NPYX_FORMAT_NPY ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
-    *is_new = !writer->adds && !written->is_there;
+    *is_new = !writer->adds && !writer->transaction.written.is_there;
     if (*is_new)
         return open_target(writer, NPYX_TARGET_NEW, error);
     npyx_status status = open_target(writer, kind, error);
@@ -249,7 +244,6 @@ static npyx_status file_read(npyext_transaction *transaction, npyx_source **sour
 
 const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
                                                         .mark = file_mark,
-                                                        .unmark = file_unmark,
                                                         .cut_back = file_cut_back,
                                                         .finish = file_finish,
                                                         .target = file_target,

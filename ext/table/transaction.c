@@ -20,11 +20,8 @@ npyext_transaction *npyext_transaction_open_of(const npyext_connection *connecti
 /* ---- opening and closing ---- */
 
 static void clear_marks_from(npyext_transaction *t, int64_t first) {
-    while (t->nmarks > first) {
-        void *place = t->marks[--t->nmarks].place;
-        if (place != NULL)
-            t->ops->unmark(t, place);
-    }
+    while (t->nmarks > first)
+        npyx_free(&t->connection->host, t->marks[--t->nmarks].place);
 }
 
 static void transaction_unlink(npyext_transaction *t) {
@@ -46,12 +43,11 @@ static void transaction_close(npyext_transaction *t) {
 
 /* Cutting off what was added is no change by others; the file may be another table's, too. */
 static void transaction_record_cut(npyext_transaction *t) {
-    npyx_file_info before, now;
+    npyx_file_info now;
     const npyx_target *target = t->ops->target(t, 0);
-    if (target != NULL && npyx_target_info(target, &before) &&
-        npyext_written_is_published(t->connection, &before) &&
-        npyx_file_info_of_path(&t->connection->host, t->path, &now) && now.inode == before.inode &&
-        now.device == before.device && now.nbytes == before.nbytes)
+    if (target != NULL && target->has_info && npyext_written_is_published(t->connection, &target->info) &&
+        npyx_file_info_of_path(&t->connection->host, t->path, &now) && now.inode == target->info.inode &&
+        now.device == target->info.device && now.nbytes == target->info.nbytes)
         npyext_written_publish(t->connection, NULL, &now);
 }
 
@@ -95,9 +91,8 @@ npyx_status npyext_transaction_open_target(npyext_transaction *t, npyx_target *t
     NPYX_TRY(transaction_check_path(t, path, error));
     target->check_zip = npyx_zip_check_replaceable;
     NPYX_TRY(npyx_target_open(target, &t->connection->host, kind, path, error));
-    npyx_file_info now;
-    bool is_own = kind != NPYX_TARGET_NEW && t->written.is_there && npyx_target_info(target, &now);
-    return is_own ? npyext_written_check(&t->written, &now, error) : NPYX_OK;
+    bool is_own = t->written.is_there && kind != NPYX_TARGET_NEW;
+    return is_own ? npyext_written_check(&t->written, &target->info, error) : NPYX_OK;
 }
 
 /* ---- savepoints ---- */
@@ -181,16 +176,6 @@ static npyx_status transaction_tell_lost(npyext_transaction *t, npyx_error *erro
                : npyx_fail(error, lost, -1, "what the last COMMIT wrote is lost: %s", t->lost.message);
 }
 
-static bool is_same_inode(const npyx_file_info *a, const npyx_file_info *b) {
-    return a->device == b->device && a->inode == b->inode;
-}
-
-/* What was there before a COMMIT whose file was not published after all. */
-static void transaction_pass_over_lost(npyext_transaction *t) {
-    if (t->has_lost && t->written.is_there && is_same_inode(&t->written.info, &t->lost_file))
-        t->written = t->before_lost;
-}
-
 static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     npyext_connection_begin(t->connection);
     t->nrows = 0;
@@ -199,7 +184,6 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     t->unmarked = BEGINNING;
     if (t->is_own)
         NPYX_TRY(npyext_written_find(t->connection, t->table, &t->written, error));
-    transaction_pass_over_lost(t);
     t->state = NPYEXT_TRANSACTION_OPEN;
     t->next = t->connection->open_transactions;
     t->connection->open_transactions = t;
@@ -246,13 +230,12 @@ static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, n
 static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
     npyext_written written = {0};
     const npyx_target *target = t->ops->last(t, &written.number);
-    if ((t->is_noted && written.number == t->noted_number) ||
-        !npyx_target_written_info(target, &written.info))
+    if (t->is_noted && written.number == t->noted_number)
         return NPYX_OK;
+    written.info = target->written;
     NPYX_TRY(npyext_written_note(t->connection, t->table, &written, error));
     t->is_noted = true;
     t->noted_number = written.number;
-    t->noted = written.info;
     return NPYX_OK;
 }
 
@@ -310,28 +293,6 @@ npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqli
 
 /* ---- xSync and xCommit ---- */
 
-static bool is_written_on_disk(sqlite3 *db, const char *schema) {
-    const char *path = sqlite3_db_filename(db, schema); /* '' or NULL: in memory, or TEMP */
-    return path != NULL && path[0] != '\0' && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE;
-}
-
-/* *does_one: a database on disk has its own part in the transaction. Its commit, which comes between xSync
- * and xCommit, may fail or be put off (SQLITE_BUSY). */
-static npyx_status look_for_others(sqlite3 *db, bool *does_one, npyx_error *error) {
-    sqlite3_stmt *statement = NULL;
-    *does_one = false;
-    int code = sqlite3_prepare_v2(db, "PRAGMA database_list", -1, &statement, NULL);
-    while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
-        const char *schema = (const char *)sqlite3_column_text(statement, 1);
-        *does_one = *does_one || schema == NULL || is_written_on_disk(db, schema);
-    }
-    if (code == SQLITE_OK)
-        code = sqlite3_finalize(statement);
-    NPYX_TRY(npyext_fail_code(code, error));
-    *does_one = *does_one || code != SQLITE_OK; /* an authorizer's no says nothing */
-    return NPYX_OK;
-}
-
 /* Whether the table is there. A ROLLBACK TO a savepoint older than its CREATE takes it away, and SQLite does
  * not tell it so when nothing but single rows came in between. */
 static bool is_declared(const npyext_transaction *t) {
@@ -343,24 +304,17 @@ static bool is_declared(const npyext_transaction *t) {
  * further behind is for good then. */
 enum { NOPEN_TARGETS = 64 };
 
-static npyx_status prepare_target(npyx_target *target, npyx_error *error) {
-    NPYX_TRY(npyx_target_resume(target, error));
-    return npyx_target_prepare(target, error);
-}
-
 /* The first ones: what can be in the way of the others is met by the commit. */
 static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
     for (int64_t i = 0; i < NOPEN_TARGETS && (target = t->ops->target(t, i)) != NULL; i++)
-        NPYX_TRY(prepare_target(target, error));
+        NPYX_TRY(npyx_target_prepare(target, error));
     return NPYX_OK;
 }
 
 static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        if (!npyx_target_is_prepared(target))
-            NPYX_TRY(prepare_target(target, error));
         NPYX_TRY(npyx_target_publish(target, error));
         if (i >= NOPEN_TARGETS - 1)
             NPYX_TRY(npyx_target_commit(t->ops->target(t, i - (NOPEN_TARGETS - 1)), error));
@@ -371,11 +325,8 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
 /* A COMMIT that was put off comes again: what is at a path may have changed in between. */
 static npyx_status check_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        bool is_for_good = target->file == NULL;
-        if (!is_for_good && !npyx_target_is_published(target))
-            NPYX_TRY(npyx_target_check(target, error));
-    }
+    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
+        NPYX_TRY(npyx_target_check(target, error));
     return NPYX_OK;
 }
 
@@ -394,64 +345,39 @@ static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
     t->state = NPYEXT_TRANSACTION_PREPARED; /* also when only some are: all are withdrawn then */
     NPYX_TRY(prepare_targets(t, error));
     NPYX_TRY(check_targets(t, error)); /* those beyond the first ones, too */
-    NPYX_TRY(look_for_others(t->connection->db, &does_another_write, error));
+    NPYX_TRY(npyext_connection_writes_disk(t->connection, &does_another_write, error));
     return does_another_write ? NPYX_OK : publish_targets(t, error);
 }
 
-static npyx_status commit_target(npyx_target *target, npyx_error *error) {
-    npyx_status status = npyx_target_is_prepared(target) ? NPYX_OK : prepare_target(target, error);
-    if (status == NPYX_OK)
-        return npyx_target_commit(target, error);
-    npyx_target_abandon(target);
-    return status;
-}
-
-/* Those before one that fails are for good, of which *ncommitted tells; of the others nothing is. */
-static npyx_status commit_targets(npyext_transaction *t, int64_t *ncommitted) {
+/* Those before one that fails are for good; of the others nothing is. */
+static npyx_status commit_targets(npyext_transaction *t) {
     npyx_status status = NPYX_OK;
     npyx_target *target;
-    *ncommitted = 0;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        if (target->file != NULL && status != NPYX_OK)
+        if (status != NPYX_OK)
             npyx_target_abandon(target);
         else if (target->file != NULL)
-            status = commit_target(target, &t->lost);
-        *ncommitted += status == NPYX_OK;
+            status = npyx_target_commit(target, &t->lost);
     }
     return status;
 }
 
 /* Remembers the file, as it is now, for the next transaction. */
 static void transaction_remember(npyext_transaction *t) {
-    npyx_file_info info;
     int64_t number;
     const npyx_target *last = t->is_own ? t->ops->last(t, &number) : NULL;
-    if (last != NULL && npyx_target_info(last, &info))
-        npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &info);
-}
-
-/* Nothing is published, but the note that there is a file has been committed; one that is added to in place
- * was noted before. */
-static void transaction_keep_lost(npyext_transaction *t) {
-    if (!t->is_own || (t->written.is_there && is_same_inode(&t->written.info, &t->noted)))
-        return;
-    t->has_lost = true;
-    t->lost_file = t->noted;
-    t->before_lost = t->written;
+    if (last != NULL && last->has_info)
+        npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
 }
 
 static void transaction_commit(npyext_transaction *t) {
-    int64_t ncommitted;
     if (!npyext_transaction_is_open(t))
         return;
     t->ops->close(t);
-    npyx_status status = commit_targets(t, &ncommitted);
+    npyx_status status = commit_targets(t);
     if (status == NPYX_OK) {
-        t->has_lost = false;
         transaction_remember(t);
     } else {
-        if (ncommitted == 0)
-            transaction_keep_lost(t);
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
                     t->lost.message);
         transaction_record_cut(t);

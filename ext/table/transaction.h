@@ -52,9 +52,8 @@ typedef struct npyext_transaction_mark {
 typedef struct npyext_transaction_ops {
     /* Opens it for the first row. On failure close and closed follow. */
     npyx_status (*open)(npyext_transaction *transaction, npyx_error *error);
-    /* Notes how far it is, in memory of the host's; both may be NULL. */
+    /* Notes how far it is, in memory of the host's; NULL: there is nothing to note. */
     npyx_status (*mark)(npyext_transaction *transaction, void **place, npyx_error *error);
-    void (*unmark)(npyext_transaction *transaction, void *place);
     /* Takes out the rows after a mark. */
     npyx_status (*cut_back)(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                             npyx_error *error);
@@ -99,7 +98,6 @@ struct npyext_transaction {
     npyext_written written;   /* of mode 'w+': before this transaction */
     bool is_noted;            /* of mode 'w+': npyext_written tells of the file that is written, */
     int64_t noted_number;     /* the one of this number in a set */
-    npyx_file_info noted;     /* device and inode */
     int64_t nrows;            /* that this transaction has added or changed */
     bool is_statement_new;    /* a cursor was opened since the last row: it is of a statement without marks */
     npyext_transaction_mark *marks;
@@ -107,9 +105,6 @@ struct npyext_transaction {
     int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */
     npyx_error lost; /* of a commit that could not be told of at the time; its status is NPYX_OK when there is
                       * none */
-    bool has_lost;   /* of mode 'w+': npyext_written tells of a file that was never published, */
-    npyx_file_info lost_file;
-    npyext_written before_lost; /* and not of this */
 };
 
 /* What has rows pending under the name of a table; NULL: nothing. */
@@ -145,7 +140,8 @@ npyx_status npyext_transaction_update(npyext_transaction *transaction, int64_t r
                                       npyx_error *error);
 
 /* Opens a target for the ops' open or insert. NPYX_INVALID when another table of the connection has rows
- * pending for the same file. */
+ * pending for the same file, and for one of mode 'w+' that is not as the table has written it: that target
+ * is open all the same. */
 npyx_status npyext_transaction_open_target(npyext_transaction *transaction, npyx_target *target,
                                            npyx_target_kind kind, const char *path, npyx_error *error);
 

@@ -39,12 +39,14 @@ typedef struct npyx_target {
     struct npyx_target_file *file;
     bool copies_plainly; /* by reading and writing, not by the kernel: for tests, too */
     bool is_tar;         /* it writes a tar, and replaces tars alone; others replace none */
-    bool is_one_act;  /* NEW: replaces what is at the path when it is prepared, not what was there before */
-    bool must_be_new; /* NEW: nothing may be at the path */
+    bool is_one_act;     /* NEW: what it replaces is what is at the path when it is prepared */
+    bool must_be_new;    /* NEW: nothing may be at the path */
     /* Looks further into a zip of nbytes that would be replaced or added to; NULL: any will do. */
     npyx_status (*check_zip)(npyx_host *host, int descriptor, int64_t nbytes, npyx_error *error);
-    bool has_info; /* for npyx_target_info, which outlives the closing */
+    /* The file at the path when the target was opened, and after a commit the one that is there now. */
+    bool has_info; /* false: there is none */
     npyx_file_info info;
+    npyx_file_info written; /* the file that is written, when it was opened */
 } npyx_target;
 
 /* Opens the target; *target is zero-initialised but for what its caller wants of it. NPYX_NOT_FOUND
@@ -54,13 +56,6 @@ typedef struct npyx_target {
 npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
                              npyx_error *error);
 
-/* The file at the path as it was when the target was opened (EXTEND, COPY) or replaced at commit (NEW): what
- * it is now, after a commit. False: there is none. */
-bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
-
-/* The file that is written, as it is now; false when it is not open. */
-bool npyx_target_written_info(const npyx_target *target, npyx_file_info *info);
-
 /* Makes bytes at off, inside of the sink, be written by the commit: after all else is on disk. At most 64
  * KiB; a second call replaces the first. */
 npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes, size_t nbytes,
@@ -69,10 +64,6 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
 /* Opens an empty file without a name for the writer's notes, in the folder of the path. The descriptor is the
  * caller's. */
 npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error);
-
-/* Whether it was prepared, or published; whether it was published. */
-bool npyx_target_is_prepared(const npyx_target *target);
-bool npyx_target_is_published(const npyx_target *target);
 
 /* Whether two paths lead to the same name in the same folder, links followed. */
 bool npyx_target_is_same_path(npyx_host *host, const char *one, const char *other);
@@ -86,28 +77,26 @@ bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *p
  * may be appended all the same, after withdraw, and prepared again. */
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
 
-/* Whether what is at the path is what was seen when the target was opened: NPYX_IO as of prepare. Of one that
- * is no one act, and not published. */
+/* Whether what is at the path is what was seen there, or was published: NPYX_IO as of prepare. */
 npyx_status npyx_target_check(const npyx_target *target, npyx_error *error);
 
-/* Makes the path lead to the new contents, on disk too; the folder is synced. To be called after prepare.
- * When it fails the path is as before. Until the commit it can be taken back: by withdraw, after which the
- * target can be written to again, or by abandon. (Where the file system can neither
- * exchange two files nor give one a second name, a file that was replaced does not come back.) */
+/* Prepares, unless that was done, and makes the path lead to the new contents, on disk too; the folder is
+ * synced. When it fails the path is as before. Until the commit it can be taken back: by withdraw, after
+ * which the target can be written to again, or by abandon. (Where the file system can neither exchange two
+ * files nor give one a second name, a file that was replaced does not come back.) */
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error);
 
 /* Undoes publish and prepare, but for the lock; does nothing when there is nothing to undo. */
 void npyx_target_withdraw(npyx_target *target);
 
-/* Closes all that is open of a NEW target that was not prepared, whose file gets a name beside the path, so
- * that many can wait for one commit. Its sink is gone until npyx_target_resume opens it again, as long as it
+/* Closes all that is open of a NEW target that was not prepared, so that many can wait for one commit; does
+ * nothing to others. Its sink is gone until npyx_target_resume (or prepare) opens it again, as long as it
  * was. Nothing holds the path meanwhile: another who writes to it takes the file away, and resume is NPYX_IO.
  */
 npyx_status npyx_target_rest(npyx_target *target, npyx_error *error);
 npyx_status npyx_target_resume(npyx_target *target, npyx_error *error);
 
-/* Publishes, unless that was done, for good. To be called after prepare; the target is closed whatever the
- * status. It fails only where publish would. */
+/* Publishes, unless that was done, for good. The target is closed whatever the status. */
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error);
 
 /* Leaves the path as it was: what was appended to it in place is cut off again. Closes the target; does

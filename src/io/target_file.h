@@ -28,18 +28,16 @@ enum {
 
 /*
  *                 prepare         publish         withdraw      commit        abandon
- *     WRITTEN     PREPARED        (an error)      WRITTEN       (an error)    closed
- *     PREPARED    PREPARED        PUBLISHED       WRITTEN       FINAL         closed, the path is as before
- *     PUBLISHED   PREPARED        PUBLISHED       WRITTEN       FINAL         closed, the path is as before
- *     FINAL       only for as long as the target takes to close: nothing is taken back
+ *     WRITTEN     PREPARED        PUBLISHED       WRITTEN       closed        closed
+ *     PREPARED    PREPARED        PUBLISHED       WRITTEN       closed        closed, the path is as before
+ *     PUBLISHED   PREPARED        PUBLISHED       WRITTEN       closed        closed, the path is as before
  *
  * prepare withdraws first. One that fails leads to WRITTEN, like a publish; a commit that fails abandons.
  */
 typedef enum npyx_target_state {
-    NPYX_TARGET_WRITTEN,   /* to, that is; nobody else sees anything of it */
-    NPYX_TARGET_PREPARED,  /* on disk, and the path's lock is held */
-    NPYX_TARGET_PUBLISHED, /* at the path, and not yet for good */
-    NPYX_TARGET_FINAL
+    NPYX_TARGET_WRITTEN,  /* to, that is; nobody else sees anything of it */
+    NPYX_TARGET_PREPARED, /* on disk, and the path's lock is held */
+    NPYX_TARGET_PUBLISHED /* at the path, and not yet for good */
 } npyx_target_state;
 
 typedef struct npyx_target_file {
@@ -48,13 +46,12 @@ typedef struct npyx_target_file {
     pid_t process; /* that opened it: a forked copy of it leaves the file to that one */
     int folder;
     int descriptor;
-    int replaced; /* what it takes the place of: what is copied, locked, or was looked at last; -1: nothing */
-    char *path;   /* of the folder, and behind its NUL the name */
-    const char *name;                     /* in the folder */
+    int replaced;     /* what it takes the place of: what is copied, locked, or was looked at; -1: nothing */
+    char *path;       /* of the folder, and behind its NUL the name */
+    const char *name; /* in the folder */
     char beside[NPYX_TARGET_NAME_NBYTES]; /* the file's own name, or when it is published that of the one
                                            * replaced; '' for none */
     int lock;                             /* descriptor of the file that it is; -1: not held */
-    int64_t original_nbytes;              /* of a file that is extended */
     npyx_target_state state;
     bool is_resting;       /* nothing is open; what is known of the file called beside: */
     npyx_file_info rested; /* with the size that it has without what follows the sink's end */
@@ -63,9 +60,6 @@ typedef struct npyx_target_file {
     size_t seal_nbytes;
     int64_t seal_off;
 } npyx_target_file;
-
-/* What is copied stays as it was: writers that know the lock keep to it, and of others this tells. */
-npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *error);
 
 /* False in a child of the process that opened it. */
 bool npyx_target_is_ours(const npyx_target_file *file);
@@ -79,9 +73,6 @@ npyx_status npyx_target_look(int folder, const char *name, int access, int *desc
 /* NPYX_INVALID, saying what it is, for a file that is neither empty nor what this codec writes, or a tar
  * where one is written: it is not to be replaced. */
 npyx_status npyx_target_check_replaceable(const npyx_target *target, int descriptor, npyx_error *error);
-
-/* The failure of making one. */
-npyx_status npyx_target_fail_make(npyx_error *error, int errno_value);
 
 /* Makes a file with a free name beside the one called name, locked; mode as of open(2). */
 npyx_status npyx_target_make(int folder, const char *name, unsigned mode, int *descriptor,
@@ -107,8 +98,5 @@ void npyx_target_lock_release(int *lock, int folder, const char *name);
 /* Removes what a crash has left of the lock and of the files beside name, unless somebody publishes at this
  * moment. */
 void npyx_target_sweep(int folder, const char *name);
-
-/* Removes the file of that name unless somebody holds its flock. For the lock's holder. */
-void npyx_target_sweep_name(int folder, const char *beside);
 
 #endif

@@ -22,7 +22,8 @@ bool npyx_target_leads_to(int folder, const char *name, int descriptor) {
 
 /* ---- sweeping ---- */
 
-void npyx_target_sweep_name(int folder, const char *beside) {
+/* Removes the file of that name unless somebody holds its flock. */
+static void sweep_name(int folder, const char *beside) {
     npyx_stat found;
     int descriptor;
     if (npyx_target_look(folder, beside, O_RDONLY, &descriptor, &found, NULL) != NPYX_OK || descriptor < 0)
@@ -36,13 +37,13 @@ static void sweep_files(int folder, const char *name) {
     char beside[NPYX_TARGET_NAME_NBYTES];
     for (int i = 1; i <= NPYX_TARGET_NNAMES; i++) {
         npyx_target_name(name, i, beside);
-        npyx_target_sweep_name(folder, beside);
+        sweep_name(folder, beside);
     }
 }
 
 /* ---- files beside it ---- */
 
-npyx_status npyx_target_fail_make(npyx_error *error, int errno_value) {
+static npyx_status lock_fail_make(npyx_error *error, int errno_value) {
     if (errno_value == EEXIST)
         return npyx_fail(error, NPYX_IO, -1,
                          "cannot be written (%d others write to it at this moment, or left names like "
@@ -56,7 +57,7 @@ static npyx_status target_lock_make_file(int folder, const char *beside, unsigne
                                          npyx_error *error) {
     *descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (*descriptor < 0)
-        return errno == EEXIST ? NPYX_DONE : npyx_target_fail_make(error, errno);
+        return errno == EEXIST ? NPYX_DONE : lock_fail_make(error, errno);
     bool is_taken = flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!is_taken && npyx_target_leads_to(folder, beside, *descriptor))
         return NPYX_OK;
@@ -71,7 +72,9 @@ npyx_status npyx_target_make(int folder, const char *name, unsigned mode, int *d
         npyx_target_name(name, i, beside);
         status = target_lock_make_file(folder, beside, mode, descriptor, error);
     }
-    return status == NPYX_DONE ? npyx_target_fail_make(error, EEXIST) : status;
+    if (status != NPYX_OK)
+        beside[0] = '\0';
+    return status == NPYX_DONE ? lock_fail_make(error, EEXIST) : status;
 }
 
 /* ---- the lock ---- */
@@ -92,7 +95,7 @@ static int lock_open_file(int folder, const char *beside, bool *is_new) {
 static npyx_status lock_fail_open(npyx_error *error, int errno_value) {
     if (errno_value != EACCES && errno_value != EPERM && errno_value != EROFS)
         return npyx_fail_errno(error, errno_value, "cannot be locked in its folder");
-    npyx_target_fail_make(error, errno_value);
+    lock_fail_make(error, errno_value);
     return NPYX_DONE;
 }
 
