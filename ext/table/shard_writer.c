@@ -13,7 +13,7 @@ typedef struct shard {
     int64_t end_nbytes; /* how long it was before its end was written; -1: it was not */
 } shard;
 
-/* How far the last shard was. */
+/* How far the last shard was, and the key of its last sample. */
 typedef struct shard_mark {
     int64_t nshards, nsamples, payload_nbytes, nbytes;
     size_t key_nbytes;
@@ -39,7 +39,7 @@ struct npyext_shard_writer {
     /* of the transaction that is open */
     shard *shards;
     int64_t nshards, capacity_nshards;
-    npyx_buffer key;  /* of the last sample of the last shard; empty: there is none yet */
+    npyx_buffer key;  /* of the last sample, if the last shard has any */
     npyx_buffer cell; /* an array on its way into a shard */
     npyx_buffer name;
 };
@@ -143,11 +143,6 @@ static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, npyx_
     return status;
 }
 
-static npyx_status shards_open_new(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
-    npyx_buffer_reset(&writer->key);
-    return shards_add(writer, number, NPYX_TARGET_NEW, error);
-}
-
 static npyx_status shards_take_key(npyext_shard_writer *writer, const char *key, size_t nbytes,
                                    npyx_error *error) {
     npyx_buffer_reset(&writer->key);
@@ -218,52 +213,57 @@ static npyx_status shards_find_last(npyext_shard_writer *writer, int64_t *number
 static npyx_status shards_open(npyext_transaction *transaction, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
     int64_t number = -1;
+    writer->nshards = 0; /* those of the last transaction are closed */
     if (!transaction->written.is_there)
         NPYX_TRY(npyext_shard_paths_sweep(&writer->paths, error));
     NPYX_TRY(shards_find_last(writer, &number, error));
     if (number < 0)
-        return shards_open_new(writer, 0, error);
+        return shards_add(writer, 0, NPYX_TARGET_NEW, error);
     npyx_status status = shards_reopen(writer, number, error);
     if (status == NPYX_NOT_FOUND && writer->adds)
-        return shards_open_new(writer, number, error);
-    return status == NPYX_DONE ? shards_open_new(writer, number + 1, error) : status;
+        return shards_add(writer, number, NPYX_TARGET_NEW, error);
+    return status == NPYX_DONE ? shards_add(writer, number + 1, NPYX_TARGET_NEW, error) : status;
+}
+
+/* How far the last shard is, without its end. It rests only with an end. */
+static shard_mark shards_place(const npyext_shard_writer *writer) {
+    const shard *last = shards_last(writer);
+    return (shard_mark){.nshards = writer->nshards,
+                        .nsamples = last->nsamples,
+                        .payload_nbytes = last->payload_nbytes,
+                        .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
+                        .key_nbytes = writer->key.nbytes};
 }
 
 static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
     const npyext_shard_writer *writer = shards_of(transaction);
-    const shard *last = shards_last(writer);
     shard_mark *mark = npyx_alloc(shards_host(writer), sizeof *mark + writer->key.nbytes);
     NPYX_TRY(npyx_check_memory(mark, error));
-    *mark = (shard_mark){.nshards = writer->nshards,
-                         .nsamples = last->nsamples,
-                         .payload_nbytes = last->payload_nbytes,
-                         .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
-                         .key_nbytes = writer->key.nbytes};
+    *mark = shards_place(writer);
     if (mark->key_nbytes > 0)
         memcpy(mark->key, writer->key.bytes, mark->key_nbytes);
     *place = mark;
     return NPYX_OK;
 }
 
-/* Makes the last shard one that samples can be added to. */
-static npyx_status shards_cut_last(npyext_shard_writer *writer, int64_t nbytes, npyx_error *error) {
+/* Takes out the samples after a mark. Its shard rests no more: whoever writes the set meanwhile would take the
+ * file away. */
+static npyx_status shards_return(npyext_shard_writer *writer, const shard_mark *mark, npyx_error *error) {
+    while (writer->nshards > mark->nshards)
+        shards_drop_last(writer);
     shard *last = shards_last(writer);
     NPYX_TRY(npyx_target_resume(&last->target, error));
-    NPYX_TRY(npyx_sink_cut(last->target.sink, nbytes, error));
+    last->nsamples = mark->nsamples;
+    last->payload_nbytes = mark->payload_nbytes;
     last->end_nbytes = -1;
-    return NPYX_OK;
+    return npyx_sink_cut(last->target.sink, mark->nbytes, error);
 }
 
 static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *to,
                                    npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
     const shard_mark *mark = to->place;
-    while (writer->nshards > mark->nshards)
-        shards_drop_last(writer);
-    shard *last = shards_last(writer);
-    NPYX_TRY(shards_cut_last(writer, mark->nbytes, error));
-    last->nsamples = mark->nsamples;
-    last->payload_nbytes = mark->payload_nbytes;
+    NPYX_TRY(shards_return(writer, mark, error));
     return shards_take_key(writer, mark->key, mark->key_nbytes, error);
 }
 
@@ -293,16 +293,6 @@ static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *er
     npyext_shard_writer *writer = shards_of(transaction);
     NPYX_TRY(shards_check_behind_last(writer, error));
     return shards_end_last(writer, error);
-}
-
-static void shards_close(npyext_transaction *transaction) {
-    npyx_buffer_reset(&shards_of(transaction)->key);
-}
-
-static void shards_closed(npyext_transaction *transaction) {
-    npyext_shard_writer *writer = shards_of(transaction);
-    while (writer->nshards > 0)
-        shards_drop_last(writer);
 }
 
 /* ---- samples ---- */
@@ -433,17 +423,29 @@ static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_v
 static npyx_status shards_make_room(npyext_shard_writer *writer, npyx_error *error) {
     shard *last = shards_last(writer);
     if (!shard_is_full(writer, last))
-        return last->end_nbytes < 0 ? NPYX_OK : shards_cut_last(writer, last->end_nbytes, error);
+        return last->end_nbytes < 0 ? NPYX_OK : npyx_sink_cut(last->target.sink, last->end_nbytes, error);
     NPYX_TRY(shards_end_last(writer, error));
     NPYX_TRY(npyx_target_rest(&last->target, error));
-    return shards_open_new(writer, last->number + 1, error);
+    return shards_add(writer, last->number + 1, NPYX_TARGET_NEW, error);
 }
 
-/* Goes back to the shard before, when the sample that was to begin a new one is none. It must not rest: who
- * writes the set meanwhile would take its file away. */
-static npyx_status shards_unmake_room(npyext_shard_writer *writer, npyx_error *error) {
-    shards_drop_last(writer);
-    return shards_cut_last(writer, shards_last(writer)->end_nbytes, error);
+/* Adds a sample; when that fails, some of it may be there. */
+static npyx_status shards_write_sample(npyext_shard_writer *writer, const npyx_value *key,
+                                       sqlite3_value **values, npyx_error *error) {
+    npyx_status opened = shards_make_room(writer, error);
+    if (opened == NPYX_INVALID) /* what is in the way is no fault of the row */
+        opened = error->status = NPYX_IO;
+    NPYX_TRY(opened);
+    shard *last = shards_last(writer);
+    last->end_nbytes = -1;
+    bool is_same = last->nsamples > 0 && writer->key.nbytes == key->nbytes &&
+                   memcmp(writer->key.bytes, key->bytes, key->nbytes) == 0;
+    if (is_same)
+        return npyx_refuse(error, "__key__ '%.*s' is that of the sample before, too",
+                           NPYX_SHOWN(key->bytes, key->nbytes, 100));
+    NPYX_TRY(shards_append_parts(writer, key, values, error));
+    last->nsamples++;
+    return shards_take_key(writer, key->bytes, key->nbytes, error);
 }
 
 static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_value **values,
@@ -459,30 +461,12 @@ static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_val
         return npyx_refuse(error, "__key__ is NULL");
     NPYX_TRY(npyext_value_stable_text(values[NPYEXT_WDS_KEY], room, &key, error));
     NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
-    int64_t nshards = writer->nshards;
-    npyx_status opened = shards_make_room(writer, error);
-    if (opened == NPYX_INVALID) /* what is in the way is no fault of the row */
-        opened = error->status = NPYX_IO;
-    NPYX_TRY(opened);
-    shard *last = shards_last(writer);
-    bool is_same = last->nsamples > 0 && writer->key.nbytes == key.nbytes &&
-                   memcmp(writer->key.bytes, key.bytes, key.nbytes) == 0;
-    if (is_same)
-        return npyx_refuse(error, "__key__ '%.*s' is that of the sample before, too",
-                           NPYX_SHOWN(key.bytes, key.nbytes, 100));
-    int64_t nbytes = last->target.sink->nbytes, payload_nbytes = last->payload_nbytes;
-    npyx_status status = shards_append_parts(writer, &key, values, error);
-    if (status != NPYX_OK) {
-        npyx_error second;
-        last->payload_nbytes = payload_nbytes;
-        npyx_status undone = writer->nshards > nshards ? shards_unmake_room(writer, &second)
-                                                       : npyx_sink_cut(last->target.sink, nbytes, &second);
-        if (undone != NPYX_OK)
-            writer->transaction.state = NPYEXT_TRANSACTION_SPOILT;
-        return status;
-    }
-    last->nsamples++;
-    return shards_take_key(writer, key.bytes, key.nbytes, error);
+    const shard_mark before = shards_place(writer);
+    npyx_status status = shards_write_sample(writer, &key, values, error);
+    npyx_error second;
+    if (status != NPYX_OK && shards_return(writer, &before, &second) != NPYX_OK)
+        writer->transaction.state = NPYEXT_TRANSACTION_SPOILT;
+    return status;
 }
 
 static int64_t shards_next_rowid(const npyext_transaction *writer) {
@@ -515,8 +499,6 @@ static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
                                                         .finish = shards_finish,
                                                         .target = shards_target,
                                                         .last = shards_last_target,
-                                                        .close = shards_close,
-                                                        .closed = shards_closed,
                                                         .insert = shards_insert,
                                                         .next_rowid = shards_next_rowid,
                                                         .free = shards_free};

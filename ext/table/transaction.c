@@ -24,21 +24,14 @@ static void clear_marks_from(npyext_transaction *t, int64_t first) {
         npyx_free(&t->connection->host, t->marks[--t->nmarks].place);
 }
 
-static void transaction_unlink(npyext_transaction *t) {
-    npyext_transaction **link = &t->connection->open_transactions;
-    while (*link != NULL && *link != t)
-        link = &(*link)->next;
-    if (*link != NULL)
-        *link = t->next;
-}
-
 /* Its targets are closed. */
 static void transaction_close(npyext_transaction *t) {
+    npyext_transaction **link = &t->connection->open_transactions;
+    while (*link != t)
+        link = &(*link)->next;
+    *link = t->next;
     clear_marks_from(t, 0);
     t->state = NPYEXT_TRANSACTION_CLOSED;
-    transaction_unlink(t);
-    if (t->ops->closed != NULL)
-        t->ops->closed(t);
 }
 
 /* Cutting off what was added is no change by others; the file may be another table's, too. */
@@ -53,7 +46,8 @@ static void transaction_record_cut(npyext_transaction *t) {
 
 static void transaction_abandon(npyext_transaction *t) {
     npyx_target *target;
-    t->ops->close(t);
+    if (t->ops->close != NULL)
+        t->ops->close(t);
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
         npyx_target_abandon(target);
 }
@@ -142,22 +136,22 @@ static npyx_status transaction_return_to(npyext_transaction *t, int64_t number, 
     return NPYX_OK;
 }
 
-/* Takes back what xSync has prepared or published: a COMMIT that SQLITE_BUSY has put off leaves the
- * transaction open to more. */
-static void transaction_withdraw(npyext_transaction *t) {
-    npyx_target *target;
+/* Rows may follow or be taken out after a COMMIT that was put off: SQLITE_BUSY of a database on disk leaves the
+ * transaction open, and xSync has only prepared then. What is published waits for the end. */
+static npyx_status transaction_reopen(npyext_transaction *t, npyx_error *error) {
     if (t->state != NPYEXT_TRANSACTION_PREPARED)
-        return;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        npyx_target_withdraw(target);
+        return NPYX_OK;
+    if (npyx_target_is_published(t->ops->target(t, 0)))
+        return npyx_fail(error, NPYX_IO, -1, "is published already; commit it, or roll all back");
     t->state = NPYEXT_TRANSACTION_OPEN;
+    return NPYX_OK;
 }
 
 /* A savepoint without a mark is older than the first row, or nothing has followed it. */
 static npyx_status transaction_return(npyext_transaction *t, int savepoint, npyx_error *error) {
     if (!npyext_transaction_is_open(t))
         return NPYX_OK;
-    transaction_withdraw(t);
+    NPYX_TRY(transaction_reopen(t, error));
     int64_t i = find_mark(t, savepoint);
     bool is_marked = i < t->nmarks && t->marks[i].savepoint == savepoint;
     if (!is_marked && t->unmarked == savepoint)
@@ -207,7 +201,7 @@ static npyx_status transaction_fail_spoilt(npyx_error *error) {
 npyx_status npyext_transaction_begin_row(npyext_transaction *t, npyx_error *error) {
     if (t->state == NPYEXT_TRANSACTION_SPOILT)
         return transaction_fail_spoilt(error);
-    transaction_withdraw(t);
+    NPYX_TRY(transaction_reopen(t, error));
     return npyext_transaction_is_open(t) ? NPYX_OK : transaction_open(t, error);
 }
 
@@ -342,7 +336,7 @@ static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
         return check_targets(t, error);
     bool does_another_write = false;
     NPYX_TRY(t->ops->finish(t, error));
-    t->state = NPYEXT_TRANSACTION_PREPARED; /* also when only some are: all are withdrawn then */
+    t->state = NPYEXT_TRANSACTION_PREPARED; /* also when only some are: SQLite rolls all back then */
     NPYX_TRY(prepare_targets(t, error));
     NPYX_TRY(check_targets(t, error)); /* those beyond the first ones, too */
     NPYX_TRY(npyext_connection_writes_disk(t->connection, &does_another_write, error));
@@ -373,7 +367,8 @@ static void transaction_remember(npyext_transaction *t) {
 static void transaction_commit(npyext_transaction *t) {
     if (!npyext_transaction_is_open(t))
         return;
-    t->ops->close(t);
+    if (t->ops->close != NULL)
+        t->ops->close(t);
     npyx_status status = commit_targets(t);
     if (status == NPYX_OK) {
         transaction_remember(t);

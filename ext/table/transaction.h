@@ -50,7 +50,7 @@ typedef struct npyext_transaction_mark {
 
 /* What is written. */
 typedef struct npyext_transaction_ops {
-    /* Opens it for the first row. On failure close and closed follow. */
+    /* Opens it for the first row. On failure close follows. */
     npyx_status (*open)(npyext_transaction *transaction, npyx_error *error);
     /* Notes how far it is, in memory of the host's; NULL: there is nothing to note. */
     npyx_status (*mark)(npyext_transaction *transaction, void **place, npyx_error *error);
@@ -62,10 +62,8 @@ typedef struct npyext_transaction_ops {
     /* The targets that are published, one after the other, by their numbers from 0 on; NULL: there are no
      * more. */
     npyx_target *(*target)(npyext_transaction *transaction, int64_t number);
-    /* Gives back all but the targets; what they are written by before they are closed. */
+    /* Gives back all but the targets, before they are closed; NULL: there is nothing else. */
     void (*close)(npyext_transaction *transaction);
-    /* The targets are closed; NULL: there is nothing to do. */
-    void (*closed)(npyext_transaction *transaction);
     /* The last target, which later transactions of mode 'w+' go on with, and its number in a set. */
     npyx_target *(*last)(npyext_transaction *transaction, int64_t *number);
 

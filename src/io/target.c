@@ -385,13 +385,10 @@ static void remove_beside(const npyx_target_file *file) {
 /* Leaves everything as it was before the target was opened. */
 static void take_back(npyx_target *target) {
     npyx_target_file *file = target->file;
-    bool is_added_to = file->kind == NPYX_TARGET_EXTEND && target->sink != NULL;
-    npyx_target_withdraw(target);
-    if (is_added_to && !file->keeps_tail) {
-        npyx_stat now; /* a file that was not added to keeps its times */
-        if (fstat(file->descriptor, &now) != 0 || now.st_size != target->info.nbytes)
-            (void)!ftruncate(file->descriptor, (off_t)target->info.nbytes);
-    }
+    bool can_be_cut = npyx_target_unpublish(target) && file->kind == NPYX_TARGET_EXTEND && target->sink != NULL;
+    npyx_stat now; /* a file that was not added to keeps its times */
+    if (can_be_cut && (fstat(file->descriptor, &now) != 0 || now.st_size != target->info.nbytes))
+        (void)!ftruncate(file->descriptor, (off_t)target->info.nbytes);
     remove_beside(file);
 }
 

@@ -74,20 +74,20 @@ bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *p
 /* The long part of a commit: writes out and syncs what the sink holds, takes the path's lock (waiting for
  * whoever has it: NPYX_IO when that takes long), gives the file a name. NPYX_INVALID for a file that is not
  * to be replaced, NPYX_IO when the path leads to another file than it did, or to one that has changed. More
- * may be appended all the same, after withdraw, and prepared again. */
+ * may be appended all the same, and prepared again. */
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
 
 /* Whether what is at the path is what was seen there, or was published: NPYX_IO as of prepare. */
 npyx_status npyx_target_check(const npyx_target *target, npyx_error *error);
 
 /* Prepares, unless that was done, and makes the path lead to the new contents, on disk too; the folder is
- * synced. When it fails the path is as before. Until the commit it can be taken back: by withdraw, after
- * which the target can be written to again, or by abandon. (Where the file system can neither exchange two
- * files nor give one a second name, a file that was replaced does not come back.) */
+ * synced. Nothing may be appended any more. Until the commit abandon takes it back, also when it has failed.
+ * (Where the file system can neither exchange two files nor give one a second name, a file that was replaced
+ * does not come back.) */
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error);
 
-/* Undoes publish and prepare, but for the lock; does nothing when there is nothing to undo. */
-void npyx_target_withdraw(npyx_target *target);
+/* Whether it was published, be it for good. */
+bool npyx_target_is_published(const npyx_target *target);
 
 /* Closes all that is open of a NEW target that was not prepared, so that many can wait for one commit; does
  * nothing to others. Its sink is gone until npyx_target_resume (or prepare) opens it again, as long as it

@@ -27,12 +27,12 @@ enum {
 };
 
 /*
- *                 prepare         publish         withdraw      commit        abandon
- *     WRITTEN     PREPARED        PUBLISHED       WRITTEN       closed        closed
- *     PREPARED    PREPARED        PUBLISHED       WRITTEN       closed        closed, the path is as before
- *     PUBLISHED   PREPARED        PUBLISHED       WRITTEN       closed        closed, the path is as before
+ *                 prepare         publish         commit        abandon
+ *     WRITTEN     PREPARED        PUBLISHED       closed        closed
+ *     PREPARED    PREPARED        PUBLISHED       closed        closed, the path is as before
+ *     PUBLISHED   -               PUBLISHED       closed        closed, the path is as before
  *
- * prepare withdraws first. One that fails leads to WRITTEN, like a publish; a commit that fails abandons.
+ * A publish that fails may have published; abandon follows. A commit that fails abandons.
  */
 typedef enum npyx_target_state {
     NPYX_TARGET_WRITTEN,  /* to, that is; nobody else sees anything of it */
@@ -55,7 +55,6 @@ typedef struct npyx_target_file {
     npyx_target_state state;
     bool is_resting;       /* nothing is open; what is known of the file called beside: */
     npyx_file_info rested; /* with the size that it has without what follows the sink's end */
-    bool keeps_tail; /* of a file that is extended: its seal could not be taken back, so nothing is cut off */
     uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
     size_t seal_nbytes;
     int64_t seal_off;
@@ -63,6 +62,10 @@ typedef struct npyx_target_file {
 
 /* False in a child of the process that opened it. */
 bool npyx_target_is_ours(const npyx_target_file *file);
+
+/* Gives the path back what was there. False for a file that is extended and whose seal could not be taken
+ * back: what was added must stay. */
+bool npyx_target_unpublish(npyx_target *target);
 
 /* Looks at what stands at the path: *descriptor is that of a regular file, open as access (O_RDONLY, O_RDWR)
  * says, with what fstat says of it; -1 when nothing is there. NPYX_UNSUPPORTED for anything but a regular

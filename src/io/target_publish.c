@@ -11,6 +11,23 @@ enum { SEAL_MAX_NBYTES = 1 << 16 };
 
 /* ---- names that change places ---- */
 
+static npyx_status fail_replaced(npyx_error *error) {
+    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                        "was changed or replaced by another program while it was written to");
+}
+
+static npyx_status fail_rename(npyx_error *error, int errno_value) {
+    return errno_value == ENOENT || errno_value == EEXIST
+               ? fail_replaced(error)
+               : npyx_fail_errno(error, errno_value, "cannot take its place");
+}
+
+/* Says that the system or the file system has no such call, or no second name for this file. */
+static bool is_unsupported(int errno_value) {
+    return errno_value == ENOSYS || errno_value == EINVAL || errno_value == ENOTSUP ||
+           errno_value == EOPNOTSUPP || errno_value == EPERM || errno_value == EMLINK;
+}
+
 /* Gives the file at a name a second, free one: 0, or errno. */
 static int link_free(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES]) {
     int errno_value = EEXIST;
@@ -23,74 +40,48 @@ static int link_free(int folder, const char *name, char beside[NPYX_TARGET_NAME_
     return errno_value;
 }
 
-static npyx_status fail_replaced(npyx_error *error) {
-    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
-                        "was changed or replaced by another program while it was written to");
-}
-
-static npyx_status fail_rename(npyx_error *error, int errno_value) {
-    return errno_value == ENOENT || errno_value == EEXIST
-               ? fail_replaced(error)
-               : npyx_fail_errno(error, errno_value, "cannot take its place");
-}
-
-/* What says that neither the system nor this file system has such a call. */
-static bool is_unknown(int errno_value) {
-    return errno_value == ENOSYS || errno_value == EINVAL || errno_value == ENOTSUP;
-}
-
-/* What says that a file system has no hard links, or not of this file. */
-static bool is_no_link(int errno_value) {
-    return errno_value == EPERM || errno_value == EOPNOTSUPP || errno_value == ENOSYS ||
-           errno_value == EMLINK;
-}
-
-/* As an exchange, in two steps: what is at name gets a second name before the first one goes to another. */
-static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
-                                npyx_error *error) {
+/* Lets the path lead to the new file, and beside to what was there. Where the file system cannot exchange two
+ * names, what was there gets a second one first; where it has no hard links either, beside is '\0', and what
+ * was there is gone. */
+static npyx_status target_exchange(npyx_target_file *file, npyx_error *error) {
     char kept[NPYX_TARGET_NAME_NBYTES];
-    int errno_value = link_free(folder, name, kept);
-    if (errno_value != 0 && !is_no_link(errno_value))
+    if (npyx_system_exchange(file->folder, file->beside, file->name) == 0)
+        return NPYX_OK;
+    int errno_value = is_unsupported(errno) ? link_free(file->folder, file->name, kept) : errno;
+    if (errno_value != 0 && !is_unsupported(errno_value))
         return fail_rename(error, errno_value);
-    if (renameat(folder, beside, folder, name) == 0) {
-        memcpy(beside, kept, sizeof kept);
+    if (renameat(file->folder, file->beside, file->folder, file->name) == 0) {
+        memcpy(file->beside, kept, sizeof kept);
         return NPYX_OK;
     }
     npyx_status status = fail_rename(error, errno);
     if (kept[0] != '\0')
-        unlinkat(folder, kept, 0);
+        unlinkat(file->folder, kept, 0);
     return status;
 }
 
-/* Lets name lead to the file called beside, and beside to what was at name; beside changes where the file
- * system cannot exchange names, and is '\0' where it has no hard links either: what was at name is gone then.
- * For the lock's holder. */
-static npyx_status target_swap(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
-                               npyx_error *error) {
-    if (npyx_system_exchange(folder, beside, name) == 0)
-        return NPYX_OK;
-    return is_unknown(errno) ? swap_by_link(folder, name, beside, error) : fail_rename(error, errno);
-}
-
-/* Gives the file called beside a name that leads to nothing. */
-static npyx_status target_move_in(int folder, const char *name, const char *beside, npyx_error *error) {
-    int errno_value = npyx_system_rename_new(folder, beside, name) == 0 ? 0 : errno;
-    if (is_unknown(errno_value)) {
-        errno_value = linkat(folder, beside, folder, name, 0) == 0 ? 0 : errno;
-        if (errno_value == 0)
-            unlinkat(folder, beside, 0);
-        else if (is_no_link(errno_value))
-            errno_value = renameat(folder, beside, folder, name) == 0 ? 0 : errno;
+/* Gives the path, where nothing is, to the new file. */
+static npyx_status target_move_in(npyx_target_file *file, npyx_error *error) {
+    int folder = file->folder;
+    bool is_in = npyx_system_rename_new(folder, file->beside, file->name) == 0;
+    if (!is_in && is_unsupported(errno)) {
+        is_in = linkat(folder, file->beside, folder, file->name, 0) == 0;
+        if (is_in)
+            unlinkat(folder, file->beside, 0);
+        else if (is_unsupported(errno))
+            is_in = renameat(folder, file->beside, folder, file->name) == 0;
     }
-    return errno_value == 0 ? NPYX_OK : fail_rename(error, errno_value);
+    if (!is_in)
+        return fail_rename(error, errno);
+    file->beside[0] = '\0';
+    return NPYX_OK;
 }
 
-/* The way back: gives the file at name a free name, or none where there are no hard links. */
-static void target_move_out(int folder, const char *name, int descriptor,
-                            char beside[NPYX_TARGET_NAME_NBYTES]) {
-    link_free(folder, name, beside);
-    if (npyx_target_leads_to(folder, name, descriptor))
-        unlinkat(folder, name, 0);
+/* Gives the path back to the file called beside, unless a program that knows nothing of locks has taken it
+ * since. The new file has no name then. */
+static void target_put_back(const npyx_target_file *file) {
+    if (npyx_target_leads_to(file->folder, file->name, file->descriptor))
+        (void)!renameat(file->folder, file->beside, file->folder, file->name);
 }
 
 /* ---- what is on disk, and the way back ---- */
@@ -128,44 +119,28 @@ static bool is_unsealed(npyx_target *target) {
             memcmp(file->seal + 2 * nbytes, file->seal + nbytes, nbytes) == 0);
 }
 
-/* Makes what was added not count again. What was written over must be back before anything is cut off; a
- * disk that is full may refuse to write it, but then it has refused the seal as well. */
-static void withdraw_extension(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (is_unsealed(target))
-        return;
-    npyx_status status = npyx_sink_rewrite(target->sink, file->seal_off, file->seal + file->seal_nbytes,
-                                           file->seal_nbytes, NULL);
-    if (status == NPYX_OK)
-        status = sync_file(file, NULL);
-    file->keeps_tail = status != NPYX_OK;
+/* Makes what was added not count again: false when that cannot be done, and nothing may be cut off. A disk
+ * that is full may refuse to write what was written over, but then it has refused the seal as well. */
+static bool unpublish_extension(npyx_target *target) {
+    const npyx_target_file *file = target->file;
+    return is_unsealed(target) ||
+           (npyx_sink_rewrite(target->sink, file->seal_off, file->seal + file->seal_nbytes, file->seal_nbytes,
+                              NULL) == NPYX_OK &&
+            sync_file(file, NULL) == NPYX_OK);
 }
 
-/* Gives the path back what was there, unless a program that knows nothing of locks has taken it since. */
-static void withdraw_file(npyx_target_file *file) {
-    if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
-        return;
-    if (npyx_target_leads_to(file->folder, file->beside, file->replaced))
-        target_swap(file->folder, file->name, file->beside, NULL);
-    else if (file->replaced < 0)
-        target_move_out(file->folder, file->name, file->descriptor, file->beside);
-    (void)sync_folder(file, NULL);
-}
-
-/* The lock stays, if it is held: a file that has been given a name cannot get rid of it and have another one
- * later, and it is by the lock that a name is found which a crash leaves. */
-void npyx_target_withdraw(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (file == NULL || !npyx_target_is_ours(file))
-        return;
-    npyx_target_state state = file->state;
-    file->state = NPYX_TARGET_WRITTEN;
-    if (state != NPYX_TARGET_PUBLISHED)
-        return;
+bool npyx_target_unpublish(npyx_target *target) {
+    const npyx_target_file *file = target->file;
+    if (file->state != NPYX_TARGET_PUBLISHED)
+        return true;
     if (file->kind == NPYX_TARGET_EXTEND)
-        withdraw_extension(target);
-    else
-        withdraw_file(file);
+        return unpublish_extension(target);
+    if (file->replaced < 0 && npyx_target_leads_to(file->folder, file->name, file->descriptor))
+        unlinkat(file->folder, file->name, 0);
+    else if (npyx_target_leads_to(file->folder, file->beside, file->replaced))
+        target_put_back(file);
+    (void)sync_folder(file, NULL);
+    return true;
 }
 
 /* ---- the seal, and the states ---- */
@@ -199,6 +174,10 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
     return NPYX_OK;
 }
 
+bool npyx_target_is_published(const npyx_target *target) {
+    return target->file == NULL || target->file->state == NPYX_TARGET_PUBLISHED;
+}
+
 /* Of a file that rows are added to in place its length and its times say nothing. */
 static bool is_as_seen(const npyx_target *target, const npyx_file_info *now) {
     const npyx_file_info *seen = &target->info;
@@ -210,7 +189,7 @@ static bool is_as_seen(const npyx_target *target, const npyx_file_info *now) {
 npyx_status npyx_target_check(const npyx_target *target, npyx_error *error) {
     const npyx_target_file *file = target->file;
     npyx_stat found;
-    if (file == NULL || file->state == NPYX_TARGET_PUBLISHED)
+    if (npyx_target_is_published(target))
         return NPYX_OK;
     int folder = file->is_resting ? npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
                                   : file->folder;
@@ -255,7 +234,6 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     if (!npyx_target_is_ours(file))
         return npyx_fail(error, NPYX_INVALID, -1,
                          "cannot be published by a child of the process that opened it");
-    npyx_target_withdraw(target);
     NPYX_TRY(npyx_target_resume(target, error));
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (file->kind != NPYX_TARGET_EXTEND)
@@ -272,19 +250,16 @@ static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
     if (!npyx_target_leads_to(file->folder, file->beside, file->descriptor))
         return npyx_fail(error, NPYX_IO, -1, "cannot take its place (the new file, %s, was removed)",
                          file->beside);
-    if (file->replaced < 0) {
-        NPYX_TRY(target_move_in(file->folder, file->name, file->beside, error));
-        file->beside[0] = '\0';
-        return NPYX_OK;
-    }
-    NPYX_TRY(target_swap(file->folder, file->name, file->beside, error));
+    if (file->replaced < 0)
+        return target_move_in(file, error);
+    NPYX_TRY(target_exchange(file, error));
     if (file->beside[0] == '\0' || npyx_target_leads_to(file->folder, file->beside, file->replaced))
         return NPYX_OK;
-    target_swap(file->folder, file->name, file->beside, NULL);
+    target_put_back(file);
     return fail_replaced(error);
 }
 
-/* From the first byte on that others may see, the target is published and can be withdrawn. */
+/* From the first byte that others may see, the target is published, and abandon takes it back. */
 static npyx_status show(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     if (file->kind == NPYX_TARGET_EXTEND) {
@@ -299,12 +274,9 @@ static npyx_status show(npyx_target *target, npyx_error *error) {
 }
 
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
-    if (target->file->state == NPYX_TARGET_PUBLISHED)
+    if (npyx_target_is_published(target))
         return NPYX_OK;
     if (target->file->state == NPYX_TARGET_WRITTEN)
         NPYX_TRY(npyx_target_prepare(target, error));
-    npyx_status status = show(target, error);
-    if (status != NPYX_OK)
-        npyx_target_withdraw(target);
-    return status;
+    return show(target, error);
 }

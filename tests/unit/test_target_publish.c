@@ -98,11 +98,6 @@ static void test_what_was_published_can_be_taken_back(void **state) {
     append(&target, ARRAY "new");
     prepare_and_publish(&target);
     assert_holds(ARRAY "new");
-    npyx_target_withdraw(&target);
-    assert_holds(ARRAY "old");
-    append(&target, " and more");
-    prepare_and_publish(&target);
-    assert_holds(ARRAY "new and more");
     npyx_target_abandon(&target);
     assert_holds(ARRAY "old");
     assert_int_equal(count_names(), 1);
@@ -114,11 +109,6 @@ static void test_a_file_where_none_was_goes_away_again(void **state) {
     append(&target, ARRAY "new");
     prepare_and_publish(&target);
     assert_holds(ARRAY "new");
-    npyx_target_withdraw(&target);
-    assert_int_not_equal(access(path, F_OK), 0);
-    append(&target, "er");
-    prepare_and_publish(&target);
-    assert_holds(ARRAY "newer");
     npyx_target_abandon(&target);
     assert_int_equal(count_names(), 0);
 }
@@ -156,10 +146,6 @@ static void test_rows_that_are_added_count_when_they_are_sealed(void **state) {
     append(&target, "b");
     assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "n=2;", 4, &error), NPYX_OK);
     assert_int_equal(npyx_target_prepare(&target, &error), NPYX_OK);
-    assert_holds(ARRAY "n=1;ab");
-    assert_int_equal(npyx_target_publish(&target, &error), NPYX_OK);
-    assert_holds(ARRAY "n=2;ab");
-    npyx_target_withdraw(&target);
     assert_holds(ARRAY "n=1;ab");
     append(&target, "c");
     assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "n=3;", 4, &error), NPYX_OK);
