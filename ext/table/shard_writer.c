@@ -33,7 +33,6 @@ struct npyext_shard_writer {
     npyext_shard_paths paths;
     int64_t maxcount;
     double maxsize;
-    bool adds;
     shard_column *columns;
     int ncolumns;
     /* of the transaction that is open */
@@ -135,7 +134,8 @@ static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, npyx_
     shard *added = &grown[writer->nshards++];
     *added = (shard){.number = number, .end_nbytes = -1, .target.is_tar = true};
     /* only the first transaction of mode 'w+' replaces shards */
-    added->target.must_be_new = kind == NPYX_TARGET_NEW && (writer->adds || transaction->written.is_there);
+    added->target.must_be_new =
+        kind == NPYX_TARGET_NEW && (!transaction->is_own || transaction->written.is_there);
     npyx_status status =
         npyext_transaction_open_target(&writer->transaction, &added->target, kind, writer->name.bytes, error);
     if (status != NPYX_OK)
@@ -202,12 +202,10 @@ static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, np
 /* The number of the shard that is gone on with; -1: there is none. */
 static npyx_status shards_find_last(npyext_shard_writer *writer, int64_t *number, npyx_error *error) {
     const npyext_written *written = &writer->transaction.written;
-    *number = written->is_there ? written->number : -1;
-    if (!writer->paths.has_number) {
-        *number = written->is_there || writer->adds ? 0 : -1;
-        return NPYX_OK;
-    }
-    return writer->adds ? npyext_shard_paths_find(&writer->paths, INT64_MAX, number, NULL, error) : NPYX_OK;
+    if (!writer->transaction.is_own && writer->paths.has_number)
+        return npyext_shard_paths_find(&writer->paths, INT64_MAX, number, NULL, error);
+    *number = written->is_there ? written->number : writer->transaction.is_own ? -1 : 0;
+    return NPYX_OK;
 }
 
 static npyx_status shards_open(npyext_transaction *transaction, npyx_error *error) {
@@ -220,34 +218,34 @@ static npyx_status shards_open(npyext_transaction *transaction, npyx_error *erro
     if (number < 0)
         return shards_add(writer, 0, NPYX_TARGET_NEW, error);
     npyx_status status = shards_reopen(writer, number, error);
-    if (status == NPYX_NOT_FOUND && writer->adds)
+    if (status == NPYX_NOT_FOUND && !writer->transaction.is_own)
         return shards_add(writer, number, NPYX_TARGET_NEW, error);
     return status == NPYX_DONE ? shards_add(writer, number + 1, NPYX_TARGET_NEW, error) : status;
 }
 
 /* How far the last shard is, without its end. It rests only with an end. */
-static shard_mark shards_place(const npyext_shard_writer *writer) {
+static void shards_note_place(const npyext_shard_writer *writer, shard_mark *mark) {
     const shard *last = shards_last(writer);
-    return (shard_mark){.nshards = writer->nshards,
-                        .nsamples = last->nsamples,
-                        .payload_nbytes = last->payload_nbytes,
-                        .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
-                        .key_nbytes = writer->key.nbytes};
+    *mark = (shard_mark){.nshards = writer->nshards,
+                         .nsamples = last->nsamples,
+                         .payload_nbytes = last->payload_nbytes,
+                         .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
+                         .key_nbytes = writer->key.nbytes};
 }
 
 static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
     const npyext_shard_writer *writer = shards_of(transaction);
     shard_mark *mark = npyx_alloc(shards_host(writer), sizeof *mark + writer->key.nbytes);
     NPYX_TRY(npyx_check_memory(mark, error));
-    *mark = shards_place(writer);
+    shards_note_place(writer, mark);
     if (mark->key_nbytes > 0)
         memcpy(mark->key, writer->key.bytes, mark->key_nbytes);
     *place = mark;
     return NPYX_OK;
 }
 
-/* Takes out the samples after a mark. Its shard rests no more: whoever writes the set meanwhile would take the
- * file away. */
+/* Takes out the samples after a mark. Its shard rests no more: whoever writes the set meanwhile would take
+ * the file away. */
 static npyx_status shards_return(npyext_shard_writer *writer, const shard_mark *mark, npyx_error *error) {
     while (writer->nshards > mark->nshards)
         shards_drop_last(writer);
@@ -277,21 +275,15 @@ static npyx_status shards_end_last(npyext_shard_writer *writer, npyx_error *erro
     return NPYX_OK;
 }
 
-/* No old shard is left behind new ones, where a reader would take it for one of them. */
-static npyx_status shards_check_behind_last(npyext_shard_writer *writer, npyx_error *error) {
-    npyx_name_list list = {0};
-    int64_t highest = -1;
-    NPYX_TRY(npyext_shard_paths_find(&writer->paths, shards_last(writer)->number, &highest, &list, error));
-    return highest <= shards_last(writer)->number
-               ? NPYX_OK
-               : npyx_refuse(error,
-                             "other shards would follow the last one that is written: %s; remove them first",
-                             npyx_name_list_text(&list));
-}
-
 static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
-    NPYX_TRY(shards_check_behind_last(writer, error));
+    npyx_name_list list = {0};
+    int64_t last = shards_last(writer)->number, highest = -1;
+    NPYX_TRY(npyext_shard_paths_find(&writer->paths, last, &highest, &list, error));
+    if (highest > last) /* a reader would take it for one of the new ones */
+        return npyx_refuse(error,
+                           "other shards would follow the last one that is written: %s; remove them first",
+                           npyx_name_list_text(&list));
     return shards_end_last(writer, error);
 }
 
@@ -448,9 +440,10 @@ static npyx_status shards_write_sample(npyext_shard_writer *writer, const npyx_v
     return shards_take_key(writer, key->bytes, key->nbytes, error);
 }
 
-static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_value **values,
-                                        npyx_error *error) {
+static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
     npyx_value key;
+    npyext_connection_begin(transaction->connection);
     char room[NPYX_NUMBER_TEXT_NBYTES];
     if (sqlite3_value_type(values[NPYEXT_WDS_URL]) != SQLITE_NULL)
         return npyx_refuse(
@@ -461,21 +454,13 @@ static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_val
         return npyx_refuse(error, "__key__ is NULL");
     NPYX_TRY(npyext_value_stable_text(values[NPYEXT_WDS_KEY], room, &key, error));
     NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
-    const shard_mark before = shards_place(writer);
+    shard_mark before;
+    shards_note_place(writer, &before);
     npyx_status status = shards_write_sample(writer, &key, values, error);
     npyx_error second;
     if (status != NPYX_OK && shards_return(writer, &before, &second) != NPYX_OK)
-        writer->transaction.state = NPYEXT_TRANSACTION_SPOILT;
+        transaction->state = NPYEXT_TRANSACTION_SPOILT;
     return status;
-}
-
-static int64_t shards_next_rowid(const npyext_transaction *writer) {
-    return writer->nrows;
-}
-
-static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error) {
-    npyext_connection_begin(transaction->connection);
-    return shards_append_sample(shards_of(transaction), values, error);
 }
 
 /* ---- all of it ---- */
@@ -500,7 +485,6 @@ static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
                                                         .target = shards_target,
                                                         .last = shards_last_target,
                                                         .insert = shards_insert,
-                                                        .next_rowid = shards_next_rowid,
                                                         .free = shards_free};
 
 npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *table,
@@ -515,8 +499,7 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
     made->paths.connection = connection;
     made->arena.host = made->key.host = made->cell.host = made->name.host = made->paths.name.host =
         &connection->host;
-    made->adds = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") == 0;
-    made->transaction.is_own = !made->adds;
+    made->transaction.is_own = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") != 0;
     npyx_status status = npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error);
     if (status == NPYX_OK)
         status = shards_read_limits(made, declaration->arguments, error);

@@ -110,7 +110,7 @@ static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, i
     NPYX_TRY(read_header(writer, array, error));
     if (!is_as_declared(writer, array))
         return npyx_refuse(error, "has changed since the table was made; drop the table and create it anew");
-    writer->nrows_before = array->shape[0];
+    writer->transaction.nrows_before = array->shape[0];
     writer->header_nbytes = (size_t)array->data_off;
     writer->version_major = array->version_major;
     *end_off = array->data_off + array->nbytes;
@@ -182,7 +182,6 @@ static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_e
 static npyx_status file_open(npyext_transaction *transaction, npyx_error *error) {
     npyext_table_writer *writer = writer_of(transaction);
     bool is_new = false;
-    writer->nrows_before = 0;
     writer->target = (npyx_target){0};
     NPYX_TRY(open_either(writer, &is_new, error));
     if (writer->format != NPYX_FORMAT_NPY)
@@ -250,6 +249,5 @@ const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
                                                         .last = file_last,
                                                         .close = file_close,
                                                         .insert = npyext_table_writer_insert,
-                                                        .next_rowid = npyext_table_writer_next,
                                                         .read = file_read,
                                                         .free = npyext_table_writer_free};

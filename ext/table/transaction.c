@@ -34,29 +34,14 @@ static void transaction_close(npyext_transaction *t) {
     t->state = NPYEXT_TRANSACTION_CLOSED;
 }
 
-/* Cutting off what was added is no change by others; the file may be another table's, too. */
-static void transaction_record_cut(npyext_transaction *t) {
-    npyx_file_info now;
-    const npyx_target *target = t->ops->target(t, 0);
-    if (target != NULL && target->has_info && npyext_written_is_published(t->connection, &target->info) &&
-        npyx_file_info_of_path(&t->connection->host, t->path, &now) && now.inode == target->info.inode &&
-        now.device == target->info.device && now.nbytes == target->info.nbytes)
-        npyext_written_publish(t->connection, NULL, &now);
-}
-
-static void transaction_abandon(npyext_transaction *t) {
+static void transaction_rollback(npyext_transaction *t) {
     npyx_target *target;
+    if (!npyext_transaction_is_open(t))
+        return;
     if (t->ops->close != NULL)
         t->ops->close(t);
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
         npyx_target_abandon(target);
-}
-
-static void transaction_rollback(npyext_transaction *t) {
-    if (!npyext_transaction_is_open(t))
-        return;
-    transaction_abandon(t);
-    transaction_record_cut(t);
     transaction_close(t);
 }
 
@@ -99,14 +84,8 @@ static int64_t find_mark(const npyext_transaction *t, int savepoint) {
     return i;
 }
 
-static void transaction_release(npyext_transaction *t, int savepoint) {
-    clear_marks_from(t, find_mark(t, savepoint));
-}
-
 static npyx_status transaction_mark(npyext_transaction *t, int savepoint, npyx_error *error) {
-    if (!npyext_transaction_is_open(t))
-        return NPYX_OK;
-    transaction_release(t, savepoint);
+    clear_marks_from(t, find_mark(t, savepoint));
     t->unmarked = savepoint;
     npyext_transaction_mark *marks =
         npyx_grow(&t->connection->host, t->marks, t->nmarks, &t->capacity_nmarks, sizeof *marks);
@@ -131,27 +110,22 @@ static npyx_status transaction_return_to(npyext_transaction *t, int64_t number, 
     NPYX_TRY(t->ops->cut_back(t, mark, error));
     t->state = NPYEXT_TRANSACTION_OPEN;
     t->nrows = mark->nrows;
-    t->is_noted = false;
+    t->noted_number = -1;
     clear_marks_from(t, number + 1);
     return NPYX_OK;
 }
 
-/* Rows may follow or be taken out after a COMMIT that was put off: SQLITE_BUSY of a database on disk leaves the
- * transaction open, and xSync has only prepared then. What is published waits for the end. */
-static npyx_status transaction_reopen(npyext_transaction *t, npyx_error *error) {
-    if (t->state != NPYEXT_TRANSACTION_PREPARED)
+/* A database on disk may put a COMMIT off (SQLITE_BUSY), and rows may follow or be taken out again: xSync has
+ * only prepared then. Only another virtual table can put it off after rows are published. */
+static npyx_status transaction_check_unpublished(npyext_transaction *t, npyx_error *error) {
+    if (!npyx_target_is_published(t->ops->target(t, 0)))
         return NPYX_OK;
-    if (npyx_target_is_published(t->ops->target(t, 0)))
-        return npyx_fail(error, NPYX_IO, -1, "is published already; commit it, or roll all back");
-    t->state = NPYEXT_TRANSACTION_OPEN;
-    return NPYX_OK;
+    return npyx_fail(error, NPYX_IO, -1, "is published already; commit it, or roll all back");
 }
 
 /* A savepoint without a mark is older than the first row, or nothing has followed it. */
 static npyx_status transaction_return(npyext_transaction *t, int savepoint, npyx_error *error) {
-    if (!npyext_transaction_is_open(t))
-        return NPYX_OK;
-    NPYX_TRY(transaction_reopen(t, error));
+    NPYX_TRY(transaction_check_unpublished(t, error));
     int64_t i = find_mark(t, savepoint);
     bool is_marked = i < t->nmarks && t->marks[i].savepoint == savepoint;
     if (!is_marked && t->unmarked == savepoint)
@@ -172,8 +146,8 @@ static npyx_status transaction_tell_lost(npyext_transaction *t, npyx_error *erro
 
 static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     npyext_connection_begin(t->connection);
-    t->nrows = 0;
-    t->is_noted = false;
+    t->nrows = t->nrows_before = 0;
+    t->noted_number = -1;
     t->written = (npyext_written){0};
     t->unmarked = BEGINNING;
     if (t->is_own)
@@ -186,10 +160,8 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
         status = t->ops->open(t, error);
     if (status == NPYX_OK)
         status = transaction_mark(t, BEGINNING, error);
-    if (status != NPYX_OK) {
-        transaction_abandon(t);
-        transaction_close(t);
-    }
+    if (status != NPYX_OK)
+        transaction_rollback(t);
     return status;
 }
 
@@ -201,8 +173,8 @@ static npyx_status transaction_fail_spoilt(npyx_error *error) {
 npyx_status npyext_transaction_begin_row(npyext_transaction *t, npyx_error *error) {
     if (t->state == NPYEXT_TRANSACTION_SPOILT)
         return transaction_fail_spoilt(error);
-    NPYX_TRY(transaction_reopen(t, error));
-    return npyext_transaction_is_open(t) ? NPYX_OK : transaction_open(t, error);
+    return npyext_transaction_is_open(t) ? transaction_check_unpublished(t, error)
+                                         : transaction_open(t, error);
 }
 
 /* When no row is left, all is as before: nothing keeps others from the path. */
@@ -224,11 +196,10 @@ static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, n
 static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
     npyext_written written = {0};
     const npyx_target *target = t->ops->last(t, &written.number);
-    if (t->is_noted && written.number == t->noted_number)
+    if (written.number == t->noted_number)
         return NPYX_OK;
     written.info = target->written;
     NPYX_TRY(npyext_written_note(t->connection, t->table, &written, error));
-    t->is_noted = true;
     t->noted_number = written.number;
     return NPYX_OK;
 }
@@ -236,7 +207,7 @@ static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
 /* When the note's own statement fails (no memory, an interrupt), SQLite may roll all back there and then. */
 static npyx_status transaction_add(npyext_transaction *t, sqlite3_value *rowid, sqlite3_value **values,
                                    int64_t *added, npyx_error *error) {
-    *added = t->ops->next_rowid(t);
+    *added = t->nrows_before + t->nrows;
     NPYX_TRY(transaction_check_rowid(rowid, *added, error));
     npyx_status status = t->ops->insert(t, values, error);
     if (status != NPYX_OK)
@@ -255,15 +226,6 @@ npyx_status npyext_transaction_insert(npyext_transaction *t, sqlite3_value *rowi
     return status == NPYX_OK ? status : transaction_fail_row(t, status);
 }
 
-/* A mark of its own for a statement that changes rows. */
-static npyx_status transaction_mark_statement(npyext_transaction *t, npyx_error *error) {
-    if (!t->is_statement_new)
-        return NPYX_OK;
-    NPYX_TRY(transaction_mark(t, STATEMENT, error));
-    t->is_statement_new = false;
-    return NPYX_OK;
-}
-
 /* Undoes what the statement has changed so far, unless it is to stay. */
 static npyx_status transaction_fail_change(npyext_transaction *t, npyx_status status) {
     int mode = sqlite3_vtab_on_conflict(t->connection->db);
@@ -276,7 +238,8 @@ static npyx_status transaction_fail_change(npyext_transaction *t, npyx_status st
 
 npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqlite3_value **values,
                                       npyx_error *error) {
-    npyx_status status = transaction_mark_statement(t, error);
+    npyx_status status = t->is_statement_new ? transaction_mark(t, STATEMENT, error) : NPYX_OK;
+    t->is_statement_new = t->is_statement_new && status != NPYX_OK;
     if (status == NPYX_OK)
         status = t->ops->update(t, rowid, values, error);
     if (status != NPYX_OK)
@@ -298,11 +261,11 @@ static bool is_declared(const npyext_transaction *t) {
  * further behind is for good then. */
 enum { NOPEN_TARGETS = 64 };
 
-/* The first ones: what can be in the way of the others is met by the commit. */
+/* What is in the way of those that are not prepared yet is found all the same. */
 static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
-    for (int64_t i = 0; i < NOPEN_TARGETS && (target = t->ops->target(t, i)) != NULL; i++)
-        NPYX_TRY(npyx_target_prepare(target, error));
+    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
+        NPYX_TRY(i < NOPEN_TARGETS ? npyx_target_prepare(target, error) : npyx_target_check(target, error));
     return NPYX_OK;
 }
 
@@ -316,29 +279,19 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* A COMMIT that was put off comes again: what is at a path may have changed in between. */
-static npyx_status check_targets(npyext_transaction *t, npyx_error *error) {
-    npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        NPYX_TRY(npyx_target_check(target, error));
-    return NPYX_OK;
-}
-
 static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
-    if (npyext_transaction_is_open(t) && !is_declared(t))
+    if (!is_declared(t)) {
         transaction_rollback(t);
-    if (!npyext_transaction_is_open(t))
         return NPYX_OK;
+    }
     if (t->state == NPYEXT_TRANSACTION_SPOILT)
         return transaction_fail_spoilt(error);
     npyext_connection_begin(t->connection);
-    if (t->state == NPYEXT_TRANSACTION_PREPARED)
-        return check_targets(t, error);
+    if (npyx_target_is_published(t->ops->target(t, 0))) /* another virtual table has put off the COMMIT */
+        return NPYX_OK;
     bool does_another_write = false;
     NPYX_TRY(t->ops->finish(t, error));
-    t->state = NPYEXT_TRANSACTION_PREPARED; /* also when only some are: SQLite rolls all back then */
     NPYX_TRY(prepare_targets(t, error));
-    NPYX_TRY(check_targets(t, error)); /* those beyond the first ones, too */
     NPYX_TRY(npyext_connection_writes_disk(t->connection, &does_another_write, error));
     return does_another_write ? NPYX_OK : publish_targets(t, error);
 }
@@ -356,33 +309,25 @@ static npyx_status commit_targets(npyext_transaction *t) {
     return status;
 }
 
-/* Remembers the file, as it is now, for the next transaction. */
-static void transaction_remember(npyext_transaction *t) {
-    int64_t number;
-    const npyx_target *last = t->is_own ? t->ops->last(t, &number) : NULL;
-    if (last != NULL && last->has_info)
-        npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
-}
-
 static void transaction_commit(npyext_transaction *t) {
-    if (!npyext_transaction_is_open(t))
-        return;
     if (t->ops->close != NULL)
         t->ops->close(t);
     npyx_status status = commit_targets(t);
-    if (status == NPYX_OK) {
-        transaction_remember(t);
-    } else {
+    int64_t number;
+    const npyx_target *last = t->is_own ? t->ops->last(t, &number) : NULL;
+    if (status != NPYX_OK)
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
                     t->lost.message);
-        transaction_record_cut(t);
-    }
+    else if (last != NULL && last->has_info) /* what the next transaction must find */
+        npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
     t->lost.status = status;
     transaction_close(t);
 }
 
 npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_transaction_event event, int savepoint,
                                      npyx_error *error) {
+    if (event != NPYEXT_TRANSACTION_BEGIN && !npyext_transaction_is_open(t))
+        return NPYX_OK;
     switch (event) {
     case NPYEXT_TRANSACTION_BEGIN: return transaction_tell_lost(t, error);
     case NPYEXT_TRANSACTION_SYNC: return transaction_sync(t, error);
@@ -390,7 +335,7 @@ npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_transaction_e
     case NPYEXT_TRANSACTION_RETURN: return transaction_return(t, savepoint, error);
     case NPYEXT_TRANSACTION_COMMIT: transaction_commit(t); break;
     case NPYEXT_TRANSACTION_ROLLBACK: transaction_rollback(t); break;
-    case NPYEXT_TRANSACTION_RELEASE: transaction_release(t, savepoint); break;
+    case NPYEXT_TRANSACTION_RELEASE: clear_marks_from(t, find_mark(t, savepoint)); break;
     }
     return NPYX_OK;
 }

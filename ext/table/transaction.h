@@ -14,18 +14,11 @@
 
 #include "written.h"
 
-/*
- *                 a row       sync        commit     a return to where there were no rows, or rollback
- *    CLOSED       OPEN        .           .          .
- *    OPEN         .           PREPARED    -          CLOSED
- *    SPOILT       (an error)  (an error)  -          CLOSED
- *    PREPARED     OPEN        .           CLOSED     CLOSED
- */
 typedef enum npyext_transaction_state {
     NPYEXT_TRANSACTION_CLOSED, /* no rows are pending */
     NPYEXT_TRANSACTION_OPEN,
-    NPYEXT_TRANSACTION_SPOILT,  /* rows could not be taken out again: the file holds some that are none */
-    NPYEXT_TRANSACTION_PREPARED /* or published; xCommit makes it final, and xRollback takes it back */
+    NPYEXT_TRANSACTION_SPOILT /* rows could not be taken out again: rows and COMMIT fail until all is rolled
+                               * back */
 } npyext_transaction_state;
 
 /* What SQLite tells a table of a transaction; of the last three with the number of a savepoint. */
@@ -71,8 +64,6 @@ typedef struct npyext_transaction_ops {
 
     /* Adds a row; values are the columns'. Nothing is added when it fails. NULL: no row can be added. */
     npyx_status (*insert)(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error);
-    /* The number that the next row gets. */
-    int64_t (*next_rowid)(const npyext_transaction *transaction);
     /* Changes a row; a value of which sqlite3_value_nochange tells stays. When a value does not fit
      * (NPYX_INVALID), nothing is changed. NULL: no row can be changed. */
     npyx_status (*update)(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
@@ -94,10 +85,10 @@ struct npyext_transaction {
     npyext_transaction_state state;
     npyext_transaction *next; /* of those that are open */
     npyext_written written;   /* of mode 'w+': before this transaction */
-    bool is_noted;            /* of mode 'w+': npyext_written tells of the file that is written, */
-    int64_t noted_number;     /* the one of this number in a set */
-    int64_t nrows;            /* that this transaction has added or changed */
-    bool is_statement_new;    /* a cursor was opened since the last row: it is of a statement without marks */
+    int64_t noted_number;  /* of mode 'w+': of the file in a set that npyext_written tells of; -1: of none */
+    int64_t nrows_before;  /* of a .npy that is added to; set by open */
+    int64_t nrows;         /* that this transaction has added or changed */
+    bool is_statement_new; /* a cursor was opened since the last row: it is of a statement without marks */
     npyext_transaction_mark *marks;
     int64_t nmarks, capacity_nmarks;
     int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <time.h>
 
 #include "first_bytes.h"
 #include "target_file.h"
@@ -165,22 +166,19 @@ static npyx_status copy_permissions(int from, int to, const npyx_stat *replaced,
     return NPYX_OK;
 }
 
-/* As open(2) would have it: who may not write to a file may not replace it. from is open on it. */
-static npyx_status take_permissions(const npyx_target_file *file, int from, const npyx_stat *replaced,
-                                    npyx_error *error) {
-    /* a link that came in between must not tell of what is outside of a root */
-    int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
-    if (faccessat(file->folder, file->name, W_OK, flags) != 0)
-        return npyx_fail_errno(error, errno, "cannot be opened for writing");
-    return copy_permissions(from, file->descriptor, replaced, error);
-}
-
-/* Who may not read the file that is there must not read what is to take its place. */
+/* Whoever may not read the file that is there must not read what is to take its place; and, as with open(2),
+ * whoever may not write to it may not replace it. */
 static npyx_status target_make_file(npyx_target *target, const npyx_stat *replaced, npyx_error *error) {
     npyx_target_file *file = target->file;
+    /* a link that came in between must not tell of what is outside of a root */
+    int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
     NPYX_TRY(npyx_target_make(file->folder, file->name, target->has_info ? 0600 : 0666, &file->descriptor,
                               file->beside, error));
-    return target->has_info ? take_permissions(file, file->replaced, replaced, error) : NPYX_OK;
+    if (!target->has_info)
+        return NPYX_OK;
+    if (faccessat(file->folder, file->name, W_OK, flags) != 0)
+        return npyx_fail_errno(error, errno, "cannot be opened for writing");
+    return copy_permissions(file->replaced, file->descriptor, replaced, error);
 }
 
 /* It is read through the descriptor that is locked: its path may lead to a file by now that is going to be
@@ -195,44 +193,38 @@ static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     return npyx_target_check(target, error);
 }
 
-/* Opens the file that is added to, and locks it against others who do. NPYX_DONE: somebody holds it, or it
- * has just been replaced; *is_held says which. */
-static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, bool *is_held,
-                               npyx_error *error) {
+/* Opens the file that is added to, and locks it against others who do. NPYX_DONE, with the error set:
+ * somebody holds it, or it has just been replaced. */
+static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, npyx_error *error) {
     npyx_stat found;
-    *is_held = false;
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDWR, descriptor, &found, error));
     if (*descriptor < 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
     bool is_locked = flock(*descriptor, LOCK_EX | LOCK_NB) == 0;
-    *is_held = !is_locked && errno == EWOULDBLOCK;
-    npyx_status status = NPYX_OK;
-    if (!is_locked && !*is_held)
+    if (is_locked && npyx_target_leads_to(file->folder, file->name, *descriptor))
+        return NPYX_OK;
+    npyx_status status = NPYX_DONE;
+    if (is_locked)
+        npyx_error_set(error, NPYX_IO, -1, "was replaced while it was opened");
+    else if (errno == EWOULDBLOCK)
+        npyx_error_set(error, NPYX_IO, -1, "is being written to by another writer");
+    else
         status = npyx_fail_errno(error, errno, "cannot be locked");
-    else if (*is_held || !npyx_target_leads_to(file->folder, file->name, *descriptor))
-        status = NPYX_DONE;
-    if (status != NPYX_OK)
-        npyx_descriptor_close(descriptor);
+    npyx_descriptor_close(descriptor);
     return status;
 }
 
-/* Whoever publishes at this moment holds the file at the path, too, and may yet take it away: who finds it
- * held or gone tries again while nobody publishes. */
+/* Whoever publishes at this moment holds the file at the path, too, and may yet take it away: one that is
+ * held or gone is tried again while nobody publishes. */
 static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error *error) {
-    bool is_held;
-    npyx_status status = try_to_lock(file, descriptor, &is_held, error);
+    npyx_status status = try_to_lock(file, descriptor, error);
     if (status != NPYX_DONE)
         return status;
-    npyx_status taken = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
-    if (taken == NPYX_OK)
-        status = try_to_lock(file, descriptor, &is_held, error);
-    else if (taken != NPYX_DONE && taken != NPYX_IO)
-        status = taken;
+    status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
+    if (status == NPYX_OK || status == NPYX_DONE || status == NPYX_IO)
+        status = try_to_lock(file, descriptor, error);
     npyx_target_lock_release(&file->lock, file->folder, file->name);
-    if (status != NPYX_DONE)
-        return status;
-    return npyx_fail(error, NPYX_IO, -1,
-                     is_held ? "is being written to by another writer" : "was replaced while it was opened");
+    return status == NPYX_DONE ? NPYX_IO : status;
 }
 
 npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error) {
@@ -289,28 +281,23 @@ static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
     npyx_descriptor_close(descriptor);
 }
 
-/* Gives a file that is about to be closed a time of its own. Its inode alone does not tell it: when another
- * writer takes it away, that writer's next file, of the same size, may get the inode at the same tick. */
-static npyx_status mark_rested(npyx_target_file *file, npyx_error *error) {
-    enum { SECOND_NS = 1000000000 };
-    npyx_stat found;
-    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
-    file->rested = npyx_file_info_of_stat(&found);
-    uint64_t random = npyx_siphash(file->host->hash_key, &file->rested, sizeof file->rested);
-    npyx_system_set_mtime(file->descriptor, file->rested.mtime_seconds, (long)(random % SECOND_NS));
-    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
-    file->rested = npyx_file_info_of_stat(&found);
-    return NPYX_OK;
-}
-
 npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
+    enum { SECOND_NS = 1000000000 };
     npyx_target_file *file = target->file;
+    npyx_stat found;
+    struct timespec now;
     if (file->is_resting || file->kind != NPYX_TARGET_NEW)
         return NPYX_OK;
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
         return npyx_fail_errno(error, errno, "cannot be cut to its length");
-    NPYX_TRY(mark_rested(file, error));
+    /* A time of its own, as its inode alone does not tell the file: when another writer takes it away, that
+     * writer's next file, of the same size, may get the inode at the same tick. */
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t random = npyx_siphash(file->host->hash_key, &now, sizeof now);
+    npyx_system_set_mtime(file->descriptor, now.tv_sec, (long)(random % SECOND_NS));
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
+    file->rested = npyx_file_info_of_stat(&found);
     file->is_resting = true;
     npyx_sink_close(target->sink);
     target->sink = NULL;
@@ -382,13 +369,17 @@ static void remove_beside(const npyx_target_file *file) {
         unlinkat(file->folder, file->beside, 0);
 }
 
-/* Leaves everything as it was before the target was opened. */
+/* Leaves everything as it was before the target was opened. A file that was added to gets its time back, too:
+ * nobody need look at it anew. One that was not is not touched. */
 static void take_back(npyx_target *target) {
     npyx_target_file *file = target->file;
-    bool can_be_cut = npyx_target_unpublish(target) && file->kind == NPYX_TARGET_EXTEND && target->sink != NULL;
-    npyx_stat now; /* a file that was not added to keeps its times */
-    if (can_be_cut && (fstat(file->descriptor, &now) != 0 || now.st_size != target->info.nbytes))
-        (void)!ftruncate(file->descriptor, (off_t)target->info.nbytes);
+    npyx_stat now;
+    bool can_be_cut =
+        npyx_target_unpublish(target) && file->kind == NPYX_TARGET_EXTEND && target->sink != NULL;
+    bool is_as_it_was = file->state != NPYX_TARGET_PUBLISHED && can_be_cut &&
+                        fstat(file->descriptor, &now) == 0 && now.st_size == target->info.nbytes;
+    if (can_be_cut && !is_as_it_was && ftruncate(file->descriptor, (off_t)target->info.nbytes) == 0)
+        npyx_system_set_mtime(file->descriptor, target->info.mtime_seconds, (long)target->info.mtime_ns);
     remove_beside(file);
 }
 

@@ -2,26 +2,22 @@
  * A file that is being written, and what becomes of it.
  *
  * NPYX_TARGET_NEW and NPYX_TARGET_COPY write to a file beside the path, locked with flock while its writer
- * lives. It changes places with what is at the path by renameat2(2), so that whoever opens the path finds the
- * old contents or the new ones whole, whatever happens to this process.
+ * lives. When it is published, it changes places with what is at the path, so whoever opens the path finds
+ * the old contents or the new ones, whole, whatever happens to this process.
  *
- * NPYX_TARGET_EXTEND adds to the file in place, behind nbytes that no reader looks beyond; what makes the
- * added bytes count (a header's length) is written last, by the commit. What was there is never cut off.
+ * NPYX_TARGET_EXTEND adds to the file in place, after the bytes that readers look at. What makes the added
+ * bytes count (the length in a header) is written last, by the commit. What was there is never cut off.
  *
- * From prepare on until it is committed or abandoned a target holds the path's lock (target_lock.h): nobody
- * else publishes there in between, so what was published can be taken back, and who waits sees it only when
- * it is for good. The file that COPY and EXTEND add to is locked as well, from the opening on, so that of two
- * who add to it at the same time one is refused; and one that another file has taken the place of by then is
- * not published.
+ * From prepare to commit or abandon, a target holds the path's lock (target_file.h): nobody else publishes
+ * there, so what was published can be taken back. The file that COPY and EXTEND add to is locked from the
+ * opening on: of two writers that add to it at the same time, the second is refused.
  *
- * A new file replaces nothing that was not seen: what is at the path when the target is opened, or that
- * nothing is, must be the same when it is prepared and published, or that is refused. Other programs know
- * nothing of locks; what they put at the path in between is told by its inode, and put back. Only empty files
- * and what this codec writes are replaced.
+ * Nothing is replaced that was not seen: if what is at the path has changed since the target was opened,
+ * publishing is refused. Programs that know nothing of locks can still change it at the last instant: their
+ * file is recognised by its inode and put back. Only empty files and what this codec writes are replaced.
  *
- * A path that is a symbolic link stands for what it points to, as it does for open(2). Anything at it but a
- * regular file is refused. Permissions are those that open(2) gives: those of the file that is replaced, else
- * 0666 less the umask.
+ * Symbolic links are followed, as by open(2). Anything but a regular file is refused. A new file has the
+ * permissions of the one that it replaces, or 0666 less the umask.
  */
 #ifndef NPYX_TARGET_H
 #define NPYX_TARGET_H

@@ -1,17 +1,17 @@
 /*
- * For target.c, target_publish.c, target_lock.c and their tests: what a target is made of and in which state,
- * where its file is written, what it takes the place of, and how; who may change what is at a path, and the
- * names beside it.
+ * For target.c, target_publish.c, target_lock.c and their tests: what a target is made of, its states, and
+ * the names beside its path.
  *
  *     out.npy                          the path
  *     .out.npy.0123456789ab.npyext     name 0: the lock. Whoever holds its flock publishes
- *     .out.npy.0123456789ac.npyext     names 1 to 32: files that have not taken the path yet, and what they
- *                                      have taken the place of, which may have to come back
+ *     .out.npy.0123456789ac.npyext     names 1 to 32: files that have not taken the path yet, and files that
+ *                                      were replaced and may have to come back
+ *     .out.npy.0123456789cc.npyext     name 33: the latter, where the file system cannot exchange names
  *
- * All follow from the path, so that those that a crash left are found without listing the folder: they are
- * taken in order, so that a look at the first ones tells whether there is anything to sweep. The lock's file
- * is there only while a writer publishes, from the preparation to the end of its commit. Nobody but the
- * lock's holder gives the path to a file, or takes a name away that is not its own.
+ * All follow from the path, so what a crash has left is found without listing the folder. They are taken in
+ * order, so a look at the first ones shows whether there is anything to sweep. The lock's file exists only
+ * while a writer publishes, from the preparation to the end of its commit. Only the lock's holder gives the
+ * path to a file, or removes a name that is not its own.
  */
 #ifndef NPYX_TARGET_FILE_H
 #define NPYX_TARGET_FILE_H
@@ -20,8 +20,9 @@
 #include "target.h"
 
 enum {
-    NPYX_TARGET_NNAMES = 32, /* that files have */
-    NPYX_TARGET_NLOOKS = 3,  /* of them are looked at for what a crash has left: they are taken in order */
+    NPYX_TARGET_NNAMES = 32, /* of files */
+    NPYX_TARGET_KEPT = NPYX_TARGET_NNAMES + 1,
+    NPYX_TARGET_NLOOKS = 3, /* so many names are looked at for what a crash has left */
     NPYX_TARGET_NAME_NBYTES = 256,
     NPYX_TARGET_WAIT_SECONDS = 10 /* for the lock */
 };
@@ -55,7 +56,7 @@ typedef struct npyx_target_file {
     npyx_target_state state;
     bool is_resting;       /* nothing is open; what is known of the file called beside: */
     npyx_file_info rested; /* with the size that it has without what follows the sink's end */
-    uint8_t *seal;   /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
+    uint8_t *seal; /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
     size_t seal_nbytes;
     int64_t seal_off;
 } npyx_target_file;
@@ -89,7 +90,7 @@ void npyx_target_name(const char *name, int i, char beside[NPYX_TARGET_NAME_NBYT
 /* Whether a name leads to the file. */
 bool npyx_target_leads_to(int folder, const char *name, int descriptor);
 
-/* Takes the lock of the file called name, and sweeps where a crash has left it. Waits for whoever holds it:
+/* Takes the lock of the file called name. Waits for whoever holds it:
  * NPYX_IO after NPYX_TARGET_WAIT_SECONDS, NPYX_INTERRUPTED. NPYX_DONE: no file can be made in the folder. On
  * file systems without locks it is held without any. *lock is the descriptor of its file; -1: not held. */
 npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const char *name,

@@ -1,6 +1,6 @@
 /*
- * What makes a target's bytes those of its path, and takes them back. The states and who leads from one to
- * the other are in target_file.h; target.c opens and closes.
+ * Publishes what a target has written, and takes it back. The states are in target_file.h; target.c opens and
+ * closes.
  */
 #include "target_file.h"
 
@@ -22,41 +22,41 @@ static npyx_status fail_rename(npyx_error *error, int errno_value) {
                : npyx_fail_errno(error, errno_value, "cannot take its place");
 }
 
-/* Says that the system or the file system has no such call, or no second name for this file. */
+/* Says that the system or the file system has no such call. */
 static bool is_unsupported(int errno_value) {
     return errno_value == ENOSYS || errno_value == EINVAL || errno_value == ENOTSUP ||
-           errno_value == EOPNOTSUPP || errno_value == EPERM || errno_value == EMLINK;
+           errno_value == EOPNOTSUPP;
 }
 
-/* Gives the file at a name a second, free one: 0, or errno. */
-static int link_free(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES]) {
-    int errno_value = EEXIST;
-    for (int i = 1; i <= NPYX_TARGET_NNAMES && errno_value == EEXIST; i++) {
-        npyx_target_name(name, i, beside);
-        errno_value = linkat(folder, name, folder, beside, 0) == 0 ? 0 : errno;
-    }
-    if (errno_value != 0)
-        beside[0] = '\0';
-    return errno_value;
+/* Says that the file system has no hard links, or none of this file. */
+static bool is_unlinkable(int errno_value) {
+    return is_unsupported(errno_value) || errno_value == EPERM || errno_value == EMLINK;
 }
 
 /* Lets the path lead to the new file, and beside to what was there. Where the file system cannot exchange two
  * names, what was there gets a second one first; where it has no hard links either, beside is '\0', and what
- * was there is gone. */
+ * was there is gone. What else has the second name was left by a crash: the path's lock is held. */
 static npyx_status target_exchange(npyx_target_file *file, npyx_error *error) {
+    int folder = file->folder;
     char kept[NPYX_TARGET_NAME_NBYTES];
-    if (npyx_system_exchange(file->folder, file->beside, file->name) == 0)
+    if (npyx_system_exchange(folder, file->beside, file->name) == 0)
         return NPYX_OK;
-    int errno_value = is_unsupported(errno) ? link_free(file->folder, file->name, kept) : errno;
-    if (errno_value != 0 && !is_unsupported(errno_value))
-        return fail_rename(error, errno_value);
-    if (renameat(file->folder, file->beside, file->folder, file->name) == 0) {
+    if (!is_unsupported(errno))
+        return fail_rename(error, errno);
+    npyx_target_name(file->name, NPYX_TARGET_KEPT, kept);
+    unlinkat(folder, kept, 0);
+    if (linkat(folder, file->name, folder, kept, 0) != 0) {
+        if (!is_unlinkable(errno))
+            return fail_rename(error, errno);
+        kept[0] = '\0';
+    }
+    if (renameat(folder, file->beside, folder, file->name) == 0) {
         memcpy(file->beside, kept, sizeof kept);
         return NPYX_OK;
     }
     npyx_status status = fail_rename(error, errno);
     if (kept[0] != '\0')
-        unlinkat(file->folder, kept, 0);
+        unlinkat(folder, kept, 0);
     return status;
 }
 
@@ -68,7 +68,7 @@ static npyx_status target_move_in(npyx_target_file *file, npyx_error *error) {
         is_in = linkat(folder, file->beside, folder, file->name, 0) == 0;
         if (is_in)
             unlinkat(folder, file->beside, 0);
-        else if (is_unsupported(errno))
+        else if (is_unlinkable(errno))
             is_in = renameat(folder, file->beside, folder, file->name) == 0;
     }
     if (!is_in)
@@ -110,23 +110,19 @@ static npyx_status write_seal(npyx_target *target, npyx_error *error) {
     return npyx_sink_rewrite(target->sink, file->seal_off, file->seal, file->seal_nbytes, error);
 }
 
-/* Whether the bytes that the seal is written over are as they were. */
-static bool is_unsealed(npyx_target *target) {
-    const npyx_target_file *file = target->file;
-    size_t nbytes = file->seal_nbytes;
-    return file->seal == NULL ||
-           (npyx_sink_read(target->sink, file->seal_off, file->seal + 2 * nbytes, nbytes, NULL) == NPYX_OK &&
-            memcmp(file->seal + 2 * nbytes, file->seal + nbytes, nbytes) == 0);
-}
-
 /* Makes what was added not count again: false when that cannot be done, and nothing may be cut off. A disk
  * that is full may refuse to write what was written over, but then it has refused the seal as well. */
 static bool unpublish_extension(npyx_target *target) {
     const npyx_target_file *file = target->file;
-    return is_unsealed(target) ||
-           (npyx_sink_rewrite(target->sink, file->seal_off, file->seal + file->seal_nbytes, file->seal_nbytes,
-                              NULL) == NPYX_OK &&
-            sync_file(file, NULL) == NPYX_OK);
+    size_t nbytes = file->seal_nbytes;
+    if (file->seal == NULL)
+        return true;
+    const uint8_t *before = file->seal + nbytes;
+    uint8_t *now = file->seal + 2 * nbytes;
+    bool is_unsealed = npyx_sink_read(target->sink, file->seal_off, now, nbytes, NULL) == NPYX_OK &&
+                       memcmp(now, before, nbytes) == 0;
+    return is_unsealed || (npyx_sink_rewrite(target->sink, file->seal_off, before, nbytes, NULL) == NPYX_OK &&
+                           sync_file(file, NULL) == NPYX_OK);
 }
 
 bool npyx_target_unpublish(npyx_target *target) {
@@ -260,23 +256,19 @@ static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
 }
 
 /* From the first byte that others may see, the target is published, and abandon takes it back. */
-static npyx_status show(npyx_target *target, npyx_error *error) {
-    npyx_target_file *file = target->file;
-    if (file->kind == NPYX_TARGET_EXTEND) {
-        NPYX_TRY(npyx_target_check(target, error));
-        file->state = NPYX_TARGET_PUBLISHED;
-        NPYX_TRY(write_seal(target, error));
-        return sync_file(file, error);
-    }
-    NPYX_TRY(take_path(file, error));
-    file->state = NPYX_TARGET_PUBLISHED;
-    return sync_folder(file, error);
-}
-
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
     if (npyx_target_is_published(target))
         return NPYX_OK;
-    if (target->file->state == NPYX_TARGET_WRITTEN)
+    if (file->state == NPYX_TARGET_WRITTEN)
         NPYX_TRY(npyx_target_prepare(target, error));
-    return show(target, error);
+    if (file->kind != NPYX_TARGET_EXTEND) {
+        NPYX_TRY(take_path(file, error));
+        file->state = NPYX_TARGET_PUBLISHED;
+        return sync_folder(file, error);
+    }
+    NPYX_TRY(npyx_target_check(target, error));
+    file->state = NPYX_TARGET_PUBLISHED;
+    NPYX_TRY(write_seal(target, error));
+    return sync_file(file, error);
 }
