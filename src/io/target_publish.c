@@ -24,13 +24,13 @@ static npyx_status fail_rename(npyx_error *error, int errno_value) {
 
 /* Says that the system or the file system has no such call. */
 static bool is_unsupported(int errno_value) {
-    return errno_value == ENOSYS || errno_value == EINVAL || errno_value == ENOTSUP ||
-           errno_value == EOPNOTSUPP;
+    return errno_value == ENOSYS || errno_value == EINVAL || errno_value == ENOTSUP;
 }
 
 /* Says that the file system has no hard links, or none of this file. */
 static bool is_unlinkable(int errno_value) {
-    return is_unsupported(errno_value) || errno_value == EPERM || errno_value == EMLINK;
+    return is_unsupported(errno_value) || errno_value == EOPNOTSUPP || errno_value == EPERM ||
+           errno_value == EMLINK;
 }
 
 /* Lets the path lead to the new file, and beside to what was there. Where the file system cannot exchange two
