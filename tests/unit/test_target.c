@@ -687,13 +687,22 @@ static void test_extending(void **state) {
 static void test_an_extension_is_abandoned(void **state) {
     (void)state;
     npyx_target target;
-    put("out.npy", ARRAY "3 abc trailing");
-    open_target(&target, NPYX_TARGET_EXTEND, "out.npy");
-    append(&target, "def");
-    assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "6", 1, &error), NPYX_OK);
-    assert_int_equal(npyx_sink_flush(target.sink, &error), NPYX_OK);
-    npyx_target_abandon(&target);
-    assert_contents("out.npy", ARRAY "3 abc trailing");
+    for (int is_published = 0; is_published < 2; is_published++) {
+        struct stat before, after;
+        put("out.npy", ARRAY "3 abc trailing");
+        assert_int_equal(stat("out.npy", &before), 0);
+        open_target(&target, NPYX_TARGET_EXTEND, "out.npy");
+        append(&target, "def");
+        assert_int_equal(npyx_target_seal(&target, sizeof ARRAY - 1, "6", 1, &error), NPYX_OK);
+        assert_int_equal(npyx_sink_flush(target.sink, &error), NPYX_OK);
+        if (is_published)
+            assert_int_equal(npyx_target_publish(&target, &error), NPYX_OK);
+        npyx_target_abandon(&target);
+        assert_contents("out.npy", ARRAY "3 abc trailing");
+        assert_int_equal(stat("out.npy", &after), 0);
+        assert_int_equal(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
+        assert_int_equal(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+    }
     /* nothing is cut off that could not be put back */
     open_target(&target, NPYX_TARGET_EXTEND, "out.npy");
     assert_int_equal(npyx_sink_cut(target.sink, sizeof ARRAY "3 abc" - 1, &error), NPYX_INVALID);
