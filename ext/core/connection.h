@@ -208,4 +208,9 @@ int npyext_declare_columns(sqlite3 *db, sqlite3_str *text);
 /* Why that failed, for a message; good until the next call of the connection. */
 const char *npyext_declare_reason(sqlite3 *db, int code);
 
+/* *does: a database on disk has its own part in the open transaction, or that cannot be told. Its commit,
+ * which comes between xSync and xCommit, may fail or be put off (SQLITE_BUSY). NPYX_NOMEM or
+ * NPYX_INTERRUPTED. */
+npyx_status npyext_connection_writes_disk(npyext_connection *connection, bool *does, npyx_error *error);
+
 #endif

@@ -48,7 +48,7 @@ npyx_status npyext_value_stable_text(sqlite3_value *value, char room[NPYX_NUMBER
 /* The SQLite result code of a status. */
 int npyext_code(npyx_status status);
 
-/* Of a statement of our own that failed: NPYX_NOMEM or NPYX_INTERRUPTED, and NPYX_OK for all other codes. */
+/* Of a statement of our own that failed: NPYX_NOMEM or NPYX_INTERRUPTED, NPYX_OK for all other codes. */
 npyx_status npyext_fail_code(int code, npyx_error *error);
 
 /* Where a fault lies: both may be NULL. */

@@ -70,17 +70,14 @@ static npyx_status append_contents(const npyext_argument *array, npyx_sink *sink
 static npyx_status write_publish(write_cursor *cursor, npyext_array_value *value, npyx_error *error) {
     const npyext_scan *scan = &cursor->base.scan;
     npyx_target target = {.is_one_act = true, .check_zip = npyx_zip_check_replaceable};
-    npyx_file_info info;
     NPYX_TRY(npyx_target_open(&target, &scan->connection->host, NPYX_TARGET_NEW, scan->path, error));
     npyx_status status = value == NULL ? append_contents(&scan->arguments[NPYEXT_ARRAY], target.sink, error)
                                        : npyext_stream_npy(value, target.sink, error);
     if (status == NPYX_OK)
-        status = npyx_target_prepare(&target, error);
-    if (status == NPYX_OK)
         status = npyx_target_commit(&target, error);
     else
         npyx_target_abandon(&target);
-    cursor->nbytes = status == NPYX_OK && npyx_target_info(&target, &info) ? info.nbytes : 0;
+    cursor->nbytes = status == NPYX_OK ? target.info.nbytes : 0;
     return status;
 }
 

@@ -75,18 +75,21 @@ static npyx_status paths_list(npyext_shard_paths *paths, bool is_beside, npyext_
     return status == NPYX_NOT_FOUND ? NPYX_OK : status;
 }
 
-/* The number of a path that the pattern has found; -1 for one that is no shard's. */
-static int64_t paths_number(npyext_shard_paths *paths, const char *path) {
-    size_t prefix_nbytes = strlen(paths->prefix);
-    npyx_error error;
+/* The number in a path that the pattern has found, so many bytes after the prefix; -1: there is none. */
+static int64_t paths_digits(const npyext_shard_paths *paths, const char *path, size_t nskipped) {
+    size_t off = strlen(paths->prefix) + nskipped, nbytes = strlen(path);
     uint64_t number = 0;
-    if (strlen(path) <= prefix_nbytes)
-        return -1;
-    const npyx_span rest = {path + prefix_nbytes, strlen(path) - prefix_nbytes};
-    bool is_its = npyx_span_digits(rest, &number) > 0 && number <= INT64_MAX &&
-                  npyext_shard_path(paths, (int64_t)number, &paths->name, &error) == NPYX_OK &&
+    const npyx_span rest = {path + (off < nbytes ? off : nbytes), off < nbytes ? nbytes - off : 0};
+    return npyx_span_digits(rest, &number) > 0 && number <= INT64_MAX ? (int64_t)number : -1;
+}
+
+/* The number of a path; -1 for one that is no shard's. */
+static int64_t paths_number(npyext_shard_paths *paths, const char *path) {
+    npyx_error error;
+    int64_t number = paths_digits(paths, path, 0);
+    bool is_its = number >= 0 && npyext_shard_path(paths, number, &paths->name, &error) == NPYX_OK &&
                   strcmp(paths->name.bytes, path) == 0;
-    return is_its ? (int64_t)number : -1;
+    return is_its ? number : -1;
 }
 
 npyx_status npyext_shard_paths_find(npyext_shard_paths *paths, int64_t above, int64_t *highest,
@@ -107,34 +110,20 @@ npyx_status npyext_shard_paths_find(npyext_shard_paths *paths, int64_t above, in
     return status;
 }
 
-/* The path of the shard beside which a file of another name was left; '' when it is none's. */
-static void paths_of_left(const char *left, npyx_buffer *path) {
-    const char *slash = strrchr(left, '/'), *name = slash == NULL ? left : slash + 1;
-    const char *end = left + strlen(left) - strlen(".npyext");
-    while (end > name && end[-1] != '.')
-        end--;
-    npyx_buffer_reset(path);
-    npyx_buffer_append(path, left, (size_t)(name - left));
-    if (end - 1 > name + 1)
-        npyx_buffer_append(path, name + 1, (size_t)(end - 1 - (name + 1)));
-    npyx_buffer_append_char(path, '\0');
-}
-
-/* Opening a target clears away what a crash has left. What is in its way is met by who writes that shard. */
+/* Opening a target clears away what a crash has left. What is in its way is met by whoever writes that shard.
+ */
 npyx_status npyext_shard_paths_sweep(npyext_shard_paths *paths, npyx_error *error) {
     npyext_files files = {.paths.arena.host = &paths->connection->host};
-    npyx_buffer path = {.host = &paths->connection->host};
     npyx_status status = paths->has_number ? paths_list(paths, true, &files, error) : NPYX_OK;
     for (size_t i = 0; status == NPYX_OK && i < npyext_files_count(&files); i++) {
         npyx_target target = {.is_tar = true};
         npyx_error unseen;
-        paths_of_left(npyext_files_path(&files, i), &path);
-        if (npyx_buffer_check(&path, error) == NPYX_OK && paths_number(paths, path.bytes) >= 0 &&
-            npyx_target_open(&target, &paths->connection->host, NPYX_TARGET_NEW, path.bytes, &unseen) ==
-                NPYX_OK)
+        int64_t number = paths_digits(paths, npyext_files_path(&files, i), strlen("."));
+        if (number >= 0 && npyext_shard_path(paths, number, &paths->name, &unseen) == NPYX_OK &&
+            npyx_target_open(&target, &paths->connection->host, NPYX_TARGET_NEW, paths->name.bytes,
+                             &unseen) == NPYX_OK)
             npyx_target_abandon(&target);
     }
-    npyx_buffer_clear(&path);
     npyext_files_clear(&files);
     return status;
 }

@@ -8,17 +8,16 @@
 /* A shard of the transaction. */
 typedef struct shard {
     int64_t number;
-    char *path;
     npyx_target target;
     int64_t nsamples, payload_nbytes;
-    bool is_copy;
     int64_t end_nbytes; /* how long it was before its end was written; -1: it was not */
 } shard;
 
-/* How far the last shard was. */
+/* How far the last shard was, and the key of its last sample. */
 typedef struct shard_mark {
     int64_t nshards, nsamples, payload_nbytes, nbytes;
-    npyx_buffer key;
+    size_t key_nbytes;
+    char key[];
 } shard_mark;
 
 /* A column and its place among the parts of a sample, which are sorted by their extensions. */
@@ -34,15 +33,13 @@ struct npyext_shard_writer {
     npyext_shard_paths paths;
     int64_t maxcount;
     double maxsize;
-    bool adds;
     shard_column *columns;
     int ncolumns;
     /* of the transaction that is open */
-    shard **shards;
+    shard *shards;
     int64_t nshards, capacity_nshards;
-    npyx_buffer key;        /* of the last sample of the last shard; empty: there is none yet */
-    npyx_buffer key_before; /* of the shard before, as long as the last one has none */
-    npyx_buffer cell;       /* an array on its way into a shard */
+    npyx_buffer key;  /* of the last sample, if the last shard has any */
+    npyx_buffer cell; /* an array on its way into a shard */
     npyx_buffer name;
 };
 
@@ -107,12 +104,12 @@ static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext
 /* ---- shards ---- */
 
 static shard *shards_last(const npyext_shard_writer *writer) {
-    return writer->nshards == 0 ? NULL : writer->shards[writer->nshards - 1];
+    return &writer->shards[writer->nshards - 1];
 }
 
 static npyx_target *shards_target(npyext_transaction *transaction, int64_t number) {
     npyext_shard_writer *writer = shards_of(transaction);
-    return number < writer->nshards ? &writer->shards[number]->target : NULL;
+    return number < writer->nshards ? &writer->shards[number].target : NULL;
 }
 
 static npyx_target *shards_last_target(npyext_transaction *transaction, int64_t *number) {
@@ -121,44 +118,36 @@ static npyx_target *shards_last_target(npyext_transaction *transaction, int64_t 
     return &last->target;
 }
 
-static void shards_free_one(npyext_shard_writer *writer, shard *freed) {
-    npyx_target_abandon(&freed->target);
-    npyx_free(shards_host(writer), freed->path);
-    npyx_free(shards_host(writer), freed);
+static void shards_drop_last(npyext_shard_writer *writer) {
+    npyx_target_abandon(&writer->shards[--writer->nshards].target);
 }
 
-/* Adds a shard that is not open yet. */
-static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, shard **added, npyx_error *error) {
-    npyx_host *host = shards_host(writer);
-    shard **grown =
-        npyx_grow(host, writer->shards, writer->nshards, &writer->capacity_nshards, sizeof(void *));
+/* Adds a shard that is opened at its path. When that fails there is none. */
+static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, npyx_target_kind kind,
+                              npyx_error *error) {
+    const npyext_transaction *transaction = &writer->transaction;
+    shard *grown = npyx_grow(shards_host(writer), writer->shards, writer->nshards, &writer->capacity_nshards,
+                             sizeof *grown);
     NPYX_TRY(npyx_check_memory(grown, error));
     writer->shards = grown;
     NPYX_TRY(npyext_shard_path(&writer->paths, number, &writer->name, error));
-    shard *made = npyx_alloc_zeroed(host, sizeof *made);
-    char *path = npyx_alloc(host, writer->name.nbytes);
-    if (made == NULL || path == NULL) {
-        npyx_free(host, made);
-        npyx_free(host, path);
-        return npyx_fail_nomem(error);
-    }
-    memcpy(path, writer->name.bytes, writer->name.nbytes);
-    *made = (shard){.number = number, .path = path, .end_nbytes = -1, .target.is_tar = true};
-    grown[writer->nshards++] = *added = made;
-    return NPYX_OK;
+    shard *added = &grown[writer->nshards++];
+    *added = (shard){.number = number, .end_nbytes = -1, .target.is_tar = true};
+    /* only the first transaction of mode 'w+' replaces shards */
+    added->target.must_be_new =
+        kind == NPYX_TARGET_NEW && (!transaction->is_own || transaction->written.is_there);
+    npyx_status status =
+        npyext_transaction_open_target(&writer->transaction, &added->target, kind, writer->name.bytes, error);
+    if (status != NPYX_OK)
+        shards_drop_last(writer);
+    return status;
 }
 
-static npyx_status shards_open_new(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
-    shard *opened = NULL;
-    NPYX_TRY(shards_add(writer, number, &opened, error));
+static npyx_status shards_take_key(npyext_shard_writer *writer, const char *key, size_t nbytes,
+                                   npyx_error *error) {
     npyx_buffer_reset(&writer->key);
-    /* only the first transaction of mode 'w+' replaces shards */
-    opened->target.must_be_new = writer->adds || writer->transaction.written.is_there;
-    npyx_status status = npyext_transaction_open_target(&writer->transaction, &opened->target,
-                                                        NPYX_TARGET_NEW, opened->path, error);
-    if (status != NPYX_OK)
-        shards_free_one(writer, writer->shards[--writer->nshards]);
-    return status;
+    npyx_buffer_append(&writer->key, key, nbytes);
+    return npyx_buffer_check(&writer->key, error);
 }
 
 /* Reads how many samples a shard has, the bytes of their parts, the last one's key, and where its end begins.
@@ -177,9 +166,7 @@ static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *sour
     }
     if (status == NPYX_DONE) {
         measured->nsamples = walk.nsamples;
-        npyx_buffer_reset(&writer->key);
-        npyx_buffer_append(&writer->key, walk.sample_key.bytes, walk.sample_key.nbytes);
-        status = npyx_buffer_check(&writer->key, error);
+        status = shards_take_key(writer, walk.sample_key.bytes, walk.sample_key.nbytes, error);
     }
     npyx_sample_walk_clear(&walk);
     npyx_tar_clear(&tar);
@@ -193,15 +180,11 @@ static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
 
 /* Opens a copy of a shard that is there, from which the end is cut off. NPYX_DONE: it is full. */
 static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
-    shard *opened = NULL;
     npyx_source *source = NULL;
     int64_t end_off = 0;
-    NPYX_TRY(shards_add(writer, number, &opened, error));
-    opened->is_copy = true;
-    npyx_status status = npyext_transaction_open_target(&writer->transaction, &opened->target,
-                                                        NPYX_TARGET_COPY, opened->path, error);
-    if (status == NPYX_OK)
-        status = npyx_source_open_sink(opened->target.sink, &source, error);
+    NPYX_TRY(shards_add(writer, number, NPYX_TARGET_COPY, error));
+    shard *opened = shards_last(writer);
+    npyx_status status = npyx_source_open_sink(opened->target.sink, &source, error);
     if (status == NPYX_OK)
         status = shards_measure(writer, source, opened, &end_off, error);
     npyx_source_close(source);
@@ -210,7 +193,7 @@ static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, np
     if (status == NPYX_OK)
         status = npyx_sink_cut(opened->target.sink, end_off, error);
     if (status != NPYX_OK)
-        shards_free_one(writer, writer->shards[--writer->nshards]);
+        shards_drop_last(writer);
     return status;
 }
 
@@ -219,112 +202,89 @@ static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, np
 /* The number of the shard that is gone on with; -1: there is none. */
 static npyx_status shards_find_last(npyext_shard_writer *writer, int64_t *number, npyx_error *error) {
     const npyext_written *written = &writer->transaction.written;
-    *number = written->is_there ? written->number : -1;
-    if (!writer->paths.has_number) {
-        *number = written->is_there || writer->adds ? 0 : -1;
-        return NPYX_OK;
-    }
-    return writer->adds ? npyext_shard_paths_find(&writer->paths, INT64_MAX, number, NULL, error) : NPYX_OK;
+    if (!writer->transaction.is_own && writer->paths.has_number)
+        return npyext_shard_paths_find(&writer->paths, INT64_MAX, number, NULL, error);
+    *number = written->is_there ? written->number : writer->transaction.is_own ? -1 : 0;
+    return NPYX_OK;
 }
 
 static npyx_status shards_open(npyext_transaction *transaction, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
     int64_t number = -1;
+    writer->nshards = 0; /* those of the last transaction are closed */
     if (!transaction->written.is_there)
         NPYX_TRY(npyext_shard_paths_sweep(&writer->paths, error));
     NPYX_TRY(shards_find_last(writer, &number, error));
     if (number < 0)
-        return shards_open_new(writer, 0, error);
+        return shards_add(writer, 0, NPYX_TARGET_NEW, error);
     npyx_status status = shards_reopen(writer, number, error);
-    if (status == NPYX_NOT_FOUND && writer->adds)
-        return shards_open_new(writer, number, error);
-    return status == NPYX_DONE ? shards_open_new(writer, number + 1, error) : status;
+    if (status == NPYX_NOT_FOUND && !writer->transaction.is_own)
+        return shards_add(writer, number, NPYX_TARGET_NEW, error);
+    return status == NPYX_DONE ? shards_add(writer, number + 1, NPYX_TARGET_NEW, error) : status;
 }
 
-static void shards_unmark(npyext_transaction *transaction, void *place) {
-    npyx_buffer_clear(&((shard_mark *)place)->key);
-    npyx_free(&transaction->connection->host, place);
-}
-
-static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
+/* How far the last shard is, without its end. It rests only with an end. */
+static void shards_note_place(const npyext_shard_writer *writer, shard_mark *mark) {
     const shard *last = shards_last(writer);
-    shard_mark *mark = npyx_alloc_zeroed(shards_host(writer), sizeof *mark);
-    NPYX_TRY(npyx_check_memory(mark, error));
     *mark = (shard_mark){.nshards = writer->nshards,
                          .nsamples = last->nsamples,
                          .payload_nbytes = last->payload_nbytes,
                          .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
-                         .key.host = shards_host(writer)};
-    npyx_buffer_append(&mark->key, writer->key.bytes, writer->key.nbytes);
-    npyx_status status = npyx_buffer_check(&mark->key, error);
-    if (status == NPYX_OK)
-        *place = mark;
-    else
-        shards_unmark(transaction, mark);
-    return status;
+                         .key_nbytes = writer->key.nbytes};
 }
 
-/* Makes the last shard one that samples can be added to. */
-static npyx_status shards_cut_last(npyext_shard_writer *writer, int64_t nbytes, npyx_error *error) {
+static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
+    const npyext_shard_writer *writer = shards_of(transaction);
+    shard_mark *mark = npyx_alloc(shards_host(writer), sizeof *mark + writer->key.nbytes);
+    NPYX_TRY(npyx_check_memory(mark, error));
+    shards_note_place(writer, mark);
+    if (mark->key_nbytes > 0)
+        memcpy(mark->key, writer->key.bytes, mark->key_nbytes);
+    *place = mark;
+    return NPYX_OK;
+}
+
+/* Takes out the samples after a mark. Its shard rests no more: whoever writes the set meanwhile would take
+ * the file away. */
+static npyx_status shards_return(npyext_shard_writer *writer, const shard_mark *mark, npyx_error *error) {
+    while (writer->nshards > mark->nshards)
+        shards_drop_last(writer);
     shard *last = shards_last(writer);
     NPYX_TRY(npyx_target_resume(&last->target, error));
-    NPYX_TRY(npyx_sink_cut(last->target.sink, nbytes, error));
+    last->nsamples = mark->nsamples;
+    last->payload_nbytes = mark->payload_nbytes;
     last->end_nbytes = -1;
-    return NPYX_OK;
+    return npyx_sink_cut(last->target.sink, mark->nbytes, error);
 }
 
 static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *to,
                                    npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
     const shard_mark *mark = to->place;
-    while (writer->nshards > mark->nshards)
-        shards_free_one(writer, writer->shards[--writer->nshards]);
-    shard *last = shards_last(writer);
-    NPYX_TRY(shards_cut_last(writer, mark->nbytes, error));
-    last->nsamples = mark->nsamples;
-    last->payload_nbytes = mark->payload_nbytes;
-    npyx_buffer_reset(&writer->key);
-    npyx_buffer_append(&writer->key, mark->key.bytes, mark->key.nbytes);
-    return npyx_buffer_check(&writer->key, error);
+    NPYX_TRY(shards_return(writer, mark, error));
+    return shards_take_key(writer, mark->key, mark->key_nbytes, error);
 }
 
 static npyx_status shards_end_last(npyext_shard_writer *writer, npyx_error *error) {
     shard *last = shards_last(writer);
-    int64_t nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes;
     if (last->end_nbytes >= 0)
         return NPYX_OK;
+    int64_t nbytes = last->target.sink->nbytes;
     NPYX_TRY(npyx_tar_write_end(last->target.sink, error));
     last->end_nbytes = nbytes;
     return NPYX_OK;
 }
 
-/* No old shard is left behind new ones, where a reader would take it for one of them. */
-static npyx_status shards_check_behind_last(npyext_shard_writer *writer, npyx_error *error) {
-    npyx_name_list list = {0};
-    int64_t highest = -1;
-    NPYX_TRY(npyext_shard_paths_find(&writer->paths, shards_last(writer)->number, &highest, &list, error));
-    return highest <= shards_last(writer)->number
-               ? NPYX_OK
-               : npyx_refuse(error,
-                             "other shards would follow the last one that is written: %s; remove them first",
-                             npyx_name_list_text(&list));
-}
-
 static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
     npyext_shard_writer *writer = shards_of(transaction);
-    NPYX_TRY(shards_check_behind_last(writer, error));
+    npyx_name_list list = {0};
+    int64_t last = shards_last(writer)->number, highest = -1;
+    NPYX_TRY(npyext_shard_paths_find(&writer->paths, last, &highest, &list, error));
+    if (highest > last) /* a reader would take it for one of the new ones */
+        return npyx_refuse(error,
+                           "other shards would follow the last one that is written: %s; remove them first",
+                           npyx_name_list_text(&list));
     return shards_end_last(writer, error);
-}
-
-static void shards_close(npyext_transaction *transaction) {
-    npyx_buffer_reset(&shards_of(transaction)->key);
-}
-
-static void shards_closed(npyext_transaction *transaction) {
-    npyext_shard_writer *writer = shards_of(transaction);
-    while (writer->nshards > 0)
-        shards_free_one(writer, writer->shards[--writer->nshards]);
 }
 
 /* ---- samples ---- */
@@ -450,32 +410,40 @@ static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_v
     return nparts > 0 ? NPYX_OK : npyx_refuse(error, "a sample has at least one part; all columns are NULL");
 }
 
-/* A full shard is finished before the next sample, as ShardWriter does it. */
+/* A full shard is finished before the next sample, as ShardWriter does it. One that is not full has an end
+ * where a COMMIT was put off. */
 static npyx_status shards_make_room(npyext_shard_writer *writer, npyx_error *error) {
     shard *last = shards_last(writer);
     if (!shard_is_full(writer, last))
-        return NPYX_OK;
+        return last->end_nbytes < 0 ? NPYX_OK : npyx_sink_cut(last->target.sink, last->end_nbytes, error);
     NPYX_TRY(shards_end_last(writer, error));
-    if (!last->is_copy)
-        NPYX_TRY(npyx_target_rest(&last->target, error));
-    npyx_buffer before = writer->key_before;
-    writer->key_before = writer->key;
-    writer->key = before;
-    return shards_open_new(writer, last->number + 1, error);
+    NPYX_TRY(npyx_target_rest(&last->target, error));
+    return shards_add(writer, last->number + 1, NPYX_TARGET_NEW, error);
 }
 
-/* Goes back to the shard before, when the sample that was to begin a new one is none. */
-static npyx_status shards_unmake_room(npyext_shard_writer *writer, npyx_error *error) {
-    npyx_buffer key = writer->key;
-    shards_free_one(writer, writer->shards[--writer->nshards]);
-    writer->key = writer->key_before;
-    writer->key_before = key;
-    return shards_cut_last(writer, shards_last(writer)->end_nbytes, error);
+/* Adds a sample; when that fails, some of it may be there. */
+static npyx_status shards_write_sample(npyext_shard_writer *writer, const npyx_value *key,
+                                       sqlite3_value **values, npyx_error *error) {
+    npyx_status opened = shards_make_room(writer, error);
+    if (opened == NPYX_INVALID) /* what is in the way is no fault of the row */
+        opened = error->status = NPYX_IO;
+    NPYX_TRY(opened);
+    shard *last = shards_last(writer);
+    last->end_nbytes = -1;
+    bool is_same = last->nsamples > 0 && writer->key.nbytes == key->nbytes &&
+                   memcmp(writer->key.bytes, key->bytes, key->nbytes) == 0;
+    if (is_same)
+        return npyx_refuse(error, "__key__ '%.*s' is that of the sample before, too",
+                           NPYX_SHOWN(key->bytes, key->nbytes, 100));
+    NPYX_TRY(shards_append_parts(writer, key, values, error));
+    last->nsamples++;
+    return shards_take_key(writer, key->bytes, key->nbytes, error);
 }
 
-static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_value **values,
-                                        npyx_error *error) {
+static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error) {
+    npyext_shard_writer *writer = shards_of(transaction);
     npyx_value key;
+    npyext_connection_begin(transaction->connection);
     char room[NPYX_NUMBER_TEXT_NBYTES];
     if (sqlite3_value_type(values[NPYEXT_WDS_URL]) != SQLITE_NULL)
         return npyx_refuse(
@@ -486,45 +454,13 @@ static npyx_status shards_append_sample(npyext_shard_writer *writer, sqlite3_val
         return npyx_refuse(error, "__key__ is NULL");
     NPYX_TRY(npyext_value_stable_text(values[NPYEXT_WDS_KEY], room, &key, error));
     NPYX_TRY(npyx_tar_check_key(key.bytes, key.nbytes, error));
-    int64_t nshards = writer->nshards;
-    npyx_status opened = shards_make_room(writer, error);
-    if (opened == NPYX_INVALID) /* what is in the way is no fault of the row */
-        opened = error->status = NPYX_IO;
-    NPYX_TRY(opened);
-    shard *last = shards_last(writer);
-    bool is_same = last->nsamples > 0 && writer->key.nbytes == key.nbytes &&
-                   memcmp(writer->key.bytes, key.bytes, key.nbytes) == 0;
-    if (is_same)
-        return npyx_refuse(error, "__key__ '%.*s' is that of the sample before, too",
-                           NPYX_SHOWN(key.bytes, key.nbytes, 100));
-    int64_t nbytes = last->target.sink->nbytes, payload_nbytes = last->payload_nbytes;
-    npyx_status status = shards_append_parts(writer, &key, values, error);
-    if (status != NPYX_OK) {
-        npyx_error second;
-        last->payload_nbytes = payload_nbytes;
-        npyx_status undone = writer->nshards > nshards ? shards_unmake_room(writer, &second)
-                                                       : npyx_sink_cut(last->target.sink, nbytes, &second);
-        if (undone != NPYX_OK)
-            writer->transaction.state = NPYEXT_TRANSACTION_SPOILT;
-        return status;
-    }
-    last->nsamples++;
-    npyx_buffer_reset(&writer->key);
-    npyx_buffer_append(&writer->key, key.bytes, key.nbytes);
-    return npyx_buffer_check(&writer->key, error);
-}
-
-static int64_t shards_next_rowid(const npyext_transaction *writer) {
-    return writer->nrows;
-}
-
-static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
-    npyext_connection_begin(transaction->connection);
-    /* a COMMIT was put off, or the next shard could not be opened */
-    if (shards_last(writer)->end_nbytes >= 0)
-        NPYX_TRY(shards_cut_last(writer, shards_last(writer)->end_nbytes, error));
-    return shards_append_sample(writer, values, error);
+    shard_mark before;
+    shards_note_place(writer, &before);
+    npyx_status status = shards_write_sample(writer, &key, values, error);
+    npyx_error second;
+    if (status != NPYX_OK && shards_return(writer, &before, &second) != NPYX_OK)
+        transaction->state = NPYEXT_TRANSACTION_SPOILT;
+    return status;
 }
 
 /* ---- all of it ---- */
@@ -535,7 +471,6 @@ static void shards_free(npyext_transaction *transaction) {
     npyext_transaction_clear(transaction);
     npyx_free(host, writer->shards);
     npyx_buffer_clear(&writer->key);
-    npyx_buffer_clear(&writer->key_before);
     npyx_buffer_clear(&writer->cell);
     npyx_buffer_clear(&writer->name);
     npyx_buffer_clear(&writer->paths.name);
@@ -545,15 +480,11 @@ static void shards_free(npyext_transaction *transaction) {
 
 static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
                                                         .mark = shards_mark,
-                                                        .unmark = shards_unmark,
                                                         .cut_back = shards_cut_back,
                                                         .finish = shards_finish,
                                                         .target = shards_target,
                                                         .last = shards_last_target,
-                                                        .close = shards_close,
-                                                        .closed = shards_closed,
                                                         .insert = shards_insert,
-                                                        .next_rowid = shards_next_rowid,
                                                         .free = shards_free};
 
 npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *table,
@@ -566,10 +497,9 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
                                              .table = table,
                                              .path = declaration->arguments[NPYEXT_TABLE_PATH]};
     made->paths.connection = connection;
-    made->arena.host = made->key_before.host = made->key.host = made->cell.host = made->name.host =
-        made->paths.name.host = &connection->host;
-    made->adds = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") == 0;
-    made->transaction.is_own = !made->adds;
+    made->arena.host = made->key.host = made->cell.host = made->name.host = made->paths.name.host =
+        &connection->host;
+    made->transaction.is_own = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") != 0;
     npyx_status status = npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error);
     if (status == NPYX_OK)
         status = shards_read_limits(made, declaration->arguments, error);

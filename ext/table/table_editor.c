@@ -122,9 +122,7 @@ static void editor_close(npyext_transaction *transaction) {
 }
 
 static npyx_status editor_check_read(const table_editor *editor, npyx_error *error) {
-    npyx_file_info copied;
-    if (!editor->has_read || !npyx_target_info(&editor->target, &copied) ||
-        npyx_file_info_is_same(&copied, &editor->read_info))
+    if (!editor->has_read || npyx_file_info_is_same(&editor->target.info, &editor->read_info))
         return NPYX_OK;
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
                         "was changed by another program after its rows were read; begin again");
@@ -276,10 +274,6 @@ static npyx_status editor_mark(npyext_transaction *transaction, void **place, np
     return NPYX_OK;
 }
 
-static void editor_unmark(npyext_transaction *transaction, void *place) {
-    npyx_free(&transaction->connection->host, place);
-}
-
 static npyx_status editor_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                                    npyx_error *error) {
     return npyx_edit_return(&editor_of(transaction)->edit, *(const int64_t *)mark->place, error);
@@ -308,7 +302,6 @@ static void editor_free(npyext_transaction *transaction) {
 
 const npyext_transaction_ops npyext_table_editor_ops = {.open = editor_open,
                                                         .mark = editor_mark,
-                                                        .unmark = editor_unmark,
                                                         .cut_back = editor_cut_back,
                                                         .finish = editor_finish,
                                                         .target = editor_target,

@@ -31,7 +31,6 @@ typedef struct npyext_table_writer {
     npyext_layout layout; /* its columns */
     /* of the transaction that is open */
     npyx_target target;
-    int64_t nrows_before; /* of a .npy that is added to */
     size_t header_nbytes;
     int version_major;
     npyx_archive_writer *archive;
@@ -56,7 +55,7 @@ void npyext_table_writer_shape_layout(const npyext_table_writer *writer, npyext_
 
 extern const npyext_transaction_ops npyext_table_writer_ops;
 
-/* Its insert, next_rowid and free. */
+/* Its insert and free. */
 npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
                                        npyx_error *error);
 int64_t npyext_table_writer_next(const npyext_transaction *transaction);

@@ -41,10 +41,6 @@ static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx
     return status;
 }
 
-static void file_unmark(npyext_transaction *transaction, void *place) {
-    npyx_free(&transaction->connection->host, place);
-}
-
 /* Takes the rows behind a mark out of the file. */
 static npyx_status file_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                                  npyx_error *error) {
@@ -114,7 +110,7 @@ static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, i
     NPYX_TRY(read_header(writer, array, error));
     if (!is_as_declared(writer, array))
         return npyx_refuse(error, "has changed since the table was made; drop the table and create it anew");
-    writer->nrows_before = array->shape[0];
+    writer->transaction.nrows_before = array->shape[0];
     writer->header_nbytes = (size_t)array->data_off;
     writer->version_major = array->version_major;
     *end_off = array->data_off + array->nbytes;
@@ -171,9 +167,8 @@ static npyx_status make_room_for_row(npyext_table_writer *writer, npyx_error *er
 /* Opens what is added to, or a new file: *is_new. Mode 'a' makes one where there is none, mode 'w+' as long
  * as it has written none. */
 static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_error *error) {
-    const npyext_written *written = &writer->transaction.written;
     npyx_target_kind kind = writer->format == NPYX_FORMAT_NPY ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
-    *is_new = !writer->adds && !written->is_there;
+    *is_new = !writer->adds && !writer->transaction.written.is_there;
     if (*is_new)
         return open_target(writer, NPYX_TARGET_NEW, error);
     npyx_status status = open_target(writer, kind, error);
@@ -187,7 +182,6 @@ static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_e
 static npyx_status file_open(npyext_transaction *transaction, npyx_error *error) {
     npyext_table_writer *writer = writer_of(transaction);
     bool is_new = false;
-    writer->nrows_before = 0;
     writer->target = (npyx_target){0};
     NPYX_TRY(open_either(writer, &is_new, error));
     if (writer->format != NPYX_FORMAT_NPY)
@@ -249,13 +243,11 @@ static npyx_status file_read(npyext_transaction *transaction, npyx_source **sour
 
 const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
                                                         .mark = file_mark,
-                                                        .unmark = file_unmark,
                                                         .cut_back = file_cut_back,
                                                         .finish = file_finish,
                                                         .target = file_target,
                                                         .last = file_last,
                                                         .close = file_close,
                                                         .insert = npyext_table_writer_insert,
-                                                        .next_rowid = npyext_table_writer_next,
                                                         .read = file_read,
                                                         .free = npyext_table_writer_free};

@@ -94,7 +94,7 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
 }
 
 int64_t npyext_table_writer_next(const npyext_transaction *transaction) {
-    return ((const npyext_table_writer *)transaction)->nrows_before + transaction->nrows;
+    return transaction->nrows_before + transaction->nrows;
 }
 
 npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,

@@ -20,53 +20,28 @@ npyext_transaction *npyext_transaction_open_of(const npyext_connection *connecti
 /* ---- opening and closing ---- */
 
 static void clear_marks_from(npyext_transaction *t, int64_t first) {
-    while (t->nmarks > first) {
-        void *place = t->marks[--t->nmarks].place;
-        if (place != NULL)
-            t->ops->unmark(t, place);
-    }
-}
-
-static void transaction_unlink(npyext_transaction *t) {
-    npyext_transaction **link = &t->connection->open_transactions;
-    while (*link != NULL && *link != t)
-        link = &(*link)->next;
-    if (*link != NULL)
-        *link = t->next;
+    while (t->nmarks > first)
+        npyx_free(&t->connection->host, t->marks[--t->nmarks].place);
 }
 
 /* Its targets are closed. */
 static void transaction_close(npyext_transaction *t) {
+    npyext_transaction **link = &t->connection->open_transactions;
+    while (*link != t)
+        link = &(*link)->next;
+    *link = t->next;
     clear_marks_from(t, 0);
     t->state = NPYEXT_TRANSACTION_CLOSED;
-    transaction_unlink(t);
-    if (t->ops->closed != NULL)
-        t->ops->closed(t);
-}
-
-/* Cutting off what was added is no change by others; the file may be another table's, too. */
-static void transaction_record_cut(npyext_transaction *t) {
-    npyx_file_info before, now;
-    const npyx_target *target = t->ops->target(t, 0);
-    if (target != NULL && npyx_target_info(target, &before) &&
-        npyext_written_is_published(t->connection, &before) &&
-        npyx_file_info_of_path(&t->connection->host, t->path, &now) && now.inode == before.inode &&
-        now.device == before.device && now.nbytes == before.nbytes)
-        npyext_written_publish(t->connection, NULL, &now);
-}
-
-static void transaction_abandon(npyext_transaction *t) {
-    npyx_target *target;
-    t->ops->close(t);
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        npyx_target_abandon(target);
 }
 
 static void transaction_rollback(npyext_transaction *t) {
+    npyx_target *target;
     if (!npyext_transaction_is_open(t))
         return;
-    transaction_abandon(t);
-    transaction_record_cut(t);
+    if (t->ops->close != NULL)
+        t->ops->close(t);
+    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
+        npyx_target_abandon(target);
     transaction_close(t);
 }
 
@@ -95,9 +70,8 @@ npyx_status npyext_transaction_open_target(npyext_transaction *t, npyx_target *t
     NPYX_TRY(transaction_check_path(t, path, error));
     target->check_zip = npyx_zip_check_replaceable;
     NPYX_TRY(npyx_target_open(target, &t->connection->host, kind, path, error));
-    npyx_file_info now;
-    bool is_own = kind != NPYX_TARGET_NEW && t->written.is_there && npyx_target_info(target, &now);
-    return is_own ? npyext_written_check(&t->written, &now, error) : NPYX_OK;
+    bool is_own = t->written.is_there && kind != NPYX_TARGET_NEW;
+    return is_own ? npyext_written_check(&t->written, &target->info, error) : NPYX_OK;
 }
 
 /* ---- savepoints ---- */
@@ -110,14 +84,8 @@ static int64_t find_mark(const npyext_transaction *t, int savepoint) {
     return i;
 }
 
-static void transaction_release(npyext_transaction *t, int savepoint) {
-    clear_marks_from(t, find_mark(t, savepoint));
-}
-
 static npyx_status transaction_mark(npyext_transaction *t, int savepoint, npyx_error *error) {
-    if (!npyext_transaction_is_open(t))
-        return NPYX_OK;
-    transaction_release(t, savepoint);
+    clear_marks_from(t, find_mark(t, savepoint));
     t->unmarked = savepoint;
     npyext_transaction_mark *marks =
         npyx_grow(&t->connection->host, t->marks, t->nmarks, &t->capacity_nmarks, sizeof *marks);
@@ -142,27 +110,22 @@ static npyx_status transaction_return_to(npyext_transaction *t, int64_t number, 
     NPYX_TRY(t->ops->cut_back(t, mark, error));
     t->state = NPYEXT_TRANSACTION_OPEN;
     t->nrows = mark->nrows;
-    t->is_noted = false;
+    t->noted_number = -1;
     clear_marks_from(t, number + 1);
     return NPYX_OK;
 }
 
-/* Takes back what xSync has prepared or published: a COMMIT that SQLITE_BUSY has put off leaves the
- * transaction open to more. */
-static void transaction_withdraw(npyext_transaction *t) {
-    npyx_target *target;
-    if (t->state != NPYEXT_TRANSACTION_PREPARED)
-        return;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        npyx_target_withdraw(target);
-    t->state = NPYEXT_TRANSACTION_OPEN;
+/* A database on disk may put a COMMIT off (SQLITE_BUSY), and rows may follow or be taken out again: xSync has
+ * only prepared then. Only another virtual table can put it off after rows are published. */
+static npyx_status transaction_check_unpublished(npyext_transaction *t, npyx_error *error) {
+    if (!npyx_target_is_published(t->ops->target(t, 0)))
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_IO, -1, "is published already; commit it, or roll all back");
 }
 
 /* A savepoint without a mark is older than the first row, or nothing has followed it. */
 static npyx_status transaction_return(npyext_transaction *t, int savepoint, npyx_error *error) {
-    if (!npyext_transaction_is_open(t))
-        return NPYX_OK;
-    transaction_withdraw(t);
+    NPYX_TRY(transaction_check_unpublished(t, error));
     int64_t i = find_mark(t, savepoint);
     bool is_marked = i < t->nmarks && t->marks[i].savepoint == savepoint;
     if (!is_marked && t->unmarked == savepoint)
@@ -181,25 +144,14 @@ static npyx_status transaction_tell_lost(npyext_transaction *t, npyx_error *erro
                : npyx_fail(error, lost, -1, "what the last COMMIT wrote is lost: %s", t->lost.message);
 }
 
-static bool is_same_inode(const npyx_file_info *a, const npyx_file_info *b) {
-    return a->device == b->device && a->inode == b->inode;
-}
-
-/* What was there before a COMMIT whose file was not published after all. */
-static void transaction_pass_over_lost(npyext_transaction *t) {
-    if (t->has_lost && t->written.is_there && is_same_inode(&t->written.info, &t->lost_file))
-        t->written = t->before_lost;
-}
-
 static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     npyext_connection_begin(t->connection);
-    t->nrows = 0;
-    t->is_noted = false;
+    t->nrows = t->nrows_before = 0;
+    t->noted_number = -1;
     t->written = (npyext_written){0};
     t->unmarked = BEGINNING;
     if (t->is_own)
         NPYX_TRY(npyext_written_find(t->connection, t->table, &t->written, error));
-    transaction_pass_over_lost(t);
     t->state = NPYEXT_TRANSACTION_OPEN;
     t->next = t->connection->open_transactions;
     t->connection->open_transactions = t;
@@ -208,10 +160,8 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
         status = t->ops->open(t, error);
     if (status == NPYX_OK)
         status = transaction_mark(t, BEGINNING, error);
-    if (status != NPYX_OK) {
-        transaction_abandon(t);
-        transaction_close(t);
-    }
+    if (status != NPYX_OK)
+        transaction_rollback(t);
     return status;
 }
 
@@ -223,8 +173,8 @@ static npyx_status transaction_fail_spoilt(npyx_error *error) {
 npyx_status npyext_transaction_begin_row(npyext_transaction *t, npyx_error *error) {
     if (t->state == NPYEXT_TRANSACTION_SPOILT)
         return transaction_fail_spoilt(error);
-    transaction_withdraw(t);
-    return npyext_transaction_is_open(t) ? NPYX_OK : transaction_open(t, error);
+    return npyext_transaction_is_open(t) ? transaction_check_unpublished(t, error)
+                                         : transaction_open(t, error);
 }
 
 /* When no row is left, all is as before: nothing keeps others from the path. */
@@ -246,20 +196,18 @@ static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, n
 static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
     npyext_written written = {0};
     const npyx_target *target = t->ops->last(t, &written.number);
-    if ((t->is_noted && written.number == t->noted_number) ||
-        !npyx_target_written_info(target, &written.info))
+    if (written.number == t->noted_number)
         return NPYX_OK;
+    written.info = target->written;
     NPYX_TRY(npyext_written_note(t->connection, t->table, &written, error));
-    t->is_noted = true;
     t->noted_number = written.number;
-    t->noted = written.info;
     return NPYX_OK;
 }
 
 /* When the note's own statement fails (no memory, an interrupt), SQLite may roll all back there and then. */
 static npyx_status transaction_add(npyext_transaction *t, sqlite3_value *rowid, sqlite3_value **values,
                                    int64_t *added, npyx_error *error) {
-    *added = t->ops->next_rowid(t);
+    *added = t->nrows_before + t->nrows;
     NPYX_TRY(transaction_check_rowid(rowid, *added, error));
     npyx_status status = t->ops->insert(t, values, error);
     if (status != NPYX_OK)
@@ -278,15 +226,6 @@ npyx_status npyext_transaction_insert(npyext_transaction *t, sqlite3_value *rowi
     return status == NPYX_OK ? status : transaction_fail_row(t, status);
 }
 
-/* A mark of its own for a statement that changes rows. */
-static npyx_status transaction_mark_statement(npyext_transaction *t, npyx_error *error) {
-    if (!t->is_statement_new)
-        return NPYX_OK;
-    NPYX_TRY(transaction_mark(t, STATEMENT, error));
-    t->is_statement_new = false;
-    return NPYX_OK;
-}
-
 /* Undoes what the statement has changed so far, unless it is to stay. */
 static npyx_status transaction_fail_change(npyext_transaction *t, npyx_status status) {
     int mode = sqlite3_vtab_on_conflict(t->connection->db);
@@ -299,7 +238,8 @@ static npyx_status transaction_fail_change(npyext_transaction *t, npyx_status st
 
 npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqlite3_value **values,
                                       npyx_error *error) {
-    npyx_status status = transaction_mark_statement(t, error);
+    npyx_status status = t->is_statement_new ? transaction_mark(t, STATEMENT, error) : NPYX_OK;
+    t->is_statement_new = t->is_statement_new && status != NPYX_OK;
     if (status == NPYX_OK)
         status = t->ops->update(t, rowid, values, error);
     if (status != NPYX_OK)
@@ -310,28 +250,6 @@ npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqli
 
 /* ---- xSync and xCommit ---- */
 
-static bool is_written_on_disk(sqlite3 *db, const char *schema) {
-    const char *path = sqlite3_db_filename(db, schema); /* '' or NULL: in memory, or TEMP */
-    return path != NULL && path[0] != '\0' && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE;
-}
-
-/* *does_one: a database on disk has its own part in the transaction. Its commit, which comes between xSync
- * and xCommit, may fail or be put off (SQLITE_BUSY). */
-static npyx_status look_for_others(sqlite3 *db, bool *does_one, npyx_error *error) {
-    sqlite3_stmt *statement = NULL;
-    *does_one = false;
-    int code = sqlite3_prepare_v2(db, "PRAGMA database_list", -1, &statement, NULL);
-    while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
-        const char *schema = (const char *)sqlite3_column_text(statement, 1);
-        *does_one = *does_one || schema == NULL || is_written_on_disk(db, schema);
-    }
-    if (code == SQLITE_OK)
-        code = sqlite3_finalize(statement);
-    NPYX_TRY(npyext_fail_code(code, error));
-    *does_one = *does_one || code != SQLITE_OK; /* an authorizer's no says nothing */
-    return NPYX_OK;
-}
-
 /* Whether the table is there. A ROLLBACK TO a savepoint older than its CREATE takes it away, and SQLite does
  * not tell it so when nothing but single rows came in between. */
 static bool is_declared(const npyext_transaction *t) {
@@ -339,24 +257,18 @@ static bool is_declared(const npyext_transaction *t) {
                                          NULL) != SQLITE_ERROR;
 }
 
-static npyx_status prepare_target(npyx_target *target, npyx_error *error) {
-    NPYX_TRY(npyx_target_resume(target, error));
-    return npyx_target_prepare(target, error);
-}
-
-/* The first ones: what can be in the way of the others is met by the commit. */
+/* What is in the way of those that are not prepared yet is found all the same. */
 static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
-    for (int64_t i = 0; i < NPYX_OPEN_NTARGETS && (target = t->ops->target(t, i)) != NULL; i++)
-        NPYX_TRY(prepare_target(target, error));
+    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
+        NPYX_TRY(i < NPYX_OPEN_NTARGETS ? npyx_target_prepare(target, error)
+                                        : npyx_target_check(target, error));
     return NPYX_OK;
 }
 
 static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        if (!npyx_target_is_prepared(target))
-            NPYX_TRY(prepare_target(target, error));
         NPYX_TRY(npyx_target_publish(target, error));
         if (i >= NPYX_OPEN_NTARGETS - 1)
             NPYX_TRY(npyx_target_commit(t->ops->target(t, i - (NPYX_OPEN_NTARGETS - 1)), error));
@@ -364,100 +276,55 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* A COMMIT that was put off comes again: what is at a path may have changed in between. */
-static npyx_status check_targets(npyext_transaction *t, npyx_error *error) {
-    npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        bool is_for_good = target->file == NULL;
-        if (!is_for_good && !npyx_target_is_published(target))
-            NPYX_TRY(npyx_target_check(target, error));
-    }
-    return NPYX_OK;
-}
-
 static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
-    if (npyext_transaction_is_open(t) && !is_declared(t))
+    if (!is_declared(t)) {
         transaction_rollback(t);
-    if (!npyext_transaction_is_open(t))
         return NPYX_OK;
+    }
     if (t->state == NPYEXT_TRANSACTION_SPOILT)
         return transaction_fail_spoilt(error);
     npyext_connection_begin(t->connection);
-    if (t->state == NPYEXT_TRANSACTION_PREPARED)
-        return check_targets(t, error);
+    if (npyx_target_is_published(t->ops->target(t, 0))) /* another virtual table has put off the COMMIT */
+        return NPYX_OK;
     bool does_another_write = false;
     NPYX_TRY(t->ops->finish(t, error));
-    t->state = NPYEXT_TRANSACTION_PREPARED; /* also when only some are: all are withdrawn then */
     NPYX_TRY(prepare_targets(t, error));
-    NPYX_TRY(check_targets(t, error)); /* those beyond the first ones, too */
-    NPYX_TRY(look_for_others(t->connection->db, &does_another_write, error));
+    NPYX_TRY(npyext_connection_writes_disk(t->connection, &does_another_write, error));
     return does_another_write ? NPYX_OK : publish_targets(t, error);
 }
 
-static npyx_status commit_target(npyx_target *target, npyx_error *error) {
-    npyx_status status = npyx_target_is_prepared(target) ? NPYX_OK : prepare_target(target, error);
-    if (status == NPYX_OK)
-        return npyx_target_commit(target, error);
-    npyx_target_abandon(target);
-    return status;
-}
-
-/* Those before one that fails are for good, of which *ncommitted tells; of the others nothing is. */
-static npyx_status commit_targets(npyext_transaction *t, int64_t *ncommitted) {
+/* Those before one that fails are for good; of the others nothing is. */
+static npyx_status commit_targets(npyext_transaction *t) {
     npyx_status status = NPYX_OK;
     npyx_target *target;
-    *ncommitted = 0;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        if (target->file != NULL && status != NPYX_OK)
+        if (status != NPYX_OK)
             npyx_target_abandon(target);
         else if (target->file != NULL)
-            status = commit_target(target, &t->lost);
-        *ncommitted += status == NPYX_OK;
+            status = npyx_target_commit(target, &t->lost);
     }
     return status;
-}
-
-/* Remembers the file, as it is now, for the next transaction. */
-static void transaction_remember(npyext_transaction *t) {
-    npyx_file_info info;
-    int64_t number;
-    const npyx_target *last = t->is_own ? t->ops->last(t, &number) : NULL;
-    if (last != NULL && npyx_target_info(last, &info))
-        npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &info);
-}
-
-/* Nothing is published, but the note that there is a file has been committed; one that is added to in place
- * was noted before. */
-static void transaction_keep_lost(npyext_transaction *t) {
-    if (!t->is_own || (t->written.is_there && is_same_inode(&t->written.info, &t->noted)))
-        return;
-    t->has_lost = true;
-    t->lost_file = t->noted;
-    t->before_lost = t->written;
 }
 
 static void transaction_commit(npyext_transaction *t) {
-    int64_t ncommitted;
-    if (!npyext_transaction_is_open(t))
-        return;
-    t->ops->close(t);
-    npyx_status status = commit_targets(t, &ncommitted);
-    if (status == NPYX_OK) {
-        t->has_lost = false;
-        transaction_remember(t);
-    } else {
-        if (ncommitted == 0)
-            transaction_keep_lost(t);
+    if (t->ops->close != NULL)
+        t->ops->close(t);
+    npyx_status status = commit_targets(t);
+    int64_t number;
+    const npyx_target *last = t->is_own ? t->ops->last(t, &number) : NULL;
+    if (status != NPYX_OK)
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
                     t->lost.message);
-        transaction_record_cut(t);
-    }
+    else if (last != NULL && last->has_info) /* what the next transaction must find */
+        npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
     t->lost.status = status;
     transaction_close(t);
 }
 
 npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_transaction_event event, int savepoint,
                                      npyx_error *error) {
+    if (event != NPYEXT_TRANSACTION_BEGIN && !npyext_transaction_is_open(t))
+        return NPYX_OK;
     switch (event) {
     case NPYEXT_TRANSACTION_BEGIN: return transaction_tell_lost(t, error);
     case NPYEXT_TRANSACTION_SYNC: return transaction_sync(t, error);
@@ -465,7 +332,7 @@ npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_transaction_e
     case NPYEXT_TRANSACTION_RETURN: return transaction_return(t, savepoint, error);
     case NPYEXT_TRANSACTION_COMMIT: transaction_commit(t); break;
     case NPYEXT_TRANSACTION_ROLLBACK: transaction_rollback(t); break;
-    case NPYEXT_TRANSACTION_RELEASE: transaction_release(t, savepoint); break;
+    case NPYEXT_TRANSACTION_RELEASE: clear_marks_from(t, find_mark(t, savepoint)); break;
     }
     return NPYX_OK;
 }

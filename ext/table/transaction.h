@@ -14,18 +14,11 @@
 
 #include "written.h"
 
-/*
- *                 a row       sync        commit     a return to where there were no rows, or rollback
- *    CLOSED       OPEN        .           .          .
- *    OPEN         .           PREPARED    -          CLOSED
- *    SPOILT       (an error)  (an error)  -          CLOSED
- *    PREPARED     OPEN        .           CLOSED     CLOSED
- */
 typedef enum npyext_transaction_state {
     NPYEXT_TRANSACTION_CLOSED, /* no rows are pending */
     NPYEXT_TRANSACTION_OPEN,
-    NPYEXT_TRANSACTION_SPOILT,  /* rows could not be taken out again: the file holds some that are none */
-    NPYEXT_TRANSACTION_PREPARED /* or published; xCommit makes it final, and xRollback takes it back */
+    NPYEXT_TRANSACTION_SPOILT /* rows could not be taken out again: rows and COMMIT fail until all is rolled
+                               * back */
 } npyext_transaction_state;
 
 /* What SQLite tells a table of a transaction; of the last three with the number of a savepoint. */
@@ -50,11 +43,10 @@ typedef struct npyext_transaction_mark {
 
 /* What is written. */
 typedef struct npyext_transaction_ops {
-    /* Opens it for the first row. On failure close and closed follow. */
+    /* Opens it for the first row. On failure close follows. */
     npyx_status (*open)(npyext_transaction *transaction, npyx_error *error);
-    /* Notes how far it is, in memory of the host's; both may be NULL. */
+    /* Notes how far it is, in memory of the host's; NULL: there is nothing to note. */
     npyx_status (*mark)(npyext_transaction *transaction, void **place, npyx_error *error);
-    void (*unmark)(npyext_transaction *transaction, void *place);
     /* Takes out the rows after a mark. */
     npyx_status (*cut_back)(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                             npyx_error *error);
@@ -63,10 +55,8 @@ typedef struct npyext_transaction_ops {
     /* The targets that are published, one after the other, by their numbers from 0 on; NULL: there are no
      * more. */
     npyx_target *(*target)(npyext_transaction *transaction, int64_t number);
-    /* Gives back all but the targets; what they are written by before they are closed. */
+    /* Gives back all but the targets, before they are closed; NULL: there is nothing else. */
     void (*close)(npyext_transaction *transaction);
-    /* The targets are closed; NULL: there is nothing to do. */
-    void (*closed)(npyext_transaction *transaction);
     /* The last target, which later transactions of mode 'w+' go on with, and its number in a set. */
     npyx_target *(*last)(npyext_transaction *transaction, int64_t *number);
 
@@ -74,8 +64,6 @@ typedef struct npyext_transaction_ops {
 
     /* Adds a row; values are the columns'. Nothing is added when it fails. NULL: no row can be added. */
     npyx_status (*insert)(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error);
-    /* The number that the next row gets. */
-    int64_t (*next_rowid)(const npyext_transaction *transaction);
     /* Changes a row; a value of which sqlite3_value_nochange tells stays. When a value does not fit
      * (NPYX_INVALID), nothing is changed. NULL: no row can be changed. */
     npyx_status (*update)(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
@@ -97,19 +85,15 @@ struct npyext_transaction {
     npyext_transaction_state state;
     npyext_transaction *next; /* of those that are open */
     npyext_written written;   /* of mode 'w+': before this transaction */
-    bool is_noted;            /* of mode 'w+': npyext_written tells of the file that is written, */
-    int64_t noted_number;     /* the one of this number in a set */
-    npyx_file_info noted;     /* device and inode */
-    int64_t nrows;            /* that this transaction has added or changed */
-    bool is_statement_new;    /* a cursor was opened since the last row: it is of a statement without marks */
+    int64_t noted_number;  /* of mode 'w+': of the file in a set that npyext_written tells of; -1: of none */
+    int64_t nrows_before;  /* of a .npy that is added to; set by open */
+    int64_t nrows;         /* that this transaction has added or changed */
+    bool is_statement_new; /* a cursor was opened since the last row: it is of a statement without marks */
     npyext_transaction_mark *marks;
     int64_t nmarks, capacity_nmarks;
     int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */
     npyx_error lost; /* of a commit that could not be told of at the time; its status is NPYX_OK when there is
                       * none */
-    bool has_lost;   /* of mode 'w+': npyext_written tells of a file that was never published, */
-    npyx_file_info lost_file;
-    npyext_written before_lost; /* and not of this */
 };
 
 /* What has rows pending under the name of a table; NULL: nothing. */
@@ -145,7 +129,8 @@ npyx_status npyext_transaction_update(npyext_transaction *transaction, int64_t r
                                       npyx_error *error);
 
 /* Opens a target for the ops' open or insert. NPYX_INVALID when another table of the connection has rows
- * pending for the same file. */
+ * pending for the same file, and for one of mode 'w+' that is not as the table has written it: that target
+ * is open all the same. */
 npyx_status npyext_transaction_open_target(npyext_transaction *transaction, npyx_target *target,
                                            npyx_target_kind kind, const char *path, npyx_error *error);
 

@@ -53,29 +53,20 @@ static npyx_file_info *written_published(const npyext_connection *connection, co
     return NULL;
 }
 
-bool npyext_written_is_published(const npyext_connection *connection, const npyx_file_info *info) {
-    const npyx_file_info *known = written_published(connection, info);
-    return known != NULL && npyx_file_info_is_same(known, info);
-}
-
-static npyx_file_info *written_add_published(npyext_connection *connection) {
-    npyx_file_info *grown = npyx_grow(&connection->host, connection->published, connection->npublished,
-                                      &connection->capacity_npublished, sizeof *grown);
-    if (grown == NULL)
-        return NULL;
-    connection->published = grown;
-    return &grown[connection->npublished++];
-}
-
 /* Of each inode there is one: that of a file that is gone may be used again. */
 void npyext_written_publish(npyext_connection *connection, const npyx_file_info *before,
                             const npyx_file_info *now) {
     npyx_file_info *replaced = before == NULL ? NULL : written_published(connection, before);
     npyx_file_info *known = written_published(connection, now);
-    if (known == NULL)
-        known = replaced != NULL ? replaced : written_add_published(connection);
-    if (known == NULL) /* the table is told then that another file is at its path */
-        return;
+    known = known == NULL ? replaced : known;
+    if (known == NULL) {
+        npyx_file_info *grown = npyx_grow(&connection->host, connection->published, connection->npublished,
+                                          &connection->capacity_npublished, sizeof *grown);
+        if (grown == NULL) /* the table is told then that another file is at its path */
+            return;
+        connection->published = grown;
+        known = &grown[connection->npublished++];
+    }
     *known = *now;
     if (replaced != NULL && replaced != known)
         *replaced = connection->published[--connection->npublished];

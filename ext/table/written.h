@@ -37,9 +37,6 @@ npyx_status npyext_written_note(npyext_connection *connection, const char *table
 npyx_status npyext_written_check(const npyext_written *written, const npyx_file_info *info,
                                  npyx_error *error);
 
-/* Whether info is that of a file as this connection has published it. */
-bool npyext_written_is_published(const npyext_connection *connection, const npyx_file_info *info);
-
 /* For xRename and xDestroy. An SQLite code. */
 int npyext_written_rename(sqlite3 *db, const char *table, const char *new_table);
 int npyext_written_forget(sqlite3 *db, const char *table);

@@ -87,7 +87,8 @@ bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t
 /* Gives a file the access control list and extended attributes of another one, and takes its own away. */
 int npyx_system_copy_attributes(int from, int to);
 
-/* Sets when a file was last changed, if that can be done; elsewhere no inode is used again. */
+/* Sets when a file was last changed, if that can be done; elsewhere times do not change, and no inode is used
+ * again. */
 void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns);
 
 /* The whole of a file in memory, for reading; NULL: not to be had. */

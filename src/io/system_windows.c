@@ -643,7 +643,10 @@ bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t
 }
 
 void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns) {
-    (void)descriptor, (void)seconds, (void)ns; /* an index says how often its record was used */
+    const int64_t second = 10000000, to_1970_seconds = 11644473600; /* of 100 ns since 1601 */
+    int64_t time = (seconds + to_1970_seconds) * second + ns / 100;
+    const FILETIME written = {.dwLowDateTime = (DWORD)time, .dwHighDateTime = (DWORD)(time >> 32)};
+    SetFileTime(windows_handle(descriptor), NULL, NULL, &written);
 }
 
 int npyx_system_copy_attributes(int from, int to) {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <time.h>
 
 #include "first_bytes.h"
 #include "target_file.h"
@@ -165,34 +166,19 @@ static npyx_status copy_permissions(int from, int to, const npyx_stat *replaced,
     return NPYX_OK;
 }
 
-/* As open(2) would have it: who may not write to a file may not replace it. from is open on it. */
-static npyx_status take_permissions(const npyx_target_file *file, int from, const npyx_stat *replaced,
-                                    npyx_error *error) {
-    /* a link that came in between must not tell of what is outside of a root */
-    int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
-    if (faccessat(file->folder, file->name, W_OK, flags) != 0)
-        return npyx_fail_errno(error, errno, "cannot be opened for writing");
-    return copy_permissions(from, file->descriptor, replaced, error);
-}
-
-/* replaced: NULL where there is nothing. Who may not read it must not read what is to take its place. */
+/* Whoever may not read the file that is there must not read what is to take its place; and, as with open(2),
+ * whoever may not write to it may not replace it. */
 static npyx_status target_make_file(npyx_target *target, const npyx_stat *replaced, npyx_error *error) {
     npyx_target_file *file = target->file;
-    npyx_target_sweep(file->folder, file->name);
-    npyx_status status = npyx_target_make(file->folder, file->name, replaced == NULL ? 0666 : 0600,
-                                          &file->descriptor, file->beside, error);
-    if (status != NPYX_OK)
-        file->beside[0] = '\0';
-    return status;
-}
-
-npyx_status npyx_target_check_copied(const npyx_target *target, npyx_error *error) {
-    npyx_stat now;
-    NPYX_TRY(npyx_descriptor_stat(target->file->replaced, &now, error));
-    npyx_file_info info = npyx_file_info_of_stat(&now);
-    if (!npyx_file_info_is_same(&info, &target->info))
-        return npyx_fail(error, NPYX_IO, -1, "was changed by another program while it was written to");
-    return NPYX_OK;
+    /* a link that came in between must not tell of what is outside of a root */
+    int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
+    NPYX_TRY(npyx_target_make(file->folder, file->name, target->has_info ? 0600 : 0666, &file->descriptor,
+                              file->beside, error));
+    if (!target->has_info)
+        return NPYX_OK;
+    if (faccessat(file->folder, file->name, W_OK, flags) != 0)
+        return npyx_fail_errno(error, errno, "cannot be opened for writing");
+    return copy_permissions(file->replaced, file->descriptor, replaced, error);
 }
 
 /* It is read through the descriptor that is locked: its path may lead to a file by now that is going to be
@@ -204,49 +190,41 @@ static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
                                   target->copies_plainly, error));
     NPYX_TRY(npyx_sink_open_file(file->host, file->descriptor, nbytes, &target->sink, error));
     target->sink->first_nbytes = 0; /* all of it is the target's own */
-    return npyx_target_check_copied(target, error);
+    return npyx_target_check(target, error);
 }
 
-/* Opens the file that is added to, and locks it against others who do. NPYX_DONE: somebody holds it, or it
- * has just been replaced; *is_held says which. */
-static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, bool *is_held,
-                               npyx_error *error) {
+/* Opens the file that is added to, and locks it against others who do. NPYX_DONE, with the error set:
+ * somebody holds it, or it has just been replaced. */
+static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, npyx_error *error) {
     npyx_stat found;
-    *is_held = false;
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDWR, descriptor, &found, error));
     if (*descriptor < 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
     bool is_locked = flock(*descriptor, LOCK_EX | LOCK_NB) == 0;
-    *is_held = !is_locked && errno == EWOULDBLOCK;
-    npyx_status status = NPYX_OK;
-    if (!is_locked && !*is_held)
+    if (is_locked && npyx_target_leads_to(file->folder, file->name, *descriptor))
+        return NPYX_OK;
+    npyx_status status = NPYX_DONE;
+    if (is_locked)
+        npyx_error_set(error, NPYX_IO, -1, "was replaced while it was opened");
+    else if (errno == EWOULDBLOCK)
+        npyx_error_set(error, NPYX_IO, -1, "is being written to by another writer");
+    else
         status = npyx_fail_errno(error, errno, "cannot be locked");
-    else if (*is_held || !npyx_target_leads_to(file->folder, file->name, *descriptor))
-        status = NPYX_DONE;
-    if (status != NPYX_OK)
-        npyx_descriptor_close(descriptor);
+    npyx_descriptor_close(descriptor);
     return status;
 }
 
-/* Whoever publishes at this moment holds the file at the path, too, and may yet take it away: only who holds
- * it while nobody publishes adds to it. */
+/* Whoever publishes at this moment holds the file at the path, too, and may yet take it away: one that is
+ * held or gone is tried again while nobody publishes. */
 static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error *error) {
-    enum { NTRIES = 100 };
-    bool is_held = false;
-    npyx_status status = NPYX_DONE;
-    for (int i = 0; i < NTRIES && status == NPYX_DONE && !(is_held && file->lock >= 0); i++) {
-        npyx_status taken =
-            is_held ? npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error)
-                    : NPYX_OK;
-        if (taken == NPYX_DONE || taken == NPYX_IO)
-            break;
-        status = taken == NPYX_OK ? try_to_lock(file, descriptor, &is_held, error) : taken;
-    }
-    npyx_target_lock_release(&file->lock, file->folder, file->name);
+    npyx_status status = try_to_lock(file, descriptor, error);
     if (status != NPYX_DONE)
         return status;
-    return npyx_fail(error, NPYX_IO, -1,
-                     is_held ? "is being written to by another writer" : "was replaced while it was opened");
+    status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
+    if (status == NPYX_OK || status == NPYX_DONE || status == NPYX_IO)
+        status = try_to_lock(file, descriptor, error);
+    npyx_target_lock_release(&file->lock, file->folder, file->name);
+    return status == NPYX_DONE ? NPYX_IO : status;
 }
 
 npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error) {
@@ -257,54 +235,37 @@ npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor,
     return NPYX_OK;
 }
 
-/* ---- the kinds ---- */
-
-static npyx_status open_new(npyx_target *target, npyx_error *error) {
+/* Looks at what is at the path; what is added to is opened for that and locked. */
+static npyx_status open_seen(npyx_target *target, npyx_stat *found, npyx_error *error) {
     npyx_target_file *file = target->file;
-    npyx_stat found;
-    int seen;
-    NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &seen, &found, error));
-    target->has_info = seen >= 0;
+    int *seen = file->kind == NPYX_TARGET_EXTEND ? &file->descriptor : &file->replaced;
+    NPYX_TRY(file->kind == NPYX_TARGET_NEW
+                 ? npyx_target_look(file->folder, file->name, O_RDONLY, seen, found, error)
+                 : lock_file(file, seen, error));
+    target->has_info = *seen >= 0;
     if (!target->has_info)
-        return target_make_file(target, NULL, error);
-    target->info = npyx_file_info_of_stat(&found);
-    npyx_status status = npyx_target_check_replaceable(target, seen, error);
+        return NPYX_OK;
     if (target->must_be_new)
-        status = npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
-                              "was made by another writer meanwhile, and is not replaced");
-    if (status == NPYX_OK)
-        status = target_make_file(target, &found, error);
-    if (status == NPYX_OK)
-        status = take_permissions(file, seen, &found, error);
-    close(seen);
-    return status;
-}
-
-/* COPY and EXTEND: opens and locks the file that is added to, and learns what it is. */
-static npyx_status open_added_to(npyx_target *target, npyx_error *error) {
-    npyx_target_file *file = target->file;
-    bool is_extended = file->kind == NPYX_TARGET_EXTEND;
-    int *descriptor = is_extended ? &file->descriptor : &file->replaced;
-    npyx_stat found;
-    NPYX_TRY(lock_file(file, descriptor, error));
-    if (is_extended)
-        npyx_target_sweep(file->folder, file->name);
-    NPYX_TRY(npyx_descriptor_stat(*descriptor, &found, error));
-    target->has_info = true;
-    target->info = npyx_file_info_of_stat(&found);
-    file->original_nbytes = is_extended ? found.st_size : 0;
-    NPYX_TRY(npyx_target_check_replaceable(target, *descriptor, error));
-    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, &found, error));
-    return is_extended ? NPYX_OK : take_permissions(file, file->replaced, &found, error);
+        return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                            "was made by another writer meanwhile, and is not replaced");
+    NPYX_TRY(npyx_descriptor_stat(*seen, found, error));
+    target->info = npyx_file_info_of_stat(found);
+    return npyx_target_check_replaceable(target, *seen, error);
 }
 
 static npyx_status target_open_file(npyx_target *target, const char *path, npyx_error *error) {
     npyx_target_file *file = target->file;
+    bool is_extended = file->kind == NPYX_TARGET_EXTEND;
+    npyx_stat found;
     NPYX_TRY(target_open_folder(file, path, error));
-    NPYX_TRY(file->kind == NPYX_TARGET_NEW ? open_new(target, error) : open_added_to(target, error));
+    NPYX_TRY(open_seen(target, &found, error));
+    npyx_target_sweep(file->folder, file->name);
+    NPYX_TRY(is_extended ? NPYX_OK : target_make_file(target, &found, error));
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
+    target->written = npyx_file_info_of_stat(&found);
     if (file->kind == NPYX_TARGET_COPY)
         return copy_replaced(target, error);
-    return npyx_sink_open_file(file->host, file->descriptor, file->original_nbytes, &target->sink, error);
+    return npyx_sink_open_file(file->host, file->descriptor, target->written.nbytes, &target->sink, error);
 }
 
 /* ---- resting ---- */
@@ -320,28 +281,23 @@ static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
     npyx_descriptor_close(descriptor);
 }
 
-/* Gives a file that is about to be closed a time of its own. Its inode alone does not tell it: when another
- * writer takes it away, that writer's next file, of the same size, may get the inode at the same tick. */
-static npyx_status mark_rested(npyx_target_file *file, npyx_error *error) {
-    enum { SECOND_NS = 1000000000 };
-    npyx_stat found;
-    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
-    file->rested = npyx_file_info_of_stat(&found);
-    uint64_t random = npyx_siphash(file->host->hash_key, &file->rested, sizeof file->rested);
-    npyx_system_set_mtime(file->descriptor, file->rested.mtime_seconds, (long)(random % SECOND_NS));
-    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
-    file->rested = npyx_file_info_of_stat(&found);
-    return NPYX_OK;
-}
-
 npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
+    enum { SECOND_NS = 1000000000 };
     npyx_target_file *file = target->file;
-    if (file->is_resting)
+    npyx_stat found;
+    struct timespec now;
+    if (file->is_resting || file->kind != NPYX_TARGET_NEW)
         return NPYX_OK;
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
         return npyx_fail_errno(error, errno, "cannot be cut to its length");
-    NPYX_TRY(mark_rested(file, error));
+    /* A time of its own, as its inode alone does not tell the file: when another writer takes it away, that
+     * writer's next file, of the same size, may get the inode at the same tick. */
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t random = npyx_siphash(file->host->hash_key, &now, sizeof now);
+    npyx_system_set_mtime(file->descriptor, now.tv_sec, (long)(random % SECOND_NS));
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
+    file->rested = npyx_file_info_of_stat(&found);
     file->is_resting = true;
     npyx_sink_close(target->sink);
     target->sink = NULL;
@@ -406,19 +362,25 @@ static void close_target(npyx_target *target) {
     target->file = NULL;
 }
 
-/* Leaves everything as it was before the target was opened, or for good as it is now. */
-static void take_back(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    bool keeps_tail = file->state == NPYX_TARGET_FINAL || target->sink == NULL;
-    npyx_target_withdraw(target);
-    if (file->kind == NPYX_TARGET_EXTEND && !keeps_tail && !file->keeps_tail) {
-        npyx_stat now; /* a file that was not added to keeps its times */
-        if (fstat(file->descriptor, &now) != 0 || now.st_size != file->original_nbytes)
-            (void)!ftruncate(file->descriptor, (off_t)file->original_nbytes);
-    }
+/* Removes the name beside, unless somebody has given it to another file. */
+static void remove_beside(const npyx_target_file *file) {
     if (file->beside[0] != '\0' && (npyx_target_leads_to(file->folder, file->beside, file->descriptor) ||
                                     npyx_target_leads_to(file->folder, file->beside, file->replaced)))
         unlinkat(file->folder, file->beside, 0);
+}
+
+/* Leaves everything as it was before the target was opened. A file that was added to gets its time back, too:
+ * nobody need look at it anew. One that was not is not touched. */
+static void take_back(npyx_target *target) {
+    npyx_target_file *file = target->file;
+    npyx_stat now;
+    bool can_be_cut =
+        npyx_target_unpublish(target) && file->kind == NPYX_TARGET_EXTEND && target->sink != NULL;
+    bool is_as_it_was = file->state != NPYX_TARGET_PUBLISHED && can_be_cut &&
+                        fstat(file->descriptor, &now) == 0 && now.st_size == target->info.nbytes;
+    if (can_be_cut && !is_as_it_was && ftruncate(file->descriptor, (off_t)target->info.nbytes) == 0)
+        npyx_system_set_mtime(file->descriptor, target->info.mtime_seconds, (long)target->info.mtime_ns);
+    remove_beside(file);
 }
 
 void npyx_target_abandon(npyx_target *target) {
@@ -428,6 +390,21 @@ void npyx_target_abandon(npyx_target *target) {
     if (npyx_target_is_ours(target->file) && npyx_target_resume(target, NULL) == NPYX_OK)
         take_back(target);
     close_target(target);
+}
+
+npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {
+    npyx_stat now;
+    npyx_status status = npyx_target_publish(target, error);
+    if (status != NPYX_OK) {
+        npyx_target_abandon(target);
+        return status;
+    }
+    target->has_info = fstat(target->file->descriptor, &now) == 0;
+    if (target->has_info)
+        target->info = npyx_file_info_of_stat(&now);
+    remove_beside(target->file);
+    close_target(target);
+    return NPYX_OK;
 }
 
 npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
@@ -447,19 +424,7 @@ npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_k
     return status;
 }
 
-bool npyx_target_info(const npyx_target *target, npyx_file_info *info) {
-    if (target->has_info)
-        *info = target->info;
-    return target->has_info;
-}
-
-bool npyx_target_written_info(const npyx_target *target, npyx_file_info *info) {
-    npyx_stat found;
-    if (target->file == NULL || target->file->descriptor < 0 || fstat(target->file->descriptor, &found) != 0)
-        return false;
-    *info = npyx_file_info_of_stat(&found);
-    return true;
-}
+/* ---- the same file ---- */
 
 static bool stat_folder(npyx_host *host, const char *path, npyx_stat *found) {
     int folder = npyx_path_open(host, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -468,31 +433,27 @@ static bool stat_folder(npyx_host *host, const char *path, npyx_stat *found) {
     return is_found;
 }
 
-static bool is_same_folder(npyx_host *host, const char *one, const char *other) {
-    npyx_stat a, b;
-    return stat_folder(host, one, &a) && stat_folder(host, other, &b) && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 /* Whether a path leads to that name in that folder, links followed. */
-static bool leads_to_name(npyx_host *host, const char *path, const char *folder, const char *name) {
-    char *own_folder = NULL;
-    const char *own_name = NULL;
-    bool is_it = target_resolve(host, path, &own_folder, &own_name, NULL) == NPYX_OK &&
-                 strcmp(own_name, name) == 0 && is_same_folder(host, own_folder, folder);
-    npyx_free(host, own_folder);
-    return is_it;
+static bool is_path_of(npyx_host *host, const char *path, const char *folder, const char *name) {
+    char *other = NULL;
+    const char *other_name = NULL;
+    npyx_stat a, b;
+    bool is_same = target_resolve(host, path, &other, &other_name, NULL) == NPYX_OK &&
+                   strcmp(name, other_name) == 0 && stat_folder(host, folder, &a) &&
+                   stat_folder(host, other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    npyx_free(host, other);
+    return is_same;
 }
 
 bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *path) {
-    return target->file != NULL && leads_to_name(host, path, target->file->path, target->file->name);
+    return target->file != NULL && is_path_of(host, path, target->file->path, target->file->name);
 }
 
 bool npyx_target_is_same_path(npyx_host *host, const char *one, const char *other) {
     char *folder = NULL;
     const char *name = NULL;
-    bool is_same = target_resolve(host, one, &folder, &name, NULL) == NPYX_OK &&
-                   leads_to_name(host, other, folder, name);
+    bool is_same =
+        target_resolve(host, one, &folder, &name, NULL) == NPYX_OK && is_path_of(host, other, folder, name);
     npyx_free(host, folder);
     return is_same;
 }

@@ -2,26 +2,22 @@
  * A file that is being written, and what becomes of it.
  *
  * NPYX_TARGET_NEW and NPYX_TARGET_COPY write to a file beside the path, locked with flock while its writer
- * lives. It changes places with what is at the path by renameat2(2), so that whoever opens the path finds the
- * old contents or the new ones whole, whatever happens to this process.
+ * lives. When it is published, it changes places with what is at the path, so whoever opens the path finds
+ * the old contents or the new ones, whole, whatever happens to this process.
  *
- * NPYX_TARGET_EXTEND adds to the file in place, behind nbytes that no reader looks beyond; what makes the
- * added bytes count (a header's length) is written last, by the commit. What was there is never cut off.
+ * NPYX_TARGET_EXTEND adds to the file in place, after the bytes that readers look at. What makes the added
+ * bytes count (the length in a header) is written last, by the commit. What was there is never cut off.
  *
- * From prepare on until it is committed or abandoned a target holds the path's lock (target_lock.h): nobody
- * else publishes there in between, so what was published can be taken back, and who waits sees it only when
- * it is for good. The file that COPY and EXTEND add to is locked as well, from the opening on, so that of two
- * who add to it at the same time one is refused; and one that another file has taken the place of by then is
- * not published.
+ * From prepare to commit or abandon, a target holds the path's lock (target_file.h): nobody else publishes
+ * there, so what was published can be taken back. The file that COPY and EXTEND add to is locked from the
+ * opening on: of two writers that add to it at the same time, the second is refused.
  *
- * A new file replaces nothing that was not seen: what is at the path when the target is opened, or that
- * nothing is, must be the same when it is prepared and published, or that is refused. Other programs know
- * nothing of locks; what they put at the path in between is told by its inode, and put back. Only empty files
- * and what this codec writes are replaced.
+ * Nothing is replaced that was not seen: if what is at the path has changed since the target was opened,
+ * publishing is refused. Programs that know nothing of locks can still change it at the last instant: their
+ * file is recognised by its inode and put back. Only empty files and what this codec writes are replaced.
  *
- * A path that is a symbolic link stands for what it points to, as it does for open(2). Anything at it but a
- * regular file is refused. Permissions are those that open(2) gives: those of the file that is replaced, else
- * 0666 less the umask.
+ * Symbolic links are followed, as by open(2). Anything but a regular file is refused. A new file has the
+ * permissions of the one that it replaces, or 0666 less the umask.
  */
 #ifndef NPYX_TARGET_H
 #define NPYX_TARGET_H
@@ -39,12 +35,14 @@ typedef struct npyx_target {
     struct npyx_target_file *file;
     bool copies_plainly; /* by reading and writing, not by the kernel: for tests, too */
     bool is_tar;         /* it writes a tar, and replaces tars alone; others replace none */
-    bool is_one_act;  /* NEW: replaces what is at the path when it is prepared, not what was there before */
-    bool must_be_new; /* NEW: nothing may be at the path */
+    bool is_one_act;     /* NEW: what it replaces is what is at the path when it is prepared */
+    bool must_be_new;    /* NEW: nothing may be at the path */
     /* Looks further into a zip of nbytes that would be replaced or added to; NULL: any will do. */
     npyx_status (*check_zip)(npyx_host *host, int descriptor, int64_t nbytes, npyx_error *error);
-    bool has_info; /* for npyx_target_info, which outlives the closing */
+    /* The file at the path when the target was opened, and after a commit the one that is there now. */
+    bool has_info; /* false: there is none */
     npyx_file_info info;
+    npyx_file_info written; /* the file that is written, when it was opened */
 } npyx_target;
 
 /* Opens the target; *target is zero-initialised but for what its caller wants of it. NPYX_NOT_FOUND
@@ -53,13 +51,6 @@ typedef struct npyx_target {
  * file that another one adds to at this moment. */
 npyx_status npyx_target_open(npyx_target *target, npyx_host *host, npyx_target_kind kind, const char *path,
                              npyx_error *error);
-
-/* The file at the path as it was when the target was opened (EXTEND, COPY) or replaced at commit (NEW): what
- * it is now, after a commit. False: there is none. */
-bool npyx_target_info(const npyx_target *target, npyx_file_info *info);
-
-/* The file that is written, as it is now; false when it is not open. */
-bool npyx_target_written_info(const npyx_target *target, npyx_file_info *info);
 
 /* Makes bytes at off, inside of the sink, be written by the commit: after all else is on disk. At most 64
  * KiB; a second call replaces the first. */
@@ -70,10 +61,6 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
  * caller's. */
 npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor, npyx_error *error);
 
-/* Whether it was prepared, or published; whether it was published. */
-bool npyx_target_is_prepared(const npyx_target *target);
-bool npyx_target_is_published(const npyx_target *target);
-
 /* Whether two paths lead to the same name in the same folder, links followed. */
 bool npyx_target_is_same_path(npyx_host *host, const char *one, const char *other);
 
@@ -83,31 +70,29 @@ bool npyx_target_is_at(const npyx_target *target, npyx_host *host, const char *p
 /* The long part of a commit: writes out and syncs what the sink holds, takes the path's lock (waiting for
  * whoever has it: NPYX_IO when that takes long), gives the file a name. NPYX_INVALID for a file that is not
  * to be replaced, NPYX_IO when the path leads to another file than it did, or to one that has changed. More
- * may be appended all the same, after withdraw, and prepared again. */
+ * may be appended all the same, and prepared again. */
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error);
 
-/* Whether what is at the path is what was seen when the target was opened: NPYX_IO as of prepare. Of one that
- * is no one act, and not published. */
+/* Whether what is at the path is what was seen there, or was published: NPYX_IO as of prepare. */
 npyx_status npyx_target_check(const npyx_target *target, npyx_error *error);
 
-/* Makes the path lead to the new contents, on disk too; the folder is synced. To be called after prepare.
- * When it fails the path is as before. Until the commit it can be taken back: by withdraw, after which the
- * target can be written to again, or by abandon. (Where the file system can neither
- * exchange two files nor give one a second name, a file that was replaced does not come back.) */
+/* Prepares, unless that was done, and makes the path lead to the new contents, on disk too; the folder is
+ * synced. Nothing may be appended any more. Until the commit abandon takes it back, also when it has failed.
+ * (Where the file system can neither exchange two files nor give one a second name, a file that was replaced
+ * does not come back.) */
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error);
 
-/* Undoes publish and prepare, but for the lock; does nothing when there is nothing to undo. */
-void npyx_target_withdraw(npyx_target *target);
+/* Whether it was published, be it for good. */
+bool npyx_target_is_published(const npyx_target *target);
 
-/* Closes all that is open of a NEW target that was not prepared, whose file gets a name beside the path, so
- * that many can wait for one commit. Its sink is gone until npyx_target_resume opens it again, as long as it
+/* Closes all that is open of a NEW target that was not prepared, so that many can wait for one commit; does
+ * nothing to others. Its sink is gone until npyx_target_resume (or prepare) opens it again, as long as it
  * was. Nothing holds the path meanwhile: another who writes to it takes the file away, and resume is NPYX_IO.
  */
 npyx_status npyx_target_rest(npyx_target *target, npyx_error *error);
 npyx_status npyx_target_resume(npyx_target *target, npyx_error *error);
 
-/* Publishes, unless that was done, for good. To be called after prepare; the target is closed whatever the
- * status. It fails only where publish would. */
+/* Publishes, unless that was done, for good. The target is closed whatever the status. */
 npyx_status npyx_target_commit(npyx_target *target, npyx_error *error);
 
 /* Leaves the path as it was: what was appended to it in place is cut off again. Closes the target; does

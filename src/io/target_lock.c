@@ -22,7 +22,8 @@ bool npyx_target_leads_to(int folder, const char *name, int descriptor) {
 
 /* ---- sweeping ---- */
 
-void npyx_target_sweep_name(int folder, const char *beside) {
+/* Removes the file of that name unless somebody holds its flock. */
+static void sweep_name(int folder, const char *beside) {
     npyx_stat found;
     int descriptor;
     if (npyx_target_look(folder, beside, O_RDONLY, &descriptor, &found, NULL) != NPYX_OK || descriptor < 0)
@@ -32,31 +33,16 @@ void npyx_target_sweep_name(int folder, const char *beside) {
     close(descriptor);
 }
 
-static void sweep_files(int folder, const char *name) {
-    char beside[NPYX_TARGET_NAME_NBYTES];
-    for (int i = 1; i <= NPYX_TARGET_NNAMES; i++) {
-        npyx_target_name(name, i, beside);
-        npyx_target_sweep_name(folder, beside);
-    }
-}
-
 /* ---- files beside it ---- */
 
-npyx_status npyx_target_fail_make(npyx_error *error, int errno_value) {
-    if (errno_value == EEXIST)
-        return npyx_fail(error, NPYX_IO, -1,
-                         "cannot be written (%d others write to it at this moment, or left names like "
-                         ".NAME.0123456789ab.npyext that cannot be removed)",
-                         NPYX_TARGET_NNAMES);
-    return npyx_fail_errno(error, errno_value, "cannot be written in its folder");
-}
+static const char unwritable[] = "cannot be written in its folder";
 
 /* Makes a file of that name. NPYX_DONE: there is one, or it was swept away before it was locked. */
 static npyx_status target_lock_make_file(int folder, const char *beside, unsigned mode, int *descriptor,
                                          npyx_error *error) {
     *descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (*descriptor < 0)
-        return errno == EEXIST ? NPYX_DONE : npyx_target_fail_make(error, errno);
+        return errno == EEXIST ? NPYX_DONE : npyx_fail_errno(error, errno, unwritable);
     bool is_taken = flock(*descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!is_taken && npyx_target_leads_to(folder, beside, *descriptor))
         return NPYX_OK;
@@ -71,52 +57,54 @@ npyx_status npyx_target_make(int folder, const char *name, unsigned mode, int *d
         npyx_target_name(name, i, beside);
         status = target_lock_make_file(folder, beside, mode, descriptor, error);
     }
-    return status == NPYX_DONE ? npyx_target_fail_make(error, EEXIST) : status;
+    if (status != NPYX_OK)
+        beside[0] = '\0';
+    if (status != NPYX_DONE)
+        return status;
+    return npyx_fail(error, NPYX_IO, -1,
+                     "cannot be written (%d others write to it at this moment, or left names like "
+                     ".NAME.0123456789ab.npyext that cannot be removed)",
+                     NPYX_TARGET_NNAMES);
 }
 
 /* ---- the lock ---- */
 
-/* Opens the lock's file, or makes it; ENOENT with *is_new: the folder is gone. Where locks are kept by a
- * server (NFS) an exclusive one needs a file that is open for writing; one that another user's crash has left
- * may be open for reading alone. */
-static int lock_open_file(int folder, const char *beside, bool *is_new) {
+/* Opens the lock's file, or makes it. EAGAIN: its holder has just removed it. Where a server keeps the locks
+ * (NFS), an exclusive one needs a file that is open for writing; one that another user's crash has left may
+ * be open for reading alone. */
+static int lock_open_file(int folder, const char *beside) {
     enum { LOOKING = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
     int descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | LOOKING, 0666);
-    *is_new = descriptor >= 0 || errno == ENOENT;
     if (descriptor >= 0 || errno != EEXIST)
         return descriptor;
     descriptor = openat(folder, beside, O_RDWR | LOOKING);
-    return descriptor >= 0 || errno != EACCES ? descriptor : openat(folder, beside, O_RDONLY | LOOKING);
-}
-
-static npyx_status lock_fail_open(npyx_error *error, int errno_value) {
-    if (errno_value != EACCES && errno_value != EPERM && errno_value != EROFS)
-        return npyx_fail_errno(error, errno_value, "cannot be locked in its folder");
-    npyx_target_fail_make(error, errno_value);
-    return NPYX_DONE;
+    if (descriptor < 0 && errno == EACCES)
+        descriptor = openat(folder, beside, O_RDONLY | LOOKING);
+    if (descriptor < 0 && errno == ENOENT)
+        errno = EAGAIN;
+    return descriptor;
 }
 
 /* Takes the lock, unless somebody holds it or has just let go. */
 static npyx_status try_once(int *lock, int folder, const char *name, npyx_error *error) {
     char beside[NPYX_TARGET_NAME_NBYTES];
-    bool is_new;
     npyx_target_name(name, 0, beside);
-    int descriptor = lock_open_file(folder, beside, &is_new);
-    if (descriptor < 0 && errno == ENOENT && !is_new)
-        return NPYX_OK; /* its holder has just removed it */
+    int descriptor = lock_open_file(folder, beside);
+    if (descriptor < 0 && errno == EAGAIN)
+        return NPYX_OK;
     if (descriptor < 0 && errno == ENOENT)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "its folder was removed while it was written to");
-    if (descriptor < 0)
-        return lock_fail_open(error, errno);
-    bool is_locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
-    bool is_free = is_locked || errno != EWOULDBLOCK; /* other reasons: there are no locks here */
-    /* whoever held it may have removed its file by now */
+    if (descriptor < 0) {
+        bool is_closed = errno == EACCES || errno == EPERM || errno == EROFS;
+        npyx_status status = npyx_fail_errno(error, errno, unwritable);
+        return is_closed ? NPYX_DONE : status;
+    }
+    /* without EWOULDBLOCK there are no locks here; whoever held it may have removed its file by now */
+    bool is_free = flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (is_free && npyx_target_leads_to(folder, beside, descriptor))
         *lock = descriptor;
     else
         close(descriptor);
-    if (*lock >= 0 && is_locked && !is_new)
-        sweep_files(folder, name);
     return NPYX_OK;
 }
 
@@ -131,7 +119,10 @@ void npyx_target_sweep(int folder, const char *name) {
     int lock = -1;
     if (!is_there || try_once(&lock, folder, name, NULL) != NPYX_OK || lock < 0)
         return;
-    sweep_files(folder, name);
+    for (int i = 1; i <= NPYX_TARGET_KEPT; i++) {
+        npyx_target_name(name, i, beside);
+        sweep_name(folder, beside);
+    }
     npyx_target_lock_release(&lock, folder, name);
 }
 
@@ -143,17 +134,14 @@ static int64_t now_ms(void) {
 
 npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const char *name,
                                   npyx_error *error) {
-    enum { FIRST_PAUSE_NS = 500000, LONGEST_PAUSE_NS = 8000000 };
     int64_t end_ms = now_ms() + 1000 * NPYX_TARGET_WAIT_SECONDS;
-    long pause_ns = FIRST_PAUSE_NS;
     NPYX_TRY(*lock < 0 ? try_once(lock, folder, name, error) : NPYX_OK);
     while (*lock < 0) {
         if (now_ms() > end_ms)
             return npyx_fail(error, NPYX_IO, -1,
                              "is being published by another writer, who has not ended within %d seconds",
                              NPYX_TARGET_WAIT_SECONDS);
-        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
-        pause_ns = pause_ns < LONGEST_PAUSE_NS ? pause_ns * 2 : LONGEST_PAUSE_NS;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         NPYX_TRY(npyx_poll(host, error));
         NPYX_TRY(try_once(lock, folder, name, error));
     }

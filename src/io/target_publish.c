@@ -1,6 +1,6 @@
 /*
- * What makes a target's bytes those of its path, and takes them back. The states and who leads from one to
- * the other are in target_file.h; target.c opens and closes.
+ * Publishes what a target has written, and takes it back. The states are in target_file.h; target.c opens and
+ * closes.
  */
 #include "target_file.h"
 
@@ -11,47 +11,47 @@ enum { SEAL_MAX_NBYTES = 1 << 16 };
 
 /* ---- names that change places ---- */
 
-/* Gives the file at a name a second, free one: 0, or errno. Names that a crash has left are swept, but not
- * the one that is in use. */
-static int link_free(int folder, const char *name, const char *in_use, char beside[NPYX_TARGET_NAME_NBYTES]) {
-    int errno_value = EEXIST;
-    for (int i = 1; i <= NPYX_TARGET_NNAMES && errno_value == EEXIST; i++) {
-        npyx_target_name(name, i, beside);
-        errno_value = linkat(folder, name, folder, beside, 0) == 0 ? 0 : errno;
-        if (errno_value == EEXIST && strcmp(beside, in_use) != 0) {
-            npyx_target_sweep_name(folder, beside);
-            errno_value = linkat(folder, name, folder, beside, 0) == 0 ? 0 : errno;
-        }
-    }
-    if (errno_value != 0)
-        beside[0] = '\0';
-    return errno_value;
+static npyx_status fail_replaced(npyx_error *error) {
+    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                        "was changed or replaced by another program while it was written to");
 }
 
 static npyx_status fail_rename(npyx_error *error, int errno_value) {
-    return npyx_fail_errno(error, errno_value, "cannot take its place"); /* NPYX_NOT_FOUND for ENOENT */
+    return errno_value == ENOENT || errno_value == EEXIST
+               ? fail_replaced(error)
+               : npyx_fail_errno(error, errno_value, "cannot take its place");
 }
 
-/* What says that neither the system nor this file system has such a call. */
-static bool is_unknown(int errno_value) {
+/* Says that the system or the file system has no such call. */
+static bool is_unsupported(int errno_value) {
     return errno_value == ENOSYS || errno_value == EINVAL || errno_value == ENOTSUP;
 }
 
-/* What says that a file system has no hard links, or not of this file. */
-static bool is_no_link(int errno_value) {
-    return errno_value == EPERM || errno_value == EOPNOTSUPP || errno_value == ENOSYS ||
+/* Says that the file system has no hard links, or none of this file. */
+static bool is_unlinkable(int errno_value) {
+    return is_unsupported(errno_value) || errno_value == EOPNOTSUPP || errno_value == EPERM ||
            errno_value == EMLINK;
 }
 
-/* As an exchange, in two steps: what is at name gets a second name before the first one goes to another. */
-static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
-                                npyx_error *error) {
+/* Lets the path lead to the new file, and beside to what was there. Where the file system cannot exchange two
+ * names, what was there gets a second one first; where it has no hard links either, beside is '\0', and what
+ * was there is gone. What else has the second name was left by a crash: the path's lock is held. */
+static npyx_status target_exchange(npyx_target_file *file, npyx_error *error) {
+    int folder = file->folder;
     char kept[NPYX_TARGET_NAME_NBYTES];
-    int errno_value = link_free(folder, name, beside, kept);
-    if (errno_value != 0 && !is_no_link(errno_value))
-        return fail_rename(error, errno_value);
-    if (renameat(folder, beside, folder, name) == 0) {
-        memcpy(beside, kept, sizeof kept);
+    if (npyx_system_exchange(folder, file->beside, file->name) == 0)
+        return NPYX_OK;
+    if (!is_unsupported(errno))
+        return fail_rename(error, errno);
+    npyx_target_name(file->name, NPYX_TARGET_KEPT, kept);
+    unlinkat(folder, kept, 0);
+    if (linkat(folder, file->name, folder, kept, 0) != 0) {
+        if (!is_unlinkable(errno))
+            return fail_rename(error, errno);
+        kept[0] = '\0';
+    }
+    if (renameat(folder, file->beside, folder, file->name) == 0) {
+        memcpy(file->beside, kept, sizeof kept);
         return NPYX_OK;
     }
     npyx_status status = fail_rename(error, errno);
@@ -60,37 +60,28 @@ static npyx_status swap_by_link(int folder, const char *name, char beside[NPYX_T
     return status;
 }
 
-/* Lets name lead to the file called beside, and beside to what was at name; beside changes where the file
- * system cannot exchange names, and is '\0' where it has no hard links either: what was at name is gone then.
- * For the lock's holder. NPYX_NOT_FOUND: one of them leads to nothing. */
-static npyx_status target_swap(int folder, const char *name, char beside[NPYX_TARGET_NAME_NBYTES],
-                               npyx_error *error) {
-    if (npyx_system_exchange(folder, beside, name) == 0)
-        return NPYX_OK;
-    return is_unknown(errno) ? swap_by_link(folder, name, beside, error) : fail_rename(error, errno);
-}
-
-/* Gives the file called beside a name that leads to nothing. NPYX_DONE when it leads to something. */
-static npyx_status target_move_in(int folder, const char *name, const char *beside, npyx_error *error) {
-    int errno_value = npyx_system_rename_new(folder, beside, name) == 0 ? 0 : errno;
-    if (is_unknown(errno_value)) {
-        errno_value = linkat(folder, beside, folder, name, 0) == 0 ? 0 : errno;
-        if (errno_value == 0)
-            unlinkat(folder, beside, 0);
-        else if (is_no_link(errno_value))
-            errno_value = renameat(folder, beside, folder, name) == 0 ? 0 : errno;
+/* Gives the path, where nothing is, to the new file. */
+static npyx_status target_move_in(npyx_target_file *file, npyx_error *error) {
+    int folder = file->folder;
+    bool is_in = npyx_system_rename_new(folder, file->beside, file->name) == 0;
+    if (!is_in && is_unsupported(errno)) {
+        is_in = linkat(folder, file->beside, folder, file->name, 0) == 0;
+        if (is_in)
+            unlinkat(folder, file->beside, 0);
+        else if (is_unlinkable(errno))
+            is_in = renameat(folder, file->beside, folder, file->name) == 0;
     }
-    if (errno_value == EEXIST)
-        return NPYX_DONE;
-    return errno_value == 0 ? NPYX_OK : fail_rename(error, errno_value);
+    if (!is_in)
+        return fail_rename(error, errno);
+    file->beside[0] = '\0';
+    return NPYX_OK;
 }
 
-/* The way back: gives the file at name a free name, or none where there are no hard links. */
-static void target_move_out(int folder, const char *name, int descriptor,
-                            char beside[NPYX_TARGET_NAME_NBYTES]) {
-    link_free(folder, name, "", beside);
-    if (npyx_target_leads_to(folder, name, descriptor))
-        unlinkat(folder, name, 0);
+/* Gives the path back to the file called beside, unless a program that knows nothing of locks has taken it
+ * since. The new file has no name then. */
+static void target_put_back(const npyx_target_file *file) {
+    if (npyx_target_leads_to(file->folder, file->name, file->descriptor))
+        (void)!renameat(file->folder, file->beside, file->folder, file->name);
 }
 
 /* ---- what is on disk, and the way back ---- */
@@ -119,53 +110,33 @@ static npyx_status write_seal(npyx_target *target, npyx_error *error) {
     return npyx_sink_rewrite(target->sink, file->seal_off, file->seal, file->seal_nbytes, error);
 }
 
-/* Whether the bytes that the seal is written over are as they were. */
-static bool is_unsealed(npyx_target *target) {
+/* Makes what was added not count again: false when that cannot be done, and nothing may be cut off. A disk
+ * that is full may refuse to write what was written over, but then it has refused the seal as well. */
+static bool unpublish_extension(npyx_target *target) {
     const npyx_target_file *file = target->file;
     size_t nbytes = file->seal_nbytes;
-    return file->seal == NULL ||
-           (npyx_sink_read(target->sink, file->seal_off, file->seal + 2 * nbytes, nbytes, NULL) == NPYX_OK &&
-            memcmp(file->seal + 2 * nbytes, file->seal + nbytes, nbytes) == 0);
+    if (file->seal == NULL)
+        return true;
+    const uint8_t *before = file->seal + nbytes;
+    uint8_t *now = file->seal + 2 * nbytes;
+    bool is_unsealed = npyx_sink_read(target->sink, file->seal_off, now, nbytes, NULL) == NPYX_OK &&
+                       memcmp(now, before, nbytes) == 0;
+    return is_unsealed || (npyx_sink_rewrite(target->sink, file->seal_off, before, nbytes, NULL) == NPYX_OK &&
+                           sync_file(file, NULL) == NPYX_OK);
 }
 
-/* Makes what was added not count again. What was written over must be back before anything is cut off; a
- * disk that is full may refuse to write it, but then it has refused the seal as well. */
-static void withdraw_extension(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (is_unsealed(target))
-        return;
-    npyx_status status = npyx_sink_rewrite(target->sink, file->seal_off, file->seal + file->seal_nbytes,
-                                           file->seal_nbytes, NULL);
-    if (status == NPYX_OK)
-        status = sync_file(file, NULL);
-    file->keeps_tail = status != NPYX_OK;
-}
-
-/* Gives the path back what was there, unless a program that knows nothing of locks has taken it since. */
-static void withdraw_file(npyx_target_file *file) {
-    if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
-        return;
-    if (npyx_target_leads_to(file->folder, file->beside, file->replaced))
-        target_swap(file->folder, file->name, file->beside, NULL);
-    else if (file->replaced < 0)
-        target_move_out(file->folder, file->name, file->descriptor, file->beside);
-    (void)sync_folder(file, NULL);
-}
-
-/* The lock stays, if it is held: a file that has been given a name cannot get rid of it and have another one
- * later, and it is by the lock that a name is found which a crash leaves. */
-void npyx_target_withdraw(npyx_target *target) {
-    npyx_target_file *file = target->file;
-    if (file == NULL || !npyx_target_is_ours(file) || file->state == NPYX_TARGET_FINAL)
-        return;
-    npyx_target_state state = file->state;
-    file->state = NPYX_TARGET_WRITTEN;
-    if (state != NPYX_TARGET_PUBLISHED)
-        return;
+bool npyx_target_unpublish(npyx_target *target) {
+    const npyx_target_file *file = target->file;
+    if (file->state != NPYX_TARGET_PUBLISHED)
+        return true;
     if (file->kind == NPYX_TARGET_EXTEND)
-        withdraw_extension(target);
-    else
-        withdraw_file(file);
+        return unpublish_extension(target);
+    if (file->replaced < 0 && npyx_target_leads_to(file->folder, file->name, file->descriptor))
+        unlinkat(file->folder, file->name, 0);
+    else if (npyx_target_leads_to(file->folder, file->beside, file->replaced))
+        target_put_back(file);
+    (void)sync_folder(file, NULL);
+    return true;
 }
 
 /* ---- the seal, and the states ---- */
@@ -199,62 +170,59 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
     return NPYX_OK;
 }
 
-static npyx_status fail_replaced(npyx_error *error) {
-    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
-                        "was changed or replaced by another program while it was written to");
+bool npyx_target_is_published(const npyx_target *target) {
+    return target->file == NULL || target->file->state == NPYX_TARGET_PUBLISHED;
 }
 
-/* found: what is at the path, when something is. */
-static npyx_status check_seen(const npyx_target *target, bool is_there, const npyx_stat *found,
-                              npyx_error *error) {
-    npyx_file_info info = is_there ? npyx_file_info_of_stat(found) : (npyx_file_info){0};
-    bool is_as_seen =
-        is_there == target->has_info && (!is_there || npyx_file_info_is_same(&info, &target->info));
-    return is_as_seen ? NPYX_OK : fail_replaced(error);
-}
-
-/* Looks at what a new file takes the place of: what was there when it was begun, unless it is one act. */
-static npyx_status look_at_replaced(npyx_target *target, npyx_error *error) {
-    npyx_target_file *file = target->file;
-    npyx_stat found;
-    npyx_descriptor_close(&file->replaced);
-    NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
-    bool is_there = file->replaced >= 0;
-    if (!target->is_one_act)
-        return check_seen(target, is_there, &found, error);
-    return is_there ? npyx_target_check_replaceable(target, file->replaced, error) : NPYX_OK;
+/* Of a file that rows are added to in place its length and its times say nothing. */
+static bool is_as_seen(const npyx_target *target, const npyx_file_info *now) {
+    const npyx_file_info *seen = &target->info;
+    if (target->file->kind == NPYX_TARGET_EXTEND)
+        return now->device == seen->device && now->inode == seen->inode;
+    return npyx_file_info_is_same(now, seen);
 }
 
 npyx_status npyx_target_check(const npyx_target *target, npyx_error *error) {
     const npyx_target_file *file = target->file;
     npyx_stat found;
-    if (file->kind == NPYX_TARGET_EXTEND)
-        return npyx_target_leads_to(file->folder, file->name, file->descriptor) ? NPYX_OK
-                                                                                : fail_replaced(error);
-    int folder = file->folder >= 0
-                     ? file->folder
-                     : npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (npyx_target_is_published(target))
+        return NPYX_OK;
+    int folder = file->is_resting ? npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                                  : file->folder;
     if (folder < 0)
         return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
     bool is_there = fstatat(folder, file->name, &found, AT_SYMLINK_NOFOLLOW) == 0;
-    if (folder != file->folder)
+    if (file->is_resting)
         close(folder);
-    return check_seen(target, is_there, &found, error);
+    npyx_file_info now = is_there ? npyx_file_info_of_stat(&found) : (npyx_file_info){0};
+    return is_there == target->has_info && (!is_there || is_as_seen(target, &now)) ? NPYX_OK
+                                                                                   : fail_replaced(error);
+}
+
+/* Opens what a new file takes the place of. One act has not looked until now. */
+static npyx_status look_at_replaced(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    npyx_stat found;
+    npyx_descriptor_close(&file->replaced);
+    NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDONLY, &file->replaced, &found, error));
+    if (!target->is_one_act)
+        return NPYX_OK;
+    target->has_info = file->replaced >= 0;
+    if (!target->has_info)
+        return NPYX_OK;
+    target->info = npyx_file_info_of_stat(&found);
+    return npyx_target_check_replaceable(target, file->replaced, error);
 }
 
 /* Takes the lock, and sees to it that all is ready for the path. */
 static npyx_status claim_path(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
-    bool is_extended = file->kind == NPYX_TARGET_EXTEND;
     npyx_status status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
     if (status == NPYX_DONE) /* a folder that this process cannot write to, nor take a file's place in */
-        status = is_extended ? NPYX_OK : NPYX_IO;
-    NPYX_TRY(status);
-    if (file->kind == NPYX_TARGET_NEW)
-        NPYX_TRY(look_at_replaced(target, error));
-    else if (!npyx_target_leads_to(file->folder, file->name, is_extended ? file->descriptor : file->replaced))
-        return fail_replaced(error);
-    return file->kind == NPYX_TARGET_COPY ? npyx_target_check_copied(target, error) : NPYX_OK;
+        status = file->kind == NPYX_TARGET_EXTEND ? NPYX_OK : NPYX_IO;
+    if (status == NPYX_OK && file->kind == NPYX_TARGET_NEW)
+        status = look_at_replaced(target, error);
+    return status == NPYX_OK ? npyx_target_check(target, error) : status;
 }
 
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
@@ -262,7 +230,7 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     if (!npyx_target_is_ours(file))
         return npyx_fail(error, NPYX_INVALID, -1,
                          "cannot be published by a child of the process that opened it");
-    npyx_target_withdraw(target);
+    NPYX_TRY(npyx_target_resume(target, error));
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (file->kind != NPYX_TARGET_EXTEND)
         NPYX_TRY(write_seal(target, error));
@@ -272,106 +240,35 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Another program, which knows nothing of the lock, has put a file at the path since it was looked at. That
- * one has the name beside now: it is put back, or where this is one act it is replaced like the other. */
-static npyx_status accept_replaced(const npyx_target *target, npyx_error *error) {
-    npyx_target_file *file = target->file;
-    npyx_stat found;
-    int seen = -1;
-    npyx_status status = !target->is_one_act
-                             ? fail_replaced(error)
-                             : npyx_target_look(file->folder, file->beside, O_RDONLY, &seen, &found, error);
-    if (status == NPYX_OK && seen >= 0)
-        status = npyx_target_check_replaceable(target, seen, error);
-    if (status == NPYX_OK) {
-        close(file->replaced);
-        file->replaced = seen;
-        return NPYX_OK;
-    }
-    npyx_descriptor_close(&seen);
-    target_swap(file->folder, file->name, file->beside, NULL);
-    return status;
-}
-
-/* NPYX_DONE: another program has changed what is at the path, which must be looked at again. */
-static npyx_status try_to_take_path(const npyx_target *target, npyx_error *error) {
-    npyx_target_file *file = target->file;
+/* A file that another program, which knows nothing of the lock, has put at the path since it was looked at
+ * has the name beside then, and is put back. */
+static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
     if (!npyx_target_leads_to(file->folder, file->beside, file->descriptor))
         return npyx_fail(error, NPYX_IO, -1, "cannot take its place (the new file, %s, was removed)",
                          file->beside);
-    npyx_status status;
-    if (file->replaced < 0) {
-        status = target_move_in(file->folder, file->name, file->beside, error);
-        if (status == NPYX_OK)
-            file->beside[0] = '\0';
-        return status;
-    }
-    status = target_swap(file->folder, file->name, file->beside, error);
-    if (status == NPYX_NOT_FOUND)
-        return NPYX_DONE;
-    bool is_looked_at =
-        file->beside[0] == '\0' || npyx_target_leads_to(file->folder, file->beside, file->replaced);
-    return status == NPYX_OK && !is_looked_at ? accept_replaced(target, error) : status;
-}
-
-static npyx_status take_path(npyx_target *target, npyx_error *error) {
-    enum { NTRIES = 21 };
-    npyx_status status = try_to_take_path(target, error);
-    for (int i = 1; i < NTRIES && status == NPYX_DONE && target->is_one_act; i++) {
-        NPYX_TRY(look_at_replaced(target, error));
-        status = try_to_take_path(target, error);
-    }
-    if (status != NPYX_DONE)
-        return status;
-    if (!target->is_one_act)
-        return fail_replaced(error);
-    return npyx_fail(error, NPYX_IO, -1, "cannot take its place (others keep changing it)");
-}
-
-/* From the first byte on that others may see, the target is published and can be withdrawn. */
-static npyx_status show(npyx_target *target, npyx_error *error) {
-    npyx_target_file *file = target->file;
-    if (file->kind == NPYX_TARGET_EXTEND) {
-        if (!npyx_target_leads_to(file->folder, file->name, file->descriptor))
-            return fail_replaced(error);
-        file->state = NPYX_TARGET_PUBLISHED;
-        NPYX_TRY(write_seal(target, error));
-        return sync_file(file, error);
-    }
-    NPYX_TRY(take_path(target, error));
-    file->state = NPYX_TARGET_PUBLISHED;
-    return sync_folder(file, error);
-}
-
-bool npyx_target_is_prepared(const npyx_target *target) {
-    return target->file != NULL && target->file->state >= NPYX_TARGET_PREPARED;
-}
-
-bool npyx_target_is_published(const npyx_target *target) {
-    return target->file != NULL && target->file->state >= NPYX_TARGET_PUBLISHED;
-}
-
-npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
-    if (target->file->state == NPYX_TARGET_WRITTEN)
-        return npyx_fail(error, NPYX_INVALID, -1, "cannot be published: it was not prepared");
-    if (target->file->state == NPYX_TARGET_PUBLISHED)
+    if (file->replaced < 0)
+        return target_move_in(file, error);
+    NPYX_TRY(target_exchange(file, error));
+    if (file->beside[0] == '\0' || npyx_target_leads_to(file->folder, file->beside, file->replaced))
         return NPYX_OK;
-    npyx_status status = show(target, error);
-    if (status != NPYX_OK)
-        npyx_target_withdraw(target);
-    return status;
+    target_put_back(file);
+    return fail_replaced(error);
 }
 
-npyx_status npyx_target_commit(npyx_target *target, npyx_error *error) {
+/* From the first byte that others may see, the target is published, and abandon takes it back. */
+npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
-    npyx_stat now;
-    npyx_status status = npyx_target_publish(target, error);
-    if (status == NPYX_OK) {
-        target->has_info = fstat(file->descriptor, &now) == 0;
-        if (target->has_info)
-            target->info = npyx_file_info_of_stat(&now);
-        file->state = NPYX_TARGET_FINAL;
+    if (npyx_target_is_published(target))
+        return NPYX_OK;
+    if (file->state == NPYX_TARGET_WRITTEN)
+        NPYX_TRY(npyx_target_prepare(target, error));
+    if (file->kind != NPYX_TARGET_EXTEND) {
+        NPYX_TRY(take_path(file, error));
+        file->state = NPYX_TARGET_PUBLISHED;
+        return sync_folder(file, error);
     }
-    npyx_target_abandon(target);
-    return status;
+    NPYX_TRY(npyx_target_check(target, error));
+    file->state = NPYX_TARGET_PUBLISHED;
+    NPYX_TRY(write_seal(target, error));
+    return sync_file(file, error);
 }

@@ -355,10 +355,26 @@ def write_with_a_database(form, library, run, report):
     armed(library, run)
     report(error_of(db, "COMMIT"))
     disarmed(library)
-    report(error_of(db, form.bad_statement))
+    told = error_of(db, form.bad_statement)
+    report(told)
     report(db.execute("SELECT count(*) FROM t").fetchone()[0])
+    if form.mode == "w+" and "is lost" in (told or ""):  # what it had written before is not there
+        go_on_anew(form, db)
     form.write(db, 2)
     db.close()
+
+
+def go_on_anew(form, db):
+    """A table of mode 'w+' may only go on where the file is as it has written it: else it says so."""
+    try:
+        form.write(db, 2)
+    except sqlite3.Error as error:
+        assert "is no longer as this table has written it; drop the table and create it anew" in str(error), error
+    else:
+        raise AssertionError("goes on with a file that is another one's")
+    db.execute("ROLLBACK")
+    db.execute("DROP TABLE out")
+    form.open(db)
 
 
 def error_of(db, sql):
