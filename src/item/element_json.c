@@ -150,7 +150,7 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
     }
     if (dtype->type == NPYX_HELD_OBJECT) {
         NPYX_TRY(npyx_object_measure(npyx_object_of_item(item), out->host, error));
-        return npyx_object_append_json(npyx_object_of_item(item), out, error);
+        return npyx_object_append_json(npyx_object_of_item(item), dtype->text_nbytes, out, error);
     }
     npyx_buffer scratch = {.host = out->host};
     npyx_value value = {0};
