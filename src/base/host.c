@@ -283,7 +283,7 @@ void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbyte
     }
 }
 
-void npyx_buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t nbytes) {
+static inline void buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t nbytes) {
     for (size_t i = 0, length; i < nbytes; i += length) {
         unsigned char c = (unsigned char)text[i];
         length = 1;
@@ -304,8 +304,12 @@ void npyx_buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t 
 
 void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes) {
     npyx_buffer_append_char(buffer, '"');
-    npyx_buffer_append_json_part(buffer, text, nbytes);
+    buffer_append_json_part(buffer, text, nbytes);
     npyx_buffer_append_char(buffer, '"');
+}
+
+void npyx_buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t nbytes) {
+    buffer_append_json_part(buffer, text, nbytes);
 }
 
 void npyx_buffer_reset(npyx_buffer *buffer) {

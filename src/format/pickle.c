@@ -66,10 +66,8 @@ char *npyx_pickle_copy(npyx_pickle *p, const char *bytes, size_t nbytes) {
     return copy;
 }
 
-/* Room for one value more, as npyx_grow. */
+/* Room for more values, of which there are n. */
 static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capacity, size_t item_nbytes) {
-    if (n < *capacity)
-        return values;
     p->failed = npyx_pickle_spend(p, (uint64_t)(n < 16 ? 16 : n) * item_nbytes);
     if (p->failed != NPYX_OK)
         return NULL;
@@ -236,9 +234,11 @@ bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer) {
 /* ---- the stack ---- */
 
 static npyx_status pickle_push(npyx_pickle *p, npyx_object *object) {
-    npyx_object **stack = pickle_grow(p, p->stack, p->nstack, &p->capacity_nstack, sizeof(void *));
-    NPYX_TRY(npyx_pickle_check(p, stack));
-    p->stack = stack;
+    if (p->nstack == p->capacity_nstack) {
+        npyx_object **stack = pickle_grow(p, p->stack, p->nstack, &p->capacity_nstack, sizeof(void *));
+        NPYX_TRY(npyx_pickle_check(p, stack));
+        p->stack = stack;
+    }
     p->stack[p->nstack++] = object;
     return NPYX_OK;
 }
@@ -765,10 +765,12 @@ static npyx_status op_additems(npyx_pickle *p) {
 /* ---- opcodes: stack and memo ---- */
 
 static npyx_status op_mark(npyx_pickle *p) {
-    int64_t *marks = pickle_grow(p, p->marks, p->nmarks, &p->capacity_nmarks, sizeof *marks);
-    NPYX_TRY(npyx_pickle_check(p, marks));
-    p->marks = marks;
-    marks[p->nmarks++] = p->nstack;
+    if (p->nmarks == p->capacity_nmarks) {
+        int64_t *marks = pickle_grow(p, p->marks, p->nmarks, &p->capacity_nmarks, sizeof *marks);
+        NPYX_TRY(npyx_pickle_check(p, marks));
+        p->marks = marks;
+    }
+    p->marks[p->nmarks++] = p->nstack;
     return NPYX_OK;
 }
 
@@ -802,9 +804,11 @@ static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
     if (number > p->off)
         return npyx_pickle_fail(p, "memo number %" PRIu64 " so early", number);
     while (p->nmemo <= (int64_t)number) {
-        npyx_object **memo = pickle_grow(p, p->memo, p->nmemo, &p->capacity_nmemo, sizeof(void *));
-        NPYX_TRY(npyx_pickle_check(p, memo));
-        p->memo = memo;
+        if (p->nmemo == p->capacity_nmemo) {
+            npyx_object **memo = pickle_grow(p, p->memo, p->nmemo, &p->capacity_nmemo, sizeof(void *));
+            NPYX_TRY(npyx_pickle_check(p, memo));
+            p->memo = memo;
+        }
         p->memo[p->nmemo++] = NULL;
     }
     p->nmemoized += p->memo[number] == NULL;
@@ -1076,7 +1080,8 @@ static npyx_status pickle_constants(npyx_pickle *p) {
 }
 
 static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
-    enum { OP_NBYTES = 16 }; /* what one takes beside its bytes, as work */
+    enum { OP_NBYTES = 16, CHARGED_NBYTES = 1024 }; /* work that an opcode is, of a byte at least */
+    size_t charged_off = 0;
     NPYX_TRY(pickle_constants(p));
     while (!p->has_stopped) {
         p->op_off = p->off;
@@ -1086,7 +1091,10 @@ static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
         if (opcode->run == NULL)
             return npyx_pickle_fail(p, "0x%02X is no opcode", p->bytes[p->op_off]);
         NPYX_TRY(opcode->run(p));
-        NPYX_TRY(npyx_pickle_work(p, OP_NBYTES + p->off - p->op_off));
+        if (p->off - charged_off >= CHARGED_NBYTES) { /* not each: there are many */
+            NPYX_TRY(npyx_pickle_work(p, (uint64_t)(p->off - charged_off) * OP_NBYTES));
+            charged_off = p->off;
+        }
     }
     return pickle_top(p, object);
 }

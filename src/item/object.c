@@ -89,14 +89,17 @@ static npyx_status object_measure_instance(const npyx_object_instance *instance,
     return object_measure_parts(parts, sizeof parts / sizeof parts[0], m, depth);
 }
 
+/* The least that the JSON of a node without parts has. */
+static double object_leaf_nbytes(const npyx_object *object) {
+    bool has_text = object->kind == NPYX_OBJECT_TEXT || object->kind == NPYX_OBJECT_BYTES ||
+                    object->kind == NPYX_OBJECT_GLOBAL || object->kind == NPYX_OBJECT_WIDE;
+    return has_text ? (double)object->text.nbytes : 1;
+}
+
 static npyx_status object_measure_kind(const npyx_object *object, object_measuring *m, int depth) {
-    m->nbytes = 1;
+    m->nbytes = object_leaf_nbytes(object);
     m->height = 0;
     switch (object->kind) {
-    case NPYX_OBJECT_TEXT:
-    case NPYX_OBJECT_BYTES:
-    case NPYX_OBJECT_GLOBAL:
-    case NPYX_OBJECT_WIDE: m->nbytes = (double)object->text.nbytes; return NPYX_OK;
     case NPYX_OBJECT_LIST:
     case NPYX_OBJECT_TUPLE:
     case NPYX_OBJECT_SET:
@@ -125,6 +128,12 @@ static npyx_status object_measure(npyx_object *object, object_measuring *m, int 
 }
 
 npyx_status npyx_object_measure(npyx_object *object, npyx_host *host, npyx_error *error) {
+    if (object->kind < NPYX_OBJECT_LIST) { /* as most are */
+        object->json_nbytes = object_leaf_nbytes(object);
+        object->height = 1;
+        object->progress = OBJECT_MEASURED;
+        return NPYX_OK;
+    }
     object_measuring m = {.budget = npyx_budget_of(host, UINT64_MAX), .error = error};
     return object_measure(object, &m, 0);
 }
@@ -150,6 +159,11 @@ static size_t object_piece(const char *text, size_t nbytes) {
 }
 
 static npyx_status object_append_text(const char *text, size_t nbytes, npyx_buffer *out, npyx_error *error) {
+    if (nbytes <= OBJECT_PIECE_NBYTES) { /* as most are */
+        size_t before_nbytes = out->nbytes;
+        npyx_buffer_append_json(out, text, nbytes);
+        return object_charge(out, before_nbytes, error);
+    }
     npyx_buffer_append_char(out, '"');
     for (size_t i = 0, n; i < nbytes && out->status == NPYX_OK; i += n) {
         size_t before_nbytes = out->nbytes;
@@ -352,9 +366,17 @@ static npyx_status object_append_measured(const npyx_object *object, npyx_buffer
 
 npyx_status npyx_object_append_json(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *out,
                                     npyx_error *error) {
-    npyx_budget budget = npyx_budget_of(out->host, text_nbytes);
     if (out->budget != NULL)
         return object_append_measured(object, out, error);
+    if (object->kind == NPYX_OBJECT_INTEGER) { /* most are, and numbers need no account */
+        object_append_integer(object->integer, out);
+        return NPYX_OK;
+    }
+    if (object->kind == NPYX_OBJECT_TEXT && object->text.nbytes <= OBJECT_PIECE_NBYTES) {
+        npyx_buffer_append_json(out, object->text.bytes, object->text.nbytes);
+        return NPYX_OK;
+    }
+    npyx_budget budget = npyx_budget_of(out->host, text_nbytes);
     out->budget = &budget;
     npyx_status status = object_append_measured(object, out, error);
     out->budget = NULL;
