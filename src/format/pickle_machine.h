@@ -55,7 +55,9 @@ void *npyx_pickle_alloc(npyx_pickle *p, uint64_t nbytes);
 void *npyx_pickle_array(npyx_pickle *p, int64_t n, size_t item_nbytes);
 char *npyx_pickle_copy(npyx_pickle *p, const char *bytes, size_t nbytes);
 static inline npyx_status npyx_pickle_check(const npyx_pickle *p, const void *block) {
-    return block != NULL ? NPYX_OK : p->failed;
+    if (block != NULL)
+        return NPYX_OK;
+    return p->failed != NPYX_OK ? p->failed : NPYX_NOMEM; /* checkers see that it is not NPYX_OK */
 }
 
 /* ---- nodes ---- */
