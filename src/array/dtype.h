@@ -131,6 +131,7 @@ struct npyx_dtype {
     int64_t itemsize;
     int nfields;
     const npyx_field *fields;
+    uint64_t text_nbytes; /* of held objects: what may be made of one as text (budget.h) */
 };
 
 /* Item sizes are C ints in NumPy. */

@@ -126,6 +126,14 @@ typedef struct npyx_arena_block {
     _Alignas(ARENA_ALIGNMENT) unsigned char bytes[];
 } npyx_arena_block;
 
+/* A block that is full with its first piece goes below the newest, whose room is still of use. */
+static void arena_link(npyx_arena *arena, npyx_arena_block *block) {
+    bool is_full = block->capacity_nbytes > ARENA_BLOCK_NBYTES && arena->newest != NULL;
+    npyx_arena_block **place = is_full ? &arena->newest->older : &arena->newest;
+    block->older = *place;
+    *place = block;
+}
+
 void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes) {
     size_t rounded_nbytes = (nbytes + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
     if (rounded_nbytes < nbytes)
@@ -136,8 +144,8 @@ void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes) {
         block = npyx_alloc(arena->host, sizeof *block + capacity_nbytes);
         if (block == NULL)
             return NULL;
-        *block = (npyx_arena_block){.older = arena->newest, .capacity_nbytes = capacity_nbytes};
-        arena->newest = block;
+        *block = (npyx_arena_block){.capacity_nbytes = capacity_nbytes};
+        arena_link(arena, block);
     }
     void *result = block->bytes + block->used_nbytes;
     block->used_nbytes += rounded_nbytes;
@@ -275,8 +283,7 @@ void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbyte
     }
 }
 
-void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes) {
-    npyx_buffer_append_char(buffer, '"');
+static inline void buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t nbytes) {
     for (size_t i = 0, length; i < nbytes; i += length) {
         unsigned char c = (unsigned char)text[i];
         length = 1;
@@ -293,7 +300,16 @@ void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbyte
             length = 1;
         }
     }
+}
+
+void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes) {
     npyx_buffer_append_char(buffer, '"');
+    buffer_append_json_part(buffer, text, nbytes);
+    npyx_buffer_append_char(buffer, '"');
+}
+
+void npyx_buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t nbytes) {
+    buffer_append_json_part(buffer, text, nbytes);
 }
 
 void npyx_buffer_reset(npyx_buffer *buffer) {

@@ -103,8 +103,9 @@ typedef struct npyx_buffer {
     char *bytes;
     size_t nbytes;
     size_t capacity_nbytes;
-    size_t limit_nbytes; /* an append past it makes status NPYX_TOOBIG; 0 means no limit but memory */
-    npyx_status status;  /* NPYX_OK, NPYX_NOMEM or NPYX_TOOBIG */
+    size_t limit_nbytes;        /* an append past it makes status NPYX_TOOBIG; 0 means no limit but memory */
+    npyx_status status;         /* NPYX_OK, NPYX_NOMEM or NPYX_TOOBIG */
+    struct npyx_budget *budget; /* to which object.h charges what it appends, and NULL else */
 } npyx_buffer;
 
 /* Over memory of the caller's, which is not given back: for short texts, of which pieces that find no room
@@ -131,6 +132,8 @@ void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbyte
 void npyx_buffer_append_lower(npyx_buffer *buffer, const char *text, size_t nbytes);
 /* A JSON string literal, quotes included, of UTF-8 text; invalid bytes become U+FFFD. */
 void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes);
+/* The same without the quotes: a part of such a literal. */
+void npyx_buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t nbytes);
 /* Python's repr of a str, of UTF-8 text: single quotes unless the text has those and no double ones; escapes
  * for what does not print (str.isprintable). */
 void npyx_buffer_append_repr(npyx_buffer *buffer, const char *text, size_t nbytes);

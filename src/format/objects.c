@@ -36,6 +36,7 @@ static npyx_status objects_fail(const npyx_array *array, const char *what, npyx_
 /* Puts what nested lists hold into one. */
 static npyx_status objects_flatten(npyx_pickle *p, npyx_object *from, const npyx_array *array, int axis,
                                    npyx_object *list) {
+    NPYX_TRY(npyx_pickle_work(p, sizeof *from)); /* lists may hold nothing, and stand in many places */
     if (axis == array->ndim)
         return npyx_pickle_add(p, list, from);
     if (from->kind != NPYX_OBJECT_LIST || from->list.count != (uint64_t)array->shape[axis])
@@ -75,16 +76,19 @@ static npyx_status objects_make(npyx_objects *made, npyx_source *payload, const 
     uint8_t *items = NULL;
     NPYX_TRY(objects_read_pickle(payload, array->data_off, &made->pickle, error));
     const uint8_t *bytes = (const uint8_t *)made->pickle.bytes;
+    npyx_budget budget =
+        npyx_budget_of(made->arena.host, npyx_budget_allowance((uint64_t)made->pickle.nbytes));
     npyx_pickle p = {.arena = &made->arena,
+                     .budget = &budget,
                      .bytes = bytes,
                      .nbytes = made->pickle.nbytes,
                      .base_off = array->data_off,
                      .error = error};
-    NPYX_TRY(npyx_pickle_read(&made->arena, bytes, p.nbytes, array->data_off, &root, NULL, error));
+    NPYX_TRY(npyx_pickle_read(&made->arena, &budget, bytes, p.nbytes, array->data_off, &root, NULL, error));
     p.op_off = p.nbytes; /* what follows is no opcode's */
     NPYX_TRY(objects_list(&p, root, array, &list));
     const npyx_dtype *held;
-    NPYX_TRY(npyx_dtype_hold(&made->arena, array->dtype, &held, error));
+    NPYX_TRY(npyx_dtype_hold(&made->arena, array->dtype, budget.allowed_nbytes, &held, error));
     npyx_status status = npyx_pickle_store_list(&p, held, list, &items);
     if (status == NPYX_DONE)
         return objects_fail(array, "items that do not fit the dtype of the header", error);
@@ -117,7 +121,8 @@ static void objects_close(void *ctx) {
 npyx_status npyx_objects_open(npyx_objects *objects, npyx_array *array, npyx_source **items,
                               npyx_error *error) {
     const npyx_dtype *held;
-    NPYX_TRY(npyx_dtype_hold(&array->arena, array->dtype, &held, error));
+    NPYX_TRY(npyx_dtype_hold(&array->arena, array->dtype,
+                             npyx_budget_allowance((uint64_t)objects->pickle.nbytes), &held, error));
     NPYX_TRY(
         npyx_source_open_memory(objects->arena.host, objects->items, objects->items_nbytes, items, error));
     (*items)->on_close = objects_close;

@@ -32,6 +32,50 @@ void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char 
     npyx_error_set_kind(p->error, NPYX_KIND_OBJECTS);
 }
 
+/* ---- the account ---- */
+
+npyx_status npyx_pickle_overspent(npyx_pickle *p, npyx_status status) {
+    if (status != NPYX_TOOBIG)
+        return status;
+    npyx_pickle_set_error(p, NPYX_UNSUPPORTED, "it comes to more than %" PRIu64 " bytes of items in so few",
+                          p->budget->allowed_nbytes);
+    npyx_error_set_kind(p->error, NPYX_KIND_LIMIT); /* as other limits of files */
+    return NPYX_UNSUPPORTED;
+}
+
+void *npyx_pickle_alloc(npyx_pickle *p, uint64_t nbytes) {
+    p->failed = npyx_pickle_spend(p, nbytes);
+    if (p->failed != NPYX_OK)
+        return NULL;
+    void *block = nbytes > SIZE_MAX ? NULL : npyx_arena_alloc(p->arena, (size_t)nbytes);
+    p->failed = npyx_check_memory(block, p->error);
+    return block;
+}
+
+void *npyx_pickle_array(npyx_pickle *p, int64_t n, size_t item_nbytes) {
+    size_t nbytes;
+    return npyx_pickle_alloc(p, npyx_mul_size(n, item_nbytes, &nbytes) ? nbytes : UINT64_MAX / 2);
+}
+
+char *npyx_pickle_copy(npyx_pickle *p, const char *bytes, size_t nbytes) {
+    char *copy = npyx_pickle_alloc(p, (uint64_t)nbytes + 1);
+    if (copy != NULL) {
+        memcpy(copy, bytes, nbytes);
+        copy[nbytes] = '\0';
+    }
+    return copy;
+}
+
+/* Room for more values, of which there are n. */
+static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capacity, size_t item_nbytes) {
+    p->failed = npyx_pickle_spend(p, (uint64_t)(n < 16 ? 16 : n) * item_nbytes);
+    if (p->failed != NPYX_OK)
+        return NULL;
+    void *grown = npyx_grow(p->arena->host, values, n, capacity, item_nbytes);
+    p->failed = npyx_check_memory(grown, p->error);
+    return grown;
+}
+
 /* ---- bytes ---- */
 
 static npyx_status pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **bytes) {
@@ -70,8 +114,8 @@ static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes
 npyx_status npyx_pickle_new(npyx_pickle *p, npyx_object_kind kind, npyx_object **object) {
     if (p->nspare == 0) { /* many at a time, the more the longer the pickle is */
         p->nspare_next = p->nspare_next < 8 ? 8 : p->nspare_next < 1024 ? 2 * p->nspare_next : 1024;
-        p->spare = npyx_arena_array(p->arena, p->nspare_next, sizeof **object);
-        NPYX_TRY(npyx_check_memory(p->spare, p->error));
+        p->spare = npyx_pickle_array(p, p->nspare_next, sizeof **object);
+        NPYX_TRY(npyx_pickle_check(p, p->spare));
         p->nspare = p->nspare_next;
     }
     *object = p->spare++;
@@ -89,8 +133,8 @@ npyx_status npyx_pickle_new_bytes(npyx_pickle *p, npyx_object_kind kind, const v
 }
 
 npyx_status npyx_pickle_new_ascii(npyx_pickle *p, const char *text, size_t nbytes, npyx_object **object) {
-    const char *copy = npyx_arena_copy(p->arena, text, nbytes);
-    NPYX_TRY(npyx_check_memory(copy, p->error));
+    const char *copy = npyx_pickle_copy(p, text, nbytes);
+    NPYX_TRY(npyx_pickle_check(p, copy));
     return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, copy, nbytes, object);
 }
 
@@ -104,9 +148,10 @@ static size_t pickle_surrogate(const uint8_t *bytes, size_t nbytes) {
 
 static npyx_status pickle_replace_surrogates(npyx_pickle *p, const uint8_t *bytes, size_t nbytes,
                                              npyx_object **object) {
-    char *copy = npyx_arena_alloc(p->arena, nbytes);
-    NPYX_TRY(npyx_check_memory(copy, p->error));
+    char *copy = npyx_pickle_alloc(p, nbytes);
+    NPYX_TRY(npyx_pickle_check(p, copy));
     for (size_t i = 0, n; i < nbytes; i += n) {
+        NPYX_TRY(npyx_pickle_work(p, 1));
         n = npyx_utf8_character((const char *)bytes + i, nbytes - i);
         bool is_character = n > 0;
         if (!is_character && (n = pickle_surrogate(bytes + i, nbytes - i)) == 0)
@@ -129,9 +174,10 @@ static npyx_status pickle_reserve(npyx_pickle *p, npyx_object *container, int64_
         return NPYX_OK;
     capacity = capacity < wanted ? wanted : capacity;
     capacity = capacity < 4 ? 4 : capacity;
-    npyx_object **items =
-        capacity > UINT32_MAX ? NULL : npyx_arena_array(p->arena, (int64_t)capacity, sizeof(void *));
-    NPYX_TRY(npyx_check_memory(items, p->error));
+    if (capacity > UINT32_MAX)
+        return npyx_fail_nomem(p->error);
+    npyx_object **items = npyx_pickle_array(p, (int64_t)capacity, sizeof(void *));
+    NPYX_TRY(npyx_pickle_check(p, items));
     if (container->list.count > 0)
         memcpy(items, container->list.items, container->list.count * sizeof(void *));
     container->list.items = items;
@@ -139,8 +185,8 @@ static npyx_status pickle_reserve(npyx_pickle *p, npyx_object *container, int64_
     return NPYX_OK;
 }
 
-static npyx_status pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_object *const *parts,
-                                  int64_t n) {
+npyx_status npyx_pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_object *const *parts,
+                                int64_t n) {
     NPYX_TRY(pickle_reserve(p, container, n));
     if (n > 0)
         memcpy(container->list.items + container->list.count, parts, (size_t)n * sizeof(void *));
@@ -149,7 +195,7 @@ static npyx_status pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_o
 }
 
 npyx_status npyx_pickle_add(npyx_pickle *p, npyx_object *container, npyx_object *part) {
-    return pickle_add_all(p, container, &part, 1);
+    return npyx_pickle_add_all(p, container, &part, 1);
 }
 
 bool npyx_pickle_bytes_of(const npyx_object *object, const uint8_t **bytes, size_t *nbytes) {
@@ -189,9 +235,8 @@ bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer) {
 
 static npyx_status pickle_push(npyx_pickle *p, npyx_object *object) {
     if (p->nstack == p->capacity_nstack) {
-        npyx_object **stack =
-            npyx_grow(p->arena->host, p->stack, p->nstack, &p->capacity_nstack, sizeof(void *));
-        NPYX_TRY(npyx_check_memory(stack, p->error));
+        npyx_object **stack = pickle_grow(p, p->stack, p->nstack, &p->capacity_nstack, sizeof(void *));
+        NPYX_TRY(npyx_pickle_check(p, stack));
         p->stack = stack;
     }
     p->stack[p->nstack++] = object;
@@ -237,7 +282,7 @@ static npyx_status pickle_gather(npyx_pickle *p, npyx_object_kind kind) {
     NPYX_TRY(npyx_pickle_new(p, kind, &made));
     if (kind == NPYX_OBJECT_DICT && n % 2 != 0)
         return npyx_pickle_fail(p, "a key has no value");
-    NPYX_TRY(pickle_add_all(p, made, values, n));
+    NPYX_TRY(npyx_pickle_add_all(p, made, values, n));
     return pickle_push(p, made);
 }
 
@@ -418,8 +463,8 @@ static npyx_status pickle_push_digits(npyx_pickle *p, const char *text, size_t n
     if (ndigits > NPYX_OBJECT_MAX_NDIGITS)
         return pickle_fail_digits(p);
     npyx_object *made;
-    char *copy = npyx_arena_alloc(p->arena, ndigits + 1);
-    NPYX_TRY(npyx_check_memory(copy, p->error));
+    char *copy = npyx_pickle_alloc(p, ndigits + 1);
+    NPYX_TRY(npyx_pickle_check(p, copy));
     *copy = '-';
     memcpy(copy + is_negative, digits, ndigits);
     NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_WIDE, copy, ndigits + is_negative, &made));
@@ -555,10 +600,11 @@ static npyx_status op_string(npyx_pickle *p) {
     bool is_quoted = line_nbytes >= 2 && (*line == '\'' || *line == '"') && line[line_nbytes - 1] == *line;
     if (!is_quoted)
         return npyx_pickle_fail(p, "a text without its quotes");
-    uint8_t *bytes = npyx_arena_alloc(p->arena, line_nbytes);
-    NPYX_TRY(npyx_check_memory(bytes, p->error));
+    uint8_t *bytes = npyx_pickle_alloc(p, line_nbytes);
+    NPYX_TRY(npyx_pickle_check(p, bytes));
     const char *end = line + line_nbytes - 1;
     for (const char *c = line + 1; c < end; c++) {
+        NPYX_TRY(npyx_pickle_work(p, 1));
         if (*c == '\\' && c + 1 == end)
             return npyx_pickle_fail(p, "a text that ends in a backslash");
         int escaped = *c == '\\' ? pickle_escape(c + 1, end, &taken) : -1;
@@ -576,10 +622,11 @@ static npyx_status op_unicode(npyx_pickle *p) {
     size_t line_nbytes, n = 0;
     npyx_object *made;
     NPYX_TRY(pickle_line(p, &line, &line_nbytes));
-    char *text = line_nbytes > SIZE_MAX / 2 ? NULL : npyx_arena_alloc(p->arena, 2 * line_nbytes + 4);
-    NPYX_TRY(npyx_check_memory(text, p->error));
+    char *text = npyx_pickle_alloc(p, 2 * (uint64_t)line_nbytes + 4);
+    NPYX_TRY(npyx_pickle_check(p, text));
     const char *end = line + line_nbytes;
     for (const char *c = line; c < end; c++) {
+        NPYX_TRY(npyx_pickle_work(p, 1));
         bool is_escape = *c == '\\' && c + 1 < end && (c[1] == 'u' || c[1] == 'U');
         int ndigits = is_escape ? (c[1] == 'u' ? 4 : 8) : 0;
         int64_t code_point = is_escape ? pickle_hex_number(c + 2, end, ndigits) : (uint8_t)*c;
@@ -636,7 +683,7 @@ static npyx_status pickle_push_tuple(npyx_pickle *p, int64_t n) {
     npyx_object **values, *made;
     NPYX_TRY(pickle_pop(p, n, &values));
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, &made));
-    NPYX_TRY(pickle_add_all(p, made, values, n));
+    NPYX_TRY(npyx_pickle_add_all(p, made, values, n));
     return pickle_push(p, made);
 }
 
@@ -679,7 +726,7 @@ static npyx_status pickle_extend(npyx_pickle *p, npyx_object_kind kind, npyx_obj
     NPYX_TRY(pickle_container(p, top, kind, &container));
     if (kind == NPYX_OBJECT_DICT && n % 2 != 0)
         return npyx_pickle_fail(p, "a key has no value");
-    return pickle_add_all(p, container, values, n);
+    return npyx_pickle_add_all(p, container, values, n);
 }
 
 static npyx_status pickle_extend_by(npyx_pickle *p, npyx_object_kind kind, int64_t n) {
@@ -718,10 +765,12 @@ static npyx_status op_additems(npyx_pickle *p) {
 /* ---- opcodes: stack and memo ---- */
 
 static npyx_status op_mark(npyx_pickle *p) {
-    int64_t *marks = npyx_grow(p->arena->host, p->marks, p->nmarks, &p->capacity_nmarks, sizeof *marks);
-    NPYX_TRY(npyx_check_memory(marks, p->error));
-    p->marks = marks;
-    marks[p->nmarks++] = p->nstack;
+    if (p->nmarks == p->capacity_nmarks) {
+        int64_t *marks = pickle_grow(p, p->marks, p->nmarks, &p->capacity_nmarks, sizeof *marks);
+        NPYX_TRY(npyx_pickle_check(p, marks));
+        p->marks = marks;
+    }
+    p->marks[p->nmarks++] = p->nstack;
     return NPYX_OK;
 }
 
@@ -756,9 +805,8 @@ static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
         return npyx_pickle_fail(p, "memo number %" PRIu64 " so early", number);
     while (p->nmemo <= (int64_t)number) {
         if (p->nmemo == p->capacity_nmemo) {
-            npyx_object **memo =
-                npyx_grow(p->arena->host, p->memo, p->nmemo, &p->capacity_nmemo, sizeof(void *));
-            NPYX_TRY(npyx_check_memory(memo, p->error));
+            npyx_object **memo = pickle_grow(p, p->memo, p->nmemo, &p->capacity_nmemo, sizeof(void *));
+            NPYX_TRY(npyx_pickle_check(p, memo));
             p->memo = memo;
         }
         p->memo[p->nmemo++] = NULL;
@@ -835,8 +883,8 @@ static npyx_status op_long_binget(npyx_pickle *p) {
 static npyx_status pickle_push_global(npyx_pickle *p, const char *module, size_t module_nbytes,
                                       const char *name, size_t name_nbytes) {
     npyx_object *made;
-    char *text = npyx_arena_alloc(p->arena, module_nbytes + 1 + name_nbytes);
-    NPYX_TRY(npyx_check_memory(text, p->error));
+    char *text = npyx_pickle_alloc(p, (uint64_t)module_nbytes + 1 + name_nbytes);
+    NPYX_TRY(npyx_pickle_check(p, text));
     memcpy(text, module, module_nbytes);
     text[module_nbytes] = '.';
     memcpy(text + module_nbytes + 1, name, name_nbytes);
@@ -893,7 +941,7 @@ static npyx_status op_obj(npyx_pickle *p) {
     if (n == 0)
         return npyx_pickle_fail(p, "there is no class");
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, &args));
-    NPYX_TRY(pickle_add_all(p, args, values + 1, n - 1));
+    NPYX_TRY(npyx_pickle_add_all(p, args, values + 1, n - 1));
     return pickle_push_call(p, values[0], args, NULL);
 }
 
@@ -1018,14 +1066,24 @@ static npyx_status pickle_constants(npyx_pickle *p) {
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_BOOL, &p->truth[0]));
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_BOOL, &p->truth[1]));
     p->truth[1]->integer = 1;
+    npyx_dtype *objects = npyx_pickle_alloc(p, sizeof *objects);
+    NPYX_TRY(npyx_pickle_check(p, objects));
+    *objects = (npyx_dtype){.type = NPYX_HELD_OBJECT,
+                            .has_objects = true,
+                            .multiple = 1,
+                            .itemsize = 8,
+                            .text_nbytes = p->budget->allowed_nbytes};
+    p->objects = objects;
     NPYX_TRY(pickle_push(p, p->none)); /* so that there is a stack, be it empty */
     p->nstack = 0;
     return NPYX_OK;
 }
 
 static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
+    enum { OP_NBYTES = 16, CHARGED_NBYTES = 1024 }; /* work that an opcode is, of a byte at least */
+    size_t charged_off = 0;
     NPYX_TRY(pickle_constants(p));
-    for (uint32_t nops = 0; !p->has_stopped; nops++) {
+    while (!p->has_stopped) {
         p->op_off = p->off;
         if (p->off == p->nbytes)
             return npyx_pickle_fail(p, "it ends without STOP");
@@ -1033,15 +1091,23 @@ static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
         if (opcode->run == NULL)
             return npyx_pickle_fail(p, "0x%02X is no opcode", p->bytes[p->op_off]);
         NPYX_TRY(opcode->run(p));
-        if ((nops & 0xfff) == 0xfff)
-            NPYX_TRY(npyx_poll(p->arena->host, p->error));
+        if (p->off - charged_off >= CHARGED_NBYTES) { /* not each: there are many */
+            NPYX_TRY(npyx_pickle_work(p, (uint64_t)(p->off - charged_off) * OP_NBYTES));
+            charged_off = p->off;
+        }
     }
     return pickle_top(p, object);
 }
 
-npyx_status npyx_pickle_read(npyx_arena *arena, const uint8_t *bytes, size_t nbytes, int64_t base_off,
-                             npyx_object **object, size_t *pickle_nbytes, npyx_error *error) {
-    npyx_pickle p = {.arena = arena, .bytes = bytes, .nbytes = nbytes, .base_off = base_off, .error = error};
+npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes, size_t nbytes,
+                             int64_t base_off, npyx_object **object, size_t *pickle_nbytes,
+                             npyx_error *error) {
+    npyx_pickle p = {.arena = arena,
+                     .budget = budget,
+                     .bytes = bytes,
+                     .nbytes = nbytes,
+                     .base_off = base_off,
+                     .error = error};
     npyx_status status = pickle_run(&p, object);
     npyx_free(arena->host, p.stack);
     npyx_free(arena->host, p.marks);

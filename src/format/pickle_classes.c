@@ -22,9 +22,7 @@ static npyx_status call_set(npyx_pickle *p, const npyx_object *args, npyx_object
     if (!is_known)
         return NPYX_DONE;
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_SET, object));
-    for (uint32_t i = 0; list != NULL && i < list->list.count; i++)
-        NPYX_TRY(npyx_pickle_add(p, *object, list->list.items[i]));
-    return NPYX_OK;
+    return list == NULL ? NPYX_OK : npyx_pickle_add_all(p, *object, list->list.items, list->list.count);
 }
 
 /* OrderedDict(), to which items are added, and OrderedDict([[key, value], ...]) of Python 2. */
@@ -68,10 +66,11 @@ static npyx_status call_complex(npyx_pickle *p, const npyx_object *args, npyx_ob
 /* Bytes as protocols before 3 have them: a text of as many characters. NPYX_DONE for characters above U+00FF.
  */
 static npyx_status class_encode_latin1(npyx_pickle *p, const npyx_object *text, npyx_object **object) {
-    uint8_t *bytes = npyx_arena_alloc(p->arena, text->text.nbytes);
+    uint8_t *bytes = npyx_pickle_alloc(p, text->text.nbytes);
     size_t nbytes = 0;
-    NPYX_TRY(npyx_check_memory(bytes, p->error));
+    NPYX_TRY(npyx_pickle_check(p, bytes));
     for (size_t i = 0; i < text->text.nbytes;) {
+        NPYX_TRY(npyx_pickle_work(p, 1));
         size_t n = npyx_utf8_character(text->text.bytes + i, text->text.nbytes - i);
         uint32_t code_point = npyx_utf8_decode(text->text.bytes + i, n);
         if (code_point > 0xff)
@@ -106,8 +105,8 @@ static npyx_status call_getattr(npyx_pickle *p, const npyx_object *args, npyx_ob
     if (class_nargs(args) != 2 || of->kind != NPYX_OBJECT_GLOBAL || name->kind != NPYX_OBJECT_TEXT)
         return NPYX_DONE;
     size_t nbytes = of->text.nbytes + 1 + name->text.nbytes;
-    char *text = npyx_arena_alloc(p->arena, nbytes);
-    NPYX_TRY(npyx_check_memory(text, p->error));
+    char *text = npyx_pickle_alloc(p, nbytes);
+    NPYX_TRY(npyx_pickle_check(p, text));
     memcpy(text, of->text.bytes, of->text.nbytes);
     text[of->text.nbytes] = '.';
     memcpy(text + of->text.nbytes + 1, name->text.bytes, name->text.nbytes);
@@ -117,9 +116,7 @@ static npyx_status call_getattr(npyx_pickle *p, const npyx_object *args, npyx_ob
 /* The rest of a tuple behind its first part. */
 static npyx_status class_rest(npyx_pickle *p, const npyx_object *args, npyx_object **rest) {
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, rest));
-    for (uint32_t i = 1; i < args->list.count; i++)
-        NPYX_TRY(npyx_pickle_add(p, *rest, args->list.items[i]));
-    return NPYX_OK;
+    return npyx_pickle_add_all(p, *rest, args->list.items + 1, (int64_t)args->list.count - 1);
 }
 
 /* copyreg.__newobj__(class, *args). One of itself would be called as deep as it has arguments. */
@@ -265,19 +262,19 @@ static npyx_status class_path(npyx_pickle *p, const npyx_object *args, bool is_w
                               npyx_object **object) {
     const uint32_t count = class_nargs(args);
     size_t nbytes = NPYX_PURE_PATH_EXTRA;
-    npyx_span *segments = npyx_arena_array(p->arena, (int64_t)count + 1, sizeof segments[0]);
-    NPYX_TRY(npyx_check_memory(segments, p->error));
+    npyx_span *segments = npyx_pickle_array(p, (int64_t)count + 1, sizeof segments[0]);
+    NPYX_TRY(npyx_pickle_check(p, segments));
     for (uint32_t i = 0; i < count; i++) {
         const npyx_object *part = args->list.items[i];
         if (part->kind != NPYX_OBJECT_TEXT)
             return NPYX_DONE;
         segments[i] = (npyx_span){(const char *)part->text.bytes, part->text.nbytes};
         nbytes += part->text.nbytes + 1;
-        if (nbytes > p->nbytes + NPYX_PURE_PATH_EXTRA) /* one text may stand in many places */
+        if (nbytes > p->nbytes + NPYX_PURE_PATH_EXTRA) /* no path is that long: it stays what it is */
             return NPYX_DONE;
     }
-    char *text = npyx_arena_alloc(p->arena, nbytes);
-    NPYX_TRY(npyx_check_memory(text, p->error));
+    char *text = npyx_pickle_alloc(p, nbytes);
+    NPYX_TRY(npyx_pickle_check(p, text));
     size_t n = npyx_pure_path(is_windows, segments, count, text);
     return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, text, n, object);
 }
@@ -307,29 +304,34 @@ static bool class_wide_of(const npyx_object *object, npyx_wide *wide) {
     return true;
 }
 
-/* The value of the last of a dict's keys that is this text; NULL: there is none. */
-static const npyx_object *class_entry(const npyx_object *dict, const char *key) {
+/* The value of the last of a dict's keys that is this text; NPYX_DONE: there is none. */
+static npyx_status class_entry(npyx_pickle *p, const npyx_object *dict, const char *key,
+                               const npyx_object **value) {
     if (dict->kind != NPYX_OBJECT_DICT)
-        return NULL;
+        return NPYX_DONE;
     for (uint32_t i = dict->list.count; i > 0; i -= 2) {
-        if (npyx_pickle_is_text(dict->list.items[i - 2], key))
-            return dict->list.items[i - 1];
+        NPYX_TRY(npyx_pickle_work(p, sizeof(npyx_object)));
+        if (npyx_pickle_is_text(dict->list.items[i - 2], key)) {
+            *value = dict->list.items[i - 1];
+            return NPYX_OK;
+        }
     }
-    return NULL;
+    return NPYX_DONE;
 }
 
 /* A UUID is made without arguments, and its state is its number. */
 static npyx_status build_uuid(npyx_pickle *p, npyx_object *object, const npyx_object *state) {
-    const npyx_object *integer = class_entry(state, "int");
+    const npyx_object *integer;
     npyx_wide wide;
     char text[40];
-    if (integer == NULL || !class_wide_of(integer, &wide))
+    NPYX_TRY(class_entry(p, state, "int", &integer));
+    if (!class_wide_of(integer, &wide))
         return NPYX_DONE;
     int n = snprintf(text, sizeof text, "%08" PRIx32 "-%04x-%04x-%04x-%012" PRIx64,
                      (uint32_t)(wide.high >> 32), (unsigned)(wide.high >> 16 & 0xffff),
                      (unsigned)(wide.high & 0xffff), (unsigned)(wide.low >> 48), wide.low & 0xffffffffffff);
-    const char *copy = npyx_arena_copy(p->arena, text, (size_t)n);
-    NPYX_TRY(npyx_check_memory(copy, p->error));
+    const char *copy = npyx_pickle_copy(p, text, (size_t)n);
+    NPYX_TRY(npyx_pickle_check(p, copy));
     object->kind = NPYX_OBJECT_TEXT;
     object->text.bytes = copy;
     object->text.nbytes = (size_t)n;
@@ -413,8 +415,8 @@ npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object 
     if (status != NPYX_DONE)
         return status;
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_INSTANCE, object));
-    npyx_object_instance *instance = npyx_arena_alloc(p->arena, sizeof *instance);
-    NPYX_TRY(npyx_check_memory(instance, p->error));
+    npyx_object_instance *instance = npyx_pickle_alloc(p, sizeof *instance);
+    NPYX_TRY(npyx_pickle_check(p, instance));
     *instance =
         (npyx_object_instance){.callable = callable, .args = args, .kwargs = has_kwargs ? kwargs : NULL};
     (*object)->instance = instance;

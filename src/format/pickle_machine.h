@@ -6,6 +6,7 @@
 
 typedef struct npyx_pickle {
     npyx_arena *arena;
+    npyx_budget *budget; /* all that is allocated is charged to it, and all work on what stands elsewhere */
     const uint8_t *bytes;
     size_t nbytes;
     size_t off;    /* of the next byte */
@@ -21,8 +22,9 @@ typedef struct npyx_pickle {
     npyx_object *none, *truth[2];
     npyx_object *spare; /* nspare nodes that are none yet */
     uint32_t nspare, nspare_next;
-    int64_t nfields; /* of all dtypes, however deep */
+    const npyx_dtype *objects; /* of arrays of objects */
     bool has_stopped;
+    npyx_status failed; /* of an allocation that gave NULL */
     npyx_error *error;
 } npyx_pickle;
 
@@ -32,6 +34,31 @@ void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char 
 #define npyx_pickle_fail(p, ...) (npyx_pickle_set_error((p), NPYX_CORRUPT, __VA_ARGS__), NPYX_CORRUPT)
 #define npyx_pickle_fail_unsupported(p, ...)                                                                 \
     (npyx_pickle_set_error((p), NPYX_UNSUPPORTED, __VA_ARGS__), NPYX_UNSUPPORTED)
+
+/* ---- the account ---- */
+
+/* The failure of npyx_budget_spend or npyx_budget_work, at the opcode at hand. */
+npyx_status npyx_pickle_overspent(npyx_pickle *p, npyx_status status);
+
+/* As npyx_budget_spend and npyx_budget_work, but that what is too much is NPYX_UNSUPPORTED. */
+static inline npyx_status npyx_pickle_spend(npyx_pickle *p, uint64_t nbytes) {
+    npyx_status status = npyx_budget_spend(p->budget, nbytes, p->error);
+    return status == NPYX_OK ? NPYX_OK : npyx_pickle_overspent(p, status);
+}
+static inline npyx_status npyx_pickle_work(npyx_pickle *p, uint64_t nbytes) {
+    npyx_status status = npyx_budget_work(p->budget, nbytes, p->error);
+    return status == NPYX_OK ? NPYX_OK : npyx_pickle_overspent(p, status);
+}
+
+/* Memory of the arena, charged. NULL fails as npyx_pickle_check says. */
+void *npyx_pickle_alloc(npyx_pickle *p, uint64_t nbytes);
+void *npyx_pickle_array(npyx_pickle *p, int64_t n, size_t item_nbytes);
+char *npyx_pickle_copy(npyx_pickle *p, const char *bytes, size_t nbytes);
+static inline npyx_status npyx_pickle_check(const npyx_pickle *p, const void *block) {
+    if (block != NULL)
+        return NPYX_OK;
+    return p->failed != NPYX_OK ? p->failed : NPYX_NOMEM; /* checkers see that it is not NPYX_OK */
+}
 
 /* ---- nodes ---- */
 
@@ -50,6 +77,7 @@ npyx_status npyx_pickle_new_integer(npyx_pickle *p, const uint8_t *bytes, size_t
                                     npyx_object **object);
 /* Adds a part to a container of any kind. */
 npyx_status npyx_pickle_add(npyx_pickle *p, npyx_object *container, npyx_object *part);
+npyx_status npyx_pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_object *const *parts, int64_t n);
 
 /* Bytes of a BYTES or a TEXT, as Python 2 pickled the former; false for other kinds. */
 bool npyx_pickle_bytes_of(const npyx_object *object, const uint8_t **bytes, size_t *nbytes);

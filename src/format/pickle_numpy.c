@@ -24,9 +24,6 @@ enum { NUMPY_MAX_DEPTH = 16, NUMPY_MAX_FIELDS = 4096, NUMPY_FEW_FIELDS = 64 };
 static npyx_status numpy_dtype(npyx_pickle *p, const npyx_object *object, int depth,
                                const npyx_dtype **dtype);
 
-static const npyx_dtype numpy_objects = {
-    .type = NPYX_HELD_OBJECT, .has_objects = true, .multiple = 1, .itemsize = 8};
-
 /* What a numpy.dtype has that is in no form that is known: it is not looked at again. */
 static const npyx_dtype numpy_unknown;
 
@@ -72,12 +69,13 @@ static npyx_status numpy_plain_dtype(npyx_pickle *p, const npyx_object *code, co
     if (!numpy_code(code, &text, &nbytes) || nbytes > 40)
         return NPYX_DONE;
     if (nbytes > 0 && *text == 'O') { /* of 4 bytes on other machines */
-        *dtype = &numpy_objects;
+        *dtype = p->objects;
         return NPYX_OK;
     }
     bool has_order = npyx_pickle_bytes_of(npyx_pickle_part(state, 1), &order, &order_nbytes) &&
                      order_nbytes == 1 && (*order == '<' || *order == '>') && code->kind == NPYX_OBJECT_TEXT;
     numpy_unit(npyx_pickle_part(state, 8), unit, sizeof unit);
+    NPYX_TRY(npyx_pickle_spend(p, sizeof **dtype + sizeof spelled)); /* what it takes of the arena, at most */
     snprintf(spelled, sizeof spelled, "%.*s%.*s%s", has_order ? 1 : 0, has_order ? (const char *)order : "",
              (int)nbytes, text, unit);
     npyx_status status = npyx_dtype_from_text(p->arena, spelled, strlen(spelled), dtype, &unseen);
@@ -96,8 +94,8 @@ static npyx_status numpy_shape(npyx_pickle *p, const npyx_object *object, int *n
                                                                        : object->list.count;
     if (n > NPYX_MAX_NDIM)
         return NPYX_DONE;
-    int64_t *made = npyx_arena_array(p->arena, n + 1, sizeof *made);
-    NPYX_TRY(npyx_check_memory(made, p->error));
+    int64_t *made = npyx_pickle_array(p, n + 1, sizeof *made);
+    NPYX_TRY(npyx_pickle_check(p, made));
     *nelem = 1;
     for (uint32_t i = 0; i < n; i++) {
         bool is_length =
@@ -131,20 +129,25 @@ static npyx_status numpy_field(npyx_pickle *p, const npyx_object *name, const np
     return is_inside ? NPYX_OK : NPYX_DONE;
 }
 
-/* Fields stand in the order of their names, with titles among them; Python 2's dicts had no order. */
-static const npyx_object *numpy_find_field(const npyx_object *fields, const npyx_object *name,
-                                           uint32_t *next) {
+/* Fields stand in the order of their names, with titles among them; Python 2's dicts had no order. NPYX_DONE
+ * where there is none. */
+static npyx_status numpy_find_field(npyx_pickle *p, const npyx_object *fields, const npyx_object *name,
+                                    uint32_t *next, const npyx_object **field) {
     uint32_t npairs = fields->list.count / 2, nlooked = npairs < NUMPY_FEW_FIELDS ? npairs : 2;
+    if (name->kind != NPYX_OBJECT_TEXT)
+        return NPYX_DONE;
     for (uint32_t i = 0; i < nlooked; i++) {
+        NPYX_TRY(npyx_pickle_work(p, sizeof(npyx_object) + name->text.nbytes));
         uint32_t at = (*next + i) % npairs;
         const npyx_object *key = fields->list.items[2 * at];
         if (key->kind == NPYX_OBJECT_TEXT &&
             npyx_is_same(key->text.bytes, key->text.nbytes, name->text.bytes, name->text.nbytes)) {
             *next = at + 1;
-            return fields->list.items[2 * at + 1];
+            *field = fields->list.items[2 * at + 1];
+            return NPYX_OK;
         }
     }
-    return NULL;
+    return NPYX_DONE;
 }
 
 /* Counts all fields, however deep; more than most are not counted to the end. */
@@ -155,17 +158,15 @@ static int64_t numpy_count_fields(const npyx_dtype *dtype, int64_t most) {
     return count;
 }
 
-/* A dtype may stand in many fields and be in the pickle once. So what dtypes come to is bounded for each, and
- * for all of a pickle by its bytes. */
+/* A dtype may stand in many fields and be in the pickle once. So what it comes to is bounded, and charged. */
 static npyx_status numpy_check_fields(npyx_pickle *p, const npyx_dtype *dtype) {
     int64_t count = numpy_count_fields(dtype, NUMPY_MAX_FIELDS);
     npyx_error unseen;
     npyx_status status = npyx_dtype_check_objects(p->arena->host, dtype, &unseen);
     if (status != NPYX_OK)
         return status == NPYX_UNSUPPORTED ? NPYX_DONE : npyx_fail_again(p->error, &unseen);
-    p->nfields += count;
-    bool is_sane = count <= NUMPY_MAX_FIELDS && (uint64_t)p->nfields <= p->nbytes + NUMPY_MAX_FIELDS;
-    return is_sane ? NPYX_OK : NPYX_DONE;
+    NPYX_TRY(npyx_pickle_work(p, (uint64_t)count * sizeof(npyx_field)));
+    return count <= NUMPY_MAX_FIELDS ? NPYX_OK : NPYX_DONE;
 }
 
 static npyx_status numpy_struct_dtype(npyx_pickle *p, const npyx_object *state, int depth,
@@ -179,18 +180,15 @@ static npyx_status numpy_struct_dtype(npyx_pickle *p, const npyx_object *state, 
     if (!is_known)
         return NPYX_DONE;
     uint32_t n = names->list.count, next = 0;
-    npyx_field *made = npyx_arena_array(p->arena, n + 1, sizeof *made);
-    npyx_dtype *whole = npyx_arena_alloc(p->arena, sizeof *whole);
-    NPYX_TRY(npyx_check_memory(made, p->error));
-    NPYX_TRY(npyx_check_memory(whole, p->error));
+    npyx_field *made = npyx_pickle_array(p, n + 1, sizeof *made);
+    NPYX_TRY(npyx_pickle_check(p, made));
+    npyx_dtype *whole = npyx_pickle_alloc(p, sizeof *whole);
+    NPYX_TRY(npyx_pickle_check(p, whole));
     *whole = (npyx_dtype){
         .type = NPYX_STRUCT, .multiple = 1, .itemsize = itemsize, .nfields = (int)n, .fields = made};
     for (uint32_t i = 0; i < n; i++) {
-        const npyx_object *name = names->list.items[i];
-        const npyx_object *value =
-            name->kind == NPYX_OBJECT_TEXT ? numpy_find_field(fields, name, &next) : NULL;
-        if (value == NULL)
-            return NPYX_DONE;
+        const npyx_object *name = names->list.items[i], *value;
+        NPYX_TRY(numpy_find_field(p, fields, name, &next, &value));
         NPYX_TRY(numpy_field(p, name, value, depth, itemsize, &made[i]));
         whole->has_objects = whole->has_objects || made[i].dtype->has_objects;
     }
@@ -208,7 +206,7 @@ static npyx_status numpy_make_dtype(npyx_pickle *p, const npyx_object_instance *
                                     const npyx_dtype **dtype) {
     const npyx_object *state = instance->state, *names = npyx_pickle_part(state, 3);
     if (numpy_is_string_dtype(instance->callable)) {
-        *dtype = &numpy_objects;
+        *dtype = p->objects;
         return NPYX_OK;
     }
     if (!npyx_pickle_is_global(instance->callable, "numpy.dtype") || depth > NUMPY_MAX_DEPTH)
@@ -260,7 +258,9 @@ static npyx_status numpy_store_value(npyx_pickle *p, const npyx_dtype *dtype, co
     npyx_error unseen;
     if (object->kind > NPYX_OBJECT_COMPLEX || object->kind == NPYX_OBJECT_GLOBAL)
         return NPYX_DONE;
-    npyx_status status = npyx_object_value(object, &scratch, &value, &unseen);
+    bool has_text = object->kind == NPYX_OBJECT_TEXT || object->kind == NPYX_OBJECT_BYTES;
+    NPYX_TRY(npyx_pickle_work(p, sizeof *object + (has_text ? object->text.nbytes : 0)));
+    npyx_status status = npyx_object_value(object, p->budget->allowed_nbytes, &scratch, &value, &unseen);
     if (status == NPYX_OK && dtype->type == NPYX_TIMEDELTA && value.kind == NPYX_VALUE_REAL)
         status = numpy_store_timedelta(dtype, value.real, &value);
     if (status == NPYX_OK)
@@ -272,8 +272,8 @@ static npyx_status numpy_store_value(npyx_pickle *p, const npyx_dtype *dtype, co
 }
 
 /* Items of an array that stands for a subarray, or of a scalar. */
-static npyx_status numpy_store_array(const npyx_object_array *array, const npyx_dtype *dtype, int64_t nelem,
-                                     uint8_t *items) {
+static npyx_status numpy_store_array(npyx_pickle *p, const npyx_object_array *array, const npyx_dtype *dtype,
+                                     int64_t nelem, uint8_t *items) {
     int64_t found = 1;
     for (int axis = 0; axis < array->ndim; axis++)
         found *= array->shape[axis];
@@ -282,6 +282,7 @@ static npyx_status numpy_store_array(const npyx_object_array *array, const npyx_
                    array->dtype->multiple == dtype->multiple && dtype->type != NPYX_STRUCT;
     if (!is_same || found != nelem)
         return NPYX_DONE;
+    NPYX_TRY(npyx_pickle_work(p, (uint64_t)(nelem * dtype->itemsize)));
     memcpy(items, array->items, (size_t)(nelem * dtype->itemsize));
     return NPYX_OK;
 }
@@ -289,6 +290,7 @@ static npyx_status numpy_store_array(const npyx_object_array *array, const npyx_
 static npyx_status numpy_store_fields(npyx_pickle *p, const npyx_dtype *dtype, const npyx_object *object,
                                       uint8_t *item) {
     uint32_t i = 0;
+    NPYX_TRY(npyx_pickle_work(p, (uint64_t)dtype->itemsize + (uint64_t)dtype->nfields * sizeof(npyx_field)));
     memset(item, 0, (size_t)dtype->itemsize);
     for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL; i++) {
         npyx_object *part = npyx_pickle_part(object, i);
@@ -297,7 +299,7 @@ static npyx_status numpy_store_fields(npyx_pickle *p, const npyx_dtype *dtype, c
         if (field->ndim == 0)
             NPYX_TRY(numpy_store(p, field->dtype, part, item + field->off));
         else if (part->kind == NPYX_OBJECT_ARRAY)
-            NPYX_TRY(numpy_store_array(part->array, field->dtype, field->nelem, item + field->off));
+            NPYX_TRY(numpy_store_array(p, part->array, field->dtype, field->nelem, item + field->off));
         else
             return NPYX_DONE;
     }
@@ -314,28 +316,24 @@ static npyx_status numpy_store(npyx_pickle *p, const npyx_dtype *dtype, npyx_obj
     if (dtype->type == NPYX_STRUCT)
         return object->kind == NPYX_OBJECT_TUPLE ? numpy_store_fields(p, dtype, object, item) : NPYX_DONE;
     if (object->kind == NPYX_OBJECT_ARRAY)
-        return numpy_store_array(object->array, dtype, 1, item);
+        return numpy_store_array(p, object->array, dtype, 1, item);
     return numpy_store_value(p, dtype, object, item);
 }
 
 npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, const npyx_object *list,
                                    uint8_t **items) {
-    enum { FREE_NBYTES = 1 << 20, NBYTES_PER_BYTE = 4096 };
     uint32_t n = list->list.count;
-    uint64_t nbytes = (uint64_t)n * (uint64_t)dtype->itemsize;
-    /* what a dtype claims of an item is not in the file */
-    if (nbytes > FREE_NBYTES && nbytes / NBYTES_PER_BYTE > p->nbytes)
-        return npyx_pickle_fail_unsupported(p, "%" PRIu64 " bytes of items in so few", nbytes);
-    *items = npyx_arena_alloc(p->arena, (size_t)nbytes + 1);
-    NPYX_TRY(npyx_check_memory(*items, p->error));
+    uint64_t nbytes =
+        (uint64_t)n * (uint64_t)dtype->itemsize; /* what a dtype claims of an item is not there */
+    *items = npyx_pickle_alloc(p, nbytes + 1);
+    NPYX_TRY(npyx_pickle_check(p, *items));
     if (dtype->type == NPYX_HELD_OBJECT && sizeof(void *) == 8 && n > 0) {
         memcpy(*items, list->list.items, (size_t)nbytes);
         return NPYX_OK;
     }
     for (uint32_t i = 0; i < n; i++) {
+        NPYX_TRY(npyx_pickle_work(p, sizeof(npyx_object)));
         NPYX_TRY(numpy_store(p, dtype, list->list.items[i], *items + (int64_t)i * dtype->itemsize));
-        if ((i & 0xfff) == 0xfff)
-            NPYX_TRY(npyx_poll(p->arena->host, p->error));
     }
     return NPYX_OK;
 }
@@ -344,14 +342,15 @@ npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, cons
 static npyx_status numpy_to_c_order(npyx_pickle *p, const npyx_object_array *array, int64_t nelem,
                                     const uint8_t **items) {
     int64_t itemsize = array->dtype->itemsize, index[NPYX_MAX_NDIM] = {0}, strides[NPYX_MAX_NDIM];
-    uint8_t *made = npyx_arena_array(p->arena, nelem, (size_t)itemsize);
-    NPYX_TRY(npyx_check_memory(made, p->error));
+    uint8_t *made = npyx_pickle_array(p, nelem, (size_t)itemsize);
+    NPYX_TRY(npyx_pickle_check(p, made));
     int64_t stride = itemsize, off = 0;
     for (int axis = 0; axis < array->ndim; axis++) {
         strides[axis] = stride;
         stride *= array->shape[axis];
     }
     for (int64_t i = 0; i < nelem; i++) {
+        NPYX_TRY(npyx_pickle_work(p, (uint64_t)itemsize + sizeof index[0]));
         memcpy(made + i * itemsize, *items + off, (size_t)itemsize);
         for (int axis = array->ndim - 1; axis >= 0; axis--) {
             off += strides[axis];
@@ -360,8 +359,6 @@ static npyx_status numpy_to_c_order(npyx_pickle *p, const npyx_object_array *arr
             off -= strides[axis] * array->shape[axis];
             index[axis] = 0;
         }
-        if ((i & 0xffff) == 0xffff)
-            NPYX_TRY(npyx_poll(p->arena->host, p->error));
     }
     *items = made;
     return NPYX_OK;
@@ -398,9 +395,9 @@ static void numpy_become(npyx_object *object, const npyx_object_array *array) {
 /* An array of its parts. */
 static npyx_status numpy_make_array(npyx_pickle *p, const npyx_object *shape, const npyx_object *dtype,
                                     bool is_fortran, const npyx_object *data, npyx_object_array **made) {
-    npyx_object_array *array = *made = npyx_arena_alloc(p->arena, sizeof *array);
+    npyx_object_array *array = *made = npyx_pickle_alloc(p, sizeof *array);
     int64_t nelem = 1;
-    NPYX_TRY(npyx_check_memory(array, p->error));
+    NPYX_TRY(npyx_pickle_check(p, array));
     *array = (npyx_object_array){0};
     NPYX_TRY(numpy_dtype(p, dtype, 0, &array->dtype));
     if (shape != NULL)
@@ -470,8 +467,8 @@ static npyx_status numpy_list_masked(npyx_pickle *p, const npyx_object_array *ar
         return NPYX_OK;
     }
     if (axis == array->ndim) {
-        npyx_object_array *item = npyx_arena_alloc(p->arena, sizeof *item);
-        NPYX_TRY(npyx_check_memory(item, p->error));
+        npyx_object_array *item = npyx_pickle_alloc(p, sizeof *item);
+        NPYX_TRY(npyx_pickle_check(p, item));
         *item = (npyx_object_array){.dtype = array->dtype,
                                     .items = array->items + *at * array->dtype->itemsize,
                                     .nobjects = array->nobjects > 0};

@@ -98,7 +98,7 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
             return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
                                 "a Python object, which stands in a pickle");
         NPYX_TRY(npyx_object_measure(npyx_object_of_item(item), scratch->host, error));
-        return npyx_object_value(npyx_object_of_item(item), scratch, value, error);
+        return npyx_object_value(npyx_object_of_item(item), dtype->text_nbytes, scratch, value, error);
     case 'U':
         NPYX_TRY(element_append_text(dtype, item, scratch, error));
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, scratch->nbytes);

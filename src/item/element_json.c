@@ -2,6 +2,8 @@
 #include "object.h"
 #include "text/number_text.h"
 
+/* Structures hold fields, which hold structures: what recurses here is kept small, for a header nests them
+ * 98 deep, and a thread may have 128 KiB of stack. Axes are no recursion. */
 static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                        const uint8_t *items, npyx_buffer *out, npyx_error *error);
 
@@ -139,19 +141,14 @@ static npyx_status append_struct(const npyx_dtype *dtype, const uint8_t *item, n
     return NPYX_OK;
 }
 
-/* One item of a type whose length in JSON is not bounded by a number's. */
-static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
-                               npyx_error *error) {
-    if (dtype->type == NPYX_STRUCT)
-        return append_struct(dtype, item, out, error);
-    if (npyx_dtype_kind(dtype) == 'c') {
-        const npyx_dtype part = npyx_dtype_part(dtype);
-        return element_append_json(&part, 1, &(int64_t){2}, item, out, error);
-    }
-    if (dtype->type == NPYX_HELD_OBJECT) {
-        NPYX_TRY(npyx_object_measure(npyx_object_of_item(item), out->host, error));
-        return npyx_object_append_json(npyx_object_of_item(item), out, error);
-    }
+static __attribute__((noinline)) npyx_status append_complex(const npyx_dtype *dtype, const uint8_t *item,
+                                                            npyx_buffer *out, npyx_error *error) {
+    const npyx_dtype part = npyx_dtype_part(dtype);
+    return element_append_json(&part, 1, &(int64_t){2}, item, out, error);
+}
+
+static __attribute__((noinline)) npyx_status append_scalar(const npyx_dtype *dtype, const uint8_t *item,
+                                                           npyx_buffer *out, npyx_error *error) {
     npyx_buffer scratch = {.host = out->host};
     npyx_value value = {0};
     npyx_status status = npyx_element_scalar(dtype, item, &scratch, &value, error);
@@ -168,6 +165,19 @@ static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npy
     }
     npyx_buffer_clear(&scratch);
     return status;
+}
+
+/* One item of a type whose length in JSON is not bounded by a number's. */
+static npyx_status append_item(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
+                               npyx_error *error) {
+    if (dtype->type == NPYX_STRUCT)
+        return append_struct(dtype, item, out, error);
+    if (npyx_dtype_kind(dtype) == 'c')
+        return append_complex(dtype, item, out, error);
+    if (dtype->type != NPYX_HELD_OBJECT)
+        return append_scalar(dtype, item, out, error);
+    NPYX_TRY(npyx_object_measure(npyx_object_of_item(item), out->host, error));
+    return npyx_object_append_json(npyx_object_of_item(item), dtype->text_nbytes, out, error);
 }
 
 /* A list of nelem items without its brackets. */
@@ -191,22 +201,41 @@ static npyx_status element_append_items(const npyx_dtype *dtype, const uint8_t *
     return NPYX_OK;
 }
 
+static void append_brackets(char bracket, int n, npyx_buffer *out) {
+    for (int i = 0; i < n; i++)
+        npyx_buffer_append_char(out, bracket);
+}
+
+/* How many of the outer axes begin anew with innermost list number i. */
+static int count_begun(int nouter, const int64_t *shape, int64_t i) {
+    int nbegun = 0;
+    while (nbegun < nouter && i % shape[nouter - 1 - nbegun] == 0)
+        i /= shape[nouter - 1 - nbegun++];
+    return nbegun;
+}
+
 static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                        const uint8_t *items, npyx_buffer *out, npyx_error *error) {
+    int nouter = 0; /* axes whose entries are lists; what lies in an axis of length 0 is not seen */
+    int64_t nlists = 1;
     if (ndim == 0)
         return element_append_items(dtype, items, 1, out, error);
-    npyx_buffer_append_char(out, '[');
-    if (ndim == 1)
-        NPYX_TRY(element_append_items(dtype, items, shape[0], out, error));
-    const int64_t inner_nbytes = npyx_dtype_entry_nbytes(dtype, ndim, shape);
-    for (int64_t i = 0; ndim > 1 && i < shape[0] && out->status == NPYX_OK; i++) {
-        if (i > 0)
+    while (nouter < ndim - 1 && shape[nouter] > 0)
+        nlists *= shape[nouter++];
+    const int64_t nelem = shape[nouter], nbytes = nelem * dtype->itemsize;
+    for (int64_t i = 0; i < nlists && out->status == NPYX_OK; i++, items += nbytes) {
+        int nbegun = count_begun(nouter, shape, i);
+        if (i > 0) {
+            append_brackets(']', nbegun, out);
             npyx_buffer_append_char(out, ',');
-        NPYX_TRY(npyx_element_append_json(dtype, ndim - 1, shape + 1, items + i * inner_nbytes, out, error));
+        }
+        append_brackets('[', nbegun + 1, out);
+        NPYX_TRY(element_append_items(dtype, items, nelem, out, error));
+        npyx_buffer_append_char(out, ']');
         if ((i & 0xffff) == 0)
             NPYX_TRY(npyx_poll(out->host, error));
     }
-    npyx_buffer_append_char(out, ']');
+    append_brackets(']', nouter, out);
     return NPYX_OK;
 }
 

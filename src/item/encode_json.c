@@ -19,7 +19,8 @@ static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, in
                                 uint8_t *items, npyx_error *error);
 
 /* The places of lists on the way to a fault, from the outermost: `[2, 0]: ` before the message. */
-static npyx_status encode_place(npyx_error *error, npyx_status status, int64_t index) {
+static __attribute__((noinline)) npyx_status encode_place(npyx_error *error, npyx_status status,
+                                                          int64_t index) {
     if (error != NULL && error->message[0] == '[') { /* made by the list within */
         char within[NPYX_MESSAGE_NBYTES];
         memcpy(within, error->message + 1, sizeof within - 1);
@@ -31,8 +32,8 @@ static npyx_status encode_place(npyx_error *error, npyx_status status, int64_t i
 }
 
 /* Goes on to the next value of a list of nexpected, of which nread were read. *is_end: that was the last. */
-static npyx_status next_of_list(npyx_json_reader *r, int64_t nread, int64_t nexpected, bool *is_end,
-                                npyx_error *error) {
+static __attribute__((noinline)) npyx_status
+next_of_list(npyx_json_reader *r, int64_t nread, int64_t nexpected, bool *is_end, npyx_error *error) {
     NPYX_TRY(npyx_json_next(r, error));
     *is_end = r->token == NPYX_JSON_LIST_END;
     if (*is_end ? nread < nexpected : nread == nexpected)
@@ -169,23 +170,37 @@ static npyx_status encode_item(npyx_json_reader *r, const npyx_dtype *dtype, uin
     return npyx_encode_refuse(dtype, token_names[r->token], "", error);
 }
 
+/* What is the same for all lists of an array. JSON nests 1,000 deep, and a thread may have 128 KiB of stack:
+ * so it is not handed down. */
+typedef struct encode_axes {
+    npyx_json_reader *r;
+    const npyx_dtype *dtype;
+    npyx_error *error;
+    bool is_end; /* of the list at hand */
+} encode_axes;
+
+static npyx_status encode_axis(encode_axes *axes, int ndim, const int64_t *shape, uint8_t *items) {
+    if (ndim == 0)
+        return encode_item(axes->r, axes->dtype, items, axes->error);
+    if (axes->r->token != NPYX_JSON_LIST)
+        return npyx_fail(axes->error, NPYX_INVALID, -1,
+                         "%s stands where a list of %" PRId64 " item%s is expected",
+                         token_names[axes->r->token], shape[0], shape[0] == 1 ? "" : "s");
+    const int64_t nbytes = npyx_dtype_entry_nbytes(axes->dtype, ndim, shape);
+    for (int64_t i = 0;; i++, items += nbytes) {
+        npyx_status status = next_of_list(axes->r, i, shape[0], &axes->is_end, axes->error);
+        if (status != NPYX_OK || axes->is_end)
+            return status;
+        status = encode_axis(axes, ndim - 1, shape + 1, items);
+        if (status != NPYX_OK)
+            return encode_place(axes->error, status, i);
+    }
+}
+
 static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                 uint8_t *items, npyx_error *error) {
-    if (ndim == 0)
-        return encode_item(r, dtype, items, error);
-    if (r->token != NPYX_JSON_LIST)
-        return npyx_fail(error, NPYX_INVALID, -1, "%s stands where a list of %" PRId64 " item%s is expected",
-                         token_names[r->token], shape[0], shape[0] == 1 ? "" : "s");
-    const int64_t nbytes = npyx_dtype_entry_nbytes(dtype, ndim, shape);
-    for (int64_t i = 0;; i++, items += nbytes) {
-        bool is_end = false;
-        npyx_status status = next_of_list(r, i, shape[0], &is_end, error);
-        if (status != NPYX_OK || is_end)
-            return status;
-        status = encode_lists(r, dtype, ndim - 1, shape + 1, items, error);
-        if (status != NPYX_OK)
-            return encode_place(error, status, i);
-    }
+    encode_axes axes = {.r = r, .dtype = dtype, .error = error};
+    return encode_axis(&axes, ndim, shape, items);
 }
 
 static npyx_status check_no_objects(const npyx_dtype *dtype, npyx_error *error) {

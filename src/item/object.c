@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/budget.h"
 #include "base/names.h"
 #include "text/number_text.h"
 
@@ -13,9 +14,8 @@ static const npyx_dtype object_f8 = {
 enum { OBJECT_UNDERWAY = 1, OBJECT_MEASURED = 2 };
 
 typedef struct object_measuring {
-    npyx_host *host;
+    npyx_budget budget; /* which only polls: each node is measured once */
     npyx_error *error;
-    int64_t nseen;
     double nbytes; /* of the node at hand, without its parts */
     int height;    /* of its parts */
 } object_measuring;
@@ -29,12 +29,13 @@ static npyx_status object_fail_deep(npyx_error *error) {
 
 /* Counts a part into the node at hand. Beyond every limit any number will do. */
 static npyx_status object_measure_part(npyx_object *part, object_measuring *m, int depth) {
-    const object_measuring whole = *m;
+    const double nbytes = m->nbytes;
+    const int height = m->height;
     if (part == NULL)
         return NPYX_OK;
     NPYX_TRY(object_measure(part, m, depth + 1));
-    m->nbytes = fmin(whole.nbytes + part->json_nbytes + 1, 0x1p900);
-    m->height = part->height > whole.height ? part->height : whole.height;
+    m->nbytes = fmin(nbytes + part->json_nbytes + 1, 0x1p900);
+    m->height = part->height > height ? part->height : height;
     return NPYX_OK;
 }
 
@@ -58,20 +59,24 @@ static npyx_status object_measure_item(const npyx_dtype *dtype, const uint8_t *i
     return NPYX_OK;
 }
 
-static int object_dtype_height(const npyx_dtype *dtype) {
+static int object_dtype_height(const npyx_dtype *dtype, uint64_t *nfields) {
     int height = 2;
-    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;) {
-        int within = object_dtype_height(field->dtype) + field->ndim + 1;
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL; ++*nfields) {
+        int within = object_dtype_height(field->dtype, nfields) + field->ndim + 1;
         height = within > height ? within : height;
     }
     return height;
 }
 
 static npyx_status object_measure_array(const npyx_object_array *array, object_measuring *m, int depth) {
-    int frames = object_dtype_height(array->dtype) + array->ndim;
-    for (int64_t i = 0; i < array->nobjects; i++)
+    uint64_t nfields = 1;
+    int frames = object_dtype_height(array->dtype, &nfields) + array->ndim;
+    NPYX_TRY(npyx_budget_work(&m->budget, nfields * sizeof(npyx_field), m->error));
+    for (int64_t i = 0; i < array->nobjects; i++) {
+        NPYX_TRY(npyx_budget_work(&m->budget, nfields * sizeof(void *), m->error));
         NPYX_TRY(
             object_measure_item(array->dtype, array->items + i * array->dtype->itemsize, m, depth + frames));
+    }
     m->nbytes = fmin(m->nbytes + npyx_element_least_json(array->dtype, array->ndim, array->shape), 0x1p900);
     m->height += frames;
     return NPYX_OK;
@@ -84,14 +89,17 @@ static npyx_status object_measure_instance(const npyx_object_instance *instance,
     return object_measure_parts(parts, sizeof parts / sizeof parts[0], m, depth);
 }
 
+/* The least that the JSON of a node without parts has. */
+static double object_leaf_nbytes(const npyx_object *object) {
+    bool has_text = object->kind == NPYX_OBJECT_TEXT || object->kind == NPYX_OBJECT_BYTES ||
+                    object->kind == NPYX_OBJECT_GLOBAL || object->kind == NPYX_OBJECT_WIDE;
+    return has_text ? (double)object->text.nbytes : 1;
+}
+
 static npyx_status object_measure_kind(const npyx_object *object, object_measuring *m, int depth) {
-    m->nbytes = 1;
+    m->nbytes = object_leaf_nbytes(object);
     m->height = 0;
     switch (object->kind) {
-    case NPYX_OBJECT_TEXT:
-    case NPYX_OBJECT_BYTES:
-    case NPYX_OBJECT_GLOBAL:
-    case NPYX_OBJECT_WIDE: m->nbytes = (double)object->text.nbytes; return NPYX_OK;
     case NPYX_OBJECT_LIST:
     case NPYX_OBJECT_TUPLE:
     case NPYX_OBJECT_SET:
@@ -103,8 +111,7 @@ static npyx_status object_measure_kind(const npyx_object *object, object_measuri
 }
 
 static npyx_status object_measure(npyx_object *object, object_measuring *m, int depth) {
-    if ((++m->nseen & 0xfff) == 0)
-        NPYX_TRY(npyx_poll(m->host, m->error));
+    NPYX_TRY(npyx_budget_work(&m->budget, sizeof *object, m->error));
     if (object->progress == OBJECT_MEASURED)
         return depth + object->height > NPYX_OBJECT_MAX_HEIGHT ? object_fail_deep(m->error) : NPYX_OK;
     if (object->progress == OBJECT_UNDERWAY)
@@ -121,13 +128,52 @@ static npyx_status object_measure(npyx_object *object, object_measuring *m, int 
 }
 
 npyx_status npyx_object_measure(npyx_object *object, npyx_host *host, npyx_error *error) {
-    object_measuring m = {.host = host, .error = error};
+    if (object->kind < NPYX_OBJECT_LIST) { /* as most are */
+        object->json_nbytes = object_leaf_nbytes(object);
+        object->height = 1;
+        object->progress = OBJECT_MEASURED;
+        return NPYX_OK;
+    }
+    object_measuring m = {.budget = npyx_budget_of(host, UINT64_MAX), .error = error};
     return object_measure(object, &m, 0);
 }
 
 /* ---- JSON ---- */
 
 static npyx_status object_append(const npyx_object *object, npyx_buffer *out, npyx_error *error);
+
+/* Texts and bytes are written so many at a time, with a look at the account in between. A multiple of 3. */
+enum { OBJECT_PIECE_NBYTES = 3 << 12 };
+
+/* Charges what was appended since out had so many bytes. */
+static npyx_status object_charge(const npyx_buffer *out, size_t before_nbytes, npyx_error *error) {
+    return npyx_budget_spend(out->budget, out->nbytes - before_nbytes, error);
+}
+
+/* How much of a text makes a piece, whole characters. */
+static size_t object_piece(const char *text, size_t nbytes) {
+    size_t n = nbytes < OBJECT_PIECE_NBYTES ? nbytes : OBJECT_PIECE_NBYTES;
+    while (n < nbytes && n > OBJECT_PIECE_NBYTES - 4 && ((uint8_t)text[n] & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
+static npyx_status object_append_text(const char *text, size_t nbytes, npyx_buffer *out, npyx_error *error) {
+    if (nbytes <= OBJECT_PIECE_NBYTES) { /* as most are */
+        size_t before_nbytes = out->nbytes;
+        npyx_buffer_append_json(out, text, nbytes);
+        return object_charge(out, before_nbytes, error);
+    }
+    npyx_buffer_append_char(out, '"');
+    for (size_t i = 0, n; i < nbytes && out->status == NPYX_OK; i += n) {
+        size_t before_nbytes = out->nbytes;
+        n = object_piece(text + i, nbytes - i);
+        npyx_buffer_append_json_part(out, text + i, n);
+        NPYX_TRY(object_charge(out, before_nbytes, error));
+    }
+    npyx_buffer_append_char(out, '"');
+    return NPYX_OK;
+}
 
 static void object_append_base64(const uint8_t *bytes, size_t nbytes, npyx_buffer *out) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -146,21 +192,25 @@ static void object_append_base64(const uint8_t *bytes, size_t nbytes, npyx_buffe
     out->nbytes = (size_t)(at - out->bytes);
 }
 
-static void object_append_bytes(const npyx_object *object, npyx_buffer *out) {
+static npyx_status object_append_bytes(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
+    const size_t nbytes = object->text.nbytes;
     npyx_buffer_append_text(out, "{\"__bytes__\":\"");
-    object_append_base64((const uint8_t *)object->text.bytes, object->text.nbytes, out);
+    for (size_t i = 0, n; i < nbytes && out->status == NPYX_OK; i += n) {
+        size_t before_nbytes = out->nbytes;
+        n = nbytes - i < OBJECT_PIECE_NBYTES ? nbytes - i : OBJECT_PIECE_NBYTES;
+        object_append_base64((const uint8_t *)object->text.bytes + i, n, out);
+        NPYX_TRY(object_charge(out, before_nbytes, error));
+    }
     npyx_buffer_append_text(out, "\"}");
+    return NPYX_OK;
 }
 
 static npyx_status object_append_list(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
     npyx_buffer_append_char(out, '[');
     for (uint32_t i = 0; i < object->list.count && out->status == NPYX_OK; i++) {
-        size_t before_nbytes = out->nbytes;
         if (i > 0)
             npyx_buffer_append_char(out, ',');
         NPYX_TRY(object_append(object->list.items[i], out, error));
-        if (before_nbytes >> 16 != out->nbytes >> 16) /* parts may be shared, and few in each list */
-            NPYX_TRY(npyx_poll(out->host, error));
     }
     npyx_buffer_append_char(out, ']');
     return NPYX_OK;
@@ -184,13 +234,13 @@ static npyx_status object_key(const npyx_object *key, npyx_buffer *scratch, cons
 /* Names all keys of a dict, so that of equal ones the last can be told. */
 static npyx_status object_list_keys(const npyx_object *dict, npyx_name_set *keys, npyx_buffer *scratch,
                                     npyx_error *error) {
+    enum { KEY_NBYTES = 64 }; /* of an entry and its slots */
     for (uint32_t i = 0; i < dict->list.count; i += 2) {
         const char *text;
         size_t nbytes;
         NPYX_TRY(object_key(dict->list.items[i], scratch, &text, &nbytes, error));
+        NPYX_TRY(npyx_budget_spend(scratch->budget, KEY_NBYTES + nbytes, error));
         NPYX_TRY(npyx_name_set_add(keys, text, nbytes, error));
-        if ((i & 0xfff) == 0xffe)
-            NPYX_TRY(npyx_poll(keys->bytes.host, error));
     }
     return NPYX_OK;
 }
@@ -202,11 +252,12 @@ static npyx_status object_append_pairs(const npyx_object *dict, const npyx_name_
     for (int64_t i = 0; i < keys->count && out->status == NPYX_OK; i++) {
         size_t nbytes = 0;
         const char *text = npyx_name_set_text(keys, i, &nbytes);
+        NPYX_TRY(npyx_budget_work(out->budget, nbytes, error)); /* it is hashed */
         if (npyx_name_set_find(keys, text, nbytes, NULL) != i)
             continue;
         npyx_buffer_append_char(out, before);
         before = ',';
-        npyx_buffer_append_json(out, text, nbytes);
+        NPYX_TRY(object_append_text(text, nbytes, out, error));
         npyx_buffer_append_char(out, ':');
         NPYX_TRY(object_append(dict->list.items[2 * i + 1], out, error));
     }
@@ -216,7 +267,7 @@ static npyx_status object_append_pairs(const npyx_object *dict, const npyx_name_
 
 static npyx_status object_append_dict(const npyx_object *dict, npyx_buffer *out, npyx_error *error) {
     npyx_name_set keys = {.bytes.host = out->host};
-    npyx_buffer scratch = {.host = out->host, .limit_nbytes = out->limit_nbytes};
+    npyx_buffer scratch = {.host = out->host, .limit_nbytes = out->limit_nbytes, .budget = out->budget};
     npyx_status status = object_list_keys(dict, &keys, &scratch, error);
     if (status == NPYX_OK)
         status = object_append_pairs(dict, &keys, out, error);
@@ -238,8 +289,7 @@ static npyx_status object_append_class(const npyx_object *callable, npyx_buffer 
     npyx_buffer_append_text(out, "{\"__class__\":");
     if (callable->kind != NPYX_OBJECT_GLOBAL)
         return object_append(callable, out, error);
-    npyx_buffer_append_json(out, callable->text.bytes, callable->text.nbytes);
-    return NPYX_OK;
+    return object_append_text(callable->text.bytes, callable->text.nbytes, out, error);
 }
 
 static npyx_status object_append_instance(const npyx_object_instance *instance, npyx_buffer *out,
@@ -266,18 +316,28 @@ static npyx_status object_append_reals(const double *reals, int ndim, npyx_buffe
     return npyx_element_append_json(&object_f8, ndim, &two, (const uint8_t *)reals, out, error);
 }
 
+/* Objects in it are charged by themselves, and their places here. */
+static npyx_status object_append_array(const npyx_object_array *array, npyx_buffer *out, npyx_error *error) {
+    size_t before_nbytes = out->nbytes;
+    uint64_t nbytes = (uint64_t)(array->nobjects * array->dtype->itemsize);
+    NPYX_TRY(npyx_budget_spend(out->budget, nbytes, error));
+    NPYX_TRY(npyx_element_append_json(array->dtype, array->ndim, array->shape, array->items, out, error));
+    return array->nobjects > 0 ? NPYX_OK : object_charge(out, before_nbytes, error);
+}
+
 static npyx_status object_append(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
-    const npyx_object_array *array = object->array;
+    enum { OBJECT_NBYTES = 8 }; /* a comma, and what is no text */
     if (out->status != NPYX_OK)
         return NPYX_OK; /* the buffer remembers why */
+    NPYX_TRY(npyx_budget_spend(out->budget, OBJECT_NBYTES, error));
     switch (object->kind) {
     case NPYX_OBJECT_NONE: npyx_buffer_append_text(out, "null"); break;
     case NPYX_OBJECT_BOOL: npyx_buffer_append_text(out, object->integer != 0 ? "true" : "false"); break;
     case NPYX_OBJECT_INTEGER: object_append_integer(object->integer, out); break;
     case NPYX_OBJECT_WIDE: npyx_buffer_append(out, object->text.bytes, object->text.nbytes); break;
     case NPYX_OBJECT_REAL: return object_append_reals(&object->real, 0, out, error);
-    case NPYX_OBJECT_TEXT: npyx_buffer_append_json(out, object->text.bytes, object->text.nbytes); break;
-    case NPYX_OBJECT_BYTES: object_append_bytes(object, out); break;
+    case NPYX_OBJECT_TEXT: return object_append_text(object->text.bytes, object->text.nbytes, out, error);
+    case NPYX_OBJECT_BYTES: return object_append_bytes(object, out, error);
     case NPYX_OBJECT_GLOBAL:
         NPYX_TRY(object_append_class(object, out, error));
         npyx_buffer_append_char(out, '}');
@@ -287,19 +347,40 @@ static npyx_status object_append(const npyx_object *object, npyx_buffer *out, np
     case NPYX_OBJECT_TUPLE:
     case NPYX_OBJECT_SET: return object_append_list(object, out, error);
     case NPYX_OBJECT_DICT: return object_append_dict(object, out, error);
-    case NPYX_OBJECT_ARRAY:
-        return npyx_element_append_json(array->dtype, array->ndim, array->shape, array->items, out, error);
+    case NPYX_OBJECT_ARRAY: return object_append_array(object->array, out, error);
     default: return object_append_instance(object->instance, out, error);
     }
     return NPYX_OK;
 }
 
-npyx_status npyx_object_append_json(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
+/* What is too long is known before anything is built. */
+static npyx_status object_append_measured(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
     if (out->limit_nbytes != 0 && object->json_nbytes > (double)out->limit_nbytes) {
-        out->status = NPYX_TOOBIG; /* known before anything is built */
+        out->status = NPYX_TOOBIG;
         return NPYX_OK;
     }
+    if (object->json_nbytes > (double)npyx_budget_left(out->budget))
+        return npyx_budget_fail(out->budget, error);
     return object_append(object, out, error);
+}
+
+npyx_status npyx_object_append_json(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *out,
+                                    npyx_error *error) {
+    if (out->budget != NULL)
+        return object_append_measured(object, out, error);
+    if (object->kind == NPYX_OBJECT_INTEGER) { /* most are, and numbers need no account */
+        object_append_integer(object->integer, out);
+        return NPYX_OK;
+    }
+    if (object->kind == NPYX_OBJECT_TEXT && object->text.nbytes <= OBJECT_PIECE_NBYTES) {
+        npyx_buffer_append_json(out, object->text.bytes, object->text.nbytes);
+        return NPYX_OK;
+    }
+    npyx_budget budget = npyx_budget_of(out->host, text_nbytes);
+    out->budget = &budget;
+    npyx_status status = object_append_measured(object, out, error);
+    out->budget = NULL;
+    return status;
 }
 
 /* ---- values ---- */
@@ -324,18 +405,18 @@ bool npyx_object_is_null(const npyx_object *object) {
     return object->kind == NPYX_OBJECT_NONE || (object->kind == NPYX_OBJECT_REAL && isnan(object->real));
 }
 
-static npyx_status object_json_value(const npyx_object *object, npyx_buffer *scratch, npyx_value *value,
-                                     npyx_error *error) {
+static npyx_status object_json_value(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *scratch,
+                                     npyx_value *value, npyx_error *error) {
     npyx_buffer_reset(scratch);
-    npyx_status status = npyx_object_append_json(object, scratch, error);
+    npyx_status status = npyx_object_append_json(object, text_nbytes, scratch, error);
     if (status == NPYX_OK)
         status = npyx_buffer_check(scratch, error);
     *value = (npyx_value){.kind = NPYX_VALUE_JSON, .bytes = scratch->bytes, .nbytes = scratch->nbytes};
     return status;
 }
 
-npyx_status npyx_object_value(const npyx_object *object, npyx_buffer *scratch, npyx_value *value,
-                              npyx_error *error) {
+npyx_status npyx_object_value(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *scratch,
+                              npyx_value *value, npyx_error *error) {
     switch (object->kind) {
     case NPYX_OBJECT_NONE: *value = (npyx_value){.kind = NPYX_VALUE_NULL}; return NPYX_OK;
     case NPYX_OBJECT_BOOL:
@@ -356,8 +437,8 @@ npyx_status npyx_object_value(const npyx_object *object, npyx_buffer *scratch, n
     case NPYX_OBJECT_ARRAY:
         if (object->array->ndim == 0)
             return npyx_element_value(object->array->dtype, object->array->items, scratch, value, error);
-        return object_json_value(object, scratch, value, error);
-    default: return object_json_value(object, scratch, value, error);
+        return object_json_value(object, text_nbytes, scratch, value, error);
+    default: return object_json_value(object, text_nbytes, scratch, value, error);
     }
 }
 
@@ -408,20 +489,20 @@ npyx_status npyx_dtype_check_objects(npyx_host *host, const npyx_dtype *dtype, n
     return status;
 }
 
-static npyx_status object_hold_fields(npyx_arena *arena, const npyx_dtype *dtype, const npyx_field **held,
-                                      npyx_error *error) {
+static npyx_status object_hold_fields(npyx_arena *arena, const npyx_dtype *dtype, uint64_t text_nbytes,
+                                      const npyx_field **held, npyx_error *error) {
     npyx_field *fields = npyx_arena_array(arena, dtype->nfields, sizeof *fields);
     NPYX_TRY(npyx_check_memory(fields, error));
     for (int i = 0; i < dtype->nfields; i++) {
         fields[i] = dtype->fields[i];
-        NPYX_TRY(npyx_dtype_hold(arena, dtype->fields[i].dtype, &fields[i].dtype, error));
+        NPYX_TRY(npyx_dtype_hold(arena, dtype->fields[i].dtype, text_nbytes, &fields[i].dtype, error));
     }
     *held = fields;
     return NPYX_OK;
 }
 
-npyx_status npyx_dtype_hold(npyx_arena *arena, const npyx_dtype *dtype, const npyx_dtype **held,
-                            npyx_error *error) {
+npyx_status npyx_dtype_hold(npyx_arena *arena, const npyx_dtype *dtype, uint64_t text_nbytes,
+                            const npyx_dtype **held, npyx_error *error) {
     *held = dtype;
     if (!dtype->has_objects)
         return NPYX_OK;
@@ -430,8 +511,9 @@ npyx_status npyx_dtype_hold(npyx_arena *arena, const npyx_dtype *dtype, const np
     NPYX_TRY(npyx_check_memory(made, error));
     *made = *dtype;
     made->type = dtype->type == NPYX_OBJECT ? NPYX_HELD_OBJECT : dtype->type;
+    made->text_nbytes = text_nbytes;
     if (dtype->nfields > 0)
-        NPYX_TRY(object_hold_fields(arena, dtype, &made->fields, error));
+        NPYX_TRY(object_hold_fields(arena, dtype, text_nbytes, &made->fields, error));
     *held = made;
     return NPYX_OK;
 }

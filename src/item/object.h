@@ -103,17 +103,20 @@ npyx_status npyx_object_measure(npyx_object *object, npyx_host *host, npyx_error
 /* Whether SQL has NULL for it: None, and a NaN. */
 bool npyx_object_is_null(const npyx_object *object);
 
-/* As npyx_element_value, of a measured node. */
-npyx_status npyx_object_value(const npyx_object *object, npyx_buffer *scratch, npyx_value *value,
-                              npyx_error *error);
+/* As npyx_element_value, of a measured node, from which no more than text_nbytes may be made. */
+npyx_status npyx_object_value(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *scratch,
+                              npyx_value *value, npyx_error *error);
 
-/* Appends it as JSON. Look at out->status behind it. */
-npyx_status npyx_object_append_json(const npyx_object *object, npyx_buffer *out, npyx_error *error);
+/* Appends it as JSON. Look at out->status afterwards. All that is made on the way, keys among it, is charged
+ * to out->budget, or where out has none, to an account of text_nbytes: NPYX_TOOBIG beyond it. Polls the host.
+ */
+npyx_status npyx_object_append_json(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *out,
+                                    npyx_error *error);
 
-/* Makes a dtype with held objects in the place of objects; itself where it has none. NPYX_UNSUPPORTED where
- * npyx_dtype_check_objects says so. */
-npyx_status npyx_dtype_hold(npyx_arena *arena, const npyx_dtype *dtype, const npyx_dtype **held,
-                            npyx_error *error);
+/* Makes a dtype with held objects in the place of objects, from each of which no more than text_nbytes may be
+ * made; itself where it has none. NPYX_UNSUPPORTED where npyx_dtype_check_objects says so. */
+npyx_status npyx_dtype_hold(npyx_arena *arena, const npyx_dtype *dtype, uint64_t text_nbytes,
+                            const npyx_dtype **held, npyx_error *error);
 
 /* An object's bytes are an address, so no other field may lie over them: NPYX_UNSUPPORTED, as NumPy refuses
  * such a dtype, too (descriptor.c, validate_object_field_overlap). Of a structured dtype's own fields alone.

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/budget.h"
 #include "convert.h"
 #include "text/narrow_float.h"
 #include "text/number_text.h"
@@ -168,7 +169,8 @@ static void print_survey_digits(void *ctx, double real) {
     floats->nexponent = nexponent > floats->nexponent ? nexponent : floats->nexponent;
 }
 
-static void print_fit_floats(const print_items *items, const npyx_dtype *dtype, int k, print_floats *floats) {
+static __attribute__((noinline)) void print_fit_floats(const print_items *items, const npyx_dtype *dtype,
+                                                       int k, print_floats *floats) {
     const npyx_type type = npyx_dtype_part(dtype).type;
     const double most = type == NPYX_F2 ? 1e3 : type == NPYX_F4 ? 1e6 : 1e8; /* since NumPy 2.3; 1e8 before */
     print_survey survey = {.floats = floats, .type = type, .least = INFINITY};
@@ -295,7 +297,7 @@ static size_t print_short_text(const npyx_dtype *dtype, const uint8_t *item, cha
                                           : print_integer_text(dtype, item, text);
 }
 
-static void print_fit_width(const print_items *items, print_form *form) {
+static __attribute__((noinline)) void print_fit_width(const print_items *items, print_form *form) {
     char text[NPYX_DATETIME_TEXT_NBYTES + 2];
     for (int64_t i = 0; i < items->n; i++) {
         int nbytes = (int)print_short_text(form->dtype, items->items + i * form->dtype->itemsize, text);
@@ -345,7 +347,10 @@ static npyx_status print_value(const npyx_dtype *dtype, const uint8_t *item, npy
     return status;
 }
 
-/* ---- all dtypes ---- */
+/* ---- all dtypes ----
+ *
+ * Structures hold structures, 98 deep in a header, and a thread may have 128 KiB of stack: what recurses has
+ * small frames, and what needs larger ones is not inlined into it. Axes are no recursion. */
 
 static npyx_status print_fit(npyx_arena *arena, const npyx_dtype *dtype, const print_items *items,
                              print_form *form, npyx_error *error);
@@ -385,36 +390,61 @@ static npyx_status print_fit(npyx_arena *arena, const npyx_dtype *dtype, const p
 /* What is the same for all items of a call. */
 typedef struct printing {
     int64_t nedge;
+    npyx_budget *budget; /* which only polls */
     npyx_buffer *out;
     npyx_error *error;
 } printing;
 
 static npyx_status print_item(const printing *p, const print_form *form, const uint8_t *item);
 
-/* Entries of an axis and of those behind it. Of a subarray all items are there, of the array those that are
- * shown. *item goes behind what was printed. */
+static void print_brackets(const printing *p, char bracket, int n) {
+    for (int i = 0; i < n; i++)
+        npyx_buffer_append_char(p->out, bracket);
+}
+
+/* What stands before item number i of those that are shown: the ends of lists, and the beginnings of others.
+ * Of a subarray all items are there, of the array those that are shown: returns how many to pass over. */
+static int64_t print_between(const printing *p, int ndim, const int64_t *shape, bool is_field, int64_t i) {
+    int64_t entry_nelem = 1;
+    int axis = ndim; /* the first that begins anew */
+    while (axis > 0 && i % npyx_print_nshown(shape[axis - 1], p->nedge) == 0) {
+        i /= npyx_print_nshown(shape[--axis], p->nedge);
+        entry_nelem *= shape[axis];
+    }
+    if (axis == 0) {
+        print_brackets(p, '[', ndim);
+        return 0;
+    }
+    const int64_t length = shape[axis - 1], nshown = npyx_print_nshown(length, p->nedge);
+    bool is_gap = nshown < length && i % nshown == p->nedge;
+    print_brackets(p, ']', ndim - axis);
+    npyx_buffer_append_text(p->out, is_field ? ", " : " ");
+    if (is_gap)
+        npyx_buffer_append_text(p->out, is_field ? "..., " : "... ");
+    print_brackets(p, '[', ndim - axis);
+    return is_gap && is_field ? (length - nshown) * entry_nelem : 0;
+}
+
+/* Items in as many brackets as there are axes; what lies in an axis of length 0 is not seen. */
 static npyx_status print_axes(const printing *p, const print_form *form, int ndim, const int64_t *shape,
-                              bool is_field, const uint8_t **item) {
-    if (ndim == 0) {
-        const uint8_t *at = *item;
-        *item += form->dtype->itemsize;
-        return print_item(p, form, at);
-    }
-    const int64_t nshown = npyx_print_nshown(shape[0], p->nedge);
-    int64_t entry_nbytes = form->dtype->itemsize;
-    for (int axis = 1; axis < ndim; axis++)
-        entry_nbytes *= shape[axis];
-    npyx_buffer_append_char(p->out, '[');
+                              bool is_field, const uint8_t *item) {
+    int64_t nshown = 1;
+    int naxes = 0;
+    for (; naxes < ndim && shape[naxes] > 0; naxes++)
+        nshown *= npyx_print_nshown(shape[naxes], p->nedge);
     for (int64_t i = 0; i < nshown; i++) {
-        if (i > 0)
-            npyx_buffer_append_text(p->out, is_field ? ", " : " ");
-        if (i == p->nedge && nshown < shape[0]) {
-            npyx_buffer_append_text(p->out, is_field ? "..., " : "... ");
-            *item += is_field ? (shape[0] - nshown) * entry_nbytes : 0;
+        int64_t npassed = print_between(p, naxes, shape, is_field, i);
+        if (naxes == ndim) {
+            item += npassed * form->dtype->itemsize;
+            NPYX_TRY(print_item(p, form, item));
+            item += form->dtype->itemsize;
+        } else {
+            npyx_buffer_append_text(p->out, "[]");
+            NPYX_TRY(npyx_buffer_check(p->out, p->error));
         }
-        NPYX_TRY(print_axes(p, form, ndim - 1, shape + 1, is_field, item));
+        NPYX_TRY(npyx_budget_work(p->budget, sizeof *form, p->error));
     }
-    npyx_buffer_append_char(p->out, ']');
+    print_brackets(p, ']', naxes);
     return NPYX_OK;
 }
 
@@ -423,21 +453,20 @@ static npyx_status print_record(const printing *p, const print_form *form, const
     int nfields = 0;
     npyx_buffer_append_char(p->out, '(');
     for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL; nfields++) {
-        const uint8_t *at = item + field->off;
         if (nfields > 0)
             npyx_buffer_append_text(p->out, ", ");
-        NPYX_TRY(print_axes(p, &form->fields[field - dtype->fields], field->ndim, field->shape, true, &at));
+        NPYX_TRY(print_axes(p, &form->fields[field - dtype->fields], field->ndim, field->shape, true,
+                            item + field->off));
     }
     npyx_buffer_append_text(p->out, nfields == 1 ? ",)" : ")");
     return NPYX_OK;
 }
 
-static npyx_status print_item(const printing *p, const print_form *form, const uint8_t *item) {
+static __attribute__((noinline)) npyx_status print_scalar(const printing *p, const print_form *form,
+                                                          const uint8_t *item) {
     const npyx_dtype *dtype = form->dtype;
     const char kind = npyx_dtype_kind(dtype);
     char text[NPYX_DATETIME_TEXT_NBYTES + 2];
-    if (dtype->type == NPYX_STRUCT)
-        return print_record(p, form, item);
     if (kind == 'f' || kind == 'c' || npyx_type_is_of_ml_dtypes(dtype->type)) {
         print_number(form, item, p->out);
     } else if (npyx_dtype_is_real(dtype) || npyx_type_is_date(dtype->type)) {
@@ -452,9 +481,27 @@ static npyx_status print_item(const printing *p, const print_form *form, const u
     return npyx_buffer_check(p->out, p->error);
 }
 
+/* The least characters that an item has, capped where any number will do. */
+static double print_least(const npyx_dtype *dtype, int64_t nedge) {
+    double least = 1;
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;) {
+        double nshown = 1;
+        int axis = 0;
+        for (; axis < field->ndim && field->shape[axis] > 0; axis++)
+            nshown *= (double)npyx_print_nshown(field->shape[axis], nedge);
+        least = fmin(least + nshown * (axis < field->ndim ? 1 : print_least(field->dtype, nedge)), 0x1p900);
+    }
+    return least;
+}
+
+static npyx_status print_item(const printing *p, const print_form *form, const uint8_t *item) {
+    return form->dtype->type == NPYX_STRUCT ? print_record(p, form, item) : print_scalar(p, form, item);
+}
+
 npyx_status npyx_print_array(npyx_arena *arena, const npyx_dtype *dtype, int ndim, const int64_t *shape,
                              int64_t nedge, const uint8_t *items, npyx_buffer *out, npyx_error *error) {
-    const printing p = {nedge, out, error};
+    npyx_budget budget = npyx_budget_of(out->host, UINT64_MAX);
+    const printing p = {nedge, &budget, out, error};
     print_items all = {items, 1};
     print_form form;
     bool is_empty = false;
@@ -466,8 +513,12 @@ npyx_status npyx_print_array(npyx_arena *arena, const npyx_dtype *dtype, int ndi
         npyx_buffer_append_text(out, "[]");
         return NPYX_OK;
     }
+    if (out->limit_nbytes != 0 && (double)all.n * print_least(dtype, nedge) > (double)out->limit_nbytes) {
+        out->status = NPYX_TOOBIG; /* known before anything is built: items of no bytes cost nothing else */
+        return NPYX_OK;
+    }
     NPYX_TRY(print_fit(arena, dtype, &all, &form, error));
     if (dtype->type == NPYX_BOOL && ndim > 0)
         form.width = 5; /* False, whether there is one or not */
-    return print_axes(&p, &form, ndim, shape, false, &items);
+    return print_axes(&p, &form, ndim, shape, false, items);
 }

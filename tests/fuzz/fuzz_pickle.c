@@ -19,14 +19,14 @@ static void check_json(npyx_host *host, const npyx_buffer *text) {
     npyx_json_clear(&reader);
 }
 
-static void print(npyx_object *object, npyx_host *host, npyx_buffer *text) {
+static void print(npyx_object *object, npyx_host *host, size_t nbytes, npyx_buffer *text) {
     npyx_error error = {0};
     npyx_status status = npyx_object_measure(object, host, &error);
     fuzz_require(status == NPYX_OK || status == NPYX_UNSUPPORTED);
     if (status != NPYX_OK)
         return;
     text->limit_nbytes = MAX_JSON_NBYTES;
-    status = npyx_object_append_json(object, text, &error);
+    status = npyx_object_append_json(object, npyx_budget_allowance(nbytes), text, &error);
     if (status != NPYX_OK || text->status != NPYX_OK) {
         fuzz_require(status == NPYX_OK || error.message[0] != '\0');
         npyx_buffer_reset(text);
@@ -35,11 +35,12 @@ static void print(npyx_object *object, npyx_host *host, npyx_buffer *text) {
     check_json(host, text);
 }
 
-static void check_value(const npyx_object *object, npyx_host *host, const npyx_buffer *text) {
+static void check_value(const npyx_object *object, npyx_host *host, size_t nbytes, const npyx_buffer *text) {
     npyx_buffer scratch = {.host = host, .limit_nbytes = MAX_JSON_NBYTES};
     npyx_value value = {0};
     npyx_error error = {0};
-    if (text->nbytes > 0 && npyx_object_value(object, &scratch, &value, &error) == NPYX_OK) {
+    if (text->nbytes > 0 &&
+        npyx_object_value(object, npyx_budget_allowance(nbytes), &scratch, &value, &error) == NPYX_OK) {
         fuzz_require(value.kind != NPYX_VALUE_TEXT || npyx_utf8_is_valid(value.bytes, value.nbytes));
         fuzz_require((value.kind == NPYX_VALUE_NULL) == npyx_object_is_null(object));
         if (value.kind == NPYX_VALUE_JSON)
@@ -53,11 +54,13 @@ static void read_pickle(npyx_host *host, const uint8_t *bytes, size_t nbytes, np
     npyx_object *object = NULL;
     npyx_error error = {0};
     size_t pickle_nbytes = 0;
-    npyx_status status = npyx_pickle_read(&arena, bytes, nbytes, 100, &object, &pickle_nbytes, &error);
+    npyx_budget budget = npyx_budget_of(host, npyx_budget_allowance(nbytes));
+    npyx_status status =
+        npyx_pickle_read(&arena, &budget, bytes, nbytes, 100, &object, &pickle_nbytes, &error);
     if (status == NPYX_OK) {
         fuzz_require(pickle_nbytes <= nbytes && bytes[pickle_nbytes - 1] == '.');
-        print(object, host, text);
-        check_value(object, host, text);
+        print(object, host, nbytes, text);
+        check_value(object, host, nbytes, text);
     } else {
         fuzz_require(status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED);
         fuzz_require(error.off >= 100 && error.off <= 100 + (int64_t)nbytes && error.message[0] != '\0');
