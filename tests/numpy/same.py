@@ -43,7 +43,7 @@ import shell  # noqa: E402
 
 SMALL_BUILD = os.environ.get("NPYEXT_SMALL_SO") or os.path.join(shell.ROOT, ".build", "small", "npyext.so")
 QUESTIONS_PER_CASE = 20
-CASES_PER_TUNING = 20
+CASES_PER_TUNING = 6
 PATIENCE = 20  # seconds, of a machine that has nothing else to do
 # Rows beyond these, and values longer than this, are compared by their digests.
 KEPT_ROWS, KEPT_NBYTES = 3000, 1 << 16
@@ -210,7 +210,8 @@ def random_tuning(rng):
     values, share = {name: most for name, (most, _) in tunables().items()}, float(rng.choice([0.1, 0.5, 1]))
     for name, (most, least) in tunables().items():
         if rng.random() < share:
-            values[name] = max(least, most >> int(rng.integers(0, int(math.log2(most / least)), endpoint=True)))
+            shifted = max(least, most >> int(rng.integers(0, int(math.log2(most / least)), endpoint=True)))
+            values[name] = least if rng.random() < 0.3 else shifted
     for first, most in GROWING:
         values[first] = min(values[first], values[most])
     return ",".join(f"{name.lower()}={values[name]}" for name, (most, _) in tunables().items() if values[name] != most)
@@ -292,10 +293,8 @@ class Case:
 
         self.rng = rng = np.random.default_rng([seed, number])
         self.size = same_data.pick(rng, same_data.SHARES_OF_THREADS if has_threads_only else same_data.SHARES)
-        low, high = same_data.NBYTES[self.size]
         dtype = same_data.random_dtype(rng, self.size)
-        nelem = int(math.exp(rng.uniform(math.log(low), math.log(high)))) // max(1, dtype.itemsize)
-        shape = same_data.random_lengths(rng, min(max(1, nelem), same_data.MOST_NELEM))
+        shape = same_data.random_lengths(rng, same_data.random_nelem(rng, self.size, dtype.itemsize))
         how, array = same_data.array_of(rng, dtype, shape)
         source = same_data.write_source(rng, array, self.size)
         self.write_labels(array, source)

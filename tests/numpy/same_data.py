@@ -28,7 +28,7 @@ from safetensors_files import NAMES, safetensors_bytes
 
 # Most cases are small, so that many are asked; the others reach what the released build does from 64 KiB, 256 KiB and 4 MiB on.
 SMALL, MIDDLE, BIG = "small", "middle", "big"
-NBYTES = {SMALL: (1, 1 << 13), MIDDLE: (1 << 14, 1 << 20), BIG: (10 << 20, 40 << 20)}
+NBYTES = {SMALL: (1 << 8, 1 << 14), MIDDLE: (1 << 14, 1 << 20), BIG: (10 << 20, 40 << 20)}
 SHARES = {SMALL: 0.86, MIDDLE: 0.07, BIG: 0.07}
 # Where only threads are compared, of which nothing smaller has any.
 SHARES_OF_THREADS = {SMALL: 0.3, MIDDLE: 0.1, BIG: 0.6}
@@ -54,7 +54,7 @@ def chance(rng, share):
 
 
 def random_dtype(rng, size):
-    kinds = {"real": 8, "few bits": 2, "float128": 1, "complex": 1, "date": 1, "text": 1, "structured": 1.5}
+    kinds = {"real": 10, "few bits": 2, "float128": 1, "complex": 1, "date": 1, "text": 1, "structured": 1.5}
     if size == BIG:
         kinds = {"real": 12, "few bits": 3, "complex": 1, "date": 1, "text": 0.5, "structured": 0.5, "float128": 0.5}
     kind = pick(rng, kinds)
@@ -62,6 +62,13 @@ def random_dtype(rng, size):
         return random_structured_dtype(rng)
     names = {"real": INTEGERS + FLOATS[:3] * 3, "few bits": ["?", "u1", "i1", "f2"], "float128": ["f16"], "complex": COMPLEX, "date": DATES, "text": TEXTS}
     return np.dtype(pick(rng, names[kind])).newbyteorder(pick(rng, {"<": 3, ">": 1}))
+
+
+def random_nelem(rng, size, itemsize):
+    low, high = NBYTES[size]
+    if size == SMALL and chance(rng, 0.15):
+        return int(rng.integers(1, 10))
+    return min(MOST_NELEM, max(1, int(math.exp(rng.uniform(math.log(low), math.log(high)))) // max(1, itemsize)))
 
 
 def random_lengths(rng, nelem):
