@@ -148,6 +148,8 @@ def check_histogram(subject, bins, ends):
         except (ValueError, IndexError):
             return
         edges = [float(edge) for edge in edges]
+        if not np.isfinite(edges).all():
+            return  # statistics.md: where float16 cannot express an end of the range, the items are placed as float64
         assert [tuple(row[:3]) for row in rows] == list(zip(edges, edges[1:], map(int, counts)))[: len(rows)], f"NumPy has {counts[:20]} between {edges[:20]}"
 
     return check
