@@ -55,7 +55,10 @@ def numpy_stats(items):
     total = exact_sum(known)
     facts["sum"] = total if isinstance(total, float) or -(2**63) <= total < 2**63 else str(total)
     facts["mean"] = total / len(known)
-    facts["std"] = float(known.astype("g").std())
+    if float(np.abs(known.astype("f8")).max()) < 1e150:  # beyond, squares overflow in float64, in which statistics.md promises them
+        facts["std"] = float(known.astype("g").std())
+    else:
+        del facts["std"]
     return facts
 
 
