@@ -52,6 +52,11 @@ differential: ## Random queries, as npyext answers them and as ordinary tables d
 	@$(call ready,check,npyext.so)
 	@$(PYTHON) -B tests/queries/differential.py $(if $(QUERIES),--queries $(QUERIES),$(SECONDS))
 
+.PHONY: same
+same: ## Random questions about random arrays, asked with other threads and sizes and of NumPy, for SECONDS=30 or QUESTIONS= many
+	@$(call ready,check,npyext.so .build/small/npyext.so)
+	@$(PYTHON) -B tests/numpy/same.py $(if $(QUESTIONS),--questions $(QUESTIONS),$(SECONDS))
+
 .PHONY: faults
 faults: ## Fail every single allocation and system call of fault_cases.py (`make check` takes samples)
 	@$(call ready,check,npyext.so)

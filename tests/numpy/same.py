@@ -1,0 +1,491 @@
+"""Random questions about random arrays, asked of processes with other settings, which must all answer alike:
+
+    python3 tests/numpy/same.py [SECONDS | --questions N] [--seed S] [--only NUMBER] [--keep FOLDER] [--goes-on]
+
+or `make same SECONDS=...`. Question NUMBER of a seed is always the same one, about the same array.
+
+- The released build with 1, 2, 3 and 16 threads, and with mapped files: the same to the last bit, errors included.
+- The build whose sizes are variables (src/base/tunables.h), with all sizes at their least, as released, and at random; each with
+  one thread and with three, which must be the same to the last bit. Where blocks have other sizes, sums are rounded elsewhere:
+  those, means, deviations, norms, products and correlations may differ by 1e-12 of what is added up.
+- NumPy, where it has an answer.
+
+NPYEXT_SO names another build, NPYEXT_SMALL_SO one with variable sizes; without .build/small/npyext.so or with NPYEXT_SO alone, only
+threads are compared.
+A difference is printed with how to have it again, and ends the run, unless it --goes-on.
+"""
+
+import argparse
+import collections
+import hashlib
+import io
+import itertools
+import json
+import math
+import os
+import pickle
+import re
+import select
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+
+import numpy as np  # noqa: E402
+
+import shell  # noqa: E402
+
+SMALL_BUILD = os.environ.get("NPYEXT_SMALL_SO") or os.path.join(shell.ROOT, ".build", "small", "npyext.so")
+QUESTIONS_PER_CASE = 20
+CASES_PER_TUNING = 6
+PATIENCE = 20  # seconds, of a machine that has nothing else to do
+# Rows beyond these, and values longer than this, are compared by their digests.
+KEPT_ROWS, KEPT_NBYTES = 3000, 1 << 16
+# Rows beyond these are not fetched.
+FETCHED_ROWS = 100000
+
+
+DATE = re.compile(r"-?\d{4,}-\d\d-\d\d")
+
+
+class Difference(Exception):
+    pass
+
+
+# --- in a worker -------------------------------------------------------------------------------------------
+
+
+def kept(value):
+    if isinstance(value, (str, bytes)) and len(value) > KEPT_NBYTES:
+        octets = value.encode() if isinstance(value, str) else value
+        return ("long", len(octets), hashlib.md5(octets).hexdigest())
+    return value
+
+
+def answer(db, question):
+    """("rows", those that are kept, how many there are, a digest) or ("error", its text)."""
+    setup, sql, parameters = question
+    found, digest, count = [], hashlib.md5(), 0
+    try:
+        for statement in setup:
+            db.execute(statement)
+        for row in itertools.islice(db.execute(sql, parameters), FETCHED_ROWS):
+            row = tuple(map(kept, row))
+            count += 1
+            if count <= KEPT_ROWS:
+                found.append(row)
+            else:
+                digest.update(repr(row).encode())
+    except sqlite3.Error as error:
+        return ("error", str(error), found[:20])
+    return ("rows", found, count, digest.hexdigest())
+
+
+def with_blobs(parameters, files):
+    """Parameters that name files as what is in these."""
+    made = {}
+    for name, value in parameters.items():
+        if isinstance(value, tuple):
+            if value not in files:
+                with open(value[0], "rb") as file:
+                    files[value] = file.read()
+            value = files[value]
+        made[name] = value
+    return made
+
+
+def connect():
+    db = shell.connect()
+    db.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+    return db
+
+
+def work():
+    """Questions of one case after the other from standard input: whether each has a connection of its own, the questions."""
+    inlet, outlet = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while True:
+        try:
+            is_fresh, questions = pickle.load(inlet)
+        except EOFError:
+            return
+        files, db = {}, None
+        for setup, sql, parameters in questions:
+            if db is None or is_fresh:
+                db = connect()
+            found = pickle.dumps(answer(db, (setup, sql, with_blobs(parameters, files))))
+            if is_fresh:
+                db.close()
+            outlet.write(struct.pack("<q", len(found)) + found)
+            outlet.flush()
+        if not is_fresh:
+            db.close()
+
+
+# --- workers -----------------------------------------------------------------------------------------------
+
+
+class Worker:
+    """A process that answers, under one setting."""
+
+    def __init__(self, folder, extension, threads, tune=None, label="", is_mapped=False):
+        self.folder, self.extension, self.threads, self.tune, self.is_mapped = folder, extension, threads, tune, is_mapped
+        self.label = f"{label or 'release'}, {threads} thread{'s' * (threads > 1)}"
+        self.process = None
+
+    def settings(self):
+        settings = {"NPYEXT_SO": self.extension, "NPYEXT_THREADS": str(self.threads)}
+        settings |= {"NPYEXT_MMAP": "1"} if self.is_mapped else {}
+        return settings | ({"NPYEXT_TUNE": self.tune} if self.tune else {})
+
+    def start(self):
+        environment = {name: value for name, value in os.environ.items() if name != "NPYEXT_TUNE"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-B", os.path.abspath(__file__), "--work"], cwd=self.folder, env=environment | self.settings(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+
+    def send(self, is_fresh, questions):
+        if self.process is None:
+            self.start()
+        asked = [(question.setup, question.sql, {name: tuple(value) if isinstance(value, tuple) else value for name, value in question.parameters.items()}) for question in questions]
+        try:
+            self.process.stdin.write(pickle.dumps((is_fresh, asked)))
+        except BrokenPipeError:
+            pass  # receive() tells
+
+    def read(self, nbytes, until):
+        parts = []
+        while nbytes:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))
+            part = os.read(self.process.stdout.fileno(), min(nbytes, 1 << 20)) if ready else None
+            if not part:
+                return None if part is None else b""
+            parts.append(part)
+            nbytes -= len(part)
+        return b"".join(parts)
+
+    def receive(self):
+        """The bytes of an answer, or of what became of the process."""
+        until = time.monotonic() + PATIENCE * max(1, os.getloadavg()[0] / (os.cpu_count() or 1))
+        length = self.read(8, until)
+        found = self.read(struct.unpack("<q", length)[0], until) if length else length
+        if found:
+            return found
+        text = f"no answer within {PATIENCE} s" if found is None else "the process ended"
+        self.process.kill()
+        status = self.process.wait()
+        self.process = None
+        return pickle.dumps(("end", text if found is None else f"{text}, status {status}"))
+
+    def stop(self):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+            self.process = None
+
+
+def tunables():
+    """{name: (default, least)}"""
+    with open(os.path.join(shell.ROOT, "src", "base", "tunables.h")) as file:
+        found = re.findall(r"T\(NPYX_(\w+), ([\d <]+), ([\d <]+)\)", file.read())
+    number = lambda text: int(text.split("<<")[0]) << int(text.split("<<")[1]) if "<<" in text else int(text)
+    return {name: (number(most), number(least)) for name, most, least in found}
+
+
+# What grows from the first of these to the second: memory is taken for the second. tunables.h does not say so.
+GROWING = [
+    ("FIRST_BLOCK_NBYTES", "WORK_NBYTES"), ("FIRST_PANEL_NBYTES", "MAX_PANEL_NBYTES"), ("FIRST_INPUT_NBYTES", "INPUT_NBYTES"),
+    ("BACK_FIRST_NBYTES", "BACK_MOST_NBYTES"), ("EDIT_WINDOW_NBYTES", "EDIT_WINDOWS_NBYTES"),
+]  # fmt: skip
+
+
+def random_tuning(rng):
+    """Some sizes or all, shifted to the right, as all loops can take them."""
+    values, share = {name: most for name, (most, _) in tunables().items()}, float(rng.choice([0.1, 0.5, 1]))
+    # Blocks of 64 bytes hold too few items for most chunks to be filled: half the time they are as released.
+    has_blocks = rng.random() < 0.5
+    for name, (most, least) in tunables().items():
+        if rng.random() < share and (has_blocks or not name.endswith("NBYTES")):
+            shifted = max(least, most >> int(rng.integers(0, int(math.log2(most / least)), endpoint=True)))
+            values[name] = least if rng.random() < 0.3 else shifted
+    for first, most in GROWING:
+        values[first] = min(values[first], values[most])
+    return ",".join(f"{name.lower()}={values[name]}" for name, (most, _) in tunables().items() if values[name] != most)
+
+
+# --- answers -----------------------------------------------------------------------------------------------
+
+
+def numbers_in(value):
+    """The numbers of a rounded value: of itself, of JSON, or of a .npy; and what else it says."""
+    if isinstance(value, (int, float)):
+        return [value], None
+    if isinstance(value, str):
+        try:
+            made = json.loads(value)
+        except ValueError:
+            return [], value
+        made = made if isinstance(made, list) else [made]
+        return [number for number in made if isinstance(number, (int, float))], [number for number in made if not isinstance(number, (int, float))]
+    if isinstance(value, bytes):
+        array = np.load(io.BytesIO(value))
+        if array.dtype.kind not in "fc":
+            return [], value
+        flat = array.astype("c16" if array.dtype.kind == "c" else "f8").ravel().view("f8")
+        return flat.tolist(), (array.dtype, array.shape)
+    return [], value
+
+
+def is_near(a, b, scale):
+    return a == b or math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12 * scale if math.isfinite(scale) else 0) or (a != a and b != b)
+
+
+def is_same_value(a, b, scale):
+    """Whether two values are one, where scale is None to the last bit."""
+    if repr(a) == repr(b):
+        return True
+    if scale is None:
+        return False
+    if DATE.match(str(a)) and DATE.match(str(b)):
+        # statistics.md promises the nearest date; far from 1970 the mean is off by what a float64 is off there: an open defect.
+        x, y = (np.datetime64(text.replace(" ", "T")) for text in (a, b))
+        return x.dtype == y.dtype and abs(int(x.view("i8")) - int(y.view("i8"))) <= 2**11
+    (x, rest), (y, other) = numbers_in(a), numbers_in(b)
+    return type(a) is type(b) and rest == other and len(x) == len(y) and all(map(lambda p, q: is_near(p, q, scale), x, y))
+
+
+def is_same(a, b, loose):
+    """Whether two answers are one; loose: {column: scale} of rounded sums."""
+    if a == b and repr(a) == repr(b):
+        return True
+    if a[0] != "rows" or b[0] != "rows" or not loose or a[2] != b[2] or len(a[1]) != len(b[1]):
+        return False
+    return all(len(p) == len(q) and all(is_same_value(v, w, loose.get(i)) for i, (v, w) in enumerate(zip(p, q))) for p, q in zip(a[1], b[1]))
+
+
+def shown(found):
+    """An answer, as short as it can be read."""
+    text = repr(found[1:]) if found[0] != "rows" else f"{found[2]} rows: {found[1][:8]!r}"
+    return text if len(text) < 1200 else f"{text[:1200]} … md5 {hashlib.md5(repr(found).encode()).hexdigest()}"
+
+
+def first_difference(a, b):
+    if a[0] == b[0] == "rows":
+        for i, (p, q) in enumerate(zip(a[1], b[1])):
+            if repr(p) != repr(q):
+                return f"first in row {i}: {str(p)[:300]} and {str(q)[:300]}"
+    return ""
+
+
+# --- the run -----------------------------------------------------------------------------------------------
+
+
+class Case:
+    """An array, its files and the questions about it, all of one number."""
+
+    def __init__(self, seed, number, has_threads_only=False):
+        import same_data
+        import same_questions
+
+        self.rng = rng = np.random.default_rng([seed, number])
+        self.size = same_data.pick(rng, same_data.SHARES_OF_THREADS if has_threads_only else same_data.SHARES)
+        dtype = same_data.random_dtype(rng, self.size)
+        shape = same_data.random_lengths(rng, same_data.random_nelem(rng, self.size, dtype.itemsize))
+        how, array = same_data.array_of(rng, dtype, shape)
+        source = same_data.write_source(rng, array, self.size)
+        self.write_labels(array, source)
+        other = self.write_other(same_data, array)
+        self.is_fresh = bool(rng.random() < 0.5)
+        self.told = f"{how} {dtype!r} of shape {shape}{' in Fortran order' if not array.flags.c_contiguous else ''}, as {source.how}: {source.value}, member {source.member!r}, parts {[part.shape for part in source.arrays][:9]}"
+        self.questions = []
+        for i in range(QUESTIONS_PER_CASE):
+            own = np.random.default_rng([seed, number, i])
+            view = same_data.random_view(own, source)
+            subject = same_questions.Subject(source, view, self.size, "labels.npy", other, how == "wild")
+            self.questions.append(same_questions.random_question(own, subject))
+
+    def write_labels(self, array, source):
+        length = sum(part.shape[0] if part.ndim else 1 for part in source.arrays[:1])
+        kinds = self.rng.integers(0, int(self.rng.choice([2, 5, 300])), length)
+        kind = self.rng.random()
+        labels = kinds if kind < 0.6 else kinds.astype("f4") if kind < 0.8 else np.char.add("k", kinds.astype("U4")) if length < 1 << 18 else kinds
+        np.save("labels.npy", np.where(kinds == 1, np.nan, labels) if labels.dtype.kind == "f" else labels)
+
+    def write_other(self, same_data, array):
+        other = array.copy(order="K")
+        flat = other.reshape(-1) if other.flags.c_contiguous else other.T.reshape(-1)
+        if other.size and self.rng.random() < 0.8:
+            places = self.rng.integers(other.size, size=int(self.rng.integers(1, 5)))
+            flat[places] = flat[(places + 1) % other.size]
+        with open("other.npy", "wb") as out:
+            out.write(same_data.npy_of(self.rng, other))
+        return "other.npy", other
+
+
+class Run:
+    def __init__(self, seed, folder, goes_on=False):
+        self.seed, self.folder, self.goes_on = seed, folder, goes_on
+        self.nquestions = self.nerrors = self.nchecked = self.nrows = self.nanswers = 0
+        self.differences = []
+        worker = lambda *setting: Worker(folder, *setting)
+        self.release = [worker(shell.EXTENSION, threads) for threads in (1, 2, 3, 16)]
+        self.release.append(worker(shell.EXTENSION, 2, None, "release, mapped", True))
+        self.small = []
+        if os.path.exists(SMALL_BUILD) and (not os.environ.get("NPYEXT_SO") or os.environ.get("NPYEXT_SMALL_SO")):
+            for tune, label in ((None, "small as released"), ("least", "small, least"), ("", "small, random")):
+                self.small.append([worker(SMALL_BUILD, threads, tune, label) for threads in (1, 3)])
+
+    def workers(self):
+        return [*self.release, *itertools.chain.from_iterable(self.small)]
+
+    def stop(self):
+        for worker in self.workers():
+            worker.stop()
+
+    def tune(self, number):
+        """Another random setting every so many cases, which the case's number decides."""
+        if self.small:
+            tuning = random_tuning(np.random.default_rng([self.seed, number // CASES_PER_TUNING, 7]))
+            for worker in self.small[-1]:
+                if worker.tune != tuning:
+                    worker.stop()
+                    worker.tune = tuning
+
+    def asked(self, case):
+        """The workers that a case is asked of. Sizes at their least would take minutes over large arrays."""
+        if case.size == "big":
+            return [[self.release[0], self.release[int(case.rng.integers(1, 5))]]]
+        some = [self.release[0], self.release[int(case.rng.integers(1, 5))]] if case.size == "small" else self.release
+        if not self.small or case.size == "small":
+            return [some, *self.small]
+        return [some, self.small[0], *([self.small[2]] if case.rng.random() < 0.3 else [])]
+
+    def answers(self, case, questions, groups):
+        """{worker: the bytes of its answers}, two workers at a time."""
+        workers = [worker for group in groups for worker in group]
+        found = {}
+        for pair in zip(workers[::2], [*workers[1::2], None]) if len(workers) % 2 else zip(workers[::2], workers[1::2]):
+            pair = [worker for worker in pair if worker is not None]
+            for worker in pair:
+                worker.send(case.is_fresh, questions)
+            for worker in pair:
+                found[worker] = []
+                for _ in questions:
+                    found[worker].append(worker.receive())
+                    if found[worker][-1].find(b"\x03end", 0, 40) >= 0 and worker.process is None:
+                        found[worker] += [None] * (len(questions) - len(found[worker]))
+                        break
+        return found
+
+    def one(self, number, last=None):
+        """The questions of a case, up to the last one."""
+        os.chdir(self.folder)
+        for name in os.listdir("."):
+            os.remove(name)
+        self.tune(number)
+        case = Case(self.seed, number, not self.small)
+        questions = case.questions[: last + 1] if last is not None else case.questions
+        groups = self.asked(case)
+        found = self.answers(case, questions, groups)
+        for i, question in enumerate(questions):
+            if last is not None and i != last:
+                continue
+            self.compare(case, number * QUESTIONS_PER_CASE + i, question, groups, {worker: answers[i] for worker, answers in found.items()})
+        self.nquestions += len(questions)
+
+    def compare(self, case, number, question, groups, found):
+        reference = groups[0][0]
+        if found[reference] is None:
+            return  # a process ended before it
+        first = pickle.loads(found[reference])
+        self.nanswers += len(found)
+        self.nerrors += first[0] == "error"
+        self.nrows += first[2] if first[0] == "rows" else 0
+        for group in groups:
+            own = pickle.loads(found[group[0]]) if found[group[0]] is not None else None
+            if own is None:
+                continue
+            if own[0] == "end" or group[0] is not reference and not is_same(own, first, question.loose):
+                self.report(case, number, question, (reference, first), (group[0], own))
+            for worker in group[1:]:
+                if found[worker] is not None and found[worker] != found[group[0]]:
+                    other = pickle.loads(found[worker])
+                    if not is_same(own, other, {}):
+                        self.report(case, number, question, (group[0], own), (worker, other))
+        if question.check is not None and first[0] == "rows":
+            self.nchecked += 1
+            try:
+                question.check(first[1], first[2])
+            except AssertionError as error:
+                self.report(case, number, question, (reference, first), (None, ("NumPy", str(error)[:1500])))
+
+    def report(self, case, number, question, one, other):
+        lines = [f"question {number} of seed {self.seed} has two answers", *(f"    {statement};" for statement in question.setup), f"    {question.sql}"]
+        lines += [f"    {name} = {str(value)[:300]!r}" for name, value in question.parameters.items()]
+        lines.append(f"about {case.told}; {'a connection for each question' if case.is_fresh else 'one connection'}")
+        for worker, found in (one, other):
+            lines.append(f"  {worker.label if worker else 'NumPy'}: {shown(found)}")
+            if worker and worker.tune:
+                lines.append(f"    NPYEXT_TUNE={worker.tune}")
+        lines += [f"  {first_difference(one[1], other[1])}", f"again: {'' if self.small else 'without the build of variable sizes, '}tests/numpy/same.py --seed {self.seed} --only {number}"]
+        self.differences.append("\n".join(lines))
+        if not self.goes_on:
+            raise Difference(self.differences[-1])
+        print(self.differences[-1], flush=True)
+
+
+def run(seconds=None, questions=None, seed=None, only=None, keep=None, goes_on=False):
+    """Returns a line about what was run; raises Difference."""
+    seed = shell.random_seed() if seed is None else seed
+    home, began = os.getcwd(), time.monotonic()
+    folder = os.path.abspath(keep) if keep else tempfile.mkdtemp()
+    os.makedirs(folder, exist_ok=True)
+    runs = Run(seed, folder, goes_on)
+    try:
+        if only is not None:
+            runs.one(only // QUESTIONS_PER_CASE, only % QUESTIONS_PER_CASE)
+        else:
+            for number in itertools.count():
+                if runs.nquestions >= questions if questions is not None else time.monotonic() - began > seconds:
+                    break
+                runs.one(number)
+    except Difference as difference:
+        raise Difference(f"{difference}\nfound after {runs.nquestions} questions and {time.monotonic() - began:.0f} s") from None
+    finally:
+        runs.stop()
+        os.chdir(home)
+        if not keep:
+            shutil.rmtree(folder)
+    took = time.monotonic() - began
+    return (
+        f"seed {seed}: {runs.nquestions} questions with {len(runs.differences) or 'no'} difference{'s' * (len(runs.differences) > 1)} in {took:.0f} s "
+        f"({runs.nquestions / took:.0f} a second, {runs.nanswers} answers, {runs.nrows} rows, {runs.nerrors} errors, {runs.nchecked} also by NumPy)"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seconds", nargs="?", type=float, default=30)
+    parser.add_argument("--questions", type=int)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--keep", help="a folder for the files, which stay there")
+    parser.add_argument("--goes-on", action="store_true")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        return work()
+    try:
+        print(run(options.seconds, options.questions, options.seed, options.only, options.keep, options.goes_on), flush=True)
+    except Difference as difference:
+        sys.exit(str(difference))
+
+
+if __name__ == "__main__":
+    main()
