@@ -51,11 +51,9 @@ static void narrow_view(elements_cursor *elements) {
     bool is_empty = elements->idx_range.low > elements->idx_range.high;
     *view = elements->items.base.selection.view;
     int64_t inner = 1; /* the range is one of the first axis, too */
-    bool is_known = true;
     for (int axis = 1; axis < view->file_ndim; axis++)
-        is_known = is_known && !__builtin_mul_overflow(
-                                   inner, view->file_shape[axis] == 0 ? 1 : view->file_shape[axis], &inner);
-    if (!is_empty && is_known) /* else there are no elements: an axis before these has length 0 */
+        inner *= view->file_shape[axis] == 0 ? 1 : view->file_shape[axis];
+    if (!is_empty)
         narrow_axis(view, 0, elements->idx_range.low / inner, elements->idx_range.high / inner);
     for (uint64_t axes = elements->ranged_axes; axes != 0 && !is_empty; axes &= axes - 1) {
         int file_axis = __builtin_ctzll(axes);

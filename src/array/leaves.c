@@ -71,5 +71,5 @@ npyx_status npyx_leaf_enter(const npyx_leaf *leaf, npyx_view *view, npyx_error *
         npyx_view_set_axis(view, view->ndim++, leaf->view.shape[axis], leaf->view.strides[axis], -1);
     view->off += leaf->view.off;
     view->dtype = leaf->view.dtype;
-    return NPYX_OK;
+    return npyx_shape_check_nelem(view->shape, view->ndim, error);
 }

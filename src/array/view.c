@@ -85,7 +85,17 @@ static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t 
                      NPYX_SHOWN(text, nbytes, 80), npyx_name_list_text(&list));
 }
 
-/* Adds the axes of a subarray behind the view's. */
+npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *error) {
+    int64_t nelem = 1;
+    for (int axis = 0; axis < ndim; axis++) {
+        if (shape[axis] != 0 && __builtin_mul_overflow(nelem, shape[axis], &nelem))
+            return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, -1,
+                                "subarrays make more than 2^63 - 1 items");
+    }
+    return NPYX_OK;
+}
+
+/* Adds the axes of a subarray after the view's. */
 static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error *error) {
     if (view->ndim + field->ndim > NPYX_MAX_NDIM || view->file_ndim + field->ndim > NPYX_MAX_NDIM)
         return npyx_fail(error, NPYX_INVALID, -1, "the field's subarray makes more than %d dimensions",
@@ -98,7 +108,7 @@ static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error
         view->fixed[file_axis] = -1;
         npyx_view_set_axis(view, view->ndim++, field->shape[i], stride, file_axis);
     }
-    return NPYX_OK;
+    return npyx_shape_check_nelem(view->file_shape, view->file_ndim, error);
 }
 
 npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error) {

@@ -130,6 +130,10 @@ npyx_status npyx_axes_parse(npyx_host *host, const char *text, size_t nbytes, in
 /* For what is neither of them. */
 npyx_status npyx_axes_fail(npyx_error *error);
 
+/* Whether the product of a shape, axes of length 0 left out, is at most 2^63 - 1, as a header's is; else
+ * NPYX_UNSUPPORTED. Then no product of some of its axes overflows. */
+npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *error);
+
 /* Makes the one -1 in shape what nelem items leave for it. NPYX_INVALID for two of them, for other negative
  * lengths, and unless the product is nelem: the message shows both. */
 npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_error *error);

@@ -213,8 +213,8 @@ def shared_texts(nbytes, n):
 FAMILIES = [
     (shared_masked, [(4, 128), (7, 16), (14, 4), (28, 2), (2, 2000)]),
     (built, [(10_000, 3_000, False), (1_000, 20_000, True), (40_000, 4_000, False)]),
-    (built_in_fortran_order, [(40_000, 8_000), (1 << 20, 2_000)]),
-    (built_masked, [(20_000, 3_000), (1 << 20, 500)]),
+    (built_in_fortran_order, [(40_000, 8_000), (1 << 18, 2_000)]),
+    (built_masked, [(20_000, 3_000), (1 << 18, 500)]),
     (claimed, [(1_000_000, 1, 300), (1_000, 1_000, 2_000), (100_000_000, 40, 1), (2_000_000_000, 1, 1)]),
     (claimed_by_header, [(2_000_000_000, 1), (1_000_000, 500)]),
     (claimed_fields, [(2_000, 5_000, 500)]),
@@ -222,8 +222,8 @@ FAMILIES = [
     (sets, [(20_000, 5_000), (500, 20_000)]),
     (newobjs, [(20_000, 5_000), (500, 20_000)]),
     (ordered_dicts, [(10_000, 3_000)]),
-    (encoded, [(40_000, 5_000), (4 << 20, 500)]),
-    (globals_of, [(20_000, 10_000), (4 << 20, 500)]),
+    (encoded, [(40_000, 5_000), (1 << 19, 500)]),
+    (globals_of, [(20_000, 10_000), (1 << 19, 500)]),
     (attributes, [(20_000, 5_000)]),
     (paths, [(500, 500, 3_000), (4_000, 50, 5_000)]),
     (uuids, [(20_000, 20_000)]),
@@ -231,7 +231,7 @@ FAMILIES = [
     (keys_of_arrays, [(8,), (20,), (45,)]),
     (equal_keys, [(500, 1, 10_000), (10_000, 1, 20_000), (500, 2, 10_000), (50, 5, 100), (5, 30, 10)]),
     (doubled, [(20,), (26,), (28,), (60,), (8, 16)]),
-    (shared_texts, [(20_000, 20_000), (8 << 20, 100)]),
+    (shared_texts, [(20_000, 20_000), (1 << 20, 100)]),
 ]
 CASES = [(make, arguments) for make, parameters in FAMILIES for arguments in parameters]
 QUESTIONS = ["SELECT count(value) FROM npy_rows(:a)", "SELECT npy_json(:a)", "SELECT npy_preview(:a)", "SELECT value, count FROM npy_unique(:a)"]
