@@ -2,7 +2,7 @@
 runs what where several processes run the tests. What tests import from each other lies in lib/.
 
 Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR names the build under test
-(release, or asan, tsan, s390x, i386 below .build); SQLITE3 names the shell.
+(release, or asan, small, tsan, s390x, i386 below .build); SQLITE3 names the shell.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ import pytest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 
 import shell  # noqa: E402
+import small_build  # noqa: E402
 import workers  # noqa: E402
 
 
@@ -79,6 +80,8 @@ def pytest_collection_modifyitems(config, items):
     """A parameter list that is empty (no documents, no corpus) makes no test, rather than one that is skipped."""
     no_parameters = lambda mark: "empty parameter set" in mark.kwargs.get("reason", "")
     items[:] = [item for item in items if not any(map(no_parameters, item.iter_markers("skip")))]
+    if shell.FLAVOUR == "small":
+        items[:] = [item for item in items if not small_build.is_left_out(item.nodeid)]
     if hasattr(config, "workerinput"):  # one of several processes
         items.sort(key=lambda item: workers.rank(item.nodeid))
 

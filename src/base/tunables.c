@@ -21,6 +21,13 @@ static const struct {
 
 enum { NTUNABLES = sizeof tunables / sizeof tunables[0], PREFIX_NBYTES = sizeof "NPYX_" - 1 };
 
+/* First sizes, and those that they grow to. */
+static int *const growing[][2] = {{&NPYX_FIRST_BLOCK_NBYTES, &NPYX_WORK_NBYTES},
+                                  {&NPYX_FIRST_PANEL_NBYTES, &NPYX_MAX_PANEL_NBYTES},
+                                  {&NPYX_FIRST_INPUT_NBYTES, &NPYX_INPUT_NBYTES},
+                                  {&NPYX_BACK_FIRST_NBYTES, &NPYX_BACK_MOST_NBYTES},
+                                  {&NPYX_EDIT_WINDOW_NBYTES, &NPYX_EDIT_WINDOWS_NBYTES}};
+
 static void tunables_fail(const char *setting) {
     fprintf(stderr, "NPYEXT_TUNE: '%s' is no tunable with a value that it can have\n", setting);
     abort();
@@ -50,6 +57,10 @@ __attribute__((constructor)) static void tunables_read(void) {
          setting = strtok_r(NULL, ",", &rest))
         tunables_set(setting);
     free(copy);
+    for (size_t i = 0; i < sizeof growing / sizeof growing[0]; i++) {
+        if (*growing[i][0] > *growing[i][1])
+            *growing[i][0] = *growing[i][1];
+    }
 }
 
 #else

@@ -7,8 +7,9 @@
  * them, and 'least' sets all to the least that the code can work with. `make check-small` runs the tests so.
  * Otherwise they are constants.
  *
- * No value exceeds its default, NAME_MOST, by which arrays are sized. Loops over a multiple of a vector's
- * items stay such for any default shifted to the right.
+ * No value exceeds its default, NAME_MOST, by which arrays are sized, and no first size exceeds the one that
+ * it grows to (tunables.c sees to both). Loops over a multiple of a vector's items stay such for any default
+ * shifted to the right.
  */
 #ifndef NPYX_TUNABLES_H
 #define NPYX_TUNABLES_H
@@ -17,8 +18,8 @@
 /* clang-format off */
 #define NPYX_TUNABLES(T) \
     /* ---- walk: blocks and panels of rows (reader.c, blocks.c) ---- */ \
-    T(NPYX_FIRST_BLOCK_NBYTES, 1 << 14, 64)          /* a first block, so that a LIMIT reads little; the next are twice as large */ \
-    T(NPYX_WORK_NBYTES, 1 << 18, 64)                 /* a block at most, well inside a second-level cache, where filters and SQLite find it */ \
+    T(NPYX_FIRST_BLOCK_NBYTES, 1 << 14, 256)         /* a first block, so that a LIMIT reads little; the next are twice as large */ \
+    T(NPYX_WORK_NBYTES, 1 << 18, 1 << 10)            /* a block at most, well inside a second-level cache, where filters and SQLite find it */ \
     T(NPYX_FIRST_PANEL_NBYTES, 1 << 16, 64)          /* the same of rows that are gathered */ \
     T(NPYX_MAX_PANEL_NBYTES, 1 << 23, 128)           /* a panel at most: each piece of the file is read once per panel */ \
     T(NPYX_FORWARD_PANEL_NBYTES, 1 << 24, 1 << 15)   /* where each panel is one pass through what inflates */ \
@@ -78,7 +79,7 @@
     T(NPYX_LABEL_BLOCK_NBYTES, 1 << 21, 64)          /* a block of the file, at most */ \
     T(NPYX_LABEL_BLOCK_NRESULTS, 4, 1)               /* a block is as large as so many results, so that merging them costs little */ \
     T(NPYX_ORDER_NKEYS, 1 << 20, 64)                 /* keys held at a time: 8 MiB, and as much again while they are sorted */ \
-    T(NPYX_ORDER_NLEADING, 16, 4)                    /* leading bits counted in a pass */ \
+    T(NPYX_ORDER_NLEADING, 16, 8)                    /* leading bits counted in a pass; 2 more than number ORDER_FEW_NSPANS */ \
     T(NPYX_ORDER_FEW_NRANKS, 32, 1)                  /* of more ranks, sorting is quicker than selecting */ \
     T(NPYX_ORDER_FEW_NSPANS, 64, 1)                  /* of more spans, each has fewer counters */ \
     T(NPYX_ORDER_PIECE_NELEM, 1 << 10, 64)           /* keys made at a time */ \
@@ -119,14 +120,14 @@
     T(NPYX_OPEN_NTARGETS, 64, 2)                     /* files of one transaction that are open while they take their places */
 /* clang-format on */
 
-#define NPYX_TUNABLE_MOST(name, most, least) name##_MOST = most,
+#define NPYX_TUNABLE_MOST(name, most, least) name##_MOST = (most),
 enum { NPYX_TUNABLES(NPYX_TUNABLE_MOST) NPYX_NO_TUNABLE };
 
 #ifdef NPYX_TUNED
 #define NPYX_TUNABLE_VALUE(name, most, least) extern int name;
 NPYX_TUNABLES(NPYX_TUNABLE_VALUE)
 #else
-#define NPYX_TUNABLE_VALUE(name, most, least) name = most,
+#define NPYX_TUNABLE_VALUE(name, most, least) name = (most),
 enum { NPYX_TUNABLES(NPYX_TUNABLE_VALUE) NPYX_NO_TUNABLE_VALUE };
 #endif
 

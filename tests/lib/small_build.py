@@ -1,0 +1,52 @@
+"""What the build with every size at its least (base/tunables.h, `make check-small`) is not asked."""
+
+# Arrays that are large so that they reach the sizes as they are released: with the least they take minutes.
+LARGE = {
+    "numpy/test_compare.py": "test_forty_megabytes test_layouts",
+    "numpy/test_histogram.py": "test_large_arrays_are_read_in_blocks",
+    "numpy/test_numpy_rows.py": "test_shapes_that_need_many_blocks",
+    "numpy/test_numpy_slices.py": "test_slices_of_many_blocks",
+    "numpy/test_quantiles.py": "test_axes_of_large_arrays test_large_arrays test_large_structured_arrays test_slices_of_large_arrays",
+    "numpy/test_sketch.py": "test_merged_ones_are_within_the_bound test_one_array_is_off_by_a_run_at_most test_threads_do_not_matter",
+    "numpy/test_stats.py": "test_large_arrays_with_another_thread",
+    "numpy/test_stats_by.py": "test_every_number_of_threads_gives_the_same_bits test_more_labels_than_results_are_kept_of_at_a_time",
+    "numpy/test_unique.py": "test_large_arrays",
+    "queries/test_planned.py": "test_a_filter_over_megabytes_changes_no_answer test_a_million_lookups_open_one_file",
+    "queries/test_tables.py": "test_seeks_give_what_full_scans_give",
+    "reading/test_cores.py": "test_a_statistic_of_rows_that_lie_apart_depended_on_the_number_of_threads test_comparisons_are_the_same_to_the_last_bit "
+    "test_statistics_histograms_and_filters_are_the_same_to_the_last_bit test_two_cursors_in_one_archive_do_not_meet "
+    "test_deflated_members_are_inflated_ahead_and_give_what_zipfile_gives test_a_damaged_member_among_those_inflated_ahead_is_told_where_it_stands",
+    "reading/test_tar_arrays.py": "test_rows_of_a_large_compressed_tar",
+    "sql/test_library.py": "test_no_query_is_quadratic",
+    "writing/test_archives_written.py": "test_large_members_in_every_order test_more_entries_than_a_zip_has_numbers_for",
+    "writing/test_model.py": "test_files_hold_what_the_model_says",
+    "writing/test_npy_write.py": "test_killed_at_random_moments test_large_arrays_take_little_memory test_two_writers_of_one_path test_blobs_are_published_as_they_are",
+    "writing/test_round_trips.py": "test_an_npz_deflated_in_its_own_place",
+    "writing/test_writing_tables.py": "test_constant_memory",
+}
+
+# Bytes, calls, memory or waits are counted, which these sizes decide.
+COUNTS = {
+    "numpy/test_histogram.py": "test_memory_does_not_grow_with_the_array",
+    "numpy/test_objects.py": "test_the_pickle_is_read_once",
+    "numpy/test_pictures.py": "test_a_picture_takes_no_more_memory_than_it_is",
+    "numpy/test_quantiles.py": "test_memory_is_bounded test_one_pass_mostly",
+    "numpy/test_scalars.py": "test_files_are_opened_once",
+    "numpy/test_stats.py": "test_only_what_is_asked_for_is_read",
+    "queries/test_interrupt.py": "test_an_interrupted_walk_through_a_tar_loses_nothing",
+    "queries/test_planned.py": "test_a_text_is_sought_without_a_step_for_each_row",
+    "queries/test_sample_tables.py": "test_a_look_up_by_key_is_one_read test_directories_that_do_not_fit_are_read_anew test_samples_in_order_are_read_together "
+    "test_an_interrupt_while_a_shard_is_read",
+    "queries/test_tables.py": "test_joins",
+    "reading/test_cores.py": "test_few_descriptors_are_enough",
+    "reading/test_random_access.py": "",  # all of it
+    "reading/test_reads.py": "",
+    "reading/test_what_is_read.py": "",
+    "reading/test_zip_directory.py": "test_a_small_archive_is_one_read_and_the_look_at_its_beginning test_the_directory_is_read_in_whole_blocks",
+}
+
+
+def is_left_out(nodeid):
+    file, _, test = nodeid.partition("::")
+    names = [listed[file].split() for listed in (LARGE, COUNTS) if file in listed]
+    return any(not some or test.partition("[")[0] in some for some in names)
