@@ -106,7 +106,7 @@ def magnitudes(subject):
     for array in subject.source.arrays:
         for part in leaves(array):
             with np.errstate(all="ignore"):
-                numbers = np.abs(part).astype("f8")
+                numbers = np.abs(part if part.dtype.kind == "c" else part.astype("f8")).astype("f8")  # |-2**63| is no int64
                 numbers = numbers[np.isfinite(numbers)]
                 total += float(numbers.sum())
             peak = max(peak, float(numbers.max(initial=0)))

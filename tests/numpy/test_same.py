@@ -1,4 +1,5 @@
-"""Ten seconds of random questions, which every setting must answer alike (same.py; NPYEXT_SAME_SECONDS)."""
+"""Ten seconds of random questions, which every setting must answer alike (same.py; NPYEXT_SAME_SECONDS). NumPy is asked by
+`make same`: its releases differ in what the other tests here know of, one by one."""
 
 import os
 
@@ -8,6 +9,7 @@ SECONDS = float(os.environ.get("NPYEXT_SAME_SECONDS", "10"))
 
 
 def test_one_answer_at_every_size():
+    same.ASKS_NUMPY = False
     try:
         print(same.run(SECONDS))
     except same.Difference as difference:
