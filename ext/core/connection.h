@@ -176,6 +176,7 @@ struct npyext_connection {
     struct npyext_transaction *open_transactions; /* what has rows pending */
     npyx_file_info *published;                    /* the files of mode 'w+', as they were published */
     int64_t npublished, capacity_npublished;
+    int64_t ntables_made;
     int nreferences;
     int64_t probe_at_ns;           /* when a native loop next asks SQLite whether to stop */
     npyx_counters shared_counters; /* how much of the host's the sums of the process have */

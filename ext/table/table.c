@@ -116,7 +116,7 @@ static int table_begin_writing(const npyext_table *table) {
     npyext_transaction *left = npyext_transaction_open_of(table->connection, table->name);
     if (left != NULL)
         npyext_transaction_go_on(left, NPYEXT_TRANSACTION_ROLLBACK, 0, NULL);
-    return table->writer->is_own ? npyext_written_create(table->connection->db, table->name) : SQLITE_OK;
+    return npyext_written_create(table->connection, table->name);
 }
 
 int npyext_table_create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,

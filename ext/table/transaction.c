@@ -10,13 +10,6 @@
  * its first row, and of the statement at hand, newer than all savepoints. */
 enum { BEGINNING = -1, STATEMENT = INT_MAX };
 
-npyext_transaction *npyext_transaction_open_of(const npyext_connection *connection, const char *table) {
-    npyext_transaction *t = connection->open_transactions;
-    while (t != NULL && sqlite3_stricmp(t->table, table) != 0)
-        t = t->next;
-    return t;
-}
-
 /* ---- opening and closing ---- */
 
 static void clear_marks_from(npyext_transaction *t, int64_t first) {
@@ -43,6 +36,27 @@ static void transaction_rollback(npyext_transaction *t) {
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
         npyx_target_abandon(target);
     transaction_close(t);
+}
+
+/* Whether the table is gone that its rows went to. A ROLLBACK TO a savepoint older than its CREATE takes it
+ * away, and may bring back an older one of its name; SQLite does not tell it so when nothing but single rows
+ * came in between. */
+static bool is_of_no_table(const npyext_transaction *t) {
+    npyext_written now;
+    if (npyext_written_find(t->connection, t->table, &now, NULL) == NPYX_OK && now.made > 0)
+        return now.made != t->written.made;
+    return sqlite3_table_column_metadata(t->connection->db, "temp", t->table, NULL, NULL, NULL, NULL, NULL,
+                                         NULL) == SQLITE_ERROR;
+}
+
+npyext_transaction *npyext_transaction_open_of(const npyext_connection *connection, const char *table) {
+    npyext_transaction *t = connection->open_transactions;
+    while (t != NULL && sqlite3_stricmp(t->table, table) != 0)
+        t = t->next;
+    if (t == NULL || !is_of_no_table(t))
+        return t;
+    transaction_rollback(t);
+    return NULL;
 }
 
 /* Whether a table has rows pending for a path: its own, which may be that of a set, or one of its shards'. */
@@ -148,10 +162,8 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     npyext_connection_begin(t->connection);
     t->nrows = t->nrows_before = 0;
     t->noted_number = -1;
-    t->written = (npyext_written){0};
     t->unmarked = BEGINNING;
-    if (t->is_own)
-        NPYX_TRY(npyext_written_find(t->connection, t->table, &t->written, error));
+    NPYX_TRY(npyext_written_find(t->connection, t->table, &t->written, error));
     t->state = NPYEXT_TRANSACTION_OPEN;
     t->next = t->connection->open_transactions;
     t->connection->open_transactions = t;
@@ -194,7 +206,7 @@ static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, n
 
 /* Of mode 'w+': notes the file that is written, where it is not the one that was noted last. */
 static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
-    npyext_written written = {0};
+    npyext_written written = {.made = t->written.made};
     const npyx_target *target = t->ops->last(t, &written.number);
     if (written.number == t->noted_number)
         return NPYX_OK;
@@ -250,13 +262,6 @@ npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqli
 
 /* ---- xSync and xCommit ---- */
 
-/* Whether the table is there. A ROLLBACK TO a savepoint older than its CREATE takes it away, and SQLite does
- * not tell it so when nothing but single rows came in between. */
-static bool is_declared(const npyext_transaction *t) {
-    return sqlite3_table_column_metadata(t->connection->db, "temp", t->table, NULL, NULL, NULL, NULL, NULL,
-                                         NULL) != SQLITE_ERROR;
-}
-
 /* What is in the way of those that are not prepared yet is found all the same. */
 static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
@@ -277,7 +282,7 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
 }
 
 static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
-    if (!is_declared(t)) {
+    if (is_of_no_table(t)) {
         transaction_rollback(t);
         return NPYX_OK;
     }

@@ -9,12 +9,14 @@ static int written_run(sqlite3 *db, char *sql) {
 }
 
 /* WITHOUT ROWID: last_insert_rowid() belongs to the user. */
-int npyext_written_create(sqlite3 *db, const char *table) {
-    int code =
-        written_run(db, sqlite3_mprintf("CREATE TABLE IF NOT EXISTS temp.npyext_written(name TEXT PRIMARY "
-                                        "KEY COLLATE NOCASE, device INTEGER, inode INTEGER, number "
-                                        "INTEGER) WITHOUT ROWID"));
-    return code == SQLITE_OK ? npyext_written_forget(db, table) : code;
+int npyext_written_create(npyext_connection *connection, const char *table) {
+    return written_run(
+        connection->db,
+        sqlite3_mprintf(
+            "CREATE TABLE IF NOT EXISTS temp.npyext_written(name TEXT PRIMARY KEY COLLATE NOCASE, "
+            "made INTEGER, device INTEGER, inode INTEGER, number INTEGER) WITHOUT ROWID;"
+            "INSERT OR REPLACE INTO temp.npyext_written(name, made) VALUES (%Q, %lld)",
+            table, (sqlite3_int64)++connection->ntables_made));
 }
 
 /* Without the TEMP table there is nothing to forget or to rename. */
@@ -77,8 +79,9 @@ npyx_status npyext_written_find(npyext_connection *connection, const char *table
     sqlite3_stmt *statement = NULL;
     sqlite3 *db = connection->db;
     *written = (npyext_written){0};
-    int code = sqlite3_prepare_v2(db, "SELECT device, inode, number FROM temp.npyext_written WHERE name = ?1",
-                                  -1, &statement, NULL);
+    int code =
+        sqlite3_prepare_v2(db, "SELECT made, device, inode, number FROM temp.npyext_written WHERE name = ?1",
+                           -1, &statement, NULL);
     if (code == SQLITE_ERROR) /* there is no such table */
         return NPYX_OK;
     if (code == SQLITE_OK)
@@ -86,11 +89,13 @@ npyx_status npyext_written_find(npyext_connection *connection, const char *table
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
-        written->is_there = true;
-        written->info.device = (uint64_t)sqlite3_column_int64(statement, 0);
-        written->info.inode = (uint64_t)sqlite3_column_int64(statement, 1);
-        written->number = sqlite3_column_int64(statement, 2);
-        const npyx_file_info *known = written_published(connection, &written->info);
+        written->made = sqlite3_column_int64(statement, 0);
+        written->is_there = sqlite3_column_type(statement, 1) != SQLITE_NULL;
+        written->info.device = (uint64_t)sqlite3_column_int64(statement, 1);
+        written->info.inode = (uint64_t)sqlite3_column_int64(statement, 2);
+        written->number = sqlite3_column_int64(statement, 3);
+        const npyx_file_info *known =
+            written->is_there ? written_published(connection, &written->info) : NULL;
         written->has_info = known != NULL;
         if (known != NULL)
             written->info = *known;
@@ -103,9 +108,9 @@ npyx_status npyext_written_note(npyext_connection *connection, const char *table
                                 const npyext_written *written, npyx_error *error) {
     int code = written_run(
         connection->db,
-        sqlite3_mprintf("INSERT OR REPLACE INTO temp.npyext_written VALUES (%Q, %lld, %lld, %lld)", table,
-                        (sqlite3_int64)written->info.device, (sqlite3_int64)written->info.inode,
-                        (sqlite3_int64)written->number));
+        sqlite3_mprintf("INSERT OR REPLACE INTO temp.npyext_written VALUES (%Q, %lld, %lld, %lld, %lld)",
+                        table, (sqlite3_int64)written->made, (sqlite3_int64)written->info.device,
+                        (sqlite3_int64)written->info.inode, (sqlite3_int64)written->number));
     return code == SQLITE_OK ? NPYX_OK : written_fail(connection->db, code, table, error);
 }
 

@@ -1,6 +1,6 @@
 /*
- * What outlives a transaction of a table of mode 'w+': that it has replaced what was at its path, and which
- * file it goes on with.
+ * What outlives a transaction of a table that writes: which CREATE has made it, and of mode 'w+' that it has
+ * replaced what was at its path, and which file it goes on with.
  *
  * SQLite makes its objects of a table anew whenever a schema changes, and undoes CREATE, DROP, RENAME and
  * rows without telling them. So this is a row of a TEMP table, npyext_written, keyed by the table's name:
@@ -16,14 +16,15 @@
 #include "core/connection.h"
 
 typedef struct npyext_written {
+    int64_t made;  /* which CREATE of the connection, from 1 on; 0: there is no row */
     bool is_there; /* false: nothing was written yet */
     npyx_file_info info;
     bool has_info;  /* it was published by this connection; else info has only device and inode */
     int64_t number; /* of the last of several shards; else 0 */
 } npyext_written;
 
-/* Makes the TEMP table if there is none, and takes out what was written under the name. An SQLite code. */
-int npyext_written_create(sqlite3 *db, const char *table);
+/* Makes the TEMP table if there is none, and the row of a new table. An SQLite code. */
+int npyext_written_create(npyext_connection *connection, const char *table);
 
 /* What the table of that name has written. NPYX_NOMEM or NPYX_INTERRUPTED. */
 npyx_status npyext_written_find(npyext_connection *connection, const char *table, npyext_written *written,

@@ -378,7 +378,7 @@ class Sequence:
             raise Unknowable
         # After a RESET in a transaction SQLite forgets that a ROLLBACK has schemas to read anew.
         is_reset = any("writable_schema = RESET" in line for line in self.log)
-        if is_reset and re.search("already another table|table \\S+ already exists", str(error)):
+        if is_reset and re.search("already another table|table \\S+ already exists|table \\S+ has \\d+ columns? but|has no column named", str(error)):
             raise Unknowable
         # Of two connections that write one set one may remove what the other has finished, as shards.md says.
         if "was removed or changed, as another writer of this path does" in str(error):
