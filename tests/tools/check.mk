@@ -44,7 +44,7 @@ check-sanitized: ## Nearly every test again, under AddressSanitizer and UBSan
 check-mapped: ## The tests of what reads files again, with the files mapped (NPYEXT_MMAP=1)
 	@$(call ready,check,npyext.so units-release replayers-release)
 	@NPYEXT_MMAP=1 $(suite) $(workers) $(not_builds) tests \
-	    $(addprefix --ignore=tests/,docs hosts safety/test_crashes.py safety/test_lost_files.py safety/test_policy.py safety/test_soak.py) \
+	    $(addprefix --ignore=tests/,docs hosts $(addprefix safety/test_,$(addsuffix .py,crashes lost_files policy soak derived small_stack degenerate degenerate_corpus))) \
 	    --deselect=safety/test_faults.py::test_no_memory
 
 .PHONY: differential
