@@ -27,7 +27,7 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
         *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)", function->name,
                                    npyext_declare_reason(db, code));
     else if (code == SQLITE_INTERRUPT) /* without a message SQLite would find fault with the constructor */
-        *message = sqlite3_mprintf("npyext: interrupted");
+        *message = sqlite3_mprintf("%s", sqlite3_errstr(code));
     if (code == SQLITE_OK)
         code = npyext_declare_risk(registered->connection, registered->flags);
     if (code != SQLITE_OK)
