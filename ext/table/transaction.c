@@ -82,6 +82,7 @@ static npyx_status transaction_check_path(const npyext_transaction *t, const cha
 npyx_status npyext_transaction_open_target(npyext_transaction *t, npyx_target *target, npyx_target_kind kind,
                                            const char *path, npyx_error *error) {
     NPYX_TRY(transaction_check_path(t, path, error));
+    t->is_noted = false;
     target->check_zip = npyx_zip_check_replaceable;
     NPYX_TRY(npyx_target_open(target, &t->connection->host, kind, path, error));
     bool is_own = t->written.is_there && kind != NPYX_TARGET_NEW;
@@ -124,7 +125,7 @@ static npyx_status transaction_return_to(npyext_transaction *t, int64_t number, 
     NPYX_TRY(t->ops->cut_back(t, mark, error));
     t->state = NPYEXT_TRANSACTION_OPEN;
     t->nrows = mark->nrows;
-    t->noted_number = -1;
+    t->is_noted = false;
     clear_marks_from(t, number + 1);
     return NPYX_OK;
 }
@@ -132,7 +133,7 @@ static npyx_status transaction_return_to(npyext_transaction *t, int64_t number, 
 /* A database on disk may put a COMMIT off (SQLITE_BUSY), and rows may follow or be taken out again: xSync has
  * only prepared then. Only another virtual table can put it off after rows are published. */
 static npyx_status transaction_check_unpublished(npyext_transaction *t, npyx_error *error) {
-    if (!npyx_target_is_published(t->ops->target(t, 0)))
+    if (!t->is_published)
         return NPYX_OK;
     return npyx_fail(error, NPYX_IO, -1, "is published already; commit it, or roll all back");
 }
@@ -161,7 +162,7 @@ static npyx_status transaction_tell_lost(npyext_transaction *t, npyx_error *erro
 static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     npyext_connection_begin(t->connection);
     t->nrows = t->nrows_before = 0;
-    t->noted_number = -1;
+    t->is_noted = t->is_published = false;
     t->unmarked = BEGINNING;
     NPYX_TRY(npyext_written_find(t->connection, t->table, &t->written, error));
     t->state = NPYEXT_TRANSACTION_OPEN;
@@ -204,15 +205,13 @@ static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, n
                        (int64_t)sqlite3_value_int64(value));
 }
 
-/* Of mode 'w+': notes the file that is written, where it is not the one that was noted last. */
+/* Of mode 'w+': notes the file that is written. */
 static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
     npyext_written written = {.made = t->written.made};
     const npyx_target *target = t->ops->last(t, &written.number);
-    if (written.number == t->noted_number)
-        return NPYX_OK;
     written.info = target->written;
     NPYX_TRY(npyext_written_note(t->connection, t->table, &written, error));
-    t->noted_number = written.number;
+    t->is_noted = true;
     return NPYX_OK;
 }
 
@@ -224,7 +223,7 @@ static npyx_status transaction_add(npyext_transaction *t, sqlite3_value *rowid, 
     npyx_status status = t->ops->insert(t, values, error);
     if (status != NPYX_OK)
         return npyx_error_place(error, status, "row %" PRId64, *added);
-    status = t->is_own ? transaction_note(t, error) : NPYX_OK;
+    status = t->is_own && !t->is_noted ? transaction_note(t, error) : NPYX_OK;
     if (status == NPYX_OK)
         t->nrows++;
     else if (t->nrows > 0 && npyext_transaction_is_open(t)) /* the row is in the file */
@@ -273,6 +272,7 @@ static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
 
 static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
+    t->is_published = true;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
         NPYX_TRY(npyx_target_publish(target, error));
         if (i >= NPYX_OPEN_NTARGETS - 1)
@@ -289,7 +289,7 @@ static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
     if (t->state == NPYEXT_TRANSACTION_SPOILT)
         return transaction_fail_spoilt(error);
     npyext_connection_begin(t->connection);
-    if (npyx_target_is_published(t->ops->target(t, 0))) /* another virtual table has put off the COMMIT */
+    if (t->is_published) /* another virtual table has put off the COMMIT */
         return NPYX_OK;
     bool does_another_write = false;
     NPYX_TRY(t->ops->finish(t, error));

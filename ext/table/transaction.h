@@ -85,10 +85,11 @@ struct npyext_transaction {
     npyext_transaction_state state;
     npyext_transaction *next; /* of those that are open */
     npyext_written written;   /* of mode 'w+': before this transaction */
-    int64_t noted_number;  /* of mode 'w+': of the file in a set that npyext_written tells of; -1: of none */
-    int64_t nrows_before;  /* of a .npy that is added to; set by open */
-    int64_t nrows;         /* that this transaction has added or changed */
-    bool is_statement_new; /* a cursor was opened since the last row: it is of a statement without marks */
+    bool is_published;        /* in part at least: xCommit or xRollback follows */
+    bool is_noted;            /* of mode 'w+': npyext_written tells of the file that is written */
+    int64_t nrows_before;     /* of a .npy that is added to; set by open */
+    int64_t nrows;            /* that this transaction has added or changed */
+    bool is_statement_new;    /* a cursor was opened since the last row: it is of a statement without marks */
     npyext_transaction_mark *marks;
     int64_t nmarks, capacity_nmarks;
     int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */
