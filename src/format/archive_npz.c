@@ -14,6 +14,8 @@ enum {
     FRONT_NBYTES = LOCAL_HEADER_NBYTES + USUAL_NAME_NBYTES + USUAL_EXTRA_NBYTES + NPYX_HEADER_NPY_USUAL_NBYTES
 };
 
+enum { USUAL_ORDER_OFF = 1 << 16 };
+
 typedef struct npz_archive {
     npyx_archive base;
     npyx_zip_directory directory;
@@ -258,7 +260,8 @@ static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **pay
     }
     if (record->method == NPYX_ZIP_STORED) {
         NPYX_TRY(open_payload(archive, index, true, payload, error));
-        (*payload)->order_off = index == archive->stored_index ? archive->stored_data_off : 0;
+        /* of an entry that was described before others, as far as most headers go */
+        (*payload)->order_off = index == archive->stored_index ? archive->stored_data_off : USUAL_ORDER_OFF;
         return NPYX_OK;
     }
     if (archive->described == NULL || archive->described_index != index)
