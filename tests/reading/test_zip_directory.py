@@ -70,10 +70,10 @@ def facts_of(info):
 
 
 def opened_by_zipfile(archive, info):
-    """The entry's bytes; None when zipfile refuses it, or warns of it (newer ones do of two at one place)."""
+    """The entry's bytes; None when zipfile refuses it."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)
+            warnings.simplefilter("ignore", UserWarning)  # newer ones warn of two at one place, and read the one that is there
             return archive.read(info)
     except Exception:  # zlib.error, EOFError, RuntimeError of encrypted ones ...
         return None
